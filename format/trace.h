@@ -1,0 +1,209 @@
+// The .karst file, version 1. docs/trace-format.md is this header in prose; a test compares the two.
+//
+//   file  := FileHeader chunk*
+//   chunk := ChunkHeader payload padding      (padding: zero bytes up to a multiple of 8)
+//   table := TableHeader record*count heap    (the payload of every chunk type but BLKS and ENDT)
+//
+// All integers are little-endian and fixed-width; there are no pointers and no bit fields.
+// Text lies in the heap of its own chunk and is named by StringRef. A record may be longer
+// than this header knows (a later minor version): readers step by TableHeader::record_size
+// and read the part they know. Unknown chunk types are skipped. Times are in ticks of the
+// trace's clock unless a name says ns. Order in a file that Karst writes: PROC, CLCK, MODL, FUNC,
+// SYMB, THRD, BLKS..., SRCF..., ENDT; readers accept any order. A file without ENDT was cut.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "format/event.h"
+
+namespace karst::format {
+
+inline constexpr unsigned char kFileMagic[8] = {0x89, 'K', 'A', 'R', 'S', 'T', '\r', '\n'};
+inline constexpr std::uint16_t kMajorVersion = 1;  ///< a reader refuses a greater one
+inline constexpr std::uint16_t kMinorVersion = 0;  ///< additions that old readers may skip
+
+struct FileHeader {
+  unsigned char magic[8];
+  std::uint16_t major;
+  std::uint16_t minor;
+  std::uint32_t header_size;  ///< bytes from the file's start to the first chunk
+  std::uint64_t flags;        ///< FileFlag bits
+  std::uint32_t reserved;     ///< 0
+  std::uint32_t crc;          ///< CRC-32C of the 28 bytes before it
+};
+static_assert(sizeof(FileHeader) == 32 && offsetof(FileHeader, crc) == 28);
+
+enum FileFlag : std::uint64_t { kFileResolved = 1 };  ///< names (SYMB) are inside
+
+constexpr std::uint32_t fourcc(char a, char b, char c, char d) {
+  return static_cast<std::uint32_t>(static_cast<unsigned char>(a)) |
+         static_cast<std::uint32_t>(static_cast<unsigned char>(b)) << 8 |
+         static_cast<std::uint32_t>(static_cast<unsigned char>(c)) << 16 |
+         static_cast<std::uint32_t>(static_cast<unsigned char>(d)) << 24;
+}
+
+enum class ChunkType : std::uint32_t {
+  kProcesses = fourcc('P', 'R', 'O', 'C'),
+  kClock = fourcc('C', 'L', 'C', 'K'),
+  kModules = fourcc('M', 'O', 'D', 'L'),
+  kFunctions = fourcc('F', 'U', 'N', 'C'),
+  kSymbols = fourcc('S', 'Y', 'M', 'B'),
+  kThreads = fourcc('T', 'H', 'R', 'D'),
+  kBlocks = fourcc('B', 'L', 'K', 'S'),
+  kSource = fourcc('S', 'R', 'C', 'F'),
+  kEnd = fourcc('E', 'N', 'D', 'T'),
+};
+
+enum class Encoding : std::uint32_t { kRaw = 0, kZstd = 1 };
+
+struct ChunkHeader {
+  std::uint32_t type;         ///< ChunkType
+  std::uint32_t encoding;     ///< Encoding of the payload
+  std::uint64_t stored_size;  ///< bytes of payload in the file, without padding
+  std::uint64_t raw_size;     ///< bytes after decoding; equal to stored_size when raw
+  std::uint32_t payload_crc;  ///< CRC-32C of the stored payload
+  std::uint32_t header_crc;   ///< CRC-32C of the 28 bytes before it
+};
+static_assert(sizeof(ChunkHeader) == 32 && offsetof(ChunkHeader, header_crc) == 28);
+
+/// A chunk's decoded payload is at most this long; writers split, readers refuse more.
+inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{256} << 20;
+
+struct StringRef {
+  std::uint32_t offset;  ///< from the start of the chunk's heap
+  std::uint32_t size;    ///< bytes; text is UTF-8, not terminated
+};
+static_assert(sizeof(StringRef) == 8);
+
+struct TableHeader {
+  std::uint32_t process;      ///< index of the process the records belong to; 0 in PROC, CLCK and SRCF
+  std::uint32_t record_size;  ///< bytes a record
+  std::uint32_t count;        ///< records
+  std::uint32_t heap_size;    ///< bytes of heap after the records
+};
+static_assert(sizeof(TableHeader) == 16);
+
+/// PROC. A process image: a pid that execs is a second process with the same pid.
+struct ProcessRecord {
+  std::uint32_t process;  ///< dense index in this file, from 0
+  std::uint32_t pid;
+  std::uint32_t parent_pid;
+  std::uint32_t flags;               ///< ProcessFlag bits
+  std::int32_t wait_status;          ///< as waitpid gives it; -1 when not known
+  std::uint32_t reserved;            ///< 0
+  std::uint64_t start_ticks;         ///< tracing began
+  std::uint64_t end_ticks;           ///< the process was seen to have ended; 0 when it had not
+  std::uint64_t overwritten_events;  ///< recycled because memory was full
+  std::uint64_t lost_events;         ///< never recorded, because no block could be had
+  StringRef name;
+  StringRef command_line;  ///< arguments, each ended by a NUL byte
+  StringRef executable;    ///< path
+  StringRef options;       ///< KARST_OPTIONS as they were in force
+};
+static_assert(sizeof(ProcessRecord) == 88 && offsetof(ProcessRecord, name) == 56);
+
+enum ProcessFlag : std::uint32_t {
+  kProcessEnded = 1,    ///< seen to end before the trace was written
+  kProcessOff = 2,      ///< started with tracing off
+  kProcessDamaged = 4,  ///< its arena held values that cannot be; what was sound was kept
+};
+
+/// CLCK. Pairs of readings of the trace's clock and the kernel's.
+struct ClockRecord {
+  std::uint64_t ticks;
+  std::uint64_t monotonic_raw_ns;  ///< CLOCK_MONOTONIC_RAW at `ticks`
+  std::uint64_t realtime_ns;       ///< CLOCK_REALTIME at `ticks`
+  std::uint64_t ticks_per_second;  ///< the clock's rate, the same in all records
+  std::uint32_t uncertainty_ns;    ///< the pair was read within this time
+  std::uint32_t rate_source;       ///< RateSource
+};
+static_assert(sizeof(ClockRecord) == 40);
+
+enum class RateSource : std::uint32_t { kPairs = 0, kPerf = 1, kCpuid = 2 };
+
+/// MODL. An executable or library with sleds.
+struct ModuleRecord {
+  std::uint32_t module;          ///< dense index in its process, from 0
+  std::uint32_t flags;           ///< 0
+  std::uint64_t bias;            ///< run-time address minus the address in the ELF file
+  std::uint64_t text_begin;      ///< executable part, run-time addresses
+  std::uint64_t text_end;        ///< one past
+  std::uint64_t loaded_ticks;    ///< when it was registered
+  std::uint64_t unloaded_ticks;  ///< 0: never
+  StringRef path;
+  StringRef build_id;  ///< raw bytes; empty when it has none
+};
+static_assert(sizeof(ModuleRecord) == 64);
+
+/// FUNC. Ids are unique in a process's life.
+struct FunctionRecord {
+  std::uint32_t id;
+  std::uint32_t module;
+  std::uint64_t address;   ///< run-time address of the entry sled
+  std::uint32_t flags;     ///< FunctionFlag bits
+  std::uint32_t reserved;  ///< 0
+};
+static_assert(sizeof(FunctionRecord) == 24);
+
+enum FunctionFlag : std::uint32_t {
+  kFunctionFiltered = 1,  ///< left out by --functions / --not-functions
+};
+
+/// SYMB. Names for functions; only in resolved traces.
+struct SymbolRecord {
+  std::uint32_t id;     ///< FunctionRecord::id
+  std::uint32_t line;   ///< 1-based line of the definition; 0 when not known
+  StringRef name;       ///< demangled, with parameters, without return type
+  StringRef link_name;  ///< as the linker knows it; empty when there is no symbol
+  StringRef file;       ///< source path as in SRCF; empty when not known
+};
+static_assert(sizeof(SymbolRecord) == 32);
+
+/// THRD.
+struct ThreadRecord {
+  std::uint32_t thread;  ///< index in its process, as in BlockRecord
+  std::uint32_t tid;     ///< the kernel's thread id
+  std::uint32_t flags;   ///< ThreadFlag bits
+  std::uint32_t reserved;
+  std::uint64_t joined_ticks;        ///< first event
+  std::uint64_t exited_ticks;        ///< 0: not seen to exit
+  std::uint64_t overwritten_events;  ///< recycled because memory was full
+  std::uint64_t lost_events;         ///< never recorded
+  StringRef name;
+};
+static_assert(sizeof(ThreadRecord) == 56);
+
+enum ThreadFlag : std::uint32_t { kThreadExited = 1 };
+
+/// BLKS := BlocksHeader (BlockRecord Event*event_count)*count
+struct BlocksHeader {
+  std::uint32_t process;
+  std::uint32_t count;
+};
+static_assert(sizeof(BlocksHeader) == 8);
+
+/// A run of one thread's events. A thread's blocks have consecutive sequence numbers; a gap
+/// means that blocks in between are missing. Blocks of one thread appear in rising order.
+struct BlockRecord {
+  std::uint32_t thread;       ///< ThreadRecord::thread
+  std::uint32_t event_count;  ///< events that follow; a zero event among them is a hook that was interrupted for good
+  std::uint64_t sequence;     ///< from 0
+  std::uint64_t ticks;        ///< full clock at the block's start
+};
+static_assert(sizeof(BlockRecord) == 24);
+
+/// SRCF. The text of one source file, as it was when the trace was resolved.
+struct SourceRecord {
+  StringRef path;
+  StringRef text;
+};
+static_assert(sizeof(SourceRecord) == 16);
+
+/// ENDT.
+struct EndRecord {
+  std::uint64_t chunks;  ///< chunks before this one
+  std::uint64_t events;  ///< events in all BLKS chunks
+};
+static_assert(sizeof(EndRecord) == 16);
+
+}  // namespace karst::format

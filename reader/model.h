@@ -1,0 +1,127 @@
+// What a trace holds once its bytes are checked: plain values, no file format left in them.
+//
+// process  one process image          thread  one thread of it
+// module   executable or library      function  an instrumented function, by its id in the process
+// All times are ticks of the trace's clock; Clock turns differences into nanoseconds.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace karst::reader {
+
+struct Module {
+  std::uint32_t index = 0;
+  std::uint64_t bias = 0;
+  std::uint64_t text_begin = 0;
+  std::uint64_t text_end = 0;
+  std::uint64_t loaded_ticks = 0;
+  std::uint64_t unloaded_ticks = 0;  ///< 0: never
+  std::string path;
+  std::string build_id;  ///< raw bytes
+};
+
+struct Function {
+  std::uint32_t id = 0;  ///< 0: not in the table (an event named an id that no FUNC record has)
+  std::uint32_t module = 0;
+  std::uint64_t address = 0;
+  std::uint32_t line = 0;  ///< 0: not known
+  bool filtered = false;
+  std::string name;       ///< demangled; `module+0x1234` or `function#id` when there is no symbol
+  std::string link_name;  ///< empty: not known
+  std::string file;       ///< empty: not known
+};
+
+struct Thread {
+  std::uint32_t process = 0;  ///< index into Trace::processes()
+  std::uint32_t index = 0;    ///< in its process, as in the file
+  std::uint32_t tid = 0;
+  bool exited = false;
+  std::uint64_t joined_ticks = 0;
+  std::uint64_t exited_ticks = 0;
+  std::uint64_t overwritten_events = 0;
+  std::uint64_t lost_events = 0;
+  std::string name;
+};
+
+struct Process {
+  std::uint32_t index = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t parent_pid = 0;
+  std::uint32_t flags = 0;  ///< format::ProcessFlag
+  std::int32_t wait_status = -1;
+  std::uint64_t start_ticks = 0;
+  std::uint64_t end_ticks = 0;
+  std::uint64_t overwritten_events = 0;
+  std::uint64_t lost_events = 0;
+  std::string name;
+  std::vector<std::string> command_line;
+  std::string executable;
+  std::string options;
+  std::vector<Module> modules;      ///< by Module::index
+  std::vector<Function> functions;  ///< by id; element 0 is unused
+  std::vector<Thread> threads;      ///< in order of Thread::index
+};
+
+struct ClockPair {
+  std::uint64_t ticks = 0;
+  std::uint64_t monotonic_raw_ns = 0;
+  std::uint64_t realtime_ns = 0;
+  std::uint32_t uncertainty_ns = 0;
+};
+
+struct Clock {
+  std::uint64_t ticks_per_second = 1'000'000'000;
+  std::uint32_t rate_source = 0;  ///< format::RateSource
+  std::vector<ClockPair> pairs;
+
+  /// Length of `ticks` ticks in nanoseconds, rounded down.
+  std::uint64_t to_ns(std::uint64_t ticks) const {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ticks) * 1'000'000'000U / ticks_per_second);
+  }
+};
+
+struct SourceFile {
+  std::string path;
+  std::string text;
+};
+
+/// Something in the file that could not be used, and what it costs. Never fatal.
+struct Problem {
+  std::string message;
+  std::uint64_t count = 1;
+};
+
+/// How a call's two ends are known. A time that is not known is bounded by what is: begin is then
+/// the start of the kept history, the end that of the last event known to lie within the call.
+enum CallMark : std::uint8_t {
+  kCallComplete = 0,
+  kCallOpenBegin = 1,  ///< its enter was overwritten, or lies before tracing began
+  kCallOpenEnd = 2,    ///< its exit has not come, was lost, or never comes (unwinding, process end)
+};
+
+inline constexpr std::uint32_t kNoParent = 0xffffffffU;
+
+/// The calls of one thread in order of their begin (a parent before its children), in columns.
+struct Calls {
+  std::vector<std::uint32_t> function;   ///< id in the thread's process
+  std::vector<std::uint64_t> begin;      ///< ticks
+  std::vector<std::uint64_t> duration;   ///< ticks; a bound, not a measurement, when marked open
+  std::vector<std::uint32_t> parent;     ///< row of the caller, or kNoParent
+  std::vector<std::uint16_t> depth;      ///< 0 for calls without a parent
+  std::vector<std::uint8_t> marks;       ///< CallMark bits
+
+  std::uint64_t first_ticks = 0;  ///< start of the kept history
+  std::uint64_t last_ticks = 0;   ///< last event
+  std::uint64_t events = 0;
+  std::uint64_t out_of_order = 0;     ///< events earlier than the one before them
+  std::uint64_t unmatched_exits = 0;  ///< exits that fit no call, below kept calls
+  std::uint64_t missing_exits = 0;    ///< calls whose caller returned while they had not
+  std::uint64_t unknown_ids = 0;      ///< events whose id is not in the function table
+  std::uint64_t missing_blocks = 0;   ///< gaps in the block sequence after the first kept one
+
+  std::size_t size() const { return function.size(); }
+};
+
+}  // namespace karst::reader

@@ -1,0 +1,62 @@
+// Opens a .karst file: bytes -> checked chunks -> model; events stay in the mapped file until
+// a thread's calls are rebuilt.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/trace.h"
+#include "reader/model.h"
+#include "reader/result.h"
+
+namespace karst::reader {
+
+/// One block of a thread: a view into the mapped file, checked against its bounds and its chunk's checksum.
+struct BlockView {
+  std::uint64_t sequence = 0;
+  std::uint64_t ticks = 0;
+  std::span<const format::Event> events;
+};
+
+/// An opened trace. Immutable after open; any thread may read it.
+class Trace {
+ public:
+  /// Maps and checks the file. Damage costs the damaged parts alone and is listed in problems();
+  /// an Error means that nothing could be read (missing, empty, foreign, future version).
+  static Result<Trace> open(const std::filesystem::path& path);
+  /// The same from memory that outlives the Trace; `name` is used in messages.
+  static Result<Trace> open_memory(std::span<const std::byte> bytes, std::string name);
+
+  Trace(Trace&&) noexcept;
+  Trace& operator=(Trace&&) noexcept;
+  ~Trace();
+
+  const std::string& name() const;
+  std::uint64_t file_size() const;
+  bool resolved() const;
+  bool complete() const;  ///< has its end chunk
+  std::uint16_t minor_version() const;
+  const std::vector<Process>& processes() const;
+  const Clock& clock() const;
+  const std::vector<SourceFile>& sources() const;
+  const std::vector<Problem>& problems() const;
+  /// The function of an event's id; for an unknown id a stand-in named `function#id`.
+  const Function& function(const Process& process, std::uint32_t id) const;
+  /// Blocks of a thread in order of sequence.
+  std::span<const BlockView> blocks(const Thread& thread) const;
+  std::uint64_t event_count() const;
+
+ private:
+  struct Impl;
+  explicit Trace(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Rebuilds the calls of one thread. Never fails: what does not fit is counted in Calls.
+Calls rebuild_calls(const Trace& trace, const Thread& thread);
+
+}  // namespace karst::reader
