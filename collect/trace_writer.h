@@ -1,0 +1,76 @@
+// Writes a .karst file from plain values: the only code in Karst that produces the format of
+// format/trace.h (docs/trace-format.md).
+//
+// The file grows under a temporary name beside the final one and gets the final name in finish(),
+// so nobody ever sees half a trace, and a place that cannot be written is found in create(),
+// before the traced program runs. Blocks stream through; what stays in memory is one chunk.
+//
+// Failures of the disk are sticky: adding goes on without writing, only to count how many bytes
+// the whole trace needs, and finish() returns the Error.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "format/event.h"
+#include "reader/model.h"
+#include "reader/result.h"
+
+namespace karst::collect {
+
+/// Owns the temporary file until finish(); destruction before that removes it. Use from one
+/// thread at a time. Chunks are written in the order of the calls; readers accept any order, the
+/// usual one is that of format/trace.h. `process` is the process's index in the file
+/// (reader::Process::index); what belongs to a process may be added in several calls.
+class TraceWriter {
+ public:
+  /// Creates the temporary file (mode 0600: a trace holds command lines and source text). An
+  /// existing regular file at `path` is replaced by finish(); a symbolic link is followed.
+  /// Error: the directory is missing or not writable, or `path` is a directory, a device or the like.
+  static Result<TraceWriter> create(const std::filesystem::path& path);
+  /// Writes to the end of `out` (its former content is dropped), which must outlive the writer.
+  static TraceWriter to_memory(std::vector<std::byte>& out);
+
+  TraceWriter(TraceWriter&&) noexcept;
+  TraceWriter& operator=(TraceWriter&&) noexcept;
+  ~TraceWriter();
+
+  /// PROC. The processes' own fields only: modules, functions and threads are added apart.
+  void add_processes(std::span<const reader::Process> processes);
+  /// CLCK.
+  void add_clock(const reader::Clock& clock);
+  /// MODL.
+  void add_modules(std::uint32_t process, std::span<const reader::Module> modules);
+  /// FUNC: id, module, address, filtered. Elements with id 0 are skipped.
+  void add_functions(std::uint32_t process, std::span<const reader::Function> functions);
+  /// SYMB: id, line, name, link name, file. Elements with id 0 are skipped. Marks the file resolved.
+  void add_symbols(std::uint32_t process, std::span<const reader::Function> functions);
+  /// THRD.
+  void add_threads(std::uint32_t process, std::span<const reader::Thread> threads);
+  /// Part of a BLKS chunk: one block. Blocks of a thread are to come in rising `sequence`.
+  void add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
+                 std::span<const format::Event> events);
+  /// Part of a SRCF chunk. False when the text is too long for any chunk and was left out.
+  bool add_source(std::string_view path, std::string_view text);
+
+  /// Bytes the file takes (or would take, after a failure) with what was added so far, without its end chunk.
+  std::uint64_t size() const;
+  /// True after the first failed write. finish() tells why.
+  bool failed() const;
+
+  /// Writes the end chunk and gives the file its final name. Error: a write failed (the message
+  /// says how many bytes the trace needs); nothing is left behind and an older file of that name
+  /// is unchanged. Call once; nothing may be added afterwards.
+  Status finish();
+
+ private:
+  struct Impl;
+  explicit TraceWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace karst::collect
