@@ -1,0 +1,51 @@
+// Symbol tables kept from run to run, one file for each build-id.
+//
+// A build-id names a module's contents, so a table found by it needs no look at the module, which may even be
+// gone. The directory is $XDG_CACHE_HOME/karst, else ~/.cache/karst (mode 0700, files 0600). Nothing here is ever
+// fatal: without a directory, with a full disk, or with a file that is damaged, hostile, foreign or of another version,
+// tables are built anew, and saved again where that is possible. Writers in several processes do not
+// disturb each other: each writes a file of its own and renames it.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "symbols/symbol_table.h"
+
+namespace karst::symbols {
+
+/// Any thread may use it; it holds no state but the directory.
+class Cache {
+ public:
+  /// Tables beyond this many bytes push out those not used for longest.
+  static constexpr std::uint64_t kDefaultLimit = std::uint64_t{1} << 30;
+
+  /// Off: finds nothing, keeps nothing.
+  Cache() = default;
+  /// In `directory`, which is made at the first save.
+  explicit Cache(std::filesystem::path directory, std::uint64_t limit = kDefaultLimit)
+      : directory_(std::move(directory)), limit_(limit) {}
+  /// Where the user's environment says; off when it says nothing usable (no HOME, relative paths).
+  static Cache of_user();
+
+  bool on() const { return !directory_.empty(); }
+  /// Where the table for a build-id (raw bytes) is or would be kept; empty for none.
+  std::filesystem::path file_of(std::string_view build_id) const;
+  /// The table saved for this build-id, if it is there and sound.
+  std::optional<SymbolTable> find(std::string_view build_id) const;
+  /// Saves a table under its build-id. A table without build-id, or without debug information (which may be installed
+  /// later, and which is quickly built), is not kept. Returns whether it was saved.
+  bool save(const SymbolTable& table) const;
+
+  /// find(), else SymbolTable::load() and save().
+  Result<SymbolTable> load(const std::filesystem::path& module, std::string_view build_id) const;
+
+ private:
+  void drop_oldest() const;
+
+  std::filesystem::path directory_;
+  std::uint64_t limit_ = kDefaultLimit;
+};
+
+}  // namespace karst::symbols

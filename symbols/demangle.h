@@ -1,0 +1,17 @@
+// Link names as a person reads them.
+#pragma once
+#include <string>
+
+namespace karst::symbols {
+
+/// The demangled form of a linker's name: with scopes and parameters, without the return type that templates carry
+/// ("f<int>(int)", not "int f<int>(int)"). A compiler's clone keeps its suffix as "[clone .part.0]". A name that is
+/// not mangled (C), or that is mangled wrongly, comes back as it is.
+///
+/// The Itanium C++ ABI's grammar is read by libiberty, the reader behind c++filt, nm -C and gdb. It alone can leave the
+/// return type out where it is printed (DMGL_RET_DROP); cutting it from the finished text would need a parser
+/// for C++ declarators ("void (*f<int>(int))(char)"). Nesting is bounded there, so hostile names end in "as it is".
+/// Any thread may call it.
+std::string demangle(const char* link_name);
+
+}  // namespace karst::symbols

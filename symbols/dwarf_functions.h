@@ -1,0 +1,67 @@
+// What DWARF (2 to 5, compressed or not) says about functions, collected in one pass over its units.
+// Private to symbols/.
+#pragma once
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "symbols/elf_module.h"
+#include "symbols/symbol_image.h"
+
+namespace karst::symbols {
+
+/// A place in a source file: offset of the path in the image's heap (0: none) and line (0: none).
+struct SourcePlace {
+  std::uint32_t file = 0;
+  std::uint32_t line = 0;
+};
+
+/// One contiguous part of a function that has code of its own (inlined copies do not count).
+struct DwarfFunction {
+  AddressRange range;
+  Dwarf_Die die;
+  SourcePlace place;  ///< of the definition (DW_AT_decl_file, DW_AT_decl_line)
+};
+
+/// Reads one module's DWARF. Uses the module and the builder, which must outlive it. One thread.
+class DwarfFunctions {
+ public:
+  /// `builder` receives the paths.
+  DwarfFunctions(const ElfModule& module, ImageBuilder& builder);
+
+  /// There is DWARF, here or in a debug file.
+  bool present() const { return dwarf_ != nullptr; }
+  /// Parts of functions in order of address. Several may begin at one address (identical code folded).
+  const std::vector<DwarfFunction>& functions() const { return functions_; }
+  /// The functions that begin at `address`; when there is none, the one that contains it.
+  std::pair<std::size_t, std::size_t> at(std::uint64_t address) const;
+  /// From the line table, for code whose function has no DIE (assembly, clang -gline-tables-only).
+  SourcePlace line_at(std::uint64_t address);
+  /// The linker's name, or the plain name of a function that has none (C). Empty when DWARF gives no name.
+  static std::string_view link_name(const DwarfFunction& function);
+
+ private:
+  struct UnitRange {
+    AddressRange range;
+    Dwarf_Die unit;
+  };
+
+  void walk(Dwarf_Die* parent, int depth);
+  void add_function(Dwarf_Die* die);
+  SourcePlace definition(Dwarf_Die* die);
+  std::uint32_t intern_path(const char* path);
+  void note_unit(Dwarf_Die* unit);
+
+  const ElfModule& module_;
+  ImageBuilder& builder_;
+  Dwarf* dwarf_ = nullptr;
+  std::uint64_t bias_ = 0;
+  std::vector<DwarfFunction> functions_;
+  std::vector<UnitRange> units_;
+  std::unordered_map<const char*, std::uint32_t> paths_;  // libdw gives one pointer for each file of a unit
+};
+
+}  // namespace karst::symbols

@@ -1,0 +1,149 @@
+#include "symbols/elf_module.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace karst::symbols {
+namespace {
+
+const Dwfl_Callbacks kCallbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+    .debuginfo_path = nullptr,  // elfutils' own: beside the file, .debug/, /usr/lib/debug
+};
+
+Error error_at(const std::filesystem::path& path, const std::string& what) {
+  return Error{"cannot read symbols of " + path.string() + ": " + what};
+}
+
+std::string dwfl_reason() {
+  const char* text = dwfl_errmsg(-1);
+  return text != nullptr ? text : "not an ELF file";
+}
+
+/// Executable sections; without section headers (sstrip), executable segments.
+std::vector<AddressRange> text_ranges(Elf* elf) {
+  std::vector<AddressRange> ranges;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || (header.sh_flags & SHF_EXECINSTR) == 0) continue;
+    std::uint64_t end = 0;
+    if (header.sh_size == 0 || __builtin_add_overflow(header.sh_addr, header.sh_size, &end)) continue;
+    ranges.push_back({header.sh_addr, end});
+  }
+  if (std::size_t segments = 0; ranges.empty() && elf_getphdrnum(elf, &segments) == 0) {
+    for (std::size_t i = 0; i < segments; ++i) {
+      GElf_Phdr header;
+      if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
+      std::uint64_t end = 0;
+      if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || header.p_memsz == 0 ||
+          __builtin_add_overflow(header.p_vaddr, header.p_memsz, &end)) {
+        continue;
+      }
+      ranges.push_back({header.p_vaddr, end});
+    }
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  return ranges;
+}
+
+const AddressRange* range_of(const std::vector<AddressRange>& ranges, std::uint64_t address) {
+  auto after = std::upper_bound(ranges.begin(), ranges.end(), address,
+                                [](std::uint64_t a, const AddressRange& r) { return a < r.begin; });
+  if (after == ranges.begin()) return nullptr;
+  const AddressRange& range = *std::prev(after);
+  return address < range.end ? &range : nullptr;
+}
+
+}  // namespace
+
+Result<ElfModule> ElfModule::open(const std::filesystem::path& path) {
+  // O_NONBLOCK: a name that turned into a FIFO must not hang us.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return error_at(path, std::strerror(errno));
+  struct stat status {};
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    return error_at(path, "not a regular file");
+  }
+  ElfModule result;
+  result.dwfl_.reset(dwfl_begin(&kCallbacks));
+  if (result.dwfl_ == nullptr) {
+    ::close(fd);
+    return error_at(path, dwfl_reason());
+  }
+  // Base 0 on top of p_vaddr: addresses stay those of the file.
+  result.module_ = dwfl_report_elf(result.dwfl_.get(), "module", path.c_str(), fd, 0, true);
+  if (result.module_ == nullptr) {
+    std::string reason = dwfl_reason();
+    ::close(fd);
+    return error_at(path, reason);
+  }
+  dwfl_report_end(result.dwfl_.get(), nullptr, nullptr);  // from here on libdwfl owns fd
+
+  GElf_Addr bias = 0;
+  Elf* elf = dwfl_module_getelf(result.module_, &bias);
+  GElf_Ehdr header;
+  if (elf == nullptr || gelf_getehdr(elf, &header) == nullptr) return error_at(path, dwfl_reason());
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
+    return error_at(path, "not for x86-64");
+  }
+  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
+    return error_at(path, "neither an executable nor a shared library");
+  }
+  const unsigned char* id = nullptr;
+  GElf_Addr id_address = 0;
+  if (int size = dwfl_module_build_id(result.module_, &id, &id_address); size > 0) {
+    result.build_id_ = {reinterpret_cast<const char*>(id), static_cast<std::size_t>(size)};
+  }
+  result.text_ = text_ranges(elf);
+  return result;
+}
+
+bool ElfModule::in_text(std::uint64_t address) const { return range_of(text_, address) != nullptr; }
+
+std::vector<ElfFunction> ElfModule::functions() const {
+  std::vector<ElfFunction> functions;
+  int count = dwfl_module_getsymtab(module_);
+  for (int i = 1; i < count; ++i) {  // 0 is the null symbol
+    GElf_Sym symbol;
+    GElf_Addr address = 0;
+    GElf_Word section = 0;
+    const char* name = dwfl_module_getsym_info(module_, i, &symbol, &address, &section, nullptr, nullptr);
+    if (name == nullptr || name[0] == '\0' || section == SHN_UNDEF) continue;
+    int type = GELF_ST_TYPE(symbol.st_info);
+    if (type != STT_FUNC && type != STT_GNU_IFUNC) continue;
+    const AddressRange* text = range_of(text_, address);
+    if (text == nullptr) continue;
+    // A size beyond the section is a lie; 0 (assembly) is settled below.
+    std::uint64_t size = std::min<std::uint64_t>(symbol.st_size, text->end - address);
+    int binding = GELF_ST_BIND(symbol.st_info);
+    int rank = binding == STB_LOCAL ? 2 : binding == STB_WEAK ? 1 : 0;
+    functions.push_back({{address, address + size}, name, rank});
+  }
+  std::sort(functions.begin(), functions.end(), [](const ElfFunction& a, const ElfFunction& b) {
+    if (a.range.begin != b.range.begin) return a.range.begin < b.range.begin;
+    if (a.rank != b.rank) return a.rank < b.rank;
+    std::size_t a_length = std::strlen(a.name);
+    std::size_t b_length = std::strlen(b.name);
+    return a_length != b_length ? a_length < b_length : std::strcmp(a.name, b.name) < 0;
+  });
+  // A function without a size reaches to the next one.
+  std::uint64_t next = 0;
+  for (auto it = functions.rbegin(); it != functions.rend(); ++it) {
+    if (it != functions.rbegin() && std::prev(it)->range.begin != it->range.begin) next = std::prev(it)->range.begin;
+    if (it->range.end != it->range.begin) continue;
+    std::uint64_t limit = range_of(text_, it->range.begin)->end;
+    it->range.end = next > it->range.begin ? std::min(next, limit) : limit;
+  }
+  return functions;
+}
+
+}  // namespace karst::symbols

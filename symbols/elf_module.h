@@ -1,0 +1,54 @@
+// A module's ELF file and its debug file, as elfutils' libdwfl finds them. Private to symbols/.
+#pragma once
+#include <elfutils/libdwfl.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "reader/result.h"
+
+namespace karst::symbols {
+
+/// Addresses [begin, end) of the ELF file.
+struct AddressRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// A function of the ELF symbol table. `name` lives as long as the module.
+struct ElfFunction {
+  AddressRange range;
+  const char* name = nullptr;
+  int rank = 0;  ///< 0 global, 1 weak, 2 local: which one of several names to prefer
+};
+
+/// Owns what libdwfl opened. One thread at a time.
+class ElfModule {
+ public:
+  /// Errors: not there, not a regular file, not a whole ELF file, not for x86-64, an object file or archive.
+  static Result<ElfModule> open(const std::filesystem::path& path);
+
+  /// Raw bytes; empty when the file has none.
+  std::string_view build_id() const { return build_id_; }
+  /// Where functions can be, sorted. Debug information of functions that the linker threw away lies outside.
+  const std::vector<AddressRange>& text() const { return text_; }
+  bool in_text(std::uint64_t address) const;
+  /// Function symbols of .symtab, or of .dynsym where that is all there is, in order of address.
+  std::vector<ElfFunction> functions() const;
+  /// Null when there is no DWARF, neither here nor in a debug file. `bias` is added to its addresses.
+  Dwarf* dwarf(Dwarf_Addr* bias) const { return dwfl_module_getdwarf(module_, bias); }
+
+ private:
+  struct End {
+    void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
+  };
+  std::unique_ptr<Dwfl, End> dwfl_;
+  Dwfl_Module* module_ = nullptr;
+  std::string_view build_id_;
+  std::vector<AddressRange> text_;
+};
+
+}  // namespace karst::symbols

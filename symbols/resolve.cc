@@ -1,0 +1,92 @@
+#include "symbols/resolve.h"
+
+#include <charconv>
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+
+namespace karst::symbols {
+namespace {
+
+std::string place_name(const std::string& module, std::uint64_t address) {
+  char digits[16];
+  auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), address, 16);
+  (void)error;  // 16 digits hold every value
+  return module + "+0x" + std::string(digits, end);
+}
+
+class ModuleResolver {
+ public:
+  ModuleResolver(const reader::Module& module, const ResolveOptions& options, ResolveResult& result)
+      : module_(module), options_(options), result_(result) {}
+
+  void run(const std::vector<reader::Function*>& functions) {
+    std::string file_name = std::filesystem::path(module_.path).filename().string();
+    if (file_name.empty()) file_name = "module#" + std::to_string(module_.index);
+    auto table = options_.cache.load(module_.path, module_.build_id);
+    if (!table)
+      report(table.error().message + "; its functions are shown as " + file_name + "+0x...", functions.size());
+    std::size_t nameless = 0;
+    std::size_t fileless = 0;
+    for (reader::Function* function : functions) {
+      std::uint64_t address = function->address - module_.bias;
+      auto symbol = table ? table->lookup(address) : std::nullopt;
+      if (symbol) {
+        function->name = symbol->name;
+        function->link_name = symbol->link_name;
+        function->file = mapped(symbol->file);
+        function->line = symbol->line;
+        ++result_.named;
+        if (function->file.empty()) ++fileless;
+      } else {
+        function->name = place_name(file_name, address);
+        ++result_.unnamed;
+        ++nameless;
+      }
+    }
+    if (!table) return;
+    if (nameless != 0) {
+      report("functions of " + module_.path + " have no symbol, and are shown as " + file_name +
+                 "+0x...; keep the symbol table (do not strip it), or install its debug file",
+             nameless);
+    }
+    if (fileless != 0 && !table->has_debug_info()) {
+      report("functions of " + module_.path +
+                 " have no file and line, because it has no debug information; compile it with -g",
+             fileless);
+    }
+  }
+
+ private:
+  void report(std::string message, std::size_t count) { result_.problems.push_back({std::move(message), count}); }
+
+  /// Many functions share a file: map it once.
+  const std::string& mapped(std::string_view file) {
+    auto [it, fresh] = mapped_.try_emplace(file.data());
+    if (fresh) it->second = map_path(file, options_.map_paths);
+    return it->second;
+  }
+
+  const reader::Module& module_;
+  const ResolveOptions& options_;
+  ResolveResult& result_;
+  std::unordered_map<const char*, std::string> mapped_;  // by place in the table's heap, where a file is once
+};
+
+}  // namespace
+
+ResolveResult resolve(reader::Process& process, const ResolveOptions& options) {
+  ResolveResult result;
+  std::vector<std::vector<reader::Function*>> by_module(process.modules.size());
+  for (reader::Function& function : process.functions) {
+    // Id 0 is the unused first element; a module that is not in the table was reported by the reader.
+    if (function.id == 0 || function.module >= by_module.size() || !function.link_name.empty()) continue;
+    by_module[function.module].push_back(&function);
+  }
+  for (std::size_t i = 0; i < by_module.size(); ++i) {
+    if (!by_module[i].empty()) ModuleResolver(process.modules[i], options, result).run(by_module[i]);
+  }
+  return result;
+}
+
+}  // namespace karst::symbols

@@ -1,0 +1,31 @@
+// Fills in the names, files and lines of a process's functions.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "reader/model.h"
+#include "symbols/cache.h"
+#include "symbols/sources.h"
+
+namespace karst::symbols {
+
+struct ResolveOptions {
+  /// Where sources have moved; see PathMapping.
+  std::vector<PathMapping> map_paths;
+  Cache cache = Cache::of_user();
+};
+
+struct ResolveResult {
+  std::size_t named = 0;    ///< functions that got a name from a symbol or from DWARF
+  std::size_t unnamed = 0;  ///< functions that are called `module+0x1234`
+  /// Per module, what is missing and what to do about it; `count` is the number of functions it concerns.
+  std::vector<reader::Problem> problems;
+};
+
+/// Looks up each function by its module's path and build-id and its own address, one module after the other, so that
+/// one symbol table is in memory at a time. Sets name, link_name, file and line; `file` is the mapped path.
+/// A function without a symbol is named `module+0x1234`: the module's file name and the address in the ELF file, as
+/// addr2line takes it. Functions that have a link_name already (a resolved trace) are left as they are.
+ResolveResult resolve(reader::Process& process, const ResolveOptions& options);
+
+}  // namespace karst::symbols

@@ -1,0 +1,116 @@
+#include "symbols/sources.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+namespace karst::symbols {
+namespace {
+
+/// Without trailing slashes, so that FROM may be written either way; the root is empty.
+std::string without_slashes(std::string_view path) {
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return std::string(path);
+}
+
+enum class Outcome { kRead, kMissing, kRefused };
+
+/// Reads a file into `text`; `reason` says why it did not.
+Outcome read_text(const std::string& path, std::size_t limit, std::string& text, std::string& reason) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    reason = std::strerror(errno);
+    return errno == ENOENT || errno == ENOTDIR ? Outcome::kMissing : Outcome::kRefused;
+  }
+  Outcome outcome = Outcome::kRefused;
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    reason = "not a regular file";
+  } else if (static_cast<std::size_t>(status.st_size) > limit) {
+    reason = "larger than " + std::to_string(limit) + " bytes";
+  } else {
+    text.resize(static_cast<std::size_t>(status.st_size));
+    std::size_t got = 0;
+    while (got < text.size()) {  // a file that grows or shrinks meanwhile gives what it had
+      ssize_t n = ::read(fd, text.data() + got, text.size() - got);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      got += static_cast<std::size_t>(n);
+    }
+    text.resize(got);
+    if (text.find('\0') != std::string::npos) {
+      reason = "not a text file";
+    } else {
+      outcome = Outcome::kRead;
+    }
+  }
+  ::close(fd);
+  return outcome;
+}
+
+}  // namespace
+
+Result<PathMapping> PathMapping::parse(std::string_view text) {
+  std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
+    return Error{"bad path mapping \"" + std::string(text) +
+                 "\": write FROM=TO, such as /build/src=/home/me/src, where FROM is as the debug information has it"};
+  }
+  return PathMapping{without_slashes(text.substr(0, equals)), without_slashes(text.substr(equals + 1))};
+}
+
+std::string map_path(std::string_view path, std::span<const PathMapping> mappings) {
+  for (const PathMapping& mapping : mappings) {
+    if (path.starts_with(mapping.from) && (path.size() == mapping.from.size() || path[mapping.from.size()] == '/')) {
+      return mapping.to + std::string(path.substr(mapping.from.size()));
+    }
+  }
+  return std::string(path);
+}
+
+Sources collect_sources(std::span<const reader::Process> processes, const SourceLimits& limits) {
+  std::set<std::string_view> paths;
+  for (const reader::Process& process : processes) {
+    for (const reader::Function& function : process.functions) {
+      if (!function.file.empty() && !function.filtered) paths.insert(function.file);
+    }
+  }
+  Sources sources;
+  std::size_t total = 0;
+  reader::Problem missing{"", 0};
+  reader::Problem beyond{"", 0};
+  for (std::string_view view : paths) {
+    std::string path(view);
+    // A relative path would be looked for in whatever directory we happen to be in.
+    reader::SourceFile file{path, {}};
+    std::string reason;
+    Outcome outcome = path.front() == '/' ? read_text(path, limits.file_bytes, file.text, reason) : Outcome::kMissing;
+    if (outcome == Outcome::kMissing) {
+      if (missing.count++ == 0) missing.message = path;
+    } else if (outcome == Outcome::kRefused) {
+      sources.problems.push_back({"source text of " + path + " is left out: " + reason, 1});
+    } else if (file.text.size() > limits.total_bytes - total) {
+      if (beyond.count++ == 0) beyond.message = path;
+    } else {
+      total += file.text.size();
+      sources.files.push_back(std::move(file));
+    }
+  }
+  if (missing.count != 0) {
+    missing.message = "source files that are not here (the first: " + missing.message +
+                      "); if they have moved, say where with --map-path FROM=TO";
+    sources.problems.push_back(std::move(missing));
+  }
+  if (beyond.count != 0) {
+    beyond.message = "source files left out because all together exceed " + std::to_string(limits.total_bytes) +
+                     " bytes (the first: " + beyond.message + ")";
+    sources.problems.push_back(std::move(beyond));
+  }
+  return sources;
+}
+
+}  // namespace karst::symbols

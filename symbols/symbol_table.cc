@@ -1,0 +1,192 @@
+#include "symbols/symbol_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "symbols/demangle.h"
+#include "symbols/dwarf_functions.h"
+#include "symbols/elf_module.h"
+#include "symbols/symbol_image.h"
+
+namespace karst::symbols {
+namespace {
+
+/// Merges the two sources of functions: which name for which addresses, defined where.
+class Merge {
+ public:
+  Merge(const ElfModule& module, ImageBuilder& builder)
+      : builder_(builder), symbols_(module.functions()), dwarf_(module, builder) {}
+
+  bool has_debug_info() const { return dwarf_.present(); }
+
+  void run() {
+    add_symbols();
+    add_dwarf_only();
+    flatten();
+  }
+
+ private:
+  void add(AddressRange range, std::string_view link_name, SourcePlace place) {
+    std::string terminated(link_name);
+    std::string name = demangle(terminated.c_str());
+    ImageRow row{};
+    row.begin = range.begin;
+    row.end = range.end;
+    row.link_name = builder_.add_text(link_name);
+    row.name = name == link_name ? row.link_name : builder_.add_text(name);
+    row.file = place.file;
+    row.line = place.line;
+    overlapping_.push_back(row);
+  }
+
+  void add_symbols() {
+    for (std::size_t i = 0; i < symbols_.size();) {
+      std::size_t group_end = i;
+      AddressRange range = symbols_[i].range;
+      for (; group_end < symbols_.size() && symbols_[group_end].range.begin == range.begin; ++group_end) {
+        range.end = std::max(range.end, symbols_[group_end].range.end);
+      }
+      auto [symbol, place] = choose(i, group_end);
+      add(range, symbols_[symbol].name, place);
+      i = group_end;
+    }
+  }
+
+  /// Of several names for one address, the one that DWARF has too; else the first: sorted by rank, length, text.
+  std::pair<std::size_t, SourcePlace> choose(std::size_t begin, std::size_t end) {
+    std::uint64_t address = symbols_[begin].range.begin;
+    auto [first, last] = dwarf_.at(address);
+    if (first == last) return {begin, dwarf_.present() ? dwarf_.line_at(address) : SourcePlace{}};
+    if (end - begin > 1 || last - first > 1) {
+      for (std::size_t symbol = begin; symbol < end; ++symbol) {
+        for (std::size_t i = first; i < last; ++i) {
+          const DwarfFunction& function = dwarf_.functions()[i];
+          if (DwarfFunctions::link_name(function) == symbols_[symbol].name) return {symbol, place_of(function)};
+        }
+      }
+    }
+    return {begin, place_of(dwarf_.functions()[first])};
+  }
+
+  SourcePlace place_of(const DwarfFunction& function) {
+    return function.place.file != 0 ? function.place : dwarf_.line_at(function.range.begin);
+  }
+
+  /// Functions without a symbol: the symbol table was stripped, its debug information not.
+  void add_dwarf_only() {
+    std::size_t symbol = 0;
+    std::size_t rows = overlapping_.size();
+    std::uint64_t covered_to = 0;
+    std::uint64_t last_begin = ~std::uint64_t{0};
+    for (const DwarfFunction& function : dwarf_.functions()) {
+      for (; symbol < rows && overlapping_[symbol].begin <= function.range.begin; ++symbol) {
+        covered_to = std::max(covered_to, overlapping_[symbol].end);
+      }
+      if (function.range.begin < covered_to || function.range.begin == last_begin) continue;
+      std::string_view name = DwarfFunctions::link_name(function);
+      if (name.empty()) continue;
+      last_begin = function.range.begin;
+      add(function.range, name, place_of(function));
+    }
+    std::stable_sort(overlapping_.begin(), overlapping_.end(),
+                     [](const ImageRow& a, const ImageRow& b) { return a.begin < b.begin; });
+  }
+
+  /// Makes rows disjoint: of overlapping functions the one that begins last has the address, as it is the nearest.
+  void flatten() {
+    std::vector<ImageRow> open;  // rows that reach beyond `at`, the nearest last
+    std::uint64_t at = 0;
+    auto emit = [&](std::uint64_t to) {
+      while (!open.empty() && at < to) {
+        if (open.back().end <= at) {
+          open.pop_back();
+          continue;
+        }
+        ImageRow row = open.back();
+        row.begin = at;
+        row.end = std::min(row.end, to);
+        at = row.end;
+        builder_.add_row(row);
+      }
+      at = std::max(at, to);
+    };
+    for (const ImageRow& row : overlapping_) {
+      emit(row.begin);
+      at = row.begin;
+      open.push_back(row);
+    }
+    emit(~std::uint64_t{0});
+  }
+
+  ImageBuilder& builder_;
+  std::vector<ElfFunction> symbols_;
+  DwarfFunctions dwarf_;
+  std::vector<ImageRow> overlapping_;
+};
+
+ImageHeader header_of(const std::byte* image) {
+  ImageHeader header;
+  std::memcpy(&header, image, sizeof header);
+  return header;
+}
+
+}  // namespace
+
+Result<SymbolTable> SymbolTable::load(const std::filesystem::path& path, std::string_view build_id) {
+  auto module = ElfModule::open(path);
+  if (!module) return module.error();
+  if (!build_id.empty() && module->build_id() != build_id) {
+    return Error{"cannot take names from " + path.string() +
+                 ": the file has changed since the trace was made (another build-id); put back the file that ran"};
+  }
+  ImageBuilder builder;
+  Merge merge(*module, builder);
+  merge.run();
+  auto image = builder.finish(module->build_id(), merge.has_debug_info());
+  if (!image) return Error{"cannot read symbols of " + path.string() + ": " + image.error().message};
+  return from_image(std::move(image->bytes), image->size);
+}
+
+Result<SymbolTable> SymbolTable::from_image(std::unique_ptr<std::byte[]> image, std::size_t size) {
+  auto header = check_image(image.get(), size);
+  if (!header) return header.error();
+  return SymbolTable(std::move(image), size, static_cast<std::size_t>(header->row_count));
+}
+
+Symbol SymbolTable::at(std::size_t i) const {
+  ImageRow row;
+  std::memcpy(&row, image_.get() + sizeof(ImageHeader) + i * sizeof row, sizeof row);
+  const char* heap = reinterpret_cast<const char*>(image_.get()) + sizeof(ImageHeader) + rows_ * sizeof row;
+  return {row.begin, row.end, heap + row.name, heap + row.link_name, heap + row.file, row.line};
+}
+
+std::optional<Symbol> SymbolTable::lookup(std::uint64_t elf_address) const {
+  auto begin_of = [&](std::size_t i) {
+    std::uint64_t begin = 0;
+    std::memcpy(&begin, image_.get() + sizeof(ImageHeader) + i * sizeof(ImageRow), sizeof begin);
+    return begin;
+  };
+  std::size_t low = 0;  // rows before it begin at or before the address
+  for (std::size_t high = rows_; low < high;) {
+    std::size_t middle = low + (high - low) / 2;
+    if (begin_of(middle) <= elf_address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) return std::nullopt;
+  Symbol symbol = at(low - 1);
+  if (elf_address >= symbol.end) return std::nullopt;
+  return symbol;
+}
+
+bool SymbolTable::has_debug_info() const { return (header_of(image_.get()).flags & kImageHasDebugInfo) != 0; }
+
+std::string_view SymbolTable::build_id() const {
+  return {reinterpret_cast<const char*>(image_.get()) + offsetof(ImageHeader, build_id),
+          header_of(image_.get()).build_id_size};
+}
+
+}  // namespace karst::symbols
