@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Measures Karst, and its peers when asked, on this machine. docs/speed.md says what each row means."""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import calls  # noqa: E402
+import programs  # noqa: E402
+import startup  # noqa: E402
+import traces  # noqa: E402
+from measure import WORK, BenchError, Row, run_child, scratch_directory  # noqa: E402
+
+SECTIONS = ("calls", "startup", "programs", "traces")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="script/bench", description=__doc__)
+    parser.add_argument("--peers", action="store_true", help="measure uftrace and clang's XRay beside Karst")
+    parser.add_argument("--lua", action="store_true", help="measure Lua 5.4 too; fetches its source from Debian once")
+    parser.add_argument("--json", metavar="FILE", help="write the results as JSON; - is standard output, without table")
+    parser.add_argument("--quick", action="store_true", help="2 rounds and small traces: a smoke test, not a measurement")
+    parser.add_argument("--rounds", type=int, default=6, help="interleaved rounds; medians are shown (default 6)")
+    parser.add_argument("--only", choices=SECTIONS, action="append", help="only this section; may be repeated")
+    return parser.parse_args()
+
+
+def machine():
+    """What the figures depend on; no names of hosts or users."""
+    cpu = "unknown"
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    compiler = subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=False).stdout.strip()
+    return {"cpu": cpu, "cpus": os.cpu_count(), "kernel": platform.release(), "gcc": compiler}
+
+
+def verdict(row: Row):
+    if row.met is None:
+        return ""
+    return f"{row.target}: {'ok' if row.met else 'MISSED'}"
+
+
+def print_table(rows, notes, host):
+    print(f"{host['cpu']}, {host['cpus']} CPUs, Linux {host['kernel']}, gcc {host['gcc']}")
+    group = None
+    for row in rows:
+        if row.group != group:
+            group = row.group
+            print(f"\n{group}")
+        number = f"{row.value:,.2f}" if row.value < 1000 else f"{row.value:,.0f}"
+        ratio = f"{row.ratio:.2f} x {row.ratio_to}" if row.ratio is not None else ""
+        line = f"  {row.name:<28}{number:>12} {row.unit:<12} {ratio:<26}{verdict(row)}"
+        print(line.rstrip() + (f"  ({row.note})" if row.note else ""))
+    for note in notes:
+        print(f"\nnote: {note}")
+    judged = [row for row in rows if row.met is not None]
+    missed = [row for row in judged if not row.met]
+    print(f"\n{len(judged) - len(missed)} of {len(judged)} targets met")
+
+
+def main():
+    options = parse_arguments()
+    rounds = 2 if options.quick else max(1, options.rounds)
+    wanted = options.only or SECTIONS
+    WORK.mkdir(parents=True, exist_ok=True)
+    scratch = scratch_directory()
+    rows, notes = [], []
+    try:
+        if "calls" in wanted:
+            rows += calls.bench_calls(rounds, options.peers, scratch, notes)
+        if "startup" in wanted:
+            rows += startup.bench_startup(rounds, scratch, notes)
+        if "programs" in wanted:
+            rows += programs.bench_programs(rounds, options, scratch, notes)
+        if "traces" in wanted:
+            rows += traces.bench_traces(rounds, options.quick, scratch, notes)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    host = machine()
+    if options.json != "-":
+        print_table(rows, notes, host)
+    if options.json:
+        text = json.dumps({"machine": host, "rounds": rounds, "notes": notes,
+                           "rows": [dataclasses.asdict(row) for row in rows]}, indent=2) + "\n"
+        if options.json == "-":
+            sys.stdout.write(text)
+        else:
+            pathlib.Path(options.json).write_text(text)
+    return 1 if any(row.met is False for row in rows) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BenchError as error:
+        print(f"script/bench: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,162 @@
+"""Nanoseconds per call pair: a leaf call and recursive fib, on one thread and on two."""
+
+import re
+import shutil
+
+import measure
+from measure import FIXTURES, WORK, BenchError, Row, interleaved, karst_tool, median, run_child
+
+FLAGS = ["-O2", "-fno-optimize-sibling-calls", "-pthread"]
+WORKLOADS = [("leaf", 1), ("fib", 1), ("leaf", 2), ("fib", 2)]
+# An event takes 8 bytes and the default memory is 64 MiB, so that many pairs on each thread fill it: what is timed
+# afterwards is the steady state in which old blocks are recycled.
+KARST_WARMUP = 5_000_000
+ON_RATIO, OFF_EXTRA_NS = 1.10, 0.3
+
+
+def parse_ns(output):
+    found = re.search(r"^ns_per_pair ([0-9.]+)$", output, re.M)
+    if not found:
+        raise BenchError(f"no result in the output: {output!r}")
+    return float(found.group(1))
+
+
+def program(name, compiler, flags=(), extra_sources=()):
+    source = FIXTURES / "calls.c"
+    command = [compiler, *FLAGS, *flags, source, *extra_sources]
+    return measure.compile_program(WORK / "calls" / name, command, [source, *extra_sources])
+
+
+def floor_program():
+    source = FIXTURES / "floor.c"
+    return measure.compile_program(WORK / "calls" / "floor", ["gcc", *FLAGS, source], [source])
+
+
+def arguments(work, threads, pairs, warmup):
+    return [work, threads, pairs, warmup]
+
+
+def own_variants(scratch):
+    """name -> function(work, threads) -> ns, for what is always measured."""
+    plain = program("plain", "gcc")
+    floor = floor_program()
+    traced = program("karst", str(karst_tool("karst-gcc")))
+    karst = karst_tool("karst")
+
+    def run_karst(*flags):
+        def run(work, threads, pairs):
+            trace = f"{scratch}/calls.karst"
+            command = [karst, "run", "--output", trace, "--no-source", *flags, "--", traced]
+            return parse_ns(run_child([*command, *arguments(work, threads, pairs, KARST_WARMUP)]).output)
+        return run
+
+    def run_on(work, threads):
+        return run_karst()(work, threads, 5_000_000)
+
+    def run_off(work, threads):
+        return run_karst("--off")(work, threads, 40_000_000)
+
+    return {
+        "floor": lambda work, threads: parse_ns(run_child([floor, threads, 5_000_000, 500_000]).output),
+        "not instrumented": lambda work, threads: parse_ns(
+            run_child([plain, *arguments(work, threads, 40_000_000, 1_000_000)]).output),
+        "karst without libkarst": lambda work, threads: parse_ns(
+            run_child([traced, *arguments(work, threads, 40_000_000, 1_000_000)]).output),
+        "karst off": run_off,
+        "karst on": run_on,
+    }
+
+
+def uftrace_variants(scratch):
+    def variant(name, flags, record_flags):
+        built = program(name.replace(" ", "-"), "gcc", flags)
+
+        def off(work, threads):
+            return parse_ns(run_child([built, *arguments(work, threads, 10_000_000, 1_000_000)]).output)
+
+        def on(work, threads):
+            data = f"{scratch}/uftrace.data"
+            shutil.rmtree(data, ignore_errors=True)
+            command = ["uftrace", "record", *record_flags, "--no-libcall", "-d", data, built]
+            result = parse_ns(run_child([*command, *arguments(work, threads, 1_000_000, 100_000)]).output)
+            shutil.rmtree(data, ignore_errors=True)
+            return result
+
+        return {f"{name} off": off, f"{name} on": on}
+
+    return {
+        **variant("uftrace -pg", ["-pg"], []),
+        **variant("uftrace -pg -mfentry", ["-pg", "-mfentry"], []),
+        **variant("uftrace nop-mcount -P", ["-pg", "-mfentry", "-mnop-mcount", "-no-pie", "-fno-pie"], ["-P", "."]),
+        **variant("uftrace patchable -P", ["-fpatchable-function-entry=5"], ["-P", "."]),
+    }
+
+
+def xray_variants(scratch):
+    xray_flags = ["-fxray-instrument", "-fxray-instruction-threshold=1"]
+    start = FIXTURES / "xray_start.cc"
+    start_object = measure.compile_program(
+        WORK / "calls" / "xray_start.o", ["clang++-14", *FLAGS, *xray_flags, "-c", start], [start])
+    plain = program("clang-plain", "clang-14")
+    # XRay's runtime is C++.
+    built = program("xray", "clang-14", [*xray_flags, start_object, "-lstdc++"])
+
+    def on(mode):
+        config = "no_file_flush=true:buffer_size=16777216:buffer_max=4:func_duration_threshold_us=0"
+
+        def run(work, threads):
+            environment = {"BENCH_XRAY": mode, "BENCH_XRAY_CONFIG": config}
+            command = [built, *arguments(work, threads, 1_000_000, 100_000)]
+            return parse_ns(run_child(command, env=environment, cwd=scratch).output)
+
+        return run
+
+    def unpatched(executable):
+        return lambda work, threads: parse_ns(
+            run_child([executable, *arguments(work, threads, 10_000_000, 1_000_000)]).output)
+
+    return {
+        "clang, not instrumented": unpatched(plain),
+        "XRay off": unpatched(built),
+        "XRay basic on": on("xray-basic"),
+        "XRay FDR on": on("xray-fdr"),
+    }
+
+
+def peer_variants(scratch, notes):
+    variants = {}
+    for needed, make in (("uftrace", uftrace_variants), ("clang++-14", xray_variants)):
+        if shutil.which(needed) is None:
+            notes.append(f"{needed} is not installed: script/setup --extras installs the peers")
+        else:
+            variants.update(make(scratch))
+    return variants
+
+
+def judge(name, value, floor, plain):
+    """(target text, whether it was met) for the rows that the project has promised something about."""
+    if name == "karst on":
+        return f"<= {ON_RATIO:.2f} x floor", value <= ON_RATIO * floor
+    if name == "karst off":
+        return f"<= +{OFF_EXTRA_NS} ns", value - plain <= OFF_EXTRA_NS
+    return "", None
+
+
+def bench_calls(rounds, peers, scratch, notes):
+    variants = own_variants(scratch)
+    if peers:
+        variants.update(peer_variants(scratch, notes))
+    rows = []
+    for work, threads in WORKLOADS:
+        title = f"{work}, {threads} thread{'s' if threads > 1 else ''}"
+        runs = {name: (lambda run=run: run(work, threads)) for name, run in variants.items()}
+        samples, failures = interleaved(runs, rounds, f"calls: {title}")
+        notes += [f"{title}: {name} failed: {why}" for name, why in failures.items()]
+        if "floor" not in samples or "not instrumented" not in samples:
+            raise BenchError(f"{title}: the floor or the plain program did not run: {failures}")
+        floor, plain = median(samples["floor"]), median(samples["not instrumented"])
+        for name, values in samples.items():
+            value = median(values)
+            target, met = judge(name, value, floor, plain)
+            rows.append(Row(f"call pair: {title}", name, value, "ns", value / floor, "floor", target, met))
+    return rows

@@ -1,0 +1,127 @@
+"""Building and timing the benchmark's programs: interleaved rounds, medians, child processes' time and memory."""
+
+import dataclasses
+import os
+import pathlib
+import resource  # noqa: F401  (os.wait4 returns its struct)
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+WORK = BUILD / "bench"
+FIXTURES = ROOT / "bench" / "fixtures"
+
+
+class BenchError(Exception):
+    """Something that the user can put right; the message says how."""
+
+
+@dataclasses.dataclass
+class Row:
+    """One line of the table. `ratio` is relative to what `ratio_to` names, measured in the same rounds."""
+
+    group: str
+    name: str
+    value: float
+    unit: str
+    ratio: float | None = None
+    ratio_to: str = ""
+    target: str = ""
+    met: bool | None = None
+    note: str = ""
+
+
+@dataclasses.dataclass
+class Child:
+    """How one child process ended."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+    output: str
+    errors: str
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}" if text else "\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def karst_tool(name):
+    """A tool or library of the build under measurement, which script/setup has made."""
+    directory = os.environ.get("KARST_BUILD", BUILD)
+    return pathlib.Path(directory) / ("lib" if name.endswith(".so") else "bin") / name
+
+
+def scratch_directory():
+    """A directory in memory if there is one: what is measured is the tracer, not the disk."""
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.mkdtemp(prefix="karst-bench-", dir=base)
+
+
+def compile_program(out, command, sources):
+    """Compiles when a source, the command or the compiler is newer than `out`."""
+    out = pathlib.Path(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    compiler = shutil.which(command[0])
+    if compiler is None:
+        raise BenchError(f"compiler {command[0]} not found")
+    line = " ".join(map(str, command))
+    stamp = out.with_name(out.name + ".command")
+    inputs = [*map(pathlib.Path, sources), pathlib.Path(compiler), FIXTURES / "timing.h"]
+    fresh = out.exists() and stamp.exists() and stamp.read_text() == line
+    if fresh and all(out.stat().st_mtime >= i.stat().st_mtime for i in inputs):
+        return out
+    done = subprocess.run([*map(str, command), "-o", str(out)], capture_output=True, text=True, cwd=out.parent)
+    if done.returncode != 0:
+        raise BenchError(f"cannot build {out.name}: {line}\n{done.stderr}")
+    stamp.write_text(line)
+    return out
+
+
+def run_child(command, env=None, cwd=None, timeout=600):
+    """Runs to the end; wall time, CPU time and the peak resident size of that child (and what it waited for)."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        begin = time.monotonic()
+        child = subprocess.Popen(
+            [str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
+            env={**os.environ, **(env or {})})
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.monotonic() - begin
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        result = Child(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read(), err.read())
+    if child.returncode != 0:
+        raise BenchError(f"{' '.join(map(str, command))} ended with {child.returncode}:\n{result.output}{result.errors}")
+    return result
+
+
+def interleaved(variants, rounds, label):
+    """Runs every variant once a round, so that a slow minute of the machine hits all of them alike.
+
+    variants: name -> function returning a number. Returns name -> list of numbers. A variant that fails is dropped
+    with its reason under the name `name` in the second result.
+    """
+    samples = {name: [] for name in variants}
+    failures = {}
+    for round_number in range(rounds):
+        for name, measure in variants.items():
+            if name in failures:
+                continue
+            progress(f"{label}: round {round_number + 1}/{rounds}, {name}")
+            try:
+                samples[name].append(measure())
+            except BenchError as error:
+                failures[name] = str(error).strip()
+    progress("")
+    return {n: s for n, s in samples.items() if n not in failures}, failures
+
+
+def median(samples):
+    return statistics.median(samples)

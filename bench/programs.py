@@ -1,0 +1,157 @@
+"""Wall-time ratios of whole programs: LevelDB under our workload, and Lua 5.4 running a recursive function."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import measure
+from lua_source import lua_source
+from measure import ROOT, WORK, BenchError, Row, interleaved, karst_tool, median, run_child
+
+LUA_OFF_RATIO = 1.08
+LUA_SCRIPT = """\
+local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end
+fib(20)
+local begin = os.clock()
+fib(%d)
+print(string.format("seconds %%.6f", os.clock() - begin))
+"""
+XRAY_FLAGS = ["-fxray-instrument", "-fxray-instruction-threshold=1"]
+XRAY_CONFIG = "no_file_flush=true:buffer_size=16777216:buffer_max=8:func_duration_threshold_us=0"
+
+
+def leveldb_program(name, compiler, *flags):
+    out = WORK / "leveldb" / name
+    command = [ROOT / "examples/leveldb/build", out, "-O2", "-g", *flags]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
+                          env={**os.environ, "CXX": str(compiler)})
+    if done.returncode != 0:
+        raise BenchError(f"cannot build LevelDB with {compiler}:\n{done.stdout}{done.stderr}")
+    return out / "leveldb-workload"
+
+
+def lua_program(name, compiler, *flags):
+    source = lua_source()
+    files = sorted(path for path in source.glob("*.c") if path.name != "luac.c")
+    command = [compiler, "-O2", "-g", "-DLUA_USE_POSIX", *flags, *files, "-lm"]
+    return measure.compile_program(WORK / "lua" / name, command, files)
+
+
+def leveldb_seconds(output):
+    found = re.search(r"^wall ([0-9.]+) ms", output, re.M)
+    if not found:
+        raise BenchError(f"no wall time in the workload's output: {output!r}")
+    return float(found.group(1)) / 1000
+
+
+def lua_seconds(output):
+    found = re.search(r"^seconds ([0-9.]+)$", output, re.M)
+    if not found:
+        raise BenchError(f"no time in the script's output: {output!r}")
+    return float(found.group(1))
+
+
+def karst_runs(program, arguments, parse, scratch):
+    def under(*flags):
+        command = [karst_tool("karst"), "run", "--output", f"{scratch}/program.karst", "--no-source", *flags, "--",
+                   program, *arguments]
+        return lambda: parse(run_child(command, env={"TMPDIR": scratch}).output)
+
+    return {"karst off": under("--off"), "karst on": under()}
+
+
+def uftrace_run(program, arguments, parse, scratch):
+    def run():
+        data = f"{scratch}/uftrace.data"
+        command = ["uftrace", "record", "--no-libcall", "-d", data, program, *arguments]
+        try:
+            return parse(run_child(command, env={"TMPDIR": scratch}).output)
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+
+    return run
+
+
+def plain_run(program, arguments, parse, scratch, **environment):
+    return lambda: parse(run_child([program, *arguments], cwd=scratch, env={"TMPDIR": scratch, **environment}).output)
+
+
+def xray_start_object():
+    source = measure.FIXTURES / "xray_start.cc"
+    return measure.compile_program(WORK / "xray_start.o", ["clang++-14", "-O2", *XRAY_FLAGS, "-c", source], [source])
+
+
+def peer_runs(build, compilers, arguments, parse, scratch):
+    """The peers' runs of one program; `build` is leveldb_program or lua_program, `compilers` the gcc and the clang."""
+    runs = {}
+    gcc, clang = compilers
+    if shutil.which("uftrace"):
+        pg = build("uftrace-pg", gcc, "-pg")
+        runs["uftrace -pg off"] = plain_run(pg, arguments, parse, scratch)
+        runs["uftrace -pg on"] = uftrace_run(pg, arguments, parse, scratch)
+        patchable = build("uftrace-patchable", gcc, "-fpatchable-function-entry=5")
+        runs["uftrace patchable off"] = plain_run(patchable, arguments, parse, scratch)
+    if shutil.which(clang):
+        plain = build("clang-plain", clang)
+        # LLVM's XRay runtime is C++; its start object comes before the libraries on the command line.
+        xray = build("xray", clang, *XRAY_FLAGS, "-Wl," + str(xray_start_object()), "-lstdc++")
+        runs["clang, not instrumented"] = plain_run(plain, arguments, parse, scratch)
+        runs["XRay off"] = plain_run(xray, arguments, parse, scratch)
+        runs["XRay FDR on"] = plain_run(xray, arguments, parse, scratch, BENCH_XRAY="xray-fdr",
+                                        BENCH_XRAY_CONFIG=XRAY_CONFIG)
+    return runs
+
+
+def ratio_rows(group, runs, rounds, notes, off_target=None):
+    samples, failures = interleaved(runs, rounds, group)
+    notes += [f"{group}: {name} failed: {why}" for name, why in failures.items()]
+    rows = []
+    for name, values in samples.items():
+        # clang's programs are compared with clang's own plain build
+        base = "clang, not instrumented" if name.startswith("XRay") else "not instrumented"
+        if base not in samples:
+            raise BenchError(f"{group}: {base} did not run: {failures}")
+        ratio = median(values) / median(samples[base])
+        row = Row(group, name, median(values), "s", ratio, base)
+        if name == "karst off" and off_target is not None:
+            row.target, row.met = f"<= {off_target:.2f} x", ratio <= off_target
+        rows.append(row)
+    return rows
+
+
+def bench_leveldb(rounds, options, scratch, notes, group, arguments):
+    plain = leveldb_program("plain", "g++")
+    traced = leveldb_program("karst", karst_tool("karst-g++"))
+    runs = {"not instrumented": plain_run(plain, arguments, leveldb_seconds, scratch),
+            "karst without libkarst": plain_run(traced, arguments, leveldb_seconds, scratch),
+            **karst_runs(traced, arguments, leveldb_seconds, scratch)}
+    if options.peers:
+        runs.update(peer_runs(leveldb_program, ("g++", "clang++-14"), arguments, leveldb_seconds, scratch))
+    return ratio_rows(group, runs, rounds, notes)
+
+
+def bench_lua(rounds, options, scratch, notes):
+    script = f"{scratch}/fib.lua"
+    with open(script, "w", encoding="utf-8") as out:
+        out.write(LUA_SCRIPT % (27 if options.quick else 32))
+    plain = lua_program("plain", "gcc")
+    traced = lua_program("karst", karst_tool("karst-gcc"))
+    runs = {"not instrumented": plain_run(plain, [script], lua_seconds, scratch),
+            "karst without libkarst": plain_run(traced, [script], lua_seconds, scratch),
+            **karst_runs(traced, [script], lua_seconds, scratch)}
+    if options.peers:
+        runs.update(peer_runs(lua_program, ("gcc", "clang-14"), [script], lua_seconds, scratch))
+    return ratio_rows("Lua 5.4, recursive fib: wall time", runs, rounds, notes, LUA_OFF_RATIO)
+
+
+def bench_programs(rounds, options, scratch, notes):
+    batches = "500" if options.quick else "3000"
+    rows = bench_leveldb(rounds, options, scratch, notes, "LevelDB, 1 thread: wall time", ["--single", "--batches", batches])
+    rows += bench_leveldb(rounds, options, scratch, notes, "LevelDB, 4 writers and compaction: wall time",
+                          ["--threads", "4", "--batches", batches])
+    if options.lua:
+        rows += bench_lua(rounds, options, scratch, notes)
+    else:
+        notes.append("Lua 5.4 was not measured: --lua")
+    return rows
