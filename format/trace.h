@@ -69,9 +69,8 @@ static_assert(sizeof(ChunkHeader) == 32 && offsetof(ChunkHeader, header_crc) == 
 /// A chunk's decoded payload is at most this long; writers split, readers refuse more.
 inline constexpr std::uint64_t kMaxChunkSize = std::uint64_t{256} << 20;
 
-/// Writers compress a chunk only when that shrinks it by at most this factor; readers refuse to
-/// decode more than this many times the file's size in all (plus one chunk), so that a small
-/// hostile file cannot fill the memory.
+/// A payload decodes to at most this many times its stored size: writers store it raw otherwise,
+/// readers refuse more, so that a small hostile file cannot fill the memory.
 inline constexpr std::uint64_t kMaxExpansion = 64;
 
 struct StringRef {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "reader/column.h"
+
 namespace karst::reader {
 
 struct Module {
@@ -59,9 +61,10 @@ struct Process {
   std::vector<std::string> command_line;
   std::string executable;
   std::string options;
-  std::vector<Module> modules;      ///< by Module::index
-  std::vector<Function> functions;  ///< by id; element 0 is unused
-  std::vector<Thread> threads;      ///< in order of Thread::index
+  std::vector<Module> modules;        ///< by Module::index
+  std::vector<Function> functions;    ///< by id; element 0 is unused
+  std::vector<Thread> threads;        ///< in order of Thread::index
+  std::uint32_t dense_functions = 0;  ///< ids 1 to this one are all in the table
 };
 
 struct ClockPair {
@@ -102,15 +105,16 @@ enum CallMark : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kNoParent = 0xffffffffU;
+inline constexpr std::uint32_t kMaxRows = kNoParent;  ///< rows are named by 32 bits
 
 /// The calls of one thread in order of their begin (a parent before its children), in columns.
 struct Calls {
-  std::vector<std::uint32_t> function;   ///< id in the thread's process
-  std::vector<std::uint64_t> begin;      ///< ticks
-  std::vector<std::uint64_t> duration;   ///< ticks; a bound, not a measurement, when marked open
-  std::vector<std::uint32_t> parent;     ///< row of the caller, or kNoParent
-  std::vector<std::uint16_t> depth;      ///< 0 for calls without a parent
-  std::vector<std::uint8_t> marks;       ///< CallMark bits
+  Column<std::uint32_t> function;  ///< id in the thread's process
+  Column<std::uint64_t> begin;     ///< ticks
+  Column<std::uint64_t> duration;  ///< ticks; a bound, not a measurement, when marked open
+  Column<std::uint32_t> parent;    ///< row of the caller, or kNoParent
+  Column<std::uint16_t> depth;     ///< 0 for calls without a parent; stays at 65535 below that
+  Column<std::uint8_t> marks;      ///< CallMark bits
 
   std::uint64_t first_ticks = 0;  ///< start of the kept history
   std::uint64_t last_ticks = 0;   ///< last event
@@ -120,6 +124,7 @@ struct Calls {
   std::uint64_t missing_exits = 0;    ///< calls whose caller returned while they had not
   std::uint64_t unknown_ids = 0;      ///< events whose id is not in the function table
   std::uint64_t missing_blocks = 0;   ///< gaps in the block sequence after the first kept one
+  std::uint64_t beyond_limit = 0;     ///< events left out because a thread's rows are limited to kMaxRows
 
   std::size_t size() const { return function.size(); }
 };

@@ -1,0 +1,102 @@
+// A column of numbers: a vector that does not zero what is about to be written and that grows by
+// remapping pages instead of copying them. A hundred million events make gigabytes of columns;
+// with std::vector, clearing and copying them costs more than rebuilding the calls does.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace karst::reader {
+
+/// Values of a trivial type, used like a std::vector. Throws std::bad_alloc when memory is out.
+template <typename T>
+class Column {
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t));
+
+ public:
+  using value_type = T;
+
+  Column() = default;
+  Column(std::initializer_list<T> values) { assign(values.begin(), values.size()); }
+  Column(const Column& other) { assign(other.data_, other.size_); }
+  Column(Column&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  Column& operator=(Column other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  ~Column() { std::free(data_); }
+
+  std::size_t size() const { return size_; }
+  std::size_t capacity() const { return capacity_; }
+  bool empty() const { return size_ == 0; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+  T& back() { return data_[size_ - 1]; }
+  const T& back() const { return data_[size_ - 1]; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+
+  void reserve(std::size_t n) {
+    if (n > capacity_) reallocate(n);
+  }
+  void push_back(T value) {
+    if (size_ == capacity_) reallocate(std::max<std::size_t>(64, capacity_ * 2));
+    data_[size_++] = value;
+  }
+  void pop_back() { --size_; }
+  void clear() { size_ = 0; }
+  void resize(std::size_t n, T value = T{}) {
+    reserve(n);
+    if (n > size_) std::fill(data_ + size_, data_ + n, value);
+    size_ = n;
+  }
+  /// Declares the first `n` elements written, through data(). Requires n <= capacity().
+  void set_size(std::size_t n) { size_ = n; }
+  /// Gives back what reserve() took too much.
+  void shrink_to_fit() {
+    if (size_ < capacity_) reallocate(size_);
+  }
+
+  friend bool operator==(const Column& a, const Column& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  void assign(const T* values, std::size_t n) {
+    reserve(n);
+    if (n != 0) std::memcpy(data_, values, n * sizeof(T));
+    size_ = n;
+  }
+  void reallocate(std::size_t n) {
+    if (n == 0) {
+      std::free(std::exchange(data_, nullptr));
+      capacity_ = 0;
+      return;
+    }
+    if (n > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
+    auto* fresh = static_cast<T*>(std::realloc(data_, n * sizeof(T)));
+    if (fresh == nullptr) throw std::bad_alloc();
+    data_ = fresh;
+    capacity_ = n;
+  }
+
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace karst::reader

@@ -1,0 +1,97 @@
+#include "reader/file_bytes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace karst::reader {
+namespace {
+
+// Below this a copy costs less than the page faults of a mapping, and cannot be pulled away from under us.
+constexpr std::size_t kReadBelow = std::size_t{16} << 20;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
+  const auto refuse = [&path](const std::string& why) {
+    return Error{fmt::format("cannot open the trace {}: {}", path.string(), why)};
+  };
+  const auto system_reason = [](int error) { return std::generic_category().message(error); };
+  // O_NONBLOCK: a FIFO must not make us wait.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
+    if (errno == ENOENT) return refuse("there is no such file; check the path");
+    return refuse(system_reason(errno));
+  }
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return refuse(system_reason(errno));
+  if (S_ISDIR(info.st_mode)) return refuse("it is a directory; name the file in it");
+  if (!S_ISREG(info.st_mode)) return refuse("it is not a regular file; copy the trace to a file first");
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (size == 0) return refuse("it is empty: its recording never ended; record it again");
+
+  FileBytes result;
+  if (size < kReadBelow) {
+    result.owned_ = std::make_unique_for_overwrite<std::byte[]>(size);
+    std::size_t got = 0;
+    while (got < size) {
+      const ssize_t n = ::read(file.get(), result.owned_.get() + got, size - got);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return refuse(system_reason(errno));
+      if (n == 0) break;  // it shrank: what is missing is reported as a cut
+      got += static_cast<std::size_t>(n);
+    }
+    result.bytes_ = {result.owned_.get(), got};
+    return result;
+  }
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (at == MAP_FAILED) return refuse(system_reason(errno));
+  result.mapped_ = true;
+  result.bytes_ = {static_cast<const std::byte*>(at), size};
+  return result;
+}
+
+FileBytes FileBytes::view(std::span<const std::byte> bytes) {
+  FileBytes result;
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 != 0) {
+    result.owned_ = std::make_unique_for_overwrite<std::byte[]>(bytes.size());
+    std::memcpy(result.owned_.get(), bytes.data(), bytes.size());
+    bytes = {result.owned_.get(), bytes.size()};
+  }
+  result.bytes_ = bytes;
+  return result;
+}
+
+FileBytes::FileBytes(FileBytes&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, {})),
+      owned_(std::move(other.owned_)),
+      mapped_(std::exchange(other.mapped_, false)) {}
+
+FileBytes::~FileBytes() {
+  if (mapped_) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace karst::reader

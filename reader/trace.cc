@@ -1,0 +1,100 @@
+#include "reader/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "reader/chunks.h"
+#include "reader/file_bytes.h"
+#include "reader/model_builder.h"
+#include "reader/problems.h"
+
+namespace karst::reader {
+
+struct Trace::Impl {
+  static Result<std::unique_ptr<Impl>> read(FileBytes bytes, std::string name) {
+    ProblemList problems;
+    auto list = scan_chunks(bytes.bytes(), name, problems);
+    if (!list) return list.error();
+    auto impl = std::make_unique<Impl>(Impl{std::move(bytes), std::move(name)});
+    impl->model = ModelBuilder(impl->bytes.bytes().size(), problems).build(*list);
+    impl->complete = list->ended;
+    impl->minor = list->minor;
+    // A damaged header has lost its flags; then the symbols themselves tell.
+    const auto is_symbols = [](const Chunk& chunk) { return chunk.type == format::ChunkType::kSymbols; };
+    impl->resolved = (list->flags & format::kFileResolved) != 0 ||
+                     (list->header_damaged && std::any_of(list->chunks.begin(), list->chunks.end(), is_symbols));
+    impl->problems = problems.take();
+    return impl;
+  }
+
+  // Functions that events name but no record does; made when asked for.
+  struct StandIns {
+    std::mutex mutex;
+    std::unordered_map<std::uint64_t, Function> functions;
+  };
+
+  FileBytes bytes;
+  std::string name;
+  TraceModel model{};
+  std::vector<Problem> problems{};
+  bool complete = false;
+  bool resolved = false;
+  std::uint16_t minor = 0;
+  std::unique_ptr<StandIns> stand_ins = std::make_unique<StandIns>();
+};
+
+Trace::Trace(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Trace::Trace(Trace&&) noexcept = default;
+Trace& Trace::operator=(Trace&&) noexcept = default;
+Trace::~Trace() = default;
+
+Result<Trace> Trace::open(const std::filesystem::path& path) {
+  auto bytes = FileBytes::open(path);
+  if (!bytes) return bytes.error();
+  auto impl = Impl::read(std::move(*bytes), path.string());
+  if (!impl) return impl.error();
+  return Trace(std::move(*impl));
+}
+
+Result<Trace> Trace::open_memory(std::span<const std::byte> bytes, std::string name) {
+  auto impl = Impl::read(FileBytes::view(bytes), std::move(name));
+  if (!impl) return impl.error();
+  return Trace(std::move(*impl));
+}
+
+const std::string& Trace::name() const { return impl_->name; }
+std::uint64_t Trace::file_size() const { return impl_->bytes.bytes().size(); }
+bool Trace::resolved() const { return impl_->resolved; }
+bool Trace::complete() const { return impl_->complete; }
+std::uint16_t Trace::minor_version() const { return impl_->minor; }
+const std::vector<Process>& Trace::processes() const { return impl_->model.processes; }
+const Clock& Trace::clock() const { return impl_->model.clock; }
+const std::vector<SourceFile>& Trace::sources() const { return impl_->model.sources; }
+const std::vector<Problem>& Trace::problems() const { return impl_->problems; }
+std::uint64_t Trace::event_count() const { return impl_->model.events; }
+
+const Function& Trace::function(const Process& process, std::uint32_t id) const {
+  if (id < process.functions.size() && process.functions[id].id != 0) return process.functions[id];
+  auto& stand_ins = *impl_->stand_ins;
+  const std::lock_guard lock(stand_ins.mutex);
+  const auto [at, fresh] = stand_ins.functions.try_emplace(id);
+  if (fresh) at->second.name = fmt::format("function#{}", id);
+  return at->second;
+}
+
+std::span<const BlockView> Trace::blocks(const Thread& thread) const {
+  const auto& model = impl_->model;
+  if (thread.process >= model.processes.size()) return {};
+  const auto& threads = model.processes[thread.process].threads;
+  const auto at = std::lower_bound(threads.begin(), threads.end(), thread.index,
+                                   [](const Thread& a, std::uint32_t index) { return a.index < index; });
+  if (at == threads.end() || at->index != thread.index) return {};
+  const auto& range = model.ranges[thread.process][static_cast<std::size_t>(at - threads.begin())];
+  return std::span(model.blocks).subspan(range.first, range.count);
+}
+
+}  // namespace karst::reader
