@@ -1,0 +1,152 @@
+// The arena: the shared memory that a traced process fills and that `karst` reads from outside.
+//
+//   +--------------+---------+-----------+---------+--------+-----------------------------------+
+//   | ArenaHeader  | modules | functions | threads |  text  | block 0 | block 1 | ... | block N-1 |
+//   +--------------+---------+-----------+---------+--------+-----------------------------------+
+//
+// It lies in a memfd. Tables are reserved at their greatest size and take memory only where they are
+// used; blocks are made real in steps (ArenaHeader::blocks_reserved). The runtime alone writes, with the one exception
+// that `karst run` clears kArenaFunctionOn before it lets the program start. A reader trusts nothing in here: the
+// program may scribble over it, die in the middle of a store, or be hostile.
+//
+// block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
+//          non-zero one; a zero before it is the slot of a hook that a signal interrupted.
+// recycle  when no fresh block is left, a hand walks the blocks in the order they were handed out and takes
+//          the oldest one that is neither in use nor within its living thread's floor of history.
+//          `generation` is odd meanwhile, so a copy made at that moment is known to be torn.
+#ifndef KARST_FORMAT_ARENA_H
+#define KARST_FORMAT_ARENA_H
+
+#include "format/event.h"
+
+#define KARST_BLOCK_SIZE 4096
+#define KARST_BLOCK_HEADER_SIZE 64
+
+#ifndef __ASSEMBLER__
+#include <cstddef>
+#include <cstdint>
+
+namespace karst::format {
+
+inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
+/// Raised whenever runtime and reader would misunderstand each other; they must be equal.
+inline constexpr std::uint32_t kArenaVersion = 1;
+
+inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
+inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
+inline constexpr std::uint32_t kEventsPerBlock = (kBlockSize - kBlockHeaderSize) / sizeof(Event);
+
+inline constexpr std::uint32_t kArenaModules = 4096;
+inline constexpr std::uint32_t kArenaThreads = 1 << 16;
+inline constexpr std::uint32_t kArenaTextSize = 4 << 20;
+
+struct ArenaHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t state;  ///< ArenaState
+  std::uint64_t size;   ///< bytes of the whole arena
+  std::uint64_t modules_offset;
+  std::uint64_t functions_offset;
+  std::uint64_t threads_offset;
+  std::uint64_t text_offset;
+  std::uint64_t blocks_offset;
+  std::uint32_t module_capacity;
+  std::uint32_t function_capacity;
+  std::uint32_t thread_capacity;
+  std::uint32_t text_capacity;
+  std::uint32_t block_capacity;  ///< shrinks when memory for more cannot be had
+  std::uint32_t pid;
+  std::uint32_t parent_pid;
+  std::uint32_t off;  ///< 1: started with off=1
+  std::uint64_t start_ticks;
+  std::uint64_t start_monotonic_raw_ns;
+  std::uint64_t start_realtime_ns;
+  std::uint64_t end_ticks;  ///< orderly end (exit, return from main); 0 otherwise
+  std::uint64_t start_uncertainty_ticks;
+  std::uint32_t executable_offset;  ///< in text
+  std::uint32_t executable_size;
+  std::uint32_t command_line_offset;  ///< in text; arguments, each ended by a NUL byte
+  std::uint32_t command_line_size;
+  std::uint32_t options_offset;
+  std::uint32_t options_size;
+  // Written while the program runs, with atomic operations.
+  std::uint32_t module_count;
+  std::uint32_t function_count;  ///< ids 1..function_count are in use
+  std::uint32_t thread_count;    ///< table entries ever used
+  std::uint32_t text_used;
+  std::uint32_t blocks_reserved;
+  std::uint32_t live_threads;
+  std::uint64_t hand;  ///< blocks handed out so far, skipped ones included; modulo capacity the next candidate
+  std::uint64_t overwritten_events;
+  std::uint64_t lost_events;
+  std::uint64_t threads_total;  ///< threads that ever joined
+  std::uint64_t patch_ns;       ///< time taken to find and patch the sleds at start
+  std::uint64_t sites;          ///< sleds found, entries and exits
+};
+static_assert(sizeof(ArenaHeader) == 232 && sizeof(ArenaHeader) <= 4096);
+
+enum class ArenaState : std::uint32_t {
+  kStarting = 1,  ///< tables are being filled
+  kReady = 2,     ///< tables are complete; the program waits for the session's go or runs
+};
+
+struct ArenaModule {
+  std::uint64_t bias;
+  std::uint64_t text_begin;
+  std::uint64_t text_end;
+  std::uint64_t loaded_ticks;
+  std::uint64_t unloaded_ticks;
+  std::uint32_t path_offset;  ///< in text
+  std::uint32_t path_size;
+  std::uint32_t first_function;  ///< ids are first_function .. first_function + function_count - 1
+  std::uint32_t function_count;
+  std::uint8_t build_id[28];
+  std::uint32_t build_id_size;
+};
+static_assert(sizeof(ArenaModule) == 88);
+
+struct ArenaFunction {
+  std::uint64_t address;  ///< of the entry sled
+  std::uint32_t module;
+  std::uint32_t flags;  ///< ArenaFunctionFlag bits
+};
+static_assert(sizeof(ArenaFunction) == 16);
+
+enum ArenaFunctionFlag : std::uint32_t { kArenaFunctionOn = 1 };
+
+struct ArenaThread {
+  std::uint32_t tid;
+  std::uint32_t state;  ///< ThreadLife
+  std::uint64_t joined_ticks;
+  std::uint64_t exited_ticks;
+  std::uint64_t overwritten_events;
+  std::uint64_t lost_events;
+  std::uint32_t block_count;  ///< blocks that hold this thread's history
+  std::uint32_t reserved;
+  char name[16];  ///< as the kernel knows it; NUL-terminated unless 16 long
+  std::uint8_t pad[64];
+};
+static_assert(sizeof(ArenaThread) == 128);
+
+enum class ThreadLife : std::uint32_t { kFree = 0, kLive = 1, kExited = 2, kClaimed = 3 };
+
+struct BlockHeader {
+  std::uint64_t generation;  ///< odd while the block changes hands
+  std::uint32_t state;       ///< BlockState
+  std::uint32_t thread;      ///< index into threads
+  std::uint64_t sequence;    ///< of this block in its thread, from 0
+  std::uint64_t ticks;       ///< full clock at the block's start
+  std::uint64_t reserved[4];
+};
+static_assert(sizeof(BlockHeader) == kBlockHeaderSize);
+
+enum class BlockState : std::uint32_t {
+  kFresh = 0,
+  kActive = 1,  ///< its thread writes here
+  kFull = 2,    ///< history
+  kClaimed = 3  ///< changing hands
+};
+
+}  // namespace karst::format
+#endif
+#endif

@@ -1,0 +1,222 @@
+#include "runtime/core/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "runtime/core/memory.h"
+#include "runtime/core/message.h"
+#include "runtime/core/syscalls.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace karst::runtime {
+
+using namespace format;
+
+Arena g_arena;
+
+namespace {
+
+constexpr std::uint32_t kReserveStep = 64;  // blocks made real at a time: 256 KiB, some 20 us
+constexpr std::uint32_t kFloorBlocks = 16;
+constexpr std::uint32_t kThreadsPerPage = kBlockSize / sizeof(ArenaThread);
+
+}  // namespace
+
+const char* Arena::create(const Options& options) {
+  ArenaHeader layout{};
+  layout.magic = kArenaMagic;
+  layout.version = kArenaVersion;
+  layout.state = static_cast<std::uint32_t>(ArenaState::kStarting);
+  layout.module_capacity = kArenaModules;
+  layout.function_capacity = kMaxFunctionId + 1;
+  layout.thread_capacity = kArenaThreads;
+  layout.text_capacity = kArenaTextSize;
+  layout.block_capacity = static_cast<std::uint32_t>(options.memory / kBlockSize);
+  std::uint64_t end = kBlockSize;
+  const auto place = [&end](std::uint64_t size) {
+    const std::uint64_t offset = end;
+    end = align_up(end + size, kBlockSize);
+    return offset;
+  };
+  layout.modules_offset = place(sizeof(ArenaModule) * kArenaModules);
+  layout.functions_offset = place(sizeof(ArenaFunction) * std::uint64_t{layout.function_capacity});
+  layout.threads_offset = place(sizeof(ArenaThread) * std::uint64_t{kArenaThreads});
+  layout.text_offset = place(kArenaTextSize);
+  layout.blocks_offset = place(std::uint64_t{layout.block_capacity} * kBlockSize);
+  layout.size = end;
+
+  const long low = sys::call(SYS_memfd_create, sys::word("karst-arena"), 1 /* MFD_CLOEXEC */);
+  if (low < 0) return "no shared memory can be made (memfd_create failed)";
+  // A high number keeps out of the way of programs that count on getting the lowest free one.
+  const long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 200);
+  if (high >= 0) sys::close(static_cast<int>(low));
+  descriptor_ = static_cast<int>(high >= 0 ? high : low);
+
+  long mapped = -1;
+  if (sys::call(SYS_ftruncate, descriptor_, static_cast<long>(layout.size)) == 0)
+    mapped = sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
+  if (sys::failed(mapped)) {
+    sys::close(descriptor_);
+    descriptor_ = -1;
+    return "no memory can be mapped for the trace";
+  }
+  base_ = static_cast<std::uintptr_t>(mapped);
+  blocks_ = base_ + layout.blocks_offset;
+  threads_offset_ = layout.threads_offset;
+
+  bool enough = reserve(0, kBlockSize);
+  if (enough) {
+    copy(reinterpret_cast<void*>(base_), &layout, sizeof layout);
+    enough = reserve_blocks(options.prefault ? layout.block_capacity : 1);
+  }
+  if (!enough) {
+    sys::munmap(reinterpret_cast<void*>(base_), layout.size);
+    sys::close(descriptor_);
+    base_ = 0;
+    descriptor_ = -1;
+    return "there is not enough memory for the trace";
+  }
+  // A forked child must not write into its parent's history.
+  sys::madvise(reinterpret_cast<void*>(base_), layout.size, MADV_DONTFORK);
+  return nullptr;
+}
+
+// Populating both allocates the pages and maps them, and reports that memory is short instead of a SIGBUS at the first
+// store. It needs no descriptor, so it works after a daemon has closed all of them.
+bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
+  const std::uint64_t begin = align_down(offset, kBlockSize);
+  const std::uint64_t end = align_up(offset + size, kBlockSize);
+  const long result = sys::madvise(reinterpret_cast<void*>(base_ + begin), end - begin, MADV_POPULATE_WRITE);
+  if (result == -22 /* EINVAL: Linux before 5.14 */ && descriptor_ >= 0)
+    return sys::call(SYS_fallocate, descriptor_, 0, static_cast<long>(begin), static_cast<long>(end - begin)) == 0;
+  return result == 0;
+}
+
+bool Arena::reserve_functions(std::uint32_t count) {
+  const std::uint32_t used = header().function_count + 1;
+  return count <= header().function_capacity - used &&
+         reserve(header().functions_offset + used * sizeof(ArenaFunction), count * sizeof(ArenaFunction));
+}
+
+bool Arena::reserve_modules(std::uint32_t count) {
+  const std::uint32_t used = header().module_count;
+  return count <= kArenaModules - used &&
+         reserve(header().modules_offset + used * sizeof(ArenaModule), count * sizeof(ArenaModule));
+}
+
+std::uint32_t Arena::add_text(const char* text, std::uint32_t size) {
+  if (size == 0 || size > kArenaTextSize - text_bottom_ || !reserve(header().text_offset + text_bottom_, size))
+    return 0;
+  const std::uint32_t offset = text_bottom_;
+  copy(reinterpret_cast<void*>(base_ + header().text_offset + offset), text, size);
+  text_bottom_ += size;
+  header().text_used = text_bottom_;
+  return offset;
+}
+
+std::uint32_t Arena::claim_thread() {
+  ArenaHeader& h = header();
+  const auto claim = [this](std::uint32_t i, ThreadLife from) {
+    return exchange_if(thread(i).state, static_cast<std::uint32_t>(from),
+                       static_cast<std::uint32_t>(ThreadLife::kClaimed));
+  };
+  for (;;) {
+    const std::uint32_t used = load(h.thread_count);
+    if (used >= kArenaThreads) break;
+    if (used % kThreadsPerPage == 0 && !reserve(threads_offset_ + used * sizeof(ArenaThread), sizeof(ArenaThread)))
+      break;
+    if (exchange_if(h.thread_count, used, used + 1) && claim(used, ThreadLife::kFree)) return used;
+  }
+  const std::uint32_t used = load(h.thread_count);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    ArenaThread& t = thread(i);
+    if (load(t.state) == static_cast<std::uint32_t>(ThreadLife::kExited) && load(t.block_count) == 0 &&
+        claim(i, ThreadLife::kExited))
+      return i;
+  }
+  return kNoThread;
+}
+
+std::uint32_t history_floor(std::uint32_t block_capacity, std::uint32_t live_threads) {
+  const std::uint32_t share = block_capacity / (2 * (live_threads == 0 ? 1 : live_threads));
+  return share > kFloorBlocks ? kFloorBlocks : share < 1 ? 1 : share;
+}
+
+bool Arena::reserve_blocks(std::uint32_t up_to) {
+  ArenaHeader& h = header();
+  std::uint32_t done = load(h.blocks_reserved);
+  while (done < up_to) {
+    const std::uint32_t left = load(h.block_capacity) - done;
+    const std::uint32_t step = left < kReserveStep ? left : kReserveStep;
+    if (step == 0 || !reserve(h.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
+      return false;
+    // Several threads may do the same step; doing it twice is harmless.
+    exchange_if(h.blocks_reserved, done, done + step);
+    done = load(h.blocks_reserved);
+  }
+  return true;
+}
+
+bool Arena::claim_block(BlockHeader& b, std::uint32_t floor) {
+  ArenaHeader& h = header();
+  const std::uint32_t state = load(b.state);
+  if (state != static_cast<std::uint32_t>(BlockState::kFresh) && state != static_cast<std::uint32_t>(BlockState::kFull))
+    return false;
+  if (state == static_cast<std::uint32_t>(BlockState::kFull)) {
+    const ArenaThread& owner = thread(b.thread);
+    if (load(owner.state) == static_cast<std::uint32_t>(ThreadLife::kLive) && load(owner.block_count) <= floor)
+      return false;
+  }
+  if (!exchange_if(b.state, state, static_cast<std::uint32_t>(BlockState::kClaimed))) return false;
+  if (state == static_cast<std::uint32_t>(BlockState::kFull)) {
+    const auto* events = reinterpret_cast<const Event*>(&b + 1);
+    std::uint32_t count = kEventsPerBlock;
+    while (count != 0 && events[count - 1] == 0) --count;
+    ArenaThread& owner = thread(b.thread);
+    __atomic_add_fetch(&owner.overwritten_events, count, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&h.overwritten_events, count, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&owner.block_count, 1, __ATOMIC_ACQ_REL);
+  }
+  return true;
+}
+
+BlockHeader* Arena::take_block() {
+  ArenaHeader& h = header();
+  for (std::uint64_t tries = 0;; ++tries) {
+    const std::uint32_t capacity = load(h.block_capacity);
+    if (tries > 2ULL * capacity) return nullptr;
+    const std::uint64_t turn = __atomic_fetch_add(&h.hand, 1, __ATOMIC_RELAXED);
+    const auto index = static_cast<std::uint32_t>(turn % capacity);
+    if (index >= load(h.blocks_reserved) && !reserve_blocks(index + 1)) {
+      // Memory ran out: from now on the trace lives in what it has.
+      const std::uint32_t have = load(h.blocks_reserved);
+      if (have != 0 && exchange_if(h.block_capacity, capacity, have))
+        Message()
+            .text("memory is short: the trace keeps to ")
+            .number(std::uint64_t{have} * kBlockSize >> 10)
+            .text(" KiB");
+      continue;
+    }
+    BlockHeader& b = *block(index);
+    if (!claim_block(b, history_floor(capacity, load(h.live_threads)))) continue;
+    store(b.generation, b.generation | 1);
+    zero(&b + 1, kBlockSize - kBlockHeaderSize);
+    return &b;
+  }
+}
+
+void Arena::publish(BlockHeader& b) {
+  store(b.generation, (b.generation | 1) + 1);
+  store(b.state, static_cast<std::uint32_t>(BlockState::kActive));
+}
+
+void Arena::give_back(BlockHeader& b) {
+  b.sequence = 0;
+  store(b.generation, (b.generation | 1) + 1);
+  store(b.state, static_cast<std::uint32_t>(BlockState::kFresh));
+}
+
+}  // namespace karst::runtime

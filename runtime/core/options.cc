@@ -1,0 +1,115 @@
+#include "runtime/core/options.h"
+
+#include "runtime/core/memory.h"
+#include "runtime/core/message.h"
+
+namespace karst::runtime {
+namespace {
+
+constexpr std::uint64_t kLeastMemory = 64 << 10;
+constexpr std::uint64_t kMostMemory = std::uint64_t{64} << 30;
+
+bool parse_size(const char* s, std::uint64_t& out) {
+  std::uint64_t n = 0;
+  const char* digits = s;
+  for (; *s >= '0' && *s <= '9'; ++s) {
+    if (n > kMostMemory) return false;
+    n = n * 10 + static_cast<std::uint64_t>(*s - '0');
+  }
+  if (s == digits) return false;
+  unsigned shift = 0;
+  switch (*s | 0x20) {
+    case 'k':
+      shift = 10;
+      break;
+    case 'm':
+      shift = 20;
+      break;
+    case 'g':
+      shift = 30;
+      break;
+    default:
+      break;
+  }
+  if (shift != 0) ++s;
+  if (*s != '\0' || n > kMostMemory >> shift) return false;
+  out = n << shift;
+  return out >= kLeastMemory;
+}
+
+bool parse_switch(const char* s, bool& out) {
+  if (s[0] != '0' && s[0] != '1') return false;
+  if (s[1] != '\0') return false;
+  out = s[0] == '1';
+  return true;
+}
+
+void apply(Options& options, char* entry) {
+  char* value = entry;
+  while (*value != '\0' && *value != '=') ++value;
+  if (*value == '=') *value++ = '\0';
+  if (equal(entry, "memory")) {
+    if (!parse_size(value, options.memory))
+      Message()
+          .text("KARST_OPTIONS: memory=")
+          .text(value, length(value))
+          .text(" ignored: a size from 64K to 64G is needed, like 256M");
+  } else if (equal(entry, "off") || equal(entry, "prefault") || equal(entry, "stats")) {
+    bool& target = entry[0] == 'o' ? options.off : entry[0] == 'p' ? options.prefault : options.stats;
+    if (!parse_switch(value, target))
+      Message()
+          .text("KARST_OPTIONS: ")
+          .text(entry)
+          .text("=")
+          .text(value, length(value))
+          .text(" ignored: 0 or 1 is needed");
+  } else if (equal(entry, "session")) {
+    const std::uint64_t n = length(value);
+    if (n < sizeof options.session) copy(options.session, value, n + 1);
+  } else if (equal(entry, "functions") || equal(entry, "not-functions")) {
+    if (options.session[0] == '\0')
+      Message().text("KARST_OPTIONS: ").text(entry).text(" ignored: it takes effect under `karst run` alone");
+  } else {
+    Message()
+        .text("KARST_OPTIONS: unknown option ")
+        .text(entry, length(entry))
+        .text(" ignored (known: memory, off, prefault, stats, functions, not-functions)");
+  }
+}
+
+}  // namespace
+
+Options Options::from(char** environment) {
+  Options options;
+  if (environment == nullptr) return options;
+  constexpr char kName[] = "KARST_OPTIONS=";
+  for (; *environment != nullptr; ++environment) {
+    if (starts_with(*environment, kName)) {
+      options.raw = *environment + sizeof kName - 1;
+      break;
+    }
+  }
+  char entry[256];
+  const char* p = options.raw;
+  while (*p != '\0') {
+    unsigned size = 0;
+    bool too_long = false;
+    for (; *p != '\0' && *p != ','; ++p) {
+      if (*p == '\\' && p[1] != '\0') ++p;
+      if (size < sizeof entry - 1)
+        entry[size++] = *p;
+      else
+        too_long = true;
+    }
+    if (*p == ',') ++p;
+    entry[size] = '\0';
+    // A regular expression for `karst run` may be long; nothing of ours is.
+    if (size != 0 && (!too_long || starts_with(entry, "functions=") || starts_with(entry, "not-functions=")))
+      apply(options, entry);
+    else if (too_long)
+      Message().text("KARST_OPTIONS: an entry of more than 255 bytes was ignored");
+  }
+  return options;
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,23 @@
+// KARST_OPTIONS="memory=256M,off=1": the runtime's only configuration.
+//
+// Entries are separated by commas; a backslash takes the next character as it is. An unknown or malformed entry is
+// reported once and ignored. functions= and not-functions= are for `karst run`, which reads the same variable:
+// names need a demangler, and the runtime has no dependency but libc.
+#pragma once
+#include <cstdint>
+
+namespace karst::runtime {
+
+struct Options {
+  std::uint64_t memory = std::uint64_t{64} << 20;  ///< bytes of blocks for the whole process
+  bool off = false;                                ///< start with every sled a NOP
+  bool prefault = false;                           ///< take all memory at start; hooks make no system call for it later
+  bool stats = false;                              ///< one line about the sleds found and the time it took
+  char session[108] = {};                          ///< abstract socket name of `karst run`; empty: none
+  const char* raw = "";                            ///< the variable as it was
+
+  /// Reads KARST_OPTIONS from `environment` (as passed to main; may be null).
+  static Options from(char** environment);
+};
+
+}  // namespace karst::runtime

@@ -1,0 +1,301 @@
+#include "runtime/core/thread.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "runtime/core/arena.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/message.h"
+#include "runtime/core/syscalls.h"
+#include "runtime/hooks/hooks.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+// Before a thread's first event. Its cursor says "no slot", so nothing else of it is ever read by a hook; in a forked
+// child it may point into the sink.
+ThreadState g_nobody;
+
+// Where events go that nobody will read: threads for which there is no memory, and forked children.
+alignas(KARST_BLOCK_SIZE) char g_sink[KARST_BLOCK_SIZE];
+
+// One state per entry of the arena's thread table; wiped in forked children.
+ThreadState* g_states;
+// In a page of its own, wiped in forked children.
+struct Wiped {
+  std::uint32_t ours;
+};
+Wiped* g_process;
+
+pthread_key_t g_exit_key;
+bool g_exit_key_usable;
+
+constexpr std::uint32_t kExitRounds = 3;  // PTHREAD_DESTRUCTOR_ITERATIONS is 4: leave in the last but one at the latest
+
+std::uint64_t now() { return __builtin_ia32_rdtsc(); }
+
+std::uint32_t epoch_of(std::uint64_t ticks) { return static_cast<std::uint32_t>(ticks >> 32) & ~0xffU; }
+
+bool in_sink(std::uintptr_t cursor) {
+  const auto sink = reinterpret_cast<std::uintptr_t>(g_sink);
+  return cursor > sink && cursor <= sink + KARST_BLOCK_SIZE;
+}
+
+void aim_at_sink(ThreadState& state) {
+  state.epoch = epoch_of(now());
+  store(state.cursor, reinterpret_cast<std::uintptr_t>(g_sink) + kBlockHeaderSize);
+}
+
+BlockHeader* block_of(std::uintptr_t cursor) {
+  return reinterpret_cast<BlockHeader*>(align_down(cursor - 1, KARST_BLOCK_SIZE));
+}
+
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    const std::uint64_t all = ~std::uint64_t{0};
+    sys::call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, sys::word(&all), sys::word(&before_), 8);
+  }
+  ~SignalsBlocked() { sys::call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, sys::word(&before_), 0, 8); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  std::uint64_t before_ = 0;
+};
+
+void leave(ThreadState& state) {
+  ArenaThread& t = g_arena.thread(state.thread);
+  sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
+  const std::uintptr_t cursor = state.cursor;
+  if (cursor != 0 && !in_sink(cursor)) {
+    state.sequence = block_of(cursor)->sequence + 1;
+    store(block_of(cursor)->state, static_cast<std::uint32_t>(BlockState::kFull));
+  }
+  state.cursor = 0;
+  t.exited_ticks = now();
+  __atomic_sub_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
+  store(t.state, static_cast<std::uint32_t>(ThreadLife::kExited));
+}
+
+// pthread calls this in rounds while the thread ends; other destructors may run traced code, so ours asks for
+// another round until the last.
+void thread_exits(void* p) {
+  auto& state = *static_cast<ThreadState*>(p);
+  if (state.live == 0) return;  // a forked child
+  if (++state.exit_rounds < kExitRounds) {
+    pthread_setspecific(g_exit_key, p);
+    return;
+  }
+  const SignalsBlocked guard;
+  leave(state);
+}
+
+// A thread that has left comes back when a late destructor calls traced code.
+void come_back(const ThreadState& state) {
+  ArenaThread& t = g_arena.thread(state.thread);
+  if (!exchange_if(t.state, static_cast<std::uint32_t>(ThreadLife::kExited),
+                   static_cast<std::uint32_t>(ThreadLife::kLive)))
+    return;
+  t.exited_ticks = 0;
+  __atomic_add_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
+}
+
+// A new entry for the calling thread; null when the table is full.
+ThreadState* new_thread(std::uint32_t tid) {
+  const std::uint32_t index = g_arena.claim_thread();
+  if (index == Arena::kNoThread) return nullptr;
+  ArenaThread& t = g_arena.thread(index);
+  t.tid = tid;
+  t.joined_ticks = now();
+  t.exited_ticks = 0;
+  t.overwritten_events = 0;
+  t.lost_events = 0;
+  t.block_count = 0;
+  sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
+  store(t.state, static_cast<std::uint32_t>(ThreadLife::kLive));
+  __atomic_add_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&g_arena.header().threads_total, 1, __ATOMIC_RELAXED);
+
+  ThreadState& state = g_states[index];
+  state = ThreadState{};
+  state.thread = index;
+  state.live = 1;
+  return &state;
+}
+
+void join() {
+  const SignalsBlocked guard;
+  const auto tid = static_cast<std::uint32_t>(sys::gettid());
+  ThreadState* state = karst_state;
+  if (state != &g_nobody && g_arena.thread(state->thread).tid == tid) {
+    // A handler was here first, or the thread is back after its exit was announced; then its cursor is 0.
+    come_back(*state);
+    return;
+  }
+  state = new_thread(tid);
+  if (state == nullptr) {
+    __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
+    aim_at_sink(g_nobody);
+    return;
+  }
+  karst_state = state;
+  if (g_exit_key_usable) {
+    // libc may use vector registers, which hold the program's arguments or results here.
+    alignas(16) char vectors[512];
+    asm volatile("fxsave64 %0" : "=m"(vectors));
+    pthread_setspecific(g_exit_key, state);
+    asm volatile("fxrstor64 %0" : : "m"(vectors));
+  }
+}
+
+// Gives the thread its next block. Lock-free: a signal handler that comes between does the same for itself, and
+// the cmpxchg on the cursor shows it.
+void next_block(ThreadState& state) {
+  const std::uintptr_t before = load(state.cursor);
+  ArenaThread& t = g_arena.thread(state.thread);
+  BlockHeader* old = before == 0 || in_sink(before) ? nullptr : block_of(before);
+  BlockHeader* next = g_arena.take_block();
+  if (next == nullptr) {
+    __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
+    if (old != nullptr) {
+      state.sequence = old->sequence + 2;  // a gap in the numbers tells the reader
+      store(old->state, static_cast<std::uint32_t>(BlockState::kFull));
+    }
+    aim_at_sink(state);
+    return;
+  }
+  const std::uint64_t ticks = now();
+  next->thread = state.thread;
+  next->sequence = old != nullptr ? old->sequence + 1 : state.sequence;
+  next->ticks = ticks;
+  __atomic_add_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
+  Arena::publish(*next);
+  std::uintptr_t expected = before;
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(next) + kBlockHeaderSize;
+  if (!__atomic_compare_exchange_n(&state.cursor, &expected, first, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    __atomic_sub_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
+    Arena::give_back(*next);  // a handler was faster
+    return;
+  }
+  state.epoch = epoch_of(ticks);
+  if (old != nullptr) store(old->state, static_cast<std::uint32_t>(BlockState::kFull));
+}
+
+}  // namespace
+
+extern "C" {
+__attribute__((tls_model("initial-exec"), visibility("hidden"))) thread_local ThreadState* karst_state = &g_nobody;
+}
+
+extern "C" void karst_slow_path() {
+  ThreadState* state = karst_state;
+  if (in_forked_child()) {
+    aim_at_sink(*state);
+    return;
+  }
+  if (state == &g_nobody ||
+      load(g_arena.thread(state->thread).state) == static_cast<std::uint32_t>(ThreadLife::kExited)) {
+    join();
+    state = karst_state;
+    if (state == &g_nobody) return;
+  }
+  next_block(*state);
+}
+
+bool in_forked_child() { return g_process->ours == 0; }
+
+bool prepare_threads() {
+  const long states = sys::mmap(0, sizeof(ThreadState) * kArenaThreads, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  const long process = sys::mmap(0, KARST_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (sys::failed(states) || sys::failed(process)) return false;
+  g_states = reinterpret_cast<ThreadState*>(states);
+  g_process = reinterpret_cast<Wiped*>(process);
+  g_process->ours = 1;
+  if (sys::madvise(g_states, sizeof(ThreadState) * kArenaThreads, MADV_WIPEONFORK) != 0 ||
+      sys::madvise(g_process, KARST_BLOCK_SIZE, MADV_WIPEONFORK) != 0)
+    return false;
+  // Keys from 32 on make glibc allocate from the program's heap at a thread's first event; then a thread's exit is not
+  // announced to us and its floor of history stays.
+  if (pthread_key_create(&g_exit_key, thread_exits) == 0) {
+    g_exit_key_usable = g_exit_key < 32;
+    if (!g_exit_key_usable) pthread_key_delete(g_exit_key);
+  }
+  return true;
+}
+
+void note_thread_names() {
+  ArenaHeader& h = g_arena.header();
+  const std::uint32_t count = load(h.thread_count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ArenaThread& t = g_arena.thread(i);
+    if (load(t.state) != static_cast<std::uint32_t>(ThreadLife::kLive)) continue;
+    char path[64];
+    unsigned size = 0;
+    const auto text = [&](const char* s) {
+      while (*s != '\0') path[size++] = *s++;
+    };
+    text("/proc/self/task/");
+    char digits[10];
+    unsigned n = 0;
+    for (std::uint32_t v = t.tid; v != 0 || n == 0; v /= 10) digits[n++] = static_cast<char>('0' + v % 10);
+    while (n != 0) path[size++] = digits[--n];
+    text("/comm");
+    path[size] = '\0';
+    const long fd = sys::open(path, 0 /* O_RDONLY */);
+    if (fd < 0) continue;
+    char name[sizeof t.name] = {};
+    const long got = sys::read(static_cast<int>(fd), name, sizeof name);
+    sys::close(static_cast<int>(fd));
+    if (got > 0) {
+      name[got - 1] = '\0';  // the newline
+      copy(t.name, name, sizeof name);
+    }
+  }
+}
+
+void disown_history() {
+  aim_at_sink(g_nobody);
+  set_hooks(karst_hook_discard, karst_hook_discard);
+}
+
+// ---- threads that share one thread-local area --------------------------------------------------
+
+void share_thread_local_area() { set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid); }
+
+extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
+  if (in_forked_child()) return;
+  const SignalsBlocked guard;
+  const auto tid = static_cast<std::uint32_t>(sys::gettid());
+  ThreadState* state = karst_state;
+  if (state == &g_nobody || g_arena.thread(state->thread).tid != tid) {
+    state = nullptr;
+    const std::uint32_t count = load(g_arena.header().thread_count);
+    for (std::uint32_t i = count; i-- != 0 && state == nullptr;) {
+      const ArenaThread& t = g_arena.thread(i);
+      if (t.tid == tid && load(t.state) == static_cast<std::uint32_t>(ThreadLife::kLive)) state = &g_states[i];
+    }
+    if (state == nullptr) state = new_thread(tid);
+    if (state == nullptr) return;
+  }
+  std::uint64_t ticks = now();
+  if (state->cursor % KARST_BLOCK_SIZE == 0 || state->epoch != epoch_of(ticks)) {
+    next_block(*state);
+    ticks = now();
+  }
+  auto* slot = reinterpret_cast<Event*>(state->cursor);
+  state->cursor += sizeof(Event);
+  __atomic_store_n(slot, ticks << KARST_EVENT_TICK_SHIFT | event_low_bits, __ATOMIC_RELEASE);
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,32 @@
+// Threads: how one joins, gets its blocks, and leaves.
+#pragma once
+#include <cstdint>
+
+#include "runtime/core/state.h"
+
+namespace karst::runtime {
+
+/// At start. False when the states cannot be had.
+bool prepare_threads();
+
+/// True in a child made by fork, in any way, of the process that prepare_threads() ran in.
+bool in_forked_child();
+
+/// Writes the kernel's names of all living threads into the arena. At the process's orderly end.
+void note_thread_names();
+
+/// Events of this process go nowhere from now on: called in a forked child.
+void disown_history();
+
+/// Switches to finding threads by kernel id; see karst_hook_trace_by_tid. Any thread.
+void share_thread_local_area();
+
+extern "C" {
+/// Called by a hook that has no slot: the calling thread's first event, a full block, a new epoch, a forked child.
+/// After it the thread has a slot (of a block that is thrown away, if there is no memory). Async-signal-safe; takes no
+/// lock, makes no system call but at a thread's first event and when the arena grows.
+__attribute__((visibility("hidden"))) void karst_slow_path();
+__attribute__((visibility("hidden"))) void karst_record_by_tid(std::uint64_t event_low_bits);
+}
+
+}  // namespace karst::runtime

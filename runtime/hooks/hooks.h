@@ -1,0 +1,43 @@
+// Hooks (arch/*/hooks.S), and the trampolines through which sleds reach them.
+//
+// A trampoline is the few bytes between one function's sled and its hook: it carries the function's id, so an event
+// needs no look-up. A module's trampolines lie in one region within reach of its code:
+//
+//   page 0      the addresses of the hooks (writable): changing one changes what every patched sled of the module does
+//   page 1...   two trampolines for each function, enter and exit (read-only, executable)
+#pragma once
+#include <cstdint>
+
+namespace karst::runtime {
+
+extern "C" {
+// Not callable from C++: they expect an event's low bits on the stack.
+__attribute__((visibility("hidden"))) void karst_hook_trace();
+__attribute__((visibility("hidden"))) void karst_hook_trace_by_tid();
+__attribute__((visibility("hidden"))) void karst_hook_discard();
+}
+
+using Hook = void (*)();
+
+/// A module's trampolines.
+class Trampolines {
+ public:
+  /// Maps a region for `count` functions within reach of all of [text_begin, text_end) and fills it with trampolines
+  /// for the ids from `first_id` on. False when no such memory can be had, or when the system does not let memory that
+  /// was written become executable. At start.
+  bool create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id, std::uint32_t count);
+  void destroy();
+
+  /// Where the function's sleds shall call; `index` counts from first_id.
+  std::uintptr_t enter(std::uint32_t index) const;
+  std::uintptr_t exit(std::uint32_t index) const;
+
+ private:
+  std::uintptr_t region_ = 0;
+  std::uint64_t size_ = 0;
+};
+
+/// Sets the hooks of all trampolines there are. One store each: safe at any time, also in a forked child.
+void set_hooks(Hook enter, Hook exit);
+
+}  // namespace karst::runtime

@@ -1,0 +1,107 @@
+#include <sys/mman.h>
+
+#include "format/event.h"
+#include "runtime/arch/arch.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/syscalls.h"
+#include "runtime/hooks/hooks.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace karst::runtime {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+struct Slots {
+  Hook enter;
+  Hook exit;
+};
+
+constexpr std::uint32_t kMostRegions = 4096;  // as many as modules
+Slots* g_regions[kMostRegions];
+std::uint32_t g_region_count;
+Hook g_enter = karst_hook_trace;
+Hook g_exit = karst_hook_trace;
+
+long map_at(std::uintptr_t at, std::uint64_t size) {
+  const long got = sys::mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
+  if (sys::failed(got)) return -1;
+  if (static_cast<std::uintptr_t>(got) == at) return got;
+  sys::munmap(reinterpret_cast<void*>(got), size);  // a kernel that does not know the flag
+  return -1;
+}
+
+// The nearest free place below the code: above an executable lies its heap, which must be able to grow. Else the
+// farthest one above it.
+long map_near(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t size) {
+  const std::uint64_t step = size < (std::uint64_t{1} << 20) ? std::uint64_t{1} << 20 : align_up(size, kPage);
+  const std::uintptr_t lowest = text_end > arch::kReach ? text_end - arch::kReach : 16 * kPage;
+  for (std::uintptr_t at = align_down(text_begin, kPage); at > lowest + size;) {
+    const std::uintptr_t candidate = at - size;
+    const long got = map_at(candidate, size);
+    if (got != -1) return got;
+    if (at < step + lowest) break;
+    at -= step;
+  }
+  const std::uintptr_t highest = align_down(text_begin + arch::kReach - size, kPage);
+  for (std::uintptr_t at = highest; at > text_end; at -= step) {
+    const long got = map_at(at, size);
+    if (got != -1) return got;
+    if (at < step) break;
+  }
+  return -1;
+}
+
+}  // namespace
+
+bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id,
+                         std::uint32_t count) {
+  if (g_region_count == kMostRegions || text_end - text_begin > arch::kReach) return false;
+  const std::uint64_t size = kPage + align_up(std::uint64_t{count} * 2 * arch::kTrampolineSize, kPage);
+  const long at = map_near(text_begin, text_end, size);
+  if (at == -1) return false;
+  region_ = static_cast<std::uintptr_t>(at);
+  size_ = size;
+  auto* slots = reinterpret_cast<Slots*>(region_);
+  slots->enter = g_enter;
+  slots->exit = g_exit;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    arch::write_trampoline(reinterpret_cast<unsigned char*>(enter(i)), first_id + i,
+                           reinterpret_cast<std::uintptr_t>(&slots->enter));
+    arch::write_trampoline(reinterpret_cast<unsigned char*>(exit(i)), (first_id + i) | KARST_EVENT_EXIT_BIT,
+                           reinterpret_cast<std::uintptr_t>(&slots->exit));
+  }
+  if (sys::mprotect(region_ + kPage, size_ - kPage, PROT_READ | PROT_EXEC) != 0) {
+    destroy();
+    return false;
+  }
+  g_regions[g_region_count++] = slots;
+  return true;
+}
+
+void Trampolines::destroy() {
+  if (region_ == 0) return;
+  if (g_region_count != 0 && g_regions[g_region_count - 1] == reinterpret_cast<Slots*>(region_)) --g_region_count;
+  sys::munmap(reinterpret_cast<void*>(region_), size_);
+  region_ = 0;
+}
+
+std::uintptr_t Trampolines::enter(std::uint32_t index) const {
+  return region_ + kPage + std::uintptr_t{index} * 2 * arch::kTrampolineSize;
+}
+
+std::uintptr_t Trampolines::exit(std::uint32_t index) const { return enter(index) + arch::kTrampolineSize; }
+
+void set_hooks(Hook enter, Hook exit) {
+  g_enter = enter;
+  g_exit = exit;
+  for (std::uint32_t i = 0; i < g_region_count; ++i) {
+    store(g_regions[i]->enter, enter);
+    store(g_regions[i]->exit, exit);
+  }
+}
+
+}  // namespace karst::runtime

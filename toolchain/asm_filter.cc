@@ -1,0 +1,155 @@
+#include "toolchain/asm_filter.h"
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "format/sled_note.h"
+
+namespace karst::toolchain {
+namespace {
+
+using format::SledKind;
+
+std::string_view trim(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
+  return s;
+}
+
+bool is_directive(std::string_view line, std::string_view name) {
+  return line.starts_with(name) &&
+         (line.size() == name.size() || line[name.size()] == ' ' || line[name.size()] == '\t');
+}
+
+/// The COMDAT group in the operands of .section: name,"flagsG",@type,[entsize,]group[,comdat]; empty if none.
+std::string_view group_of(std::string_view operands) {
+  const auto open = operands.find('"', operands.starts_with('"') ? operands.find('"', 1) + 1 : 0);
+  if (open == std::string_view::npos) return {};
+  const auto close = operands.find('"', open + 1);
+  if (close == std::string_view::npos) return {};
+  const std::string_view flags = operands.substr(open + 1, close - open - 1);
+  if (flags.find('G') == std::string_view::npos) return {};
+  std::string_view rest = operands.substr(close + 1);
+  for (int skip = flags.find('M') == std::string_view::npos ? 2 : 3; skip != 0; --skip) {
+    const auto comma = rest.find(',');
+    if (comma == std::string_view::npos) return {};
+    rest.remove_prefix(comma + 1);
+  }
+  return trim(rest.substr(0, rest.find(',')));
+}
+
+/// Which COMDAT group the assembler is in, through .section, .previous, .pushsection and .popsection.
+class SectionTracker {
+ public:
+  void see(std::string_view line) {
+    if (is_directive(line, ".section")) {
+      enter(group_of(trim(line.substr(8))));
+    } else if (line == ".text" || line == ".data" || line == ".bss" || is_directive(line, ".text") ||
+               is_directive(line, ".data") || is_directive(line, ".bss")) {
+      enter({});
+    } else if (line == ".previous") {
+      std::swap(now_, before_);
+    } else if (is_directive(line, ".pushsection")) {
+      stack_.emplace_back(now_, before_);
+      enter(group_of(trim(line.substr(12))));
+    } else if (line == ".popsection" && !stack_.empty()) {
+      std::tie(now_, before_) = stack_.back();
+      stack_.pop_back();
+    }
+  }
+  std::string_view group() const { return now_; }
+
+ private:
+  void enter(std::string_view group) {
+    before_ = now_;
+    now_ = group;
+  }
+  std::string_view now_;
+  std::string_view before_;
+  std::vector<std::pair<std::string_view, std::string_view>> stack_;
+};
+
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+  bool done() const { return rest_.empty(); }
+  /// The next line with its line end.
+  std::string_view next() {
+    const std::string_view line = peek();
+    rest_.remove_prefix(line.size());
+    return line;
+  }
+  std::string_view peek() const {
+    const auto end = rest_.find('\n');
+    return end == std::string_view::npos ? rest_ : rest_.substr(0, end + 1);
+  }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+std::string_view bare(std::string_view line) {
+  if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+  return trim(line);
+}
+
+/// After an exit's record comes the instruction that leaves: a return in its forms, or else a jump to another function.
+SledKind exit_kind(Lines lines) {
+  while (!lines.done()) {
+    const std::string_view line = bare(lines.next());
+    if (line.empty() || line.front() == '.' || line.front() == '#' || line.back() == ':') continue;
+    const bool returns = line.starts_with("ret") || line.starts_with("rep ret") || line.starts_with("rep; ret") ||
+                         line.find("__x86_return_thunk") != std::string_view::npos;
+    return returns ? SledKind::kReturn : SledKind::kTailCall;
+  }
+  return SledKind::kReturn;
+}
+
+void append_record(std::string& out, std::string_view group, SledKind kind) {
+  out += "\t.pushsection\tkarst_sleds,\"a";
+  if (!group.empty()) out += 'G';
+  out += "\",@progbits";
+  if (!group.empty()) {
+    out += ',';
+    out += group;
+    out += ",comdat";
+  }
+  out += "\n\t.balign\t4\n\t.long\t1b - ., ";
+  out += static_cast<char>('0' + static_cast<int>(kind));
+  out += "\n\t.popsection\n";
+}
+
+bool starts_record(std::string_view line, std::string_view table) {
+  return line.starts_with(".section") && trim(line.substr(8)).starts_with(table);
+}
+
+}  // namespace
+
+std::string filter_assembly(std::string_view source) {
+  std::string out;
+  out.reserve(source.size() + source.size() / 8);
+  SectionTracker sections;
+  Lines lines(source);
+  while (!lines.done()) {
+    const std::string_view raw = lines.next();
+    const std::string_view line = bare(raw);
+    if (line.starts_with("1:") && line.find("__fentry__") != std::string_view::npos) {
+      out += "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n";
+      continue;
+    }
+    const bool entry = starts_record(line, "__mcount_loc");
+    if (entry || starts_record(line, "__return_loc")) {
+      lines.next();  // .quad 1b
+      lines.next();  // .previous
+      append_record(out, sections.group(), entry ? SledKind::kEntry : exit_kind(lines));
+      continue;
+    }
+    if (!line.empty() && line.front() == '.') sections.see(line);
+    out += raw;
+  }
+  return out;
+}
+
+}  // namespace karst::toolchain
