@@ -21,6 +21,12 @@ class BenchError(Exception):
     """Something that the user can put right; the message says how."""
 
 
+def shortened(error):
+    """The beginning of an error's text, for a note."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else text[:300] + "..."
+
+
 @dataclasses.dataclass
 class Row:
     """One line of the table. `ratio` is relative to what `ratio_to` names, measured in the same rounds."""
@@ -118,7 +124,7 @@ def interleaved(variants, rounds, label):
             try:
                 samples[name].append(measure())
             except BenchError as error:
-                failures[name] = str(error).strip()
+                failures[name] = shortened(error)
     progress("")
     return {n: s for n, s in samples.items() if n not in failures}, failures
 

@@ -31,10 +31,10 @@ using Clock = std::chrono::steady_clock;
 
 struct Settings {
   int threads = 4;
-  long batches = 10000;          // in all, over all threads
-  int batch_size = 32;           // puts a batch
-  long stalls = 0;               // end after so many stalled writes; 0: only --batches ends the run
-  long stall_us = 1000;          // a write this slow counts as stalled
+  long batches = 10000;           // in all, over all threads
+  int batch_size = 32;            // puts a batch
+  long stalls = 0;                // end after so many stalled writes; 0: only --batches ends the run
+  long stall_us = 1000;           // a write this slow counts as stalled
   long write_buffer = 256 << 10;  // bytes
   bool single = false;
   std::string db;  // empty: a temporary directory

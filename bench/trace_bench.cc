@@ -1,0 +1,83 @@
+// Rates on traces: makes a synthetic one, and times the reader on it. Driven by bench/bench.py.
+//   karst-trace-bench make FILE EVENTS THREADS fib|flat
+//   karst-trace-bench open FILE      opens and checks the file: prints "seconds S events N"
+//   karst-trace-bench decode FILE    rebuilds all calls, one thread after the other, on one core; opening is not timed
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "collect/synthetic.h"
+#include "collect/trace_writer.h"
+#include "reader/trace.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "karst-trace-bench: %s\n", message.c_str());
+  return 1;
+}
+
+bool parse(std::string_view text, std::uint64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+int make(const char* path, std::uint64_t events, std::uint64_t threads, karst::collect::SyntheticShape shape) {
+  auto writer = karst::collect::TraceWriter::create(path);
+  if (!writer) return fail(writer.error().message);
+  karst::collect::SyntheticTrace wanted;
+  wanted.events = events;
+  wanted.threads = static_cast<std::uint32_t>(threads);
+  wanted.shape = shape;
+  karst::collect::add_synthetic(*writer, wanted);
+  const auto status = writer->finish();
+  return status ? 0 : fail(status.error().message);
+}
+
+int measure(const char* path, bool decode) {
+  const auto opening = Clock::now();
+  const auto trace = karst::reader::Trace::open(path);
+  if (!trace) return fail(trace.error().message);
+  if (!decode) {
+    std::printf("seconds %.6f events %llu\n", seconds_since(opening),
+                static_cast<unsigned long long>(trace->event_count()));
+    return 0;
+  }
+  double seconds = 0;
+  std::uint64_t calls = 0;
+  for (const auto& process : trace->processes()) {
+    for (const auto& thread : process.threads) {
+      const auto begin = Clock::now();
+      const auto rebuilt = karst::reader::rebuild_calls(*trace, thread);
+      seconds += seconds_since(begin);
+      calls += rebuilt.function.size();
+    }
+  }
+  std::printf("seconds %.6f events %llu calls %llu\n", seconds, static_cast<unsigned long long>(trace->event_count()),
+              static_cast<unsigned long long>(calls));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  std::uint64_t events = 0;
+  std::uint64_t threads = 0;
+  if (argc == 6 && command == "make" && parse(argv[3], events) && parse(argv[4], threads) && threads > 0) {
+    const auto shape = std::string_view(argv[5]) == "flat" ? karst::collect::SyntheticShape::kFlat
+                                                           : karst::collect::SyntheticShape::kFib;
+    return make(argv[2], events, threads, shape);
+  }
+  if (argc == 3 && (command == "open" || command == "decode")) return measure(argv[2], command == "decode");
+  std::fputs("usage: karst-trace-bench make FILE EVENTS THREADS fib|flat\n       karst-trace-bench open|decode FILE\n",
+             stderr);
+  return 2;
+}
