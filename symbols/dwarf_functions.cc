@@ -103,15 +103,23 @@ SourcePlace DwarfFunctions::definition(Dwarf_Die* die) {
   Dwarf_Files* files = nullptr;
   std::size_t count = 0;
   if (dwarf_getsrcfiles(&unit, &files, &count) != 0 || number >= count) return {};
-  place.file = intern_path(dwarf_filesrc(files, number, nullptr, nullptr));
+  place.file = intern_path(dwarf_filesrc(files, number, nullptr, nullptr), &unit);
   return place.file != 0 && place.line != 0 ? place : SourcePlace{};
 }
 
-std::uint32_t DwarfFunctions::intern_path(const char* path) {
+std::uint32_t DwarfFunctions::intern_path(const char* path, Dwarf_Die* unit) {
   if (path == nullptr || path[0] == '\0') return 0;
   auto [it, fresh] = paths_.try_emplace(path, 0);
-  // libdw has put the compilation directory before a relative path. By text alone: a symbolic link stays what it is.
-  if (fresh) it->second = builder_.intern(std::filesystem::path(path).lexically_normal().string());
+  if (fresh) {
+    std::filesystem::path full(path);
+    if (full.is_relative()) {  // clang: `.` as an include directory of DWARF 5
+      Dwarf_Attribute attribute;
+      const char* directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+      if (directory != nullptr) full = directory / full;
+    }
+    // By text alone: a symbolic link stays what it is.
+    it->second = builder_.intern(full.lexically_normal().string());
+  }
   return it->second;
 }
 
@@ -132,10 +140,11 @@ SourcePlace DwarfFunctions::line_at(std::uint64_t address) {
   auto after = std::upper_bound(units_.begin(), units_.end(), address,
                                 [](std::uint64_t a, const UnitRange& unit) { return starts_before(a, unit.range); });
   if (after == units_.begin() || address >= std::prev(after)->range.end) return {};
-  Dwarf_Line* line = dwarf_getsrc_die(&std::prev(after)->unit, address - bias_);
+  Dwarf_Die unit = std::prev(after)->unit;
+  Dwarf_Line* line = dwarf_getsrc_die(&unit, address - bias_);
   int number = 0;
   if (line == nullptr || dwarf_lineno(line, &number) != 0 || number <= 0) return {};
-  SourcePlace place{intern_path(dwarf_linesrc(line, nullptr, nullptr)), static_cast<std::uint32_t>(number)};
+  SourcePlace place{intern_path(dwarf_linesrc(line, nullptr, nullptr), &unit), static_cast<std::uint32_t>(number)};
   return place.file != 0 ? place : SourcePlace{};
 }
 

@@ -52,7 +52,7 @@ class DwarfFunctions {
   void walk(Dwarf_Die* parent, int depth);
   void add_function(Dwarf_Die* die);
   SourcePlace definition(Dwarf_Die* die);
-  std::uint32_t intern_path(const char* path);
+  std::uint32_t intern_path(const char* path, Dwarf_Die* unit);
   void note_unit(Dwarf_Die* unit);
 
   const ElfModule& module_;
