@@ -1,0 +1,73 @@
+// Time by function: how often, how long in all and alone, and how the durations spread.
+//
+//   total  time with the function on the stack; of recursive calls only the outermost counts
+//   self   time in its calls minus that of the traced calls they made
+//
+// The same function in several processes, and several copies of it in one module, make one row: a function is what its
+// module's path, its name and its place in the source say. Calls marked open count in `calls`, and what is known of
+// their time in `total` and `self`; they have no duration to speak of, so min, mean, percentiles and max
+// are over the complete calls alone.
+//
+// Percentiles are exact, by the nearest rank: p99 is the shortest duration that at least 99% of the calls
+// don't exceed. That takes all durations of the trace in memory (8 bytes a call) beside the
+// calls of one thread; they are kept sorted by function so that no call needs a hash.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/selection.h"
+#include "reader/model.h"
+#include "reader/trace.h"
+
+namespace karst::analysis {
+
+struct FunctionReport {
+  std::string name;    ///< demangled
+  std::string module;  ///< path; empty: not known
+  std::string file;    ///< empty: not known
+  std::uint32_t line = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t open_calls = 0;  ///< those of `calls` with a begin or an end that is not known
+  std::uint64_t total_ns = 0;
+  std::uint64_t self_ns = 0;
+  std::uint64_t min_ns = 0;  ///< this and the rest: 0 when no call is complete
+  std::uint64_t mean_ns = 0;
+  std::uint64_t p50_ns = 0;
+  std::uint64_t p99_ns = 0;
+  std::uint64_t max_ns = 0;
+};
+
+struct Report {
+  std::vector<FunctionReport> functions;  ///< only functions that were called; in no order of use
+  std::uint64_t threads = 0;              ///< that made calls
+  std::uint64_t calls = 0;                ///< of all functions, also of those that were not asked for
+  std::uint64_t events = 0;
+  std::uint64_t span_ns = 0;  ///< from the first to the last event
+  std::uint64_t out_of_order = 0, unmatched_exits = 0, missing_exits = 0, unknown_ids = 0, missing_blocks = 0;
+};
+
+/// Adds up a trace, one thread at a time; `trace` must outlive it. Use from one thread at a time.
+class ReportBuilder {
+ public:
+  /// Reports only on `functions` when it is not null; it must outlive the builder.
+  explicit ReportBuilder(const reader::Trace& trace, const FunctionSet* functions = nullptr);
+  ~ReportBuilder();
+  ReportBuilder(ReportBuilder&&) = delete;
+
+  void add(const reader::Thread& thread, const reader::Calls& calls);
+  /// Call once.
+  Report finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+enum class ReportOrder { kTotal, kSelf, kCalls, kMax };
+
+/// Greatest first; equals by name, so that the order is the same every time.
+void sort_report(Report& report, ReportOrder order);
+
+}  // namespace karst::analysis

@@ -1,0 +1,114 @@
+#include "analysis/selection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "format/event.h"
+
+namespace karst::analysis {
+namespace {
+
+constexpr std::size_t kMostListed = 20;  // in an error message
+
+bool is_number(const std::string& text, std::uint32_t& number) {
+  const char* end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && last == end;
+}
+
+void list(std::string& text, std::size_t& listed, const std::string& item) {
+  if (listed < kMostListed) text += (listed == 0 ? "" : ", ") + item;
+  if (listed == kMostListed) text += ", ...";
+  ++listed;
+}
+
+}  // namespace
+
+Result<std::vector<const reader::Thread*>> select_threads(const reader::Trace& trace, const Selection& selection) {
+  std::uint32_t pid = 0;
+  if (!selection.process.empty() && !is_number(selection.process, pid)) {
+    return Error{fmt::format("'{}' is not a process id", selection.process)};
+  }
+  std::uint32_t tid = 0;
+  const bool by_tid = is_number(selection.thread, tid);
+
+  std::vector<const reader::Thread*> found;
+  bool any_process = false;
+  std::string there_is;
+  std::size_t listed = 0;
+  for (const reader::Process& process : trace.processes()) {
+    if (!selection.process.empty() && process.pid != pid) continue;
+    any_process = true;
+    for (const reader::Thread& thread : process.threads) {
+      // A thread may be named like a number: both ways of meaning it count.
+      if (selection.thread.empty() || thread.name == selection.thread || (by_tid && thread.tid == tid)) {
+        found.push_back(&thread);
+      } else {
+        list(there_is, listed, fmt::format("{} ({})", thread.name, thread.tid));
+      }
+    }
+  }
+  if (!any_process && !selection.process.empty()) {
+    for (const reader::Process& process : trace.processes()) {
+      list(there_is, listed, fmt::format("{} ({})", process.pid, process.name));
+    }
+    return Error{fmt::format("{} has no process {}; it has {}", trace.name(), selection.process, there_is)};
+  }
+  if (found.empty() && !selection.thread.empty()) {
+    return Error{fmt::format("{} has no thread named or numbered '{}'; it has {}", trace.name(), selection.thread,
+                             there_is.empty() ? "none" : there_is)};
+  }
+  return found;
+}
+
+FunctionSet::FunctionSet(const reader::Trace& trace, std::function<bool(std::string_view)> keep)
+    : trace_(&trace), keep_(std::move(keep)), member_(trace.processes().size()) {
+  for (std::size_t p = 0; p < member_.size(); ++p) {
+    const reader::Process& process = trace.processes()[p];
+    member_[p].resize(process.functions.size());
+    for (std::uint32_t id = 1; id < process.functions.size(); ++id) {
+      member_[p][id] = keep_(trace.function(process, id).name) ? 1 : 0;
+      size_ += member_[p][id];
+    }
+  }
+}
+
+bool FunctionSet::contains_unknown(std::uint32_t process, std::uint32_t id) const {
+  return keep_(trace_->function(trace_->processes()[process], id).name);
+}
+
+std::uint64_t first_ticks(const reader::Trace& trace) {
+  std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+  for (const reader::Process& process : trace.processes()) {
+    for (const reader::Thread& thread : process.threads) {
+      const auto blocks = trace.blocks(thread);
+      if (!blocks.empty()) first = std::min(first, blocks.front().ticks);
+    }
+  }
+  return first == std::numeric_limits<std::uint64_t>::max() ? 0 : first;
+}
+
+std::uint64_t last_ticks(const reader::Trace& trace) {
+  std::uint64_t last = 0;
+  for (const reader::Process& process : trace.processes()) {
+    for (const reader::Thread& thread : process.threads) {
+      const auto blocks = trace.blocks(thread);
+      if (blocks.empty()) continue;
+      last = std::max(last, blocks.back().ticks);
+      // Holes (zero events) may stand at the end of a block.
+      const auto events = blocks.back().events;
+      for (std::size_t i = events.size(); i-- != 0;) {
+        if (events[i] == 0) continue;
+        last = std::max(last, format::event_ticks(events[i], blocks.back().ticks));
+        break;
+      }
+    }
+  }
+  return last;
+}
+
+}  // namespace karst::analysis

@@ -1,0 +1,55 @@
+// Which part of a trace to look at: threads, and functions.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reader/model.h"
+#include "reader/result.h"
+#include "reader/trace.h"
+
+namespace karst::analysis {
+
+/// What the user asked for; an empty text asks for all.
+struct Selection {
+  std::string thread;   ///< thread name or tid
+  std::string process;  ///< pid
+};
+
+/// The threads of `trace` that fit, in the file's order: by process, then by when they joined it. They live as
+/// long as the trace. Error: nothing fits; the message lists what there is.
+Result<std::vector<const reader::Thread*>> select_threads(const reader::Trace& trace, const Selection& selection);
+
+/// A set of functions by process and id, so that asking is an array access. Keeps a reference to the trace.
+class FunctionSet {
+ public:
+  /// All functions whose demangled name `keep` accepts. `keep` is also asked later about ids that are not in the
+  /// trace's function table.
+  FunctionSet(const reader::Trace& trace, std::function<bool(std::string_view)> keep);
+
+  /// `process` is an index into Trace::processes().
+  bool contains(std::uint32_t process, std::uint32_t id) const {
+    const std::vector<std::uint8_t>& known = member_[process];
+    return id < known.size() ? known[id] != 0 : contains_unknown(process, id);
+  }
+  bool empty() const { return size_ == 0; }
+  /// Functions of the table that are members.
+  std::uint64_t size() const { return size_; }
+
+ private:
+  bool contains_unknown(std::uint32_t process, std::uint32_t id) const;
+
+  const reader::Trace* trace_;
+  std::function<bool(std::string_view)> keep_;
+  std::vector<std::vector<std::uint8_t>> member_;
+  std::uint64_t size_ = 0;
+};
+
+/// The clock's value where the trace's history starts: no event of it is earlier. 0 when it has none.
+std::uint64_t first_ticks(const reader::Trace& trace);
+/// The same for its end: the last event, over all threads. Looks at the last block of each thread only.
+std::uint64_t last_ticks(const reader::Trace& trace);
+
+}  // namespace karst::analysis

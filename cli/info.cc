@@ -1,0 +1,292 @@
+// karst info: what a trace holds.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/selection.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "export/output.h"
+#include "export/text_encoding.h"
+#include "reader/trace.h"
+
+namespace karst::cli {
+namespace {
+
+using exporting::json_string;
+
+struct Options {
+  InputOptions input;
+  std::string format = "text";
+};
+
+struct ThreadFacts {
+  std::uint64_t calls = 0;
+  std::uint64_t open_calls = 0;
+  std::uint64_t events = 0;
+  std::uint64_t span_ns = 0;
+};
+
+/// All that is printed, in either format.
+struct Facts {
+  std::vector<std::vector<ThreadFacts>> threads;  // by process and thread
+  std::uint64_t calls = 0;
+  std::uint64_t open_calls = 0;
+  std::uint64_t overwritten = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t span_ns = 0;
+  std::vector<reader::Problem> problems;  // those of the file, then what the events showed
+};
+
+Facts gather(const reader::Trace& trace) {
+  Facts facts;
+  facts.problems = trace.problems();
+  std::uint64_t out_of_order = 0, unmatched = 0, missing = 0, unknown = 0, gaps = 0;
+  Progress progress("counting calls", trace.event_count());
+  for (const reader::Process& process : trace.processes()) {
+    facts.overwritten += process.overwritten_events;
+    facts.lost += process.lost_events;
+    std::vector<ThreadFacts>& of_process = facts.threads.emplace_back();
+    for (const reader::Thread& thread : process.threads) {
+      const reader::Calls calls = reader::rebuild_calls(trace, thread);
+      ThreadFacts& of_thread = of_process.emplace_back();
+      of_thread.calls = calls.size();
+      for (const std::uint8_t marks : calls.marks) of_thread.open_calls += marks != reader::kCallComplete ? 1 : 0;
+      of_thread.events = calls.events;
+      if (calls.last_ticks > calls.first_ticks) {
+        of_thread.span_ns = trace.clock().to_ns(calls.last_ticks - calls.first_ticks);
+      }
+      facts.calls += of_thread.calls;
+      facts.open_calls += of_thread.open_calls;
+      out_of_order += calls.out_of_order;
+      unmatched += calls.unmatched_exits;
+      missing += calls.missing_exits;
+      unknown += calls.unknown_ids;
+      gaps += calls.missing_blocks;
+      progress.done += calls.events;
+    }
+  }
+  const std::uint64_t first = analysis::first_ticks(trace);
+  const std::uint64_t last = analysis::last_ticks(trace);
+  facts.span_ns = last > first ? trace.clock().to_ns(last - first) : 0;
+
+  auto add = [&](std::uint64_t count, const char* message) {
+    if (count != 0) facts.problems.push_back({message, count});
+  };
+  add(out_of_order, "events earlier than the one before them: their times cannot be trusted");
+  add(unmatched, "returns that fit no call: they are left out");
+  add(missing,
+      "calls whose caller returned while they had not (an exception, a longjmp, or a lost event): marked open");
+  add(unknown, "events of functions that the trace has no record of: shown as function#ID");
+  add(gaps, "blocks missing within a thread's history: calls around each gap are marked open");
+  return facts;
+}
+
+std::string hex(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+const char* rate_source(std::uint32_t source) {
+  switch (static_cast<format::RateSource>(source)) {
+    case format::RateSource::kPairs:
+      return "measured against CLOCK_MONOTONIC_RAW";
+    case format::RateSource::kPerf:
+      return "from the kernel (perf)";
+    case format::RateSource::kCpuid:
+      return "from CPUID";
+  }
+  return "of unknown source";
+}
+
+std::string ending(const reader::Process& process) {
+  const int status = process.wait_status;
+  if (status == -1) {
+    return (process.flags & format::kProcessEnded) != 0 ? "ended, status not known" : "had not ended";
+  }
+  if (WIFEXITED(status)) return fmt::format("exited with status {}", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) {
+    const char* name = ::sigabbrev_np(WTERMSIG(status));
+    return fmt::format("killed by {}{}", name != nullptr ? "SIG" : "signal ",
+                       name != nullptr ? std::string(name) : std::to_string(WTERMSIG(status)));
+  }
+  return fmt::format("ended with wait status {:#x}", status);
+}
+
+std::uint64_t functions_of(const reader::Process& process, const reader::Module& module) {
+  return static_cast<std::uint64_t>(
+      std::count_if(process.functions.begin(), process.functions.end(),
+                    [&](const reader::Function& f) { return f.id != 0 && f.module == module.index; }));
+}
+
+// The wall-clock time of `ticks`; 0 when the trace does not tell.
+std::uint64_t realtime(const reader::Trace& trace, std::uint64_t ticks) {
+  if (trace.clock().pairs.empty()) return 0;
+  const reader::ClockPair& pair = trace.clock().pairs.front();
+  return ticks >= pair.ticks ? pair.realtime_ns + trace.clock().to_ns(ticks - pair.ticks)
+                             : pair.realtime_ns - trace.clock().to_ns(pair.ticks - ticks);
+}
+
+std::uint64_t start_ticks(const reader::Process& process, const reader::Trace& trace) {
+  return process.start_ticks != 0 ? process.start_ticks : analysis::first_ticks(trace);
+}
+
+void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadFacts>& threads,
+                   exporting::Output& out) {
+  std::string command;
+  for (const std::string& argument : process.command_line)
+    command += (command.empty() ? "" : " ") + printable(argument);
+  out.append(fmt::format("\nprocess {} {}: {}\n", process.pid, printable(process.name), command));
+  const std::uint64_t started = realtime(trace, start_ticks(process, trace));
+  out.append(fmt::format("  {}{}; parent {}; executable {}\n",
+                         started != 0 ? "tracing began " + time_text(started) + "; " : "", ending(process),
+                         process.parent_pid, printable(process.executable)));
+  if (!process.options.empty()) out.append(fmt::format("  options {}\n", printable(process.options)));
+  if ((process.flags & format::kProcessOff) != 0) out.append("  started with tracing off\n");
+  if ((process.flags & format::kProcessDamaged) != 0) {
+    out.append("  its trace memory held values that cannot be: what was sound was kept\n");
+  }
+  out.append(fmt::format("\n  {:>8}  {:<16}{:>14}{:>12}{:>14}{:>10}\n", "thread", "name", "calls", "span",
+                         "overwritten", "lost"));
+  for (std::size_t i = 0; i < process.threads.size(); ++i) {
+    const reader::Thread& thread = process.threads[i];
+    out.append(fmt::format("  {:>8}  {:<16}{:>14}{:>12}{:>14}{:>10}\n", thread.tid, printable(thread.name),
+                           count_text(threads[i].calls), duration_text(threads[i].span_ns),
+                           count_text(thread.overwritten_events), count_text(thread.lost_events)));
+  }
+  if (process.modules.empty()) return;
+  out.append(fmt::format("\n  {:>9}  {:<18}  {:<40}  {}\n", "functions", "loaded at", "build-id", "module"));
+  for (const reader::Module& module : process.modules) {
+    out.append(fmt::format("  {:>9}  {:<#18x}  {:<40}  {}\n", count_text(functions_of(process, module)), module.bias,
+                           module.build_id.empty() ? "none" : hex(module.build_id), printable(module.path)));
+  }
+}
+
+void print_text(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
+  const reader::Clock& clock = trace.clock();
+  out.append(fmt::format("{}: {}, Karst trace version {}.{}, {}, {}\n", printable(trace.name()),
+                         size_text(trace.file_size()), format::kMajorVersion, trace.minor_version(),
+                         trace.resolved() ? "with names" : "without names",
+                         trace.complete() ? "complete" : "cut short"));
+  out.append(fmt::format("calls        {}, {} of them open ({} events)\n", count_text(facts.calls),
+                         count_text(facts.open_calls), count_text(trace.event_count())));
+  out.append(fmt::format("span         {} kept; {} events overwritten, {} lost\n", duration_text(facts.span_ns),
+                         count_text(facts.overwritten), count_text(facts.lost)));
+  out.append(fmt::format("clock        {} ticks a second, {}; {} readings of the kernel's clocks\n",
+                         count_text(clock.ticks_per_second), rate_source(clock.rate_source), clock.pairs.size()));
+  const std::uint64_t started = realtime(trace, analysis::first_ticks(trace));
+  if (started != 0) out.append(fmt::format("first event  {}\n", time_text(started)));
+  out.append(fmt::format("sources      {} files\n", trace.sources().size()));
+  for (std::size_t i = 0; i < trace.processes().size(); ++i) {
+    print_process(trace, trace.processes()[i], facts.threads[i], out);
+  }
+  if (facts.problems.empty()) return;
+  out.append("\nproblems\n");
+  for (const reader::Problem& problem : facts.problems) {
+    out.append(fmt::format("  {:>6}  {}\n", count_text(problem.count), printable(problem.message)));
+  }
+}
+
+std::string process_json(const reader::Trace& trace, const reader::Process& process,
+                         const std::vector<ThreadFacts>& threads) {
+  std::string json = fmt::format(R"({{"pid":{},"parent_pid":{},"name":{},"executable":{},"options":{},)", process.pid,
+                                 process.parent_pid, json_string(process.name), json_string(process.executable),
+                                 json_string(process.options));
+  json += "\"command_line\":[";
+  for (std::size_t i = 0; i < process.command_line.size(); ++i) {
+    json += (i == 0 ? "" : ",") + json_string(process.command_line[i]);
+  }
+  json += "]";
+  const int status = process.wait_status;
+  const bool known = status != -1;
+  json += fmt::format(R"(,"ended":{},"exit_status":{},"signal":{},"started_realtime_ns":{},"damaged":{})",
+                      (process.flags & format::kProcessEnded) != 0,
+                      known && WIFEXITED(status) ? std::to_string(WEXITSTATUS(status)) : "null",
+                      known && WIFSIGNALED(status) ? std::to_string(WTERMSIG(status)) : "null",
+                      realtime(trace, start_ticks(process, trace)), (process.flags & format::kProcessDamaged) != 0);
+  json += fmt::format(R"(,"overwritten_events":{},"lost_events":{},)", process.overwritten_events, process.lost_events);
+  json += "\"threads\":[";
+  for (std::size_t i = 0; i < process.threads.size(); ++i) {
+    const reader::Thread& thread = process.threads[i];
+    json += fmt::format(
+        R"({}{{"tid":{},"name":{},"calls":{},"open_calls":{},"events":{},"span_ns":{},"overwritten_events":{},)"
+        R"("lost_events":{},"exited":{}}})",
+        i == 0 ? "\n" : ",\n", thread.tid, json_string(thread.name), threads[i].calls, threads[i].open_calls,
+        threads[i].events, threads[i].span_ns, thread.overwritten_events, thread.lost_events, thread.exited);
+  }
+  json += "],\"modules\":[";
+  for (std::size_t i = 0; i < process.modules.size(); ++i) {
+    const reader::Module& module = process.modules[i];
+    json +=
+        fmt::format(R"({}{{"path":{},"build_id":"{}","load_address":"{:#x}","functions":{}}})", i == 0 ? "\n" : ",\n",
+                    json_string(module.path), hex(module.build_id), module.bias, functions_of(process, module));
+  }
+  return json + "]}";
+}
+
+void print_json(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
+  const reader::Clock& clock = trace.clock();
+  out.append(
+      fmt::format(R"({{"file":{},"size":{},"version":"{}.{}","resolved":{},"complete":{},"events":{},"calls":{},)"
+                  R"("open_calls":{},"overwritten_events":{},"lost_events":{},"span_ns":{},"source_files":{},)",
+                  json_string(trace.name()), trace.file_size(), format::kMajorVersion, trace.minor_version(),
+                  trace.resolved(), trace.complete(), trace.event_count(), facts.calls, facts.open_calls,
+                  facts.overwritten, facts.lost, facts.span_ns, trace.sources().size()));
+  out.append(
+      fmt::format(R"("clock":{{"ticks_per_second":{},"rate_source":{},"pairs":{},"first_event_realtime_ns":{}}},)",
+                  clock.ticks_per_second, json_string(rate_source(clock.rate_source)), clock.pairs.size(),
+                  realtime(trace, analysis::first_ticks(trace))));
+  out.append("\"processes\":[");
+  for (std::size_t i = 0; i < trace.processes().size(); ++i) {
+    out.append(i == 0 ? "\n" : ",\n");
+    out.append(process_json(trace, trace.processes()[i], facts.threads[i]));
+  }
+  out.append("],\"problems\":[");
+  for (std::size_t i = 0; i < facts.problems.size(); ++i) {
+    out.append(fmt::format(R"({}{{"message":{},"count":{}}})", i == 0 ? "\n" : ",\n",
+                           json_string(facts.problems[i].message), facts.problems[i].count));
+  }
+  out.append("]}\n");
+}
+
+int info(const Options& options) {
+  auto trace = reader::Trace::open(options.input.file);
+  if (!trace) return fail(trace.error());
+  const Facts facts = gather(*trace);
+  exporting::Output out = exporting::Output::to_stdout();
+  if (options.format == "json") {
+    print_json(*trace, facts, out);
+  } else {
+    print_text(*trace, facts, out);
+  }
+  return finish_output(out);
+}
+
+}  // namespace
+
+void register_info(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("info", "Show what a trace holds: processes, threads, modules, counts, problems");
+  command->footer(
+      "'open' calls have a begin or an end that is not known; 'overwritten' events gave way to newer ones\n"
+      "when memory was full; 'lost' ones were never recorded. A trace with problems is still a trace: each\n"
+      "line of 'problems' says what is affected.");
+  add_file_option(*command, options->input);
+  command->add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("text|json")
+      ->capture_default_str();
+  command->callback([options, &status] { status = info(*options); });
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,120 @@
+// karst: parses the command line and hands over to one subcommand.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "cli/command.h"
+#include "cli/text.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Karst records every call of every thread of a C or C++ program, and shows them.\n\n"
+    "  karst-g++ -O2 -g app.cpp -o app     build with sleds (C: karst-gcc)\n"
+    "  karst run ./app                     run it traced; writes app.karst\n"
+    "  karst report app.karst              which functions took the time\n"
+    "  karst tree app.karst | less         every call, nested\n"
+    "  karst export app.karst --to perfetto -o app.pftrace   a timeline for ui.perfetto.dev";
+
+constexpr const char* kFooter =
+    "'karst help COMMAND' or 'karst COMMAND --help' explains a command.\n"
+    "Exit status: 0 done, 1 something failed, 2 the command line was not understood;\n"
+    "'karst run' passes on the status of the program it ran.";
+
+// Unlike CLI11's own message this names the commands that there are.
+std::string command_names(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  return names;
+}
+
+const CLI::App* find_command(const CLI::App& app, std::string_view name) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
+int help(const CLI::App& app, const std::string& command) {
+  if (command.empty()) {
+    std::fputs(app.help().c_str(), stdout);
+    return kExitOk;
+  }
+  if (const CLI::App* known = find_command(app, command); known != nullptr) {
+    std::fputs(known->help().c_str(), stdout);
+    return kExitOk;
+  }
+  return usage_error("there is no command '" + command + "'; there are: " + command_names(app));
+}
+
+int run_command_line(int argc, char** argv) {
+  int status = kExitOk;
+  CLI::App app(kDescription, "karst");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "karst " KARST_VERSION, "Show the version and exit");
+  app.require_subcommand(0, 1);
+#ifdef KARST_HAS_RUN
+  register_run(app, status);
+#endif
+  register_info(app, status);
+  register_tree(app, status);
+  register_report(app, status);
+  register_export(app, status);
+  std::string topic;
+  CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
+  help_command->add_option("COMMAND", topic, "Command to explain");
+  help_command->callback([&] { status = help(app, topic); });
+
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return kExitUsage;
+  }
+  const std::string_view first = argv[1];
+  const CLI::App* chosen = find_command(app, first);
+  if (chosen == nullptr && !first.starts_with('-')) {
+    return usage_error("there is no command '" + std::string(first) + "'; there are: " + command_names(app));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs((chosen != nullptr ? chosen->help() : app.help()).c_str(), stdout);
+    return kExitOk;
+  } catch (const CLI::CallForVersion&) {
+    std::puts("karst " KARST_VERSION);
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what(), chosen != nullptr ? chosen->get_name() : std::string());
+  }
+  return status;
+}
+
+}  // namespace
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "karst: %s\n", printable_lines(error.message).c_str());
+  return kExitFailed;
+}
+
+int usage_error(std::string_view message, std::string_view command) {
+  const std::string hint = command.empty() ? "karst help" : "karst help " + std::string(command);
+  std::fprintf(stderr, "karst: %s\nTry '%s'.\n", printable_lines(message).c_str(), hint.c_str());
+  return kExitUsage;
+}
+
+}  // namespace karst::cli
+
+int main(int argc, char** argv) {
+  try {
+    return karst::cli::run_command_line(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return karst::cli::fail({"out of memory"});
+  } catch (const std::exception& error) {
+    // Nothing of ours throws for a reason that a user can meet; say what it was rather than abort.
+    return karst::cli::fail({std::string("internal error: ") + error.what()});
+  }
+}

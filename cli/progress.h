@@ -1,0 +1,34 @@
+// A line on stderr while work takes long, for people who look on.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace karst::cli {
+
+/// Shows "karst: WHAT  42%" on stderr from its first second until it is destroyed, then wipes the line. Silent when
+/// stderr is not a terminal. Whoever works adds to `done`, from any thread; `total` is what it will come to.
+class Progress {
+ public:
+  Progress(std::string what, std::uint64_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  std::atomic<std::uint64_t> done = 0;
+
+ private:
+  void show();
+
+  const std::string what_;
+  const std::uint64_t total_;
+  bool stop_ = false;
+  std::mutex mutex_;  // of stop_
+  std::condition_variable stopped_;
+  std::thread shower_;
+};
+
+}  // namespace karst::cli

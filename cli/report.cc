@@ -1,0 +1,158 @@
+// karst report: time by function.
+#include "analysis/report.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "export/output.h"
+#include "export/text_encoding.h"
+#include "reader/trace.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  InputOptions input;
+  std::string sort = "total";
+  std::string format = "text";
+  std::size_t limit = 0;  // 0: all
+};
+
+constexpr const char* kFooter = R"(Columns:
+  total   time with the function on the stack; recursion counts once
+  self    the same without the traced functions it called
+  calls   '+N open': N of them with a begin or an end that is not known
+  min mean p50 p99 max   of the complete calls; percentiles are exact (nearest rank)
+Threads add up: four threads busy for a second make four seconds.
+csv and json give all times in whole nanoseconds.)";
+
+std::string place(const analysis::FunctionReport& f) {
+  if (f.file.empty()) return {};
+  return f.line == 0 ? printable(f.file) : fmt::format("{}:{}", printable(f.file), f.line);
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+void print_text(const analysis::Report& report, const reader::Trace& trace, exporting::Output& out) {
+  out.append(fmt::format("{}: {} calls by {} threads in {}\n", printable(trace.name()), count_text(report.calls),
+                         count_text(report.threads), duration_text(report.span_ns)));
+  out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}  {}\n", "total", "self", "calls",
+                         "min", "mean", "p50", "p99", "max", "function  [module]  file:line"));
+  for (const analysis::FunctionReport& f : report.functions) {
+    const bool complete = f.open_calls < f.calls;
+    auto of_complete = [&](std::uint64_t ns) { return complete ? duration_text(ns) : std::string("-"); };
+    out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}  {}", duration_text(f.total_ns),
+                           duration_text(f.self_ns), count_text(f.calls), of_complete(f.min_ns), of_complete(f.mean_ns),
+                           of_complete(f.p50_ns), of_complete(f.p99_ns), of_complete(f.max_ns), printable(f.name)));
+    if (!f.module.empty()) out.append(fmt::format("  [{}]", printable(base_name(f.module))));
+    if (!f.file.empty()) out.append("  " + place(f));
+    if (f.open_calls != 0) out.append(fmt::format("  +{} open", count_text(f.open_calls)));
+    out.append("\n");
+  }
+}
+
+// RFC 4180, with a line feed alone; control characters are escaped as in text.
+std::string csv_field(std::string_view text) {
+  std::string field = "\"";
+  for (const char c : printable(text)) field += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return field + "\"";
+}
+
+void print_csv(const analysis::Report& report, exporting::Output& out) {
+  out.append("name,module,file,line,calls,open_calls,total_ns,self_ns,min_ns,mean_ns,p50_ns,p99_ns,max_ns\n");
+  for (const analysis::FunctionReport& f : report.functions) {
+    out.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(f.name), csv_field(f.module),
+                           csv_field(f.file), f.line, f.calls, f.open_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns,
+                           f.p50_ns, f.p99_ns, f.max_ns));
+  }
+}
+
+void print_json(const analysis::Report& report, const reader::Trace& trace, exporting::Output& out) {
+  out.append("{\"functions\":[");
+  bool first = true;
+  for (const analysis::FunctionReport& f : report.functions) {
+    out.append(first ? "\n" : ",\n");
+    first = false;
+    out.append("{\"name\":" + exporting::json_string(f.name) + ",\"module\":" + exporting::json_string(f.module) +
+               ",\"file\":" + exporting::json_string(f.file));
+    out.append(fmt::format(R"(,"line":{},"calls":{},"open_calls":{},"total_ns":{},"self_ns":{},"min_ns":{},)"
+                           R"("mean_ns":{},"p50_ns":{},"p99_ns":{},"max_ns":{}}})",
+                           f.line, f.calls, f.open_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns, f.p50_ns,
+                           f.p99_ns, f.max_ns));
+  }
+  out.append(fmt::format(R"(
+],"trace":{{"file":{},"threads":{},"calls":{},"events":{},"span_ns":{},"complete":{},)"
+                         R"("out_of_order":{},"unmatched_exits":{},"missing_exits":{},"unknown_ids":{},)"
+                         R"("missing_blocks":{}}}}}
+)",
+                         exporting::json_string(trace.name()), report.threads, report.calls, report.events,
+                         report.span_ns, trace.complete(), report.out_of_order, report.unmatched_exits,
+                         report.missing_exits, report.unknown_ids, report.missing_blocks));
+}
+
+int report_command(const Options& options) {
+  auto input = open_input(options.input);
+  if (!input) return fail(input.error());
+  const reader::Trace& trace = (*input)->trace;
+
+  analysis::ReportBuilder builder(trace, (*input)->function_set());
+  analysis::Report report;
+  {
+    Progress progress("adding up calls", (*input)->events);
+    for (const reader::Thread* thread : (*input)->threads) {
+      const reader::Calls calls = reader::rebuild_calls(trace, *thread);
+      builder.add(*thread, calls);
+      progress.done += calls.events;
+    }
+    report = builder.finish();
+  }
+  analysis::sort_report(report, options.sort == "self"    ? analysis::ReportOrder::kSelf
+                                : options.sort == "calls" ? analysis::ReportOrder::kCalls
+                                : options.sort == "max"   ? analysis::ReportOrder::kMax
+                                                          : analysis::ReportOrder::kTotal);
+  if (options.limit != 0 && report.functions.size() > options.limit) report.functions.resize(options.limit);
+
+  exporting::Output out = exporting::Output::to_stdout();
+  if (options.format == "json") {
+    print_json(report, trace, out);
+  } else if (options.format == "csv") {
+    print_csv(report, out);
+  } else {
+    print_text(report, trace, out);
+  }
+  return finish_output(out);
+}
+
+}  // namespace
+
+void register_report(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("report", "Show which functions were called how often and took how long");
+  command->footer(kFooter);
+  add_file_option(*command, options->input);
+  command->add_option("--sort", options->sort, "Greatest first by total, self, calls or max")
+      ->check(CLI::IsMember({"total", "self", "calls", "max"}))
+      ->type_name("total|self|calls|max")
+      ->capture_default_str();
+  command->add_option("--format", options->format, "text, csv or json")
+      ->check(CLI::IsMember({"text", "csv", "json"}))
+      ->type_name("text|csv|json")
+      ->capture_default_str();
+  command->add_option("--limit", options->limit, "Show only the first N functions")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  add_selection_options(*command, options->input, "Show only functions whose name matches");
+  command->callback([options, &status] { status = report_command(*options); });
+}
+
+}  // namespace karst::cli

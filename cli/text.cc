@@ -1,0 +1,120 @@
+#include "cli/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+
+#include "export/text_encoding.h"
+
+namespace karst::cli {
+namespace {
+
+// Of a character of two or more bytes.
+std::uint32_t code_point(std::string_view character) {
+  std::uint32_t code = static_cast<unsigned char>(character[0]) & (0x7fU >> character.size());
+  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3fU);
+  return code;
+}
+
+// C1 controls, line separators, and what changes the direction of text.
+bool misleading(std::uint32_t code) {
+  return code < 0xa0 || code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+}
+
+std::string make_printable(std::string_view text, bool lines) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text.front());
+    std::size_t length = exporting::utf8_character(text);
+    if (length == 0) {
+      out += fmt::format("\\x{:02x}", byte);
+      length = 1;
+    } else if (length > 1) {
+      const std::uint32_t code = code_point(text.substr(0, length));
+      if (misleading(code)) {
+        out += fmt::format("\\u{{{:04x}}}", code);
+      } else {
+        out += text.substr(0, length);
+      }
+    } else if (byte == '\n') {
+      out += lines ? "\n" : "\\n";
+    } else if (byte == '\t') {
+      out += "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += text.front();
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) { return make_printable(text, false); }
+std::string printable_lines(std::string_view text) { return make_printable(text, true); }
+
+std::string duration_text(std::uint64_t ns) {
+  if (ns < 1000) return fmt::format("{} ns", ns);
+  const char* unit = "us";
+  double value = static_cast<double>(ns) / 1e3;
+  // 999.95 would print as 1000.0 with its four digits.
+  if (value >= 999.95) {
+    value /= 1e3;
+    unit = "ms";
+    if (value >= 999.95) {
+      value /= 1e3;
+      unit = "s";
+    }
+  }
+  const int decimals = value < 9.9995 ? 3 : value < 99.995 ? 2 : 1;
+  return fmt::format("{:.{}f} {}", value, decimals, unit);
+}
+
+std::string count_text(std::uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  auto value = static_cast<double>(bytes) / 1024;
+  const char* unit = "KiB";
+  for (const char* next : {"MiB", "GiB", "TiB"}) {
+    if (value < 1024) break;
+    value /= 1024;
+    unit = next;
+  }
+  return fmt::format("{:.1f} {}", value, unit);
+}
+
+std::string time_text(std::uint64_t realtime_ns) {
+  const auto seconds = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
+  std::tm parts{};
+  if (::gmtime_r(&seconds, &parts) == nullptr) return "unknown";
+  char text[64];
+  if (std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts) == 0) return "unknown";
+  return fmt::format("{}.{:03} UTC", text, realtime_ns / 1'000'000 % 1000);
+}
+
+Result<std::uint64_t> parse_duration(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  const double scale = unit == "ns" ? 1 : unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
+  if (error != std::errc() || scale == 0 || !std::isfinite(value) || value < 0 || value * scale > 9e18) {
+    return Error{fmt::format("'{}' is not a time; write it like 10us, 1.5ms or 2s", text)};
+  }
+  return static_cast<std::uint64_t>(std::llround(value * scale));
+}
+
+}  // namespace karst::cli

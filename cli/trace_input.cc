@@ -1,0 +1,64 @@
+#include "cli/trace_input.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "symbols/function_filter.h"
+
+namespace karst::cli {
+
+void add_file_option(CLI::App& command, InputOptions& options) {
+  command.add_option("FILE", options.file, "The trace, as 'karst run' wrote it")->required();
+}
+
+void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help) {
+  command.add_option("--thread", options.selection.thread, "Only threads of this name or thread id")
+      ->type_name("NAME|TID");
+  command.add_option("--process", options.selection.process, "Only the process with this id")->type_name("PID");
+  command.add_option("--function", options.function, function_help)
+      ->type_name("REGEX")
+      ->each([&options](const std::string&) { options.has_function = true; });
+}
+
+Result<std::unique_ptr<Input>> open_input(const InputOptions& options) {
+  // Before the file is read: a bad pattern is told at once.
+  auto filter = symbols::FunctionFilter::compile({options.function}, {});
+  if (options.has_function && !filter) return filter.error();
+
+  auto trace = reader::Trace::open(options.file);
+  if (!trace) return trace.error();
+  auto input = std::make_unique<Input>(Input{std::move(*trace), {}, {}});
+  if (!input->trace.problems().empty()) {
+    std::fprintf(stderr,
+                 "karst: %s is damaged or incomplete; this shows what could be read ('karst info' tells more)\n",
+                 printable(options.file).c_str());
+  }
+  auto threads = analysis::select_threads(input->trace, options.selection);
+  if (!threads) return threads.error();
+  input->threads = std::move(*threads);
+  for (const reader::Thread* thread : input->threads) {
+    for (const reader::BlockView& block : input->trace.blocks(*thread)) input->events += block.events.size();
+  }
+  if (options.has_function) {
+    const auto keeper = std::make_shared<symbols::FunctionFilter>(std::move(*filter));
+    input->functions.emplace(input->trace, [keeper](std::string_view name) { return keeper->keeps(name); });
+    if (input->functions->empty()) {
+      return Error{fmt::format("no function of {} has a name that matches '{}'", options.file, options.function)};
+    }
+  }
+  return input;
+}
+
+int finish_output(exporting::Output& output) {
+  const Status status = output.finish();
+  if (status) return kExitOk;
+  return output.closed_pipe() ? kExitFailed : fail(status.error());
+}
+
+}  // namespace karst::cli

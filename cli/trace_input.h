@@ -1,0 +1,48 @@
+// What the subcommands that read a trace have in common: its options, and opening it.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/selection.h"
+#include "export/output.h"
+#include "reader/result.h"
+#include "reader/trace.h"
+
+namespace CLI {
+class App;
+}
+
+namespace karst::cli {
+
+/// Which trace, and which part of it.
+struct InputOptions {
+  std::string file;
+  analysis::Selection selection;
+  std::string function;  ///< regular expression; empty: all functions
+  bool has_function = false;
+};
+
+/// FILE.
+void add_file_option(CLI::App& command, InputOptions& options);
+/// --thread, --process and --function; `function_help` says what the last one does here.
+void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help);
+
+/// A trace, open, and the part of it that was asked for.
+struct Input {
+  reader::Trace trace;
+  std::vector<const reader::Thread*> threads;
+  std::optional<analysis::FunctionSet> functions;  ///< set when --function was given
+
+  std::uint64_t events = 0;  ///< of `threads`
+  const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
+};
+
+/// Opens what `options` name. Damage in the file is worth a line on stderr; not being able to read it is an Error, as
+/// are a pattern that is none, and a thread, process or function that the trace does not have.
+Result<std::unique_ptr<Input>> open_input(const InputOptions& options);
+
+/// Ends output on stdout: the exit status. A reader that went away (`| head`) is no error worth a message.
+int finish_output(exporting::Output& output);
+
+}  // namespace karst::cli

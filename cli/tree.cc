@@ -1,0 +1,226 @@
+// karst tree: the calls of a trace, nested.
+#include "analysis/tree.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "export/output.h"
+#include "reader/trace.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  InputOptions input;
+  std::uint32_t depth = std::numeric_limits<std::uint32_t>::max();
+  std::size_t slowest = 0;
+  std::string min_duration;
+  bool plain = false;
+};
+
+constexpr const char* kFooter = R"(Output: a line for each thread, then one for each call in order of time:
+
+  # process 4711 app thread 4712 worker
+     1.234 ms    Queue::drain()
+     1.021 ms      Queue::pop(Item&)
+     13.00 us  >     Item::~Item()
+
+The time is the call's, with all it called. '<': the call began before the kept
+history; '>': its end is not known (still running, or left by an exception);
+then the time is what is known of it. Calls nested deeper than 100 levels are
+no longer indented; their level is printed instead.
+
+--plain prints names alone, two spaces a level, for programs and diff.)";
+
+constexpr std::uint32_t kMostIndented = 100;
+
+class TreePrinter {
+ public:
+  TreePrinter(const Input& input, const Options& options, const analysis::TreeOptions& tree, exporting::Output& output,
+              Progress& progress)
+      : input_(input), options_(options), tree_(tree), output_(output), progress_(progress) {}
+
+  void print_threads() {
+    for (const reader::Thread* thread : input_.threads) {
+      if (output_.failed()) return;
+      const reader::Calls calls = rebuild(*thread);
+      header_due_ = true;
+      // Threads without a matching call are not worth a line each when one looks for some calls.
+      if (!options_.input.has_function) print_thread_line(*thread);
+      print(*thread, calls, reader::kNoParent);
+    }
+  }
+
+  void print_slowest() {
+    analysis::SlowestCalls slowest(options_.slowest);
+    for (const reader::Thread* thread : input_.threads) slowest.add(*thread, rebuild(*thread), tree_);
+    const reader::Thread* of = nullptr;  // whose calls we have: one thread's at a time, to bound memory
+    reader::Calls calls;
+    for (const analysis::CallRef& call : slowest.take()) {
+      if (output_.failed()) return;
+      if (of != call.thread) calls = rebuild(*call.thread);
+      of = call.thread;
+      print_thread_line(*call.thread);
+      if (!options_.plain) print_path(*call.thread, calls, call.row);
+      print(*call.thread, calls, call.row);
+    }
+  }
+
+ private:
+  reader::Calls rebuild(const reader::Thread& thread) { return reader::rebuild_calls(input_.trace, thread); }
+
+  const reader::Process& process(const reader::Thread& thread) const {
+    return input_.trace.processes()[thread.process];
+  }
+
+  const std::string& name(const reader::Thread& thread, std::uint32_t id) {
+    if (named_process_ != thread.process) names_.clear();
+    named_process_ = thread.process;
+    if (id >= names_.size()) names_.resize(id + 1);  // ids have 23 bits
+    std::string& text = names_[id];
+    if (text.empty()) text = printable(input_.trace.function(process(thread), id).name);
+    return text;
+  }
+
+  void print_thread_line(const reader::Thread& thread) {
+    header_due_ = false;
+    const reader::Process& owner = process(thread);
+    output_.append(fmt::format("# process {} {} thread {} {}\n", owner.pid, printable(owner.name), thread.tid,
+                               printable(thread.name)));
+  }
+
+  void print_path(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row) {
+    const std::uint64_t start = analysis::first_ticks(input_.trace);
+    const std::uint64_t begin = calls.begin[row] > start ? calls.begin[row] - start : 0;
+    output_.append(fmt::format("# at {} ", duration_text(input_.trace.clock().to_ns(begin))));
+    const std::vector<std::uint32_t> path = analysis::path_to(calls, row);
+    output_.append(path.empty() ? "called by nothing traced" : "in ");
+    for (std::size_t i = 0; i < path.size() && !output_.failed(); ++i) {
+      // Of a deep recursion the two ends say enough.
+      if (path.size() > kMostIndented && i == kMostIndented / 2) {
+        output_.append(fmt::format(" > ... ({} calls) ...", path.size() - kMostIndented));
+        i = path.size() - kMostIndented / 2;
+      }
+      if (i != 0) output_.append(" > ");
+      output_.append(name(thread, calls.function[path[i]]));
+    }
+    output_.append("\n");
+  }
+
+  void print(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t only_root) {
+    analysis::walk(
+        calls, thread.process, tree_,
+        [&](std::uint32_t row, std::uint32_t level) {
+          if (header_due_) print_thread_line(thread);
+          if (options_.plain) {
+            indent(level);
+          } else {
+            print_time(calls, row);
+            indent(std::min(level, kMostIndented));
+            if (level > kMostIndented) output_.append(fmt::format("[{}] ", level));
+          }
+          output_.append(name(thread, calls.function[row]));
+          output_.append("\n");
+          if ((row & 0xfff) == 0) progress_.done.fetch_add(0x1000, std::memory_order_relaxed);
+          return !output_.failed();
+        },
+        [](std::uint32_t, std::uint32_t) {}, only_root);
+  }
+
+  void indent(std::uint32_t level) {
+    static constexpr std::string_view kSpaces = "                                                                ";
+    for (std::uint64_t left = std::uint64_t{level} * 2; left != 0 && !output_.failed();) {
+      const std::uint64_t some = std::min<std::uint64_t>(left, kSpaces.size());
+      output_.append(kSpaces.substr(0, some));
+      left -= some;
+    }
+  }
+
+  void print_time(const reader::Calls& calls, std::uint32_t row) {
+    const std::uint8_t marks = calls.marks[row];
+    fmt::memory_buffer line;
+    fmt::format_to(std::back_inserter(line), "{:>10} {}{} ",
+                   duration_text(input_.trace.clock().to_ns(calls.duration[row])),
+                   (marks & reader::kCallOpenBegin) != 0 ? '<' : ' ', (marks & reader::kCallOpenEnd) != 0 ? '>' : ' ');
+    output_.append({line.data(), line.size()});
+  }
+
+  const Input& input_;
+  const Options& options_;
+  const analysis::TreeOptions& tree_;
+  exporting::Output& output_;
+  Progress& progress_;
+  std::vector<std::string> names_;  // printable, by id of named_process_
+  std::uint32_t named_process_ = 0;
+  bool header_due_ = false;
+};
+
+int tree(const Options& options) {
+  std::uint64_t min_ns = 0;
+  if (!options.min_duration.empty()) {
+    const auto parsed = parse_duration(options.min_duration);
+    if (!parsed) return usage_error("--min-duration: " + parsed.error().message, "tree");
+    min_ns = *parsed;
+  }
+  if (options.slowest != 0 && !options.input.has_function) {
+    return usage_error("--slowest needs --function: the slowest calls of which functions?", "tree");
+  }
+  auto input = open_input(options.input);
+  if (!input) return fail(input.error());
+
+  analysis::TreeOptions shown;
+  shown.roots = (*input)->function_set();
+  shown.max_levels = options.depth;
+  shown.min_ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(min_ns) *
+                                               (*input)->trace.clock().ticks_per_second / 1'000'000'000U);
+  exporting::Output output = exporting::Output::to_stdout();
+  {
+    Progress progress("printing calls", (*input)->events / 2);
+    TreePrinter printer(**input, options, shown, output, progress);
+    if (options.slowest != 0) {
+      printer.print_slowest();
+    } else {
+      printer.print_threads();
+    }
+  }
+  return finish_output(output);
+}
+
+}  // namespace
+
+void register_tree(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("tree", "Print every call of every thread, nested, with its duration");
+  command->footer(kFooter);
+  add_file_option(*command, options->input);
+  add_selection_options(*command, options->input,
+                        "Show only calls of functions whose name matches, with what they called (of nested ones the "
+                        "outermost)");
+  command->add_option("--depth", options->depth, "Show N levels and leave out what is below them")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--min-duration", options->min_duration,
+                   "Leave out calls shorter than this (10us, 1.5ms, 2s), with what they called")
+      ->type_name("TIME");
+  command
+      ->add_option("--slowest", options->slowest,
+                   "With --function: show only the N slowest of these calls, the slowest first, each after its path "
+                   "of callers")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--plain", options->plain, "Print names alone, two spaces a level");
+  command->callback([options, &status] { status = tree(*options); });
+}
+
+}  // namespace karst::cli

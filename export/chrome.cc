@@ -1,0 +1,190 @@
+// Chrome's trace-event format, with what viztracer adds to it.
+// Formats: "Trace Event Format" (Google, 2016), JSON object form; for `file_info` viztracer's
+// src/viztracer/report_builder.py (prepare_json) and its viewer, which looks a selected event's name up in
+// file_info.functions: {name: [path, line]}, and the path in file_info.files: {path: [text, newlines in it]}.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analysis/tree.h"
+#include "export/export.h"
+#include "export/text_encoding.h"
+
+namespace karst::exporting {
+namespace {
+
+// Microseconds with three decimals: nanoseconds, exactly.
+void append_us(Output& output, std::uint64_t ns) {
+  const fmt::format_int whole(ns / 1000);
+  output.append({whole.data(), whole.size()});
+  const auto rest = static_cast<unsigned>(ns % 1000);
+  const char decimals[] = {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
+                           static_cast<char>('0' + rest % 10)};
+  output.append({decimals, sizeof decimals});
+}
+
+const char* open_args(std::uint8_t marks) {
+  switch (marks & (reader::kCallOpenBegin | reader::kCallOpenEnd)) {
+    case reader::kCallOpenBegin:
+      return R"(,"args":{"open":"begin"})";
+    case reader::kCallOpenEnd:
+      return R"(,"args":{"open":"end"})";
+    default:
+      return R"(,"args":{"open":"begin and end"})";
+  }
+}
+
+class ChromeWriter {
+ public:
+  ChromeWriter(const reader::Trace& trace, const Options& options, Output& output)
+      : trace_(trace), options_(options), output_(output), origin_(analysis::first_ticks(trace)) {
+    for (const reader::SourceFile& source : trace.sources()) source_of_path_.emplace(source.path, &source);
+  }
+
+  void write() {
+    output_.append("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    write_names();
+    for (const reader::Thread* thread : options_.threads) {
+      if (output_.failed()) return;
+      write_thread(*thread);
+    }
+    output_.append("\n]");
+    write_base_time();
+    write_file_info();
+    output_.append("}\n");
+  }
+
+ private:
+  void separate() {
+    if (!first_) output_.append(",\n");
+    first_ = false;
+  }
+
+  void write_name(const char* what, std::uint32_t pid, std::uint32_t tid, const std::string& name) {
+    separate();
+    output_.append(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{"name":{}}}}})", pid, tid, what,
+                               json_string(name)));
+  }
+
+  void write_names() {
+    const reader::Process* last = nullptr;
+    for (const reader::Thread* thread : options_.threads) {
+      const reader::Process& process = trace_.processes()[thread->process];
+      if (&process != last) write_name("process_name", process.pid, process.pid, process.name);
+      last = &process;
+      write_name("thread_name", process.pid, thread->tid, thread->name);
+    }
+  }
+
+  std::uint64_t ns(std::uint64_t ticks) const { return ticks > origin_ ? trace_.clock().to_ns(ticks - origin_) : 0; }
+
+  // The end of a call's event, `,"name":"..."`, made once for a function and process.
+  const std::string& name_text(const reader::Process& process, std::uint32_t id) {
+    if (id >= name_texts_.size()) name_texts_.resize(id + 1);  // ids have 23 bits
+    std::string& text = name_texts_[id];
+    if (text.empty()) {
+      const reader::Function& function = trace_.function(process, id);
+      std::string key = function.name;
+      if (!function.file.empty()) key += fmt::format(" ({}:{})", function.file, function.line);
+      text = ",\"name\":";
+      append_json_string(text, key);
+      const auto source = source_of_path_.find(function.file);
+      if (source != source_of_path_.end() && function.line != 0 && keys_.insert(key).second) {
+        separate_functions();
+        append_json_string(functions_, key);
+        functions_ += ":[";
+        append_json_string(functions_, function.file);
+        functions_ += fmt::format(",{}]", function.line);
+        used_sources_.insert(source->second);
+      }
+    }
+    return text;
+  }
+
+  void separate_functions() {
+    if (!functions_.empty()) functions_ += ",\n";
+  }
+
+  void write_thread(const reader::Thread& thread) {
+    const reader::Process& process = trace_.processes()[thread.process];
+    if (named_process_ != &process) name_texts_.clear();
+    named_process_ = &process;
+    const reader::Calls calls = reader::rebuild_calls(trace_, thread);
+    const std::string start = fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":)", process.pid, thread.tid);
+    std::uint64_t done = 0;
+    analysis::TreeOptions tree;
+    tree.roots = options_.functions;
+    analysis::walk(
+        calls, thread.process, tree,
+        [&](std::uint32_t row, std::uint32_t) {
+          const std::uint64_t begin = ns(calls.begin[row]);
+          const std::uint64_t end = std::max(begin, ns(calls.begin[row] + calls.duration[row]));
+          separate();
+          output_.append(start);
+          append_us(output_, begin);
+          output_.append(",\"dur\":");
+          append_us(output_, end - begin);
+          output_.append(name_text(process, calls.function[row]));
+          if (calls.marks[row] != reader::kCallComplete) output_.append(open_args(calls.marks[row]));
+          output_.append("}");
+          if ((++done & 0xfff) == 0) add_progress(0x1000);
+          return !output_.failed();
+        },
+        [](std::uint32_t, std::uint32_t) {});
+    add_progress(done & 0xfff);
+  }
+
+  void add_progress(std::uint64_t calls) {
+    if (options_.calls_done != nullptr) options_.calls_done->fetch_add(calls, std::memory_order_relaxed);
+  }
+
+  // CLOCK_REALTIME at ts 0, as viztracer has it.
+  void write_base_time() {
+    if (trace_.clock().pairs.empty()) return;
+    const reader::ClockPair& pair = trace_.clock().pairs.front();
+    const std::uint64_t base = origin_ >= pair.ticks ? pair.realtime_ns + trace_.clock().to_ns(origin_ - pair.ticks)
+                                                     : pair.realtime_ns - trace_.clock().to_ns(pair.ticks - origin_);
+    output_.append(fmt::format(",\n\"viztracer_metadata\":{{\"baseTimeNanoseconds\":{}}}", base));
+  }
+
+  void write_file_info() {
+    output_.append(",\n\"file_info\":{\"files\":{\n");
+    bool first = true;
+    for (const reader::SourceFile& source : trace_.sources()) {
+      if (!used_sources_.contains(&source)) continue;
+      if (!first) output_.append(",\n");
+      first = false;
+      output_.append(json_string(source.path));
+      output_.append(":[");
+      output_.append(json_string(source.text));
+      output_.append(fmt::format(",{}]", std::count(source.text.begin(), source.text.end(), '\n')));
+    }
+    output_.append("\n},\"functions\":{\n");
+    output_.append(functions_);
+    output_.append("\n}}");
+  }
+
+  const reader::Trace& trace_;
+  const Options& options_;
+  Output& output_;
+  const std::uint64_t origin_;  // ticks that are shown as 0
+  bool first_ = true;
+  const reader::Process* named_process_ = nullptr;  // whose ids name_texts_ is for
+  std::vector<std::string> name_texts_;
+  std::unordered_map<std::string_view, const reader::SourceFile*> source_of_path_;
+  std::unordered_set<std::string> keys_;
+  std::unordered_set<const reader::SourceFile*> used_sources_;
+  std::string functions_;  // file_info.functions
+};
+
+}  // namespace
+
+void export_chrome(const reader::Trace& trace, const Options& options, Output& output) {
+  ChromeWriter(trace, options, output).write();
+}
+
+}  // namespace karst::exporting

@@ -1,0 +1,46 @@
+// Traces in other tools' formats. One function a format; all stream: what is in memory is the calls of one thread
+// and the table of functions.
+//
+// What the formats have in common: a call begins and ends in whole nanoseconds, both rounded down from the same
+// origin, so that a call never sticks out of its caller. Calls with an open end last until what is known of them, and
+// say so. Where events were out of order (reader::Calls::out_of_order) a time that runs backwards is held.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/selection.h"
+#include "export/output.h"
+#include "reader/trace.h"
+
+namespace karst::exporting {
+
+struct Options {
+  std::vector<const reader::Thread*> threads;        ///< which, in this order
+  const analysis::FunctionSet* functions = nullptr;  ///< only the subtrees of these; null: all calls
+  std::atomic<std::uint64_t>* calls_done = nullptr;  ///< counts calls, for whoever shows progress; may be null
+};
+
+/// Writes `trace` to `output`, and stops early when that failed; Output::finish(), the caller's, tells why.
+using Exporter = void (*)(const reader::Trace& trace, const Options& options, Output& output);
+
+/// The JSON of Chrome's trace-event format: complete events ("ph":"X"), times in microseconds since the trace's first
+/// event with three decimals, and viztracer's `file_info`, by which vizviewer finds the source of the
+/// call named "name (file:line)".
+void export_chrome(const reader::Trace& trace, const Options& options, Output& output);
+
+/// Perfetto's protobuf (perfetto/trace/trace.proto): a track for each thread, on CLOCK_MONOTONIC_RAW.
+void export_perfetto(const reader::Trace& trace, const Options& options, Output& output);
+
+struct Format {
+  const char* name;
+  const char* description;
+  Exporter exporter;
+};
+
+/// All formats there are.
+std::span<const Format> formats();
+
+}  // namespace karst::exporting

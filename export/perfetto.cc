@@ -1,0 +1,297 @@
+// Perfetto's protobuf. Field numbers from perfetto's protos/perfetto/trace/*.proto; test/export holds a schema of what
+// is used here, against which protoc decodes the output.
+//
+// Each thread is one packet sequence, so that its names are interned apart and its times are differences:
+//
+//   sequence 1      ClockSnapshots; a TrackDescriptor for each process
+//   sequence 2...   a thread: defaults, a ClockSnapshot that ties the sequence's own incremental clock (64, ns) to
+//                   CLOCK_MONOTONIC_RAW; TrackDescriptor; then a begin and an end packet for each call, nested
+//
+// A function's id is its interning id for name and source location.
+#include <algorithm>
+#include <limits>
+#include <protozero/pbf_writer.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/tree.h"
+#include "export/export.h"
+#include "export/text_encoding.h"
+
+namespace karst::exporting {
+namespace {
+
+enum Trace : unsigned { kTracePacket = 1 };
+
+enum TracePacket : unsigned {
+  kClockSnapshot = 6,
+  kTimestamp = 8,
+  kSequenceId = 10,
+  kTrackEvent = 11,
+  kInternedData = 12,
+  kSequenceFlags = 13,
+  kPacketDefaults = 59,
+  kTrackDescriptor = 60,
+};
+constexpr unsigned kStateCleared = 1;   // SEQ_INCREMENTAL_STATE_CLEARED
+constexpr unsigned kNeedsState = 2;     // SEQ_NEEDS_INCREMENTAL_STATE
+constexpr unsigned kClockRealtime = 1;  // BUILTIN_CLOCK_REALTIME
+constexpr unsigned kClockMonotonicRaw = 5;
+constexpr unsigned kClockIncremental = 64;  // 64 and up: the sequence's own
+
+namespace clock_snapshot {
+enum Field : unsigned { kClocks = 1, kPrimaryTraceClock = 2 };
+enum Clock : unsigned { kId = 1, kTimestamp = 2, kIsIncremental = 3 };
+}  // namespace clock_snapshot
+
+namespace defaults {
+enum Field : unsigned { kTrackEventDefaults = 11, kTimestampClockId = 58 };
+enum TrackEvent : unsigned { kTrackUuid = 11 };
+}  // namespace defaults
+
+namespace track {
+enum Descriptor : unsigned { kUuid = 1, kProcess = 3, kThread = 4, kParentUuid = 5 };
+enum Process : unsigned { kProcessPid = 1, kCommandLine = 2, kProcessName = 6 };
+enum Thread : unsigned { kPid = 1, kTid = 2, kThreadName = 5 };
+}  // namespace track
+
+namespace interned {
+enum Field : unsigned { kEventNames = 2, kSourceLocations = 4 };
+enum EventName : unsigned { kNameIid = 1, kName = 2 };
+enum SourceLocation : unsigned { kLocationIid = 1, kFileName = 2, kFunctionName = 3, kLineNumber = 4 };
+}  // namespace interned
+
+namespace event {
+enum Field : unsigned { kDebugAnnotations = 4, kType = 9, kNameIid = 10, kSourceLocationIid = 34 };
+enum Type : int { kSliceBegin = 1, kSliceEnd = 2 };
+enum DebugAnnotation : unsigned { kStringValue = 6, kName = 10 };
+}  // namespace event
+
+// Reused messages: no allocation a call.
+struct Message {
+  std::string bytes;
+  protozero::pbf_writer pbf{bytes};
+
+  void clear() { bytes.clear(); }
+};
+
+class PerfettoWriter {
+ public:
+  PerfettoWriter(const reader::Trace& trace, const Options& options, Output& output)
+      : trace_(trace), options_(options), output_(output) {
+    if (!trace.clock().pairs.empty()) {
+      origin_ticks_ = trace.clock().pairs.front().ticks;
+      origin_ns_ = std::min(trace.clock().pairs.front().monotonic_raw_ns, kMaxNs);
+    }
+  }
+
+  void write() {
+    write_clocks();
+    write_processes();
+    sequence_ = 1;
+    for (const reader::Thread* thread : options_.threads) {
+      if (output_.failed()) return;
+      ++sequence_;
+      write_thread(*thread);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kMaxNs = std::numeric_limits<std::int64_t>::max();
+
+  // CLOCK_MONOTONIC_RAW at `ticks`: one pair and the clock's rate, so that times are in proportion.
+  std::uint64_t raw_ns(std::uint64_t ticks) const {
+    if (ticks < origin_ticks_) {
+      const std::uint64_t before = trace_.clock().to_ns(origin_ticks_ - ticks);
+      return before < origin_ns_ ? origin_ns_ - before : 0;
+    }
+    const std::uint64_t after = trace_.clock().to_ns(ticks - origin_ticks_);
+    return after < kMaxNs - origin_ns_ ? origin_ns_ + after : kMaxNs;
+  }
+
+  static std::uint64_t process_uuid(std::uint32_t process) { return (std::uint64_t{process} + 1) << 32; }
+
+  void emit_packet() {
+    framed_.clear();
+    framed_.pbf.add_message(kTracePacket, packet_.bytes);
+    output_.append(framed_.bytes);
+    packet_.clear();
+  }
+
+  static void add_clock(protozero::pbf_writer& snapshot, unsigned id, std::uint64_t ns, bool incremental) {
+    protozero::pbf_writer clock(snapshot, clock_snapshot::kClocks);
+    clock.add_uint32(clock_snapshot::kId, id);
+    clock.add_uint64(clock_snapshot::kTimestamp, ns);
+    if (incremental) clock.add_bool(clock_snapshot::kIsIncremental, true);
+  }
+
+  void write_clocks() {
+    std::vector<reader::ClockPair> pairs = trace_.clock().pairs;
+    std::sort(pairs.begin(), pairs.end(),
+              [](const reader::ClockPair& a, const reader::ClockPair& b) { return a.ticks < b.ticks; });
+    if (pairs.empty()) pairs.emplace_back();  // the trace's times have no relation to others, but are still times
+    bool first = true;
+    for (const reader::ClockPair& pair : pairs) {
+      packet_.pbf.add_uint32(kSequenceId, 1);
+      if (first) packet_.pbf.add_uint32(kSequenceFlags, kStateCleared);
+      first = false;
+      {
+        protozero::pbf_writer snapshot(packet_.pbf, kClockSnapshot);
+        add_clock(snapshot, kClockMonotonicRaw, raw_ns(pair.ticks), false);
+        if (pair.realtime_ns != 0) add_clock(snapshot, kClockRealtime, std::min(pair.realtime_ns, kMaxNs), false);
+        snapshot.add_uint32(clock_snapshot::kPrimaryTraceClock, kClockMonotonicRaw);
+      }
+      emit_packet();
+    }
+  }
+
+  void write_processes() {
+    const reader::Process* last = nullptr;
+    for (const reader::Thread* thread : options_.threads) {
+      const reader::Process& process = trace_.processes()[thread->process];
+      if (&process == last) continue;
+      last = &process;
+      packet_.pbf.add_uint32(kSequenceId, 1);
+      {
+        protozero::pbf_writer descriptor(packet_.pbf, kTrackDescriptor);
+        descriptor.add_uint64(track::kUuid, process_uuid(thread->process));
+        protozero::pbf_writer body(descriptor, track::kProcess);
+        body.add_int32(track::kProcessPid, static_cast<std::int32_t>(process.pid));
+        for (const std::string& argument : process.command_line) {
+          body.add_string(track::kCommandLine, valid_utf8(argument));
+        }
+        body.add_string(track::kProcessName, valid_utf8(process.name));
+      }
+      emit_packet();
+    }
+  }
+
+  void start_sequence(const reader::Thread& thread, std::uint64_t first_ns) {
+    const std::uint64_t uuid = process_uuid(thread.process) + thread.index + 1;
+    packet_.pbf.add_uint32(kSequenceId, sequence_);
+    packet_.pbf.add_uint32(kSequenceFlags, kStateCleared);
+    {
+      protozero::pbf_writer packet_defaults(packet_.pbf, kPacketDefaults);
+      packet_defaults.add_uint32(defaults::kTimestampClockId, kClockIncremental);
+      protozero::pbf_writer event_defaults(packet_defaults, defaults::kTrackEventDefaults);
+      event_defaults.add_uint64(defaults::kTrackUuid, uuid);
+    }
+    {
+      protozero::pbf_writer snapshot(packet_.pbf, kClockSnapshot);
+      add_clock(snapshot, kClockMonotonicRaw, first_ns, false);
+      add_clock(snapshot, kClockIncremental, first_ns, true);
+    }
+    emit_packet();
+
+    packet_.pbf.add_uint32(kSequenceId, sequence_);
+    {
+      protozero::pbf_writer descriptor(packet_.pbf, kTrackDescriptor);
+      descriptor.add_uint64(track::kUuid, uuid);
+      descriptor.add_uint64(track::kParentUuid, process_uuid(thread.process));
+      protozero::pbf_writer body(descriptor, track::kThread);
+      body.add_int32(track::kPid, static_cast<std::int32_t>(trace_.processes()[thread.process].pid));
+      body.add_int64(track::kTid, thread.tid);
+      body.add_string(track::kThreadName, valid_utf8(thread.name));
+    }
+    emit_packet();
+  }
+
+  void start_event(std::uint64_t ns, unsigned type) {
+    // An incremental clock cannot run backwards.
+    const std::uint64_t now = std::max(ns, last_ns_);
+    packet_.pbf.add_uint64(kTimestamp, now - last_ns_);
+    last_ns_ = now;
+    packet_.pbf.add_uint32(kSequenceId, sequence_);
+    packet_.pbf.add_uint32(kSequenceFlags, kNeedsState);
+    event_.clear();
+    event_.pbf.add_uint32(event::kType, type);
+  }
+
+  // Sends name and place ahead of their first use in this sequence.
+  void intern(const reader::Function& function, std::uint32_t id) {
+    protozero::pbf_writer data(packet_.pbf, kInternedData);
+    {
+      protozero::pbf_writer name(data, interned::kEventNames);
+      name.add_uint64(interned::kNameIid, id);
+      name.add_string(interned::kName, valid_utf8(function.name));
+    }
+    if (!function.file.empty()) {
+      protozero::pbf_writer location(data, interned::kSourceLocations);
+      location.add_uint64(interned::kLocationIid, id);
+      location.add_string(interned::kFileName, valid_utf8(function.file));
+      location.add_string(interned::kFunctionName, valid_utf8(function.name));
+      if (function.line != 0) location.add_uint32(interned::kLineNumber, function.line);
+    }
+  }
+
+  void begin(const reader::Process& process, std::uint32_t id, std::uint8_t marks, std::uint64_t ns) {
+    start_event(ns, event::kSliceBegin);
+    if (id >= known_.size()) known_.resize(id + 1, kUnknown);  // ids have 23 bits
+    if (known_[id] == kUnknown) {
+      const reader::Function& function = trace_.function(process, id);
+      intern(function, id);
+      known_[id] = function.file.empty() ? kNamed : kPlaced;
+    }
+    event_.pbf.add_uint64(event::kNameIid, id);
+    if (known_[id] == kPlaced) event_.pbf.add_uint64(event::kSourceLocationIid, id);
+    if (marks != reader::kCallComplete) {
+      protozero::pbf_writer annotation(event_.pbf, event::kDebugAnnotations);
+      annotation.add_string(event::kName, "open");
+      annotation.add_string(event::kStringValue, marks == reader::kCallOpenBegin ? "begin"
+                                                 : marks == reader::kCallOpenEnd ? "end"
+                                                                                 : "begin and end");
+    }
+    packet_.pbf.add_message(kTrackEvent, event_.bytes);
+    emit_packet();
+  }
+
+  void end(std::uint64_t ns) {
+    start_event(ns, event::kSliceEnd);
+    packet_.pbf.add_message(kTrackEvent, event_.bytes);
+    emit_packet();
+  }
+
+  void write_thread(const reader::Thread& thread) {
+    const reader::Process& process = trace_.processes()[thread.process];
+    const reader::Calls calls = reader::rebuild_calls(trace_, thread);
+    last_ns_ = calls.size() == 0 ? 0 : raw_ns(calls.begin[0]);
+    known_.assign(process.functions.size(), kUnknown);
+    start_sequence(thread, last_ns_);
+    std::uint64_t done = 0;
+    analysis::TreeOptions tree;
+    tree.roots = options_.functions;
+    analysis::walk(
+        calls, thread.process, tree,
+        [&](std::uint32_t row, std::uint32_t) {
+          begin(process, calls.function[row], calls.marks[row], raw_ns(calls.begin[row]));
+          if ((++done & 0xfff) == 0) add_progress(0x1000);
+          return !output_.failed();
+        },
+        [&](std::uint32_t row, std::uint32_t) { end(raw_ns(calls.begin[row] + calls.duration[row])); });
+    add_progress(done & 0xfff);
+  }
+
+  void add_progress(std::uint64_t calls) {
+    if (options_.calls_done != nullptr) options_.calls_done->fetch_add(calls, std::memory_order_relaxed);
+  }
+
+  enum Known : std::uint8_t { kUnknown, kNamed, kPlaced };
+
+  const reader::Trace& trace_;
+  const Options& options_;
+  Output& output_;
+  std::uint64_t origin_ticks_ = 0;
+  std::uint64_t origin_ns_ = 0;
+  std::uint32_t sequence_ = 1;
+  std::uint64_t last_ns_ = 0;  // of the sequence
+  std::vector<Known> known_;   // functions whose names the sequence has interned
+  Message packet_, event_, framed_;
+};
+
+}  // namespace
+
+void export_perfetto(const reader::Trace& trace, const Options& options, Output& output) {
+  PerfettoWriter(trace, options, output).write();
+}
+
+}  // namespace karst::exporting
