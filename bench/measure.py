@@ -79,7 +79,9 @@ def compile_program(out, command, sources):
         raise BenchError(f"compiler {command[0]} not found")
     line = " ".join(map(str, command))
     stamp = out.with_name(out.name + ".command")
-    inputs = [*map(pathlib.Path, sources), pathlib.Path(compiler), FIXTURES / "timing.h"]
+    # karst-gcc's parts lie in lib/karst beside its bin
+    inputs = [*map(pathlib.Path, sources), pathlib.Path(compiler), FIXTURES / "timing.h",
+              *pathlib.Path(compiler).parent.parent.glob("lib/karst/*")]
     fresh = out.exists() and stamp.exists() and stamp.read_text() == line
     if fresh and all(out.stat().st_mtime >= i.stat().st_mtime for i in inputs):
         return out

@@ -1,8 +1,9 @@
 """What tracing costs a program before main: patching the sleds, on a generated program with 50,000 of them."""
 
+import re
 
 import measure
-from measure import WORK, Row, interleaved, karst_tool, median, run_child
+from measure import WORK, BenchError, Row, interleaved, karst_tool, median, run_child
 
 FUNCTIONS = 25_000  # each has one place of entry and one of return
 SITES = 2 * FUNCTIONS
@@ -17,6 +18,15 @@ def many_functions():
     if not source.exists() or source.read_text() != text:
         source.write_text(text)
     return source
+
+
+def patch_ms(program, library):
+    """What the runtime itself says it took; an error unless it found all sites."""
+    errors = run_child([program], env={"LD_PRELOAD": str(library), "KARST_OPTIONS": "stats=1"}).errors
+    found = re.search(r"(\d+) sleds found and patched in (\d+) us", errors)
+    if not found or int(found.group(1)) < SITES:
+        raise BenchError(f"the runtime did not say that it patched {SITES} sites: {errors!r}")
+    return int(found.group(2)) / 1000
 
 
 def bench_startup(rounds, scratch, notes):
@@ -37,9 +47,10 @@ def bench_startup(rounds, scratch, notes):
     notes += [f"start: {name} failed: {why}" for name, why in failures.items()]
     group = f"start and end of a program with {SITES:,} sites, main does nothing"
     rows = [Row(group, name, median(values), "ms") for name, values in samples.items()]
-    if len(samples) == len(runs):
-        patching = median(samples["libkarst, on"]) - median(samples["libkarst, off"])
-        whole = median(samples["libkarst, on"]) - median(samples["without libkarst"])
-        rows.append(Row(group, "all that libkarst adds", whole, "ms", target=f"<= {PATCH_TARGET_MS} ms",
-                        met=whole <= PATCH_TARGET_MS, note=f"patching (on minus off) {patching:.1f} ms"))
-    return rows
+    if not failures:
+        added = median(samples["libkarst, on"]) - median(samples["without libkarst"])
+        rows.append(Row(group, "all that libkarst adds", added, "ms"))
+    patching = Row(group, "finding and patching the sites", median([patch_ms(traced, library) for _ in range(20)]), "ms",
+                   target=f"< {PATCH_TARGET_MS} ms")
+    patching.met = patching.value < PATCH_TARGET_MS
+    return [*rows, patching]
