@@ -48,7 +48,7 @@ const char* Arena::create(const Options& options) {
   layout.blocks_offset = place(std::uint64_t{layout.block_capacity} * kBlockSize);
   layout.size = end;
 
-  const long low = sys::call(SYS_memfd_create, sys::word("karst-arena"), 1 /* MFD_CLOEXEC */);
+  const long low = sys::call(SYS_memfd_create, sys::word("karst-arena"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (low < 0) return "no shared memory can be made (memfd_create failed)";
   // A high number keeps out of the way of programs that count on getting the lowest free one.
   const long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 200);
@@ -58,6 +58,8 @@ const char* Arena::create(const Options& options) {
   long mapped = -1;
   if (sys::call(SYS_ftruncate, descriptor_, static_cast<long>(layout.size)) == 0)
     mapped = sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
+  // A reader refuses an arena that could shrink under it.
+  sys::call(SYS_fcntl, descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
   if (sys::failed(mapped)) {
     sys::close(descriptor_);
     descriptor_ = -1;

@@ -1,0 +1,260 @@
+// karst run: runs a program traced and writes its trace.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "collect/launch.h"
+#include "collect/program.h"
+#include "collect/recording.h"
+#include "collect/trace_writer.h"
+#include "symbols/function_filter.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr int kNotFound = 127;
+constexpr int kNotExecutable = 126;
+
+struct RunOptions {
+  std::string output;
+  std::string memory;
+  bool off = false;
+  bool prefault = false;
+  bool stats = false;
+  bool no_source = false;
+  std::vector<std::string> functions;
+  std::vector<std::string> not_functions;
+  std::vector<std::string> map_paths;
+};
+
+/// Entries of KARST_OPTIONS, unescaped (the grammar is that of runtime/core/options.h).
+std::vector<std::string> split_options(const char* text) {
+  std::vector<std::string> entries;
+  std::string entry;
+  for (; text != nullptr && *text != '\0'; ++text) {
+    if (*text == ',') {
+      if (!entry.empty()) entries.push_back(std::exchange(entry, {}));
+      continue;
+    }
+    if (*text == '\\' && text[1] != '\0') ++text;
+    entry += *text;
+  }
+  if (!entry.empty()) entries.push_back(std::move(entry));
+  return entries;
+}
+
+void append_option(std::string& all, const std::string& entry) {
+  if (!all.empty()) all += ',';
+  for (const char c : entry) {
+    if (c == ',' || c == '\\') all += '\\';
+    all += c;
+  }
+}
+
+/// What the environment says first, the command line behind it, so that it wins. Function patterns stay here: names
+/// need a demangler, which the runtime has not.
+std::string runtime_options(const RunOptions& options, std::vector<std::string>& functions,
+                            std::vector<std::string>& not_functions) {
+  std::string all;
+  for (const std::string& entry : split_options(std::getenv("KARST_OPTIONS"))) {
+    if (entry.starts_with("functions="))
+      functions.push_back(entry.substr(10));
+    else if (entry.starts_with("not-functions="))
+      not_functions.push_back(entry.substr(14));
+    else if (!entry.starts_with("session="))
+      append_option(all, entry);
+  }
+  if (!options.memory.empty()) append_option(all, "memory=" + options.memory);
+  if (options.off) append_option(all, "off=1");
+  if (options.prefault) append_option(all, "prefault=1");
+  if (options.stats) append_option(all, "stats=1");
+  functions.insert(functions.end(), options.functions.begin(), options.functions.end());
+  not_functions.insert(not_functions.end(), options.not_functions.begin(), options.not_functions.end());
+  return all;
+}
+
+bool is_size(const std::string& text) {
+  const auto digits = text.find_first_not_of("0123456789");
+  if (digits == 0 || text.size() > 12) return false;
+  std::uint64_t size = std::stoull(text.substr(0, digits));
+  if (digits != std::string::npos) {
+    if (digits + 1 != text.size()) return false;
+    switch (text[digits] | 0x20) {
+      case 'k':
+        size <<= 10;
+        break;
+      case 'm':
+        size <<= 20;
+        break;
+      case 'g':
+        size <<= 30;
+        break;
+      default:
+        return false;
+    }
+  }
+  return size >= (std::uint64_t{64} << 10) && size <= (std::uint64_t{64} << 30);
+}
+
+/// libkarst.so beside this program: ../lib as installed and as built.
+Result<std::string> find_runtime() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto runtime = self.parent_path().parent_path() / "lib" / "libkarst.so.0";
+  if (error || !std::filesystem::exists(runtime, error))
+    return Error{"the tracing runtime " + runtime.string() + " is missing; is Karst installed whole?"};
+  return runtime.string();
+}
+
+std::string plural(std::uint64_t count, const char* what, const char* ending = "s") {
+  return count_text(count) + " " + what + (count == 1 ? "" : ending);
+}
+
+std::string summary_line(const std::string& file, const collect::RecordingSummary& s) {
+  std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
+                                 plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
+  // A call is two events; those cut at the edge of what is kept make this inexact by a few.
+  line += s.overwritten == 0 ? std::string(", none overwritten")
+                             : fmt::format(", about {} overwritten (memory was full; see --memory)",
+                                           plural(s.overwritten / 2, "call"));
+  if (s.lost != 0) line += fmt::format(", {} lost", plural(s.lost, "event"));
+  return line;
+}
+
+constexpr const char* kHowToBuild =
+    "Build it with karst-gcc or karst-g++ in the compiler's place, for example\n"
+    "  karst-g++ -O2 -g app.cpp -o app      make CXX=karst-g++ CC=karst-gcc      cmake -DCMAKE_CXX_COMPILER=karst-g++";
+
+/// Why there is nothing to write.
+std::string explain_nothing(const std::string& name, const collect::Program& program,
+                            const collect::LaunchResult& run) {
+  if (run.impossible) return "no trace was written";
+  if (!program.interpreter.empty())
+    return fmt::format("{} is a script, run by {}, and nothing that it ran has sleds, so there is no trace.\n{}", name,
+                       program.interpreter, kHowToBuild);
+  if (!run.reached && program.has_sleds)
+    return fmt::format("{} did not load the tracing runtime (LD_PRELOAD was not honoured), so there is no trace", name);
+  return fmt::format("{} has no sleds, nor has any library or program that it loaded, so there is no trace.\n{}", name,
+                     kHowToBuild);
+}
+
+int exit_status(std::int32_t wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+int run(const RunOptions& options, const std::vector<std::string>& command) {
+  if (command.empty()) return usage_error("which program shall be run?", "run");
+  if (!options.memory.empty() && !is_size(options.memory))
+    return usage_error("--memory " + options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
+  collect::LaunchOptions launch;
+  std::vector<std::string> functions;
+  std::vector<std::string> not_functions;
+  launch.runtime_options = runtime_options(options, functions, not_functions);
+  auto filter = symbols::FunctionFilter::compile(functions, not_functions);
+  if (!filter) return usage_error(filter.error().message, "run");
+  launch.filter = std::move(*filter);
+  for (const std::string& text : options.map_paths) {
+    auto mapping = symbols::PathMapping::parse(text);
+    if (!mapping) return usage_error(mapping.error().message, "run");
+    launch.resolve.map_paths.push_back(std::move(*mapping));
+  }
+
+  auto program = collect::find_program(command[0]);
+  if (!program) {
+    fail({command[0] + ": there is no such program" + (command[0].find('/') == std::string::npos ? " in PATH" : "")});
+    return kNotFound;
+  }
+  if (!program->executable) {
+    fail({program->path.string() + " is not executable (chmod +x?)"});
+    return kNotExecutable;
+  }
+  if (const Status traceable = collect::check_traceable(*program); !traceable) return fail(traceable.error());
+  auto runtime = find_runtime();
+  if (!runtime) return fail(runtime.error());
+  launch.program = *program;
+  launch.arguments = command;
+  launch.runtime = *runtime;
+
+  const std::string output =
+      options.output.empty() ? std::filesystem::path(command[0]).filename().string() + ".karst" : options.output;
+  auto writer = collect::TraceWriter::create(output);  // finds an unwritable place before the program has run
+  if (!writer) return fail(writer.error());
+  auto ran = collect::launch(launch);
+  if (!ran) return fail(ran.error());
+
+  const int status = exit_status(ran->wait_status);
+  const int failed = status != 0 ? status : kExitFailed;
+  for (const reader::Problem& p : ran->problems) fail({p.message});
+  if (ran->processes.empty()) {
+    fail({explain_nothing(command[0], *program, *ran)});
+    return failed;
+  }
+  const collect::RecordingSummary summary =
+      collect::record(ran->processes, ran->pairs, {!options.no_source, launch.resolve}, *writer);
+  if (const Status done = writer->finish(); !done) {
+    fail(done.error());
+    return failed;
+  }
+  if (ran->functions != 0 && ran->functions_off == ran->functions)
+    fail({"the patterns of --functions and --not-functions leave no function to trace"});
+  for (const reader::Problem& p : summary.problems) fail({p.message});
+  std::fprintf(stderr, "karst: %s\n", printable(summary_line(output, summary)).c_str());
+  return status;
+}
+
+}  // namespace
+
+void register_run(CLI::App& app, int& status) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Run a program and trace its calls");
+  command->footer(
+      "Usage: karst run [OPTIONS] [--] PROGRAM [ARG...]\n\n"
+      "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc or karst-g++. Its standard\n"
+      "streams and signals are its own; karst run ends with its exit status (127: not found, 128+n: killed by\n"
+      "signal n) and says one line about the trace on stderr. Ctrl-C ends the program and keeps the trace.\n"
+      "The options memory, off, prefault, stats, functions and not-functions may also stand in the environment:\n"
+      "KARST_OPTIONS=\"memory=256M,off=1\".");
+  command->add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
+      ->type_name("FILE");
+  command
+      ->add_option(
+          "--memory", options->memory,
+          "Memory for the history of all threads of a process; when it is full, the oldest calls go (default 64M)")
+      ->type_name("SIZE");
+  command->add_flag("--off", options->off, "Start with tracing off: every sled stays a NOP");
+  command->add_option("--functions", options->functions, "Trace only functions whose demangled name matches")
+      ->type_name("REGEX")
+      ->expected(1);
+  command->add_option("--not-functions", options->not_functions, "Do not trace functions whose demangled name matches")
+      ->type_name("REGEX")
+      ->expected(1);
+  command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+  command->add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
+      ->type_name("FROM=TO")
+      ->expected(1);
+  command->add_flag(
+      "--prefault", options->prefault,
+      "Take all memory at start, for programs that forbid themselves system calls later (strict seccomp)");
+  command->add_flag("--stats", options->stats, "Let the runtime say how many sleds it found and how long that took");
+  command->prefix_command();
+  command->callback([command, options, &status] {
+    std::vector<std::string> words = command->remaining();
+    if (!words.empty() && words.front() == "--") words.erase(words.begin());
+    status = run(*options, words);
+  });
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,209 @@
+#include "collect/arena_view.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "format/trace.h"
+
+namespace karst::collect {
+
+using namespace format;
+
+namespace {
+
+template <typename T>
+T load(const T& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::uint64_t size) {
+  return offset <= size && offset % 8 == 0 && count <= (size - offset) / each;
+}
+
+bool layout_is_sound(const ArenaHeader& h, std::uint64_t size) {
+  return h.size <= size && fits(h.modules_offset, h.module_capacity, sizeof(ArenaModule), size) &&
+         fits(h.functions_offset, h.function_capacity, sizeof(ArenaFunction), size) &&
+         h.function_capacity <= kMaxFunctionId + 1 && h.function_capacity > 0 &&
+         fits(h.threads_offset, h.thread_capacity, sizeof(ArenaThread), size) &&
+         fits(h.text_offset, h.text_capacity, 1, size) && h.blocks_offset % kBlockSize == 0 &&
+         fits(h.blocks_offset, h.block_capacity, kBlockSize, size);
+}
+
+std::string bounded_name(const char (&name)[16]) { return {name, strnlen(name, sizeof name)}; }
+
+}  // namespace
+
+Result<ArenaView> ArenaView::map(int descriptor) {
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0)
+    return Error{std::string("the process's arena cannot be examined: ") + std::strerror(errno)};
+  const auto size = static_cast<std::size_t>(status.st_size);
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+    return Error{"the process's arena is not a sealed memfd; it was not made by libkarst"};
+  if (size < kBlockSize) return Error{"the process's arena is too small to be one"};
+  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  if (base == MAP_FAILED) return Error{std::string("the process's arena cannot be mapped: ") + std::strerror(errno)};
+  ArenaHeader layout;
+  std::memcpy(&layout, base, sizeof layout);
+  ArenaView view(static_cast<std::byte*>(base), size, layout);
+  if (layout.magic != kArenaMagic) return Error{"the process's arena has no Karst header"};
+  if (layout.version != kArenaVersion)
+    return Error{"the process runs libkarst with arena version " + std::to_string(layout.version) +
+                 ", this karst reads version " + std::to_string(kArenaVersion) + "; use the karst of the same release"};
+  if (!layout_is_sound(layout, size)) return Error{"the process's arena has a damaged header"};
+  return view;
+}
+
+ArenaView::ArenaView(std::byte* base, std::size_t size, const ArenaHeader& layout)
+    : base_(base), size_(size), layout_(layout) {}
+
+ArenaView::ArenaView(ArenaView&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), size_(other.size_), layout_(other.layout_) {}
+
+ArenaView& ArenaView::operator=(ArenaView&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(size_, other.size_);
+  std::swap(layout_, other.layout_);
+  return *this;
+}
+
+ArenaView::~ArenaView() {
+  if (base_ != nullptr) munmap(base_, size_);
+}
+
+std::string ArenaView::text(std::uint32_t offset, std::uint32_t size) const {
+  if (offset > layout_.text_capacity || size > layout_.text_capacity - offset) return {};
+  return {reinterpret_cast<const char*>(base_ + layout_.text_offset + offset), size};
+}
+
+std::uint32_t ArenaView::function_count() const {
+  return std::min(load(live().function_count), layout_.function_capacity - 1);
+}
+
+void ArenaView::turn_off(std::uint32_t id) {
+  auto* functions = reinterpret_cast<ArenaFunction*>(base_ + layout_.functions_offset);
+  __atomic_and_fetch(&functions[id].flags, ~static_cast<std::uint32_t>(kArenaFunctionOn), __ATOMIC_RELEASE);
+}
+
+reader::ClockPair ArenaView::start() const {
+  return {layout_.start_ticks, layout_.start_monotonic_raw_ns, layout_.start_realtime_ns,
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(layout_.start_uncertainty_ticks, 1'000'000'000))};
+}
+
+reader::Process ArenaView::process() const {
+  const ArenaHeader now = live();
+  reader::Process p;
+  p.pid = now.pid;
+  p.parent_pid = now.parent_pid;
+  p.flags = now.off != 0 ? static_cast<std::uint32_t>(kProcessOff) : 0U;
+  p.start_ticks = layout_.start_ticks;
+  p.end_ticks = now.end_ticks;
+  p.overwritten_events = now.overwritten_events;
+  p.lost_events = now.lost_events;
+  p.executable = text(now.executable_offset, now.executable_size);
+  p.options = text(now.options_offset, now.options_size);
+  const std::string arguments = text(now.command_line_offset, now.command_line_size);
+  for (std::size_t at = 0; at < arguments.size();) {
+    const std::size_t end = std::min(arguments.find('\0', at), arguments.size());
+    p.command_line.push_back(arguments.substr(at, end - at));
+    at = end + 1;
+  }
+  const std::string& path = p.executable.empty() && !p.command_line.empty() ? p.command_line[0] : p.executable;
+  p.name = path.substr(path.find_last_of('/') + 1);
+
+  const auto* modules = table<ArenaModule>(layout_.modules_offset);
+  const std::uint32_t module_count = std::min(now.module_count, layout_.module_capacity);
+  for (std::uint32_t i = 0; i < module_count; ++i) {
+    const ArenaModule m = modules[i];
+    reader::Module out;
+    out.index = i;
+    out.bias = m.bias;
+    out.text_begin = m.text_begin;
+    out.text_end = m.text_end;
+    out.loaded_ticks = m.loaded_ticks;
+    out.unloaded_ticks = m.unloaded_ticks;
+    out.path = text(m.path_offset, m.path_size);
+    out.build_id.assign(reinterpret_cast<const char*>(m.build_id),
+                        std::min<std::size_t>(m.build_id_size, sizeof m.build_id));
+    p.modules.push_back(std::move(out));
+  }
+
+  const std::uint32_t functions = function_count();
+  const auto* function_table = table<ArenaFunction>(layout_.functions_offset);
+  p.functions.resize(functions + 1);
+  for (std::uint32_t id = 1; id <= functions; ++id) {
+    const ArenaFunction f = function_table[id];
+    reader::Function& out = p.functions[id];
+    if (f.module >= p.modules.size()) {
+      p.flags |= kProcessDamaged;
+      continue;
+    }
+    out.id = id;
+    out.module = f.module;
+    out.address = f.address;
+    out.filtered = (f.flags & kArenaFunctionOn) == 0;
+  }
+
+  const auto* threads = table<ArenaThread>(layout_.threads_offset);
+  const std::uint32_t thread_count = std::min(now.thread_count, layout_.thread_capacity);
+  for (std::uint32_t i = 0; i < thread_count; ++i) {
+    const ArenaThread t = threads[i];
+    if (t.state == static_cast<std::uint32_t>(ThreadLife::kFree) ||
+        t.state == static_cast<std::uint32_t>(ThreadLife::kClaimed))
+      continue;
+    reader::Thread out;
+    out.index = i;
+    out.tid = t.tid;
+    out.exited = t.state == static_cast<std::uint32_t>(ThreadLife::kExited);
+    out.joined_ticks = t.joined_ticks;
+    out.exited_ticks = t.exited_ticks;
+    out.overwritten_events = t.overwritten_events;
+    out.lost_events = t.lost_events;
+    out.name = bounded_name(t.name);
+    p.threads.push_back(std::move(out));
+  }
+  return p;
+}
+
+std::vector<ArenaBlock> ArenaView::blocks() const {
+  const std::uint32_t count = std::min(load(live().blocks_reserved), layout_.block_capacity);
+  std::vector<ArenaBlock> found;
+  found.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto& h = *table<BlockHeader>(layout_.blocks_offset + std::uint64_t{i} * kBlockSize);
+    const std::uint64_t generation = load(h.generation);
+    const std::uint32_t state = load(h.state);
+    if (generation % 2 != 0 || h.thread >= layout_.thread_capacity ||
+        (state != static_cast<std::uint32_t>(BlockState::kActive) &&
+         state != static_cast<std::uint32_t>(BlockState::kFull)))
+      continue;
+    found.push_back({i, h.thread, h.sequence, h.ticks, generation});
+  }
+  std::sort(found.begin(), found.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
+    return a.ticks != b.ticks ? a.ticks < b.ticks : a.sequence < b.sequence;
+  });
+  return found;
+}
+
+std::span<const Event> ArenaView::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
+  const std::byte* at = base_ + layout_.blocks_offset + std::uint64_t{block.index} * kBlockSize;
+  buffer.resize(kEventsPerBlock);
+  std::memcpy(buffer.data(), at + kBlockHeaderSize, kEventsPerBlock * sizeof(Event));
+  // The copy counts only if the block did not change hands meanwhile.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (load(reinterpret_cast<const BlockHeader*>(at)->generation) != block.generation) return {};
+  std::size_t count = kEventsPerBlock;
+  while (count != 0 && buffer[count - 1] == 0) --count;
+  return {buffer.data(), count};
+}
+
+}  // namespace karst::collect

@@ -1,0 +1,64 @@
+// A traced process's arena (format/arena.h), read from outside: while it runs, hangs, or after it died.
+//
+// Nothing in the arena is trusted. Sizes come from the descriptor, the layout is checked against them, every
+// value that steers a loop is copied once and bounded. What cannot be is left out and counted.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/arena.h"
+#include "reader/model.h"
+#include "reader/result.h"
+
+namespace karst::collect {
+
+/// One block's place in the arena and what its header said.
+struct ArenaBlock {
+  std::uint32_t index = 0;
+  std::uint32_t thread = 0;
+  std::uint64_t sequence = 0;
+  std::uint64_t ticks = 0;
+  std::uint64_t generation = 0;
+};
+
+/// Owns a mapping of the arena. Movable; one thread at a time.
+class ArenaView {
+ public:
+  /// Maps the arena behind `descriptor`, which is only borrowed. Error: it is no arena of this version, or one that
+  /// could shrink while it is read.
+  static Result<ArenaView> map(int descriptor);
+
+  ArenaView(ArenaView&& other) noexcept;
+  ArenaView& operator=(ArenaView&& other) noexcept;
+  ~ArenaView();
+
+  /// The process with its modules, functions (without names) and threads, as the arena has them now.
+  reader::Process process() const;
+  /// The clock's reading at the start of tracing.
+  reader::ClockPair start() const;
+  /// The blocks that hold events now, in order of their start; those of one thread in order of sequence.
+  std::vector<ArenaBlock> blocks() const;
+  /// Copies the events of a block; empty when it was recycled since blocks() or holds none.
+  std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
+
+  std::uint32_t function_count() const;
+  /// Takes functions out of tracing, before the process is told to go. `id` is from 1 to function_count().
+  void turn_off(std::uint32_t id);
+
+ private:
+  ArenaView(std::byte* base, std::size_t size, const format::ArenaHeader& layout);
+  template <typename T>
+  const T* table(std::uint64_t offset) const {
+    return reinterpret_cast<const T*>(base_ + offset);
+  }
+  const format::ArenaHeader& live() const { return *table<format::ArenaHeader>(0); }
+  std::string text(std::uint32_t offset, std::uint32_t size) const;
+
+  std::byte* base_ = nullptr;
+  std::size_t size_ = 0;
+  format::ArenaHeader layout_{};  ///< offsets and capacities, checked
+};
+
+}  // namespace karst::collect

@@ -1,0 +1,223 @@
+#include "collect/launch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "collect/clock.h"
+#include "collect/session.h"
+
+namespace karst::collect {
+namespace {
+
+/// Signals that this process takes by descriptor while it waits. The program starts with the mask that was.
+class Signals {
+ public:
+  Signals() {
+    sigset_t taken;
+    sigemptyset(&taken);
+    for (const int s : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&taken, s);
+    sigprocmask(SIG_BLOCK, &taken, &before_);
+    descriptor_ = Descriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~Signals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int descriptor() const { return descriptor_.get(); }
+  void restore_mask() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  bool next(signalfd_siginfo& info) const {
+    return read(descriptor_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+  }
+
+ private:
+  sigset_t before_{};
+  Descriptor descriptor_;
+};
+
+/// LD_PRELOAD for the program: ours first, then what was there.
+Result<std::string> preload_value(const std::string& runtime) {
+  if (runtime.find_first_of(": \t") != std::string::npos)
+    return Error{"the tracing runtime's path " + runtime +
+                 " has a space or a colon in it, which LD_PRELOAD cannot name; install Karst elsewhere"};
+  const char* before = std::getenv("LD_PRELOAD");
+  return before != nullptr && *before != '\0' ? runtime + ":" + before : runtime;
+}
+
+class Launcher {
+ public:
+  Launcher(const LaunchOptions& options, Session session) : options_(options), session_(std::move(session)) {}
+
+  Status start() {
+    const auto preload = preload_value(options_.runtime);
+    if (!preload) return preload.error();
+    const std::string runtime_options =
+        options_.runtime_options + (options_.runtime_options.empty() ? "" : ",") + "session=" + session_.name();
+    std::vector<char*> arguments;
+    arguments.reserve(options_.arguments.size() + 1);
+    for (const std::string& a : options_.arguments) arguments.push_back(const_cast<char*>(a.c_str()));
+    arguments.push_back(nullptr);
+    int failure[2];
+    if (pipe2(failure, O_CLOEXEC) != 0) return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
+    Descriptor failure_in(failure[0]);
+    Descriptor failure_out(failure[1]);
+    result_.pairs.push_back(read_clock_pair());
+    program_ = fork();
+    if (program_ < 0) return Error{std::string("cannot start a process: ") + std::strerror(errno)};
+    if (program_ == 0) {
+      signals_.restore_mask();
+      setenv("LD_PRELOAD", preload->c_str(), 1);
+      setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
+      execv(options_.program.path.c_str(), arguments.data());
+      if (errno == ENOEXEC) {
+        // As a shell does: a script without #!.
+        arguments.insert(arguments.begin(), const_cast<char*>("/bin/sh"));
+        arguments[1] = const_cast<char*>(options_.program.path.c_str());
+        execv("/bin/sh", arguments.data());
+      }
+      const int error = errno;
+      static_cast<void>(!write(failure_out.get(), &error, sizeof error));
+      _exit(127);
+    }
+    failure_out = Descriptor();
+    int error = 0;
+    if (read(failure_in.get(), &error, sizeof error) == static_cast<ssize_t>(sizeof error)) {
+      waitpid(program_, nullptr, 0);
+      return Error{"cannot run " + options_.program.path.string() + ": " + std::strerror(error)};
+    }
+    return Unit{};
+  }
+
+  LaunchResult wait() {
+    while (running_ || others_left()) {
+      std::vector<pollfd> descriptors = {{session_.descriptor(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
+      for (const Watched& w : watched_)
+        if (w.pidfd) descriptors.push_back({w.pidfd.get(), POLLIN, 0});
+      if (poll(descriptors.data(), descriptors.size(), -1) < 0 && errno != EINTR) break;
+      if ((descriptors[0].revents & POLLIN) != 0) {
+        while (auto arrival = session_.accept()) arrive(std::move(*arrival));
+      }
+      take_signals();
+      if (stop_) break;
+      notice_ends();
+    }
+    notice_ends();
+    result_.pairs.push_back(read_clock_pair());
+    for (Watched& w : watched_) {
+      if (w.pid == program_ && w.is_last_image) w.process.wait_status = result_.wait_status;
+      result_.processes.push_back(std::move(w.process));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Watched {
+    pid_t pid;
+    Descriptor pidfd;  ///< none once it has ended
+    RecordedProcess process;
+    bool is_last_image = true;  ///< no exec after it
+  };
+
+  void arrive(Arrival arrival) {
+    if (arrival.pid == program_) result_.reached = true;
+    if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
+    // A process that reports again has called exec: what it was is over.
+    for (Watched& w : watched_) {
+      if (w.pid != arrival.pid || !w.is_last_image) continue;
+      if (arrival.outcome == format::HelloOutcome::kImpossible) {
+        watched_.erase(watched_.begin() + (&w - watched_.data()));  // it announced its arena before, in vain
+        return;
+      }
+      end(w);
+      w.is_last_image = false;
+    }
+    if (arrival.outcome != format::HelloOutcome::kTracing) return;
+    auto view = ArenaView::map(arrival.arena.get());
+    if (!view) {
+      result_.problems.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
+      return;
+    }
+    choose_functions(*view);
+    Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, arrival.pid, 0)));
+    watched_.push_back({arrival.pid, std::move(pidfd), {std::move(*view)}});
+    arrival.reply();
+  }
+
+  void choose_functions(ArenaView& arena) {
+    result_.functions += arena.function_count();
+    if (options_.filter.keeps_all()) return;
+    reader::Process process = arena.process();
+    symbols::resolve(process, options_.resolve);  // what could not be found is said when the trace is written
+    for (const reader::Function& f : process.functions) {
+      if (f.id == 0 || options_.filter.keeps(f.name)) continue;
+      arena.turn_off(f.id);
+      ++result_.functions_off;
+    }
+  }
+
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (signals_.next(info)) {
+      const int number = static_cast<int>(info.ssi_signo);
+      if (number == SIGCHLD) {
+        int status = 0;
+        if (running_ && waitpid(program_, &status, WNOHANG) == program_) {
+          running_ = false;
+          result_.wait_status = status;
+        }
+      } else if (!running_) {
+        stop_ = stop_ || number == SIGINT || number == SIGTERM || number == SIGQUIT;
+      } else if (info.ssi_code != SI_KERNEL) {  // the terminal tells the program itself
+        kill(program_, number);
+      }
+    }
+  }
+
+  static void end(Watched& w) {
+    if (w.process.end_ticks == 0) w.process.end_ticks = read_clock_pair().ticks;
+    w.pidfd = Descriptor();
+  }
+
+  void notice_ends() {
+    for (Watched& w : watched_) {
+      if (!w.pidfd) continue;
+      pollfd p{w.pidfd.get(), POLLIN, 0};
+      if (poll(&p, 1, 0) == 1) end(w);
+    }
+  }
+
+  bool others_left() const {
+    return std::any_of(watched_.begin(), watched_.end(), [](const Watched& w) { return static_cast<bool>(w.pidfd); });
+  }
+
+  const LaunchOptions& options_;
+  Session session_;
+  Signals signals_;
+  pid_t program_ = -1;
+  bool running_ = true;
+  bool stop_ = false;
+  std::vector<Watched> watched_;
+  LaunchResult result_;
+};
+
+}  // namespace
+
+Result<LaunchResult> launch(const LaunchOptions& options) {
+  auto session = Session::listen();
+  if (!session) return session.error();
+  Launcher launcher(options, std::move(*session));
+  if (const Status started = launcher.start(); !started) return started.error();
+  return launcher.wait();
+}
+
+}  // namespace karst::collect

@@ -1,0 +1,41 @@
+// Runs a program under a session and waits for it and for the traced processes that it leaves behind.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collect/program.h"
+#include "collect/recording.h"
+#include "reader/result.h"
+#include "symbols/function_filter.h"
+
+namespace karst::collect {
+
+struct LaunchOptions {
+  Program program;
+  std::vector<std::string> arguments;  ///< argv, the program's name first
+  std::string runtime;                 ///< path of libkarst.so
+  std::string runtime_options;         ///< KARST_OPTIONS for the program, without its session
+  symbols::FunctionFilter filter;      ///< functions to trace
+  symbols::ResolveOptions resolve;     ///< how to find their names, when the filter needs them
+};
+
+struct LaunchResult {
+  std::int32_t wait_status = 0;  ///< of the program, as waitpid gives it
+  std::vector<RecordedProcess> processes;
+  std::vector<reader::ClockPair> pairs;  ///< readings of the clock at both ends
+  bool reached = false;                  ///< the runtime reported from the program itself
+  bool impossible = false;               ///< a process could not be traced and said why itself
+  std::uint64_t functions = 0;           ///< of all processes
+  std::uint64_t functions_off = 0;       ///< left out by the filter
+  std::vector<reader::Problem> problems;
+};
+
+/// Starts the program with the runtime preloaded; standard streams, signals and the terminal are its own. SIGTERM,
+/// SIGHUP and the like sent to this process are passed on; Ctrl-C reaches the program by the terminal. Returns when the
+/// program and all traced processes have ended, or, after the program has, at a further Ctrl-C. Error: it could not be
+/// started at all.
+Result<LaunchResult> launch(const LaunchOptions& options);
+
+}  // namespace karst::collect

@@ -1,0 +1,43 @@
+// From the arenas of a run to its trace file.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collect/arena_view.h"
+#include "collect/trace_writer.h"
+#include "reader/model.h"
+#include "symbols/resolve.h"
+
+namespace karst::collect {
+
+/// One process image of the run and what was seen of it from outside.
+struct RecordedProcess {
+  ArenaView arena;
+  std::int32_t wait_status = -1;  ///< as waitpid gives it; -1: not known
+  std::uint64_t end_ticks = 0;    ///< when it was seen to have ended; 0: it had not
+};
+
+struct RecordingOptions {
+  bool source = true;  ///< keep the text of the source files
+  symbols::ResolveOptions resolve;
+};
+
+/// What was written, for the summary line.
+struct RecordingSummary {
+  std::size_t processes = 0;
+  std::size_t threads = 0;        ///< with events
+  std::uint64_t calls = 0;        ///< kept, those cut at either end included
+  std::uint64_t events = 0;       ///< kept
+  std::uint64_t overwritten = 0;  ///< events recycled because memory was full
+  std::uint64_t lost = 0;         ///< events that no block could be had for
+  std::uint64_t span_ns = 0;      ///< from the first kept event to the last
+  std::vector<reader::Problem> problems;
+};
+
+/// Writes everything into `writer` in the usual order, resolved; the caller finishes it.
+RecordingSummary record(std::vector<RecordedProcess>& processes, std::vector<reader::ClockPair> pairs,
+                        const RecordingOptions& options, TraceWriter& writer);
+
+}  // namespace karst::collect

@@ -1,0 +1,88 @@
+#include "collect/session.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace karst::collect {
+
+using namespace format;
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+int Descriptor::release() { return std::exchange(fd_, -1); }
+
+void Arrival::reply() {
+  const Go go{kSessionMagic, kSessionVersion};
+  // A process that died meanwhile needs no answer.
+  if (connection) static_cast<void>(send(connection.get(), &go, sizeof go, MSG_NOSIGNAL));
+  connection = Descriptor();
+}
+
+Result<Session> Session::listen() {
+  std::uint64_t secret[2] = {};
+  if (getrandom(secret, sizeof secret, 0) != sizeof secret)
+    return Error{std::string("no random numbers for the session's name: ") + std::strerror(errno)};
+  std::string name = fmt::format("karst-{}-{:016x}{:016x}", getpid(), secret[0], secret[1]);
+  Descriptor fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (!fd || bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 || ::listen(fd.get(), 128) != 0)
+    return Error{std::string("cannot make a socket for the traced processes: ") + std::strerror(errno)};
+  return Session(std::move(fd), std::move(name));
+}
+
+std::optional<Arrival> Session::accept() {
+  Arrival arrival;
+  arrival.connection = Descriptor(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!arrival.connection) return std::nullopt;
+  ucred peer{};
+  socklen_t peer_size = sizeof peer;
+  if (getsockopt(arrival.connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||
+      (peer.uid != geteuid() && geteuid() != 0))
+    return std::nullopt;
+  // The hello is sent right after connecting; a peer that dawdles does not hold us.
+  const timeval patience{5, 0};
+  setsockopt(arrival.connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+
+  Hello hello{};
+  iovec part{&hello, sizeof hello};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t got = recvmsg(arrival.connection.get(), &message, MSG_CMSG_CLOEXEC);
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); got >= 0 && c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int))) continue;
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    arrival.arena = Descriptor(fd);
+  }
+  if (got != sizeof hello || hello.magic != kSessionMagic || hello.version != kSessionVersion) return std::nullopt;
+  arrival.pid = peer.pid;
+  arrival.outcome = static_cast<HelloOutcome>(hello.outcome);
+  arrival.modules = hello.modules;
+  if (arrival.outcome == HelloOutcome::kTracing && !arrival.arena) return std::nullopt;
+  return arrival;
+}
+
+}  // namespace karst::collect
