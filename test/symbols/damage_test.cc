@@ -99,6 +99,25 @@ TEST(Damage, FlippedHeaderAndSymbolBytesDoNoHarm) {
   }
 }
 
+TEST(Damage, FlippedBytesOfDebugInformationDoNoHarm) {
+  TemporaryDirectory directory;
+  std::filesystem::path file = directory.path() / "file";
+  const std::string whole = read_file(fixture("dwarf5"));
+  const std::size_t from = whole.size() / 3;  // behind the code: DWARF, symbols, section headers
+  const std::size_t rows = load_fixture("dwarf5").size();
+  std::mt19937 random(2);
+  for (int round = 0; round < 400; ++round) {
+    std::string bytes = whole;
+    for (int i = 0; i < 1 + round % 16; ++i)
+      bytes[from + random() % (bytes.size() - from)] = static_cast<char>(random());
+    write_file(file, bytes);
+    auto table = SymbolTable::load(file, "");
+    if (!table) continue;
+    use(*table);
+    EXPECT_LT(table->size(), 2 * rows + 100);
+  }
+}
+
 TEST(Damage, LeavesNoFileOpen) {
   TemporaryDirectory directory;
   std::filesystem::path file = directory.path() / "file";
