@@ -37,7 +37,7 @@ std::uint64_t span_of(std::uint64_t begin, std::uint64_t end) { return end > beg
 
 class Rebuilder {
  public:
-  Rebuilder(const Process& process, std::size_t rows) : functions_(process.functions) {
+  Rebuilder(const Process& process, std::size_t rows) : functions_(process.functions), reserved_(rows) {
     known_ = process.dense_functions;
     // The exact number of enters; untouched pages cost nothing.
     calls_.function.reserve(rows);
@@ -73,6 +73,7 @@ class Rebuilder {
   std::uint32_t known_ = 0;  // ids 1 to known_ need no look into the table
   Calls calls_;
   std::size_t rows_ = 0;
+  std::size_t reserved_;  // all enters of the thread and the open begins inserted so far: room for every row to come
 
   std::vector<Open> stack_;
   std::size_t top_ = 0;  // entries of stack_ in use
@@ -229,9 +230,10 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
 void Rebuilder::insert_open_begins(std::size_t first_row) {
   const std::size_t added = open_begins_.size();
   const std::size_t total = rows_ + added;
+  reserved_ += added;
   const auto move_down = [&](auto& column) {
     column.set_size(rows_);
-    column.reserve(total);
+    if (reserved_ > column.capacity()) column.reserve(reserved_ + reserved_ / 2);
     column.set_size(total);
     std::copy_backward(column.begin() + first_row, column.begin() + rows_, column.end());
   };

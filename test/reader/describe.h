@@ -1,0 +1,78 @@
+// All that a trace says as plain text, one fact a line; test/docs/decode_trace.py prints the same.
+#pragma once
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "format/event.h"
+#include "reader/trace.h"
+
+namespace karst::test {
+
+inline std::string escaped(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte > 0x7e || c == '"' || c == '\\') {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+inline std::string describe(const reader::Trace& trace) {
+  std::string text;
+  const auto line = [&text](fmt::string_view format, const auto&... values) {
+    fmt::vformat_to(std::back_inserter(text), format, fmt::make_format_args(values...));
+    text += '\n';
+  };
+  line("trace 1.{} {} {}", trace.minor_version(), trace.resolved() ? "resolved" : "raw",
+       trace.complete() ? "complete" : "cut");
+  line("clock {} {}", trace.clock().ticks_per_second, trace.clock().rate_source);
+  for (const auto& pair : trace.clock().pairs) {
+    line("pair {} {} {} {}", pair.ticks, pair.monotonic_raw_ns, pair.realtime_ns, pair.uncertainty_ns);
+  }
+  for (const auto& process : trace.processes()) {
+    line("process {} pid {} parent {} flags {} status {} from {} to {} overwritten {} lost {}", process.index,
+         process.pid, process.parent_pid, process.flags, process.wait_status, process.start_ticks, process.end_ticks,
+         process.overwritten_events, process.lost_events);
+    line("name {} executable {} options {}", escaped(process.name), escaped(process.executable),
+         escaped(process.options));
+    for (const auto& argument : process.command_line) line("argument {}", escaped(argument));
+    for (const auto& module : process.modules) {
+      line("module {} bias {} text {} {} loaded {} unloaded {} path {} build-id {}", module.index, module.bias,
+           module.text_begin, module.text_end, module.loaded_ticks, module.unloaded_ticks, escaped(module.path),
+           escaped(module.build_id));
+    }
+    for (const auto& function : process.functions) {
+      if (function.id == 0) continue;
+      line("function {} module {} address {} filtered {} name {} link {} at {} {}", function.id, function.module,
+           function.address, function.filtered ? 1 : 0, escaped(function.name), escaped(function.link_name),
+           escaped(function.file), function.line);
+    }
+    for (const auto& thread : process.threads) {
+      line("thread {} tid {} exited {} from {} to {} overwritten {} lost {} name {}", thread.index, thread.tid,
+           thread.exited ? 1 : 0, thread.joined_ticks, thread.exited_ticks, thread.overwritten_events,
+           thread.lost_events, escaped(thread.name));
+      for (const auto& block : trace.blocks(thread)) {
+        line("block {} ticks {} events {}", block.sequence, block.ticks, block.events.size());
+        for (const auto event : block.events) {
+          if (event == 0) {
+            line("hole");
+          } else {
+            line("{} {} {}", format::event_is_exit(event) ? "exit" : "enter", format::event_function(event),
+                 format::event_ticks(event, block.ticks));
+          }
+        }
+      }
+    }
+  }
+  for (const auto& source : trace.sources()) line("source {} {}", escaped(source.path), escaped(source.text));
+  return text;
+}
+
+}  // namespace karst::test

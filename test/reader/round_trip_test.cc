@@ -1,0 +1,234 @@
+// What is written is what is read.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "collect/synthetic.h"
+#include "reader/trace.h"
+#include "test/reader/describe.h"
+#include "test/reader/small_trace.h"
+
+namespace karst::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A directory of the test's own, removed with it.
+class WriterTest : public testing::Test {
+ protected:
+  WriterTest() {
+    std::string name = (fs::temp_directory_path() / "karst-writer-XXXXXX").string();
+    directory_ = ::mkdtemp(name.data());
+  }
+  ~WriterTest() override { fs::remove_all(directory_); }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
+  }
+  fs::path directory_;
+};
+
+TEST(RoundTrip, EveryFieldComesBack) {
+  const Bytes bytes = small_trace();
+  auto trace = reader::Trace::open_memory(bytes, "small");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_EQ(all_problems(*trace), "");
+  EXPECT_TRUE(trace->complete());
+  EXPECT_TRUE(trace->resolved());
+  EXPECT_EQ(trace->event_count(), 11U);
+  EXPECT_EQ(trace->file_size(), bytes.size());
+  EXPECT_EQ(describe(*trace), R"TEXT(trace 1.0 resolved complete
+clock 2500000000 1
+pair 1000 5000 6000 40
+pair 9000 8200 9200 41
+process 0 pid 4711 parent 42 flags 3 status 256 from 1000 to 9000 overwritten 5 lost 6
+name "app" executable "/home/me/app" options "memory=64M"
+argument "./app"
+argument ""
+argument "--two words"
+module 0 bias 4194304 text 4198400 4202496 loaded 1001 unloaded 0 path "/home/me/app" build-id "\x01\x00\xff"
+module 1 bias 8323072 text 8327168 8331264 loaded 1002 unloaded 8000 path "/usr/lib/libfoo.so" build-id ""
+function 1 module 0 address 4198416 filtered 0 name "main" link "main" at "/home/me/app.cc" 10
+function 2 module 0 address 4198480 filtered 0 name "ns::work(int)" link "_ZN2ns4workEi" at "/home/me/app.cc" 20
+function 3 module 1 address 8327184 filtered 1 name "foo\xc3\xa4" link "foo" at "foo.c" 30
+thread 0 tid 4711 exited 0 from 1100 to 0 overwritten 3 lost 4 name "app"
+block 0 ticks 1100 events 4
+enter 1 1100
+enter 2 1110
+exit 2 1120
+enter 2 1130
+block 1 ticks 1140 events 5
+enter 3 1140
+exit 3 1150
+exit 2 1160
+hole
+exit 1 1170
+thread 7 tid 4712 exited 1 from 1200 to 8500 overwritten 1 lost 2 name "worker"
+block 0 ticks 1200 events 2
+enter 2 1200
+exit 2 1300
+source "/home/me/app.cc" "int main() {\x0a  return 0;\x0a}\x0a"
+)TEXT");
+}
+
+TEST(RoundTrip, ALargeTraceIsSplitCompressedAndWhole) {
+  Bytes bytes;
+  auto writer = collect::TraceWriter::to_memory(bytes);
+  collect::SyntheticTrace wanted;
+  wanted.events = 400'000;
+  wanted.threads = 3;
+  wanted.functions = 20'000;
+  wanted.shape = collect::SyntheticShape::kRandom;
+  add_synthetic(writer, wanted);
+  ASSERT_TRUE(writer.finish().ok());
+  auto trace = reader::Trace::open_memory(bytes, "large");
+  ASSERT_TRUE(trace.ok());
+  EXPECT_EQ(all_problems(*trace), "");
+  EXPECT_EQ(trace->event_count(), 399'996U);
+  ASSERT_EQ(trace->processes()[0].functions.size(), 20'001U);
+  EXPECT_EQ(trace->processes()[0].functions[20'000].name, "synthetic::Worker::step_19999(int)");
+  EXPECT_LT(bytes.size() - 8 * 400'000, 1'500'000U) << "names and text are compressed";
+  for (const auto& thread : trace->processes()[0].threads) {
+    const auto calls = rebuild_calls(*trace, thread);
+    EXPECT_EQ(calls.size(), 66'666U);
+    EXPECT_EQ(calls.unmatched_exits + calls.missing_exits + calls.unknown_ids + calls.out_of_order, 0U);
+  }
+}
+
+TEST(RoundTrip, SeveralProcessesKeepApart) {
+  Bytes bytes;
+  auto writer = collect::TraceWriter::to_memory(bytes);
+  std::vector<reader::Process> processes(2);
+  processes[0].index = 3;
+  processes[0].name = "child";
+  processes[1].index = 1;
+  processes[1].name = "parent";
+  writer.add_processes(processes);
+  reader::Function function;
+  function.id = 1;
+  function.address = 0x10;
+  writer.add_functions(3, {&function, 1});
+  const format::Event one[] = {enter(5, 1)};
+  const format::Event two[] = {enter(6, 1), leave(7, 1)};
+  writer.add_block(1, 0, 0, 5, one);
+  writer.add_block(3, 0, 0, 6, two);
+  ASSERT_TRUE(writer.finish().ok());
+  auto trace = reader::Trace::open_memory(bytes, "two");
+  ASSERT_TRUE(trace.ok());
+  ASSERT_EQ(trace->processes().size(), 2U);
+  EXPECT_EQ(trace->processes()[0].name, "parent");
+  EXPECT_EQ(trace->processes()[1].name, "child");
+  EXPECT_EQ(trace->processes()[0].functions.size(), 1U);
+  const auto& thread = trace->processes()[1].threads.at(0);
+  EXPECT_EQ(thread.process, 1U);
+  EXPECT_EQ(trace->blocks(thread)[0].events.size(), 2U);
+}
+
+TEST_F(WriterTest, TheFinalNameAppearsOnlyWithFinish) {
+  const auto path = directory_ / "a.karst";
+  {
+    auto writer = collect::TraceWriter::create(path);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    add_small(*writer, small_values());
+    EXPECT_FALSE(fs::exists(path));
+    ASSERT_TRUE(writer->finish().ok());
+  }
+  EXPECT_EQ(entries(), 1U);
+  auto trace = reader::Trace::open(path);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_EQ(trace->name(), path.string());
+  EXPECT_EQ(describe(*trace), describe(*reader::Trace::open_memory(small_trace(), "")));
+  EXPECT_EQ(fs::status(path).permissions() & fs::perms::mask, fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(WriterTest, AnAbandonedTraceLeavesNothingAndTheOldFileAlone) {
+  const auto path = directory_ / "a.karst";
+  std::ofstream(path) << "old";
+  {
+    auto writer = collect::TraceWriter::create(path);
+    ASSERT_TRUE(writer.ok());
+    add_small(*writer, small_values());
+  }
+  EXPECT_EQ(entries(), 1U);
+  EXPECT_EQ(fs::file_size(path), 3U);
+}
+
+TEST_F(WriterTest, UnwritablePlacesAreRefusedAtOnce) {
+  const auto refused = [](const fs::path& path) {
+    auto writer = collect::TraceWriter::create(path);
+    return writer.ok() ? std::string("accepted") : writer.error().message;
+  };
+  EXPECT_NE(refused(directory_).find("is a directory"), std::string::npos);
+  EXPECT_NE(refused(directory_ / "missing" / "a.karst").find("No such file or directory"), std::string::npos);
+  EXPECT_NE(refused("/dev/null").find("not a regular file"), std::string::npos);
+  EXPECT_NE(refused("").find("empty"), std::string::npos);
+  EXPECT_NE(refused(directory_ / (std::string(300, 'x'))).find("too long"), std::string::npos);
+  if (::geteuid() != 0) {
+    fs::permissions(directory_, fs::perms::owner_read | fs::perms::owner_exec);
+    EXPECT_NE(refused(directory_ / "a.karst").find("Permission denied"), std::string::npos);
+    fs::permissions(directory_, fs::perms::owner_all);
+  }
+  EXPECT_EQ(entries(), 0U);
+}
+
+TEST_F(WriterTest, ALinkIsFollowedNotReplaced) {
+  const auto target = directory_ / "target.karst";
+  const auto link = directory_ / "link.karst";
+  std::ofstream(target) << "old";
+  fs::create_symlink("target.karst", link);
+  auto writer = collect::TraceWriter::create(link);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  add_small(*writer, small_values());
+  ASSERT_TRUE(writer->finish().ok());
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_TRUE(reader::Trace::open(target).ok());
+}
+
+TEST_F(WriterTest, AFullDiskSaysHowMuchWasNeededAndKeepsNothing) {
+  const auto path = directory_ / "a.karst";
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  rlimit small = old;
+  small.rlim_cur = 2 << 20;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string message;
+  std::uint64_t needed = 0;
+  {
+    auto writer = collect::TraceWriter::create(path);
+    ASSERT_TRUE(writer.ok());
+    collect::SyntheticTrace wanted;
+    wanted.events = 1'000'000;
+    add_synthetic(*writer, wanted);
+    EXPECT_TRUE(writer->failed());
+    const auto status = writer->finish();
+    ASSERT_FALSE(status.ok());
+    message = status.error().message;
+    needed = writer->size();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_GT(needed, 8'000'000U);
+  EXPECT_NE(message.find(std::to_string(needed) + " bytes"), std::string::npos) << message;
+  EXPECT_NE(message.find("File too large"), std::string::npos) << message;
+  EXPECT_EQ(entries(), 0U);
+}
+
+TEST(Writer, TextsThatDoNotFitAreRefusedOrCutNotWrittenWrongly) {
+  Bytes bytes;
+  auto writer = collect::TraceWriter::to_memory(bytes);
+  const std::string long_text(format::kMaxChunkSize, 'x');
+  EXPECT_FALSE(writer.add_source("huge.cc", long_text));
+  EXPECT_TRUE(writer.add_source("small.cc", "x"));
+  ASSERT_TRUE(writer.finish().ok());
+  auto trace = reader::Trace::open_memory(bytes, "t");
+  ASSERT_TRUE(trace.ok());
+  ASSERT_EQ(trace->sources().size(), 1U);
+  EXPECT_EQ(trace->sources()[0].path, "small.cc");
+}
+
+}  // namespace
+}  // namespace karst::test
