@@ -1,0 +1,124 @@
+// Traces for tests, written out call by call and read back through the real reader.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collect/trace_writer.h"
+#include "format/event.h"
+#include "format/trace.h"
+#include "reader/model.h"
+#include "reader/trace.h"
+
+namespace karst::test {
+
+/// One process a call of process(); then threads of it; then their events. A tick is a nanosecond, and the trace's
+/// clock pair says that tick 1000 was CLOCK_MONOTONIC_RAW 5,000,001,000 ns.
+class SampleTrace {
+ public:
+  SampleTrace& process(std::uint32_t pid, const std::string& name, const std::vector<std::string>& functions) {
+    reader::Process process;
+    process.index = static_cast<std::uint32_t>(processes_.size());
+    process.pid = pid;
+    process.parent_pid = 1;
+    process.start_ticks = 1000;
+    process.flags = format::kProcessEnded;
+    process.wait_status = 0;
+    process.name = name;
+    process.command_line = {name, "--flag"};
+    process.executable = "/bin/" + name;
+    process.modules.push_back({.index = 0,
+                               .bias = 0x10000,
+                               .text_begin = 0x11000,
+                               .text_end = 0x20000,
+                               .loaded_ticks = 1000,
+                               .unloaded_ticks = 0,
+                               .path = "/bin/sample",
+                               .build_id = "\x01\xab"});
+    process.functions.resize(functions.size() + 1);
+    for (std::uint32_t id = 1; id <= functions.size(); ++id) {
+      reader::Function& function = process.functions[id];
+      function.id = id;
+      function.address = 0x11000 + id * 16;
+      function.name = functions[id - 1];
+      function.file = "/src/sample.cc";
+      function.line = 10 * id;
+    }
+    processes_.push_back(std::move(process));
+    return *this;
+  }
+
+  SampleTrace& thread(std::uint32_t tid, const std::string& name, std::uint64_t first_sequence = 0) {
+    reader::Thread thread;
+    thread.process = static_cast<std::uint32_t>(processes_.size() - 1);
+    thread.index = static_cast<std::uint32_t>(processes_.back().threads.size());
+    thread.tid = tid;
+    thread.name = name;
+    thread.joined_ticks = 1000;
+    processes_.back().threads.push_back(std::move(thread));
+    events_.push_back({first_sequence, {}});
+    return *this;
+  }
+
+  SampleTrace& enter(std::uint32_t function, std::uint64_t at) {
+    events_.back().second.push_back(format::make_event(at, false, function));
+    return *this;
+  }
+  SampleTrace& exit(std::uint32_t function, std::uint64_t at) {
+    events_.back().second.push_back(format::make_event(at, true, function));
+    return *this;
+  }
+  /// A complete call without others in it.
+  SampleTrace& call(std::uint32_t function, std::uint64_t begin, std::uint64_t end) {
+    return enter(function, begin).exit(function, end);
+  }
+  SampleTrace& source(const std::string& path, const std::string& text) {
+    sources_.push_back({path, text});
+    return *this;
+  }
+  reader::Function& function(std::uint32_t id) { return processes_.back().functions[id]; }
+
+  /// Writes the trace; the bytes live as long as this object.
+  reader::Trace open() {
+    auto writer = collect::TraceWriter::to_memory(bytes_);
+    write(writer);
+    auto trace = reader::Trace::open_memory(bytes_, "sample.karst");
+    if (!trace) throw std::runtime_error(trace.error().message);
+    return std::move(*trace);
+  }
+
+  /// Writes everything and finishes `writer`.
+  void write(collect::TraceWriter& writer) const {
+    writer.add_processes(processes_);
+    reader::Clock clock;
+    clock.pairs.push_back({1000, 5'000'001'000, 1'700'000'000'000'000'000, 20});
+    writer.add_clock(clock);
+    for (const reader::Process& process : processes_) {
+      writer.add_modules(process.index, process.modules);
+      writer.add_functions(process.index, process.functions);
+      writer.add_symbols(process.index, process.functions);
+      writer.add_threads(process.index, process.threads);
+    }
+    std::size_t thread = 0;
+    for (const reader::Process& process : processes_) {
+      for (std::uint32_t index = 0; index < process.threads.size(); ++index, ++thread) {
+        const auto& [sequence, events] = events_[thread];
+        const std::uint64_t start = events.empty() ? 1000 : format::event_ticks(events.front(), 0);
+        writer.add_block(process.index, index, sequence, start, events);
+      }
+    }
+    for (const auto& [path, text] : sources_) writer.add_source(path, text);
+    if (const Status status = writer.finish(); !status) throw std::runtime_error(status.error().message);
+  }
+
+ private:
+  std::vector<reader::Process> processes_;
+  std::vector<std::pair<std::uint64_t, std::vector<format::Event>>> events_;  // by thread: first sequence, events
+  std::vector<std::pair<std::string, std::string>> sources_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace karst::test
