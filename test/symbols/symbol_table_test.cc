@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <set>
 #include <string>
 
 #include "fixture.h"
@@ -102,11 +104,21 @@ TEST(SymbolTable, NamesTheColdPartOfAFunctionAfterItAndWhereItIsDefined) {
   EXPECT_EQ(cold->link_name, "_Z11may_be_coldi.cold");
 }
 
-TEST(SymbolTable, FindsTheFunctionOfASledBehindAnEndbr) {
-  auto table = load_fixture("optimised");
-  auto plain = by_name(table, "plain(int)");
-  ASSERT_TRUE(plain.has_value());
-  EXPECT_EQ(table.lookup(plain->begin + 4)->name, "plain(int)");
+TEST(SymbolTable, FindsTheFunctionOfEverySledOfGccBehindItsEndbr) {
+  auto table = load_fixture("sleds");
+  std::string addresses = read_file(fixture("sleds.table"));
+  ASSERT_GT(addresses.size(), 30 * sizeof(std::uint64_t));
+  std::set<std::uint64_t> seen;
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= addresses.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t address = 0;
+    std::memcpy(&address, addresses.data() + at, sizeof address);
+    auto symbol = table.lookup(address);
+    ASSERT_TRUE(symbol.has_value());
+    EXPECT_LE(address - symbol->begin, 4U) << symbol->name;
+    EXPECT_NE(symbol->file, "") << symbol->name;
+    EXPECT_TRUE(seen.insert(symbol->begin).second) << symbol->name << " twice";
+  }
+  EXPECT_TRUE(seen.contains(by_name(table, "plain(int)")->begin));
 }
 
 TEST(SymbolTable, TellsFunctionsOfOneNameInTwoFilesApart) {
