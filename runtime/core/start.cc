@@ -75,7 +75,7 @@ const char* trace(const Options& options, std::uint32_t& modules) {
   h.off = options.off ? 1 : 0;
   note_start_time(h);
   note_program(h, options);
-  if (!prepare_threads()) return "there is not enough memory for the threads' table";
+  if (!prepare_threads(options.prefault)) return "there is not enough memory for the threads' table";
   pthread_atfork(nullptr, nullptr, in_child);
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
   modules = register_modules();

@@ -35,6 +35,8 @@ struct Wiped {
 };
 Wiped* g_process;
 
+bool g_no_system_calls;
+
 pthread_key_t g_exit_key;
 bool g_exit_key_usable;
 
@@ -188,6 +190,10 @@ void next_block(ThreadState& state) {
     return;
   }
   state.epoch = epoch_of(ticks);
+  // Threads are named after they have begun. An orderly end asks for the name once more; in case there will be
+  // none, ask now and then.
+  const std::uint64_t s = next->sequence;
+  if (!g_no_system_calls && s != 0 && (s & (s - 1)) == 0) sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
   if (old != nullptr) store(old->state, static_cast<std::uint32_t>(BlockState::kFull));
 }
 
@@ -214,7 +220,8 @@ extern "C" void karst_slow_path() {
 
 bool in_forked_child() { return g_process->ours == 0; }
 
-bool prepare_threads() {
+bool prepare_threads(bool no_system_calls) {
+  g_no_system_calls = no_system_calls;
   const long states = sys::mmap(0, sizeof(ThreadState) * kArenaThreads, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   const long process = sys::mmap(0, KARST_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -269,25 +276,42 @@ void disown_history() {
   set_hooks(karst_hook_discard, karst_hook_discard);
 }
 
-// ---- threads that share one thread-local area --------------------------------------------------
+// ---- threads that cannot be found by a thread-local pointer (see clone.cc) ----------------------
 
-void share_thread_local_area() { set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid); }
+namespace {
+
+constexpr std::uint32_t kTidSlots = 4096;
+std::uint32_t g_index_of_tid[kTidSlots];  // by tid modulo kTidSlots: where the thread was last found
+
+bool is_at(std::uint32_t index, std::uint32_t tid) {
+  const ArenaThread& t = g_arena.thread(index);
+  return t.tid == tid && load(t.state) == static_cast<std::uint32_t>(ThreadLife::kLive);
+}
+
+ThreadState* find_by_tid(std::uint32_t tid) {
+  const std::uint32_t count = load(g_arena.header().thread_count);
+  std::uint32_t& hint = g_index_of_tid[tid % kTidSlots];
+  const std::uint32_t guess = load(hint);
+  if (guess < count && is_at(guess, tid)) return &g_states[guess];
+  for (std::uint32_t i = count; i-- != 0;) {
+    if (!is_at(i, tid)) continue;
+    store(hint, i);
+    return &g_states[i];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void find_threads_by_tid() { set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid); }
 
 extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
   if (in_forked_child()) return;
   const SignalsBlocked guard;
   const auto tid = static_cast<std::uint32_t>(sys::gettid());
-  ThreadState* state = karst_state;
-  if (state == &g_nobody || g_arena.thread(state->thread).tid != tid) {
-    state = nullptr;
-    const std::uint32_t count = load(g_arena.header().thread_count);
-    for (std::uint32_t i = count; i-- != 0 && state == nullptr;) {
-      const ArenaThread& t = g_arena.thread(i);
-      if (t.tid == tid && load(t.state) == static_cast<std::uint32_t>(ThreadLife::kLive)) state = &g_states[i];
-    }
-    if (state == nullptr) state = new_thread(tid);
-    if (state == nullptr) return;
-  }
+  ThreadState* state = find_by_tid(tid);
+  if (state == nullptr) state = new_thread(tid);
+  if (state == nullptr) return;
   std::uint64_t ticks = now();
   if (state->cursor % KARST_BLOCK_SIZE == 0 || state->epoch != epoch_of(ticks)) {
     next_block(*state);

@@ -6,8 +6,8 @@
 
 namespace karst::runtime {
 
-/// At start. False when the states cannot be had.
-bool prepare_threads();
+/// At start. False when the states cannot be had. `no_system_calls`: make none for a thread that has joined.
+bool prepare_threads(bool no_system_calls);
 
 /// True in a child made by fork, in any way, of the process that prepare_threads() ran in.
 bool in_forked_child();
@@ -18,8 +18,8 @@ void note_thread_names();
 /// Events of this process go nowhere from now on: called in a forked child.
 void disown_history();
 
-/// Switches to finding threads by kernel id; see karst_hook_trace_by_tid. Any thread.
-void share_thread_local_area();
+/// Changes all hooks to the kind that finds its thread by kernel id; see karst_hook_trace_by_tid. Any thread.
+void find_threads_by_tid();
 
 extern "C" {
 /// Called by a hook that has no slot: the calling thread's first event, a full block, a new epoch, a forked child.

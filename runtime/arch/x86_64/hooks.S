@@ -108,9 +108,9 @@
 	jmp	.Lretry
 	HOOK_END karst_hook_trace
 
-// karst_hook_trace_by_tid: the same event for processes in which threads share one thread-local area
-// (clone without CLONE_SETTLS): the thread is found by its kernel id. Slower, so only patched in once
-// such a thread is about to be made.
+// karst_hook_trace_by_tid: the same event, for processes with threads that a thread-local pointer cannot find
+// (core/clone.cc): it asks the kernel for the thread's id. Some 20 times slower, and in use only once the program makes
+// such a thread.
 	HOOK	karst_hook_trace_by_tid
 	PUSH	rax
 	PUSH	rdx
