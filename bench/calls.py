@@ -41,20 +41,16 @@ def own_variants(scratch):
     plain = program("plain", "gcc")
     floor = floor_program()
     traced = program("karst", str(karst_tool("karst-gcc")))
-    karst = karst_tool("karst")
 
-    def run_karst(*flags):
-        def run(work, threads, pairs):
-            trace = f"{scratch}/calls.karst"
-            command = [karst, "run", "--output", trace, "--no-source", *flags, "--", traced]
-            return parse_ns(run_child([*command, *arguments(work, threads, pairs, KARST_WARMUP)]).output)
-        return run
+    def karst_off(work, threads):
+        run = measure.karst_run(scratch, ["--off"], [traced, *arguments(work, threads, 40_000_000, 1_000_000)], 0)
+        return parse_ns(run.output)
 
-    def run_on(work, threads):
-        return run_karst()(work, threads, 5_000_000)
-
-    def run_off(work, threads):
-        return run_karst("--off")(work, threads, 40_000_000)
+    def karst_on(work, threads):
+        pairs = 5_000_000
+        command = [traced, *arguments(work, threads, pairs, KARST_WARMUP)]
+        # a per cent less than all: the summary's overwritten calls are approximate
+        return parse_ns(measure.karst_run(scratch, [], command, 0.99 * threads * (pairs + KARST_WARMUP)).output)
 
     return {
         "floor": lambda work, threads: parse_ns(run_child([floor, threads, 5_000_000, 500_000]).output),
@@ -62,8 +58,8 @@ def own_variants(scratch):
             run_child([plain, *arguments(work, threads, 40_000_000, 1_000_000)]).output),
         "karst without libkarst": lambda work, threads: parse_ns(
             run_child([traced, *arguments(work, threads, 40_000_000, 1_000_000)]).output),
-        "karst off": run_off,
-        "karst on": run_on,
+        "karst off": karst_off,
+        "karst on": karst_on,
     }
 
 
@@ -72,13 +68,16 @@ def uftrace_variants(scratch):
         built = program(name.replace(" ", "-"), "gcc", flags)
 
         def off(work, threads):
-            return parse_ns(run_child([built, *arguments(work, threads, 10_000_000, 1_000_000)]).output)
+            # in the scratch directory: a program built with -pg leaves its gmon.out where it runs
+            command = [built, *arguments(work, threads, 10_000_000, 1_000_000)]
+            return parse_ns(run_child(command, cwd=scratch).output)
 
         def on(work, threads):
             data = f"{scratch}/uftrace.data"
             shutil.rmtree(data, ignore_errors=True)
             command = ["uftrace", "record", *record_flags, "--no-libcall", "-d", data, built]
-            result = parse_ns(run_child([*command, *arguments(work, threads, 1_000_000, 100_000)]).output)
+            child = run_child([*command, *arguments(work, threads, 1_000_000, 100_000)], cwd=scratch)
+            result = parse_ns(child.output)
             shutil.rmtree(data, ignore_errors=True)
             return result
 

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import pathlib
-import resource  # noqa: F401  (os.wait4 returns its struct)
+import re
 import shutil
 import statistics
 import subprocess
@@ -108,6 +108,29 @@ def run_child(command, env=None, cwd=None, timeout=600):
     if child.returncode != 0:
         raise BenchError(f"{' '.join(map(str, command))} ended with {child.returncode}:\n{result.output}{result.errors}")
     return result
+
+
+def recorded_calls(errors):
+    """Kept and overwritten calls by `karst run`'s summary line; None when it wrote none."""
+    line = re.search(r"^karst: .* ([\d,]+) calls? kept over .*$", errors, re.M)
+    if not line:
+        return None
+    overwritten = re.search(r"about ([\d,]+) calls? overwritten", line.group(0))
+    counts = [line.group(1)] + ([overwritten.group(1)] if overwritten else [])
+    return sum(int(count.replace(",", "")) for count in counts)
+
+
+def karst_run(scratch, flags, command, least_calls, env=None):
+    """Runs a program under `karst run`. A run that should trace and recorded fewer than `least_calls` is an error:
+    tracing nothing is fast."""
+    trace = f"{scratch}/run.karst"
+    child = run_child([karst_tool("karst"), "run", "--output", trace, "--no-source", *flags, *command], env=env)
+    if os.path.exists(trace):
+        os.remove(trace)
+    calls = recorded_calls(child.errors)
+    if least_calls > 0 and (calls is None or calls < least_calls):
+        raise BenchError(f"{command[0]}: {calls} calls recorded, at least {least_calls} were made: {child.errors}")
+    return child
 
 
 def interleaved(variants, rounds, label):

@@ -10,6 +10,7 @@ from lua_source import lua_source
 from measure import ROOT, WORK, BenchError, Row, interleaved, karst_tool, median, run_child
 
 LUA_OFF_RATIO = 1.08
+LEAST_CALLS = 100_000  # a traced run that recorded fewer did not trace the program
 # What the interpreter, compiled with all its functions traced, is made to do. The first makes about 40 million C calls,
 # one every 4 ns, which is the worst that we know of real programs; the second is the usual recursion.
 LUA_SCRIPTS = {
@@ -62,12 +63,11 @@ def lua_seconds(output):
 
 
 def karst_runs(program, arguments, parse, scratch):
-    def under(*flags):
-        command = [karst_tool("karst"), "run", "--output", f"{scratch}/program.karst", "--no-source", *flags, "--",
-                   program, *arguments]
-        return lambda: parse(run_child(command, env={"TMPDIR": scratch}).output)
+    def under(least_calls, *flags):
+        return lambda: parse(measure.karst_run(scratch, flags, [program, *arguments], least_calls,
+                                               env={"TMPDIR": scratch}).output)
 
-    return {"karst off": under("--off"), "karst on": under()}
+    return {"karst off": under(0, "--off"), "karst on": under(LEAST_CALLS)}
 
 
 def uftrace_run(program, arguments, parse, scratch):
@@ -75,7 +75,7 @@ def uftrace_run(program, arguments, parse, scratch):
         data = f"{scratch}/uftrace.data"
         command = ["uftrace", "record", "--no-libcall", "-d", data, program, *arguments]
         try:
-            return parse(run_child(command, env={"TMPDIR": scratch}).output)
+            return parse(run_child(command, cwd=scratch, env={"TMPDIR": scratch}).output)
         finally:
             shutil.rmtree(data, ignore_errors=True)
 
