@@ -1,0 +1,160 @@
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "export/text_encoding.h"
+#include "test/export/exported.h"
+
+namespace karst::exporting {
+namespace {
+
+using test::SampleTrace;
+
+struct Event {
+  std::int64_t pid, tid;
+  std::uint64_t ts_ns, dur_ns;
+  std::string name, open;
+  auto operator<=>(const Event&) const = default;
+};
+
+std::uint64_t ns_of(double us) { return static_cast<std::uint64_t>(std::llround(us * 1000)); }
+
+class Parsed {
+ public:
+  explicit Parsed(const std::string& json) : text_(json), root_(parser_.parse(text_)) {}
+
+  simdjson::dom::element root() const { return root_; }
+
+  std::vector<Event> calls() const {
+    std::vector<Event> found;
+    for (simdjson::dom::element event : root_["traceEvents"].get_array()) {
+      if (std::string_view(event["ph"]) != "X") continue;
+      Event e{};
+      e.pid = event["pid"];
+      e.tid = event["tid"];
+      e.ts_ns = ns_of(event["ts"].get_double());
+      e.dur_ns = ns_of(event["dur"].get_double());
+      e.name = std::string(std::string_view(event["name"]));
+      std::string_view open;
+      if (event["args"]["open"].get(open) == simdjson::SUCCESS) e.open = std::string(open);
+      found.push_back(e);
+    }
+    return found;
+  }
+
+  std::string metadata(std::int64_t tid, std::string_view what) const {
+    for (simdjson::dom::element event : root_["traceEvents"].get_array()) {
+      if (std::string_view(event["ph"]) == "M" && std::int64_t(event["tid"]) == tid &&
+          std::string_view(event["name"]) == what) {
+        return std::string(std::string_view(event["args"]["name"]));
+      }
+    }
+    return "none";
+  }
+
+ private:
+  simdjson::dom::parser parser_;
+  simdjson::padded_string text_;
+  simdjson::dom::element root_;
+};
+
+std::string shown_name(const reader::Function& f) {
+  return valid_utf8(f.file.empty() ? f.name : f.name + " (" + f.file + ":" + std::to_string(f.line) + ")");
+}
+
+TEST(Chrome, HasEveryCallWithItsTimesAndMarks) {
+  SampleTrace sample;
+  const reader::Trace trace = test::rich_trace(sample);
+  const Parsed parsed(test::exported(trace, export_chrome, test::all_threads(trace)));
+
+  std::vector<Event> expected;
+  const std::uint64_t origin = analysis::first_ticks(trace);
+  for (const reader::Process& process : trace.processes()) {
+    for (const reader::Thread& thread : process.threads) {
+      const reader::Calls calls = reader::rebuild_calls(trace, thread);
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        const char* marks[] = {"", "begin", "end", "begin and end"};
+        expected.push_back({process.pid, thread.tid, calls.begin[i] - origin, calls.duration[i],
+                            shown_name(trace.function(process, calls.function[i])), marks[calls.marks[i]]});
+      }
+    }
+  }
+  ASSERT_GE(expected.size(), 9U);
+  EXPECT_EQ(std::count_if(expected.begin(), expected.end(), [](const Event& e) { return e.open == "begin"; }), 1);
+  EXPECT_GE(std::count_if(expected.begin(), expected.end(), [](const Event& e) { return e.open == "end"; }), 2);
+  EXPECT_EQ(parsed.calls(), expected);
+}
+
+TEST(Chrome, NamesProcessesAndThreads) {
+  SampleTrace sample;
+  const reader::Trace trace = test::rich_trace(sample);
+  const Parsed parsed(test::exported(trace, export_chrome, test::all_threads(trace)));
+  EXPECT_EQ(parsed.metadata(10, "process_name"), "parent \"p\"");
+  EXPECT_EQ(parsed.metadata(11, "thread_name"), "worker");
+  EXPECT_EQ(parsed.metadata(20, "process_name"), "child");
+}
+
+// What viztracer's viewer does: event name -> [path, line] -> [text, newlines].
+TEST(Chrome, EventNamesLeadToSourcesThroughFileInfo) {
+  SampleTrace sample;
+  const reader::Trace trace = test::rich_trace(sample);
+  const Parsed parsed(test::exported(trace, export_chrome, test::all_threads(trace)));
+  const simdjson::dom::element info = parsed.root()["file_info"];
+  std::map<std::string, std::int64_t> lines;
+  for (const Event& event : parsed.calls()) {
+    simdjson::dom::element place;
+    if (info["functions"].at_key(event.name).get(place) != simdjson::SUCCESS) continue;
+    EXPECT_EQ(std::string_view(place.at(0)), "/src/sample.cc");
+    lines[event.name] = place.at(1);
+  }
+  EXPECT_EQ(lines, (std::map<std::string, std::int64_t>{
+                       {"main (/src/sample.cc:10)", 10},
+                       {"operator<<(std::ostream&, char const*) (/src/sample.cc:20)", 20},
+                   }));
+  const simdjson::dom::element file = info["files"].at_key("/src/sample.cc");
+  EXPECT_EQ(std::string_view(file.at(0)), "int main() {\n  return \"\\n\"[0];\n}\n");
+  EXPECT_EQ(std::int64_t(file.at(1)), 3);
+  EXPECT_EQ(simdjson::dom::object(info["files"]).size(), 1U) << "sources of functions that were not called";
+}
+
+TEST(Chrome, BaseTimeIsTheWallClockAtZero) {
+  SampleTrace sample;
+  const reader::Trace trace = test::rich_trace(sample);
+  const Parsed parsed(test::exported(trace, export_chrome, test::all_threads(trace)));
+  EXPECT_EQ(std::uint64_t(parsed.root()["viztracer_metadata"]["baseTimeNanoseconds"]),
+            1'700'000'000'000'000'000 + analysis::first_ticks(trace) - 1000);
+}
+
+TEST(Chrome, FunctionFilterKeepsSubtrees) {
+  SampleTrace sample;
+  sample.process(1, "app", {"main", "work", "leaf"}).thread(1, "app");
+  sample.enter(1, 1000).enter(2, 1010).call(3, 1020, 1030).exit(2, 1040).exit(1, 1050);
+  const reader::Trace trace = sample.open();
+  const analysis::FunctionSet work(trace, [](std::string_view name) { return name == "work"; });
+  Options options = test::all_threads(trace);
+  options.functions = &work;
+  std::atomic<std::uint64_t> done = 0;
+  options.calls_done = &done;
+  const Parsed parsed(test::exported(trace, export_chrome, options));
+  const std::vector<Event> calls = parsed.calls();
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].name, "work (/src/sample.cc:20)");
+  EXPECT_EQ(calls[1].name, "leaf (/src/sample.cc:30)");
+  EXPECT_EQ(done, 2U);
+}
+
+TEST(Chrome, AnEmptySelectionIsStillAWholeFile) {
+  SampleTrace sample;
+  sample.process(1, "app", {"main"}).thread(1, "app");
+  const reader::Trace trace = sample.open();
+  EXPECT_TRUE(Parsed(test::exported(trace, export_chrome, {})).calls().empty());
+}
+
+}  // namespace
+}  // namespace karst::exporting

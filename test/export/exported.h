@@ -1,0 +1,41 @@
+// Exports of sample traces, in memory.
+#pragma once
+#include <string>
+
+#include "export/export.h"
+#include "test/analysis/sample_trace.h"
+
+namespace karst::test {
+
+inline exporting::Options all_threads(const reader::Trace& trace) {
+  exporting::Options options;
+  for (const reader::Process& process : trace.processes()) {
+    for (const reader::Thread& thread : process.threads) options.threads.push_back(&thread);
+  }
+  return options;
+}
+
+inline std::string exported(const reader::Trace& trace, exporting::Exporter exporter,
+                            const exporting::Options& options) {
+  std::string text;
+  exporting::Output output = exporting::Output::to_string(text);
+  exporter(trace, options, output);
+  if (!output.finish()) throw std::runtime_error("writing to memory failed");
+  return text;
+}
+
+/// Two processes; nested calls, names that need escaping, a call without a known begin, calls without an end, an
+/// unknown function, a source file.
+inline reader::Trace rich_trace(SampleTrace& sample) {
+  sample.process(10, "parent \"p\"", {"main", "operator<<(std::ostream&, char const*)", "tab\tand \xff byte"});
+  sample.thread(10, "parent \"p\"").enter(1, 1'001'000).call(2, 1'001'001, 1'003'500).call(3, 1'004'000, 1'004'000);
+  sample.call(2, 1'005'000, 1'006'001).exit(1, 2'000'000);
+  sample.thread(11, "worker", 3).call(2, 1'500'000, 1'500'100).exit(1, 1'600'000).enter(1, 1'700'000);
+  sample.enter(2, 1'700'010).exit(1, 1'700'500).enter(3, 1'800'000).call(7'000'000, 1'800'010, 1'800'020);
+  sample.function(3).file.clear();
+  sample.process(20, "child", {"main"}).thread(20, "child").call(1, 3'000'000, 3'000'001);
+  sample.source("/src/sample.cc", "int main() {\n  return \"\\n\"[0];\n}\n").source("/src/unused.h", "#pragma once\n");
+  return sample.open();
+}
+
+}  // namespace karst::test

@@ -1,0 +1,36 @@
+#include "export/text_encoding.h"
+
+#include <gtest/gtest.h>
+
+namespace karst::exporting {
+namespace {
+
+TEST(TextEncoding, JsonStringsEscapeWhatJsonForbids) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(json_string("a\"b\\c\n\t\x01\x7f/\0end"sv), R"("a\"b\\c\n\t\u0001\u007f/\u0000end")");
+  EXPECT_EQ(json_string("gr\xc3\xbc\xc3\x9f \xf0\x9f\xa6\x87"), "\"gr\xc3\xbc\xc3\x9f \xf0\x9f\xa6\x87\"");
+}
+
+TEST(TextEncoding, InvalidUtf8IsReplacedByteByByte) {
+  const std::string r = "\xef\xbf\xbd";
+  EXPECT_EQ(valid_utf8("a\xff"
+                       "b"),
+            "a" + r + "b");
+  EXPECT_EQ(valid_utf8("\xc0\xaf"), r + r);                  // overlong '/'
+  EXPECT_EQ(valid_utf8("\xed\xa0\x80"), r + r + r);          // a surrogate
+  EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80"), r + r + r + r);  // beyond U+10FFFF
+  EXPECT_EQ(valid_utf8("\xe2\x82"), r + r);                  // cut
+  EXPECT_EQ(json_string("\xff"), "\"" + r + "\"");
+}
+
+TEST(TextEncoding, LengthOfCharacters) {
+  EXPECT_EQ(utf8_character(""), 0U);
+  EXPECT_EQ(utf8_character("ab"), 1U);
+  EXPECT_EQ(utf8_character("\xc3\xbc"), 2U);
+  EXPECT_EQ(utf8_character("\xe2\x82\xac"), 3U);
+  EXPECT_EQ(utf8_character("\xf0\x9f\xa6\x87"), 4U);
+  EXPECT_EQ(utf8_character("\x80"), 0U);
+}
+
+}  // namespace
+}  // namespace karst::exporting
