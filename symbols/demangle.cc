@@ -2,18 +2,40 @@
 
 #include <libiberty/demangle.h>
 
-#include <cstdlib>
-#include <memory>
+#include <cstddef>
+#include <string_view>
 
 namespace karst::symbols {
+namespace {
+
+/// libiberty itself refuses names over 1024 bytes, which templates reach, to save stack. Measured, 64,000 nested types
+/// overflow 8 MiB of stack and 32,000 do not.
+constexpr std::size_t kMaxLinkName = std::size_t{16} << 10;
+/// A name of a few hundred bytes can stand for more text than there is memory: each pair of the pair before.
+constexpr std::size_t kMaxName = std::size_t{1} << 20;
+
+struct TooLong {};
+
+void append(const char* text, std::size_t size, void* name) {
+  auto& to = *static_cast<std::string*>(name);
+  // The only way to stop the printer. It keeps all it has on the stack, and x86-64 has unwind tables for C.
+  if (size > kMaxName - to.size()) throw TooLong{};
+  to.append(text, size);
+}
+
+}  // namespace
 
 std::string demangle(const char* link_name) {
-  if (link_name[0] != '_') return link_name;
-  struct Free {
-    void operator()(char* p) const { std::free(p); }
-  };
-  std::unique_ptr<char, Free> text(cplus_demangle_v3(link_name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP));
-  return text != nullptr ? std::string(text.get()) : std::string(link_name);
+  std::string_view mangled = link_name;
+  if (!mangled.starts_with("_") || mangled.size() > kMaxLinkName) return link_name;
+  std::string name;
+  try {
+    constexpr int kOptions = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP | DMGL_NO_RECURSE_LIMIT;
+    if (cplus_demangle_v3_callback(link_name, kOptions, append, &name) != 0) return name;
+  } catch (const TooLong&) {
+    // As it is, then.
+  }
+  return link_name;
 }
 
 }  // namespace karst::symbols

@@ -10,8 +10,8 @@ namespace karst::symbols {
 ///
 /// The Itanium C++ ABI's grammar is read by libiberty, the reader behind c++filt, nm -C and gdb. It alone can leave the
 /// return type out where it is printed (DMGL_RET_DROP); cutting it from the finished text would need a parser
-/// for C++ declarators ("void (*f<int>(int))(char)"). Nesting is bounded there, so hostile names end in "as it is".
-/// Any thread may call it.
+/// for C++ declarators ("void (*f<int>(int))(char)"). Hostile names, too long or too deep, come back as they are.
+/// Any thread with a stack of 8 MiB may call it.
 std::string demangle(const char* link_name);
 
 }  // namespace karst::symbols

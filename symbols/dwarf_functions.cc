@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <utility>
 
 namespace karst::symbols {
@@ -11,6 +12,9 @@ namespace {
 
 /// Namespaces in namespaces, functions in functions; more is a damaged file.
 constexpr int kMaxDepth = 64;
+/// Parts of one function (hot, cold), and of all units; a damaged file can give each function the same long list.
+constexpr int kMaxParts = 64;
+constexpr std::size_t kMaxUnitRanges = std::size_t{1} << 22;
 
 bool starts_before(std::uint64_t address, const AddressRange& range) { return address < range.begin; }
 
@@ -29,6 +33,7 @@ DwarfFunctions::DwarfFunctions(const ElfModule& module, ImageBuilder& builder) :
   while (dwarf_get_units(dwarf_, cu, &cu, &version, &type, &unit, &split) == 0) {
     if (type == DW_UT_type || type == DW_UT_split_type) continue;
     note_unit(&unit);
+    furthest_ = nullptr;
     // With -gsplit-dwarf the functions are in the .dwo file, when it is at hand.
     walk(type == DW_UT_skeleton && dwarf_tag(&split) == DW_TAG_compile_unit ? &split : &unit, 0);
   }
@@ -43,6 +48,7 @@ void DwarfFunctions::note_unit(Dwarf_Die* unit) {
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   for (std::ptrdiff_t at = 0; (at = dwarf_ranges(unit, at, &base, &begin, &end)) > 0;) {
+    if (units_.size() >= kMaxUnitRanges) return;
     if (begin < end && module_.in_text(begin + bias_)) units_.push_back({{begin + bias_, end + bias_}, *unit});
   }
 }
@@ -51,6 +57,10 @@ void DwarfFunctions::walk(Dwarf_Die* parent, int depth) {
   Dwarf_Die die;
   if (depth > kMaxDepth || dwarf_child(parent, &die) != 0) return;
   while (true) {
+    // DIEs lie behind each other in the file, parents before children. A DW_AT_sibling that says otherwise would have
+    // us walk in circles, or through the same DIEs once for each way to them.
+    if (furthest_ != nullptr && std::less_equal<>()(die.addr, furthest_)) return;
+    furthest_ = die.addr;
     switch (dwarf_tag(&die)) {
       case DW_TAG_subprogram:
         add_function(&die);
@@ -66,8 +76,7 @@ void DwarfFunctions::walk(Dwarf_Die* parent, int depth) {
         break;
     }
     Dwarf_Die next;
-    // Siblings lie behind each other in the file; a DW_AT_sibling that goes back would be a loop.
-    if (dwarf_siblingof(&die, &next) != 0 || next.addr <= die.addr) return;
+    if (dwarf_siblingof(&die, &next) != 0) return;
     die = next;
   }
 }
@@ -78,7 +87,8 @@ void DwarfFunctions::add_function(Dwarf_Die* die) {
   Dwarf_Addr end = 0;
   SourcePlace place;
   bool placed = false;
-  for (std::ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;) {
+  std::ptrdiff_t at = 0;
+  for (int part = 0; part < kMaxParts && (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0; ++part) {
     // The linker leaves 0 or 1 where it threw a function away (COMDAT, --gc-sections).
     if (begin >= end || !module_.in_text(begin + bias_)) continue;
     if (!placed) place = definition(die);

@@ -61,6 +61,7 @@ class DwarfFunctions {
   std::uint64_t bias_ = 0;
   std::vector<DwarfFunction> functions_;
   std::vector<UnitRange> units_;
+  const void* furthest_ = nullptr;                        // of the DIEs of the unit that is walked
   std::unordered_map<const char*, std::uint32_t> paths_;  // libdw gives one pointer for each file of a unit
 };
 

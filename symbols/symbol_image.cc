@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "format/checksum.h"
 
@@ -11,7 +10,8 @@ namespace karst::symbols {
 std::uint32_t ImageBuilder::add_text(std::string_view text) {
   text = text.substr(0, text.find('\0'));
   if (text.empty()) return 0;
-  // Too large a heap is refused in finish(); until then offsets only have to stay defined.
+  if (text.size() >= kMaxHeap - heap_.size()) full_ = true;
+  if (full_) return 0;  // finish() will refuse
   auto offset = static_cast<std::uint32_t>(heap_.size());
   heap_.append(text);
   heap_.push_back('\0');
@@ -26,9 +26,7 @@ std::uint32_t ImageBuilder::intern(std::string_view text) {
 }
 
 Result<Image> ImageBuilder::finish(std::string_view build_id, bool has_debug_info) const {
-  if (heap_.size() > std::numeric_limits<std::uint32_t>::max()) {
-    return Error{"its function names take over 4 GiB of memory, which Karst does not hold"};
-  }
+  if (full_) return Error{"its function names take over 2 GiB of memory, which Karst does not hold"};
   ImageHeader header{};
   std::memcpy(header.magic, kImageMagic, sizeof header.magic);
   header.version = kImageVersion;
@@ -64,7 +62,7 @@ Result<ImageHeader> check_image(const std::byte* bytes, std::size_t size) {
   std::size_t rest = size - sizeof header;
   if (header.build_id_size > sizeof header.build_id || header.row_count > rest / sizeof(ImageRow) ||
       header.heap_size != rest - header.row_count * sizeof(ImageRow) || header.heap_size == 0 ||
-      header.heap_size > std::numeric_limits<std::uint32_t>::max()) {
+      header.heap_size > kMaxHeap) {
     return Error{"symbol table has impossible sizes"};
   }
   const std::byte* payload = bytes + sizeof header;

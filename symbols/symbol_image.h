@@ -21,6 +21,8 @@ namespace karst::symbols {
 
 inline constexpr unsigned char kImageMagic[8] = {0x89, 'K', 'S', 'Y', 'M', '\r', '\n', 0x1a};
 inline constexpr std::uint32_t kImageVersion = 1;
+/// Texts of a table. A damaged symbol table can name the same long text a million times.
+inline constexpr std::size_t kMaxHeap = std::size_t{2} << 30;
 
 struct ImageHeader {
   unsigned char magic[8];
@@ -68,11 +70,12 @@ class ImageBuilder {
   void add_row(const ImageRow& row) { rows_.push_back(row); }
   std::vector<ImageRow>& rows() { return rows_; }
 
-  /// Error when the texts exceed what 32-bit offsets can name. `build_id` longer than 64 bytes is left out.
+  /// Error when the texts exceed kMaxHeap. `build_id` longer than 64 bytes is left out.
   Result<Image> finish(std::string_view build_id, bool has_debug_info) const;
 
  private:
   std::string heap_;
+  bool full_ = false;
   std::vector<ImageRow> rows_;
   std::unordered_map<std::string, std::uint32_t> interned_;
 };

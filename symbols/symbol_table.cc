@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <unordered_map>
 
 #include "symbols/demangle.h"
 #include "symbols/dwarf_functions.h"
@@ -58,14 +59,18 @@ class Merge {
     std::uint64_t address = symbols_[begin].range.begin;
     auto [first, last] = dwarf_.at(address);
     if (first == last) return {begin, dwarf_.present() ? dwarf_.line_at(address) : SourcePlace{}};
-    if (end - begin > 1 || last - first > 1) {
-      for (std::size_t symbol = begin; symbol < end; ++symbol) {
-        for (std::size_t i = first; i < last; ++i) {
-          const DwarfFunction& function = dwarf_.functions()[i];
-          if (DwarfFunctions::link_name(function) == symbols_[symbol].name) return {symbol, place_of(function)};
-        }
-      }
+    if (end - begin == 1 && last - first == 1) return {begin, place_of(dwarf_.functions()[first])};
+    std::unordered_map<std::string_view, std::size_t> names;  // thousands of each, where the linker folds functions
+    for (std::size_t symbol = begin; symbol < end; ++symbol) names.try_emplace(symbols_[symbol].name, symbol);
+    std::size_t best = end;
+    std::size_t best_function = first;
+    for (std::size_t i = first; i < last; ++i) {
+      auto it = names.find(DwarfFunctions::link_name(dwarf_.functions()[i]));
+      if (it == names.end() || it->second >= best) continue;
+      best = it->second;
+      best_function = i;
     }
+    if (best != end) return {best, place_of(dwarf_.functions()[best_function])};
     return {begin, place_of(dwarf_.functions()[first])};
   }
 
