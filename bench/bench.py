@@ -17,7 +17,7 @@ import calls  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
 import traces  # noqa: E402
-from measure import WORK, BenchError, Row, run_child, scratch_directory  # noqa: E402
+from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
 SECTIONS = ("calls", "startup", "programs", "traces")
 
@@ -75,15 +75,20 @@ def main():
     WORK.mkdir(parents=True, exist_ok=True)
     scratch = scratch_directory()
     rows, notes = [], []
+    sections = {
+        "calls": lambda: calls.bench_calls(rounds, options.peers, scratch, notes),
+        "startup": lambda: startup.bench_startup(rounds, scratch, notes),
+        "programs": lambda: programs.bench_programs(rounds, options, scratch, notes),
+        "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
+    }
+    failed = False
     try:
-        if "calls" in wanted:
-            rows += calls.bench_calls(rounds, options.peers, scratch, notes)
-        if "startup" in wanted:
-            rows += startup.bench_startup(rounds, scratch, notes)
-        if "programs" in wanted:
-            rows += programs.bench_programs(rounds, options, scratch, notes)
-        if "traces" in wanted:
-            rows += traces.bench_traces(rounds, options.quick, scratch, notes)
+        for section in (name for name in SECTIONS if name in wanted):
+            try:
+                rows += sections[section]()
+            except BenchError as error:  # the other sections are worth having
+                failed = True
+                notes.append(f"{section} was not measured: {error}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     host = machine()
@@ -96,6 +101,8 @@ def main():
             sys.stdout.write(text)
         else:
             pathlib.Path(options.json).write_text(text)
+    if failed:
+        return 2
     return 1 if any(row.met is False for row in rows) else 0
 
 
