@@ -49,17 +49,18 @@ def lua_program(name, compiler, *flags):
 
 
 def leveldb_seconds(output):
-    found = re.search(r"^wall ([0-9.]+) ms", output, re.M)
+    """Wall and CPU time."""
+    found = re.search(r"^wall ([0-9.]+) ms, cpu ([0-9.]+) ms", output, re.M)
     if not found:
-        raise BenchError(f"no wall time in the workload's output: {output!r}")
-    return float(found.group(1)) / 1000
+        raise BenchError(f"no times in the workload's output: {output!r}")
+    return {"wall time": float(found.group(1)) / 1000, "CPU time": float(found.group(2)) / 1000}
 
 
 def lua_seconds(output):
     found = re.search(r"^seconds ([0-9.]+)$", output, re.M)
     if not found:
         raise BenchError(f"no time in the script's output: {output!r}")
-    return float(found.group(1))
+    return {"CPU time": float(found.group(1))}
 
 
 def karst_runs(program, arguments, parse, scratch):
@@ -123,19 +124,21 @@ def peer_runs(build, compilers, arguments, parse, scratch, notes):
 
 
 def ratio_rows(group, runs, rounds, notes, off_target=None):
+    """One table for each kind of time that the runs return."""
     samples, failures = interleaved(runs, rounds, group)
     notes += [f"{group}: {name} failed: {why}" for name, why in failures.items()]
     rows = []
-    for name, values in samples.items():
-        # clang's programs are compared with clang's own plain build
-        base = "clang, not instrumented" if name.startswith("XRay") else "not instrumented"
-        if base not in samples:
-            raise BenchError(f"{group}: {base} did not run: {failures}")
-        ratio = median(values) / median(samples[base])
-        row = Row(group, name, median(values), "s", ratio, base)
-        if name == "karst off" and off_target is not None:
-            row.target, row.met = f"<= {off_target:.2f} x", ratio <= off_target
-        rows.append(row)
+    for kind in next(iter(samples.values()))[0] if samples else ():
+        medians = {name: median([times[kind] for times in values]) for name, values in samples.items()}
+        for name, value in medians.items():
+            # clang's programs are compared with clang's own plain build
+            base = "clang, not instrumented" if name.startswith("XRay") else "not instrumented"
+            if base not in medians:
+                raise BenchError(f"{group}: {base} did not run: {failures}")
+            row = Row(f"{group}: {kind}", name, value, "s", value / medians[base], base)
+            if name == "karst off" and off_target is not None:
+                row.target, row.met = f"<= {off_target:.2f} x", row.ratio <= off_target
+            rows.append(row)
     return rows
 
 
@@ -163,14 +166,14 @@ def bench_lua(rounds, options, scratch, notes):
                 **karst_runs(traced, [script], lua_seconds, scratch)}
         if options.peers:
             runs.update(peer_runs(lua_program, ("gcc", "clang-14"), [script], lua_seconds, scratch, notes))
-        rows += ratio_rows(f"Lua 5.4, {title}: CPU time", runs, rounds, notes, LUA_OFF_RATIO)
+        rows += ratio_rows(f"Lua 5.4, {title}", runs, rounds, notes, LUA_OFF_RATIO)
     return rows
 
 
 def bench_programs(rounds, options, scratch, notes):
     batches = "500" if options.quick else "3000"
-    rows = bench_leveldb(rounds, options, scratch, notes, "LevelDB, 1 thread: wall time", ["--single", "--batches", batches])
-    rows += bench_leveldb(rounds, options, scratch, notes, "LevelDB, 4 writers and compaction: wall time",
+    rows = bench_leveldb(rounds, options, scratch, notes, "LevelDB, 1 thread", ["--single", "--batches", batches])
+    rows += bench_leveldb(rounds, options, scratch, notes, "LevelDB, 4 writers and compaction",
                           ["--threads", "4", "--batches", batches])
     if options.lua:
         rows += bench_lua(rounds, options, scratch, notes)
