@@ -283,7 +283,7 @@ void register_info(CLI::App& app, int& status) {
       "line of 'problems' says what is affected.");
   add_file_option(*command, options->input);
   command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(one_of({"text", "json"}))
       ->type_name("text|json")
       ->capture_default_str();
   command->callback([options, &status] { status = info(*options); });

@@ -42,11 +42,12 @@ const CLI::App* find_command(const CLI::App& app, std::string_view name) {
 
 int help(const CLI::App& app, const std::string& command) {
   if (command.empty()) {
-    std::fputs(app.help().c_str(), stdout);
+    // App::help() would explain the command in use, which is "help".
+    std::fputs(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal).c_str(), stdout);
     return kExitOk;
   }
   if (const CLI::App* known = find_command(app, command); known != nullptr) {
-    std::fputs(known->help().c_str(), stdout);
+    std::fputs(known->help("karst").c_str(), stdout);
     return kExitOk;
   }
   return usage_error("there is no command '" + command + "'; there are: " + command_names(app));
@@ -58,9 +59,7 @@ int run_command_line(int argc, char** argv) {
   app.footer(kFooter);
   app.set_version_flag("--version", "karst " KARST_VERSION, "Show the version and exit");
   app.require_subcommand(0, 1);
-#ifdef KARST_HAS_RUN
   register_run(app, status);
-#endif
   register_info(app, status);
   register_tree(app, status);
   register_report(app, status);
@@ -82,7 +81,7 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::fputs((chosen != nullptr ? chosen->help() : app.help()).c_str(), stdout);
+    std::fputs((chosen != nullptr ? chosen->help("karst") : app.help()).c_str(), stdout);
     return kExitOk;
   } catch (const CLI::CallForVersion&) {
     std::puts("karst " KARST_VERSION);

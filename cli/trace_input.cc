@@ -26,6 +26,9 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
       ->each([&options](const std::string&) { options.has_function = true; });
 }
 
+CLI::Validator positive() { return CLI::Validator(CLI::PositiveNumber).description(""); }
+CLI::Validator one_of(const std::vector<std::string>& words) { return CLI::IsMember(words).description(""); }
+
 Result<std::unique_ptr<Input>> open_input(const InputOptions& options) {
   // Before the file is read: a bad pattern is told at once.
   auto filter = symbols::FunctionFilter::compile({options.function}, {});

@@ -1,5 +1,6 @@
 // What the subcommands that read a trace have in common: its options, and opening it.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +12,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace karst::cli {
 
@@ -27,6 +29,11 @@ struct InputOptions {
 void add_file_option(CLI::App& command, InputOptions& options);
 /// --thread, --process and --function; `function_help` says what the last one does here.
 void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help);
+
+/// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
+CLI::Validator positive();
+/// The same for options that are one of some words.
+CLI::Validator one_of(const std::vector<std::string>& words);
 
 /// A trace, open, and the part of it that was asked for.
 struct Input {

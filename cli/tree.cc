@@ -208,7 +208,7 @@ void register_tree(CLI::App& app, int& status) {
                         "outermost)");
   command->add_option("--depth", options->depth, "Show N levels and leave out what is below them")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       ->add_option("--min-duration", options->min_duration,
                    "Leave out calls shorter than this (10us, 1.5ms, 2s), with what they called")
@@ -218,7 +218,7 @@ void register_tree(CLI::App& app, int& status) {
                    "With --function: show only the N slowest of these calls, the slowest first, each after its path "
                    "of callers")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_flag("--plain", options->plain, "Print names alone, two spaces a level");
   command->callback([options, &status] { status = tree(*options); });
 }

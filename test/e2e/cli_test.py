@@ -1,0 +1,391 @@
+"""The karst command as a user meets it: output, messages, exit statuses.
+
+Usage: cli_test.py KARST CLI_TRACES [unittest options]
+"""
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+KARST, CLI_TRACES = sys.argv[1:3]
+
+PLAIN = """\
+# process 10 app thread 10 app
+main
+  work(int)
+    leaf()
+  work(int)
+# process 10 app thread 11 worker
+work(int)
+  leaf()
+work(int)
+  leaf()
+"""
+
+TREE = """\
+# process 10 app thread 10 app
+  2.000 ms    main
+  2.500 us      work(int)
+     50 ns        leaf()
+  1.500 ms      work(int)
+# process 10 app thread 11 worker
+  1.000 us <  work(int)
+     10 ns      leaf()
+    300 ns  > work(int)
+    200 ns      leaf()
+"""
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.mkdtemp(prefix="karst_cli_")
+        subprocess.run([CLI_TRACES, cls.directory], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.directory)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def karst(self, *arguments, **options):
+        return subprocess.run([KARST, *arguments], capture_output=True, timeout=60, **options)
+
+    def good(self, *arguments):
+        """Standard output of a command that must succeed without a word on stderr."""
+        run = self.karst(*arguments)
+        self.assertEqual((run.returncode, run.stderr), (0, b""))
+        return run.stdout.decode()
+
+    def bad(self, status, *arguments):
+        """The message of a command that must fail with `status`, print nothing, and not crash."""
+        run = self.karst(*arguments)
+        message = run.stderr.decode()
+        self.assertEqual(run.returncode, status, message)
+        self.assertEqual(run.stdout, b"")
+        self.assertTrue(message.startswith("karst: "), message)
+        return message
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    def sample(self):
+        with open(self.path("sample.karst"), "rb") as file:
+            return file.read()
+
+
+class CommandLine(Case):
+    def test_version_and_help(self):
+        self.assertRegex(self.good("--version"), r"^karst \d+\.\d+\.\d+\n$")
+        everything = self.good("help")
+        self.assertEqual(everything, self.good("--help"))
+        for command in ("run", "info", "tree", "report", "export"):
+            self.assertIn(f"  {command} ", everything)
+            text = self.good("help", command)
+            self.assertEqual(text, self.good(command, "--help"))
+            self.assertIn(f"karst {command}", text)
+
+    def test_karst_alone_shows_its_help(self):
+        run = self.karst()
+        self.assertEqual((run.returncode, run.stdout), (2, b""))
+        self.assertIn(b"karst run ./app", run.stderr)
+
+    def test_unknown_commands_and_options(self):
+        self.assertIn("no command 'tre'; there are: ", self.bad(2, "tre"))
+        self.assertIn("no command 'x'; there are: ", self.bad(2, "help", "x"))
+        self.assertIn("--frobnicate", self.bad(2, "tree", "--frobnicate", self.path("sample.karst")))
+        self.assertIn("--frobnicate", self.bad(2, "--frobnicate"))
+        self.assertIn("FILE", self.bad(2, "info"))
+        self.assertIn("Try 'karst help report'", self.bad(2, "report", self.path("sample.karst"), "extra"))
+
+    def test_values_that_are_none(self):
+        sample = self.path("sample.karst")
+        self.assertIn("--sort", self.bad(2, "report", sample, "--sort", "size"))
+        self.assertIn("--format", self.bad(2, "report", sample, "--format", "xml"))
+        self.assertIn("--format", self.bad(2, "info", sample, "--format", "csv"))
+        self.assertIn("--depth", self.bad(2, "tree", sample, "--depth", "0"))
+        self.assertIn("'10 parsecs'", self.bad(2, "tree", sample, "--min-duration", "10 parsecs"))
+        self.assertIn("--function", self.bad(2, "tree", sample, "--slowest", "3"))
+        message = self.bad(2, "export", sample, "--to", "svg", "-o", self.path("x"))
+        self.assertIn("'svg'", message)
+        self.assertIn("perfetto", message)
+        self.assertIn("chrome", message)
+
+    def test_bad_patterns(self):
+        for command in (["tree"], ["report"], ["export", "--to", "chrome", "-o", self.path("x")]):
+            message = self.bad(1, *command, self.path("sample.karst"), "--function", "operator(")
+            self.assertIn("operator(", message)
+        self.assertFalse(os.path.exists(self.path("x")))
+
+    def test_what_the_trace_does_not_have(self):
+        sample = self.path("sample.karst")
+        self.assertIn("worker (11)", self.bad(1, "tree", sample, "--thread", "nobody"))
+        self.assertIn("10 (app)", self.bad(1, "tree", sample, "--process", "77"))
+        self.assertIn("'nothing'", self.bad(1, "tree", sample, "--function", "nothing"))
+
+
+class Tree(Case):
+    def test_plain_is_exact(self):
+        self.assertEqual(self.good("tree", "--plain", self.path("sample.karst")), PLAIN)
+
+    def test_times_and_marks(self):
+        self.assertEqual(self.good("tree", self.path("sample.karst")), TREE)
+
+    def test_selection(self):
+        sample = self.path("sample.karst")
+        worker = PLAIN[PLAIN.index("# process 10 app thread 11") :]
+        self.assertEqual(self.good("tree", "--plain", sample, "--thread", "worker"), worker)
+        self.assertEqual(self.good("tree", "--plain", sample, "--thread", "11", "--process", "10"), worker)
+        self.assertEqual(
+            self.good("tree", "--plain", sample, "--thread", "10", "--depth", "2"),
+            "# process 10 app thread 10 app\nmain\n  work(int)\n  work(int)\n",
+        )
+        self.assertEqual(
+            self.good("tree", "--plain", sample, "--thread", "10", "--min-duration", "1ms"),
+            "# process 10 app thread 10 app\nmain\n  work(int)\n",
+        )
+        self.assertEqual(
+            self.good("tree", "--plain", sample, "--thread", "10", "--function", "^work"),
+            "# process 10 app thread 10 app\nwork(int)\n  leaf()\nwork(int)\n",
+        )
+
+    def test_slowest_come_first_with_their_callers(self):
+        text = self.good("tree", self.path("sample.karst"), "--function", "work", "--slowest", "2")
+        self.assertEqual(
+            text,
+            "# process 10 app thread 10 app\n# at 3.000 us in main\n  1.500 ms    work(int)\n"
+            "# process 10 app thread 10 app\n# at 100 ns in main\n  2.500 us    work(int)\n     50 ns      leaf()\n",
+        )
+
+    def test_deep_recursion_is_indented_only_so_far(self):
+        lines = self.good("tree", self.path("deep.karst")).splitlines()
+        self.assertEqual(len(lines), 1 + 20_000)
+        self.assertIn("[19999] ", lines[-1])
+        self.assertLess(len(lines[-1]), 300)
+
+    def test_names_cannot_control_the_terminal(self):
+        for arguments in (["tree"], ["tree", "--plain"], ["report"], ["info"], ["report", "--format", "csv"]):
+            run = self.karst(*arguments, self.path("names.karst"))
+            self.assertEqual(run.returncode, 0, run.stderr)
+            text = run.stdout.decode()  # must be UTF-8
+            self.assertEqual([c for c in text if (c < " " and c != "\n") or c in "\x7f\u202e"], [], arguments)
+        plain = self.good("tree", "--plain", self.path("names.karst")).splitlines()
+        self.assertEqual(
+            plain,
+            [
+                r"# process 10 e\x1b[31mvil\n# process thread 10 t\tab\x0d",
+                r"f\x1b]0;title\x07()",
+                r"two\nlines",
+                r"\xff\xfe",
+                r"rtl\u{202e}()",
+            ],
+        )
+
+    def test_a_reader_that_goes_away_is_no_trouble(self):
+        for command in (["tree"], ["tree", "--plain"], ["export", "--to", "chrome", "-o", "-"]):
+            for sigpipe in (signal.SIG_DFL, signal.SIG_IGN):
+                process = subprocess.Popen(
+                    [KARST, *command, self.path("big.karst")],
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    restore_signals=False,
+                    preexec_fn=lambda how=sigpipe: signal.signal(signal.SIGPIPE, how),
+                )
+                process.stdout.readline()
+                process.stdout.close()
+                self.assertEqual(process.stderr.read(), b"")
+                process.stderr.close()
+                process.wait(timeout=60)
+
+
+class Report(Case):
+    def test_json(self):
+        data = json.loads(self.good("report", "--format", "json", self.path("sample.karst")))
+        rows = {row["name"]: row for row in data["functions"]}
+        self.assertEqual([row["name"] for row in data["functions"]], ["main", "work(int)", "leaf()"])
+        self.assertEqual(
+            rows["work(int)"],
+            {
+                "name": "work(int)",
+                "module": "/bin/sample",
+                "file": "/src/sample.cc",
+                "line": 20,
+                "calls": 4,
+                "open_calls": 2,
+                "total_ns": 2500 + 1_500_000 + 1000 + 300,
+                "self_ns": 2450 + 1_500_000 + 990 + 100,
+                "min_ns": 2500,
+                "mean_ns": (2500 + 1_500_000) // 2,
+                "p50_ns": 2500,
+                "p99_ns": 1_500_000,
+                "max_ns": 1_500_000,
+            },
+        )
+        self.assertEqual(data["trace"]["calls"], 8)
+        self.assertEqual(data["trace"]["threads"], 2)
+
+    def test_csv_says_the_same(self):
+        rows = list(csv.DictReader(io.StringIO(self.good("report", "--format", "csv", self.path("sample.karst")))))
+        data = json.loads(self.good("report", "--format", "json", self.path("sample.karst")))
+        self.assertEqual(rows, [{key: str(value) for key, value in row.items()} for row in data["functions"]])
+
+    def test_sort_limit_and_filter(self):
+        def names(*arguments):
+            text = self.good("report", "--format", "json", self.path("sample.karst"), *arguments)
+            return [row["name"] for row in json.loads(text)["functions"]]
+
+        self.assertEqual(names("--sort", "self"), ["work(int)", "main", "leaf()"])
+        self.assertEqual(names("--sort", "calls"), ["work(int)", "leaf()", "main"])
+        self.assertEqual(names("--sort", "max", "--limit", "1"), ["main"])
+        self.assertEqual(names("--function", "leaf"), ["leaf()"])
+        self.assertEqual(names("--thread", "worker"), ["work(int)", "leaf()"])
+
+    def test_text(self):
+        lines = self.good("report", self.path("sample.karst")).splitlines()
+        self.assertEqual(len(lines), 5)
+        self.assertIn("8 calls by 2 threads in 2.000 ms", lines[0])
+        self.assertRegex(lines[3], r"1\.504 ms +1\.504 ms +4 .* work\(int\)  \[sample\]  /src/sample\.cc:20  \+2 open$")
+
+
+class Info(Case):
+    def test_text(self):
+        text = self.good("info", self.path("sample.karst"))
+        for part in ("with names, complete", "process 10 app: app --flag", "exited with status 0", "worker", "01ab",
+                     "/bin/sample", "2023-11-14 22:13:20", "1,000,000,000 ticks a second", "8, 2 of them open"):
+            self.assertIn(part, text)
+
+    def test_json(self):
+        data = json.loads(self.good("info", "--format", "json", self.path("sample.karst")))
+        self.assertEqual(data["size"], os.path.getsize(self.path("sample.karst")))
+        self.assertEqual((data["calls"], data["open_calls"], data["complete"]), (8, 2, True))
+        process = data["processes"][0]
+        self.assertEqual((process["pid"], process["exit_status"], process["signal"]), (10, 0, None))
+        self.assertEqual([(t["tid"], t["name"], t["calls"]) for t in process["threads"]],
+                         [(10, "app", 4), (11, "worker", 4)])
+        self.assertEqual(process["modules"][0],
+                         {"path": "/bin/sample", "build_id": "01ab", "load_address": "0x10000", "functions": 3})
+
+    def test_a_cut_file_shows_what_is_left_and_says_so(self):
+        data = self.sample()
+        cut = self.write("cut.karst", data[: len(data) - 40])
+        run = self.karst("info", cut)
+        self.assertEqual(run.returncode, 0)
+        self.assertIn(b"cut short", run.stdout)
+        self.assertIn(b"\nproblems\n", run.stdout)
+        run = self.karst("tree", "--plain", cut)
+        self.assertEqual((run.returncode, run.stdout.decode()), (0, PLAIN))
+        self.assertIn(b"damaged or incomplete", run.stderr)
+
+
+class Export(Case):
+    def test_both_formats_arrive_under_their_name(self):
+        for to in ("chrome", "perfetto"):
+            out = self.path("out." + to)
+            self.assertEqual(self.good("export", self.path("sample.karst"), "--to", to, "-o", out), "")
+            self.assertGreater(os.path.getsize(out), 100)
+            run = self.karst("export", self.path("sample.karst"), "--to", to, "-o", "-")
+            with open(out, "rb") as file:
+                self.assertEqual(run.stdout, file.read())
+        with open(self.path("out.chrome"), encoding="utf-8") as file:
+            events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X"]
+        self.assertEqual(len(events), 8)
+        self.assertEqual(sorted(n for n in os.listdir(self.directory) if n.startswith("out.")),
+                         ["out.chrome", "out.perfetto"])
+
+    def test_places_that_cannot_be_written(self):
+        sample = self.path("sample.karst")
+        for out, reason in ((self.path("no/out"), "No such file"), (self.directory, "is a directory"),
+                            ("/dev/full", "No space left")):
+            for to in ("chrome", "perfetto"):
+                message = self.bad(1, "export", sample, "--to", to, "-o", out)
+                self.assertIn(reason, message)
+                self.assertIn(out, message)
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
+    def test_a_directory_that_is_not_ours(self):
+        self.assertIn("Permission denied",
+                      self.bad(1, "export", self.path("sample.karst"), "--to", "chrome", "-o", "/usr/karst.json"))
+
+    def test_a_full_disk_leaves_nothing_behind(self):
+        # A limit on the file's size fails in the middle of writing, as a full disk does, and needs no root.
+        before = sorted(os.listdir(self.directory))
+        run = subprocess.run(
+            ["sh", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$@"', "sh", KARST, "export", self.path("big.karst"), "--to",
+             "chrome", "-o", self.path("full.json")],
+            capture_output=True, timeout=60)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(b"full.json: File too large", run.stderr)
+        self.assertEqual(sorted(os.listdir(self.directory)), before)
+
+    def test_stdout_that_is_full(self):
+        with open("/dev/full", "wb") as full:
+            for command in (["tree"], ["report"], ["info"], ["export", "--to", "chrome", "-o", "-"]):
+                run = subprocess.run([KARST, *command, self.path("sample.karst")], stdout=full, stderr=subprocess.PIPE,
+                                     timeout=60)
+                self.assertEqual(run.returncode, 1, command)
+                self.assertIn(b"No space left", run.stderr)
+
+
+class BadFiles(Case):
+    COMMANDS = (["info"], ["tree"], ["report"], ["export", "--to", "chrome", "-o", "-"])
+
+    def every_command_refuses(self, path, *parts):
+        for command in self.COMMANDS:
+            message = self.bad(1, *command, path)
+            self.assertIn(path, message)
+            for part in parts:
+                self.assertIn(part, message)
+
+    def test_missing(self):
+        self.every_command_refuses(self.path("nowhere.karst"), "no such file")
+
+    def test_directory(self):
+        self.every_command_refuses(self.directory, "directory")
+
+    def test_empty(self):
+        self.every_command_refuses(self.write("empty.karst", b""), "empty")
+
+    def test_foreign(self):
+        self.every_command_refuses(self.write("elf.karst", b"\x7fELF" + bytes(1000)), "not a Karst trace")
+        self.every_command_refuses(self.write("text.karst", b"{\"traceEvents\": []}" * 10), "not a Karst trace")
+
+    def test_header_alone_is_cut_but_readable_or_refused_never_a_crash(self):
+        data = self.sample()
+        for size in (1, 7, 8, 31):
+            self.every_command_refuses(self.write("short.karst", data[:size]))
+        for size in range(32, len(data), 97):
+            path = self.write("short.karst", data[:size])
+            for command in self.COMMANDS:
+                run = self.karst(*command, path)
+                self.assertIn(run.returncode, (0, 1), (size, command, run.stderr))
+                self.assertNotEqual(run.stderr if command != ["info"] else run.stdout, b"")
+
+    def test_future_version(self):
+        data = bytearray(self.sample())
+        struct.pack_into("<H", data, 8, 2)
+        struct.pack_into("<I", data, 28, crc32c(data[:28]))
+        self.every_command_refuses(self.write("future.karst", data), "version 2")
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,0 +1,69 @@
+// Writes the traces that cli_test.py looks at: cli_traces DIRECTORY.
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+
+#include "collect/synthetic.h"
+#include "collect/trace_writer.h"
+#include "test/analysis/sample_trace.h"
+
+namespace karst::test {
+namespace {
+
+collect::TraceWriter create(const std::filesystem::path& path) {
+  auto writer = collect::TraceWriter::create(path);
+  if (!writer) throw std::runtime_error(writer.error().message);
+  return std::move(*writer);
+}
+
+void write_sample(const std::filesystem::path& path) {
+  SampleTrace sample;
+  sample.process(10, "app", {"main", "work(int)", "leaf()"});
+  sample.thread(10, "app").enter(1, 1000).enter(2, 1100).call(3, 1200, 1250).exit(2, 3600);
+  sample.call(2, 4000, 1'504'000).exit(1, 2'001'000);
+  sample.thread(11, "worker", 5).call(3, 5000, 5010).exit(2, 6000).enter(2, 7000).call(3, 7100, 7300);
+  sample.source("/src/sample.cc", "int main() { return 0; }\n");
+  collect::TraceWriter writer = create(path);
+  sample.write(writer);
+}
+
+// What a hostile program may call itself.
+void write_names(const std::filesystem::path& path) {
+  SampleTrace sample;
+  sample.process(10, "e\x1b[31mvil\n# process", {"f\x1b]0;title\x07()", "two\nlines", "\xff\xfe", "rtl\xe2\x80\xae()"});
+  sample.thread(10, "t\tab\r");
+  for (std::uint32_t id = 1; id <= 4; ++id) sample.call(id, 1000 + id * 10, 1005 + id * 10);
+  collect::TraceWriter writer = create(path);
+  sample.write(writer);
+}
+
+void write_synthetic(const std::filesystem::path& path, std::uint64_t events, collect::SyntheticShape shape) {
+  collect::SyntheticTrace wanted;
+  wanted.events = events;
+  wanted.functions = 4;
+  wanted.shape = shape;
+  collect::TraceWriter writer = create(path);
+  collect::add_synthetic(writer, wanted);
+  if (const Status status = writer.finish(); !status) throw std::runtime_error(status.error().message);
+}
+
+}  // namespace
+}  // namespace karst::test
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: cli_traces DIRECTORY\n", stderr);
+    return 2;
+  }
+  const std::filesystem::path directory = argv[1];
+  try {
+    karst::test::write_sample(directory / "sample.karst");
+    karst::test::write_names(directory / "names.karst");
+    karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::collect::SyntheticShape::kDeep);
+    karst::test::write_synthetic(directory / "big.karst", 400'000, karst::collect::SyntheticShape::kFlat);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cli_traces: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
