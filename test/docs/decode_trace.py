@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Decodes a .karst file and prints all it says, one fact a line.
+
+Written from docs/trace-format.md alone and sharing nothing with the C++ reader, so that the two check
+each other and the page. For sound files: it stops at the first thing that is wrong.
+Usage: decode_trace.py FILE
+"""
+import struct
+import subprocess
+import sys
+
+MAGIC = bytes([0x89]) + b"KARST\r\n"
+
+
+def crc32c_table():
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+TABLE = crc32c_table()
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit("decode_trace.py: " + message)
+
+
+def escaped(data):
+    plain = (chr(b) if 0x20 <= b <= 0x7E and b not in b'"\\' else "\\x%02x" % b for b in data)
+    return '"' + "".join(plain) + '"'
+
+
+def unzstd(data):
+    done = subprocess.run(["zstd", "-d", "-c"], input=data, stdout=subprocess.PIPE, check=True)
+    return done.stdout
+
+
+def chunks(data):
+    """Yields (type, payload) of each chunk up to and with ENDT."""
+    offset = struct.unpack_from("<I", data, 12)[0]
+    while offset < len(data):
+        header = data[offset : offset + 32]
+        kind, encoding, stored, raw, payload_crc, header_crc = struct.unpack("<4sIQQII", header)
+        check(crc32c(header[:28]) == header_crc, "chunk header at %d: wrong checksum" % offset)
+        payload = data[offset + 32 : offset + 32 + stored]
+        check(len(payload) == stored and crc32c(payload) == payload_crc, "chunk at %d: wrong checksum" % offset)
+        if encoding == 1:
+            payload = unzstd(payload)
+        check(len(payload) == raw, "chunk at %d: wrong size" % offset)
+        yield kind.decode("ascii"), payload
+        if kind == b"ENDT":
+            return
+        offset += 32 + (stored + 7) // 8 * 8
+
+
+def records(payload, layout):
+    """Yields (process, values, text) for each record; `text` turns an (offset, size) into bytes."""
+    process, record_size, count, heap_size = struct.unpack_from("<4I", payload)
+    heap_at = 16 + record_size * count
+    check(heap_at + heap_size == len(payload), "table of wrong size")
+    heap = payload[heap_at:]
+    for i in range(count):
+        values = struct.unpack_from("<" + layout, payload, 16 + i * record_size)
+        yield process, values, lambda offset, size: heap[offset : offset + size]
+
+
+class Trace:
+    def __init__(self, data):
+        check(data[:8] == MAGIC, "not a Karst trace")
+        major, self.minor, _, self.flags, _, crc = struct.unpack_from("<HHIQII", data, 8)
+        check(crc32c(data[:28]) == crc and major == 1, "file header")
+        self.pairs, self.rate, self.sources = [], None, []
+        self.processes, self.modules, self.functions, self.symbols = {}, {}, {}, {}
+        self.threads, self.blocks = {}, {}
+        self.events, self.complete = 0, False
+        seen = 0
+        for kind, payload in chunks(data):
+            if kind == "ENDT":
+                count, events = struct.unpack_from("<QQ", payload)
+                check((count, events) == (seen, self.events), "ENDT counts")
+                self.complete = True
+            elif hasattr(self, kind.lower()):
+                getattr(self, kind.lower())(payload)
+            seen += 1
+
+    def proc(self, payload):
+        for _, v, text in records(payload, "4IiI4Q8I"):
+            texts = [text(v[i], v[i + 1]) for i in range(10, 18, 2)]
+            self.processes[v[0]] = v[:10], texts
+
+    def clck(self, payload):
+        for _, v, _ in records(payload, "4QII"):
+            self.pairs.append((v[0], v[1], v[2], v[4]))
+            self.rate = self.rate or (v[3], v[5])
+
+    def modl(self, payload):
+        for process, v, text in records(payload, "2I5Q4I"):
+            self.modules[process, v[0]] = v[2:7], text(v[7], v[8]), text(v[9], v[10])
+
+    def func(self, payload):
+        for process, v, _ in records(payload, "2IQ2I"):
+            self.functions[process, v[0]] = v[1], v[2], v[3] & 1
+
+    def symb(self, payload):
+        for process, v, text in records(payload, "8I"):
+            self.symbols[process, v[0]] = v[1], text(v[2], v[3]), text(v[4], v[5]), text(v[6], v[7])
+
+    def thrd(self, payload):
+        for process, v, text in records(payload, "4I4Q2I"):
+            self.threads[process, v[0]] = v[1], v[2] & 1, v[4:8], text(v[8], v[9])
+
+    def srcf(self, payload):
+        for _, v, text in records(payload, "4I"):
+            self.sources.append((text(v[0], v[1]), text(v[2], v[3])))
+
+    def blks(self, payload):
+        process, count = struct.unpack_from("<II", payload)
+        at = 8
+        for _ in range(count):
+            thread, events, sequence, ticks = struct.unpack_from("<IIQQ", payload, at)
+            at += 24
+            words = struct.unpack_from("<%dQ" % events, payload, at)
+            at += 8 * events
+            self.events += events
+            self.blocks.setdefault((process, thread), []).append((sequence, ticks, words))
+        check(at == len(payload), "BLKS of wrong size")
+
+    def lines(self):
+        kinds = "resolved" if self.flags & 1 else "raw", "complete" if self.complete else "cut"
+        yield "trace 1.%d %s %s" % ((self.minor,) + kinds)
+        yield "clock %d %d" % self.rate
+        for pair in self.pairs:
+            yield "pair %d %d %d %d" % pair
+        for index in sorted(self.processes):
+            yield from self.process_lines(index)
+        for path, text in self.sources:
+            yield "source %s %s" % (escaped(path), escaped(text))
+
+    def process_lines(self, index):
+        v, (name, command_line, executable, options) = self.processes[index]
+        yield "process %d pid %d parent %d flags %d status %d from %d to %d overwritten %d lost %d" % (v[:5] + v[6:])
+        yield "name %s executable %s options %s" % (escaped(name), escaped(executable), escaped(options))
+        for argument in command_line.split(b"\0")[:-1]:
+            yield "argument " + escaped(argument)
+        for (process, module), (numbers, path, build_id) in sorted(self.modules.items()):
+            if process == index:
+                yield "module %d bias %d text %d %d loaded %d unloaded %d path %s build-id %s" % (
+                    (module,) + numbers + (escaped(path), escaped(build_id)))
+        for (process, function), (module, address, filtered) in sorted(self.functions.items()):
+            if process != index:
+                continue
+            numbers, path, _ = self.modules[process, module]
+            fallback = b"%s+0x%x" % (path.split(b"/")[-1], address - numbers[0])
+            line, symbol, link, file = self.symbols.get((process, function), (0, b"", b"", b""))
+            yield "function %d module %d address %d filtered %d name %s link %s at %s %d" % (
+                function, module, address, filtered, escaped(symbol or fallback), escaped(link), escaped(file), line)
+        for (process, thread), (tid, exited, numbers, name) in sorted(self.threads.items()):
+            if process != index:
+                continue
+            yield "thread %d tid %d exited %d from %d to %d overwritten %d lost %d name %s" % (
+                (thread, tid, exited) + numbers + (escaped(name),))
+            for sequence, ticks, events in self.blocks.get((process, thread), []):
+                yield "block %d ticks %d events %d" % (sequence, ticks, len(events))
+                for event in events:
+                    exit_or_enter = "exit" if event >> 23 & 1 else "enter"
+                    time = ticks >> 40 << 40 | event >> 24
+                    yield "%s %d %d" % (exit_or_enter, event & 0x7FFFFF, time) if event else "hole"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: decode_trace.py FILE")
+    with open(sys.argv[1], "rb") as file:
+        trace = Trace(file.read())
+    for line in trace.lines():
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
