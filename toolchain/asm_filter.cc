@@ -70,6 +70,32 @@ class SectionTracker {
   std::vector<std::pair<std::string_view, std::string_view>> stack_;
 };
 
+/// Which function the assembler is in, and whether it has an entry sled. gcc puts exit sleds also into the thunks that
+/// adjust `this` on the way to a virtual function, which have no entry: their exits would close calls of others.
+class FunctionTracker {
+ public:
+  void see(std::string_view line) {
+    if (line == "#APP") in_inline_assembly_ = true;
+    if (line == "#NO_APP") in_inline_assembly_ = false;
+    if (in_inline_assembly_ || !is_directive(line, ".type")) return;
+    const std::string_view operands = trim(line.substr(5));
+    const auto comma = operands.find(',');
+    if (comma == std::string_view::npos || trim(operands.substr(comma + 1)) != "@function") return;
+    const std::string_view name = trim(operands.substr(0, comma));
+    if (name.ends_with(kCold) && name.substr(0, name.size() - kCold.size()) == name_) return;  // its second part
+    name_ = name;
+    has_entry_ = false;
+  }
+  void enter() { has_entry_ = true; }
+  bool has_entry() const { return has_entry_; }
+
+ private:
+  static constexpr std::string_view kCold = ".cold";
+  std::string_view name_;
+  bool has_entry_ = false;
+  bool in_inline_assembly_ = false;
+};
+
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
@@ -131,6 +157,7 @@ std::string filter_assembly(std::string_view source) {
   std::string out;
   out.reserve(source.size() + source.size() / 8);
   SectionTracker sections;
+  FunctionTracker function;
   Lines lines(source);
   while (!lines.done()) {
     const std::string_view raw = lines.next();
@@ -143,10 +170,12 @@ std::string filter_assembly(std::string_view source) {
     if (entry || starts_record(line, "__return_loc")) {
       lines.next();  // .quad 1b
       lines.next();  // .previous
-      append_record(out, sections.group(), entry ? SledKind::kEntry : exit_kind(lines));
+      if (entry) function.enter();
+      if (function.has_entry()) append_record(out, sections.group(), entry ? SledKind::kEntry : exit_kind(lines));
       continue;
     }
     if (!line.empty() && line.front() == '.') sections.see(line);
+    function.see(line);
     out += raw;
   }
   return out;

@@ -11,7 +11,8 @@
 //       .quad 1b                                     .long 1b - ., KARST_SLED_ENTRY
 //       .previous                                    .popsection
 //
-// The group is that of the section the sled lies in (none: a plain section).
+// The group is that of the section the sled lies in (none: a plain section). Exits in functions without an entry (gcc's
+// thunks) get no record.
 #pragma once
 #include <string>
 #include <string_view>
