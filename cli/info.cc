@@ -282,10 +282,9 @@ void register_info(CLI::App& app, int& status) {
       "when memory was full; 'lost' ones were never recorded. A trace with problems is still a trace: each\n"
       "line of 'problems' says what is affected.");
   add_file_option(*command, options->input);
-  command->add_option("--format", options->format, "text or json")
+  command->add_option("--format", options->format, "text (the default) or json")
       ->check(one_of({"text", "json"}))
-      ->type_name("text|json")
-      ->capture_default_str();
+      ->type_name("text|json");
   command->callback([options, &status] { status = info(*options); });
 }
 

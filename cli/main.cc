@@ -17,7 +17,7 @@ constexpr const char* kDescription =
     "  karst run ./app                     run it traced; writes app.karst\n"
     "  karst report app.karst              which functions took the time\n"
     "  karst tree app.karst | less         every call, nested\n"
-    "  karst export app.karst --to perfetto -o app.pftrace   a timeline for ui.perfetto.dev";
+    "  karst export app.karst --to perfetto -o app.pftrace   a timeline for ui.perfetto.dev\n";
 
 constexpr const char* kFooter =
     "'karst help COMMAND' or 'karst COMMAND --help' explains a command.\n"

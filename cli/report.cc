@@ -140,14 +140,12 @@ void register_report(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("report", "Show which functions were called how often and took how long");
   command->footer(kFooter);
   add_file_option(*command, options->input);
-  command->add_option("--sort", options->sort, "Greatest first by total, self, calls or max")
+  command->add_option("--sort", options->sort, "Greatest first by total (the default), self, calls or max")
       ->check(one_of({"total", "self", "calls", "max"}))
-      ->type_name("total|self|calls|max")
-      ->capture_default_str();
-  command->add_option("--format", options->format, "text, csv or json")
+      ->type_name("total|self|calls|max");
+  command->add_option("--format", options->format, "text (the default), csv or json")
       ->check(one_of({"text", "csv", "json"}))
-      ->type_name("text|csv|json")
-      ->capture_default_str();
+      ->type_name("text|csv|json");
   command->add_option("--limit", options->limit, "Show only the first N functions")->type_name("N")->check(positive());
   add_selection_options(*command, options->input, "Show only functions whose name matches");
   command->callback([options, &status] { status = report_command(*options); });

@@ -14,7 +14,7 @@
 namespace karst::cli {
 
 void add_file_option(CLI::App& command, InputOptions& options) {
-  command.add_option("FILE", options.file, "The trace, as 'karst run' wrote it")->required();
+  command.add_option("FILE", options.file, "The trace, as 'karst run' wrote it")->type_name("")->required();
 }
 
 void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help) {
