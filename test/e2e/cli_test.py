@@ -142,6 +142,13 @@ class Tree(Case):
     def test_times_and_marks(self):
         self.assertEqual(self.good("tree", self.path("sample.karst")), TREE)
 
+    def test_the_guide_shows_what_is_printed(self):
+        guide = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/guide.md")
+        with open(guide, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn(f"<!-- tree -->\n```\n{TREE}```\n", text)
+        self.assertIn(f"<!-- plain -->\n```\n{PLAIN}```\n", text)
+
     def test_selection(self):
         sample = self.path("sample.karst")
         worker = PLAIN[PLAIN.index("# process 10 app thread 11") :]
