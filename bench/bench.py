@@ -27,7 +27,7 @@ def parse_arguments():
     parser.add_argument("--peers", action="store_true", help="measure uftrace and clang's XRay beside Karst")
     parser.add_argument("--lua", action="store_true", help="measure Lua 5.4 too; fetches its source from Debian once")
     parser.add_argument("--json", metavar="FILE", help="write the results as JSON; - is standard output, without table")
-    parser.add_argument("--quick", action="store_true", help="2 rounds and small traces: a smoke test, not a measurement")
+    parser.add_argument("--quick", action="store_true", help="2 rounds, small traces: no measurement")
     parser.add_argument("--rounds", type=int, default=6, help="interleaved rounds; medians are shown (default 6)")
     parser.add_argument("--only", choices=SECTIONS, action="append", help="only this section; may be repeated")
     return parser.parse_args()

@@ -106,7 +106,8 @@ def run_child(command, env=None, cwd=None, timeout=600):
         err.seek(0)
         result = Child(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read(), err.read())
     if child.returncode != 0:
-        raise BenchError(f"{' '.join(map(str, command))} ended with {child.returncode}:\n{result.output}{result.errors}")
+        line = " ".join(map(str, command))
+        raise BenchError(f"{line} ended with {child.returncode}:\n{result.output}{result.errors}")
     return result
 
 

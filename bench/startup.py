@@ -50,7 +50,7 @@ def bench_startup(rounds, scratch, notes):
     if not failures:
         added = median(samples["libkarst, on"]) - median(samples["without libkarst"])
         rows.append(Row(group, "all that libkarst adds", added, "ms"))
-    patching = Row(group, "finding and patching the sites", median([patch_ms(traced, library) for _ in range(20)]), "ms",
-                   target=f"< {PATCH_TARGET_MS} ms")
-    patching.met = patching.value < PATCH_TARGET_MS
-    return [*rows, patching]
+    patching = median([patch_ms(traced, library) for _ in range(20)])
+    rows.append(Row(group, "finding and patching", patching, "ms", target=f"< {PATCH_TARGET_MS} ms",
+                    met=patching < PATCH_TARGET_MS))
+    return rows

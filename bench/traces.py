@@ -62,7 +62,8 @@ def export_rows(scratch, events, rounds, notes):
         return run
 
     kinds = ("chrome", "perfetto")
-    samples, failures = interleaved({kind: export(kind, f"{scratch}/export.{kind}") for kind in kinds}, rounds, "export")
+    runs = {kind: export(kind, f"{scratch}/export.{kind}") for kind in kinds}
+    samples, failures = interleaved(runs, rounds, "export")
     os.remove(path)
     notes += [f"export: {name} failed: {why}" for name, why in failures.items()]
     rows = []

@@ -1,0 +1,96 @@
+"""Tests of what the benchmark says about its figures; nothing here is timed. Run by ctest: bench_test.py."""
+
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import bench  # noqa: E402
+import calls  # noqa: E402
+import measure  # noqa: E402
+import programs  # noqa: E402
+
+
+class Judging(unittest.TestCase):
+    def test_on_is_held_against_the_floor(self):
+        self.assertTrue(calls.judge("karst on", 20.9, floor=19.0, plain=1.0)[1])
+        self.assertFalse(calls.judge("karst on", 21.0, floor=19.0, plain=1.0)[1])
+
+    def test_off_is_held_against_the_uninstrumented_program(self):
+        self.assertTrue(calls.judge("karst off", 1.29, floor=19.0, plain=1.0)[1])
+        self.assertFalse(calls.judge("karst off", 1.4, floor=19.0, plain=1.0)[1])
+
+    def test_peers_are_not_judged(self):
+        self.assertIsNone(calls.judge("XRay FDR on", 200.0, floor=19.0, plain=1.0)[1])
+
+    def test_a_missed_target_shows_in_the_table(self):
+        rows = [measure.Row("g", "karst on", 30.0, "ns", 1.5, "floor", "<= 1.10 x floor", False),
+                measure.Row("g", "karst off", 1.0, "ns", 0.05, "floor", "<= +0.3 ns", True)]
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            bench.print_table(rows, ["a note"], {"cpu": "c", "cpus": 2, "kernel": "k", "gcc": "12"})
+        self.assertIn("<= 1.10 x floor: MISSED", out.getvalue())
+        self.assertIn("1 of 2 targets met", out.getvalue())
+        self.assertIn("note: a note", out.getvalue())
+
+
+class Recorded(unittest.TestCase):
+    def test_kept_and_overwritten_calls_are_added(self):
+        line = ("karst: x.karst: 1 process, 6 threads, 4,127,757 calls kept over 719.4 ms, about 725,508 calls "
+                "overwritten (memory was full; see --memory)\n")
+        self.assertEqual(measure.recorded_calls("other line\n" + line), 4_127_757 + 725_508)
+        line = "karst: x.karst: 1 process, 1 thread, 1 call kept over 40 ns, none overwritten\n"
+        self.assertEqual(measure.recorded_calls(line), 1)
+
+    def test_no_summary_is_not_zero_calls(self):
+        self.assertIsNone(measure.recorded_calls("karst: no trace was written\n"))
+
+    def test_a_run_that_traced_nothing_is_an_error(self):
+        tool = measure.karst_tool
+        with tempfile.TemporaryDirectory() as scratch:
+            fake = pathlib.Path(scratch) / "karst"
+            fake.write_text("#!/bin/sh\necho ns_per_pair 1.0\n")
+            fake.chmod(0o755)
+            measure.karst_tool = lambda name: fake
+            try:
+                with self.assertRaises(measure.BenchError):
+                    measure.karst_run(scratch, [], ["prog"], least_calls=1)
+                self.assertEqual(measure.karst_run(scratch, ["--off"], ["prog"], 0).output, "ns_per_pair 1.0\n")
+            finally:
+                measure.karst_tool = tool
+
+
+class Rounds(unittest.TestCase):
+    def test_variants_alternate_and_a_failing_one_does_not_stop_the_others(self):
+        order = []
+
+        def good():
+            order.append("good")
+            return 1.0
+
+        def bad():
+            order.append("bad")
+            raise measure.BenchError("because")
+
+        samples, failures = measure.interleaved({"good": good, "bad": bad}, 3, "label")
+        self.assertEqual(order, ["good", "bad", "good", "good"])
+        self.assertEqual(samples, {"good": [1.0, 1.0, 1.0]})
+        self.assertEqual(failures, {"bad": "because"})
+
+    def test_a_failing_child_is_an_error_with_its_output(self):
+        with self.assertRaisesRegex(measure.BenchError, "(?s)ended with 3.*why"):
+            measure.run_child(["sh", "-c", "echo why; exit 3"])
+
+    def test_xray_is_compared_with_clangs_own_plain_build(self):
+        runs = {name: (lambda t=t: {"CPU time": t})
+                for name, t in (("not instrumented", 1.0), ("clang, not instrumented", 2.0), ("XRay off", 3.0))}
+        rows = programs.ratio_rows("g", runs, 1, [])
+        self.assertEqual([row.ratio for row in rows], [1.0, 2.0, 1.5])
+
+
+if __name__ == "__main__":
+    unittest.main()
