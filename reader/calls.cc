@@ -75,8 +75,8 @@ class Rebuilder {
   std::size_t rows_ = 0;
   std::size_t reserved_;  // all enters of the thread and the open begins inserted so far: room for every row to come
 
-  std::vector<Open> stack_;
-  std::size_t top_ = 0;  // entries of stack_ in use
+  Column<Open> stack_;
+  std::size_t top_ = 0;  // entries of stack_ in use; its own size is not kept up to date
   std::vector<OpenBegin> open_begins_;
   bool started_ = false;       // the segment has seen an event
   std::uint64_t first_ = 0;    // its first event's time
@@ -132,8 +132,8 @@ void Rebuilder::consume(const BlockView& block) {
         ++beyond;
         continue;
       }
-      if (top == stack_.size()) [[unlikely]] {
-        stack_.resize(std::max<std::size_t>(256, stack_.size() * 2));
+      if (top == stack_.capacity()) [[unlikely]] {
+        stack_.reserve(std::max<std::size_t>(256, top * 2));
         stack = stack_.data();
       }
       function[row] = id;

@@ -148,7 +148,7 @@ void ModelBuilder::add_modules(const Chunk& chunk) {
 void ModelBuilder::add_functions(const Chunk& chunk) {
   each_record<format::FunctionRecord>(chunk, [this](const auto& table, const format::FunctionRecord& record) {
     auto& functions = process(table.process()).functions;
-    function_budget_ += format::kMaxExpansion;
+    function_budget_ += 4;
     if (record.id == 0 || record.id > format::kMaxFunctionId) {
       problems_.add("function id", [&] { return fmt::format("function id {} cannot be", record.id); });
       return;
