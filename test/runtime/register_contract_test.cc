@@ -1,0 +1,250 @@
+// Every hook, in every way through it, preserves every register: general, x87, SSE, AVX and AVX-512 state, mxcsr, the
+// x87 control word, the direction flag. The hooks are the runtime's own, reached through its own trampolines.
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/core/arena.h"
+#include "runtime/core/thread.h"
+#include "runtime/hooks/hooks.h"
+#include "test/runtime/crossing.h"
+
+namespace karst::test {
+
+extern "C" {
+Registers karst_test_before;
+Registers karst_test_after;
+std::uint32_t karst_test_mask;
+std::uint64_t karst_test_shift;
+}
+
+namespace {
+
+using namespace runtime;
+using namespace format;
+
+constexpr std::uint32_t kId = 4711;
+constexpr std::uint32_t kMemoryBlocks = 64;
+
+/// The runtime as libkarst's constructor sets it up, once for the process.
+const Trampolines& runtime_of_process() {
+  static const Trampolines trampolines = [] {
+    karst_test_mask = vector_components();
+    Options options;
+    options.memory = kMemoryBlocks * kBlockSize;
+    if (g_arena.create(options) != nullptr || !prepare_threads(false)) ADD_FAILURE() << "the runtime does not start";
+    Trampolines made;
+    const auto code = reinterpret_cast<std::uintptr_t>(&karst_test_cross);
+    if (!made.create(code, code + 4096, kId, 1)) ADD_FAILURE() << "no trampolines near the test's code";
+    return made;
+  }();
+  return trampolines;
+}
+
+class RegisterContract : public testing::Test {
+ protected:
+  void SetUp() override {
+    runtime_of_process();
+    if (karst_test_mask == 0) GTEST_SKIP() << "this CPU cannot save its vector state";
+    set_hooks(karst_hook_trace, karst_hook_trace);
+  }
+
+  /// Crosses the hook four times (enter and exit, both stack alignments), each after prepare().
+  static std::string cross(const std::function<void()>& prepare) {
+    std::string all;
+    for (const bool exit : {false, true}) {
+      for (const std::uint64_t shift : {0, 8}) {
+        prepare();
+        const std::string different = cross_once(exit, shift);
+        if (!different.empty()) all += (exit ? "exit: " : "enter: ") + different + "; ";
+      }
+    }
+    return all;
+  }
+
+  static std::string cross_once(bool exit, std::uint64_t shift = 0) {
+    fill(karst_test_before, 4 * ++seed_ + shift);
+    karst_test_shift = shift;
+    karst_test_cross(exit ? runtime_of_process().exit(0) : runtime_of_process().enter(0));
+    return differences(karst_test_before, karst_test_after);
+  }
+
+  /// Makes sure that the thread has joined and has room for a few events.
+  static void have_slots() {
+    if (karst_state->cursor % kBlockSize == 0 || karst_state->cursor % kBlockSize > kBlockSize - 64) cross_once(false);
+  }
+
+  /// As if so many events had been recorded that the next has no slot.
+  static void fill_block() {
+    for (; karst_state->cursor % kBlockSize != 0; karst_state->cursor += sizeof(Event))
+      *reinterpret_cast<Event*>(karst_state->cursor) = make_event(1, false, kId);
+  }
+
+  static Event last_event() { return reinterpret_cast<const Event*>(karst_state->cursor)[-1]; }
+  static BlockHeader& block() {
+    return *reinterpret_cast<BlockHeader*>((karst_state->cursor - 1) / kBlockSize * kBlockSize);
+  }
+
+  static inline std::uint64_t seed_ = 0;
+};
+
+TEST_F(RegisterContract, FastPath) {
+  have_slots();
+  std::uintptr_t before = 0;
+  EXPECT_EQ(cross([&] { before = karst_state->cursor; }), "");
+  EXPECT_EQ(karst_state->cursor, before + sizeof(Event));
+  EXPECT_EQ(event_function(last_event()), kId);
+  EXPECT_TRUE(event_is_exit(last_event()));
+}
+
+TEST_F(RegisterContract, FirstEventOfAThreadJoins) {
+  // pthread_setspecific is called while the program's vector registers are live.
+  std::string result = "not run";
+  for (const bool exit : {false, true}) {
+    for (const std::uint64_t shift : {0, 8}) {
+      const std::uint64_t total = g_arena.header().threads_total;
+      std::thread([&] { result = cross_once(exit, shift); }).join();
+      EXPECT_EQ(result, "");
+      EXPECT_EQ(g_arena.header().threads_total, total + 1);
+    }
+  }
+}
+
+TEST_F(RegisterContract, FullBlockTakesTheNext) {
+  have_slots();
+  std::uint64_t sequence = 0;
+  EXPECT_EQ(cross([&] {
+              fill_block();
+              sequence = block().sequence;
+            }),
+            "");
+  EXPECT_EQ(block().sequence, sequence + 1);
+  EXPECT_EQ(karst_state->cursor % kBlockSize, kBlockHeaderSize + sizeof(Event));
+}
+
+TEST_F(RegisterContract, NewEpochTakesTheNextBlock) {
+  have_slots();
+  std::uint64_t sequence = 0;
+  EXPECT_EQ(cross([&] {
+              have_slots();
+              sequence = block().sequence;
+              karst_state->epoch ^= 0x100;
+            }),
+            "");
+  EXPECT_EQ(block().sequence, sequence + 1);
+  EXPECT_EQ(event_ticks(last_event(), block().ticks) >> 40, block().ticks >> 40);
+}
+
+TEST_F(RegisterContract, FullMemoryRecyclesTheOldestBlock) {
+  have_slots();
+  const std::uint64_t overwritten = g_arena.header().overwritten_events;
+  std::string result;
+  for (std::uint32_t i = 0; i < 3 * kMemoryBlocks; ++i) {
+    fill_block();
+    result += cross_once(true);
+  }
+  EXPECT_EQ(result, "");
+  EXPECT_GT(g_arena.header().overwritten_events, overwritten);
+}
+
+TEST_F(RegisterContract, NoMemoryLosesEventsAndNothingElse) {
+  have_slots();
+  std::thread([] {
+    EXPECT_EQ(cross_once(false), "");
+    ArenaHeader& h = g_arena.header();
+    // Every block is in use by somebody.
+    std::vector<std::uint32_t> states;
+    for (std::uint32_t i = 0; i < h.block_capacity; ++i) states.push_back(g_arena.block(i)->state);
+    const std::uint32_t reserved = h.blocks_reserved;
+    if (reserved == h.block_capacity) {
+      for (std::uint32_t i = 0; i < h.block_capacity; ++i)
+        g_arena.block(i)->state = static_cast<std::uint32_t>(BlockState::kActive);
+      const std::uint64_t lost = h.lost_events;
+      karst_state->epoch ^= 0x100;
+      EXPECT_EQ(cross_once(true), "");
+      EXPECT_EQ(h.lost_events, lost + kEventsPerBlock);
+      EXPECT_EQ(cross([] {}), "");
+      for (std::uint32_t i = 0; i < h.block_capacity; ++i) g_arena.block(i)->state = states[i];
+    } else {
+      ADD_FAILURE() << "the arena's blocks come in larger steps than this test knows";
+    }
+  }).join();
+}
+
+TEST_F(RegisterContract, ThreadThatHasLeftComesBack) {
+  have_slots();
+  EXPECT_EQ(cross([] {
+              have_slots();
+              ArenaThread& t = g_arena.thread(karst_state->thread);
+              karst_state->sequence = block().sequence + 1;
+              block().state = static_cast<std::uint32_t>(BlockState::kFull);
+              karst_state->cursor = 0;
+              t.state = static_cast<std::uint32_t>(ThreadLife::kExited);
+            }),
+            "");
+  EXPECT_EQ(g_arena.thread(karst_state->thread).state, static_cast<std::uint32_t>(ThreadLife::kLive));
+}
+
+TEST_F(RegisterContract, ForkedChildFallsIntoTheSlowPathAndWritesNowhere) {
+  have_slots();
+  const std::uintptr_t cursor = karst_state->cursor;
+  // A raw fork: no handler of pthread_atfork runs.
+  const auto child = static_cast<pid_t>(syscall(SYS_fork));
+  if (child == 0) {
+    const bool preserved = cross_once(false).empty() && cross_once(true).empty() && cross([] {}).empty();
+    const bool elsewhere = karst_state->cursor != cursor + 6 * sizeof(Event);
+    _exit(preserved ? (elsewhere ? 0 : 2) : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(karst_state->cursor, cursor);
+}
+
+TEST_F(RegisterContract, HookByThreadId) {
+  set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
+  have_slots();
+  EXPECT_EQ(cross([] {}), "");
+  EXPECT_TRUE(event_is_exit(last_event()));
+  EXPECT_EQ(cross([] { fill_block(); }), "");
+  std::string first = "not run";
+  std::thread([&first] { first = cross([] {}); }).join();
+  EXPECT_EQ(first, "");
+}
+
+TEST_F(RegisterContract, HookThatDiscards) {
+  have_slots();
+  set_hooks(karst_hook_discard, karst_hook_discard);
+  const std::uintptr_t cursor = karst_state->cursor;
+  EXPECT_EQ(cross([] {}), "");
+  EXPECT_EQ(karst_state->cursor, cursor);
+}
+
+TEST_F(RegisterContract, BrokenHooksAreSeen) {
+  const auto with = [](Hook hook) {
+    set_hooks(hook, hook);
+    const std::string seen = cross_once(false);
+    set_hooks(karst_hook_trace, karst_hook_trace);
+    return seen;
+  };
+  EXPECT_EQ(with(karst_test_breaks_rax), "rax");
+  EXPECT_EQ(with(karst_test_breaks_r10), "r10");
+  EXPECT_EQ(with(karst_test_breaks_rbp), "rbp");
+  EXPECT_EQ(with(karst_test_breaks_xmm15), "xmm15");
+  EXPECT_EQ(with(karst_test_breaks_x87), "x87 tag word");
+  EXPECT_EQ(with(karst_test_breaks_mxcsr), "mxcsr");
+  EXPECT_EQ(with(karst_test_breaks_control_word), "x87 control word");
+  EXPECT_EQ(with(karst_test_breaks_direction), "direction flag");
+  if ((karst_test_mask & kAvx) != 0) {
+    EXPECT_NE(with(karst_test_breaks_ymm_upper), "");
+  }
+}
+
+}  // namespace
+}  // namespace karst::test
