@@ -13,7 +13,9 @@
 //
 // `status` outlives the parse. Only cli/ prints and exits; libraries return a Result.
 #pragma once
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "reader/result.h"
 
@@ -30,7 +32,11 @@ enum Exit : int {
   kExitUsage = 2,   ///< the command line itself
 };
 
-void register_run(CLI::App& app, int& status);
+/// `program` holds the program's own words when the callback runs; split_program() finds them.
+void register_run(CLI::App& app, int& status, const std::vector<std::string>& program);
+/// `karst run`'s options end at `--` or at the first word that is neither one nor the value of one. Copies what follows
+/// into `program`; returns how many words are left for the parser. (CLI11 would take the program's options for ours.)
+int split_program(const CLI::App& run, int argc, char** argv, std::vector<std::string>& program);
 void register_info(CLI::App& app, int& status);
 void register_tree(CLI::App& app, int& status);
 void register_report(CLI::App& app, int& status);

@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/text.h"
@@ -59,7 +60,8 @@ int run_command_line(int argc, char** argv) {
   app.footer(kFooter);
   app.set_version_flag("--version", "karst " KARST_VERSION, "Show the version and exit");
   app.require_subcommand(0, 1);
-  register_run(app, status);
+  std::vector<std::string> program;
+  register_run(app, status, program);
   register_info(app, status);
   register_tree(app, status);
   register_report(app, status);
@@ -78,6 +80,7 @@ int run_command_line(int argc, char** argv) {
   if (chosen == nullptr && !first.starts_with('-')) {
     return usage_error("there is no command '" + std::string(first) + "'; there are: " + command_names(app));
   }
+  if (first == "run") argc = split_program(*chosen, argc, argv, program);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

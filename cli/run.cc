@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,24 +90,26 @@ std::string runtime_options(const RunOptions& options, std::vector<std::string>&
 bool is_size(const std::string& text) {
   const auto digits = text.find_first_not_of("0123456789");
   if (digits == 0 || text.size() > 12) return false;
-  std::uint64_t size = std::stoull(text.substr(0, digits));
+  const std::uint64_t number = std::stoull(text.substr(0, digits));
+  unsigned shift = 0;
   if (digits != std::string::npos) {
     if (digits + 1 != text.size()) return false;
     switch (text[digits] | 0x20) {
       case 'k':
-        size <<= 10;
+        shift = 10;
         break;
       case 'm':
-        size <<= 20;
+        shift = 20;
         break;
       case 'g':
-        size <<= 30;
+        shift = 30;
         break;
       default:
         return false;
     }
   }
-  return size >= (std::uint64_t{64} << 10) && size <= (std::uint64_t{64} << 30);
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
+  return number <= kMost >> shift && number << shift >= (std::uint64_t{64} << 10);
 }
 
 /// libkarst.so beside this program: ../lib as installed and as built.
@@ -217,7 +220,23 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
 
 }  // namespace
 
-void register_run(CLI::App& app, int& status) {
+int split_program(const CLI::App& run, int argc, char** argv, std::vector<std::string>& program) {
+  int at = 2;
+  for (; at < argc; ++at) {
+    const std::string_view word = argv[at];
+    if (word == "--" || word == "-" || !word.starts_with('-')) break;
+    const bool is_long = word.starts_with("--");
+    const std::string name(word.substr(0, is_long ? word.find('=') : 2));
+    const CLI::Option* option = run.get_option_no_throw(name);
+    const bool whole = word == name;  // no value attached: --memory=1M, -oFILE
+    if (option != nullptr && option->get_items_expected_max() > 0 && whole) ++at;
+  }
+  if (at > argc) return argc;  // the last option lacks its value: the parser says so
+  program.assign(argv + (at < argc && std::string_view(argv[at]) == "--" ? at + 1 : at), argv + argc);
+  return at;
+}
+
+void register_run(CLI::App& app, int& status, const std::vector<std::string>& program) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a program and trace its calls");
   command->footer(
@@ -237,24 +256,19 @@ void register_run(CLI::App& app, int& status) {
   command->add_flag("--off", options->off, "Start with tracing off: every sled stays a NOP");
   command->add_option("--functions", options->functions, "Trace only functions whose demangled name matches")
       ->type_name("REGEX")
-      ->expected(1);
+      ->allow_extra_args(false);
   command->add_option("--not-functions", options->not_functions, "Do not trace functions whose demangled name matches")
       ->type_name("REGEX")
-      ->expected(1);
+      ->allow_extra_args(false);
   command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
   command->add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
       ->type_name("FROM=TO")
-      ->expected(1);
+      ->allow_extra_args(false);
   command->add_flag(
       "--prefault", options->prefault,
       "Take all memory at start, for programs that forbid themselves system calls later (strict seccomp)");
   command->add_flag("--stats", options->stats, "Let the runtime say how many sleds it found and how long that took");
-  command->prefix_command();
-  command->callback([command, options, &status] {
-    std::vector<std::string> words = command->remaining();
-    if (!words.empty() && words.front() == "--") words.erase(words.begin());
-    status = run(*options, words);
-  });
+  command->callback([options, &status, &program] { status = run(*options, program); });
 }
 
 }  // namespace karst::cli
