@@ -1,0 +1,107 @@
+"""libkarst.so as it was built: the hot path's budget in instructions, and the promises of a guest in other people's
+processes: libc alone, no vector registers, no text relocations, little thread-local storage.
+
+usage: library_test.py LIBKARST.SO HOOKS.S
+"""
+import re
+import subprocess
+import sys
+import unittest
+
+LIBRARY, HOOKS = sys.argv[1:3]
+VECTOR_REGISTER = re.compile(r"%(?:[xyz]mm\d+|mm\d|st\b|k[0-7]\b)")
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def disassemble(symbol=None):
+    """(address, instruction) of one function or of the whole library."""
+    which = ["-d"] if symbol is None else [f"--disassemble={symbol}"]
+    text = output("objdump", *which, "--no-show-raw-insn", LIBRARY)
+    return [(int(m[1], 16), m[2].strip())
+            for m in re.finditer(r"^\s*([0-9a-f]+):\t(.*)$", text, re.MULTILINE)]
+
+
+class Hooks(unittest.TestCase):
+    def test_fast_path_keeps_its_budget(self):
+        with open(HOOKS, encoding="utf-8") as file:
+            budget = re.search(r"karst_hook_trace: .*Budget: (\d+) instructions", file.read())
+        self.assertIsNotNone(budget, "hooks.S does not state its budget")
+        code = disassemble("karst_hook_trace")
+        self.assertGreater(len(code), 10)
+        path = []
+        for _, instruction in code:
+            path.append(instruction)
+            if instruction.split()[0] in ("ret", "retq"):
+                break
+        self.assertEqual(len(path), int(budget[1]), "\n".join(path))
+        # The fast path is straight: only jumps that leave it, only one store to the block, no lock.
+        for instruction in path:
+            self.assertNotRegex(instruction, r"^(call|lock|jmp)\b")
+        leaving = [i for i in path if i.startswith("j")]
+        self.assertEqual([i.split()[0] for i in leaving], ["je", "ja", "jne"])
+
+    def test_discarding_hook_is_two_instructions(self):
+        code = [i for _, i in disassemble("karst_hook_discard")]
+        self.assertEqual([i.split()[0] for i in code[:2]], ["lea", "ret"])
+
+    def test_no_vector_or_x87_register_is_touched(self):
+        code = disassemble()
+        self.assertGreater(len(code), 1000)
+        found = [f"{a:x}: {i}" for a, i in code if VECTOR_REGISTER.search(i)]
+        self.assertEqual(found, [])
+        x87 = [i.split()[0] for _, i in code if i.startswith("f") and not i.startswith("fs")]
+        self.assertEqual(sorted(set(x87)), ["fxrstor64", "fxsave64"])
+        self.assertEqual(x87.count("fxsave64"), x87.count("fxrstor64"))
+
+    def test_each_hook_has_unwind_information(self):
+        frames = output("readelf", "--debug-dump=frames", LIBRARY)
+        ranges = [(int(b, 16), int(e, 16)) for b, e in re.findall(r"pc=([0-9a-f]+)\.\.([0-9a-f]+)", frames)]
+        for hook in ("karst_hook_trace", "karst_hook_trace_by_tid", "karst_hook_discard"):
+            begin = disassemble(hook)[0][0]
+            self.assertTrue(any(b <= begin < e for b, e in ranges), hook)
+
+
+class Library(unittest.TestCase):
+    def test_needs_libc_alone(self):
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-dW", LIBRARY))
+        self.assertEqual(needed, ["libc.so.6"])
+
+    def test_exports_nothing_but_clone(self):
+        exported = output("nm", "-D", "--defined-only", "--format=posix", LIBRARY).split("\n")
+        self.assertEqual([line.split()[0] for line in exported if line], ["clone"])
+
+    def test_uses_neither_heap_nor_cxx_library(self):
+        imported = re.findall(r"[Uw] ([^@\s]+)", output("nm", "-D", "--undefined-only", LIBRARY))
+        self.assertIn("dl_iterate_phdr", imported)
+        for name in imported:
+            self.assertNotRegex(name, r"^(_Z|__cxa_(?!finalize)|malloc|calloc|realloc|free|mmap|printf|__tls_get_addr)")
+
+    def test_has_no_text_relocations(self):
+        self.assertNotIn("TEXTREL", output("readelf", "-dW", LIBRARY))
+
+    def test_binds_at_load_and_starts_first(self):
+        flags = output("readelf", "-dW", LIBRARY)
+        self.assertRegex(flags, r"\(FLAGS_1\).*NOW.*INITFIRST")
+
+    def test_stack_and_memory_are_never_writable_and_executable(self):
+        segments = re.findall(r"^\s+(\w+)\s+0x\S+ 0x\S+ 0x\S+ 0x\S+ 0x\S+ ([RWE ]{3})", output("readelf", "-lW", LIBRARY),
+                              re.MULTILINE)
+        flags = [f for kind, f in segments if kind in ("LOAD", "GNU_STACK")]
+        self.assertGreaterEqual(len(flags), 3)
+        self.assertIn("GNU_STACK", [kind for kind, _ in segments])
+        for each in flags:
+            self.assertFalse("W" in each and "E" in each, each)
+
+    def test_thread_local_storage_is_small_and_initial_exec(self):
+        tls = re.search(r"^\s+TLS\s+0x\S+ 0x\S+ 0x\S+ 0x\S+ (0x\S+)", output("readelf", "-lW", LIBRARY), re.MULTILINE)
+        self.assertIsNotNone(tls)
+        self.assertLessEqual(int(tls[1], 16), 64)
+        relocations = set(re.findall(r"R_X86_64_\w*(?:TPOFF|DTPMOD|TLSDESC)\w*", output("readelf", "-rW", LIBRARY)))
+        self.assertEqual(relocations, {"R_X86_64_TPOFF64"})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
