@@ -110,7 +110,10 @@ reader::Process ArenaView::process() const {
   p.overwritten_events = now.overwritten_events;
   p.lost_events = now.lost_events;
   p.executable = text(now.executable_offset, now.executable_size);
+  // The session's name is between `karst run` and the process, and comes last.
   p.options = text(now.options_offset, now.options_size);
+  p.options = p.options.substr(0, p.options.find("session="));
+  if (p.options.ends_with(',')) p.options.pop_back();
   const std::string arguments = text(now.command_line_offset, now.command_line_size);
   for (std::size_t at = 0; at < arguments.size();) {
     const std::size_t end = std::min(arguments.find('\0', at), arguments.size());
