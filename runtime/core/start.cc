@@ -6,6 +6,7 @@
 // Linked with -z initfirst, so it runs before the constructors of every other library and of the program. libc may not
 // be initialised then; only its functions without state are used.
 #include <pthread.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "runtime/core/arena.h"
@@ -66,8 +67,17 @@ void note_program(ArenaHeader& h, const Options& options) {
 
 void in_child() { disown_history(); }
 
+/// Sleds can be patched as here only while nobody executes them.
+bool is_alone() {
+  struct stat status {};
+  // A directory's links: itself, its name, and one for each thread.
+  return sys::call(SYS_newfstatat, -100, sys::word("/proc/self/task"), sys::word(&status), 0) != 0 ||
+         status.st_nlink <= 3;
+}
+
 /// Null when all is well, else why tracing is impossible.
 const char* trace(const Options& options, std::uint32_t& modules) {
+  if (!is_alone()) return "libkarst was loaded while several threads were running already";
   if (const char* why = g_arena.create(options)) return why;
   ArenaHeader& h = g_arena.header();
   h.pid = static_cast<std::uint32_t>(sys::getpid());
