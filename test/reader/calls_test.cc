@@ -63,6 +63,27 @@ std::vector<Row> rows(const Calls& calls) {
 }
 using Rows = std::vector<Row>;
 
+TEST(Column, IsUsedLikeAVector) {
+  reader::Column<std::uint32_t> column{1, 2, 3};
+  column.push_back(4);
+  const auto copy = column;
+  column.resize(6, 9);
+  EXPECT_EQ(copy, (reader::Column<std::uint32_t>{1, 2, 3, 4}));
+  EXPECT_EQ(column, (reader::Column<std::uint32_t>{1, 2, 3, 4, 9, 9}));
+  EXPECT_FALSE(copy == column);
+  auto moved = std::move(column);
+  moved.set_size(2);
+  moved.shrink_to_fit();
+  EXPECT_EQ(moved.capacity(), 2U);
+  EXPECT_EQ(moved.back(), 2U);
+  moved = copy;
+  EXPECT_EQ(moved, copy);
+  moved.clear();
+  moved.shrink_to_fit();
+  EXPECT_TRUE(moved.empty());
+  EXPECT_EQ(moved.begin(), moved.end());
+}
+
 TEST(Calls, NestByEnterAndExitAcrossBlocks) {
   const auto calls = rebuild(
       {{0, {enter(10, 1), enter(20, 2)}}, {1, {leave(25, 2), enter(30, 3), leave(31, 3)}}, {2, {leave(40, 1)}}});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -161,6 +162,33 @@ TEST(Flip, CostsOnlyTheDamagedChunk) {
         EXPECT_EQ(trace->processes().at(0).functions.at(2).name, "ns::work(int)");
       }
     }
+  }
+}
+
+TEST(Flip, InOneOfManyBlockChunksLeavesAGapInTheHistory) {
+  Bytes bytes;
+  auto writer = collect::TraceWriter::to_memory(bytes);
+  collect::SyntheticTrace wanted;
+  wanted.events = 500'000;
+  add_synthetic(writer, wanted);
+  ASSERT_TRUE(writer.finish().ok());
+  std::vector<Place> blocks;
+  for (const auto& place : places(bytes)) {
+    if (static_cast<ChunkType>(place.header.type) == ChunkType::kBlocks) blocks.push_back(place);
+  }
+  ASSERT_GE(blocks.size(), 4U);
+  // Once the chunk's header, once its payload.
+  for (const std::size_t at : {blocks[1].offset + 9, blocks[1].offset + 500'000}) {
+    Bytes damaged = bytes;
+    damaged[at] ^= std::byte{4};
+    auto trace = reader::Trace::open_memory(damaged, "gap.karst");
+    ASSERT_TRUE(trace.ok());
+    EXPECT_TRUE(has_problem(*trace, "of 500000 events could not be read")) << all_problems(*trace);
+    const auto calls = rebuild_calls(*trace, trace->processes().at(0).threads.at(0));
+    EXPECT_GT(calls.missing_blocks, 0U);
+    EXPECT_EQ(calls.events, 500'000 - calls.missing_blocks * wanted.block_events);
+    EXPECT_EQ(calls.unmatched_exits + calls.missing_exits, 0U);
+    EXPECT_TRUE(std::is_sorted(calls.begin.begin(), calls.begin.end()));
   }
 }
 
