@@ -105,7 +105,9 @@ bool look(const dl_phdr_info& info, Found& found) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
     const std::uintptr_t begin = info.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_NOTE && segment.p_align <= 4)
+    // mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8; those met in practice can be stepped
+    // through by 4 all the same.
+    if (segment.p_type == PT_NOTE && segment.p_align <= 8)
       read_notes(reinterpret_cast<const char*>(begin), segment.p_memsz, found);
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
       low = std::min(low, begin);
