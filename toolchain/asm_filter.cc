@@ -134,7 +134,7 @@ SledKind exit_kind(Lines lines) {
 }
 
 void append_record(std::string& out, std::string_view group, SledKind kind) {
-  out += "\t.pushsection\tkarst_sleds,\"a";
+  out += "\t.pushsection\tkarst_sleds,\"aR";
   if (!group.empty()) out += 'G';
   out += "\",@progbits";
   if (!group.empty()) {

@@ -2,7 +2,7 @@
 // format/sled_note.h. It refers to no symbol of the runtime, so the program runs without it.
 #include "format/sled_note.h"
 
-	.section karst_sleds, "a", @progbits
+	.section karst_sleds, "aR", @progbits
 	.balign	4
 	.weak	__start_karst_sleds
 	.weak	__stop_karst_sleds

@@ -30,7 +30,7 @@ std::string entry_sled() { return "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n"; }
 std::string exit_sled() { return "1:\n\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n"; }
 
 std::string record(char kind, const std::string& group = {}) {
-  return "\t.pushsection\tkarst_sleds,\"a" + (group.empty() ? "\",@progbits" : "G\",@progbits," + group + ",comdat") +
+  return "\t.pushsection\tkarst_sleds,\"aR" + (group.empty() ? "\",@progbits" : "G\",@progbits," + group + ",comdat") +
          "\n\t.balign\t4\n\t.long\t1b - ., " + kind + "\n\t.popsection\n";
 }
 
