@@ -12,7 +12,8 @@
 // block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
 //          non-zero one; a zero before it is the slot of a hook that a signal interrupted.
 // recycle  when no fresh block is left, a hand walks the blocks in the order they were handed out and takes
-//          the oldest one that is neither in use nor within its living thread's floor of history.
+//          the oldest one that is neither in use nor within its living thread's floor of history. Of each thread the
+//          oldest block goes first, so that what is kept of it has no gap.
 //          `generation` is odd meanwhile, so a copy made at that moment is known to be torn.
 #ifndef KARST_FORMAT_ARENA_H
 #define KARST_FORMAT_ARENA_H
@@ -123,8 +124,9 @@ struct ArenaThread {
   std::uint64_t lost_events;
   std::uint32_t block_count;  ///< blocks that hold this thread's history
   std::uint32_t reserved;
-  char name[16];  ///< as the kernel knows it; NUL-terminated unless 16 long
-  std::uint8_t pad[64];
+  char name[16];                  ///< as the kernel knows it; NUL-terminated unless 16 long
+  std::uint64_t oldest_sequence;  ///< of the thread's block to recycle first
+  std::uint8_t pad[56];
 };
 static_assert(sizeof(ArenaThread) == 128);
 

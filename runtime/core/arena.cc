@@ -168,7 +168,7 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
   return true;
 }
 
-bool Arena::claim_block(BlockHeader& b, std::uint32_t floor) {
+bool Arena::claim_block(BlockHeader& b, std::uint32_t floor, bool in_order) {
   ArenaHeader& h = header();
   const std::uint32_t state = load(b.state);
   if (state != static_cast<std::uint32_t>(BlockState::kFresh) && state != static_cast<std::uint32_t>(BlockState::kFull))
@@ -177,6 +177,8 @@ bool Arena::claim_block(BlockHeader& b, std::uint32_t floor) {
     const ArenaThread& owner = thread(b.thread);
     if (load(owner.state) == static_cast<std::uint32_t>(ThreadLife::kLive) && load(owner.block_count) <= floor)
       return false;
+    // The hand may have passed the thread's oldest block while the floor protected it.
+    if (in_order && b.sequence > load(owner.oldest_sequence)) return false;
   }
   if (!exchange_if(b.state, state, static_cast<std::uint32_t>(BlockState::kClaimed))) return false;
   if (state == static_cast<std::uint32_t>(BlockState::kFull)) {
@@ -184,6 +186,7 @@ bool Arena::claim_block(BlockHeader& b, std::uint32_t floor) {
     std::uint32_t count = kEventsPerBlock;
     while (count != 0 && events[count - 1] == 0) --count;
     ArenaThread& owner = thread(b.thread);
+    if (b.sequence >= load(owner.oldest_sequence)) store(owner.oldest_sequence, b.sequence + 1);
     __atomic_add_fetch(&owner.overwritten_events, count, __ATOMIC_RELAXED);
     __atomic_add_fetch(&h.overwritten_events, count, __ATOMIC_RELAXED);
     __atomic_sub_fetch(&owner.block_count, 1, __ATOMIC_ACQ_REL);
@@ -209,7 +212,8 @@ BlockHeader* Arena::take_block() {
       continue;
     }
     BlockHeader& b = *block(index);
-    if (!claim_block(b, history_floor(capacity, load(h.live_threads)))) continue;
+    // A thread that lost a block has a gap in its numbers, so that none is its oldest: the second round takes any.
+    if (!claim_block(b, history_floor(capacity, load(h.live_threads)), tries < capacity)) continue;
     store(b.generation, b.generation | 1);
     zero(&b + 1, kBlockSize - kBlockHeaderSize);
     return &b;
