@@ -4,8 +4,6 @@
 #include <link.h>
 #include <sys/mman.h>
 
-#include <algorithm>
-
 #include "format/sled_note.h"
 #include "runtime/arch/arch.h"
 #include "runtime/core/arena.h"
@@ -110,8 +108,8 @@ bool look(const dl_phdr_info& info, Found& found) {
     if (segment.p_type == PT_NOTE && segment.p_align <= 8)
       read_notes(reinterpret_cast<const char*>(begin), segment.p_memsz, found);
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
-      low = std::min(low, begin);
-      found.text_end = std::max(found.text_end, begin + segment.p_memsz);
+      if (begin < low) low = begin;
+      if (begin + segment.p_memsz > found.text_end) found.text_end = begin + segment.p_memsz;
       if (found.segment_count < kMostSegments)
         found.segments[found.segment_count++] = {align_down(begin, kPage), align_up(begin + segment.p_memsz, kPage)};
     }
@@ -170,6 +168,28 @@ const char* shown_path(const char* path, char (&buffer)[4096], std::uint32_t& si
   return buffer;
 }
 
+// Heap sort (Williams, Floyd 1964). libstdc++'s <algorithm> does not compile without floating point, which the runtime
+// must do without; this one needs no memory and no recursion either.
+void heap_sort(std::uint64_t* v, std::uint32_t count) {
+  const auto sift_down = [v](std::uint32_t root, std::uint32_t size) {
+    const std::uint64_t value = v[root];
+    for (std::uint32_t child = 2 * root + 1; child < size; child = 2 * root + 1) {
+      if (child + 1 < size && v[child] < v[child + 1]) ++child;
+      if (v[child] <= value) break;
+      v[root] = v[child];
+      root = child;
+    }
+    v[root] = value;
+  };
+  for (std::uint32_t i = count / 2; i-- != 0;) sift_down(i, count);
+  for (std::uint32_t size = count; size > 1; --size) {
+    const std::uint64_t greatest = v[0];
+    v[0] = v[size - 1];
+    v[size - 1] = greatest;
+    sift_down(0, size - 1);
+  }
+}
+
 // Ids follow addresses, so that neighbours in the program are neighbours in every table.
 bool enter_functions(const Found& found, Module& m) {
   std::uint32_t count = 0;
@@ -186,7 +206,7 @@ bool enter_functions(const Found& found, Module& m) {
       sorted[n] = (address_of(found.table[i]) - found.text_begin) << 32 | n;
       ++n;
     }
-  std::sort(sorted, sorted + count);
+  heap_sort(sorted, count);
   ArenaHeader& h = g_arena.header();
   m.first_function = h.function_count + 1;
   m.function_count = count;
@@ -230,7 +250,8 @@ void register_module(const Found& found) {
   entry.path_size = entry.path_offset == 0 ? 0 : path_size;
   entry.first_function = m.first_function;
   entry.function_count = m.function_count;
-  entry.build_id_size = std::min<std::uint32_t>(found.build_id_size, sizeof entry.build_id);
+  const std::uint32_t room = sizeof entry.build_id;
+  entry.build_id_size = found.build_id_size < room ? found.build_id_size : room;
   if (entry.build_id_size != 0) copy(entry.build_id, found.build_id, entry.build_id_size);
   store(h.module_count, h.module_count + 1);
   ++g_module_count;
