@@ -30,8 +30,9 @@ static_assert(sizeof(ThreadState) == 64);
 static_assert(offsetof(ThreadState, cursor) == KARST_STATE_CURSOR);
 static_assert(offsetof(ThreadState, epoch) == KARST_STATE_EPOCH);
 
-/// The calling thread's state; the shared empty one before its first event.
-extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) thread_local ThreadState* karst_state;
+/// The calling thread's state; the shared empty one before its first event. (__thread, not thread_local: nothing to
+/// construct, so no wrapper function is called for it.)
+extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread ThreadState* karst_state;
 
 }  // namespace karst::runtime
 #endif
