@@ -32,9 +32,9 @@ bool parse_size(const char* s, std::uint64_t& out) {
       break;
   }
   if (shift != 0) ++s;
-  if (*s != '\0' || n > kMostMemory >> shift) return false;
+  if (*s != '\0' || n > kMostMemory >> shift || n << shift < kLeastMemory) return false;
   out = n << shift;
-  return out >= kLeastMemory;
+  return true;
 }
 
 bool parse_switch(const char* s, bool& out) {

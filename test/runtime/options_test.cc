@@ -1,0 +1,113 @@
+// KARST_OPTIONS: what is understood, and what is said of what is not.
+#include "runtime/core/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace karst::test {
+namespace {
+
+using runtime::Options;
+
+struct Parsed {
+  std::string text;
+  Options options;
+  std::string said;
+};
+
+Parsed parse(const std::string& value) {
+  Parsed parsed;
+  parsed.text = "KARST_OPTIONS=" + value;
+  char other[] = "HOME=/";
+  char* environment[] = {other, parsed.text.data(), nullptr};
+  testing::internal::CaptureStderr();
+  parsed.options = Options::from(environment);
+  parsed.said = testing::internal::GetCapturedStderr();
+  return parsed;
+}
+
+std::uint64_t memory_of(const std::string& size) {
+  const Parsed parsed = parse("memory=" + size);
+  EXPECT_EQ(parsed.said, "");
+  return parsed.options.memory;
+}
+
+TEST(RuntimeOptions, DefaultsWithoutTheVariable) {
+  char other[] = "XKARST_OPTIONS=off=1";
+  char* environment[] = {other, nullptr};
+  const Options options = Options::from(environment);
+  EXPECT_EQ(options.memory, 64U << 20);
+  EXPECT_FALSE(options.off);
+  EXPECT_FALSE(options.prefault);
+  EXPECT_FALSE(options.stats);
+  EXPECT_STREQ(options.session, "");
+  EXPECT_FALSE(Options::from(nullptr).off);
+}
+
+TEST(RuntimeOptions, SizesWithAndWithoutSuffix) {
+  EXPECT_EQ(memory_of("65536"), 65536U);
+  EXPECT_EQ(memory_of("64K"), 64U << 10);
+  EXPECT_EQ(memory_of("256M"), 256U << 20);
+  EXPECT_EQ(memory_of("256m"), 256U << 20);
+  EXPECT_EQ(memory_of("64G"), std::uint64_t{64} << 30);
+}
+
+TEST(RuntimeOptions, MalformedSizesAreReportedOnceAndIgnored) {
+  for (const char* size : {"", "M", "-1M", "63K", "65G", "1T", "64MB", "64 M", "0x100000", "99999999999999999999",
+                           "18446744073709551616", "1e9"}) {
+    const Parsed parsed = parse(std::string("memory=") + size + ",off=1");
+    EXPECT_EQ(parsed.options.memory, 64U << 20) << size;
+    EXPECT_TRUE(parsed.options.off) << size;
+    EXPECT_EQ(parsed.said, std::string("karst: KARST_OPTIONS: memory=") + size +
+                               " ignored: a size from 64K to 64G is needed, like 256M\n");
+  }
+}
+
+TEST(RuntimeOptions, SwitchesAreZeroOrOne) {
+  EXPECT_TRUE(parse("off=1").options.off);
+  EXPECT_FALSE(parse("off=1,off=0").options.off);
+  EXPECT_TRUE(parse("prefault=1,stats=1").options.prefault);
+  for (const char* entry : {"off=2", "off=", "off", "off=11", "off=yes"}) {
+    const Parsed parsed = parse(entry);
+    EXPECT_FALSE(parsed.options.off) << entry;
+    EXPECT_NE(parsed.said.find("ignored: 0 or 1 is needed"), std::string::npos) << parsed.said;
+  }
+}
+
+TEST(RuntimeOptions, UnknownOptionIsNamedAndTheRestStillCounts) {
+  const Parsed parsed = parse("colour=blue,,off=1,");
+  EXPECT_TRUE(parsed.options.off);
+  EXPECT_EQ(parsed.said.find("karst: KARST_OPTIONS: unknown option colour ignored"), 0U) << parsed.said;
+  EXPECT_EQ(parsed.said.find('\n'), parsed.said.size() - 1);
+}
+
+TEST(RuntimeOptions, BackslashTakesTheNextCharacterAsItIs) {
+  const Parsed parsed = parse("session=a\\,b\\\\c,off=1");
+  EXPECT_STREQ(parsed.options.session, "a,b\\c");
+  EXPECT_TRUE(parsed.options.off);
+  EXPECT_TRUE(parse("off=1\\").options.off == false);
+}
+
+TEST(RuntimeOptions, WhatIsQuotedCannotHarmATerminal) {
+  const Parsed parsed = parse("x\033[2Jy\n=1");
+  EXPECT_EQ(parsed.said.find('\033'), std::string::npos);
+  EXPECT_EQ(parsed.said.find('\n'), parsed.said.size() - 1);
+}
+
+TEST(RuntimeOptions, EntriesOfAnyLengthAreTaken) {
+  const std::string large(100000, 'x');
+  const Parsed unknown = parse(large + ",off=1");
+  EXPECT_TRUE(unknown.options.off);
+  EXPECT_NE(unknown.said.find("more than 255 bytes"), std::string::npos);
+  EXPECT_STREQ(parse("session=" + large).options.session, "");
+  EXPECT_EQ(parse("session=s,functions=" + large).said, "");
+}
+
+TEST(RuntimeOptions, FunctionPatternsWithoutASessionAreSaidToHaveNoEffect) {
+  EXPECT_NE(parse("functions=^main$").said.find("takes effect under `karst run` alone"), std::string::npos);
+  EXPECT_EQ(parse("session=s,functions=^main$,not-functions=x").said, "");
+}
+
+}  // namespace
+}  // namespace karst::test
