@@ -1,0 +1,240 @@
+// The pool of blocks and the tables of the arena, by themselves.
+#include "runtime/core/arena.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/core/memory.h"
+
+namespace karst::test {
+namespace {
+
+using namespace runtime;
+using namespace format;
+
+constexpr std::uint32_t kBlocks = 16;
+
+class ArenaTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Options options;
+    options.memory = kBlocks * kBlockSize;
+    ASSERT_EQ(arena.create(options), nullptr);
+  }
+
+  /// A living thread's entry.
+  std::uint32_t join() {
+    const std::uint32_t index = arena.claim_thread();
+    arena.thread(index).state = static_cast<std::uint32_t>(ThreadLife::kLive);
+    arena.header().live_threads += 1;
+    return index;
+  }
+
+  /// As a thread does that has filled a block with `events`: it takes one, writes, and leaves it as history.
+  BlockHeader* record(std::uint32_t thread, std::uint64_t sequence, std::uint32_t events = kEventsPerBlock) {
+    BlockHeader* b = arena.take_block();
+    if (b == nullptr) return nullptr;
+    b->thread = thread;
+    b->sequence = sequence;
+    arena.thread(thread).block_count += 1;
+    Arena::publish(*b);
+    auto* slots = reinterpret_cast<Event*>(b + 1);
+    for (std::uint32_t i = 0; i < events; ++i) slots[i] = make_event(sequence, false, 1);
+    b->state = static_cast<std::uint32_t>(BlockState::kFull);
+    return b;
+  }
+
+  Arena arena;
+};
+
+TEST_F(ArenaTest, HeaderDescribesTablesThatDoNotOverlap) {
+  const ArenaHeader& h = arena.header();
+  EXPECT_EQ(h.magic, kArenaMagic);
+  EXPECT_EQ(h.version, kArenaVersion);
+  EXPECT_EQ(h.block_capacity, kBlocks);
+  EXPECT_GE(h.modules_offset, sizeof(ArenaHeader));
+  EXPECT_GE(h.functions_offset, h.modules_offset + sizeof(ArenaModule) * h.module_capacity);
+  EXPECT_GE(h.threads_offset, h.functions_offset + sizeof(ArenaFunction) * h.function_capacity);
+  EXPECT_GE(h.text_offset, h.threads_offset + sizeof(ArenaThread) * h.thread_capacity);
+  EXPECT_GE(h.blocks_offset, h.text_offset + h.text_capacity);
+  EXPECT_EQ(h.size, h.blocks_offset + std::uint64_t{kBlocks} * kBlockSize);
+  EXPECT_EQ(h.blocks_offset % kBlockSize, 0U);
+  EXPECT_GT(h.function_capacity, kMaxFunctionId);
+}
+
+TEST_F(ArenaTest, FileHasTheSizeAndCannotShrinkUnderAReader) {
+  struct stat status {};
+  ASSERT_EQ(fstat(arena.descriptor(), &status), 0);
+  EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), arena.header().size);
+  EXPECT_EQ(ftruncate(arena.descriptor(), kBlockSize), -1);
+  EXPECT_EQ(errno, EPERM);
+  EXPECT_EQ(fcntl(arena.descriptor(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+  EXPECT_GE(arena.descriptor(), 100) << "low numbers belong to the program";
+}
+
+TEST_F(ArenaTest, MemoryThatIsNotUsedIsNotTaken) {
+  struct stat status {};
+  ASSERT_EQ(fstat(arena.descriptor(), &status), 0);
+  // The tables are reserved for 8 million functions and 65,536 threads.
+  EXPECT_GT(arena.header().size, 100U << 20);
+  EXPECT_LT(status.st_blocks * 512, 1 << 20);
+}
+
+TEST_F(ArenaTest, TextIsKeptAndNothingHasOffsetZero) {
+  const std::uint32_t first = arena.add_text("alpha", 5);
+  const std::uint32_t second = arena.add_text("beta", 4);
+  EXPECT_NE(first, 0U);
+  EXPECT_EQ(second, first + 5);
+  const auto* text = reinterpret_cast<const char*>(&arena.header()) + arena.header().text_offset;
+  EXPECT_EQ(std::string(text + first, 9), "alphabeta");
+  EXPECT_EQ(arena.add_text("", 0), 0U);
+  const std::vector<char> large(kArenaTextSize, 'x');
+  EXPECT_EQ(arena.add_text(large.data(), kArenaTextSize), 0U);
+  EXPECT_EQ(arena.header().text_used, second + 4);
+}
+
+TEST_F(ArenaTest, TablesRefuseMoreThanTheyHold) {
+  EXPECT_TRUE(arena.reserve_functions(1000));
+  EXPECT_FALSE(arena.reserve_functions(kMaxFunctionId + 1));
+  EXPECT_FALSE(arena.reserve_functions(0xffffffffU));
+  EXPECT_TRUE(arena.reserve_modules(10));
+  EXPECT_FALSE(arena.reserve_modules(kArenaModules + 1));
+}
+
+TEST_F(ArenaTest, BlocksChangeHandsUnderAnOddGenerationAndComeEmpty) {
+  BlockHeader* b = arena.take_block();
+  ASSERT_NE(b, nullptr);
+  EXPECT_EQ(b->generation % 2, 1U);
+  EXPECT_EQ(b->state, static_cast<std::uint32_t>(BlockState::kClaimed));
+  const std::uint64_t claimed = b->generation;
+  Arena::publish(*b);
+  EXPECT_EQ(b->generation, claimed + 1);
+  EXPECT_EQ(b->state, static_cast<std::uint32_t>(BlockState::kActive));
+  const auto* slots = reinterpret_cast<const Event*>(b + 1);
+  for (std::uint32_t i = 0; i < kEventsPerBlock; ++i) ASSERT_EQ(slots[i], 0U);
+}
+
+TEST_F(ArenaTest, BlockGivenBackIsFreshAgain) {
+  BlockHeader* b = arena.take_block();
+  Arena::give_back(*b);
+  EXPECT_EQ(b->generation % 2, 0U);
+  EXPECT_EQ(b->state, static_cast<std::uint32_t>(BlockState::kFresh));
+  std::set<BlockHeader*> taken;
+  for (std::uint32_t i = 0; i < kBlocks; ++i) taken.insert(arena.take_block());
+  EXPECT_EQ(taken.size(), kBlocks);
+  EXPECT_TRUE(taken.contains(b));
+}
+
+TEST_F(ArenaTest, FullMemoryRecyclesTheOldestBlockAndCountsItsEvents) {
+  const std::uint32_t thread = join();
+  const BlockHeader* oldest = record(thread, 0, 77);
+  for (std::uint64_t i = 1; i < kBlocks; ++i) ASSERT_NE(record(thread, i), nullptr);
+  const std::uint64_t generation = oldest->generation;
+  EXPECT_EQ(arena.take_block(), oldest);
+  EXPECT_GT(oldest->generation, generation);
+  EXPECT_EQ(arena.thread(thread).overwritten_events, 77U);
+  EXPECT_EQ(arena.header().overwritten_events, 77U);
+  EXPECT_EQ(arena.thread(thread).block_count, kBlocks - 1);
+  EXPECT_EQ(*reinterpret_cast<const Event*>(oldest + 1), 0U);
+}
+
+TEST_F(ArenaTest, QuietLivingThreadKeepsItsFloorOfHistory) {
+  const std::uint32_t quiet = join();
+  const std::uint32_t busy = join();
+  const BlockHeader* kept = record(quiet, 0, 3);
+  for (std::uint64_t i = 0; i < 5 * kBlocks; ++i) ASSERT_NE(record(busy, i), nullptr);
+  EXPECT_EQ(kept->thread, quiet);
+  EXPECT_EQ(arena.thread(quiet).block_count, 1U);
+  EXPECT_EQ(arena.thread(quiet).overwritten_events, 0U);
+  EXPECT_EQ(arena.thread(busy).block_count, kBlocks - 1);
+}
+
+TEST_F(ArenaTest, HistoryOfExitedThreadsHasNoFloor) {
+  const std::uint32_t gone = join();
+  const std::uint32_t busy = join();
+  record(gone, 0, 3);
+  arena.thread(gone).state = static_cast<std::uint32_t>(ThreadLife::kExited);
+  arena.header().live_threads -= 1;
+  for (std::uint64_t i = 0; i < 2 * kBlocks; ++i) ASSERT_NE(record(busy, i), nullptr);
+  EXPECT_EQ(arena.thread(gone).block_count, 0U);
+  EXPECT_EQ(arena.thread(gone).overwritten_events, 3U);
+}
+
+TEST_F(ArenaTest, ThereIsNoBlockWhenAllAreInUse) {
+  arena.thread(join()).block_count = kBlocks;
+  for (std::uint32_t i = 0; i < kBlocks; ++i) Arena::publish(*arena.take_block());
+  EXPECT_EQ(arena.take_block(), nullptr);
+  arena.thread(0).block_count = 1;
+  arena.block(5)->state = static_cast<std::uint32_t>(BlockState::kFull);
+  EXPECT_EQ(arena.take_block(), nullptr) << "the last block of a living thread went";
+  arena.thread(0).state = static_cast<std::uint32_t>(ThreadLife::kExited);
+  EXPECT_EQ(arena.take_block(), arena.block(5));
+}
+
+TEST_F(ArenaTest, EntriesOfThreadsAreReusedOnlyWhenTheirHistoryIsGone) {
+  for (std::uint32_t i = 0; i < kArenaThreads; ++i) {
+    ASSERT_EQ(arena.claim_thread(), i);
+    arena.thread(i).state = static_cast<std::uint32_t>(ThreadLife::kLive);
+  }
+  EXPECT_EQ(arena.claim_thread(), Arena::kNoThread);
+  arena.thread(7).state = static_cast<std::uint32_t>(ThreadLife::kExited);
+  arena.thread(7).block_count = 1;
+  EXPECT_EQ(arena.claim_thread(), Arena::kNoThread);
+  arena.thread(7).block_count = 0;
+  EXPECT_EQ(arena.claim_thread(), 7U);
+}
+
+TEST_F(ArenaTest, NoBlockHasTwoOwners) {
+  constexpr std::uint32_t kThreads = 4;
+  std::atomic<std::uint32_t> owners[kBlocks] = {};
+  std::atomic<std::uint32_t> collisions{0};
+  std::atomic<std::uint32_t> taken{0};
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < kThreads; ++t) join();
+  for (std::uint32_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = 0; i < 2000; ++i) {
+        BlockHeader* b = arena.take_block();
+        if (b == nullptr) continue;
+        taken.fetch_add(1);
+        const auto index = static_cast<std::uint32_t>(
+            (reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(arena.block(0))) / kBlockSize);
+        if (owners[index].fetch_add(1) != 0) collisions.fetch_add(1);
+        b->thread = t;
+        b->sequence = i;
+        __atomic_add_fetch(&arena.thread(t).block_count, 1, __ATOMIC_ACQ_REL);
+        Arena::publish(*b);
+        owners[index].fetch_sub(1);
+        store(b->state, static_cast<std::uint32_t>(BlockState::kFull));
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(collisions.load(), 0U);
+  EXPECT_GT(taken.load(), 1000U);
+  std::uint32_t blocks = 0;
+  for (std::uint32_t t = 0; t < kThreads; ++t) blocks += arena.thread(t).block_count;
+  EXPECT_EQ(blocks, kBlocks);
+}
+
+TEST(HistoryFloor, IsSixteenBlocksOrAFairShareOfHalfTheMemory) {
+  EXPECT_EQ(history_floor(16384, 1), 16U);
+  EXPECT_EQ(history_floor(16384, 0), 16U);
+  EXPECT_EQ(history_floor(16384, 512), 16U);
+  EXPECT_EQ(history_floor(16384, 1024), 8U);
+  EXPECT_EQ(history_floor(16384, 100000), 1U);
+  EXPECT_EQ(history_floor(16, 1), 8U);
+}
+
+}  // namespace
+}  // namespace karst::test

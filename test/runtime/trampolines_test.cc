@@ -1,0 +1,130 @@
+// Sleds and trampolines as bytes in memory.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "format/event.h"
+#include "runtime/arch/arch.h"
+#include "runtime/hooks/hooks.h"
+
+namespace karst::test {
+namespace {
+
+using namespace runtime;
+
+std::int32_t displacement(const unsigned char* at) {
+  std::int32_t value = 0;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+/// Permissions of the mapping that holds `address`, as in /proc/self/maps.
+std::string permissions(std::uintptr_t address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char dash = 0;
+    std::string flags;
+    words >> std::hex >> begin >> dash >> end >> flags;
+    if (address >= begin && address < end) return flags;
+  }
+  return "unmapped";
+}
+
+std::uintptr_t own_code() { return reinterpret_cast<std::uintptr_t>(&permissions); }
+
+TEST(Sled, IsTheFiveByteNopAndNothingElse) {
+  unsigned char site[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+  EXPECT_TRUE(arch::is_sled(site));
+  for (unsigned char& byte : site) {
+    byte ^= 1;
+    EXPECT_FALSE(arch::is_sled(site));
+    byte ^= 1;
+  }
+}
+
+TEST(Sled, CallGoesToTheTrampolineAndNopRestores) {
+  unsigned char memory[64] = {};
+  const auto base = reinterpret_cast<std::uintptr_t>(memory);
+  for (const std::intptr_t distance : {std::intptr_t{0}, std::intptr_t{-4096}, std::intptr_t{1} << 30}) {
+    arch::write_call(memory, base + static_cast<std::uintptr_t>(distance));
+    EXPECT_EQ(memory[0], 0xe8);
+    EXPECT_EQ(displacement(memory + 1), distance - 5);
+  }
+  arch::write_nop(memory);
+  EXPECT_TRUE(arch::is_sled(memory));
+  EXPECT_EQ(memory[5], 0);
+}
+
+TEST(Trampoline, PassesTheEventAndJumpsThroughItsSlot) {
+  unsigned char memory[arch::kTrampolineSize + 8];
+  std::memset(memory, 0x5a, sizeof memory);
+  const std::uint32_t low_bits = KARST_EVENT_EXIT_BIT | 0x123456;
+  const auto base = reinterpret_cast<std::uintptr_t>(memory);
+  arch::write_trampoline(memory, low_bits, base - 1000);
+  EXPECT_EQ(memory[0], 0x68);  // push imm32, which is extended with its sign
+  EXPECT_EQ(displacement(memory + 1), static_cast<std::int32_t>(low_bits));
+  EXPECT_EQ(memory[5], 0xff);
+  EXPECT_EQ(memory[6], 0x25);
+  EXPECT_EQ(displacement(memory + 7), -1000 - 11);
+  EXPECT_EQ(memory[arch::kTrampolineSize], 0x5a);
+}
+
+TEST(Trampolines, LieWithinReachNeverWritableAndExecutable) {
+  Trampolines trampolines;
+  const std::uint32_t count = 1000;
+  ASSERT_TRUE(trampolines.create(own_code(), own_code() + 4096, 17, count));
+  for (const std::uint32_t i : {0U, 1U, count - 1}) {
+    const auto distance = static_cast<std::int64_t>(trampolines.enter(i) - own_code());
+    EXPECT_LT(distance < 0 ? -distance : distance, std::int64_t{1} << 31);
+    EXPECT_EQ(trampolines.exit(i), trampolines.enter(i) + arch::kTrampolineSize);
+    EXPECT_EQ(permissions(trampolines.enter(i)), "r-xp");
+    const auto* enter = reinterpret_cast<const unsigned char*>(trampolines.enter(i));
+    const auto* exit = reinterpret_cast<const unsigned char*>(trampolines.exit(i));
+    EXPECT_EQ(displacement(enter + 1), static_cast<std::int32_t>(17 + i));
+    EXPECT_EQ(displacement(exit + 1), static_cast<std::int32_t>((17 + i) | KARST_EVENT_EXIT_BIT));
+  }
+  EXPECT_EQ(permissions(trampolines.enter(0) - 4096), "rw-p");
+  const std::uintptr_t region = trampolines.enter(0);
+  trampolines.destroy();
+  EXPECT_NE(permissions(region), "r-xp");
+  trampolines.destroy();  // twice is harmless
+}
+
+TEST(Trampolines, FollowTheHooksThatAreSet) {
+  Trampolines trampolines;
+  ASSERT_TRUE(trampolines.create(own_code(), own_code() + 4096, 1, 1));
+  const auto target = [](std::uintptr_t trampoline) {
+    const auto* at = reinterpret_cast<const unsigned char*>(trampoline);
+    Hook hook = nullptr;
+    const std::uintptr_t slot = trampoline + 11 + static_cast<std::uintptr_t>(std::intptr_t{displacement(at + 7)});
+    std::memcpy(&hook, reinterpret_cast<const void*>(slot), sizeof hook);
+    return hook;
+  };
+  EXPECT_EQ(target(trampolines.enter(0)), &karst_hook_trace);
+  set_hooks(karst_hook_trace, karst_hook_discard);
+  EXPECT_EQ(target(trampolines.enter(0)), &karst_hook_trace);
+  EXPECT_EQ(target(trampolines.exit(0)), &karst_hook_discard);
+  Trampolines later;
+  ASSERT_TRUE(later.create(own_code(), own_code() + 4096, 2, 1));
+  EXPECT_EQ(target(later.exit(0)), &karst_hook_discard);
+  set_hooks(karst_hook_trace, karst_hook_trace);
+  EXPECT_EQ(target(later.exit(0)), &karst_hook_trace);
+  later.destroy();
+  trampolines.destroy();
+}
+
+TEST(Trampolines, CodeLargerThanACallReachesIsRefused) {
+  Trampolines trampolines;
+  EXPECT_FALSE(trampolines.create(own_code(), own_code() + (std::uintptr_t{1} << 31), 1, 1));
+}
+
+}  // namespace
+}  // namespace karst::test
