@@ -200,7 +200,7 @@ void next_block(ThreadState& state) {
 }  // namespace
 
 extern "C" {
-__attribute__((tls_model("initial-exec"), visibility("hidden"))) thread_local ThreadState* karst_state = &g_nobody;
+__attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread ThreadState* karst_state = &g_nobody;
 }
 
 extern "C" void karst_slow_path() {
