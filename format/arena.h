@@ -14,7 +14,8 @@
 // recycle  when no fresh block is left, a hand walks the blocks in the order they were handed out and takes
 //          the oldest one that is neither in use nor within its living thread's floor of history. Of each thread the
 //          oldest block goes first, so that what is kept of it has no gap.
-//          `generation` is odd meanwhile, so a copy made at that moment is known to be torn.
+//          A block in which an interrupted hook has still to fill its slot is spared: it would write into what
+//          belongs to others by then. `generation` is odd meanwhile, so a copy made at that moment is known to be torn.
 #ifndef KARST_FORMAT_ARENA_H
 #define KARST_FORMAT_ARENA_H
 
@@ -133,12 +134,14 @@ static_assert(sizeof(ArenaThread) == 128);
 enum class ThreadLife : std::uint32_t { kFree = 0, kLive = 1, kExited = 2, kClaimed = 3 };
 
 struct BlockHeader {
-  std::uint64_t generation;  ///< odd while the block changes hands
-  std::uint32_t state;       ///< BlockState
-  std::uint32_t thread;      ///< index into threads
-  std::uint64_t sequence;    ///< of this block in its thread, from 0
-  std::uint64_t ticks;       ///< full clock at the block's start
-  std::uint64_t reserved[4];
+  std::uint64_t generation;    ///< odd while the block changes hands
+  std::uint32_t state;         ///< BlockState
+  std::uint32_t thread;        ///< index into threads
+  std::uint64_t sequence;      ///< of this block in its thread, from 0
+  std::uint64_t ticks;         ///< full clock at the block's start
+  std::uint32_t holes_before;  ///< not 0: among so many first slots there were empty ones when the block was left
+  std::uint32_t spared;        ///< times it was not recycled because of them
+  std::uint64_t reserved[3];
 };
 static_assert(sizeof(BlockHeader) == kBlockHeaderSize);
 

@@ -5,6 +5,7 @@
 
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
+#include "runtime/core/state.h"
 #include "runtime/core/syscalls.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::uint32_t kReserveStep = 64;  // blocks made real at a time: 256 KiB, some 20 us
 constexpr std::uint32_t kFloorBlocks = 16;
+constexpr std::uint32_t kSpareRounds = 256;
 constexpr std::uint32_t kThreadsPerPage = kBlockSize / sizeof(ArenaThread);
 
 }  // namespace
@@ -168,15 +170,43 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
   return true;
 }
 
+namespace {
+
+bool has_hole(const BlockHeader& b, std::uint32_t slots) {
+  const auto* events = reinterpret_cast<const Event*>(&b + 1);
+  for (std::uint32_t i = 0; i < slots; ++i)
+    if (events[i] == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+// The calling thread leaves its block. An empty slot in it belongs to a hook that the handler we may run in has
+// interrupted.
+void Arena::note_holes() {
+  const std::uintptr_t place = karst_state->cursor - 1 - blocks_;
+  if (place / kBlockSize >= header().block_capacity) return;  // no block, or the sink
+  BlockHeader& b = *block(static_cast<std::uint32_t>(place / kBlockSize));
+  const auto slots = static_cast<std::uint32_t>((place % kBlockSize + 1 - kBlockHeaderSize) / sizeof(Event));
+  if (has_hole(b, slots)) store(b.holes_before, slots);
+}
+
 bool Arena::claim_block(BlockHeader& b, std::uint32_t floor, bool in_order) {
   ArenaHeader& h = header();
   const std::uint32_t state = load(b.state);
   if (state != static_cast<std::uint32_t>(BlockState::kFresh) && state != static_cast<std::uint32_t>(BlockState::kFull))
     return false;
   if (state == static_cast<std::uint32_t>(BlockState::kFull)) {
-    const ArenaThread& owner = thread(b.thread);
+    ArenaThread& owner = thread(b.thread);
     if (load(owner.state) == static_cast<std::uint32_t>(ThreadLife::kLive) && load(owner.block_count) <= floor)
       return false;
+    const std::uint32_t slots = load(b.holes_before);
+    if (slots != 0 && slots <= kEventsPerBlock && b.spared < kSpareRounds && has_hole(b, slots) &&
+        load(owner.state) == static_cast<std::uint32_t>(ThreadLife::kLive)) {
+      ++b.spared;  // bounded, as a handler may have left by a longjmp
+      if (b.sequence == load(owner.oldest_sequence)) store(owner.oldest_sequence, b.sequence + 1);
+      return false;
+    }
     // The hand may have passed the thread's oldest block while the floor protected it.
     if (in_order && b.sequence > load(owner.oldest_sequence)) return false;
   }
@@ -196,6 +226,7 @@ bool Arena::claim_block(BlockHeader& b, std::uint32_t floor, bool in_order) {
 
 BlockHeader* Arena::take_block() {
   ArenaHeader& h = header();
+  note_holes();
   for (std::uint64_t tries = 0;; ++tries) {
     const std::uint32_t capacity = load(h.block_capacity);
     if (tries > 2ULL * capacity) return nullptr;
@@ -215,6 +246,8 @@ BlockHeader* Arena::take_block() {
     // A thread that lost a block has a gap in its numbers, so that none is its oldest: the second round takes any.
     if (!claim_block(b, history_floor(capacity, load(h.live_threads)), tries < capacity)) continue;
     store(b.generation, b.generation | 1);
+    b.holes_before = 0;
+    b.spared = 0;
     zero(&b + 1, kBlockSize - kBlockHeaderSize);
     return &b;
   }

@@ -47,6 +47,7 @@ class Arena {
   }
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
   bool reserve_blocks(std::uint32_t up_to);
+  void note_holes();
   bool claim_block(format::BlockHeader& block, std::uint32_t floor, bool in_order);
 
   std::uintptr_t base_ = 0;

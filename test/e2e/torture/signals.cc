@@ -89,6 +89,6 @@ int main(int argc, char** argv) {
   sigprocmask(SIG_BLOCK, &all, nullptr);
   g_done = true;
   if (shooter.joinable()) shooter.join();
-  printf("handler(int) %ld\nhandler_leaf() %ld\nleaf() %ld\nbranch() %ld\nroot() %ld\n", g_handled, g_in_handler, g_leaves,
-         g_branches, g_roots);
+  printf("handler(int) %ld\nhandler_leaf() %ld\nleaf() %ld\nbranch() %ld\nroot() %ld\n", g_handled, g_in_handler,
+         g_leaves, g_branches, g_roots);
 }
