@@ -1,11 +1,12 @@
 // karst-as: what karst-gcc.specs runs in the assembler's place. Filters the compiler's text and becomes `as`, which
-// reads the result on its standard input. Arguments are those of `as`; the source is the last that is no option, as the
-// driver puts it.
+// reads the result on its standard input. Arguments are those of `as`, then --karst-source and the source, which is
+// absent when the driver pipes it (among the arguments of `as`, which take operands, it could not be told).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -42,17 +43,27 @@ std::string read_all(int fd, const char* name) {
 int main(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
   char standard_input[] = "-";
-  std::size_t source = 0;
-  for (std::size_t i = arguments.size(); i-- > 1 && source == 0;) {
-    const std::string_view a = arguments[i];
-    if (a == "-" || (!a.empty() && a.front() != '-' && std::string_view(arguments[i - 1]) != "-o")) source = i;
+  const auto marker = std::find(arguments.begin(), arguments.end(), std::string_view("--karst-source"));
+  if (marker == arguments.end()) {
+    std::fprintf(stderr, "karst-as: no --karst-source; it is run by karst-gcc and karst-g++ alone\n");
+    return 1;
   }
-  // With -pipe the driver names no source at all.
-  const bool piped = source == 0 || std::string_view(arguments[source]) == "-";
-  const char* const name = piped ? "the compiler's output" : arguments[source];
-  const int in = piped ? 0 : open(name, O_RDONLY | O_CLOEXEC);
+  const char* const source = marker + 1 != arguments.end() ? marker[1] : "-";
+  const bool piped = std::string_view(source) == "-";
+  const char* const name = piped ? "the compiler's output" : source;
+  const int in = piped ? 0 : open(source, O_RDONLY | O_CLOEXEC);
   if (in < 0) fail("cannot open", name);
-  const std::string text = karst::toolchain::filter_assembly(read_all(in, name));
+  const std::string before = read_all(in, name);
+  const std::string text = karst::toolchain::filter_assembly(before);
+  char assembler[] = "as";
+  arguments[0] = assembler;
+  if (!piped && text == before) {
+    // The assembler's messages and line tables name the file.
+    arguments.erase(marker);
+    arguments.push_back(nullptr);
+    execvp(assembler, arguments.data());
+    fail("cannot run", assembler);
+  }
 
   const int out = memfd_create("karst-as", MFD_CLOEXEC);
   if (out < 0) fail("cannot make a temporary file for", name);
@@ -63,10 +74,8 @@ int main(int argc, char** argv) {
     done += static_cast<std::size_t>(n);
   }
   if (lseek(out, 0, SEEK_SET) != 0 || dup2(out, 0) != 0) fail("cannot pass on", name);
-  if (source == 0) arguments.push_back(standard_input);
-  if (source != 0) arguments[source] = standard_input;
-  char assembler[] = "as";
-  arguments[0] = assembler;
+  arguments.erase(marker, arguments.end());
+  arguments.push_back(standard_input);
   arguments.push_back(nullptr);
   execvp(assembler, arguments.data());
   fail("cannot run", assembler);

@@ -81,6 +81,15 @@ class Compiling(WrapperTest):
         self.compile("-c", "-x", "assembler", "p.s", "-o", "named.o")
         self.assertIn("karst_sleds", self.section_names("named.o"))
 
+    def test_assembly_by_hand_keeps_its_name(self):
+        (self.directory / "hand.s").write_text("\t.globl\tf\nf:\tnop\n\tret\n")
+        self.compile("-g", "-c", "hand.s")
+        self.assertIn("hand.s", self.run_command("readelf", "--debug-dump=info", "hand.o").stdout)
+        (self.directory / "hand.s").write_text("\tno_such_instruction\n")
+        self.assertIn("hand.s:1:", self.run_command(GCC, "-c", "hand.s", status=1).stderr)
+        (self.directory / "pre.S").write_text("#define NAME g\n\t.globl\tNAME\nNAME:\tret\n")
+        self.compile("-g", "-c", "pre.S")
+
     def test_several_sources_at_once(self):
         self.compile("-O2", "first.cc", "second.cc", "-o", "out", compiler=GXX)
         self.assert_traced("out", ["main", "second", "in_both", "larger"], "4\n", 0)
@@ -107,6 +116,18 @@ class Compiling(WrapperTest):
 
     def test_pipe(self):
         self.compile("-pipe", "program.c", "-o", "out")
+        self.assert_traced("out")
+
+    def test_pipe_with_operands_that_look_like_sources(self):
+        (self.directory / "include").mkdir()
+        for flags in (["-I", "include"], ["-Wa,--defsym,A=1"], ["-Wa,-I,include"], ["-g", "-ffile-prefix-map=/=/x"],
+                      ["-Wa,-adhln=listing"]):
+            with self.subTest(flags=flags):
+                for pipe in (["-pipe"], []):
+                    self.compile(*pipe, *flags, "program.c", "-o", "out")
+                    self.assert_traced("out")
+        self.compile("-pipe", "-I", "include", "-S", "program.c", "-o", "p.s")
+        self.compile("-pipe", "-g", "-ffile-prefix-map=/=/x", "p.s", "-o", "out")
         self.assert_traced("out")
 
     def test_save_temps(self):
