@@ -20,4 +20,4 @@ function(e2e_methods label)
   endforeach()
 endfunction()
 
-e2e_methods(torture torture_threads torture_signals torture_steps)
+e2e_methods(torture torture_threads torture_signals torture_steps torture_forks)
