@@ -61,7 +61,7 @@ def print_table(rows, notes, host):
         ratio = f"{row.ratio:.2f} x {row.ratio_to}" if row.ratio is not None else ""
         line = f"  {row.name:<28}{number:>12} {row.unit:<12} {ratio:<26}{verdict(row)}"
         print(line.rstrip() + (f"  ({row.note})" if row.note else ""))
-    for note in notes:
+    for note in dict.fromkeys(notes):
         print(f"\nnote: {note}")
     judged = [row for row in rows if row.met is not None]
     missed = [row for row in judged if not row.met]
