@@ -266,7 +266,7 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       ->allow_extra_args(false);
   command->add_flag(
       "--prefault", options->prefault,
-      "Take all memory at start, for programs that forbid themselves system calls later (strict seccomp)");
+      "Take all memory at start, for programs that forbid themselves system calls later (seccomp filters)");
   command->add_flag("--stats", options->stats, "Let the runtime say how many sleds it found and how long that took");
   command->callback([options, &status, &program] { status = run(*options, program); });
 }

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include "runtime/core/memory.h"
+#include "runtime/core/message.h"
 #include "runtime/core/syscalls.h"
 
 namespace karst::runtime {
@@ -13,7 +14,11 @@ using namespace format;
 void report_to_session(const char* name, HelloOutcome outcome, std::uint32_t modules, int descriptor) {
   if (*name == '\0') return;
   const auto fd = static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (fd < 0) return;
+  if (fd < 0) {
+    if (outcome == HelloOutcome::kTracing)
+      Message().text("this process's trace is lost: no file descriptor is free to reach karst run with");
+    return;
+  }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::size_t size = length(name);

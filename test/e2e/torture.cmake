@@ -21,3 +21,4 @@ function(e2e_methods label)
 endfunction()
 
 e2e_methods(torture torture_threads torture_signals torture_steps torture_forks)
+e2e_methods(faults faults)
