@@ -151,6 +151,21 @@ bool starts_record(std::string_view line, std::string_view table) {
   return line.starts_with(".section") && trim(line.substr(8)).starts_with(table);
 }
 
+/// How many lines from `line` on make up gcc's call of __fentry__: one, several in the large code model, 0 if none.
+int entry_call_lines(std::string_view line, Lines lines) {
+  constexpr int kMost = 6;
+  if (!line.starts_with("1:") || line.size() == 2) return 0;
+  if (line.find("call") != std::string_view::npos) return line.find("__fentry__") != std::string_view::npos ? 1 : 0;
+  bool found = false;
+  for (int count = 1; count <= kMost; ++count) {
+    found = found || line.find("__fentry__") != std::string_view::npos;
+    if (found && starts_record(bare(lines.peek()), "__mcount_loc")) return count;
+    if (lines.done()) return 0;
+    line = bare(lines.next());
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string filter_assembly(std::string_view source) {
@@ -162,7 +177,8 @@ std::string filter_assembly(std::string_view source) {
   while (!lines.done()) {
     const std::string_view raw = lines.next();
     const std::string_view line = bare(raw);
-    if (line.starts_with("1:") && line.find("__fentry__") != std::string_view::npos) {
+    if (int count = entry_call_lines(line, lines); count != 0) {
+      while (--count != 0) lines.next();
       out += "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n";
       continue;
     }

@@ -143,7 +143,8 @@ class Compiling(WrapperTest):
 
     def test_other_assembler_syntaxes_and_mitigations(self):
         for flags in (["-masm=intel"], ["-fcf-protection=full"], ["-mfunction-return=thunk-inline"],
-                      ["-fno-asynchronous-unwind-tables"], ["-fno-plt"], ["-fstack-protector-all"]):
+                      ["-fno-asynchronous-unwind-tables"], ["-fno-plt"], ["-fstack-protector-all"],
+                      ["-mcmodel=large", "-fno-pie", "-no-pie"], ["-mcmodel=large", "-fPIE"], ["-mcmodel=medium"]):
             with self.subTest(flags=flags):
                 self.compile("-O2", *flags, "program.c", "-o", "out")
                 self.assert_traced("out")
@@ -214,6 +215,12 @@ class Linking(WrapperTest):
             self.assertIn("a static program cannot load the tracing runtime", done.stderr)
             self.assertIn("link it without -static", done.stderr)
             self.assertFalse((self.directory / "out").exists())
+
+    def test_32_bit_code_is_refused_with_the_reason(self):
+        (self.directory / "short.c").write_text("int x;\n")
+        done = self.run_command(GCC, "-m32", "-c", "short.c", status=1)
+        self.assertIn("only 64-bit x86-64 code can be traced", done.stderr)
+        self.compile("-m32", "-E", "short.c")
 
     def test_static_helper_libraries_are_fine(self):
         self.compile("-O1", "-static-libgcc", "-static-libstdc++", "first.cc", "second.cc", "-o", "out", compiler=GXX)

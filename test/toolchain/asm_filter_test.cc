@@ -61,6 +61,20 @@ TEST(AsmFilter, EntryOfCodeThatIsNotPicBecomesTheSameSled) {
   EXPECT_EQ(filter_assembly(in), function_start("f") + entry_sled() + record('0'));
 }
 
+// Only the first of these lines was replaced: the program called whatever r10 held.
+TEST(AsmFilter, EntryInTheLargeCodeModelIsReplacedWhole) {
+  const std::string table = text(kEntry).substr(kEntry.find('\n') + 1);
+  const std::string direct = "1:\tmovabsq\t$__fentry__, %r10\n\tcall\t*%r10\n";
+  const std::string pic =
+      "1:\tmovabsq\t$_GLOBAL_OFFSET_TABLE_-1b, %r11\n\tleaq\t1b(%rip), %r10\n\taddq\t%r11, %r10\n"
+      "\tmovabsq\t$__fentry__@PLTOFF, %r11\n\taddq\t%r11, %r10\n\tcall\t*%r10\n";
+  for (const std::string& call : {direct, pic})
+    EXPECT_EQ(filter_assembly(function_start("f") + call + table + "\tnop\n"),
+              function_start("f") + entry_sled() + record('0') + "\tnop\n");
+  const std::string unrelated = "1:\tmovq\t%rax, %rbx\n\tcall\t*%r10\n";
+  EXPECT_EQ(filter_assembly(unrelated), unrelated);
+}
+
 TEST(AsmFilter, SledStaysBehindEndbr64) {
   const std::string in = function_start("f") + ".LFB0:\n\tendbr64\n" + text(kEntry) + text(kExit) + "\tret\n";
   EXPECT_EQ(filter_assembly(in), function_start("f") + ".LFB0:\n\tendbr64\n" + entry_sled() + record('0') +
