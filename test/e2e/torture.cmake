@@ -22,3 +22,4 @@ endfunction()
 
 e2e_methods(torture torture_threads torture_signals torture_steps torture_forks)
 e2e_methods(faults faults)
+e2e_methods(counts counts)
