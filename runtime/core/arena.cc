@@ -173,10 +173,18 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
 namespace {
 
 bool has_hole(const BlockHeader& b, std::uint32_t slots) {
+  // Run for every block that is left: four sums in place of an early exit, each step a compare and an add with carry.
   const auto* events = reinterpret_cast<const Event*>(&b + 1);
-  for (std::uint32_t i = 0; i < slots; ++i)
-    if (events[i] == 0) return true;
-  return false;
+  std::uint64_t a0 = 0, a1 = 0, a2 = 0, a3 = 0;
+  std::uint32_t i = 0;
+  for (; i + 4 <= slots; i += 4) {
+    a0 += events[i] == 0;
+    a1 += events[i + 1] == 0;
+    a2 += events[i + 2] == 0;
+    a3 += events[i + 3] == 0;
+  }
+  for (; i < slots; ++i) a0 += events[i] == 0;
+  return (a0 | a1 | a2 | a3) != 0;
 }
 
 }  // namespace
