@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,7 +32,7 @@ constexpr int kNotExecutable = 126;
 
 struct RunOptions {
   std::string output;
-  std::string memory;
+  std::optional<std::string> memory;
   bool off = false;
   bool prefault = false;
   bool stats = false;
@@ -78,7 +79,7 @@ std::string runtime_options(const RunOptions& options, std::vector<std::string>&
     else if (!entry.starts_with("session="))
       append_option(all, entry);
   }
-  if (!options.memory.empty()) append_option(all, "memory=" + options.memory);
+  if (options.memory) append_option(all, "memory=" + *options.memory);
   if (options.off) append_option(all, "off=1");
   if (options.prefault) append_option(all, "prefault=1");
   if (options.stats) append_option(all, "stats=1");
@@ -89,7 +90,7 @@ std::string runtime_options(const RunOptions& options, std::vector<std::string>&
 
 bool is_size(const std::string& text) {
   const auto digits = text.find_first_not_of("0123456789");
-  if (digits == 0 || text.size() > 12) return false;
+  if (text.empty() || digits == 0 || text.size() > 12) return false;
   const std::uint64_t number = std::stoull(text.substr(0, digits));
   unsigned shift = 0;
   if (digits != std::string::npos) {
@@ -160,8 +161,8 @@ int exit_status(std::int32_t wait_status) {
 
 int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (command.empty()) return usage_error("which program shall be run?", "run");
-  if (!options.memory.empty() && !is_size(options.memory))
-    return usage_error("--memory " + options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
+  if (options.memory && !is_size(*options.memory))
+    return usage_error("--memory " + *options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
   collect::LaunchOptions launch;
   std::vector<std::string> functions;
   std::vector<std::string> not_functions;

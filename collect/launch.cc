@@ -28,20 +28,28 @@ class Signals {
     sigemptyset(&taken);
     for (const int s : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&taken, s);
     sigprocmask(SIG_BLOCK, &taken, &before_);
+    // Whoever started us may ignore SIGCHLD: then the system reaps the program and we would wait for ever.
+    struct sigaction normal {};
+    normal.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &normal, &child_before_);
     descriptor_ = Descriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   }
-  ~Signals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  ~Signals() { restore(); }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
   int descriptor() const { return descriptor_.get(); }
-  void restore_mask() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  void restore() const {
+    sigaction(SIGCHLD, &child_before_, nullptr);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
   bool next(signalfd_siginfo& info) const {
     return read(descriptor_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
   }
 
  private:
   sigset_t before_{};
+  struct sigaction child_before_ {};
   Descriptor descriptor_;
 };
 
@@ -75,7 +83,7 @@ class Launcher {
     program_ = fork();
     if (program_ < 0) return Error{std::string("cannot start a process: ") + std::strerror(errno)};
     if (program_ == 0) {
-      signals_.restore_mask();
+      signals_.restore();
       setenv("LD_PRELOAD", preload->c_str(), 1);
       setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
       execv(options_.program.path.c_str(), arguments.data());

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import unittest
+from pathlib import Path
 
 from torture_support import KARST, TIMEOUT, Trace, TortureTest, build, main
 
@@ -55,7 +56,7 @@ class Ends(TortureTest):
 
     def test_sigkill_from_outside(self):
         karst, trace = self.start("pause")
-        children = open(f"/proc/{karst.pid}/task/{karst.pid}/children").read().split()
+        children = Path(f"/proc/{karst.pid}/task/{karst.pid}/children").read_text().split()
         self.assertEqual(len(children), 1)
         os.kill(int(children[0]), signal.SIGKILL)
         karst.communicate(timeout=TIMEOUT)

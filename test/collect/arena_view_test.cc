@@ -1,0 +1,240 @@
+// ArenaView against arenas that lie: whatever a traced process (or something that says it is one) puts there, reading
+// it neither crashes nor allocates by its word, and a sound arena is read as it is.
+#include "collect/arena_view.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "format/arena.h"
+
+namespace karst::collect {
+namespace {
+
+using namespace format;
+
+constexpr std::uint32_t kBlocks = 8;
+
+/// A small sound arena: one module, two functions, two threads, four blocks with events.
+std::vector<std::byte> sound_arena() {
+  ArenaHeader h{};
+  h.magic = kArenaMagic;
+  h.version = kArenaVersion;
+  h.state = static_cast<std::uint32_t>(ArenaState::kReady);
+  h.modules_offset = 4096;
+  h.functions_offset = 8192;
+  h.threads_offset = 12288;
+  h.text_offset = 16384;
+  h.blocks_offset = 20480;
+  h.size = h.blocks_offset + kBlocks * kBlockSize;
+  h.module_capacity = 16;
+  h.function_capacity = 64;
+  h.thread_capacity = 16;
+  h.text_capacity = 4096;
+  h.block_capacity = kBlocks;
+  h.pid = 4711;
+  h.module_count = 1;
+  h.function_count = 2;
+  h.thread_count = 2;
+  h.blocks_reserved = kBlocks;
+  h.executable_offset = 1;
+  h.executable_size = 8;
+  h.command_line_offset = 9;
+  h.command_line_size = 8;
+  std::vector<std::byte> bytes(h.size);
+  const auto put = [&bytes](std::uint64_t at, const auto& value) { std::memcpy(&bytes[at], &value, sizeof value); };
+  put(0, h);
+  ArenaModule m{};
+  m.path_offset = 1;
+  m.path_size = 8;
+  m.build_id_size = 20;
+  m.first_function = 1;
+  m.function_count = 2;
+  put(h.modules_offset, m);
+  put(h.functions_offset + sizeof(ArenaFunction), ArenaFunction{0x1000, 0, kArenaFunctionOn});
+  put(h.functions_offset + 2 * sizeof(ArenaFunction), ArenaFunction{0x2000, 0, kArenaFunctionOn});
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    ArenaThread t{};
+    t.tid = 4711 + i;
+    t.state = static_cast<std::uint32_t>(ThreadLife::kLive);
+    std::memcpy(t.name, "0123456789abcdef", sizeof t.name);
+    put(h.threads_offset + i * sizeof t, t);
+  }
+  std::memcpy(&bytes[h.text_offset + 1], "/bin/appapp\0arg", 16);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const std::uint64_t at = h.blocks_offset + i * kBlockSize;
+    BlockHeader b{};
+    b.generation = 2;
+    b.state = static_cast<std::uint32_t>(i < 2 ? BlockState::kFull : BlockState::kActive);
+    b.thread = i % 2;
+    b.sequence = i / 2;
+    b.ticks = 1000 * i;
+    put(at, b);
+    for (std::uint32_t e = 0; e < 10; ++e) put(at + kBlockHeaderSize + e * 8, make_event(1000 * i + e, e % 2 != 0, 1));
+  }
+  return bytes;
+}
+
+/// A memfd with these bytes. Sealed as libkarst seals, unless told otherwise.
+class Memfd {
+ public:
+  explicit Memfd(const std::vector<std::byte>& bytes, int seals = F_SEAL_SHRINK | F_SEAL_GROW)
+      : fd_(memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    EXPECT_EQ(write(fd_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    if (seals != 0) EXPECT_EQ(fcntl(fd_, F_ADD_SEALS, seals), 0);
+  }
+  ~Memfd() { close(fd_); }
+  Memfd(const Memfd&) = delete;
+  Memfd& operator=(const Memfd&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// Everything that `karst run` does with an arena. Returns the number of events read, or nothing if it was refused.
+std::optional<std::size_t> read_all(const std::vector<std::byte>& bytes) {
+  const Memfd fd(bytes);
+  auto view = ArenaView::map(fd.get());
+  if (!view) {
+    EXPECT_FALSE(view.error().message.empty());
+    return std::nullopt;
+  }
+  const reader::Process process = view->process();
+  EXPECT_LE(process.functions.size(), bytes.size() / sizeof(ArenaFunction) + 1);
+  EXPECT_LE(process.threads.size(), bytes.size() / sizeof(ArenaThread));
+  EXPECT_LE(process.modules.size(), bytes.size() / sizeof(ArenaModule));
+  EXPECT_LE(process.executable.size() + process.options.size(), 2 * bytes.size());
+  static_cast<void>(view->start());
+  for (std::uint32_t id = 1; id <= view->function_count(); ++id) view->turn_off(id);
+  std::size_t events = 0;
+  std::vector<Event> buffer;
+  const auto blocks = view->blocks();
+  EXPECT_LE(blocks.size(), bytes.size() / kBlockSize);
+  for (const ArenaBlock& b : blocks) events += view->read(b, buffer).size();
+  return events;
+}
+
+TEST(ArenaView, ReadsASoundArenaAsItIs) {
+  const auto bytes = sound_arena();
+  const Memfd fd(bytes);
+  auto view = ArenaView::map(fd.get());
+  ASSERT_TRUE(view.ok()) << view.error().message;
+  const reader::Process p = view->process();
+  EXPECT_EQ(p.pid, 4711U);
+  EXPECT_EQ(p.executable, "/bin/app");
+  EXPECT_EQ(p.command_line, (std::vector<std::string>{"app", "arg"}));
+  ASSERT_EQ(p.functions.size(), 3U);
+  EXPECT_EQ(p.functions[2].address, 0x2000U);
+  ASSERT_EQ(p.threads.size(), 2U);
+  EXPECT_EQ(p.threads[1].name, "0123456789abcdef");  // no NUL behind it
+  view->turn_off(2);
+  EXPECT_TRUE(view->process().functions[2].filtered);
+  EXPECT_FALSE(view->process().functions[1].filtered);
+  const auto blocks = view->blocks();
+  ASSERT_EQ(blocks.size(), 4U);
+  std::vector<Event> buffer;
+  EXPECT_EQ(view->read(blocks[3], buffer).size(), 10U);
+}
+
+TEST(ArenaView, LeavesOutABlockThatWasRecycledSinceItWasListed) {
+  const Memfd fd(sound_arena());
+  auto view = ArenaView::map(fd.get());
+  ASSERT_TRUE(view.ok());
+  const auto blocks = view->blocks();
+  const std::uint64_t newer = 4;
+  ASSERT_EQ(pwrite(fd.get(), &newer, sizeof newer, 20480 + blocks[0].index * kBlockSize), 8);
+  std::vector<Event> buffer;
+  EXPECT_TRUE(view->read(blocks[0], buffer).empty());
+  EXPECT_EQ(view->read(blocks[1], buffer).size(), 10U);
+}
+
+TEST(ArenaView, RefusesWhatCouldShrinkUnderIt) {
+  const Memfd unsealed(sound_arena(), 0);
+  EXPECT_FALSE(ArenaView::map(unsealed.get()).ok());
+  const Memfd may_shrink(sound_arena(), F_SEAL_GROW);
+  EXPECT_FALSE(ArenaView::map(may_shrink.get()).ok());
+}
+
+TEST(ArenaView, RefusesDescriptorsThatAreNoMemory) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_FALSE(ArenaView::map(ends[0]).ok());
+  close(ends[0]);
+  close(ends[1]);
+  EXPECT_FALSE(ArenaView::map(-1).ok());
+}
+
+TEST(ArenaView, RefusesEmptyShortForeignAndOtherVersions) {
+  EXPECT_FALSE(read_all({}));
+  const auto sound = sound_arena();
+  EXPECT_FALSE(read_all({sound.begin(), sound.begin() + 100}));
+  EXPECT_FALSE(read_all(std::vector<std::byte>(1 << 16)));
+  auto other = sound;
+  other[offsetof(ArenaHeader, version)] = std::byte{99};
+  const Memfd fd(other);
+  const auto view = ArenaView::map(fd.get());
+  ASSERT_FALSE(view.ok());
+  EXPECT_NE(view.error().message.find("version 99"), std::string::npos);
+}
+
+TEST(ArenaView, SurvivesAnArenaCutAnywhere) {
+  const auto sound = sound_arena();
+  for (std::size_t size = 0; size < sound.size(); size += 509) {
+    const auto events = read_all({sound.begin(), sound.begin() + static_cast<std::ptrdiff_t>(size)});
+    EXPECT_FALSE(events.has_value()) << size;  // its tables and blocks reach beyond its end
+  }
+}
+
+TEST(ArenaView, SurvivesEveryHeaderFieldAtItsExtremes) {
+  const auto sound = sound_arena();
+  ASSERT_EQ(read_all(sound), 40U);
+  for (std::size_t at = 0; at < sizeof(ArenaHeader); at += 4) {
+    for (const std::uint64_t value : {0ULL, 1ULL, 7ULL, 0x7fffffffULL, 0xffffffffULL, 0x7fffffffffffffffULL, ~0ULL}) {
+      for (const std::size_t width : {std::size_t{4}, std::size_t{8}}) {
+        if (at + width > sizeof(ArenaHeader)) continue;
+        auto bytes = sound;
+        std::memcpy(&bytes[at], &value, width);
+        read_all(bytes);
+      }
+    }
+  }
+}
+
+TEST(ArenaView, SurvivesThousandsOfRandomMutations) {
+  const auto sound = sound_arena();
+  std::mt19937_64 random(20261121);
+  int read = 0;
+  for (int round = 0; round < 4000; ++round) {
+    auto bytes = sound;
+    // Half of the rounds leave the layout alone, so that they get past it.
+    const std::size_t first = round % 2 == 0 ? 0 : offsetof(ArenaHeader, pid);
+    const std::size_t limit = round % 4 < 2 ? sizeof(ArenaHeader) : bytes.size();
+    for (std::uint64_t n = random() % 12 + 1; n != 0; --n)
+      bytes[first + random() % (limit - first)] = static_cast<std::byte>(random());
+    if (read_all(bytes)) ++read;
+  }
+  EXPECT_GT(read, 1000);
+}
+
+TEST(ArenaView, SurvivesRandomBytesBehindASoundLayout) {
+  const auto sound = sound_arena();
+  std::mt19937_64 random(42);
+  for (int round = 0; round < 300; ++round) {
+    auto bytes = sound;
+    for (std::size_t at = offsetof(ArenaHeader, pid); at < bytes.size(); ++at) {
+      if (round % 2 == 0 || at >= sizeof(ArenaHeader)) bytes[at] = static_cast<std::byte>(random());
+    }
+    EXPECT_TRUE(read_all(bytes));
+  }
+}
+
+}  // namespace
+}  // namespace karst::collect

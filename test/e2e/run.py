@@ -1,0 +1,315 @@
+"""What `karst run` does around the program: streams, signals, statuses, the trace file, options, refusals."""
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from torture_support import KARST, TIMEOUT, Trace, TortureTest, build, main
+
+
+def guest():
+    return build("guest", "run/guest.cc", "-O1", "-fno-inline")
+
+
+class RunTest(TortureTest):
+    def karst_run(self, *arguments, env=None, **more):
+        """`karst run ARGUMENTS`, with nothing added."""
+        more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("cwd", self.directory)
+        return subprocess.run([KARST, "run", *map(str, arguments)], env={**os.environ, **(env or {})}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT, **more)
+
+    def files(self):
+        return sorted(os.listdir(self.directory))
+
+
+class Passing(RunTest):
+    def test_standard_streams_pass_binary_data_unchanged(self):
+        data = os.urandom(1 << 20) + bytes(range(256)) * 4
+        run = self.run_traced(guest(), "echo", text=False, input=data)
+        self.assertEqual(run.out, data)
+        self.assert_whole(run.trace)
+        run = self.run_traced(guest(), "stderr")
+        self.assertTrue(run.err.startswith("to stderr\n"))
+        self.assertEqual(run.out, "")
+
+    def test_summary_is_one_line_on_stderr(self):
+        run = self.run_traced(guest(), "calls", 41)
+        self.assertEqual(len(run.err.splitlines()), 1, run.err)
+        for words in ("trace.karst: 1 process, 1 thread, ", " calls kept over ", ", none overwritten"):
+            self.assertIn(words, run.err)
+        self.assertIn(f" {run.trace.info['calls']} calls kept", run.err)
+
+    def test_exit_statuses_pass(self):
+        for status in (0, 1, 2, 77, 126, 127, 128, 200, 255):
+            run = self.run_traced(guest(), "exit", status, status=status)
+            self.assertEqual(run.trace.processes[0]["exit_status"], status)
+
+    def test_death_by_signal_is_128_and_its_number(self):
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGABRT, signal.SIGUSR2, signal.SIGRTMIN + 3):
+            run = self.run_traced(guest(), "signal", int(number), status=128 + number)
+            self.assertEqual(run.trace.processes[0]["signal"], number)
+
+    def start(self, *arguments, **more):
+        path = self.directory / "trace.karst"
+        karst = subprocess.Popen([KARST, "run", "-o", str(path), *arguments], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, cwd=self.directory, **more)
+        self.addCleanup(karst.kill)
+        self.assertEqual(karst.stdout.readline(), "ready\n")
+        return karst, Trace(path)
+
+    def test_signals_to_karst_run_are_passed_on(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+            karst, trace = self.start(guest(), "handle")
+            karst.send_signal(number)
+            out, err = karst.communicate(timeout=TIMEOUT)
+            self.assertEqual((karst.returncode, out), (40 + number, f"signal {int(number)}\n"), err)
+            self.assertEqual(trace.counts["on_signal(int)"], 1)
+
+    def test_inherited_ignored_sigchld_does_not_hang_it(self):
+        # As under a parent that ignores SIGCHLD: the system then reaps children by itself.
+        done = self.karst_run("-o", "t.karst", guest(), "exit", 3,
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 3, done.stderr)
+
+    def on_terminal(self, mode):
+        """Runs the guest under karst on a terminal of its own; returns its pid, the terminal and the trace."""
+        path = self.directory / "trace.karst"
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execv(KARST, [KARST, "run", "-o", str(path), guest(), mode])
+        self.addCleanup(os.close, terminal)
+        self.read_until(terminal, b"ready")
+        return pid, terminal, Trace(path)
+
+    def read_until(self, terminal, word):
+        seen = b""
+        end = time.monotonic() + TIMEOUT
+        while word not in seen and time.monotonic() < end:
+            if select.select([terminal], [], [], 1)[0]:
+                try:
+                    seen += os.read(terminal, 4096)
+                except OSError:  # the other end is closed
+                    break
+        self.assertIn(word, seen)
+
+    def test_ctrl_c_ends_the_program_and_keeps_the_trace(self):
+        pid, terminal, trace = self.on_terminal("wait")
+        os.write(terminal, b"\x03")
+        self.read_until(terminal, b"kept over")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 128 + signal.SIGINT)
+        self.assertEqual(trace.counts["wait_for_signals()"], 1)
+        self.assertEqual(trace.processes[0]["signal"], signal.SIGINT)
+
+    def test_ctrl_c_reaches_a_handler_once(self):
+        pid, terminal, trace = self.on_terminal("handle")
+        os.write(terminal, b"\x03")
+        self.read_until(terminal, b"signal 2")
+        os.kill(pid, signal.SIGTERM)
+        self.read_until(terminal, b"kept over")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 40 + signal.SIGTERM)
+        self.assertEqual(trace.counts["on_signal(int)"], 2)
+
+    def test_ctrl_c_does_not_end_a_program_that_ignores_it(self):
+        pid, terminal, trace = self.on_terminal("ignore")
+        os.write(terminal, b"\x03\x03")
+        time.sleep(0.2)
+        self.assertEqual(os.waitpid(pid, os.WNOHANG), (0, 0))
+        os.kill(pid, signal.SIGTERM)
+        self.read_until(terminal, b"kept over")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 128 + signal.SIGTERM)
+        self.assertEqual(trace.processes[0]["signal"], signal.SIGTERM)
+
+    def test_an_existing_preload_is_kept(self):
+        library = shutil.which("true") and "/lib/x86_64-linux-gnu/libm.so.6"
+        done = self.karst_run("-o", "t.karst", guest(), "env", "LD_PRELOAD", env={"LD_PRELOAD": library})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ours, kept = done.stdout.strip().split(":")
+        self.assertTrue(ours.endswith("/libkarst.so.0"))
+        self.assertEqual(kept, library)
+
+
+class Output(RunTest):
+    def test_default_name_is_the_programs_in_the_working_directory(self):
+        done = self.karst_run(guest())
+        self.assertEqual((done.returncode, self.files()), (0, ["guest.karst"]), done.stderr)
+
+    def test_output_goes_where_it_is_told(self):
+        (self.directory / "sub").mkdir()
+        self.assertEqual(self.karst_run("--output", "sub/x.trace", guest()).returncode, 0)
+        self.assertEqual(os.listdir(self.directory / "sub"), ["x.trace"])
+        self.assertEqual(os.stat(self.directory / "sub/x.trace").st_mode & 0o777, 0o600)
+
+    def test_unwritable_output_is_found_before_the_program_runs(self):
+        marker = self.directory / "marker"
+        (self.directory / "file").write_text("")
+        for place in ("missing/x.karst", "file/x.karst", ".", "/proc/x.karst"):
+            done = self.karst_run("-o", place, guest(), "touch", marker)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(place, done.stderr)
+            self.assertFalse(marker.exists(), place)
+        self.assertEqual(self.karst_run("-o", "x.karst", guest(), "touch", marker).returncode, 0)
+        self.assertTrue(marker.exists())
+
+    def test_full_disk_at_the_end_says_what_was_needed_and_leaves_the_older_file(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may mount a small file system")
+        disk = self.directory / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "karst-test", str(disk)], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("a small file system cannot be mounted here: " + mounted.stderr.decode())
+        self.addCleanup(subprocess.run, ["umount", str(disk)])
+        (disk / "x.karst").write_bytes(b"older")
+        done = self.karst_run("-o", disk / "x.karst", guest(), "calls", 100000)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"No space left on device; it needs \d+ bytes")
+        self.assertEqual(os.listdir(disk), ["x.karst"])
+        self.assertEqual((disk / "x.karst").read_bytes(), b"older")
+        needed = int(done.stderr.split("it needs ")[1].split()[0])
+        self.assertEqual(self.karst_run("-o", "y.karst", guest(), "calls", 100000).returncode, 0)
+        size = os.stat(self.directory / "y.karst").st_size
+        self.assertLess(abs(size - needed), size // 10)
+
+    def test_no_trace_file_is_left_when_nothing_was_traced(self):
+        self.karst_run("-o", "x.karst", "/bin/true")
+        self.assertEqual(self.files(), [])
+
+
+class Programs(RunTest):
+    def refused(self, status, *arguments):
+        done = self.karst_run(*arguments)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertTrue(done.stderr.startswith("karst: "), done.stderr)
+        return done.stderr
+
+    def test_missing_program_is_127(self):
+        self.assertIn("no such program", self.refused(127, "./missing"))
+        self.assertIn("in PATH", self.refused(127, "karst-no-such-program"))
+
+    def test_file_that_may_not_be_executed_is_126(self):
+        (self.directory / "data").write_text("x")
+        self.assertIn("not executable", self.refused(126, "./data"))
+
+    def test_program_without_sleds_is_told_how_to_be_built(self):
+        message = self.refused(1, "/bin/true")
+        self.assertIn("karst-g++", message)
+
+    def script(self, text):
+        path = self.directory / "script"
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def test_script_that_runs_a_traced_program_gives_its_trace(self):
+        run = self.run_traced(self.script(f"#!/bin/sh\n{guest()} exit 4\nexit 6\n"), status=6)
+        self.assertEqual(len(run.trace.processes), 1)
+        self.assertEqual(run.trace.counts["visited()"], 1)
+
+    def test_script_that_runs_nothing_traced_is_explained(self):
+        message = self.refused(1, self.script("#!/bin/sh\nexit 0\n"))
+        self.assertIn("is a script, run by /bin/sh", message)
+        self.refused(3, self.script("#!/bin/sh\nexit 3\n"))
+
+    def test_script_without_interpreter_line_is_run_as_the_shell_does(self):
+        run = self.run_traced(self.script(f"{guest()} exit 4\n"), status=4)
+        self.assertEqual(run.trace.counts["visited()"], 1)
+
+    def test_static_program_is_refused_with_what_to_do(self):
+        (self.directory / "s.c").write_text("int main(void) { return 0; }\n")
+        subprocess.run(["gcc", "-static", "s.c", "-o", "static"], cwd=self.directory, check=True)
+        self.assertIn("-static", self.refused(1, "./static"))
+
+    def test_setuid_program_is_refused(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may make a program that belongs to another user")
+        copy = self.directory / "setuid"
+        shutil.copy(guest(), copy)
+        os.chown(copy, 65534, 65534)
+        copy.chmod(0o4755)
+        self.assertIn("setuid", self.refused(1, copy))
+
+    def test_program_of_another_architecture_is_refused(self):
+        data = bytearray(Path(guest()).read_bytes())
+        data[18:20] = (183).to_bytes(2, "little")  # e_machine: aarch64
+        path = self.directory / "foreign"
+        path.write_bytes(data)
+        path.chmod(0o755)
+        self.assertIn("another architecture", self.refused(1, path))
+
+    def test_damaged_program_is_refused_by_the_system_with_a_message(self):
+        path = self.directory / "cut"
+        path.write_bytes(Path(guest()).read_bytes()[:100])
+        path.chmod(0o755)
+        done = self.karst_run(path)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("cut", done.stderr)
+
+
+class Options(RunTest):
+    def usage(self, *arguments):
+        marker = self.directory / "marker"
+        done = self.karst_run(*arguments, guest(), "touch", marker)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("karst help run", done.stderr)
+        self.assertFalse(marker.exists())
+        return done.stderr
+
+    def test_bad_patterns_sizes_and_options_are_refused_before_the_run(self):
+        self.assertIn("(", self.usage("--functions", "("))
+        self.usage("--not-functions", "[z-a]")
+        for size in ("", "x", "0", "1K", "65G", "-1M", "64Q", "1MM", "17179869185G", "18446744073709551616"):
+            self.assertIn("size", self.usage("--memory", size).lower())
+        self.assertIn("--bogus", self.usage("--bogus"))
+
+    def test_options_end_at_the_program_or_at_two_dashes(self):
+        for separator in ((), ("--",)):
+            done = self.karst_run("-o", "x.karst", *separator, guest(), "env", "HOME", "--memory", "--", "-o")
+            self.assertEqual((done.returncode, done.stdout.strip()), (0, os.environ.get("HOME", "(none)")), done.stderr)
+
+    def test_functions_chooses_and_not_functions_leaves_out_also_before_main(self):
+        def traced(*options, env=None):
+            return set(self.run_traced(guest(), "calls", 2, options=options, env=env).trace.counts)
+
+        everything = traced()
+        self.assertLessEqual({"early()", "visited()", "main"}, everything)
+        self.assertEqual(traced("--functions", "^(early|visited)\\("), {"early()", "visited()"})
+        self.assertEqual(traced("--not-functions", "^early\\("), everything - {"early()"})
+        self.assertEqual(traced("--functions", "e", "--not-functions", "main|init|GLOBAL"), {"early()", "visited()"})
+        self.assertEqual(traced(env={"KARST_OPTIONS": "functions=^main$"}), {"main"})
+        self.assertEqual(traced(env={"KARST_OPTIONS": "functions=^ear{1\\,2}ly"}), {"early()"})
+
+    def test_patterns_that_leave_nothing_are_said(self):
+        run = self.run_traced(guest(), options=("--functions", "no_such_function"))
+        self.assertIn("leave no function", run.err)
+        self.assertEqual(run.trace.info["events"], 0)
+
+    def test_off_gives_a_trace_without_calls(self):
+        for how in ({"options": ("--off",)}, {"env": {"KARST_OPTIONS": "off=1"}}):
+            run = self.run_traced(guest(), "exit", 9, status=9, **how)
+            self.assert_whole(run.trace)
+            self.assertEqual(run.trace.info["events"], 0)
+            self.assertEqual(len(run.trace.processes), 1)
+
+    def test_unknown_and_malformed_entries_of_karst_options_are_said_once_and_ignored(self):
+        run = self.run_traced(guest(), "calls", 5, env={"KARST_OPTIONS": "bogus=1,memory=oops,off=perhaps,memory=1M"})
+        self.assertEqual(run.trace.counts["visited()"], 6)
+        for word in ("bogus", "memory=oops", "off=perhaps"):
+            self.assertEqual(sum(word in line for line in run.err.splitlines()), 1, run.err)
+
+    def test_command_line_wins_over_karst_options(self):
+        run = self.run_traced(guest(), "calls", 200000, options=("--memory", "64K"), env={"KARST_OPTIONS": "memory=64M"})
+        self.assertGreater(run.trace.info["overwritten_events"], 0)
+
+    def test_program_alone_runs_without_karst(self):
+        done = subprocess.run([guest(), "exit", "12"], env={"KARST_OPTIONS": "memory=1M"}, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (12, b"", b""))
+
+
+if __name__ == "__main__":
+    main()
