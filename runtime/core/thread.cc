@@ -169,11 +169,16 @@ void next_block(ThreadState& state) {
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
+    const std::uintptr_t sink = reinterpret_cast<std::uintptr_t>(g_sink) + kBlockHeaderSize;
+    if (!exchange_if(state.cursor, before, sink)) return;  // a handler found one
+    state.epoch = epoch_of(now());
+    // A gap in the numbers tells the reader.
     if (old != nullptr) {
-      state.sequence = old->sequence + 2;  // a gap in the numbers tells the reader
+      state.sequence = old->sequence + 2;
       store(old->state, static_cast<std::uint32_t>(BlockState::kFull));
+    } else if (before == 0) {
+      ++state.sequence;
     }
-    aim_at_sink(state);
     return;
   }
   const std::uint64_t ticks = now();
