@@ -88,7 +88,7 @@ class Memfd {
   explicit Memfd(const std::vector<std::byte>& bytes, int seals = F_SEAL_SHRINK | F_SEAL_GROW)
       : fd_(memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
     EXPECT_EQ(write(fd_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-    if (seals != 0) EXPECT_EQ(fcntl(fd_, F_ADD_SEALS, seals), 0);
+    EXPECT_EQ(seals == 0 ? 0 : fcntl(fd_, F_ADD_SEALS, seals), 0);
   }
   ~Memfd() { close(fd_); }
   Memfd(const Memfd&) = delete;
