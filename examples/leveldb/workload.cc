@@ -6,6 +6,7 @@
 //   --single  everything on the main thread: work that LevelDB schedules for its background thread is kept and run
 //             between writes. No thread, no waiting, no clock decides anything, so two runs make exactly the same
 //             calls; tests compare the counts with those of gcov and callgrind.
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -204,11 +205,14 @@ int run(const Settings& settings, const std::string& path) {
   if (settings.single) {
     write_batches(*db, settings, 0, shared, single.get(), results[0]);
   } else {
+    leveldb::Env::Default()->Schedule([](void*) { pthread_setname_np(pthread_self(), "compaction"); }, nullptr);
     std::vector<std::thread> writers;
     writers.reserve(results.size());
     for (int t = 0; t < threads; ++t) {
-      writers.emplace_back(
-          [&, t] { write_batches(*db, settings, t, shared, nullptr, results[static_cast<std::size_t>(t)]); });
+      writers.emplace_back([&, t] {
+        pthread_setname_np(pthread_self(), ("writer " + std::to_string(t)).c_str());
+        write_batches(*db, settings, t, shared, nullptr, results[static_cast<std::size_t>(t)]);
+      });
     }
     for (std::thread& writer : writers) writer.join();
   }
