@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/text.h"
 #include "collect/launch.h"
 #include "collect/program.h"
@@ -159,6 +160,13 @@ int exit_status(std::int32_t wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+collect::RecordingSummary write_trace(const RunOptions& options, const collect::LaunchOptions& launch,
+                                      collect::LaunchResult& ran, const std::string& output,
+                                      collect::TraceWriter& writer) {
+  Progress progress("writing " + printable(output), collect::work_of(ran.processes));
+  return collect::record(ran.processes, ran.pairs, {!options.no_source, launch.resolve, &progress.done}, writer);
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (command.empty()) return usage_error("which program shall be run?", "run");
   if (options.memory && !is_size(*options.memory))
@@ -206,8 +214,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     fail({explain_nothing(command[0], *program, *ran)});
     return failed;
   }
-  const collect::RecordingSummary summary =
-      collect::record(ran->processes, ran->pairs, {!options.no_source, launch.resolve}, *writer);
+  const collect::RecordingSummary summary = write_trace(options, launch, *ran, output, *writer);
   if (const Status done = writer->finish(); !done) {
     fail(done.error());
     return failed;

@@ -45,12 +45,17 @@ class Span {
   std::uint64_t last_ = 0;
 };
 
+void advance(const RecordingOptions& options, std::uint64_t by) {
+  if (options.done != nullptr) *options.done += by;
+}
+
 /// Streams the blocks of one process into the file; marks the functions that occur.
-void write_blocks(const ArenaView& arena, std::uint32_t process, TraceWriter& writer, RecordingSummary& summary,
-                  Span& span, std::vector<bool>& seen) {
+void write_blocks(const ArenaView& arena, std::uint32_t process, const RecordingOptions& options, TraceWriter& writer,
+                  RecordingSummary& summary, Span& span, std::vector<bool>& seen) {
   std::unordered_map<std::uint32_t, CallCounter> threads;
   std::vector<format::Event> buffer;
   for (const ArenaBlock& block : arena.blocks()) {
+    advance(options, 1);
     const auto events = arena.read(block, buffer);
     if (events.empty()) continue;
     writer.add_block(process, block.thread, block.sequence, block.ticks, events);
@@ -69,6 +74,12 @@ void write_blocks(const ArenaView& arena, std::uint32_t process, TraceWriter& wr
 
 }  // namespace
 
+std::uint64_t work_of(const std::vector<RecordedProcess>& processes) {
+  std::uint64_t work = 0;
+  for (const RecordedProcess& p : processes) work += p.arena.function_count() + p.arena.blocks().size();
+  return work;
+}
+
 RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<reader::ClockPair> pairs,
                         const RecordingOptions& options, TraceWriter& writer) {
   RecordingSummary summary;
@@ -86,6 +97,7 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
     summary.overwritten += p.overwritten_events;
     summary.lost += p.lost_events;
     auto resolved = symbols::resolve(p, options.resolve);
+    advance(options, p.functions.size());
     for (auto& problem : resolved.problems) summary.problems.push_back(std::move(problem));
     processes.push_back(std::move(p));
   }
@@ -104,7 +116,7 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
   Span span;
   for (reader::Process& p : processes) {
     std::vector<bool> seen(p.functions.size());
-    write_blocks(recorded[p.index].arena, p.index, writer, summary, span, seen);
+    write_blocks(recorded[p.index].arena, p.index, options, writer, summary, span, seen);
     // Sources are kept of what was called, not of all that could have been.
     std::erase_if(p.functions, [&seen](const reader::Function& f) { return !seen[f.id]; });
   }

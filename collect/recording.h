@@ -1,5 +1,6 @@
 // From the arenas of a run to its trace file.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +23,7 @@ struct RecordedProcess {
 struct RecordingOptions {
   bool source = true;  ///< keep the text of the source files
   symbols::ResolveOptions resolve;
+  std::atomic<std::uint64_t>* done = nullptr;  ///< grows to work_of() as the trace is written; may be null
 };
 
 /// What was written, for the summary line.
@@ -35,6 +37,9 @@ struct RecordingSummary {
   std::uint64_t span_ns = 0;      ///< from the first kept event to the last
   std::vector<reader::Problem> problems;
 };
+
+/// How much there is to write, in the unit of RecordingOptions::done: a function named, a block written.
+std::uint64_t work_of(const std::vector<RecordedProcess>& processes);
 
 /// Writes everything into `writer` in the usual order, resolved; the caller finishes it.
 RecordingSummary record(std::vector<RecordedProcess>& processes, std::vector<reader::ClockPair> pairs,
