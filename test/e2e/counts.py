@@ -55,20 +55,28 @@ class Symbols:
         return self.names.get(self.address.get(name), {name})
 
 
-def callgrind_calls(path):
-    """Calls by symbol: the sum of the calls= lines that lead to it."""
-    names = {}
+def callgrind_calls(path, binary):
+    """Calls by symbol of the binary: the sum of the calls= lines that lead to it. (Libraries have their own copies of
+    some of its functions.)"""
+    names = {"fn": {}, "ob": {}}
     calls = defaultdict(int)
-    target = None
-    for line in open(path):
-        match = re.match(r"(c?fn)=\((\d+)\)(?: (.*))?$", line.rstrip("\n"))
+    target = current_object = target_object = None
+    for line in Path(path).read_text().splitlines():
+        match = re.match(r"(c?)(fn|ob)=\((\d+)\)(?: (.*))?$", line.rstrip("\n"))
         if match:
-            if match[3]:
-                names[match[2]] = re.sub(r"'\d+$", "", match[3])
-            if match[1] == "cfn":
-                target = names[match[2]]
+            known = names[match[2]]
+            if match[4]:
+                known[match[3]] = re.sub(r"'\d+$", "", match[4])
+            if match[1] and match[2] == "fn":
+                target = known[match[3]]
+            elif match[1]:
+                target_object = known[match[3]]
+            elif match[2] == "ob":
+                current_object = known[match[3]]
         elif line.startswith("calls="):
-            calls[target] += int(line[6:].split()[0])
+            if os.path.realpath(target_object or current_object) == os.path.realpath(binary):
+                calls[target] += int(line[6:].split()[0])
+            target_object = None
     return calls
 
 
@@ -112,7 +120,7 @@ class Counts(TortureTest):
                        timeout=280, **streams.get("callgrind", {"stdin": streams["input_file"].open()}
                                                   if "input_file" in streams else {}))
         callgrind = defaultdict(int)
-        for name, count in callgrind_calls(out).items():
+        for name, count in callgrind_calls(out, binary).items():
             for alias in symbols.aliases(name):
                 if alias in gcov.place:
                     callgrind[gcov.place[alias]] += count
