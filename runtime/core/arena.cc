@@ -2,12 +2,16 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
-#include "runtime/core/state.h"
 #include "runtime/core/syscalls.h"
 
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -24,6 +28,48 @@ constexpr std::uint32_t kReserveStep = 64;  // blocks made real at a time: 256 K
 constexpr std::uint32_t kFloorBlocks = 16;
 constexpr std::uint32_t kSpareRounds = 256;
 constexpr std::uint32_t kThreadsPerPage = kBlockSize / sizeof(ArenaThread);
+
+/// A file's growth past RLIMIT_FSIZE raises SIGXFSZ, which would end our host; memfds are files to that limit.
+class FileSizeLimit {
+ public:
+  /// Raised to `size` while this lives, if it was lower and that is allowed.
+  explicit FileSizeLimit(std::uint64_t size) {
+    if (sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&before_)) != 0 || before_.rlim_cur >= size) return;
+    const rlimit raised{size, before_.rlim_max < size ? size : before_.rlim_max};
+    raised_ = sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, sys::word(&raised), 0) == 0;
+    allows_ = raised_;
+  }
+  ~FileSizeLimit() {
+    if (raised_) sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, sys::word(&before_), 0);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  bool allows() const { return allows_; }
+
+ private:
+  rlimit before_{};
+  bool raised_ = false;
+  bool allows_ = true;
+};
+
+std::uint64_t inode_of(int descriptor) {
+  struct stat status {};
+  return sys::call(SYS_fstat, descriptor, sys::word(&status)) == 0 ? status.st_ino : 0;
+}
+
+/// Under vm.overcommit_memory=2 memory counts when it is mapped, not when it is used.
+bool mapping_is_free() {
+  const long fd = sys::open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return true;
+  char mode = '0';
+  sys::read(static_cast<int>(fd), &mode, 1);
+  sys::close(static_cast<int>(fd));
+  return mode != '2';
+}
+
+__attribute__((noinline, cold)) void say_memory_is_short(std::uint64_t kib) {  // apart: its buffer needs stack
+  Message().text("memory is short: the trace keeps to ").number(kib).text(" KiB");
+}
 
 }  // namespace
 
@@ -52,11 +98,21 @@ const char* Arena::create(const Options& options) {
 
   const long low = sys::call(SYS_memfd_create, sys::word("karst-arena"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (low < 0) return "no shared memory can be made (memfd_create failed)";
-  // A high number keeps out of the way of programs that count on getting the lowest free one.
-  const long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 200);
+  // A high number keeps out of the way of programs that count on getting the lowest free one, and of standard streams
+  // that are closed.
+  long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 200);
+  if (high < 0) high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3);
   if (high >= 0) sys::close(static_cast<int>(low));
   descriptor_ = static_cast<int>(high >= 0 ? high : low);
 
+  inode_ = inode_of(descriptor_);
+
+  const FileSizeLimit limit(layout.size);
+  if (!limit.allows()) {
+    sys::close(descriptor_);
+    descriptor_ = -1;
+    return "the limit on the size of files (RLIMIT_FSIZE, ulimit -f) is below what the trace's memory takes";
+  }
   long mapped = -1;
   if (sys::call(SYS_ftruncate, descriptor_, static_cast<long>(layout.size)) == 0)
     mapped = sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
@@ -85,6 +141,7 @@ const char* Arena::create(const Options& options) {
   }
   // A forked child must not write into its parent's history.
   sys::madvise(reinterpret_cast<void*>(base_), layout.size, MADV_DONTFORK);
+  if (mapping_is_free()) size_ = layout.size;
   return nullptr;
 }
 
@@ -94,9 +151,26 @@ bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
   const std::uint64_t begin = align_down(offset, kBlockSize);
   const std::uint64_t end = align_up(offset + size, kBlockSize);
   const long result = sys::madvise(reinterpret_cast<void*>(base_ + begin), end - begin, MADV_POPULATE_WRITE);
-  if (result == -22 /* EINVAL: Linux before 5.14 */ && descriptor_ >= 0)
-    return sys::call(SYS_fallocate, descriptor_, 0, static_cast<long>(begin), static_cast<long>(end - begin)) == 0;
-  return result == 0;
+  if (result != -22 /* EINVAL: Linux before 5.14 */) return result == 0;
+  rlimit limit{};
+  // The program may have closed our descriptor and have a file of its own under that number.
+  if (inode_of(descriptor_) != inode_ || sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) != 0 ||
+      limit.rlim_cur < end)
+    return false;
+  for (int tries = 0; tries < 100; ++tries) {
+    const long done =
+        sys::call(SYS_fallocate, descriptor_, 0, static_cast<long>(begin), static_cast<long>(end - begin));
+    if (done != -4 /* EINTR */) return done == 0;
+  }
+  return false;
+}
+
+void Arena::stand_in() const {
+  if (size_ == 0) return;
+  const long got = sys::mmap(base_, size_, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
+  if (!sys::failed(got) && static_cast<std::uintptr_t>(got) != base_)
+    sys::munmap(reinterpret_cast<void*>(got), size_);  // a kernel that does not know the flag
 }
 
 bool Arena::reserve_functions(std::uint32_t count) {
@@ -159,7 +233,8 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
   ArenaHeader& h = header();
   std::uint32_t done = load(h.blocks_reserved);
   while (done < up_to) {
-    const std::uint32_t left = load(h.block_capacity) - done;
+    const std::uint32_t capacity = load(h.block_capacity);
+    const std::uint32_t left = capacity > done ? capacity - done : 0;
     const std::uint32_t step = left < kReserveStep ? left : kReserveStep;
     if (step == 0 || !reserve(h.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
       return false;
@@ -191,8 +266,8 @@ bool has_hole(const BlockHeader& b, std::uint32_t slots) {
 
 // The calling thread leaves its block. An empty slot in it belongs to a hook that the handler we may run in has
 // interrupted.
-void Arena::note_holes() {
-  const std::uintptr_t place = karst_state->cursor - 1 - blocks_;
+void Arena::note_holes(std::uintptr_t cursor) {
+  const std::uintptr_t place = cursor - 1 - blocks_;
   if (place / kBlockSize >= header().block_capacity) return;  // no block, or the sink
   BlockHeader& b = *block(static_cast<std::uint32_t>(place / kBlockSize));
   const auto slots = static_cast<std::uint32_t>((place % kBlockSize + 1 - kBlockHeaderSize) / sizeof(Event));
@@ -232,22 +307,19 @@ bool Arena::claim_block(BlockHeader& b, std::uint32_t floor, bool in_order) {
   return true;
 }
 
-BlockHeader* Arena::take_block() {
+BlockHeader* Arena::take_block(std::uintptr_t cursor) {
   ArenaHeader& h = header();
-  note_holes();
+  note_holes(cursor);
   for (std::uint64_t tries = 0;; ++tries) {
     const std::uint32_t capacity = load(h.block_capacity);
-    if (tries > 2ULL * capacity) return nullptr;
+    if (tries >= 2ULL * capacity) return nullptr;
     const std::uint64_t turn = __atomic_fetch_add(&h.hand, 1, __ATOMIC_RELAXED);
     const auto index = static_cast<std::uint32_t>(turn % capacity);
     if (index >= load(h.blocks_reserved) && !reserve_blocks(index + 1)) {
       // Memory ran out: from now on the trace lives in what it has.
       const std::uint32_t have = load(h.blocks_reserved);
       if (have != 0 && exchange_if(h.block_capacity, capacity, have))
-        Message()
-            .text("memory is short: the trace keeps to ")
-            .number(std::uint64_t{have} * kBlockSize >> 10)
-            .text(" KiB");
+        say_memory_is_short(std::uint64_t{have} * kBlockSize >> 10);
       continue;
     }
     BlockHeader& b = *block(index);

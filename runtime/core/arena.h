@@ -36,9 +36,14 @@ class Arena {
 
   /// Takes a block for `thread`: a fresh one or the oldest that may go. Its events are zero, its generation is odd, its
   /// state kClaimed: the caller fills the header and calls publish() or give_back(). Null when there is none.
-  format::BlockHeader* take_block();
+  /// `cursor` is the calling thread's, in the block that it leaves, if any.
+  format::BlockHeader* take_block(std::uintptr_t cursor = 0);
   static void publish(format::BlockHeader& block);
   static void give_back(format::BlockHeader& block);
+
+  /// In a forked child, where the arena is not mapped: puts empty memory in its place. The fork may have come from a
+  /// signal handler, and the hook that it interrupted goes on in the child with what it had in hand.
+  void stand_in() const;
 
  private:
   template <typename T>
@@ -47,12 +52,14 @@ class Arena {
   }
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
   bool reserve_blocks(std::uint32_t up_to);
-  void note_holes();
+  void note_holes(std::uintptr_t cursor);
   bool claim_block(format::BlockHeader& block, std::uint32_t floor, bool in_order);
 
   std::uintptr_t base_ = 0;
   std::uintptr_t blocks_ = 0;
   std::uint64_t threads_offset_ = 0;
+  std::uint64_t size_ = 0;
+  std::uint64_t inode_ = 0;
   std::uint32_t text_bottom_ = 1;  ///< offset 0 means "no text"
   int descriptor_ = -1;
 };

@@ -45,4 +45,19 @@ inline long madvise(const void* p, std::size_t n, int advice) {
   return call(SYS_madvise, word(p), static_cast<long>(n), advice);
 }
 
+/// No signal interrupts the calling thread while this lives.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    const std::uint64_t all = ~std::uint64_t{0};
+    call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, word(&all), word(&before_), 8);
+  }
+  ~SignalsBlocked() { call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, word(&before_), 0, 8); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  std::uint64_t before_ = 0;
+};
+
 }  // namespace karst::runtime::sys

@@ -60,23 +60,14 @@ BlockHeader* block_of(std::uintptr_t cursor) {
   return reinterpret_cast<BlockHeader*>(align_down(cursor - 1, KARST_BLOCK_SIZE));
 }
 
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    const std::uint64_t all = ~std::uint64_t{0};
-    sys::call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, sys::word(&all), sys::word(&before_), 8);
-  }
-  ~SignalsBlocked() { sys::call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, sys::word(&before_), 0, 8); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  std::uint64_t before_ = 0;
-};
+// The state of a calling thread that has left. Its entry may have gone to another thread since, and this state with it.
+__attribute__((tls_model("initial-exec"))) __thread ThreadState* t_left;
 
 void leave(ThreadState& state) {
   ArenaThread& t = g_arena.thread(state.thread);
-  sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
+  if (!g_no_system_calls) sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
+  t_left = &state;
+  karst_state = &g_nobody;
   const std::uintptr_t cursor = state.cursor;
   if (cursor != 0 && !in_sink(cursor)) {
     state.sequence = block_of(cursor)->sequence + 1;
@@ -97,18 +88,24 @@ void thread_exits(void* p) {
     pthread_setspecific(g_exit_key, p);
     return;
   }
-  const SignalsBlocked guard;
+  const sys::SignalsBlocked guard;
   leave(state);
 }
 
-// A thread that has left comes back when a late destructor calls traced code.
-void come_back(const ThreadState& state) {
+// A thread that has left comes back when a late destructor or a signal handler calls traced code. False when its entry
+// is another thread's by now.
+bool come_back(const ThreadState& state, std::uint32_t tid) {
   ArenaThread& t = g_arena.thread(state.thread);
   if (!exchange_if(t.state, static_cast<std::uint32_t>(ThreadLife::kExited),
                    static_cast<std::uint32_t>(ThreadLife::kLive)))
-    return;
+    return false;
+  if (t.tid != tid) {  // the other has left as well
+    store(t.state, static_cast<std::uint32_t>(ThreadLife::kExited));
+    return false;
+  }
   t.exited_ticks = 0;
   __atomic_add_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
+  return true;
 }
 
 // A new entry for the calling thread; null when the table is full.
@@ -122,6 +119,7 @@ ThreadState* new_thread(std::uint32_t tid) {
   t.overwritten_events = 0;
   t.lost_events = 0;
   t.block_count = 0;
+  t.oldest_sequence = 0;
   sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
   store(t.state, static_cast<std::uint32_t>(ThreadLife::kLive));
   __atomic_add_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
@@ -135,15 +133,11 @@ ThreadState* new_thread(std::uint32_t tid) {
 }
 
 void join() {
-  const SignalsBlocked guard;
+  const sys::SignalsBlocked guard;
+  if (karst_state != &g_nobody) return;  // a handler was here first
   const auto tid = static_cast<std::uint32_t>(sys::gettid());
-  ThreadState* state = karst_state;
-  if (state != &g_nobody && g_arena.thread(state->thread).tid == tid) {
-    // A handler was here first, or the thread is back after its exit was announced; then its cursor is 0.
-    come_back(*state);
-    return;
-  }
-  state = new_thread(tid);
+  ThreadState* state = t_left;
+  if (state == nullptr || !come_back(*state, tid)) state = new_thread(tid);
   if (state == nullptr) {
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     aim_at_sink(g_nobody);
@@ -165,7 +159,7 @@ void next_block(ThreadState& state) {
   const std::uintptr_t before = load(state.cursor);
   ArenaThread& t = g_arena.thread(state.thread);
   BlockHeader* old = before == 0 || in_sink(before) ? nullptr : block_of(before);
-  BlockHeader* next = g_arena.take_block();
+  BlockHeader* next = g_arena.take_block(before);
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
@@ -214,8 +208,7 @@ extern "C" void karst_slow_path() {
     aim_at_sink(*state);
     return;
   }
-  if (state == &g_nobody ||
-      load(g_arena.thread(state->thread).state) == static_cast<std::uint32_t>(ThreadLife::kExited)) {
+  if (state == &g_nobody) {
     join();
     state = karst_state;
     if (state == &g_nobody) return;
@@ -223,7 +216,7 @@ extern "C" void karst_slow_path() {
   next_block(*state);
 }
 
-bool in_forked_child() { return g_process->ours == 0; }
+bool in_forked_child() { return g_process == nullptr || g_process->ours == 0; }
 
 bool prepare_threads(bool no_system_calls) {
   g_no_system_calls = no_system_calls;
@@ -247,6 +240,7 @@ bool prepare_threads(bool no_system_calls) {
 }
 
 void note_thread_names() {
+  if (g_no_system_calls) return;
   ArenaHeader& h = g_arena.header();
   const std::uint32_t count = load(h.thread_count);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -277,6 +271,7 @@ void note_thread_names() {
 }
 
 void disown_history() {
+  g_arena.stand_in();
   aim_at_sink(g_nobody);
   set_hooks(karst_hook_discard, karst_hook_discard);
 }
@@ -312,7 +307,7 @@ void find_threads_by_tid() { set_hooks(karst_hook_trace_by_tid, karst_hook_trace
 
 extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
   if (in_forked_child()) return;
-  const SignalsBlocked guard;
+  const sys::SignalsBlocked guard;
   const auto tid = static_cast<std::uint32_t>(sys::gettid());
   ThreadState* state = find_by_tid(tid);
   if (state == nullptr) state = new_thread(tid);

@@ -24,6 +24,7 @@ constexpr std::uint32_t kNtGnuBuildId = 3;
 struct Segment {
   std::uintptr_t begin;
   std::uintptr_t end;
+  int protection;
 };
 constexpr std::uint32_t kMostSegments = 8;
 
@@ -96,6 +97,16 @@ void read_notes(const char* p, std::uint64_t size, Found& found) {
   }
 }
 
+/// True if the range is loaded as part of the module.
+bool is_loaded(const dl_phdr_info& info, std::uintptr_t begin, std::uint64_t size) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    const std::uintptr_t from = info.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && begin >= from && begin + size <= from + segment.p_memsz) return true;
+  }
+  return false;
+}
+
 bool look(const dl_phdr_info& info, Found& found) {
   found.path = info.dlpi_name;
   found.bias = info.dlpi_addr;
@@ -105,25 +116,21 @@ bool look(const dl_phdr_info& info, Found& found) {
     const std::uintptr_t begin = info.dlpi_addr + segment.p_vaddr;
     // mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8; those met in practice can be stepped
     // through by 4 all the same.
-    if (segment.p_type == PT_NOTE && segment.p_align <= 8)
+    if (segment.p_type == PT_NOTE && segment.p_align <= 8 && is_loaded(info, begin, segment.p_memsz))
       read_notes(reinterpret_cast<const char*>(begin), segment.p_memsz, found);
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
       if (begin < low) low = begin;
       if (begin + segment.p_memsz > found.text_end) found.text_end = begin + segment.p_memsz;
       if (found.segment_count < kMostSegments)
-        found.segments[found.segment_count++] = {align_down(begin, kPage), align_up(begin + segment.p_memsz, kPage)};
+        found.segments[found.segment_count++] = {
+            align_down(begin, kPage), align_up(begin + segment.p_memsz, kPage),
+            PROT_READ | PROT_EXEC | ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0)};
     }
   }
   found.text_begin = low;
   if (found.records == 0) return false;
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(found.table);
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
-    const std::uintptr_t from = info.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && begin >= from &&
-        begin + found.records * sizeof(SledRecord) <= from + segment.p_memsz)
-      found.table_inside = true;
-  }
+  found.table_inside = is_loaded(info, begin, found.records * sizeof(SledRecord));
   return true;
 }
 
@@ -229,6 +236,10 @@ void register_module(const Found& found) {
     Message().text(path, path_size).text(" ").text(wrong).text("; it is not traced");
     return;
   }
+  if (g_module_count == kArenaModules) {
+    Message().text(path, path_size).text(" is not traced: too many modules with sleds");
+    return;
+  }
   ArenaHeader& h = g_arena.header();
   Module& m = g_modules[g_module_count];
   m.text_begin = found.text_begin;
@@ -237,7 +248,7 @@ void register_module(const Found& found) {
   copy(m.segments, found.segments, sizeof m.segments);
   m.table = found.table;
   m.records = found.records;
-  if (g_module_count == kArenaModules || !g_arena.reserve_modules(1) || !enter_functions(found, m)) {
+  if (!g_arena.reserve_modules(1) || !enter_functions(found, m)) {
     Message().text(path, path_size).text(" is not traced: there is not enough memory for its functions' table");
     return;
   }
@@ -258,10 +269,20 @@ void register_module(const Found& found) {
   g_sleds += found.records;
 }
 
-bool set_protection(const Module& m, int protection) {
+bool set_protection(const Segment& s, int protection) {
+  return sys::mprotect(s.begin, s.end - s.begin, protection) == 0;
+}
+
+bool make_writable(const Module& m) {
   for (std::uint32_t i = 0; i < m.segment_count; ++i)
-    if (sys::mprotect(m.segments[i].begin, m.segments[i].end - m.segments[i].begin, protection) != 0) return false;
+    if (!set_protection(m.segments[i], PROT_READ | PROT_WRITE)) return false;
   return true;
+}
+
+void restore_protection(const Module& m) {
+  for (std::uint32_t i = 0; i < m.segment_count; ++i)
+    if (!set_protection(m.segments[i], m.segments[i].protection))
+      set_protection(m.segments[i], PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
 void patch(const Module& m) {
@@ -300,11 +321,16 @@ bool patch_modules() {
     while (i-- != 0) g_modules[i].trampolines.destroy();
     return false;
   }
+  // A handler of the program (when libkarst comes late) could be in the code that cannot be executed now.
+  const sys::SignalsBlocked guard;
   for (std::uint32_t i = 0; i < g_module_count; ++i) {
     Module& m = g_modules[i];
-    if (!set_protection(m, PROT_READ | PROT_WRITE)) return false;
-    patch(m);
-    if (!set_protection(m, PROT_READ | PROT_EXEC)) set_protection(m, PROT_READ | PROT_WRITE | PROT_EXEC);
+    const bool writable = make_writable(m);
+    if (writable) patch(m);
+    restore_protection(m);
+    if (writable) continue;
+    set_hooks(karst_hook_discard, karst_hook_discard);  // modules before this one are patched
+    return false;
   }
   return true;
 }

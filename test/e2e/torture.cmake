@@ -20,7 +20,7 @@ function(e2e_methods label)
   endforeach()
 endfunction()
 
-e2e_methods(torture torture_threads torture_signals torture_steps torture_forks)
+e2e_methods(torture torture_threads torture_signals torture_steps torture_forks torture_hosts)
 e2e_methods(faults faults)
 e2e_methods(counts counts)
 e2e_methods(run run)
