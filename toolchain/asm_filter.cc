@@ -1,9 +1,5 @@
 #include "toolchain/asm_filter.h"
 
-#include <tuple>
-#include <utility>
-#include <vector>
-
 #include "format/sled_note.h"
 
 namespace karst::toolchain {
@@ -21,54 +17,6 @@ bool is_directive(std::string_view line, std::string_view name) {
   return line.starts_with(name) &&
          (line.size() == name.size() || line[name.size()] == ' ' || line[name.size()] == '\t');
 }
-
-/// The COMDAT group in the operands of .section: name,"flagsG",@type,[entsize,]group[,comdat]; empty if none.
-std::string_view group_of(std::string_view operands) {
-  const auto open = operands.find('"', operands.starts_with('"') ? operands.find('"', 1) + 1 : 0);
-  if (open == std::string_view::npos) return {};
-  const auto close = operands.find('"', open + 1);
-  if (close == std::string_view::npos) return {};
-  const std::string_view flags = operands.substr(open + 1, close - open - 1);
-  if (flags.find('G') == std::string_view::npos) return {};
-  std::string_view rest = operands.substr(close + 1);
-  for (int skip = flags.find('M') == std::string_view::npos ? 2 : 3; skip != 0; --skip) {
-    const auto comma = rest.find(',');
-    if (comma == std::string_view::npos) return {};
-    rest.remove_prefix(comma + 1);
-  }
-  return trim(rest.substr(0, rest.find(',')));
-}
-
-/// Which COMDAT group the assembler is in, through .section, .previous, .pushsection and .popsection.
-class SectionTracker {
- public:
-  void see(std::string_view line) {
-    if (is_directive(line, ".section")) {
-      enter(group_of(trim(line.substr(8))));
-    } else if (line == ".text" || line == ".data" || line == ".bss" || is_directive(line, ".text") ||
-               is_directive(line, ".data") || is_directive(line, ".bss")) {
-      enter({});
-    } else if (line == ".previous") {
-      std::swap(now_, before_);
-    } else if (is_directive(line, ".pushsection")) {
-      stack_.emplace_back(now_, before_);
-      enter(group_of(trim(line.substr(12))));
-    } else if (line == ".popsection" && !stack_.empty()) {
-      std::tie(now_, before_) = stack_.back();
-      stack_.pop_back();
-    }
-  }
-  std::string_view group() const { return now_; }
-
- private:
-  void enter(std::string_view group) {
-    before_ = now_;
-    now_ = group;
-  }
-  std::string_view now_;
-  std::string_view before_;
-  std::vector<std::pair<std::string_view, std::string_view>> stack_;
-};
 
 /// Which function the assembler is in, and whether it has an entry sled. gcc puts exit sleds also into the thunks that
 /// adjust `this` on the way to a virtual function, which have no entry: their exits would close calls of others.
@@ -133,16 +81,10 @@ SledKind exit_kind(Lines lines) {
   return SledKind::kReturn;
 }
 
-void append_record(std::string& out, std::string_view group, SledKind kind) {
-  out += "\t.pushsection\tkarst_sleds,\"aR";
-  if (!group.empty()) out += 'G';
-  out += "\",@progbits";
-  if (!group.empty()) {
-    out += ',';
-    out += group;
-    out += ",comdat";
-  }
-  out += "\n\t.balign\t4\n\t.long\t1b - ., ";
+/// `?` puts the record into the group of the section that the sled lies in, if any: the assembler alone knows which
+/// that is, whatever inline assembly and macros did.
+void append_record(std::string& out, SledKind kind) {
+  out += "\t.pushsection\tkarst_sleds,\"aR?\",@progbits\n\t.balign\t4\n\t.long\t1b - ., ";
   out += static_cast<char>('0' + static_cast<int>(kind));
   out += "\n\t.popsection\n";
 }
@@ -171,7 +113,6 @@ int entry_call_lines(std::string_view line, Lines lines) {
 std::string filter_assembly(std::string_view source) {
   std::string out;
   out.reserve(source.size() + source.size() / 8);
-  SectionTracker sections;
   FunctionTracker function;
   Lines lines(source);
   while (!lines.done()) {
@@ -187,10 +128,9 @@ std::string filter_assembly(std::string_view source) {
       lines.next();  // .quad 1b
       lines.next();  // .previous
       if (entry) function.enter();
-      if (function.has_entry()) append_record(out, sections.group(), entry ? SledKind::kEntry : exit_kind(lines));
+      if (function.has_entry()) append_record(out, entry ? SledKind::kEntry : exit_kind(lines));
       continue;
     }
-    if (!line.empty() && line.front() == '.') sections.see(line);
     function.see(line);
     out += raw;
   }

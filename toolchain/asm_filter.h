@@ -7,13 +7,13 @@
 // an exit belongs, which is no longer to be seen from its address once a function is split into hot and cold parts.
 //
 //   1:  call *__fentry__@GOTPCREL(%rip)          1:  .byte 0x0f,0x1f,0x44,0x00,0x00
-//       .section __mcount_loc, "a",@progbits   ->    .pushsection karst_sleds,"aRG",@progbits,GROUP,comdat
+//       .section __mcount_loc, "a",@progbits   ->    .pushsection karst_sleds,"aR?",@progbits
 //       .quad 1b                                     .long 1b - ., KARST_SLED_ENTRY
 //       .previous                                    .popsection
 //
 // R (SHF_GNU_RETAIN) keeps the tables where the linker collects garbage: lld does not count the references from
-// __start_karst_sleds. What is traced is kept with them. The group is that of the section the sled lies in (none: a
-// plain section). Exits in functions without an entry (gcc's thunks) get no record.
+// __start_karst_sleds. What is traced is kept with them. ? makes the assembler choose the group of the section the sled
+// lies in (none: a plain section). Exits in functions without an entry (gcc's thunks) get no record.
 #pragma once
 #include <string>
 #include <string_view>
