@@ -1,4 +1,7 @@
 // karst: parses the command line and hands over to one subcommand.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -111,6 +114,14 @@ int usage_error(std::string_view message, std::string_view command) {
 }  // namespace karst::cli
 
 int main(int argc, char** argv) {
+  // What we open must not get the number of a standard stream that is closed. Programs that we run see it closed still.
+  while (true) {
+    const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd < 0 || fd > 2) {
+      if (fd > 2) close(fd);
+      break;
+    }
+  }
   try {
     return karst::cli::run_command_line(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -179,7 +179,11 @@ class Launcher {
       const int number = static_cast<int>(info.ssi_signo);
       if (number == SIGCHLD) {
         int status = 0;
-        if (running_ && waitpid(program_, &status, WNOHANG) == program_) {
+        while (running_ && waitpid(program_, &status, WNOHANG | WUNTRACED) == program_) {
+          if (WIFSTOPPED(status)) {
+            stop_along(WSTOPSIG(status));
+            continue;
+          }
           running_ = false;
           result_.wait_status = status;
         }
@@ -189,6 +193,13 @@ class Launcher {
         kill(program_, number);
       }
     }
+  }
+
+  /// An editor or pager that takes Ctrl-Z as a key stops itself alone; the shell waits for us.
+  void stop_along(int number) const {
+    if ((number != SIGTSTP && number != SIGTTIN && number != SIGTTOU) || getpgid(program_) != getpgrp()) return;
+    raise(SIGTSTP);
+    kill(program_, SIGCONT);
   }
 
   static void end(Watched& w) {

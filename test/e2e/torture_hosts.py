@@ -1,8 +1,10 @@
-"""Situations in which a guest could do harm to its host."""
+"""Situations in which a guest could do harm to its host, or `karst run` to the shell that started it."""
+import os
 import resource
+import signal
 import subprocess
 
-from torture_support import TIMEOUT, TortureTest, build, main
+from torture_support import KARST, TIMEOUT, TortureTest, build, main
 
 
 def program():
@@ -42,6 +44,21 @@ class Hosts(TortureTest):
         self.assertEqual(run.out, "2000\n")
         self.assert_whole(run.trace)
         self.assertEqual(run.trace.counts["work"], 2000)
+
+    def test_program_that_stops_itself_alone_stops_karst_run_with_it(self):
+        karst = subprocess.Popen([KARST, "run", "-o", str(self.directory / "trace.karst"), program(), "stop"],
+                                 stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=os.setpgrp)
+        self.addCleanup(karst.wait)
+        self.addCleanup(karst.kill)
+        _, status = os.waitpid(karst.pid, os.WUNTRACED)
+        self.assertTrue(os.WIFSTOPPED(status), status)
+        os.kill(karst.pid, signal.SIGCONT)  # as `fg` does
+        self.assertEqual(karst.wait(TIMEOUT), 3)
+
+    def test_messages_do_not_go_into_the_trace_when_standard_error_is_closed(self):
+        run = self.run_traced(program(), "fd2", preexec_fn=lambda: os.close(2))
+        self.assertEqual(run.out, "closed\n")
+        self.assert_whole(run.trace)
 
     def limited(self, hard):
         def limit():

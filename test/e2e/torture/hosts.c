@@ -3,6 +3,7 @@
 // area of the program's own.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -118,6 +119,14 @@ int main(int argc, char** argv) {
   }
   if (argc == 3) return with_plugin(argv[2]);
   if (argc == 2 && strcmp(argv[1], "foreign") == 0) return with_foreign_thread();
+  if (argc == 2 && strcmp(argv[1], "stop") == 0) {
+    kill(getpid(), SIGTSTP);
+    return 3;
+  }
+  if (argc == 2 && strcmp(argv[1], "fd2") == 0) {
+    puts(fcntl(2, F_GETFD) < 0 ? "closed" : "open");
+    return 0;
+  }
   if (argc == 2) return with_forks();
   work();
   printf("%ld\n", counter);
