@@ -146,6 +146,12 @@ class Forbidden(TortureTest):
         self.assert_whole(run.trace)
         self.assertEqual(run.trace.counts["leaf()"], 301000)
 
+    def test_strict_seccomp_ends_the_trace_and_not_the_program(self):
+        run = self.run_traced(program(), "no-clock")
+        self.assertEqual(run.out, "no clock\n", run.err)
+        self.assertIn("gives up reading the processor's clock", run.err)
+        self.assertEqual(run.trace.counts["leaf()"], 2000)  # not the 1,000 after it
+
 
 if __name__ == "__main__":
     main()

@@ -80,6 +80,15 @@ void strict() {
   syscall(SYS_exit, 0);
 }
 
+// Strict mode turns the TSC off: a hook that read it would end the program.
+void no_clock() {
+  work(1000);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) != 0) exit(1);
+  work(1000);
+  static_cast<void>(!write(1, "no clock\n", 9));
+  syscall(SYS_exit, 0);
+}
+
 void eat() {
   for (;;) {
     void* p = malloc(1 << 20);
@@ -108,6 +117,7 @@ int main(int argc, char** argv) {
   }
   if (how == "deadlock") deadlock();
   if (how == "strict") strict();
+  if (how == "no-clock") no_clock();
   if (how == "eat") eat();
   if (how == "close-all") {
     for (int fd = 3; fd < 1024; ++fd) close(fd);
