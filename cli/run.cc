@@ -23,6 +23,7 @@
 #include "collect/program.h"
 #include "collect/recording.h"
 #include "collect/trace_writer.h"
+#include "format/options.h"
 #include "symbols/function_filter.h"
 
 namespace karst::cli {
@@ -90,28 +91,8 @@ std::string runtime_options(const RunOptions& options, std::vector<std::string>&
 }
 
 bool is_size(const std::string& text) {
-  const auto digits = text.find_first_not_of("0123456789");
-  if (text.empty() || digits == 0 || text.size() > 12) return false;
-  const std::uint64_t number = std::stoull(text.substr(0, digits));
-  unsigned shift = 0;
-  if (digits != std::string::npos) {
-    if (digits + 1 != text.size()) return false;
-    switch (text[digits] | 0x20) {
-      case 'k':
-        shift = 10;
-        break;
-      case 'm':
-        shift = 20;
-        break;
-      case 'g':
-        shift = 30;
-        break;
-      default:
-        return false;
-    }
-  }
-  constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
-  return number <= kMost >> shift && number << shift >= (std::uint64_t{64} << 10);
+  std::uint64_t bytes = 0;
+  return format::parse_memory_size(text.c_str(), bytes);
 }
 
 /// libkarst.so beside this program: ../lib as installed and as built.

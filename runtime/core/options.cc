@@ -1,41 +1,11 @@
 #include "runtime/core/options.h"
 
+#include "format/options.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
 
 namespace karst::runtime {
 namespace {
-
-constexpr std::uint64_t kLeastMemory = 64 << 10;
-constexpr std::uint64_t kMostMemory = std::uint64_t{64} << 30;
-
-bool parse_size(const char* s, std::uint64_t& out) {
-  std::uint64_t n = 0;
-  const char* digits = s;
-  for (; *s >= '0' && *s <= '9'; ++s) {
-    if (n > kMostMemory) return false;
-    n = n * 10 + static_cast<std::uint64_t>(*s - '0');
-  }
-  if (s == digits) return false;
-  unsigned shift = 0;
-  switch (*s | 0x20) {
-    case 'k':
-      shift = 10;
-      break;
-    case 'm':
-      shift = 20;
-      break;
-    case 'g':
-      shift = 30;
-      break;
-    default:
-      break;
-  }
-  if (shift != 0) ++s;
-  if (*s != '\0' || n > kMostMemory >> shift || n << shift < kLeastMemory) return false;
-  out = n << shift;
-  return true;
-}
 
 bool parse_switch(const char* s, bool& out) {
   if (s[0] != '0' && s[0] != '1') return false;
@@ -49,7 +19,7 @@ void apply(Options& options, char* entry) {
   while (*value != '\0' && *value != '=') ++value;
   if (*value == '=') *value++ = '\0';
   if (equal(entry, "memory")) {
-    if (!parse_size(value, options.memory))
+    if (!format::parse_memory_size(value, options.memory))
       Message()
           .text("KARST_OPTIONS: memory=")
           .text(value, length(value))
