@@ -1,6 +1,7 @@
 // Every hook, in every way through it, preserves every register: general, x87, SSE, AVX and AVX-512 state, mxcsr, the
 // x87 control word, the direction flag. The hooks are the runtime's own, reached through its own trampolines.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,18 +178,45 @@ TEST_F(RegisterContract, NoMemoryLosesEventsAndNothingElse) {
   }).join();
 }
 
+// A destructor that runs after the runtime has seen the thread leave: its key is younger, and it asks for as many
+// rounds.
+struct LateDestructor {
+  pthread_key_t key = 0;
+  int rounds = 0;
+  std::uint32_t thread = 0;
+  std::uint32_t state_before = 0;
+  std::uint32_t state_after = 0;
+  std::function<std::string()> cross;
+  std::string changed = "never ran";
+
+  static void run(void* p) {
+    auto& self = *static_cast<LateDestructor*>(p);
+    const auto& state = g_arena.thread(self.thread).state;
+    self.state_before = state;
+    if (self.state_before == static_cast<std::uint32_t>(ThreadLife::kLive) &&
+        ++self.rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+      pthread_setspecific(self.key, p);
+      return;
+    }
+    self.changed = self.cross();
+    self.state_after = state;
+  }
+};
+
 TEST_F(RegisterContract, ThreadThatHasLeftComesBack) {
-  have_slots();
-  EXPECT_EQ(cross([] {
-              have_slots();
-              ArenaThread& t = g_arena.thread(karst_state->thread);
-              karst_state->sequence = block().sequence + 1;
-              block().state = static_cast<std::uint32_t>(BlockState::kFull);
-              karst_state->cursor = 0;
-              t.state = static_cast<std::uint32_t>(ThreadLife::kExited);
-            }),
-            "");
-  EXPECT_EQ(g_arena.thread(karst_state->thread).state, static_cast<std::uint32_t>(ThreadLife::kLive));
+  LateDestructor late;
+  late.cross = [] { return cross_once(false); };
+  ASSERT_EQ(pthread_key_create(&late.key, LateDestructor::run), 0);
+  std::thread([&late] {
+    have_slots();
+    late.thread = karst_state->thread;
+    pthread_setspecific(late.key, &late);
+  }).join();
+  pthread_key_delete(late.key);
+  EXPECT_EQ(late.state_before, static_cast<std::uint32_t>(ThreadLife::kExited));
+  EXPECT_EQ(late.changed, "");
+  EXPECT_EQ(late.state_after, static_cast<std::uint32_t>(ThreadLife::kLive));
+  EXPECT_EQ(g_arena.thread(late.thread).state, static_cast<std::uint32_t>(ThreadLife::kExited));
 }
 
 TEST_F(RegisterContract, ForkedChildFallsIntoTheSlowPathAndWritesNowhere) {
