@@ -170,6 +170,7 @@ reader::Process ArenaView::process() const {
     out.joined_ticks = t.joined_ticks;
     out.exited_ticks = t.exited_ticks;
     out.overwritten_events = t.overwritten_events;
+    p.overwritten_events += t.overwritten_events;
     out.lost_events = t.lost_events;
     out.name = bounded_name(t.name);
     p.threads.push_back(std::move(out));

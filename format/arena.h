@@ -12,10 +12,11 @@
 // block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
 //          non-zero one; a zero before it is the slot of a hook that a signal interrupted.
 // recycle  when no fresh block is left, a hand walks the blocks in the order they were handed out and takes
-//          the oldest one that is neither in use nor within its living thread's floor of history. Of each thread the
-//          oldest block goes first, so that what is kept of it has no gap.
-//          A block in which an interrupted hook has still to fill its slot is spared: it would write into what
-//          belongs to others by then. `generation` is odd meanwhile, so a copy made at that moment is known to be torn.
+//          one that is history, not within its living thread's floor: not the block met, but the oldest of the same
+//          thread, found by a list through its blocks, so that what is kept of a thread has no gap.
+//          A block in which an interrupted hook has still to fill its slot is spared (taken off the list, and met by
+//          the hand some rounds later): the hook would write into what belongs to others by then. `generation` is odd
+//          meanwhile, so a copy made at that moment is known to be torn.
 #ifndef KARST_FORMAT_ARENA_H
 #define KARST_FORMAT_ARENA_H
 
@@ -79,7 +80,7 @@ struct ArenaHeader {
   std::uint32_t blocks_reserved;
   std::uint32_t live_threads;
   std::uint64_t hand;  ///< blocks handed out so far, skipped ones included; modulo capacity the next candidate
-  std::uint64_t overwritten_events;
+  std::uint64_t overwritten_events;  ///< of threads whose entries were reused; the others keep their own counts
   std::uint64_t lost_events;
   std::uint64_t threads_total;  ///< threads that ever joined
   std::uint64_t patch_ns;       ///< time taken to find and patch the sleds at start
@@ -125,8 +126,8 @@ struct ArenaThread {
   std::uint64_t lost_events;
   std::uint32_t block_count;  ///< blocks that hold this thread's history
   std::uint32_t reserved;
-  char name[16];                  ///< as the kernel knows it; NUL-terminated unless 16 long
-  std::uint64_t oldest_sequence;  ///< of the thread's block to recycle first
+  char name[16];         ///< as the kernel knows it; NUL-terminated unless 16 long
+  std::uint64_t oldest;  ///< block_key() of the thread's block to recycle first; its low half 0: there is none
   std::uint8_t pad[56];
 };
 static_assert(sizeof(ArenaThread) == 128);
@@ -141,15 +142,19 @@ struct BlockHeader {
   std::uint64_t ticks;         ///< full clock at the block's start
   std::uint32_t holes_before;  ///< not 0: among so many first slots there were empty ones when the block was left
   std::uint32_t spared;        ///< times it was not recycled because of them
-  std::uint64_t reserved[3];
+  std::uint32_t next;          ///< index + 1 of the thread's following block, in history and among its spare ones
+  std::uint32_t reserved[5];
 };
 static_assert(sizeof(BlockHeader) == kBlockHeaderSize);
+
+/// A block in the order of recycling: the low half of its number in its thread, and its index + 1.
+constexpr std::uint64_t block_key(std::uint64_t sequence, std::uint32_t index) { return sequence << 32 | (index + 1U); }
 
 enum class BlockState : std::uint32_t {
   kFresh = 0,
   kActive = 1,  ///< its thread writes here
   kFull = 2,    ///< history
-  kClaimed = 3  ///< changing hands
+  kClaimed = 3  ///< changing hands, or spare: claimed ahead by a thread
 };
 
 }  // namespace karst::format

@@ -34,11 +34,23 @@ class Arena {
   std::uint32_t claim_thread();
   static constexpr std::uint32_t kNoThread = 0xffffffffU;
 
-  /// Takes a block for `thread`: a fresh one or the oldest that may go. Its events are zero, its generation is odd, its
-  /// state kClaimed: the caller fills the header and calls publish() or give_back(). Null when there is none.
-  /// `cursor` is the calling thread's, in the block that it leaves, if any.
-  format::BlockHeader* take_block(std::uintptr_t cursor = 0);
+  /// Takes a block for the calling thread: a fresh one or the oldest that may go. Its events are zero, its generation
+  /// is odd, its state kClaimed: the caller fills the header and calls publish() or give_back(). Null when there is
+  /// none. `cursor` is the thread's, in the block that it leaves, if any. Blocks are claimed a few at a time, so that
+  /// threads seldom meet on the words that they share; `spare` is the thread's list of those that are left, a word that
+  /// only it and its signal handlers use.
+  format::BlockHeader* take_block(std::uintptr_t cursor, std::uint64_t& spare);
+  /// The thread of this list takes no more blocks.
+  void give_back_spare(std::uint64_t& spare);
   static void publish(format::BlockHeader& block);
+  /// The calling thread's `thread` has gone on from its block `last` (a block_key, 0: it had none) to `block`: `last`
+  /// becomes history, and the order of recycling goes on with `block`.
+  void append(std::uint32_t thread, std::uint64_t last, format::BlockHeader& block);
+  std::uint64_t key_of(const format::BlockHeader& block) const {
+    return format::block_key(
+        block.sequence,
+        static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(&block) - blocks_) / format::kBlockSize));
+  }
   static void give_back(format::BlockHeader& block);
 
   /// In a forked child, where the arena is not mapped: puts empty memory in its place. The fork may have come from a
@@ -52,8 +64,13 @@ class Arena {
   }
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
   bool reserve_blocks(std::uint32_t up_to);
-  void note_holes(std::uintptr_t cursor);
-  bool claim_block(format::BlockHeader& block, std::uint32_t floor, bool in_order);
+  /// The block that the cursor is in, perhaps at its end; null when it is in none, or in the sink.
+  format::BlockHeader* block_at(std::uintptr_t cursor);
+  static void note_holes(format::BlockHeader& block, std::uintptr_t cursor);
+  format::BlockHeader* claim_next();
+  format::BlockHeader* claim_block(std::uint32_t index, std::uint32_t floor);
+  format::BlockHeader* pop_spare(std::uint64_t& spare);
+  void pass_by(format::ArenaThread& owner, std::uint64_t oldest);
 
   std::uintptr_t base_ = 0;
   std::uintptr_t blocks_ = 0;
@@ -70,5 +87,9 @@ extern Arena g_arena;
 /// Blocks of history that a living thread keeps while others need memory: 16 (64 KiB), less when the floors of
 /// all living threads would take more than half of the memory.
 std::uint32_t history_floor(std::uint32_t block_capacity, std::uint32_t live_threads);
+
+/// The most blocks that a thread claims beyond the one it needs: 15, less when all threads' would be more than a 64th
+/// of memory.
+std::uint32_t claims_ahead(std::uint32_t block_capacity, std::uint32_t live_threads);
 
 }  // namespace karst::runtime

@@ -63,6 +63,13 @@ BlockHeader* block_of(std::uintptr_t cursor) {
 // The state of a calling thread that has left. Its entry may have gone to another thread since, and this state with it.
 __attribute__((tls_model("initial-exec"))) __thread ThreadState* t_left;
 
+// Before a thread gives up its block with no next one. A handler may have been here with a later block.
+void remember_last(ThreadState& state, std::uint64_t key) {
+  for (std::uint64_t known = load(state.last); known == 0 || static_cast<std::int64_t>(key - known) > 0;
+       known = load(state.last))
+    if (exchange_if(state.last, known, key)) return;
+}
+
 void leave(ThreadState& state) {
   ArenaThread& t = g_arena.thread(state.thread);
   if (!g_no_system_calls) sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
@@ -71,9 +78,11 @@ void leave(ThreadState& state) {
   const std::uintptr_t cursor = state.cursor;
   if (cursor != 0 && !in_sink(cursor)) {
     state.sequence = block_of(cursor)->sequence + 1;
+    remember_last(state, g_arena.key_of(*block_of(cursor)));
     store(block_of(cursor)->state, static_cast<std::uint32_t>(BlockState::kFull));
   }
   state.cursor = 0;
+  g_arena.give_back_spare(state.spare);
   t.exited_ticks = now();
   __atomic_sub_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
   store(t.state, static_cast<std::uint32_t>(ThreadLife::kExited));
@@ -116,10 +125,11 @@ ThreadState* new_thread(std::uint32_t tid) {
   t.tid = tid;
   t.joined_ticks = now();
   t.exited_ticks = 0;
+  __atomic_add_fetch(&g_arena.header().overwritten_events, t.overwritten_events, __ATOMIC_RELAXED);
   t.overwritten_events = 0;
   t.lost_events = 0;
   t.block_count = 0;
-  t.oldest_sequence = 0;
+  t.oldest = 0;
   sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
   store(t.state, static_cast<std::uint32_t>(ThreadLife::kLive));
   __atomic_add_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
@@ -159,11 +169,13 @@ void next_block(ThreadState& state) {
   const std::uintptr_t before = load(state.cursor);
   ArenaThread& t = g_arena.thread(state.thread);
   BlockHeader* old = before == 0 || in_sink(before) ? nullptr : block_of(before);
-  BlockHeader* next = g_arena.take_block(before);
+  const std::uint64_t last = old != nullptr ? g_arena.key_of(*old) : load(state.last);
+  BlockHeader* next = g_arena.take_block(before, state.spare);
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     const std::uintptr_t sink = reinterpret_cast<std::uintptr_t>(g_sink) + kBlockHeaderSize;
+    if (old != nullptr) remember_last(state, last);
     if (!exchange_if(state.cursor, before, sink)) return;  // a handler found one
     state.epoch = epoch_of(now());
     // A gap in the numbers tells the reader.
@@ -193,7 +205,7 @@ void next_block(ThreadState& state) {
   // none, ask now and then.
   const std::uint64_t s = next->sequence;
   if (!g_no_system_calls && s != 0 && (s & (s - 1)) == 0) sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
-  if (old != nullptr) store(old->state, static_cast<std::uint32_t>(BlockState::kFull));
+  g_arena.append(state.thread, last, *next);
 }
 
 }  // namespace

@@ -42,17 +42,31 @@ class ArenaTest : public testing::Test {
 
   /// As a thread does that has filled a block with `events`: it takes one, writes, and leaves it as history.
   BlockHeader* record(std::uint32_t thread, std::uint64_t sequence, std::uint32_t events = kEventsPerBlock) {
-    BlockHeader* b = arena.take_block();
+    BlockHeader* b = take();
     if (b == nullptr) return nullptr;
-    b->thread = thread;
-    b->sequence = sequence;
-    arena.thread(thread).block_count += 1;
-    Arena::publish(*b);
+    give(*b, thread, sequence);
     auto* slots = reinterpret_cast<Event*>(b + 1);
     for (std::uint32_t i = 0; i < events; ++i) slots[i] = make_event(sequence, false, 1);
     b->state = static_cast<std::uint32_t>(BlockState::kFull);
     return b;
   }
+
+  BlockHeader* take() {
+    std::uint64_t spare = 0;  // memory is so small here that nothing is claimed ahead
+    BlockHeader* b = arena.take_block(0, spare);
+    EXPECT_EQ(spare, 0U);
+    return b;
+  }
+
+  void give(BlockHeader& b, std::uint32_t thread, std::uint64_t sequence) {
+    b.thread = thread;
+    b.sequence = sequence;
+    __atomic_add_fetch(&arena.thread(thread).block_count, 1, __ATOMIC_ACQ_REL);
+    Arena::publish(b);
+    arena.append(thread, last[thread], b);
+    last[thread] = arena.key_of(b);
+  }
+  std::vector<std::uint64_t> last = std::vector<std::uint64_t>(kBlocks);
 
   Arena arena;
 };
@@ -112,7 +126,7 @@ TEST_F(ArenaTest, TablesRefuseMoreThanTheyHold) {
 }
 
 TEST_F(ArenaTest, BlocksChangeHandsUnderAnOddGenerationAndComeEmpty) {
-  BlockHeader* b = arena.take_block();
+  BlockHeader* b = take();
   ASSERT_NE(b, nullptr);
   EXPECT_EQ(b->generation % 2, 1U);
   EXPECT_EQ(b->state, static_cast<std::uint32_t>(BlockState::kClaimed));
@@ -125,12 +139,12 @@ TEST_F(ArenaTest, BlocksChangeHandsUnderAnOddGenerationAndComeEmpty) {
 }
 
 TEST_F(ArenaTest, BlockGivenBackIsFreshAgain) {
-  BlockHeader* b = arena.take_block();
+  BlockHeader* b = take();
   Arena::give_back(*b);
   EXPECT_EQ(b->generation % 2, 0U);
   EXPECT_EQ(b->state, static_cast<std::uint32_t>(BlockState::kFresh));
   std::set<BlockHeader*> taken;
-  for (std::uint32_t i = 0; i < kBlocks; ++i) taken.insert(arena.take_block());
+  for (std::uint32_t i = 0; i < kBlocks; ++i) taken.insert(take());
   EXPECT_EQ(taken.size(), kBlocks);
   EXPECT_TRUE(taken.contains(b));
 }
@@ -140,10 +154,9 @@ TEST_F(ArenaTest, FullMemoryRecyclesTheOldestBlockAndCountsItsEvents) {
   const BlockHeader* oldest = record(thread, 0, 77);
   for (std::uint64_t i = 1; i < kBlocks; ++i) ASSERT_NE(record(thread, i), nullptr);
   const std::uint64_t generation = oldest->generation;
-  EXPECT_EQ(arena.take_block(), oldest);
+  EXPECT_EQ(take(), oldest);
   EXPECT_GT(oldest->generation, generation);
   EXPECT_EQ(arena.thread(thread).overwritten_events, 77U);
-  EXPECT_EQ(arena.header().overwritten_events, 77U);
   EXPECT_EQ(arena.thread(thread).block_count, kBlocks - 1);
   EXPECT_EQ(*reinterpret_cast<const Event*>(oldest + 1), 0U);
 }
@@ -171,14 +184,12 @@ TEST_F(ArenaTest, HistoryOfExitedThreadsHasNoFloor) {
 }
 
 TEST_F(ArenaTest, ThereIsNoBlockWhenAllAreInUse) {
-  arena.thread(join()).block_count = kBlocks;
-  for (std::uint32_t i = 0; i < kBlocks; ++i) Arena::publish(*arena.take_block());
-  EXPECT_EQ(arena.take_block(), nullptr);
-  arena.thread(0).block_count = 1;
+  for (std::uint32_t i = 0; i < kBlocks; ++i) give(*take(), join(), 0);
+  EXPECT_EQ(take(), nullptr);
   arena.block(5)->state = static_cast<std::uint32_t>(BlockState::kFull);
-  EXPECT_EQ(arena.take_block(), nullptr) << "the last block of a living thread went";
-  arena.thread(0).state = static_cast<std::uint32_t>(ThreadLife::kExited);
-  EXPECT_EQ(arena.take_block(), arena.block(5));
+  EXPECT_EQ(take(), nullptr) << "the last block of a living thread went";
+  arena.thread(5).state = static_cast<std::uint32_t>(ThreadLife::kExited);
+  EXPECT_EQ(take(), arena.block(5));
 }
 
 TEST_F(ArenaTest, EntriesOfThreadsAreReusedOnlyWhenTheirHistoryIsGone) {
@@ -204,18 +215,15 @@ TEST_F(ArenaTest, NoBlockHasTwoOwners) {
   for (std::uint32_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (std::uint64_t i = 0; i < 2000; ++i) {
-        BlockHeader* b = arena.take_block();
+        BlockHeader* b = take();
         if (b == nullptr) continue;
         taken.fetch_add(1);
         const auto index = static_cast<std::uint32_t>(
             (reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(arena.block(0))) / kBlockSize);
         if (owners[index].fetch_add(1) != 0) collisions.fetch_add(1);
-        b->thread = t;
-        b->sequence = i;
-        __atomic_add_fetch(&arena.thread(t).block_count, 1, __ATOMIC_ACQ_REL);
-        Arena::publish(*b);
         owners[index].fetch_sub(1);
-        store(b->state, static_cast<std::uint32_t>(BlockState::kFull));
+        give(*b, t, i);
+        if (i % 7 == 0) store(b->state, static_cast<std::uint32_t>(BlockState::kFull));  // as at a thread's end
       }
     });
   }
@@ -225,6 +233,75 @@ TEST_F(ArenaTest, NoBlockHasTwoOwners) {
   std::uint32_t blocks = 0;
   for (std::uint32_t t = 0; t < kThreads; ++t) blocks += arena.thread(t).block_count;
   EXPECT_EQ(blocks, kBlocks);
+}
+
+// A thread that passed over another's block for a whole round of memory made each claim cost dozens of cache misses.
+TEST(ArenaOfManyThreads, HandMeetsFewBlocksThatItCannotTake) {
+  constexpr std::uint32_t kThreads = 4;
+  constexpr std::uint64_t kTakes = 20'000;
+  Options options;
+  options.memory = 1024 * kBlockSize;
+  Arena arena;
+  ASSERT_EQ(arena.create(options), nullptr);
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < kThreads; ++t) {
+    ASSERT_EQ(arena.claim_thread(), t);
+    arena.thread(t).state = static_cast<std::uint32_t>(ThreadLife::kLive);
+    arena.header().live_threads += 1;
+  }
+  std::atomic<std::uint32_t> gaps{0};
+  for (std::uint32_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      std::uint64_t last = 0;
+      std::uint64_t spare = 0;
+      std::uintptr_t cursor = 0;
+      for (std::uint64_t i = 0; i < kTakes; ++i) {
+        BlockHeader* b = arena.take_block(cursor, spare);
+        if (b == nullptr) {
+          gaps.fetch_add(1);
+          continue;
+        }
+        b->thread = t;
+        b->sequence = i;
+        __atomic_add_fetch(&arena.thread(t).block_count, 1, __ATOMIC_ACQ_REL);
+        Arena::publish(*b);
+        arena.append(t, last, *b);
+        last = arena.key_of(*b);
+        cursor = reinterpret_cast<std::uintptr_t>(b) + kBlockHeaderSize;
+      }
+      arena.give_back_spare(spare);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(gaps.load(), 0U);
+  EXPECT_LT(arena.header().hand, 2 * kThreads * kTakes);
+  // What is kept of each thread has no gap, and no block was lost on the way.
+  std::vector<std::set<std::uint64_t>> kept(kThreads);
+  std::uint32_t fresh = 0;
+  for (std::uint32_t i = 0; i < 1024; ++i) {
+    const BlockHeader& b = *arena.block(i);
+    if (b.state == static_cast<std::uint32_t>(BlockState::kFresh)) {
+      ++fresh;
+    } else {
+      kept[b.thread].insert(b.sequence);
+    }
+  }
+  std::uint32_t blocks = 0;
+  for (std::uint32_t t = 0; t < kThreads; ++t) {
+    blocks += arena.thread(t).block_count;
+    EXPECT_EQ(kept[t].size(), arena.thread(t).block_count);
+    EXPECT_EQ(*kept[t].rbegin(), kTakes - 1);
+    EXPECT_EQ(*kept[t].rbegin() - *kept[t].begin() + 1, kept[t].size());
+  }
+  EXPECT_EQ(blocks + fresh, 1024U);
+}
+
+TEST(ClaimsAhead, AreFewAndNeverMoreThanASixtyFourthOfMemory) {
+  EXPECT_EQ(claims_ahead(16384, 1), 15U);
+  EXPECT_EQ(claims_ahead(16384, 0), 15U);
+  EXPECT_EQ(claims_ahead(16384, 100), 2U);
+  EXPECT_EQ(claims_ahead(16384, 1000), 0U);
+  EXPECT_EQ(claims_ahead(63, 1), 0U);
 }
 
 TEST(HistoryFloor, IsSixteenBlocksOrAFairShareOfHalfTheMemory) {
