@@ -115,7 +115,12 @@ struct ArenaFunction {
 };
 static_assert(sizeof(ArenaFunction) == 16);
 
-enum ArenaFunctionFlag : std::uint32_t { kArenaFunctionOn = 1 };
+enum ArenaFunctionFlag : std::uint32_t {
+  kArenaFunctionOn = 1,
+  /// A second id of the function of the same module and address: an exit with it was a tail call's.
+  kArenaFunctionTailExit = 2,
+  kArenaFunctionAlways = 4,  ///< KARST_ALWAYS in the source: filters and budgets leave it on
+};
 
 struct ArenaThread {
   std::uint32_t tid;

@@ -8,7 +8,9 @@
 // x is 0 for an enter and 1 for an exit. The clock is the TSC; its upper 24 bits (the
 // *epoch*) are those of the block's start time: a hook that finds the epoch changed starts
 // a new block, so the 40 bits are never ambiguous, however long a thread was idle.
-// Function ids are dense from 1; an all-zero slot holds no event (yet).
+// Function ids are dense from 1; an all-zero slot holds no event (yet). The uppermost ids name no function: with the
+// exit bit set they are *marks*, which say how the exit that is the thread's next event came about (without a mark: by
+// an ordinary return). Marks are written off the fast path alone.
 //
 // This header is also read by the assembler: constants are macros, C++ is fenced.
 #ifndef KARST_FORMAT_EVENT_H
@@ -27,10 +29,17 @@ namespace karst::format {
 /// One enter or exit as it lies in memory and in the file.
 using Event = std::uint64_t;
 
-inline constexpr std::uint32_t kMaxFunctionId = KARST_EVENT_ID_MASK;
+inline constexpr std::uint32_t kMaxFunctionId = KARST_EVENT_ID_MASK - 256;
+
+/// Ids of marks.
+enum class Mark : std::uint32_t {
+  kUnwound = kMaxFunctionId + 1,  ///< the call ended by an exception or a forced unwind
+  kJumped = kMaxFunctionId + 2,   ///< the call ended by a longjmp over it
+};
 inline constexpr std::uint64_t kEventTickMask = (std::uint64_t{1} << KARST_EVENT_TICK_BITS) - 1;
 
 constexpr std::uint32_t event_function(Event e) { return static_cast<std::uint32_t>(e) & KARST_EVENT_ID_MASK; }
+constexpr bool event_is_mark(Event e) { return event_function(e) > kMaxFunctionId; }
 constexpr bool event_is_exit(Event e) { return (e & KARST_EVENT_EXIT_BIT) != 0; }
 
 /// Full clock value (ticks) of an event in a block that started at `block_ticks`.

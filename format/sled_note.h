@@ -14,6 +14,9 @@
 #define KARST_SLED_ENTRY 0
 #define KARST_SLED_RETURN 1
 #define KARST_SLED_TAIL_CALL 2
+#define KARST_SLED_COLD 3
+#define KARST_SLED_KIND_MASK 0xff
+#define KARST_SLED_ALWAYS 0x100
 
 #ifndef __ASSEMBLER__
 #include <cstdint>
@@ -29,15 +32,16 @@ struct SledNote {
 static_assert(sizeof(SledNote) == 16);
 
 enum class SledKind : std::uint32_t {
-  kEntry = KARST_SLED_ENTRY,        ///< first instruction of a function (behind endbr64)
-  kReturn = KARST_SLED_RETURN,      ///< in front of a return
-  kTailCall = KARST_SLED_TAIL_CALL  ///< in front of a jump to another function
+  kEntry = KARST_SLED_ENTRY,         ///< first instruction of a function (behind endbr64)
+  kReturn = KARST_SLED_RETURN,       ///< in front of a return
+  kTailCall = KARST_SLED_TAIL_CALL,  ///< in front of a jump to another function
+  kCold = KARST_SLED_COLD,           ///< no sled: where the function's part in another section begins (its FDE's start)
 };
 
 /// A sled is a 5-byte NOP (0f 1f 44 00 00) until it is patched with a 5-byte call.
 struct SledRecord {
   std::int32_t address;
-  std::uint32_t kind;  ///< SledKind
+  std::uint32_t kind;  ///< SledKind; of an entry, or-ed with KARST_SLED_ALWAYS if the source asks to trace it always
 };
 static_assert(sizeof(SledRecord) == 8);
 

@@ -151,6 +151,8 @@ static_assert(sizeof(FunctionRecord) == 24);
 
 enum FunctionFlag : std::uint32_t {
   kFunctionFiltered = 1,  ///< left out by --functions / --not-functions
+  kFunctionTailExit = 2,  ///< a second id of the function of the same module and address: its exits are tail calls'
+  kFunctionAlways = 4,    ///< the source asks to trace it always
 };
 
 /// SYMB. Names for functions; only in resolved traces.
