@@ -1,0 +1,69 @@
+// The numbers of docs/viewer-protocol.md: binary layouts that server and page share, and their limits. Little-endian,
+// fixed width; columns follow their headers, each padded to a multiple of 8 bytes so that the page can lay typed arrays
+// over the bytes without copying.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace karst::view {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kTilesMagic = 0x4c49544b;    ///< "KTIL"
+inline constexpr std::uint32_t kMinimapMagic = 0x504d4d4b;  ///< "KMMP"
+inline constexpr std::uint32_t kColumnsMagic = 0x4c4f434b;  ///< "KCOL"
+
+inline constexpr std::uint32_t kMaxWidth = 8192;        ///< pixels of a tile
+inline constexpr std::uint8_t kSliceSummed = 128;       ///< beside reader::CallMark bits: several calls in one slice
+inline constexpr std::size_t kMaxGaps = 1000;           ///< of a thread in api/trace
+inline constexpr std::size_t kMaxParents = 256;         ///< in api/call
+inline constexpr std::size_t kMaxChildren = 50;         ///< in api/call
+inline constexpr std::size_t kMaxOccurrences = 1000;    ///< in api/occurrences
+inline constexpr std::int64_t kFlameRoot = -1;          ///< function of the root of everything
+inline constexpr std::int64_t kFlameMerged = -2;        ///< function of a sum of small nodes
+inline constexpr std::size_t kSourceWhole = 1U << 20U;  ///< bytes of a source file that are sent whole
+
+struct TileHeader {
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::uint32_t rows;
+  std::uint32_t slices;
+  double begin;  ///< ns from the trace's start
+  double end;
+};
+static_assert(sizeof(TileHeader) == 32 && offsetof(TileHeader, begin) == 16);
+
+/// The slices of one depth of one thread.
+struct TileRow {
+  std::uint32_t thread;
+  std::uint32_t depth;
+  std::uint32_t first;
+  std::uint32_t count;
+};
+static_assert(sizeof(TileRow) == 16);
+
+struct MinimapHeader {
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::uint32_t threads;
+  std::uint32_t width;
+};
+static_assert(sizeof(MinimapHeader) == 16);
+
+/// Of the calls in an exported page.
+struct ColumnsHeader {
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::uint32_t threads;
+  std::uint32_t calls;
+};
+static_assert(sizeof(ColumnsHeader) == 16);
+
+struct ColumnsThread {
+  std::uint32_t thread;
+  std::uint32_t count;
+  std::uint32_t first;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(ColumnsThread) == 16);
+
+}  // namespace karst::view
