@@ -57,7 +57,7 @@ def debian_source(package, home, name=None):
         for file, text in source_entries().items():
             (configuration / "sources.list.d" / file).write_text(text)
         apt(configuration, archives, "update")
-    apt(configuration, archives, "source", "--download-only", package)
+    apt(configuration, archives, "source", "--download-only", "--tar-only", package)
     found = sorted(archives.glob(f"{package}_*.orig.tar.*"), key=lambda p: p.stat().st_mtime)
     found = [p for p in found if not p.name.endswith(".asc")]
     if not found:

@@ -41,6 +41,7 @@ void register_info(CLI::App& app, int& status);
 void register_tree(CLI::App& app, int& status);
 void register_report(CLI::App& app, int& status);
 void register_export(CLI::App& app, int& status);
+void register_describe(CLI::App& app);
 
 /// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.
 int fail(const Error& error);

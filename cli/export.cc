@@ -29,6 +29,15 @@ std::string format_list() {
   return list;
 }
 
+// As type names of options stand in the help: chrome|perfetto.
+std::string format_names() {
+  std::string names;
+  for (const exporting::Format& format : exporting::formats()) {
+    names += fmt::format("{}{}", names.empty() ? "" : "|", format.name);
+  }
+  return names;
+}
+
 int export_trace(const Options& options) {
   const exporting::Format* chosen = nullptr;
   for (const exporting::Format& format : exporting::formats()) {
@@ -61,7 +70,7 @@ void register_export(CLI::App& app, int& status) {
   command->footer("Formats:\n" + format_list() +
                   "\nThe output gets its name only when it is whole; '-o -' writes to standard output.");
   add_file_option(*command, options->input);
-  command->add_option("--to", options->format, "The format; see below")->type_name("FORMAT")->required();
+  command->add_option("--to", options->format, "The format; see below")->type_name(format_names())->required();
   command->add_option("-o,--output", options->output, "Where to write it; - is standard output")
       ->type_name("OUT")
       ->required();

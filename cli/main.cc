@@ -32,6 +32,7 @@ constexpr const char* kFooter =
 std::string command_names(const CLI::App& app) {
   std::string names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_group().empty()) continue;  // not meant for people
     names += (names.empty() ? "" : ", ") + command->get_name();
   }
   return names;
@@ -69,6 +70,7 @@ int run_command_line(int argc, char** argv) {
   register_tree(app, status);
   register_report(app, status);
   register_export(app, status);
+  register_describe(app);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
   help_command->add_option("COMMAND", topic, "Command to explain");
