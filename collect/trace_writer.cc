@@ -99,7 +99,13 @@ class Table {
     return at->second;
   }
   void add(const Record& record) {
-    records_.push_back(record);
+    add_unsplit(record);
+    split();
+  }
+  // Keeps the record in the chunk of the one before it.
+  void add_unsplit(const Record& record) { records_.push_back(record); }
+  // What comes next may begin another chunk.
+  void split() {
     if (records_.size() * sizeof(Record) + heap_.size() >= kTableTarget) flush();
   }
 
@@ -256,7 +262,9 @@ void TraceWriter::add_functions(std::uint32_t process, std::span<const reader::F
   auto table = make_table<format::FunctionRecord>(*impl_, ChunkType::kFunctions, process, true);
   for (const auto& function : functions) {
     if (function.id == 0) continue;
-    const std::uint32_t flags = function.filtered ? std::uint32_t{format::kFunctionFiltered} : 0;
+    const std::uint32_t flags = (function.filtered ? std::uint32_t{format::kFunctionFiltered} : 0) |
+                                (function.tail_exit ? std::uint32_t{format::kFunctionTailExit} : 0) |
+                                (function.always ? std::uint32_t{format::kFunctionAlways} : 0);
     table.add({function.id, function.module, function.address, flags, 0});
   }
 }
@@ -273,6 +281,23 @@ void TraceWriter::add_symbols(std::uint32_t process, std::span<const reader::Fun
     record.link_name = table.text(function.link_name);
     record.file = table.shared_text(function.file);
     table.add(record);
+  }
+}
+
+void TraceWriter::add_inlined(std::uint32_t process, const reader::InlinedTable& inlined) {
+  auto table = make_table<format::InlinedRecord>(*impl_, ChunkType::kInlined, process, true);
+  for (const auto& call : inlined.all()) {
+    if (call.depth == 1) table.split();
+    format::InlinedRecord record{};
+    record.function = call.function;
+    record.depth = call.depth;
+    record.copies = call.copies;
+    record.line = call.line;
+    record.call_line = call.call_line;
+    record.name = table.shared_text(std::string(inlined.text(call.name)));
+    record.file = table.shared_text(std::string(inlined.text(call.file)));
+    record.call_file = table.shared_text(std::string(inlined.text(call.call_file)));
+    table.add_unsplit(record);
   }
 }
 

@@ -45,7 +45,7 @@ class TraceWriter {
   void add_clock(const reader::Clock& clock);
   /// MODL.
   void add_modules(std::uint32_t process, std::span<const reader::Module> modules);
-  /// FUNC: id, module, address, filtered. Elements with id 0 are skipped.
+  /// FUNC: id, module, address, flags. Elements with id 0 are skipped.
   void add_functions(std::uint32_t process, std::span<const reader::Function> functions);
   /// SYMB: id, line, name, link name, file. Elements with id 0 are skipped. Marks the file resolved.
   void add_symbols(std::uint32_t process, std::span<const reader::Function> functions);
@@ -54,6 +54,8 @@ class TraceWriter {
   /// Part of a BLKS chunk: one block. Blocks of a thread are to come in rising `sequence`.
   void add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
                  std::span<const format::Event> events);
+  /// INLN.
+  void add_inlined(std::uint32_t process, const reader::InlinedTable& inlined);
   /// Part of a SRCF chunk. False when the text is too long for any chunk and was left out.
   bool add_source(std::string_view path, std::string_view text);
 

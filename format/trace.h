@@ -9,7 +9,7 @@
 // than this header knows (a later minor version): readers step by TableHeader::record_size
 // and read the part they know. Unknown chunk types are skipped. Times are in ticks of the
 // trace's clock unless a name says ns. Order in a file that Karst writes: PROC, CLCK, MODL, FUNC,
-// SYMB, THRD, BLKS..., SRCF..., ENDT; readers accept any order. A file without ENDT was cut.
+// SYMB, THRD, BLKS..., INLN, SRCF..., ENDT; readers accept any order. A file without ENDT was cut.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -50,6 +50,7 @@ enum class ChunkType : std::uint32_t {
   kSymbols = fourcc('S', 'Y', 'M', 'B'),
   kThreads = fourcc('T', 'H', 'R', 'D'),
   kBlocks = fourcc('B', 'L', 'K', 'S'),
+  kInlined = fourcc('I', 'N', 'L', 'N'),
   kSource = fourcc('S', 'R', 'C', 'F'),
   kEnd = fourcc('E', 'N', 'D', 'T'),
 };
@@ -197,6 +198,21 @@ struct BlockRecord {
   std::uint64_t ticks;        ///< full clock at the block's start
 };
 static_assert(sizeof(BlockRecord) == 24);
+
+/// INLN. A function that the compiler made part of another one, as debug information tells it; nothing here was
+/// measured. Of one function the records follow each other, parents before children.
+struct InlinedRecord {
+  std::uint32_t function;   ///< FunctionRecord::id of the function that it is part of
+  std::uint32_t depth;      ///< 1: inlined into the function itself; n + 1: into the last record of depth n before it
+  std::uint32_t copies;     ///< places where it was inlined so
+  std::uint32_t line;       ///< 1-based line of its definition; 0 when not known
+  std::uint32_t call_line;  ///< 1-based line of the first of these places; 0 when not known
+  std::uint32_t reserved;   ///< 0
+  StringRef name;           ///< demangled where debug information has the linker's name, else without scope
+  StringRef file;           ///< source of its definition; empty when not known
+  StringRef call_file;      ///< source of the first of these places; empty when not known
+};
+static_assert(sizeof(InlinedRecord) == 48 && offsetof(InlinedRecord, name) == 24);
 
 /// SRCF. The text of one source file, as it was when the trace was resolved.
 struct SourceRecord {

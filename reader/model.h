@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reader/column.h"
+#include "reader/inlined.h"
 
 namespace karst::reader {
 
@@ -30,9 +31,12 @@ struct Function {
   std::uint64_t address = 0;
   std::uint32_t line = 0;  ///< 0: not known
   bool filtered = false;
-  std::string name;       ///< demangled; `module+0x1234` or `function#id` when there is no symbol
-  std::string link_name;  ///< empty: not known
-  std::string file;       ///< empty: not known
+  bool always = false;
+  bool tail_exit = false;  ///< a second id: its exits are tail calls' of the function `of`
+  std::uint32_t of = 0;    ///< with tail_exit: that function's id; 0: no record of it
+  std::string name;        ///< demangled; `module+0x1234` or `function#id` when there is no symbol
+  std::string link_name;   ///< empty: not known
+  std::string file;        ///< empty: not known
 };
 
 struct Thread {
@@ -64,6 +68,7 @@ struct Process {
   std::vector<Module> modules;        ///< by Module::index
   std::vector<Function> functions;    ///< by id; element 0 is unused
   std::vector<Thread> threads;        ///< in order of Thread::index
+  InlinedTable inlined;               ///< what the compiler inlined into them
   std::uint32_t dense_functions = 0;  ///< ids 1 to this one are all in the table
 };
 
@@ -96,13 +101,20 @@ struct Problem {
   std::uint64_t count = 1;
 };
 
-/// How a call's two ends are known. A time that is not known is bounded by what is: begin is then
-/// the start of the kept history, the end that of the last event known to lie within the call.
+/// How a call's two ends are known, and how it ended if not by a return. A time that is not known is bounded by what
+/// is: begin is then the start of the kept history, the end the last moment known to lie within the call.
 enum CallMark : std::uint8_t {
-  kCallComplete = 0,
+  kCallComplete = 0,   ///< both ends are known; it returned
   kCallOpenBegin = 1,  ///< its enter was overwritten, or lies before tracing began
-  kCallOpenEnd = 2,    ///< its exit has not come, was lost, or never comes (unwinding, process end)
+  kCallOpenEnd = 2,    ///< its exit has not come, was lost, or never comes (process end)
+  kCallUnwound = 4,    ///< ended by an exception or a forced unwind
+  kCallJumped = 8,     ///< ended by a longjmp over it
+  kCallTail = 16,      ///< ended by a tail call: what it called in its stead follows beside it, not below it
+  kCallResumed = 32,   ///< with kCallOpenBegin: goes on with a call that a switch of stacks interrupted
+  kCallSwitched = 64,  ///< with kCallOpenEnd: a switch of stacks interrupted it here
 };
+/// True if the times of both ends are not measured.
+constexpr bool call_is_open(std::uint8_t marks) { return (marks & (kCallOpenBegin | kCallOpenEnd)) != 0; }
 
 inline constexpr std::uint32_t kNoParent = 0xffffffffU;
 inline constexpr std::uint32_t kMaxRows = kNoParent;  ///< rows are named by 32 bits
@@ -124,6 +136,7 @@ struct Calls {
   std::uint64_t missing_exits = 0;    ///< calls whose caller returned while they had not
   std::uint64_t unknown_ids = 0;      ///< events whose id is not in the function table
   std::uint64_t missing_blocks = 0;   ///< gaps in the block sequence after the first kept one
+  std::uint64_t strange_jumps = 0;    ///< longjmps to a place whose call is not open: to another stack, perhaps
   std::uint64_t beyond_limit = 0;     ///< events left out because a thread's rows are limited to kMaxRows
 
   std::size_t size() const { return function.size(); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace karst::reader {
@@ -172,6 +173,8 @@ void ModelBuilder::add_functions(const Chunk& chunk) {
     made.module = record.module;
     made.address = record.address;
     made.filtered = (record.flags & format::kFunctionFiltered) != 0;
+    made.always = (record.flags & format::kFunctionAlways) != 0;
+    made.tail_exit = (record.flags & format::kFunctionTailExit) != 0;
   });
 }
 
@@ -206,6 +209,37 @@ void ModelBuilder::add_threads(const Chunk& chunk) {
     made.lost_events = record.lost_events;
     made.name = text(table, record.name);
     process(table.process()).threads.push_back(std::move(made));
+  });
+}
+
+void ModelBuilder::add_inlined(const Chunk& chunk) {
+  std::uint32_t function = 0;
+  std::uint32_t depth = 0;  // of the record before this one
+  each_record<format::InlinedRecord>(chunk, [&](const auto& table, const format::InlinedRecord& record) {
+    Process& owner = process(table.process());
+    if (record.function == 0 || record.function >= owner.functions.size() || owner.functions[record.function].id == 0) {
+      problems_.add("inlined", [&] {
+        return fmt::format("an inlined function is part of function {}, which is not there", record.function);
+      });
+      return;
+    }
+    if (record.function != function) depth = 0;
+    function = record.function;
+    if (record.depth == 0 || record.depth > depth + 1) {
+      problems_.add("inlined depth", [] { return std::string("an inlined function lies in none; it was left out"); });
+      return;
+    }
+    depth = record.depth;
+    reader::InlinedCall made;
+    made.function = function;
+    made.depth = depth;
+    made.copies = record.copies;
+    made.line = record.line;
+    made.call_line = record.call_line;
+    made.name = owner.inlined.text_number(text(table, record.name));
+    made.file = owner.inlined.text_number(text(table, record.file));
+    made.call_file = owner.inlined.text_number(text(table, record.call_file));
+    owner.inlined.add(made);
   });
 }
 
@@ -288,11 +322,40 @@ void ModelBuilder::settle_modules(Process& process) {
   }
 }
 
+// Second ids stand for the function at their address.
+void ModelBuilder::settle_tail_exits(Process& process) {
+  auto& functions = process.functions;
+  const auto has = [](const Function& f, bool tail_exit) { return f.id != 0 && f.tail_exit == tail_exit; };
+  if (std::none_of(functions.begin(), functions.end(), [&](const Function& f) { return has(f, true); })) return;
+  std::vector<std::uint32_t> by_address;
+  for (const Function& function : functions) {
+    if (has(function, false)) by_address.push_back(function.id);
+  }
+  const auto place = [](const Function& f) { return std::tuple(f.module, f.address); };
+  std::stable_sort(by_address.begin(), by_address.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return place(functions[a]) < place(functions[b]); });
+  for (Function& function : functions) {
+    if (!has(function, true)) continue;
+    const auto at =
+        std::lower_bound(by_address.begin(), by_address.end(), function,
+                         [&](std::uint32_t id, const Function& f) { return place(functions[id]) < place(f); });
+    if (at == by_address.end() || place(functions[*at]) != place(function)) {
+      problems_.add("tail exit",
+                    [&] { return fmt::format("function {} is a second id of one that is not there", function.id); });
+      function.tail_exit = false;
+      continue;
+    }
+    function.of = *at;
+    if (function.name.empty()) function.name = functions[*at].name;
+  }
+}
+
 void ModelBuilder::settle_functions(Process& process) {
   if (process.functions.empty()) process.functions.resize(1);
   std::uint32_t dense = 0;
   while (dense + std::size_t{1} < process.functions.size() && process.functions[dense + 1].id != 0) ++dense;
   process.dense_functions = dense;
+  settle_tail_exits(process);
   for (Function& function : process.functions) {
     if (function.id == 0 || !function.name.empty()) continue;
     const Module& module = process.modules[function.module];
@@ -378,7 +441,8 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
       {ChunkType::kProcesses, &ModelBuilder::add_processes}, {ChunkType::kClock, &ModelBuilder::add_clock},
       {ChunkType::kModules, &ModelBuilder::add_modules},     {ChunkType::kFunctions, &ModelBuilder::add_functions},
       {ChunkType::kSymbols, &ModelBuilder::add_symbols},     {ChunkType::kThreads, &ModelBuilder::add_threads},
-      {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kSource, &ModelBuilder::add_sources},
+      {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kInlined, &ModelBuilder::add_inlined},
+      {ChunkType::kSource, &ModelBuilder::add_sources},
   };
   for (const auto& [type, add] : kOrder) {
     for (const Chunk& chunk : list.chunks) {
@@ -399,6 +463,7 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
   std::size_t block = 0;
   for (auto& [index, made] : processes_) {
     settle_modules(made);
+    made.inlined.settle();
     settle_functions(made);
     const auto position = static_cast<std::uint32_t>(model_.processes.size());
     auto& ranges = model_.ranges.emplace_back();

@@ -60,10 +60,12 @@ class ModelBuilder {
   void add_symbols(const Chunk& chunk);
   void add_threads(const Chunk& chunk);
   void add_blocks(const Chunk& chunk);
+  void add_inlined(const Chunk& chunk);
   void add_sources(const Chunk& chunk);
 
   void settle_modules(Process& process);
   void settle_functions(Process& process);
+  void settle_tail_exits(Process& process);
   void settle_threads(Process& process);
   void settle_blocks();
 

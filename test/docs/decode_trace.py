@@ -83,6 +83,7 @@ class Trace:
         self.pairs, self.rate, self.sources = [], None, []
         self.processes, self.modules, self.functions, self.symbols = {}, {}, {}, {}
         self.threads, self.blocks = {}, {}
+        self.inlined = []
         self.events, self.complete = 0, False
         seen = 0
         for kind, payload in chunks(data):
@@ -115,6 +116,11 @@ class Trace:
     def symb(self, payload):
         for process, v, text in records(payload, "8I"):
             self.symbols[process, v[0]] = v[1], text(v[2], v[3]), text(v[4], v[5]), text(v[6], v[7])
+
+    def inln(self, payload):
+        for process, v, text in records(payload, "12I"):
+            texts = [text(v[i], v[i + 1]) for i in range(6, 12, 2)]
+            self.inlined.append((process, v[0], v[1:5], texts))
 
     def thrd(self, payload):
         for process, v, text in records(payload, "4I4Q2I"):
@@ -165,6 +171,11 @@ class Trace:
             line, symbol, link, file = self.symbols.get((process, function), (0, b"", b"", b""))
             yield "function %d module %d address %d filtered %d name %s link %s at %s %d" % (
                 function, module, address, filtered, escaped(symbol or fallback), escaped(link), escaped(file), line)
+        for process, function, (depth, copies, line, call_line), texts in sorted(self.inlined, key=lambda i: i[:2]):
+            if process == index:
+                name, file, call_file = map(escaped, texts)
+                yield "inlined %d depth %d copies %d name %s at %s %d called %s %d" % (
+                    function, depth, copies, name, file, line, call_file, call_line)
         for (process, thread), (tid, exited, numbers, name) in sorted(self.threads.items()):
             if process != index:
                 continue

@@ -81,6 +81,9 @@ const std::map<std::string, Layout>& header_layouts() {
       LAYOUT(BlocksHeader, FIELD(BlocksHeader, process), FIELD(BlocksHeader, count)),
       LAYOUT(BlockRecord, FIELD(BlockRecord, thread), FIELD(BlockRecord, event_count), FIELD(BlockRecord, sequence),
              FIELD(BlockRecord, ticks)),
+      LAYOUT(InlinedRecord, FIELD(InlinedRecord, function), FIELD(InlinedRecord, depth), FIELD(InlinedRecord, copies),
+             FIELD(InlinedRecord, line), FIELD(InlinedRecord, call_line), FIELD(InlinedRecord, reserved),
+             FIELD(InlinedRecord, name), FIELD(InlinedRecord, file), FIELD(InlinedRecord, call_file)),
       LAYOUT(SourceRecord, FIELD(SourceRecord, path), FIELD(SourceRecord, text)),
       LAYOUT(EndRecord, FIELD(EndRecord, chunks), FIELD(EndRecord, events)),
   };
@@ -156,7 +159,7 @@ TEST(Page, ListsTheChunkTypes) {
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at) {
     in_header.insert((*at)[1].str() + (*at)[2].str() + (*at)[3].str() + (*at)[4].str());
   }
-  EXPECT_EQ(in_header.size(), 9U);
+  EXPECT_EQ(in_header.size(), 10U);
   const std::string page = read_file("docs/trace-format.md");
   std::set<std::string> on_page;
   const std::regex row("\n\\| `([A-Z0-9]{4})` \\|");

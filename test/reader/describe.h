@@ -54,6 +54,11 @@ inline std::string describe(const reader::Trace& trace) {
            function.address, function.filtered ? 1 : 0, escaped(function.name), escaped(function.link_name),
            escaped(function.file), function.line);
     }
+    for (const auto& call : process.inlined.all()) {
+      line("inlined {} depth {} copies {} name {} at {} {} called {} {}", call.function, call.depth, call.copies,
+           escaped(process.inlined.text(call.name)), escaped(process.inlined.text(call.file)), call.line,
+           escaped(process.inlined.text(call.call_file)), call.call_line);
+    }
     for (const auto& thread : process.threads) {
       line("thread {} tid {} exited {} from {} to {} overwritten {} lost {} name {}", thread.index, thread.tid,
            thread.exited ? 1 : 0, thread.joined_ticks, thread.exited_ticks, thread.overwritten_events,

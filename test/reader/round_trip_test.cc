@@ -56,6 +56,10 @@ module 1 bias 8323072 text 8327168 8331264 loaded 1002 unloaded 8000 path "/usr/
 function 1 module 0 address 4198416 filtered 0 name "main" link "main" at "/home/me/app.cc" 10
 function 2 module 0 address 4198480 filtered 0 name "ns::work(int)" link "_ZN2ns4workEi" at "/home/me/app.cc" 20
 function 3 module 1 address 8327184 filtered 1 name "foo\xc3\xa4" link "foo" at "foo.c" 30
+inlined 1 depth 1 copies 1 name "ns::work(int)" at "/home/me/app.cc" 20 called "/home/me/app.cc" 11
+inlined 2 depth 1 copies 3 name "ns::helper(int)" at "/home/me/app.h" 40 called "/home/me/app.cc" 21
+inlined 2 depth 2 copies 1 name "deeper" at "/home/me/app.h" 41 called "/home/me/app.h" 42
+inlined 2 depth 1 copies 1 name "other" at "" 0 called "" 0
 thread 0 tid 4711 exited 0 from 1100 to 0 overwritten 3 lost 4 name "app"
 block 0 ticks 1100 events 4
 enter 1 1100

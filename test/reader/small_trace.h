@@ -48,6 +48,13 @@ inline SmallTrace small_values() {
   process.functions[1] = {1, 0, 0x401010, 10, false, "main", "main", "/home/me/app.cc"};
   process.functions[2] = {2, 0, 0x401050, 20, false, "ns::work(int)", "_ZN2ns4workEi", "/home/me/app.cc"};
   process.functions[3] = {3, 1, 0x7f1010, 30, true, "foo\xc3\xa4", "foo", "foo.c"};
+  auto& inlined = process.inlined;
+  const auto text = [&inlined](const char* of) { return inlined.text_number(of); };
+  inlined.add({2, 1, 3, 40, 21, text("ns::helper(int)"), text("/home/me/app.h"), text("/home/me/app.cc")});
+  inlined.add({2, 2, 1, 41, 42, text("deeper"), text("/home/me/app.h"), text("/home/me/app.h")});
+  inlined.add({2, 1, 1, 0, 0, text("other"), 0, 0});
+  inlined.add({1, 1, 1, 20, 11, text("ns::work(int)"), text("/home/me/app.cc"), text("/home/me/app.cc")});
+  inlined.settle();
   process.threads.resize(2);
   process.threads[0] = {0, 0, 4711, false, 1100, 0, 3, 4, "app"};
   process.threads[1] = {0, 7, 4712, true, 1200, 8500, 1, 2, "worker"};
@@ -69,6 +76,7 @@ inline void add_small(collect::TraceWriter& writer, const SmallTrace& small) {
   writer.add_block(0, 0, 0, 1100, first);
   writer.add_block(0, 7, 0, 1200, other);
   writer.add_block(0, 0, 1, 1140, second);
+  writer.add_inlined(0, small.process.inlined);
   writer.add_source("/home/me/app.cc", "int main() {\n  return 0;\n}\n");
 }
 
