@@ -137,6 +137,14 @@ class Launcher {
   };
 
   void arrive(Arrival arrival) {
+    if (arrival.kind == format::HelloKind::kArrived) {
+      // The process waits; what it says of itself is bounded by its arena.
+      for (Watched& w : watched_)
+        if (w.pid == arrival.pid && w.is_last_image)
+          choose_functions(w.process.arena, arrival.first_function, arrival.function_count);
+      arrival.reply();
+      return;
+    }
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
     // A process that reports again has called exec: what it was is over.
@@ -155,16 +163,20 @@ class Launcher {
       result_.problems.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
       return;
     }
-    choose_functions(*view);
+    choose_functions(*view, 1, view->function_count());
     Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, arrival.pid, 0)));
     watched_.push_back({arrival.pid, std::move(pidfd), {std::move(*view)}});
     arrival.reply();
   }
 
-  void choose_functions(ArenaView& arena) {
-    result_.functions += arena.function_count();
+  void choose_functions(ArenaView& arena, std::uint32_t first, std::uint32_t count) {
+    const std::uint32_t known = arena.function_count();
+    if (first == 0 || first > known) return;
+    const std::uint32_t end = first + std::min(count, known - first + 1);
+    result_.functions += end - first;
     if (options_.filter.keeps_all()) return;
     reader::Process process = arena.process();
+    std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
     symbols::resolve(process, options_.resolve);  // what could not be found is said when the trace is written
     for (const reader::Function& f : process.functions) {
       if (f.id == 0 || options_.filter.keeps(f.name)) continue;

@@ -81,7 +81,13 @@ std::optional<Arrival> Session::accept() {
   arrival.pid = peer.pid;
   arrival.outcome = static_cast<HelloOutcome>(hello.outcome);
   arrival.modules = hello.modules;
-  if (arrival.outcome == HelloOutcome::kTracing && !arrival.arena) return std::nullopt;
+  arrival.kind = static_cast<HelloKind>(hello.kind);
+  arrival.first_function = hello.first_function;
+  arrival.function_count = hello.function_count;
+  arrival.origin = hello.origin;
+  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kArrived)) return std::nullopt;
+  const bool announces = arrival.outcome == HelloOutcome::kTracing && arrival.kind != HelloKind::kArrived;
+  if (announces && !arrival.arena) return std::nullopt;
   return arrival;
 }
 

@@ -27,12 +27,16 @@ class Descriptor {
   int fd_ = -1;
 };
 
-/// A process that reported itself. It waits until `reply` is called (or this value is destroyed).
+/// A process that reported itself. It waits until `reply` is called (or this value is destroyed), unless it is forked.
 struct Arrival {
   pid_t pid = 0;
+  format::HelloKind kind = format::HelloKind::kStart;
   format::HelloOutcome outcome = format::HelloOutcome::kNoSleds;
   std::uint32_t modules = 0;
-  Descriptor arena;  ///< none unless outcome is kTracing
+  std::uint32_t first_function = 0;  ///< kArrived: the ids that are new
+  std::uint32_t function_count = 0;
+  format::ForkOrigin origin{};  ///< kForked
+  Descriptor arena;             ///< none unless a new arena is announced
   Descriptor connection;
 
   /// Lets the process go on.
