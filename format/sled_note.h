@@ -1,15 +1,34 @@
-// How a module says that it has sleds: an ELF note, and the table that the note points to.
+// How a module says that it has sleds: an ELF note, and the tables that the note points to.
 //
 // The note is put into every executable and shared library by toolchain/module.S, lies in a PT_NOTE segment, and is
-// found by the runtime (in memory) and by `karst run` (in the file) without any symbol. The table is the section
-// `karst_sleds`, written by toolchain/asm_filter.cc: one record a sled, a function's entry first and its exits behind
-// it. All addresses are self-relative (address of the field plus its value), so nothing needs relocating at load time.
+// found by the runtime (in memory) and by `karst run` (in the file) without any symbol. All addresses are
+// self-relative (address of the field plus its value), so nothing needs relocating at load time. A module may have any
+// mixture of the three:
+//
+// karst_sleds     of gcc: one record a sled, a function's entry first and its exits behind it. Written by
+//                 toolchain/asm_filter.cc.
+// xray_instr_map  of clang's -fxray-instrument: its own table of 32-byte records, version 2.
+// KARST_NOTE_FINSTRUMENT   code made with -finstrument-functions: calls of __cyg_profile_func_enter and _exit. The
+//                 module is to be linked with module.S assembled with -DKARST_FINSTRUMENT.
+//
+// A module that is loaded later than the runtime registers itself: module.S has a constructor, before all others of the
+// module, that calls karst_register_module, and a destructor, behind all others, that calls karst_unregister_module.
+// Both are weak: without libkarst nothing happens. In another namespace (dlmopen) the symbols cannot be seen; there the
+// constructor finds libkarst among the modules of the first namespace (_r_debug) and calls its ELF entry point.
+//
+// Static programs: link libkarst.a with -u karst_register_module. libkarst has a note of its own, of type
+// KARST_NOTE_TYPE_RUNTIME, by which `karst run` knows that a static program has the runtime inside.
 #ifndef KARST_FORMAT_SLED_NOTE_H
 #define KARST_FORMAT_SLED_NOTE_H
 
 #define KARST_NOTE_NAME "Karst"
 #define KARST_NOTE_TYPE 1
-#define KARST_NOTE_VERSION 1
+#define KARST_NOTE_TYPE_RUNTIME 2
+#define KARST_NOTE_VERSION 2
+/// The runtime's own version for modules, in SledNote::runtime and in libkarst's note; see there.
+#define KARST_RUNTIME_VERSION 2
+
+#define KARST_NOTE_FINSTRUMENT 1
 
 #define KARST_SLED_ENTRY 0
 #define KARST_SLED_RETURN 1
@@ -19,17 +38,30 @@
 #define KARST_SLED_ALWAYS 0x100
 
 #ifndef __ASSEMBLER__
+#include <cstddef>
 #include <cstdint>
 
 namespace karst::format {
 
+/// Version 1 ended with table_end. A later version may only be longer; what a runtime must know to trace the module
+/// raises `runtime` instead.
 struct SledNote {
-  std::uint32_t version;  ///< KARST_NOTE_VERSION
-  std::uint32_t flags;    ///< 0
+  std::uint32_t version;  ///< KARST_NOTE_VERSION, or 1
+  std::uint32_t flags;    ///< KARST_NOTE_FINSTRUMENT
   std::int32_t table_begin;
   std::int32_t table_end;
+  std::int32_t xray_begin;
+  std::int32_t xray_end;
+  std::uint32_t runtime;   ///< the least KARST_RUNTIME_VERSION that understands this module
+  std::uint32_t reserved;  ///< 0
 };
-static_assert(sizeof(SledNote) == 16);
+static_assert(sizeof(SledNote) == 32 && offsetof(SledNote, xray_begin) == 16);
+inline constexpr std::uint32_t kSledNoteSizeOfVersion1 = 16;
+
+/// libkarst's own note.
+struct RuntimeNote {
+  std::uint32_t version;  ///< KARST_RUNTIME_VERSION
+};
 
 enum class SledKind : std::uint32_t {
   kEntry = KARST_SLED_ENTRY,         ///< first instruction of a function (behind endbr64)
@@ -38,12 +70,34 @@ enum class SledKind : std::uint32_t {
   kCold = KARST_SLED_COLD,           ///< no sled: where the function's part in another section begins (its FDE's start)
 };
 
-/// A sled is a 5-byte NOP (0f 1f 44 00 00) until it is patched with a 5-byte call.
+/// A sled of gcc's is a 5-byte NOP (0f 1f 44 00 00) until it is patched with a 5-byte call.
 struct SledRecord {
   std::int32_t address;
   std::uint32_t kind;  ///< SledKind; of an entry, or-ed with KARST_SLED_ALWAYS if the source asks to trace it always
 };
 static_assert(sizeof(SledRecord) == 8);
+
+/// LLVM's (llvm/docs/XRay.rst): a sled has 11 bytes, `jmp` over nine bytes of NOP at an entry and in front of a tail
+/// call, `ret` and ten bytes of NOP at an exit.
+struct XRayRecord {
+  std::int64_t address;   ///< relative to this field
+  std::int64_t function;  ///< where its function begins; relative to this field
+  std::uint8_t kind;      ///< XRayKind
+  std::uint8_t always;    ///< 1: the source asks to trace it always
+  std::uint8_t version;   ///< kXRayVersion
+  std::uint8_t padding[13];
+};
+static_assert(sizeof(XRayRecord) == 32 && offsetof(XRayRecord, kind) == 16);
+inline constexpr std::uint8_t kXRayVersion = 2;
+
+enum class XRayKind : std::uint8_t {
+  kEntry = 0,
+  kReturn = 1,
+  kTailCall = 2,
+  kEntryWithArguments = 3,
+  kCustomEvent = 4,  ///< these two are not sleds of a function; they are left alone
+  kTypedEvent = 5,
+};
 
 }  // namespace karst::format
 #endif
