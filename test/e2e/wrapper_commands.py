@@ -10,6 +10,7 @@ from torture_support import BIN, HERE, TIMEOUT, TortureTest, main  # noqa: E402
 
 GCC = str(BIN / "karst-gcc")
 GXX = str(BIN / "karst-g++")
+CLANG = str(BIN / "karst-clang")
 SOURCES = HERE / "wrapper"
 NOISE_FREE = {**os.environ, "LC_ALL": "C"}
 
@@ -310,7 +311,9 @@ class AsTheCompilerItself(WrapperTest):
         self.assertIn("karst-gcc: cannot run /nowhere/gcc", done.stderr)
         self.assertIn("KARST_CC", done.stderr)
         done = self.run_command(GXX, "first.cc", env={"KARST_CXX": "clang++"}, status=1)
-        self.assertIn("karst-g++: KARST_CXX=clang++: clang is not supported", done.stderr)
+        self.assertIn("karst-g++: KARST_CXX=clang++: for clang there are karst-clang and karst-clang++", done.stderr)
+        done = self.run_command(CLANG, "program.c", env={"KARST_CC": "gcc"}, status=1)
+        self.assertIn("karst-clang: KARST_CC=gcc: for gcc and its kin there are karst-gcc", done.stderr)
         self.compile("program.c", "-o", "out", env={"KARST_CC": "", "KARST_CXX": "/nowhere/g++"})
 
     def test_cmake_project(self):

@@ -1,0 +1,99 @@
+// Lists of functions to leave out of tracing (no-trace) or to trace alone (only): what a list file may hold, and how a
+// linked program carries its lists. The wrappers read list files when they link; `karst run` reads list files and
+// what programs carry. The runtime knows nothing of it.
+//
+// A list file has one glob a line. `#` at the beginning of a line, or after white space, begins a comment. In a glob
+// `*` stands for any text, `?` for any character, `[a-z]` for one of a set ([!...]: not of it), and a backslash takes
+// the next character as it is. A glob with a slash is one of source paths, else of demangled names.
+//
+// A program carries lists in an ELF note (name KARST_NOTE_NAME, type kListNoteType): entries each ended by a NUL byte,
+// "no-trace=GLOB", "only=GLOB", "min-instructions=NUMBER".
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace karst::format {
+
+inline constexpr std::uint32_t kListNoteType = 0x4b4c;
+inline constexpr std::size_t kLongestGlob = 4096;
+inline constexpr std::size_t kLongestList = std::size_t{1} << 20;
+inline constexpr std::uint32_t kMostMinInstructions = 1'000'000;
+
+struct GlobProblem {
+  std::size_t line = 0;
+  std::string message;
+};
+
+/// What is wrong with a glob; empty if nothing is.
+inline std::string glob_problem(std::string_view glob) {
+  if (glob.size() > kLongestGlob) return "a glob of more than 4096 bytes";
+  if (glob.find('\0') != std::string_view::npos) return "a NUL byte: this is no list of globs";
+  for (std::size_t i = 0; i < glob.size(); ++i) {
+    if (glob[i] == '\\') {
+      if (++i == glob.size()) return "a \\ with nothing behind it";
+      continue;
+    }
+    if (glob[i] != '[') continue;
+    std::size_t end = i + 1;
+    if (end < glob.size() && (glob[end] == '!' || glob[end] == '^')) ++end;
+    const std::size_t first = end;
+    while (end < glob.size() && (glob[end] != ']' || end == first)) {
+      if (glob[end] == '\\') ++end;
+      if (end + 2 < glob.size() && glob[end + 1] == '-' && glob[end + 2] != ']' && glob[end + 2] < glob[end])
+        return "a range in [ ] that runs backwards";
+      ++end;
+    }
+    if (end >= glob.size()) return "a [ without its ]; put a \\ before it to mean the character itself";
+    i = end;
+  }
+  return {};
+}
+
+/// True if the glob is one of source paths: it has a slash that no backslash precedes.
+inline bool is_path_glob(std::string_view glob) {
+  for (std::size_t i = 0; i < glob.size(); ++i) {
+    if (glob[i] == '/') return true;
+    if (glob[i] == '\\') ++i;
+  }
+  return false;
+}
+
+/// The globs of a list file's text, appended to `globs`. What is wrong, with its line, if anything is.
+inline std::optional<GlobProblem> parse_glob_list(std::string_view text, std::vector<std::string>& globs) {
+  constexpr std::string_view kSpace = " \t\r\v\f";
+  std::size_t number = 0;
+  while (!text.empty()) {
+    ++number;
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    for (auto at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+      if (at != 0 && kSpace.find(line[at - 1]) == std::string_view::npos) continue;
+      line = line.substr(0, at);
+      break;
+    }
+    const auto first = line.find_first_not_of(kSpace);
+    if (first == std::string_view::npos) continue;
+    line = line.substr(first, line.find_last_not_of(kSpace) - first + 1);
+    if (std::string problem = glob_problem(line); !problem.empty()) return GlobProblem{number, std::move(problem)};
+    globs.emplace_back(line);
+  }
+  return std::nullopt;
+}
+
+/// A count of instructions, 0 to kMostMinInstructions.
+inline std::optional<std::uint32_t> parse_min_instructions(std::string_view text) {
+  std::uint32_t n = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    n = n * 10 + static_cast<std::uint32_t>(c - '0');
+    if (n > kMostMinInstructions) return std::nullopt;
+  }
+  return text.empty() ? std::nullopt : std::optional(n);
+}
+
+}  // namespace karst::format

@@ -1,0 +1,161 @@
+// clang has no specs. Our options stand in front of the user's, so that the user's win, between two marks (clang 14)
+// that keep it quiet about those that a step does not use. What is linked in comes along where the command line looks
+// like a link; not in relocatable links, whose result is linked again.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "toolchain/command.h"
+#include "toolchain/lists_object.h"
+
+namespace karst::toolchain {
+namespace {
+
+constexpr std::array<std::string_view, 26> kWithOperand = {
+    "-o",       "-x",       "-D",       "-U",      "-I",         "-L",      "-F",       "-T",          "-u",
+    "-z",       "-MF",      "-MT",      "-MQ",     "-MJ",        "-Xclang", "-Xlinker", "-Xassembler", "-Xpreprocessor",
+    "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-target", "-arch",    "-mllvm"};
+
+constexpr std::array<std::string_view, 7> kStops = {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--precompile"};
+
+/// Words of a response file, as GNU tools and clang take it apart: white space separates, quotes and backslashes do
+/// what they do in a shell.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  bool inside = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && i + 1 < text.size()) {
+      word += text[++i];
+      inside = true;
+    } else if (quote != 0) {
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      inside = true;
+    } else if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+      if (inside) words.push_back(std::exchange(word, {}));
+      inside = false;
+    } else {
+      word += c;
+      inside = true;
+    }
+  }
+  if (inside) words.push_back(std::move(word));
+  return words;
+}
+
+/// What of a command line decides which arguments of ours go along.
+struct Overview {
+  bool has_input = false;
+  bool stops_early = false;  ///< before linking
+  bool relocatable = false;
+  bool is_static = false;
+  std::string foreign;  ///< the option that asks for another architecture
+  std::string clash;    ///< the option that asks for LLVM's own XRay runtime
+
+  bool links() const { return has_input && !stops_early && !relocatable; }
+
+  void see(const std::vector<std::string>& arguments, int depth) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const std::string& a = arguments[i];
+      if (a.size() > 1 && a[0] == '@' && depth < 8) {
+        if (std::ifstream file(a.substr(1), std::ios::binary); file) {
+          std::ostringstream text;
+          text << file.rdbuf();
+          see(words_of(text.view()), depth + 1);
+          continue;
+        }
+      }
+      if (a.empty() || a[0] != '-' || a == "-" || a.starts_with("-l") || a.starts_with("-Wl,")) {
+        has_input = true;
+        continue;
+      }
+      see_option(a, i + 1 < arguments.size() ? arguments[i + 1] : std::string());
+      if (std::find(kWithOperand.begin(), kWithOperand.end(), a) != kWithOperand.end()) {
+        if (a == "-Xlinker") has_input = true;
+        ++i;
+      }
+    }
+  }
+
+ private:
+  void see_option(const std::string& a, const std::string& next) {
+    if (a == "-r") relocatable = true;
+    if (std::find(kStops.begin(), kStops.end(), a) != kStops.end()) stops_early = true;
+    if (a == "-static" || a == "-static-pie" || a == "--static") is_static = true;
+    if (a == "-m32" || a == "-mx32" || a == "-m16") foreign = a;
+    if (a.starts_with("--target=") && !a.starts_with("--target=x86_64")) foreign = a;
+    if (a == "-target" && !next.starts_with("x86_64")) foreign = a + " " + next;
+    if (a == "-fxray-link-deps") clash = a;
+  }
+};
+
+const char* instrumentation(Method method) {
+  switch (method) {
+    case Method::kFinstrument:
+      return "-finstrument-functions";
+    case Method::kFinstrumentAfterInlining:
+      return "-finstrument-functions-after-inlining";
+    case Method::kSled:
+      break;
+  }
+  return "-fxray-instrument";
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> clang_command(const std::string& compiler, const Request& request,
+                                               const Installation& installed) {
+  const auto& rest = request.rest;
+  std::vector<std::string> command = {compiler};
+  // The driver's own sub-processes, and what is not an order to compile.
+  if (!rest.empty() && rest[0].starts_with("-cc1")) {
+    command.insert(command.end(), rest.begin(), rest.end());
+    return command;
+  }
+  Overview overview;
+  overview.see(rest, 0);
+  if (!overview.foreign.empty())
+    return Error{overview.foreign + ": only 64-bit x86-64 code can be traced - build this with the plain compiler"};
+  if (!overview.clash.empty())
+    return Error{overview.clash + ": LLVM's XRay runtime and Karst would patch the same sleds - leave one of them out"};
+  if (request.threshold_given && request.method != Method::kSled)
+    return Error{"--karst-threshold goes with --karst-method=sled alone; see --karst-min-instructions"};
+  command.emplace_back("--start-no-unused-arguments");
+  command.emplace_back(instrumentation(request.method));
+  if (request.method == Method::kSled) {
+    command.push_back("-fxray-instruction-threshold=" + request.threshold);
+    command.emplace_back("-fnoxray-link-deps");
+  }
+  if (!installed.include.empty()) command.insert(command.end(), {"-idirafter", installed.include});
+  if (overview.links()) {
+    if (overview.is_static)
+      return Error{"a static program cannot load the tracing runtime - link it without -static to trace it"};
+    command.push_back(installed.directory + (request.method == Method::kSled ? "/module.o" : "/module-finstrument.o"));
+    if (!request.lists.empty()) {
+      const auto object = as_inherited_file(lists_object(request.lists));
+      if (!object) return object.error();
+      command.push_back(*object);
+    }
+  }
+  command.emplace_back("--end-no-unused-arguments");
+  command.insert(command.end(), rest.begin(), rest.end());
+  if (request.with_runtime && overview.links()) {
+    command.emplace_back("--start-no-unused-arguments");
+    const auto link = runtime_link_arguments(installed);
+    command.insert(command.end(), link.begin(), link.end());
+    command.emplace_back("--end-no-unused-arguments");
+  }
+  return command;
+}
+
+}  // namespace karst::toolchain

@@ -1,0 +1,104 @@
+#include "toolchain/request.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "format/filter_list.h"
+
+namespace karst::toolchain {
+namespace {
+
+/// `--karst-NAME=VALUE`; a value is not given as a word of its own, so that what passes arguments on (libtool, CMake)
+/// cannot tear them apart.
+struct OwnOption {
+  std::string_view name;
+  std::string_view value;
+  bool has_value = false;
+};
+
+OwnOption split(std::string_view argument) {
+  const auto equals = argument.find('=');
+  if (equals == std::string_view::npos) return {argument, {}, false};
+  return {argument.substr(0, equals), argument.substr(equals + 1), true};
+}
+
+Status add_list(std::string_view kind, std::string_view file, std::vector<std::string>& entries) {
+  const std::string name(file);
+  errno = 0;
+  std::ifstream in(name, std::ios::binary);
+  std::string text(format::kLongestList + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad())
+    return Error{"cannot read " + name + ": " + (errno != 0 ? std::strerror(errno) : "input error")};
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > format::kLongestList) return Error{name + ": a list of functions has at most 1 MiB"};
+  std::vector<std::string> globs;
+  if (const auto problem = format::parse_glob_list(text, globs))
+    return Error{name + ":" + std::to_string(problem->line) + ": " + problem->message};
+  for (const std::string& glob : globs) entries.push_back(std::string(kind) + "=" + glob);
+  return Unit{};
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() < 10 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Status apply(const OwnOption& option, Request& request) {
+  const auto name = option.name.substr(kOwnPrefix.size());
+  const std::string whole = std::string(option.name) + (option.has_value ? "=" + std::string(option.value) : "");
+  if (name == "link" && !option.has_value) {
+    request.with_runtime = true;
+    return Unit{};
+  }
+  if (name == "method") {
+    if (option.value == "sled") {
+      request.method = Method::kSled;
+    } else if (option.value == "finstrument") {
+      request.method = Method::kFinstrument;
+    } else if (option.value == "finstrument-after-inlining") {
+      request.method = Method::kFinstrumentAfterInlining;
+    } else {
+      return Error{whole + ": the methods are sled, finstrument and finstrument-after-inlining"};
+    }
+    return Unit{};
+  }
+  if (name == "threshold") {
+    if (!is_number(option.value)) return Error{whole + ": a number of instructions is needed"};
+    request.threshold = option.value;
+    request.threshold_given = true;
+    return Unit{};
+  }
+  if (name == "no-trace" || name == "only") {
+    if (option.value.empty()) return Error{whole + ": a file is needed, " + std::string(option.name) + "=FILE"};
+    return add_list(name, option.value, request.lists);
+  }
+  if (name == "min-instructions") {
+    const auto count = format::parse_min_instructions(option.value);
+    if (!count) return Error{whole + ": a number of instructions is needed, at most 1000000"};
+    request.lists.push_back("min-instructions=" + std::to_string(*count));
+    return Unit{};
+  }
+  return Error{whole +
+               ": no such option; there are --karst-link, --karst-method=, --karst-threshold=, --karst-no-trace=, "
+               "--karst-only= and --karst-min-instructions="};
+}
+
+}  // namespace
+
+Result<Request> parse_request(const std::vector<std::string>& arguments) {
+  Request request;
+  for (const std::string& argument : arguments) {
+    if (!argument.starts_with(kOwnPrefix)) {
+      request.rest.push_back(argument);
+      continue;
+    }
+    if (const Status done = apply(split(argument), request); !done) return done.error();
+  }
+  return request;
+}
+
+}  // namespace karst::toolchain

@@ -1,0 +1,147 @@
+// karst-gcc, karst-g++, karst-gfortran, karst-clang, karst-clang++ (by the name it is run under): the real compiler,
+// told to emit what Karst patches. All arguments pass unchanged but those that begin with --karst-.
+//
+// The compiler is KARST_CC, KARST_CXX or KARST_FC, else gcc, g++, gfortran, or clang or the newest clang-N in PATH.
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "toolchain/command.h"
+
+namespace {
+
+using namespace karst::toolchain;
+
+enum class Kind { kGcc, kClang, kGnatmake };
+
+struct Wrapper {
+  const char* name;
+  const char* variable;
+  const char* compiler;
+  Kind kind;
+};
+constexpr Wrapper kWrappers[] = {{"karst-gcc", "KARST_CC", "gcc", Kind::kGcc},
+                                 {"karst-g++", "KARST_CXX", "g++", Kind::kGcc},
+                                 {"karst-gfortran", "KARST_FC", "gfortran", Kind::kGcc},
+                                 {"karst-clang", "KARST_CC", "clang", Kind::kClang},
+                                 {"karst-clang++", "KARST_CXX", "clang++", Kind::kClang},
+                                 {"karst-gnatmake", "KARST_GNATMAKE", "gnatmake", Kind::kGnatmake}};
+
+/// The directory of this program.
+std::string own_directory() {
+  char self[PATH_MAX];
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  const std::string_view path(self, n > 0 ? static_cast<std::size_t>(n) : 0);
+  return std::string(path.substr(0, path.find_last_of('/')));
+}
+
+std::string_view base_name(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
+
+/// By its name; another name (a link called c++, a copy) goes by what its end says.
+const Wrapper& wrapper_named(std::string_view name) {
+  for (const Wrapper& w : kWrappers)
+    if (name == w.name) return w;
+  const bool cxx = name.ends_with("++");
+  return kWrappers[name.find("clang") != std::string_view::npos ? (cxx ? 4 : 3) : (cxx ? 1 : 0)];
+}
+
+std::string directory_of(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
+
+/// Our files lie in ../lib/karst beside the directory of this program.
+Installation find_installation(const std::string& bin) {
+  const std::string path = directory_of(bin);
+  Installation installed{path + "/lib/karst", path + "/include"};
+  if (path == "/usr" || path == "/usr/local" || access((installed.include + "/karst/karst.h").c_str(), R_OK) != 0)
+    installed.include.clear();
+  return installed;
+}
+
+bool is_in(const std::string& directory, const std::string& program) {
+  return access((directory + "/" + program).c_str(), X_OK) == 0;
+}
+
+/// `clang`, or when there is none in PATH the clang-N with the greatest N; for clang++ likewise.
+std::string newest_clang(const std::string& name) {
+  const char* variable = getenv("PATH");
+  std::string_view rest = variable != nullptr ? variable : "/bin:/usr/bin";
+  long newest = 0;
+  std::string found = name;
+  while (!rest.empty()) {
+    const auto colon = rest.find(':');
+    const std::string directory(rest.substr(0, colon));
+    rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
+    if (directory.empty()) continue;
+    if (is_in(directory, name)) return name;
+    DIR* entries = opendir(directory.c_str());
+    if (entries == nullptr) continue;
+    while (const dirent* entry = readdir(entries)) {
+      const std::string_view file = entry->d_name;
+      if (!file.starts_with(name + "-")) continue;
+      char* end = nullptr;
+      const long version = strtol(entry->d_name + name.size() + 1, &end, 10);
+      if (*end != '\0' || version <= newest || !is_in(directory, entry->d_name)) continue;
+      newest = version;
+      found = file;
+    }
+    closedir(entries);
+  }
+  return found;
+}
+
+int fail(const Wrapper& wrapper, const std::string& message, int status = 1) {
+  std::fprintf(stderr, "%s: %s\n", wrapper.name, message.c_str());
+  return status;
+}
+
+/// What to run, or why it cannot be.
+karst::Result<std::vector<std::string>> command_of(const Wrapper& wrapper, const std::string& compiler,
+                                                   const std::vector<std::string>& arguments,
+                                                   const Installation& installed, const std::string& bin) {
+  if (wrapper.kind == Kind::kGnatmake) return gnatmake_command(compiler, bin + "/karst-gcc", arguments);
+  const auto request = parse_request(arguments);
+  if (!request) return request.error();
+  return wrapper.kind == Kind::kClang ? clang_command(compiler, *request, installed)
+                                      : gcc_command(compiler, *request, installed);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Wrapper& wrapper = wrapper_named(base_name(argc > 0 ? argv[0] : "karst-gcc"));
+  const std::string bin = own_directory();
+  const Installation installed = find_installation(bin);
+  const std::string specs = installed.directory + "/karst-gcc.specs";
+  if (access(specs.c_str(), R_OK) != 0)
+    return fail(wrapper, "cannot read " + specs + ": " + std::strerror(errno) + "; is Karst installed whole?");
+
+  const bool for_clang = wrapper.kind == Kind::kClang;
+  const char* chosen = getenv(wrapper.variable);
+  const bool is_chosen = chosen != nullptr && *chosen != '\0';
+  const std::string compiler = is_chosen ? chosen : for_clang ? newest_clang(wrapper.compiler) : wrapper.compiler;
+  const bool is_clang = base_name(compiler).find("clang") != std::string_view::npos;
+  if (is_chosen && is_clang != for_clang)
+    return fail(wrapper, std::string(wrapper.variable) + "=" + compiler + ": " +
+                             (is_clang ? "for clang there are karst-clang and karst-clang++"
+                                       : "for gcc and its kin there are karst-gcc, karst-g++ and karst-gfortran"));
+  auto command = command_of(wrapper, compiler, {argv + std::min(argc, 1), argv + argc}, installed, bin);
+  if (!command) return fail(wrapper, command.error().message);
+  setenv("KARST_TOOLCHAIN_DIR", installed.directory.c_str(), 1);
+  std::vector<char*> arguments;
+  arguments.reserve(command->size() + 1);
+  for (std::string& a : *command) arguments.push_back(a.data());
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  return fail(
+      wrapper,
+      "cannot run " + compiler + ": " + std::strerror(errno) + "; set " + wrapper.variable + " to the compiler to use",
+      127);
+}
