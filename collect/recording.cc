@@ -20,7 +20,7 @@ struct CallCounter {
 
   void count(std::span<const format::Event> events) {
     for (const format::Event e : events) {
-      if (e == 0) continue;
+      if (e == 0 || format::event_is_mark(e)) continue;
       if (!format::event_is_exit(e)) {
         ++calls;
         ++depth;
@@ -61,8 +61,10 @@ void write_blocks(const ArenaView& arena, std::uint32_t process, const Recording
     writer.add_block(process, block.thread, block.sequence, block.ticks, events);
     threads[block.thread].count(events);
     summary.events += events.size();
-    span.include(format::event_ticks(events.front(), block.ticks));
-    span.include(format::event_ticks(events.back(), block.ticks));
+    span.include(block.ticks);
+    const auto has_time = [](format::Event e) { return e != 0 && !format::event_is(e, format::Mark::kPlace); };
+    const auto last = std::find_if(events.rbegin(), events.rend(), has_time);
+    if (last != events.rend()) span.include(format::event_ticks(*last, block.ticks));
     for (const format::Event e : events) {
       const std::uint32_t id = format::event_function(e);
       if (id < seen.size()) seen[id] = true;

@@ -9,8 +9,16 @@
 // *epoch*) are those of the block's start time: a hook that finds the epoch changed starts
 // a new block, so the 40 bits are never ambiguous, however long a thread was idle.
 // Function ids are dense from 1; an all-zero slot holds no event (yet). The uppermost ids name no function: with the
-// exit bit set they are *marks*, which say how the exit that is the thread's next event came about (without a mark: by
-// an ordinary return). Marks are written off the fast path alone.
+// exit bit set they are *marks*, which say what the events alone do not: how a call came to its end. Marks are written
+// off the fast path alone. What belongs to a mark lies in the slots right behind it, in the same block:
+//
+//   kUnwound   exit            the exit is an exception's: the unwinder left the call, or a forced unwind did
+//   kSetPlace  kPlace          setjmp (or its like) was called; the place word says for which stack pointer
+//   kJumped    kPlace          longjmp: all calls begun since that place was set have ended
+//   kSwitched  kPlace kPlace   swapcontext: the thread left the stack at the first place for the one at the second
+//   kPad                       nothing; fills a slot where what follows did not fit into the block
+//
+// A place word has bits 4 to 43 of the stack pointer where other events have the clock.
 //
 // This header is also read by the assembler: constants are macros, C++ is fenced.
 #ifndef KARST_FORMAT_EVENT_H
@@ -33,8 +41,12 @@ inline constexpr std::uint32_t kMaxFunctionId = KARST_EVENT_ID_MASK - 256;
 
 /// Ids of marks.
 enum class Mark : std::uint32_t {
-  kUnwound = kMaxFunctionId + 1,  ///< the call ended by an exception or a forced unwind
-  kJumped = kMaxFunctionId + 2,   ///< the call ended by a longjmp over it
+  kUnwound = kMaxFunctionId + 1,
+  kJumped = kMaxFunctionId + 2,
+  kSetPlace = kMaxFunctionId + 3,
+  kSwitched = kMaxFunctionId + 4,
+  kPlace = kMaxFunctionId + 5,
+  kPad = kMaxFunctionId + 6,
 };
 inline constexpr std::uint64_t kEventTickMask = (std::uint64_t{1} << KARST_EVENT_TICK_BITS) - 1;
 
@@ -50,6 +62,15 @@ constexpr std::uint64_t event_ticks(Event e, std::uint64_t block_ticks) {
 constexpr Event make_event(std::uint64_t ticks, bool exit, std::uint32_t function) {
   return (ticks << KARST_EVENT_TICK_SHIFT) | (exit ? Event{KARST_EVENT_EXIT_BIT} : 0) | function;
 }
+
+constexpr Event make_mark(std::uint64_t ticks, Mark mark) {
+  return make_event(ticks, true, static_cast<std::uint32_t>(mark));
+}
+constexpr bool event_is(Event e, Mark mark) {
+  return (e & (KARST_EVENT_EXIT_BIT | KARST_EVENT_ID_MASK)) == make_mark(0, mark);
+}
+constexpr Event make_place(std::uint64_t stack_pointer) { return make_mark(stack_pointer >> 4, Mark::kPlace); }
+constexpr std::uint64_t event_place(Event e) { return e >> KARST_EVENT_TICK_SHIFT; }
 
 static_assert(event_ticks(make_event(0x123456789abcdefULL, true, 7), 0x123450000000000ULL) == 0x123456789abcdefULL);
 

@@ -1,28 +1,13 @@
-// Rebuilds calls from events. A thread's kept history is a list of segments, each without a gap in
-// the block sequence; each is rebuilt alone, for a call's two ends can only meet within one:
-//
-//   kept blocks      [ 7 8 9 ]       [ 12 13 ]
-//   calls        ...==          ==............       (open begin)  (open end)
-//                    ==    ==       ==    ==
-//
-// Rules, in the order of their need:
-// - An enter is a row. An exit of the innermost open call ends it.
-// - An exit of an outer open call: the calls within it ended without being seen to (an exception, a
-//   longjmp, a lost exit). They are marked open, their last sure moment is the event before.
-// - An exit while nothing is open: the enter lies before the segment. The call starts at the
-//   segment's first event, marked open, and becomes the parent of all that had none so far.
-// - An exit of something that is not open while other calls are: it cannot be; counted, left out.
-// - What is open when the segment ends is marked open, its last sure moment is the last event.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "format/event.h"
 #include "reader/model.h"
+#include "reader/rebuilder.h"
 #include "reader/trace.h"
 
 namespace karst::reader {
@@ -35,84 +20,74 @@ constexpr std::size_t kScanFreely = 64;  // stack entries that may be searched i
 
 std::uint64_t span_of(std::uint64_t begin, std::uint64_t end) { return end > begin ? end - begin : 0; }
 
-class Rebuilder {
- public:
-  Rebuilder(const Process& process, std::size_t rows) : functions_(process.functions), reserved_(rows) {
-    known_ = process.dense_functions;
-    // The exact number of enters; untouched pages cost nothing.
-    calls_.function.reserve(rows);
-    calls_.begin.reserve(rows);
-    calls_.duration.reserve(rows);
-    calls_.parent.reserve(rows);
-    calls_.depth.reserve(rows);
-    calls_.marks.reserve(rows);
-  }
+}  // namespace
 
-  void segment(std::span<const BlockView> blocks, bool from_thread_start);
-  Calls finish();
-
- private:
-  struct Open {
-    std::uint64_t begin;
-    std::uint32_t row;
-    std::uint32_t function;
-  };
-  struct OpenBegin {
-    std::uint32_t function;
-    std::uint64_t end;
-    std::size_t before_row;  // its exit came before this row was begun
-  };
-
-  void consume(const BlockView& block);
-  void exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside);
-  void close_open(std::uint64_t last_inside);
-  void insert_open_begins(std::size_t first_row);
-  bool table_has(std::uint32_t id) const { return id < functions_.size() && functions_[id].id != 0; }
-
-  std::span<const Function> functions_;
-  std::uint32_t known_ = 0;  // ids 1 to known_ need no look into the table
-  Calls calls_;
-  std::size_t rows_ = 0;
-  std::size_t reserved_;  // all enters of the thread and the open begins inserted so far: room for every row to come
-
-  Column<Open> stack_;
-  std::size_t top_ = 0;  // entries of stack_ in use; its own size is not kept up to date
-  std::vector<OpenBegin> open_begins_;
-  bool started_ = false;       // the segment has seen an event
-  std::uint64_t first_ = 0;    // its first event's time
-  std::uint64_t last_ = 0;     // the last event's time
-  std::uint64_t highest_ = 0;  // the latest time before the clock went back
-  bool from_thread_start_ = false;
-
-  // How often each function is on the stack. Kept only once a deep stack was searched in vain, so
-  // that impossible exits cannot make the work quadratic.
-  bool counting_ = false;
-  std::unordered_map<std::uint32_t, std::uint32_t> open_count_;
-};
+Rebuilder::Rebuilder(const Process& process, std::size_t rows) : functions_(process.functions), reserved_(rows) {
+  known_ = process.dense_functions;
+  // The exact number of enters; untouched pages cost nothing.
+  calls_.function.reserve(rows);
+  calls_.begin.reserve(rows);
+  calls_.duration.reserve(rows);
+  calls_.parent.reserve(rows);
+  calls_.depth.reserve(rows);
+  calls_.marks.reserve(rows);
+}
 
 void Rebuilder::consume(const BlockView& block) {
   const std::uint64_t epoch = block.ticks & ~format::kEventTickMask;
-  std::uint32_t* const function = calls_.function.data();
-  std::uint64_t* const begin = calls_.begin.data();
-  std::uint64_t* const duration = calls_.duration.data();
-  std::uint32_t* const parent = calls_.parent.data();
-  std::uint16_t* const depth = calls_.depth.data();
-  std::uint8_t* const marks = calls_.marks.data();
-  std::size_t row = rows_;
-  std::size_t top = top_;
-  std::uint64_t last = last_;
-  Open* stack = stack_.data();
+  std::uint32_t* function = nullptr;
+  std::uint64_t* begin = nullptr;
+  std::uint64_t* duration = nullptr;
+  std::uint32_t* parent = nullptr;
+  std::uint16_t* depth = nullptr;
+  std::uint8_t* marks = nullptr;
+  Open* stack = nullptr;
+  std::size_t row = 0;
+  std::size_t top = 0;
+  std::size_t base = 0;
+  std::uint64_t last = 0;
   std::uint64_t holes = 0;
   std::uint64_t unknown = 0;
   std::uint64_t beyond = 0;
+  // What the loop works on is kept out of memory; the rare ways go through the members.
+  const auto load = [&] {
+    function = calls_.function.data();
+    begin = calls_.begin.data();
+    duration = calls_.duration.data();
+    parent = calls_.parent.data();
+    depth = calls_.depth.data();
+    marks = calls_.marks.data();
+    stack = stack_.data();
+    row = rows_;
+    top = top_;
+    base = base_;
+    last = last_;
+  };
+  const auto store = [&] {
+    rows_ = row;
+    top_ = top;
+    last_ = last;
+  };
+  load();
 
-  for (const Event event : block.events) {
+  for (std::size_t at = 0; at < block.events.size(); ++at) {
+    const Event event = block.events[at];
     if (event == 0) [[unlikely]] {
       ++holes;
       continue;
     }
+    std::uint32_t id = format::event_function(event);
+    // Id 0 wraps around and is looked up as well.
+    if (id - 1 >= known_) [[unlikely]] {
+      if (format::event_is_mark(event) && format::event_is_exit(event)) {
+        store();
+        at += read_mark(block.events.subspan(at), epoch);
+        load();
+        continue;
+      }
+      if (!table_has(id)) ++unknown;
+    }
     const std::uint64_t ticks = epoch | (event >> KARST_EVENT_TICK_SHIFT);
-    const std::uint32_t id = format::event_function(event);
     if (!started_) [[unlikely]] {
       started_ = true;
       first_ = last = highest_ = ticks;
@@ -123,9 +98,6 @@ void Rebuilder::consume(const BlockView& block) {
       highest_ = std::max(highest_, before);
     }
     last = ticks;
-    // Id 0 wraps around and is looked up as well.
-    if (id - 1 >= known_ && !table_has(id)) [[unlikely]]
-      ++unknown;
 
     if (!format::event_is_exit(event)) {
       if (row + open_begins_.size() >= kMaxRows) [[unlikely]] {
@@ -145,33 +117,54 @@ void Rebuilder::consume(const BlockView& block) {
       ++row;
       if (counting_) [[unlikely]]
         ++open_count_[id];
-    } else if (top != 0 && stack[top - 1].function == id) {
+    } else if (top != base && stack[top - 1].function == id) {
       --top;
       duration[stack[top].row] = span_of(stack[top].begin, ticks);
       if (counting_) [[unlikely]]
         --open_count_[id];
     } else {
-      top_ = top;
-      rows_ = row;
-      exit_elsewhere(id, ticks, before);
-      top = top_;
+      std::uint8_t how = kCallComplete;
+      if (id < functions_.size() && functions_[id].tail_exit) {
+        how = kCallTail;
+        id = functions_[id].of;
+      }
+      if (how == kCallTail && top != base && stack[top - 1].function == id && !counting_) [[likely]] {
+        --top;
+        duration[stack[top].row] = span_of(stack[top].begin, ticks);
+        marks[stack[top].row] = kCallTail;
+        continue;
+      }
+      store();
+      exit_elsewhere(id, ticks, before, how);
+      load();
     }
   }
-  rows_ = row;
-  top_ = top;
-  last_ = last;
+  store();
   calls_.events += block.events.size() - holes;
   calls_.unknown_ids += unknown;
   calls_.beyond_limit += beyond;
 }
 
-void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside) {
+// Ends the innermost open call.
+void Rebuilder::end_top(std::uint64_t end, std::uint8_t marks) {
+  const Open& open = stack_[--top_];
+  calls_.duration[open.row] = span_of(open.begin, end);
+  calls_.marks[open.row] |= marks;
+  if (counting_) --open_count_[open.function];
+}
+
+void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside, std::uint8_t marks) {
+  // A stack that has no call open and sees one of the stack before it end has come to its own end unseen.
+  while (top_ == base_ && !below_.empty()) {
+    below_.pop_back();
+    base_ = below_.empty() ? 0 : below_.back().base;
+  }
   if (top_ == 0) {
-    if (rows_ + open_begins_.size() >= kMaxRows) {
+    if (out_of_rows()) {
       ++calls_.beyond_limit;
       return;
     }
-    open_begins_.push_back({id, ticks, rows_});
+    open_begins_.push_back({id, marks, ticks, rows_});
     // Nothing was overwritten before a thread's first block: tracing came on late, or the event is wrong.
     if (from_thread_start_) ++calls_.unmatched_exits;
     return;
@@ -179,10 +172,10 @@ void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint6
   std::size_t at = top_;
   if (counting_) {
     const auto count = open_count_.find(id);
-    if (count == open_count_.end() || count->second == 0) at = 0;
+    if (count == open_count_.end() || count->second == 0) at = base_;
   }
-  while (at != 0 && stack_[at - 1].function != id) --at;
-  if (at == 0) {
+  while (at != base_ && stack_[at - 1].function != id) --at;
+  if (at == base_) {
     ++calls_.unmatched_exits;
     if (!counting_ && top_ > kScanFreely) {
       counting_ = true;
@@ -190,21 +183,11 @@ void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint6
     }
     return;
   }
-  for (; top_ > at; --top_) {
-    close_open(last_inside);
+  while (top_ > at) {
+    end_top(last_inside, kCallOpenEnd);
     ++calls_.missing_exits;
   }
-  --top_;
-  calls_.duration[stack_[top_].row] = span_of(stack_[top_].begin, ticks);
-  if (counting_) --open_count_[id];
-}
-
-// Marks the innermost open call as one whose end is not known.
-void Rebuilder::close_open(std::uint64_t last_inside) {
-  const Open& open = stack_[top_ - 1];
-  calls_.duration[open.row] = span_of(open.begin, last_inside);
-  calls_.marks[open.row] |= kCallOpenEnd;
-  if (counting_) --open_count_[open.function];
+  end_top(ticks, marks);
 }
 
 void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_start) {
@@ -213,13 +196,17 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
   started_ = false;
   from_thread_start_ = from_thread_start;
   open_begins_.clear();
+  places_.clear();
+  below_.clear();
+  base_ = 0;
+  aside_.clear();
   counting_ = false;
   open_count_.clear();
   for (const BlockView& block : blocks) consume(block);
   if (!started_) return;
 
   const std::uint64_t end = std::max(last_, highest_);
-  for (; top_ != 0; --top_) close_open(end);
+  while (top_ != 0) end_top(end, kCallOpenEnd);
   if (!open_begins_.empty()) insert_open_begins(first_row);
   if (first_segment) calls_.first_ticks = first_;
   calls_.last_ticks = std::max(calls_.last_ticks, end);
@@ -253,7 +240,7 @@ void Rebuilder::insert_open_begins(std::size_t first_row) {
     calls_.duration[row] = span_of(first_, open_begins_[i].end);
     calls_.parent[row] = i + 1 < added ? row_of(i + 1) : kNoParent;
     calls_.depth[row] = static_cast<std::uint16_t>(std::min(added - 1 - i, kMaxDepth));
-    calls_.marks[row] = kCallOpenBegin;
+    calls_.marks[row] = static_cast<std::uint8_t>(kCallOpenBegin | open_begins_[i].marks);
   }
   std::size_t next = 0;  // the first open begin whose exit comes after the row at hand
   for (std::size_t row = first_row + added; row < total; ++row) {
@@ -282,6 +269,8 @@ Calls Rebuilder::finish() {
   settle(calls_.marks);
   return std::move(calls_);
 }
+
+namespace {
 
 std::size_t count_enters(std::span<const BlockView> blocks) {
   std::uint64_t exits = 0;

@@ -31,12 +31,12 @@ struct Function {
   std::uint64_t address = 0;
   std::uint32_t line = 0;  ///< 0: not known
   bool filtered = false;
+  std::string name;       ///< demangled; `module+0x1234` or `function#id` when there is no symbol
+  std::string link_name;  ///< empty: not known
+  std::string file;       ///< empty: not known
   bool always = false;
   bool tail_exit = false;  ///< a second id: its exits are tail calls' of the function `of`
   std::uint32_t of = 0;    ///< with tail_exit: that function's id; 0: no record of it
-  std::string name;        ///< demangled; `module+0x1234` or `function#id` when there is no symbol
-  std::string link_name;   ///< empty: not known
-  std::string file;        ///< empty: not known
 };
 
 struct Thread {

@@ -1,0 +1,110 @@
+// Rebuilds the calls of one thread from its events: calls.cc has the common way, ways_out.cc what marks say.
+//
+// A thread's kept history is a list of segments, each without a gap in the block sequence; each is rebuilt alone,
+// for a call's two ends can only meet within one:
+//
+//   kept blocks      [ 7 8 9 ]       [ 12 13 ]
+//   calls        ...==          ==............       (open begin)  (open end)
+//                    ==    ==       ==    ==
+//
+// Rules, in the order of their need:
+// - An enter is a row. An exit of the innermost open call ends it.
+// - An exit of an outer open call: the calls within it ended without being seen to (a lost exit, a way out that nobody
+//   watches). They are marked open, their last sure moment is the event before.
+// - An exit while nothing is open: the enter lies before the segment. The call starts at the
+//   segment's first event, marked open, and becomes the parent of all that had none so far.
+// - An exit of something that is not open while other calls are: it cannot be; counted, left out.
+// - A jump ends the calls begun since its place was set; if that lies before the segment, all whose enter is known.
+// - A switch of stacks puts the calls of the stack that is left aside, marked open; when the thread comes back they go
+//   on as new rows. A stack that was never seen in a whole history is one made new: its calls are below those of
+//   the stack that switched to it.
+// - What is open when the segment ends is marked open, its last sure moment is the last event.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "format/event.h"
+#include "reader/model.h"
+#include "reader/trace.h"
+
+namespace karst::reader {
+
+class Rebuilder {
+ public:
+  /// `rows`: the enters of the thread, all of them.
+  Rebuilder(const Process& process, std::size_t rows);
+
+  void segment(std::span<const BlockView> blocks, bool from_thread_start);
+  Calls finish();
+
+ private:
+  struct Open {
+    std::uint64_t begin;
+    std::uint32_t row;
+    std::uint32_t function;
+  };
+  struct OpenBegin {
+    std::uint32_t function;
+    std::uint8_t marks;
+    std::uint64_t end;
+    std::size_t before_row;  // its exit came before this row was begun
+  };
+  /// A stack that runs because the one before it switched to it.
+  struct Below {
+    std::uint64_t left_at;  // the place where the one before it left
+    std::size_t base;       // of stack_: its own calls begin here
+  };
+  struct Place {
+    std::size_t depth;  // calls that were open
+    std::uint32_t row;  // of the innermost of them
+  };
+
+  // calls.cc
+  void consume(const BlockView& block);
+  void exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside, std::uint8_t marks);
+  void end_top(std::uint64_t end, std::uint8_t marks);
+  void insert_open_begins(std::size_t first_row);
+  bool table_has(std::uint32_t id) const { return id < functions_.size() && functions_[id].id != 0; }
+  bool out_of_rows() const { return rows_ + open_begins_.size() >= kMaxRows; }
+
+  // ways_out.cc
+  std::size_t read_mark(std::span<const format::Event> words, std::uint64_t epoch);
+  void unwound(std::uint32_t id, std::uint64_t ticks, std::uint64_t before);
+  void set_place(std::uint64_t place);
+  void jump(std::uint64_t place, std::uint64_t ticks);
+  void switch_stack(std::uint64_t from, std::uint64_t to, std::uint64_t ticks);
+  void put_aside(std::uint64_t place, std::size_t down_to, std::uint64_t ticks);
+  void resume(std::uint64_t place, std::uint64_t ticks);
+  void see_time(std::uint64_t ticks);
+
+  std::span<const Function> functions_;
+  std::uint32_t known_ = 0;  // ids 1 to known_ need no look into the table
+  Calls calls_;
+  std::size_t rows_ = 0;
+  std::size_t reserved_;  // all enters of the thread and the rows made besides so far: room for every row to come
+
+  Column<Open> stack_;
+  std::size_t top_ = 0;   // entries of stack_ in use; its own size is not kept up to date
+  std::size_t base_ = 0;  // of the current stack's own calls
+  std::vector<OpenBegin> open_begins_;
+  bool started_ = false;       // the segment has seen an event
+  std::uint64_t first_ = 0;    // its first event's time
+  std::uint64_t last_ = 0;     // the last event's time
+  std::uint64_t highest_ = 0;  // the latest time before the clock went back
+  bool from_thread_start_ = false;
+
+  std::unordered_map<std::uint64_t, Place> places_;                      // by event_place
+  std::vector<Below> below_;                                             // outermost first
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> aside_;  // functions open there, by place
+  std::uint64_t resumed_ = 0;                                            // rows made by resume()
+
+  // How often each function is on the stack. Kept only once a deep stack was searched in vain, so
+  // that impossible exits cannot make the work quadratic.
+  bool counting_ = false;
+  std::unordered_map<std::uint32_t, std::uint32_t> open_count_;
+};
+
+}  // namespace karst::reader
