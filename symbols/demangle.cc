@@ -3,6 +3,8 @@
 #include <libiberty/demangle.h>
 
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <string_view>
 
 namespace karst::symbols {
@@ -16,6 +18,19 @@ constexpr std::size_t kMaxName = std::size_t{1} << 20;
 
 struct TooLong {};
 
+bool may_be_rust(std::string_view mangled) {
+  return mangled.starts_with("_R") || (mangled.starts_with("_ZN") && mangled.find("17h") != mangled.npos);
+}
+
+std::string demangle_ada(const char* link_name) {
+  struct Free {
+    void operator()(char* text) const { std::free(text); }
+  };
+  const std::unique_ptr<char, Free> name(ada_demangle(link_name, 0));
+  // What is not gnat's comes back in angle brackets.
+  return name == nullptr || name.get()[0] == '<' ? std::string(link_name) : std::string(name.get());
+}
+
 void append(const char* text, std::size_t size, void* name) {
   auto& to = *static_cast<std::string*>(name);
   // The only way to stop the printer. It keeps all it has on the stack, and x86-64 has unwind tables for C.
@@ -25,11 +40,16 @@ void append(const char* text, std::size_t size, void* name) {
 
 }  // namespace
 
-std::string demangle(const char* link_name) {
+std::string demangle(const char* link_name, Language language) {
   std::string_view mangled = link_name;
-  if (!mangled.starts_with("_") || mangled.size() > kMaxLinkName) return link_name;
+  if (mangled.size() > kMaxLinkName) return link_name;
+  if (language == Language::kAda && !mangled.starts_with("_Z")) return demangle_ada(link_name);
+  if (!mangled.starts_with("_")) return link_name;
   std::string name;
   try {
+    // First: Rust's old scheme is valid C++ with a namespace that looks like a hash.
+    if (may_be_rust(mangled) && rust_demangle_callback(link_name, DMGL_PARAMS, append, &name) != 0) return name;
+    name.clear();
     constexpr int kOptions = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP | DMGL_NO_RECURSE_LIMIT;
     if (cplus_demangle_v3_callback(link_name, kOptions, append, &name) != 0) return name;
   } catch (const TooLong&) {

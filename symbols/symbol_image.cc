@@ -25,26 +25,30 @@ std::uint32_t ImageBuilder::intern(std::string_view text) {
   return it->second;
 }
 
-Result<Image> ImageBuilder::finish(std::string_view build_id, bool has_debug_info) const {
+Result<Image> ImageBuilder::finish(std::string_view build_id, std::uint32_t flags) const {
   if (full_) return Error{"its function names take over 2 GiB of memory, which Karst does not hold"};
   ImageHeader header{};
   std::memcpy(header.magic, kImageMagic, sizeof header.magic);
   header.version = kImageVersion;
-  header.flags = has_debug_info ? std::uint32_t{kImageHasDebugInfo} : 0U;
+  header.flags = flags;
   header.row_count = rows_.size();
+  header.inlined_count = static_cast<std::uint32_t>(inlined_.size());  // bounded by who adds them
   header.heap_size = heap_.size();
   if (!build_id.empty() && build_id.size() <= sizeof header.build_id) {
     header.build_id_size = static_cast<std::uint32_t>(build_id.size());
     std::memcpy(header.build_id, build_id.data(), build_id.size());
   }
-  std::size_t rows_size = rows_.size() * sizeof(ImageRow);
+  const std::size_t rows_size = rows_.size() * sizeof(ImageRow);
+  const std::size_t inlined_size = inlined_.size() * sizeof(ImageInlined);
+  const std::size_t tables_size = rows_size + inlined_size;
   Image image;
-  image.size = sizeof header + rows_size + heap_.size();
+  image.size = sizeof header + tables_size + heap_.size();
   image.bytes = std::make_unique_for_overwrite<std::byte[]>(image.size);
   std::byte* payload = image.bytes.get() + sizeof header;
   if (rows_size != 0) std::memcpy(payload, rows_.data(), rows_size);
-  std::memcpy(payload + rows_size, heap_.data(), heap_.size());
-  header.payload_crc = format::crc32c(payload, rows_size + heap_.size());
+  if (inlined_size != 0) std::memcpy(payload + rows_size, inlined_.data(), inlined_size);
+  std::memcpy(payload + tables_size, heap_.data(), heap_.size());
+  header.payload_crc = format::crc32c(payload, tables_size + heap_.size());
   header.header_crc = format::crc32c(&header, offsetof(ImageHeader, header_crc));
   std::memcpy(image.bytes.get(), &header, sizeof header);
   return image;
@@ -61,8 +65,9 @@ Result<ImageHeader> check_image(const std::byte* bytes, std::size_t size) {
   }
   std::size_t rest = size - sizeof header;
   if (header.build_id_size > sizeof header.build_id || header.row_count > rest / sizeof(ImageRow) ||
-      header.heap_size != rest - header.row_count * sizeof(ImageRow) || header.heap_size == 0 ||
-      header.heap_size > kMaxHeap) {
+      header.inlined_count > (rest - header.row_count * sizeof(ImageRow)) / sizeof(ImageInlined) ||
+      header.heap_size != rest - header.row_count * sizeof(ImageRow) - header.inlined_count * sizeof(ImageInlined) ||
+      header.heap_size == 0 || header.heap_size > kMaxHeap) {
     return Error{"symbol table has impossible sizes"};
   }
   const std::byte* payload = bytes + sizeof header;
@@ -76,6 +81,17 @@ Result<ImageHeader> check_image(const std::byte* bytes, std::size_t size) {
     last_end = row.end;
     if (std::max({row.name, row.link_name, row.file}) >= header.heap_size) {
       return Error{"symbol table names a text outside of it"};
+    }
+    if (std::uint64_t{row.inlined_first} + row.inlined_count > header.inlined_count) {
+      return Error{"symbol table names inlined functions outside of it"};
+    }
+  }
+  payload += header.row_count * sizeof(ImageRow);
+  for (std::uint64_t i = 0; i < header.inlined_count; ++i) {
+    ImageInlined inlined;
+    std::memcpy(&inlined, payload + i * sizeof inlined, sizeof inlined);
+    if (std::max({inlined.name, inlined.file, inlined.call_file}) >= header.heap_size || inlined.depth == 0) {
+      return Error{"symbol table has an inlined function that cannot be"};
     }
   }
   return header;

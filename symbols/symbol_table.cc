@@ -19,18 +19,29 @@ class Merge {
   Merge(const ElfModule& module, ImageBuilder& builder)
       : builder_(builder), symbols_(module.functions()), dwarf_(module, builder) {}
 
-  bool has_debug_info() const { return dwarf_.present(); }
-
   void run() {
     add_symbols();
     add_dwarf_only();
     flatten();
   }
 
+  /// ImageFlag bits.
+  std::uint32_t flags() const {
+    return (dwarf_.present() ? std::uint32_t{kImageHasDebugInfo} : 0U) |
+           (dwarf_.inlined_cut() ? std::uint32_t{kImageInlinedCut} : 0U);
+  }
+
  private:
-  void add(AddressRange range, std::string_view link_name, SourcePlace place) {
+  /// A name for an address, and what DWARF says about the function there.
+  struct Choice {
+    std::size_t symbol = 0;
+    SourcePlace place;
+    const DwarfFunction* function = nullptr;  ///< null: nothing
+  };
+
+  void add(AddressRange range, std::string_view link_name, SourcePlace place, const DwarfFunction* function) {
     std::string terminated(link_name);
-    std::string name = demangle(terminated.c_str());
+    std::string name = demangle(terminated.c_str(), function != nullptr ? function->language : Language::kOther);
     ImageRow row{};
     row.begin = range.begin;
     row.end = range.end;
@@ -38,6 +49,10 @@ class Merge {
     row.name = name == link_name ? row.link_name : builder_.add_text(name);
     row.file = place.file;
     row.line = place.line;
+    if (function != nullptr) {
+      row.inlined_first = function->inlined_first;
+      row.inlined_count = function->inlined_count;
+    }
     overlapping_.push_back(row);
   }
 
@@ -48,18 +63,18 @@ class Merge {
       for (; group_end < symbols_.size() && symbols_[group_end].range.begin == range.begin; ++group_end) {
         range.end = std::max(range.end, symbols_[group_end].range.end);
       }
-      auto [symbol, place] = choose(i, group_end);
-      add(range, symbols_[symbol].name, place);
+      const Choice choice = choose(i, group_end);
+      add(range, symbols_[choice.symbol].name, choice.place, choice.function);
       i = group_end;
     }
   }
 
   /// Of several names for one address, the one that DWARF has too; else the first: sorted by rank, length, text.
-  std::pair<std::size_t, SourcePlace> choose(std::size_t begin, std::size_t end) {
+  Choice choose(std::size_t begin, std::size_t end) {
     std::uint64_t address = symbols_[begin].range.begin;
     auto [first, last] = dwarf_.at(address);
-    if (first == last) return {begin, dwarf_.present() ? dwarf_.line_at(address) : SourcePlace{}};
-    if (end - begin == 1 && last - first == 1) return {begin, place_of(dwarf_.functions()[first])};
+    if (first == last) return {begin, dwarf_.present() ? dwarf_.line_at(address) : SourcePlace{}, nullptr};
+    if (end - begin == 1 && last - first == 1) return chosen(begin, first);
     std::unordered_map<std::string_view, std::size_t> names;  // thousands of each, where the linker folds functions
     for (std::size_t symbol = begin; symbol < end; ++symbol) names.try_emplace(symbols_[symbol].name, symbol);
     std::size_t best = end;
@@ -70,8 +85,12 @@ class Merge {
       best = it->second;
       best_function = i;
     }
-    if (best != end) return {best, place_of(dwarf_.functions()[best_function])};
-    return {begin, place_of(dwarf_.functions()[first])};
+    return best != end ? chosen(best, best_function) : chosen(begin, first);
+  }
+
+  Choice chosen(std::size_t symbol, std::size_t function) {
+    const DwarfFunction& of = dwarf_.functions()[function];
+    return {symbol, place_of(of), &of};
   }
 
   SourcePlace place_of(const DwarfFunction& function) {
@@ -92,7 +111,7 @@ class Merge {
       std::string_view name = DwarfFunctions::link_name(function);
       if (name.empty()) continue;
       last_begin = function.range.begin;
-      add(function.range, name, place_of(function));
+      add(function.range, name, place_of(function), &function);
     }
     std::stable_sort(overlapping_.begin(), overlapping_.end(),
                      [](const ImageRow& a, const ImageRow& b) { return a.begin < b.begin; });
@@ -148,7 +167,7 @@ Result<SymbolTable> SymbolTable::load(const std::filesystem::path& path, std::st
   ImageBuilder builder;
   Merge merge(*module, builder);
   merge.run();
-  auto image = builder.finish(module->build_id(), merge.has_debug_info());
+  auto image = builder.finish(module->build_id(), merge.flags());
   if (!image) return Error{"cannot read symbols of " + path.string() + ": " + image.error().message};
   return from_image(std::move(image->bytes), image->size);
 }
@@ -156,14 +175,27 @@ Result<SymbolTable> SymbolTable::load(const std::filesystem::path& path, std::st
 Result<SymbolTable> SymbolTable::from_image(std::unique_ptr<std::byte[]> image, std::size_t size) {
   auto header = check_image(image.get(), size);
   if (!header) return header.error();
-  return SymbolTable(std::move(image), size, static_cast<std::size_t>(header->row_count));
+  return SymbolTable(std::move(image), size, static_cast<std::size_t>(header->row_count), header->inlined_count);
 }
 
 Symbol SymbolTable::at(std::size_t i) const {
   ImageRow row;
   std::memcpy(&row, image_.get() + sizeof(ImageHeader) + i * sizeof row, sizeof row);
-  const char* heap = reinterpret_cast<const char*>(image_.get()) + sizeof(ImageHeader) + rows_ * sizeof row;
-  return {row.begin, row.end, heap + row.name, heap + row.link_name, heap + row.file, row.line};
+  return {row.begin,         row.end,  heap() + row.name, heap() + row.link_name,
+          heap() + row.file, row.line, row.inlined_first, row.inlined_count};
+}
+
+const char* SymbolTable::heap() const {
+  return reinterpret_cast<const char*>(image_.get()) + sizeof(ImageHeader) + rows_ * sizeof(ImageRow) +
+         inlined_ * sizeof(ImageInlined);
+}
+
+InlinedSymbol SymbolTable::inlined_at(std::size_t i) const {
+  ImageInlined inlined;
+  std::memcpy(&inlined, image_.get() + sizeof(ImageHeader) + rows_ * sizeof(ImageRow) + i * sizeof inlined,
+              sizeof inlined);
+  return {heap() + inlined.name, heap() + inlined.file, heap() + inlined.call_file, inlined.line, inlined.call_line,
+          inlined.copies,        inlined.depth};
 }
 
 std::optional<Symbol> SymbolTable::lookup(std::uint64_t elf_address) const {
@@ -188,6 +220,8 @@ std::optional<Symbol> SymbolTable::lookup(std::uint64_t elf_address) const {
 }
 
 bool SymbolTable::has_debug_info() const { return (header_of(image_.get()).flags & kImageHasDebugInfo) != 0; }
+
+bool SymbolTable::inlined_cut() const { return (header_of(image_.get()).flags & kImageInlinedCut) != 0; }
 
 std::string_view SymbolTable::build_id() const {
   return {reinterpret_cast<const char*>(image_.get()) + offsetof(ImageHeader, build_id),

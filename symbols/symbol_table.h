@@ -25,6 +25,19 @@ struct Symbol {
   std::string_view link_name;  ///< as the linker knows it; of DWARF alone when the symbol table does not have it
   std::string_view file;   ///< absolute where the debug information allows it, without `.` and `..`; empty: not known
   std::uint32_t line = 0;  ///< of the definition, from 1; 0: not known
+  std::uint32_t inlined_first = 0;  ///< what was inlined into it, for SymbolTable::inlined_at()
+  std::uint32_t inlined_count = 0;
+};
+
+/// A function that was inlined into another one; the fields mean what those of reader::InlinedCall do.
+struct InlinedSymbol {
+  std::string_view name;
+  std::string_view file;
+  std::string_view call_file;
+  std::uint32_t line = 0;
+  std::uint32_t call_line = 0;
+  std::uint32_t copies = 0;
+  std::uint32_t depth = 0;
 };
 
 /// Immutable once made; any thread may read it.
@@ -45,6 +58,11 @@ class SymbolTable {
   std::size_t size() const { return rows_; }
   /// Requires i < size(); rows are in order of address.
   Symbol at(std::size_t i) const;
+  /// Requires i < inlined_size(). Those of one function follow each other, parents before children.
+  InlinedSymbol inlined_at(std::size_t i) const;
+  std::size_t inlined_size() const { return inlined_; }
+  /// More was inlined than the table keeps (a module with millions of copies, or a function with thousands).
+  bool inlined_cut() const;
   /// The module, or its debug file, had DWARF.
   bool has_debug_info() const;
   /// Raw bytes, as in the file; empty when it has none.
@@ -52,12 +70,14 @@ class SymbolTable {
   std::span<const std::byte> image() const { return {image_.get(), size_}; }
 
  private:
-  SymbolTable(std::unique_ptr<std::byte[]> image, std::size_t size, std::size_t rows)
-      : image_(std::move(image)), size_(size), rows_(rows) {}
+  SymbolTable(std::unique_ptr<std::byte[]> image, std::size_t size, std::size_t rows, std::size_t inlined)
+      : image_(std::move(image)), size_(size), rows_(rows), inlined_(inlined) {}
+  const char* heap() const;
 
   std::unique_ptr<std::byte[]> image_;
   std::size_t size_ = 0;
   std::size_t rows_ = 0;
+  std::size_t inlined_ = 0;
 };
 
 }  // namespace karst::symbols
