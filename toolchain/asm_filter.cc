@@ -22,24 +22,39 @@ bool is_directive(std::string_view line, std::string_view name) {
 /// adjust `this` on the way to a virtual function, which have no entry: their exits would close calls of others.
 class FunctionTracker {
  public:
-  void see(std::string_view line) {
+  /// True if the line is the label at which the second part of the function begins.
+  bool see(std::string_view line) {
     if (line == "#APP") in_inline_assembly_ = true;
     if (line == "#NO_APP") in_inline_assembly_ = false;
-    if (in_inline_assembly_ || !is_directive(line, ".type")) return;
-    const std::string_view operands = trim(line.substr(5));
-    const auto comma = operands.find(',');
-    if (comma == std::string_view::npos || trim(operands.substr(comma + 1)) != "@function") return;
-    const std::string_view name = trim(operands.substr(0, comma));
-    if (name.ends_with(kCold) && name.substr(0, name.size() - kCold.size()) == name_) return;  // its second part
-    name_ = name;
-    has_entry_ = false;
+    if (in_inline_assembly_) return false;
+    if (is_directive(line, ".type")) see_type(line);
+    if (cold_name_.empty() || line.size() != cold_name_.size() + 1 || line.back() != ':' ||
+        !line.starts_with(cold_name_))
+      return false;
+    cold_name_ = {};
+    return has_entry_;
   }
   void enter() { has_entry_ = true; }
   bool has_entry() const { return has_entry_; }
 
  private:
+  void see_type(std::string_view line) {
+    const std::string_view operands = trim(line.substr(5));
+    const auto comma = operands.find(',');
+    if (comma == std::string_view::npos || trim(operands.substr(comma + 1)) != "@function") return;
+    const std::string_view name = trim(operands.substr(0, comma));
+    if (name.ends_with(kCold) && name.substr(0, name.size() - kCold.size()) == name_) {
+      cold_name_ = name;
+      return;
+    }
+    name_ = name;
+    cold_name_ = {};
+    has_entry_ = false;
+  }
+
   static constexpr std::string_view kCold = ".cold";
   std::string_view name_;
+  std::string_view cold_name_;  // of its second part, announced and not begun
   bool has_entry_ = false;
   bool in_inline_assembly_ = false;
 };
@@ -83,14 +98,22 @@ SledKind exit_kind(Lines lines) {
 
 /// `?` puts the record into the group of the section that the sled lies in, if any: the assembler alone knows which
 /// that is, whatever inline assembly and macros did.
-void append_record(std::string& out, SledKind kind) {
+void append_record(std::string& out, SledKind kind, bool always = false) {
   out += "\t.pushsection\tkarst_sleds,\"aR?\",@progbits\n\t.balign\t4\n\t.long\t1b - ., ";
-  out += static_cast<char>('0' + static_cast<int>(kind));
+  out += std::to_string(static_cast<unsigned>(kind) | (always ? unsigned{KARST_SLED_ALWAYS} : 0U));
   out += "\n\t.popsection\n";
 }
 
+constexpr std::string_view kEntryTable = "__mcount_loc";
+constexpr std::string_view kAlwaysTable = "karst_always_loc";
+
 bool starts_record(std::string_view line, std::string_view table) {
   return line.starts_with(".section") && trim(line.substr(8)).starts_with(table);
+}
+
+/// gcc's record of an entry. In a section of another name (attribute fentry_section): KARST_ALWAYS in the source.
+bool starts_entry_record(std::string_view line) {
+  return starts_record(line, kEntryTable) || starts_record(line, kAlwaysTable);
 }
 
 /// How many lines from `line` on make up gcc's call of __fentry__: one, several in the large code model, 0 if none.
@@ -101,7 +124,7 @@ int entry_call_lines(std::string_view line, Lines lines) {
   bool found = false;
   for (int count = 1; count <= kMost; ++count) {
     found = found || line.find("__fentry__") != std::string_view::npos;
-    if (found && starts_record(bare(lines.peek()), "__mcount_loc")) return count;
+    if (found && starts_entry_record(bare(lines.peek()))) return count;
     if (lines.done()) return 0;
     line = bare(lines.next());
   }
@@ -123,16 +146,22 @@ std::string filter_assembly(std::string_view source) {
       out += "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n";
       continue;
     }
-    const bool entry = starts_record(line, "__mcount_loc");
+    const bool entry = starts_entry_record(line);
     if (entry || starts_record(line, "__return_loc")) {
       lines.next();  // .quad 1b
       lines.next();  // .previous
       if (entry) function.enter();
-      if (function.has_entry()) append_record(out, entry ? SledKind::kEntry : exit_kind(lines));
+      if (entry)
+        append_record(out, SledKind::kEntry, starts_record(line, kAlwaysTable));
+      else if (function.has_entry())
+        append_record(out, exit_kind(lines));
       continue;
     }
-    function.see(line);
+    const bool cold = function.see(line);
     out += raw;
+    if (!cold) continue;
+    out += "1:\n";
+    append_record(out, SledKind::kCold);
   }
   return out;
 }

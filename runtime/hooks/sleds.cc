@@ -66,6 +66,8 @@ std::uintptr_t address_of(const SledRecord& r) {
   return reinterpret_cast<std::uintptr_t>(&r.address) + static_cast<std::uintptr_t>(std::intptr_t{r.address});
 }
 
+SledKind kind_of(const SledRecord& r) { return static_cast<SledKind>(r.kind & KARST_SLED_KIND_MASK); }
+
 template <typename T>
 const T* self_relative(const std::int32_t& field) {
   return reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(&field) +
@@ -155,10 +157,11 @@ bool in_code(const Found& m, std::uintptr_t at) {
 const char* check(const Found& m) {
   if (m.note_version != KARST_NOTE_VERSION) return "was built by another version of Karst";
   if (!m.table_inside || m.text_end <= m.text_begin) return "has a damaged sled table";
-  if (static_cast<SledKind>(m.table[0].kind) != SledKind::kEntry) return "has a damaged sled table";
+  if (kind_of(m.table[0]) != SledKind::kEntry) return "has a damaged sled table";
   for (std::uint64_t i = 0; i < m.records; ++i) {
     const std::uintptr_t at = address_of(m.table[i]);
-    if (m.table[i].kind > KARST_SLED_TAIL_CALL || !in_code(m, at)) return "has a damaged sled table";
+    if (kind_of(m.table[i]) > SledKind::kCold || !in_code(m, at)) return "has a damaged sled table";
+    if (kind_of(m.table[i]) == SledKind::kCold) continue;
     if (!arch::is_sled(reinterpret_cast<const unsigned char*>(at))) return "has other code where its sleds should be";
   }
   return nullptr;
@@ -201,7 +204,7 @@ void heap_sort(std::uint64_t* v, std::uint32_t count) {
 bool enter_functions(const Found& found, Module& m) {
   std::uint32_t count = 0;
   for (std::uint64_t i = 0; i < found.records; ++i)
-    if (static_cast<SledKind>(found.table[i].kind) == SledKind::kEntry) ++count;
+    if (kind_of(found.table[i]) == SledKind::kEntry) ++count;
   const std::uint64_t scratch_size = align_up(count * (sizeof(std::uint64_t) + sizeof(std::uint32_t)), kPage);
   const long scratch = sys::mmap(0, scratch_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (sys::failed(scratch) || !g_arena.reserve_functions(count)) return false;
@@ -209,7 +212,7 @@ bool enter_functions(const Found& found, Module& m) {
   m.order = reinterpret_cast<std::uint32_t*>(sorted + count);
   std::uint32_t n = 0;
   for (std::uint64_t i = 0; i < found.records; ++i)
-    if (static_cast<SledKind>(found.table[i].kind) == SledKind::kEntry) {
+    if (kind_of(found.table[i]) == SledKind::kEntry) {
       sorted[n] = (address_of(found.table[i]) - found.text_begin) << 32 | n;
       ++n;
     }
@@ -291,7 +294,8 @@ void patch(const Module& m) {
   std::uint32_t index = 0;
   for (std::uint64_t i = 0; i < m.records; ++i) {
     const SledRecord& r = m.table[i];
-    const bool entry = static_cast<SledKind>(r.kind) == SledKind::kEntry;
+    if (kind_of(r) == SledKind::kCold) continue;
+    const bool entry = kind_of(r) == SledKind::kEntry;
     if (entry) index = m.order[in_order++];
     if ((load(functions[index].flags) & kArenaFunctionOn) == 0) continue;
     arch::write_call(reinterpret_cast<unsigned char*>(address_of(r)),

@@ -110,8 +110,8 @@ TEST(AsmFilter, ColdPartOfAFunctionKeepsItsExits) {
   const std::string in = function_start("f") + text(kEntry) + text(kExit) + "\tret\n\t.section\t.text.unlikely\n" +
                          function_start("f.cold") + text(kExit) + "\tjmp\tother\n";
   EXPECT_EQ(filter_assembly(in), function_start("f") + entry_sled() + record('0') + exit_sled() + record('1') +
-                                     "\tret\n\t.section\t.text.unlikely\n" + function_start("f.cold") + exit_sled() +
-                                     record('2') + "\tjmp\tother\n");
+                                     "\tret\n\t.section\t.text.unlikely\n" + function_start("f.cold") + "1:\n" +
+                                     record('3') + exit_sled() + record('2') + "\tjmp\tother\n");
 }
 
 // gcc instruments the jump of a thunk that adjusts `this`, though the thunk has no entry: its exit closed a call of
@@ -171,6 +171,26 @@ TEST(AsmFilter, FilteringTwiceIsFilteringOnce) {
       filter_assembly("\t.section\t.text.f,\"axG\",@progbits,f,comdat\n" + function_start("f") + text(kEntry) +
                       text(kExit) + "\tret\n" + function_start("f.cold") + text(kExit) + "\tjmp\tg\n");
   EXPECT_EQ(filter_assembly(once), once);
+}
+
+// Unwinding finds a function by where its unwind information begins: each part has its own.
+TEST(AsmFilter, SecondPartsHaveARecordOfTheirOwn) {
+  const std::string out = filter_assembly(function_start("f") + text(kEntry) + text(kExit) + "\tret\n" +
+                                          "\t.section\t.text.unlikely\n" + function_start("f.cold") + "\tcall\tg\n");
+  EXPECT_NE(out.find("f.cold:\n1:\n" + record('3') + "\tcall\tg\n"), std::string::npos) << out;
+  // Neither what has no entry, nor what only looks like a part of the function at hand.
+  for (const std::string& other :
+       {function_start("f") + function_start("f.cold"), function_start("f") + text(kEntry) + function_start("g.cold"),
+        function_start("f") + text(kEntry) + "\t.type\tf.cold, @function\n#APP\nf.cold:\n"})
+    EXPECT_EQ(filter_assembly(other).find(record('3')), std::string::npos) << other;
+}
+
+TEST(AsmFilter, FunctionsOfTheAlwaysSectionSaySo) {
+  std::string entry = text(kEntry);
+  entry.replace(entry.find("__mcount_loc"), 12, "karst_always_loc");
+  std::string expected = function_start("f") + entry_sled() + record('0') + "\tnop\n";
+  expected.replace(expected.find("., 0") + 3, 1, "256");
+  EXPECT_EQ(filter_assembly(function_start("f") + entry + "\tnop\n"), expected);
 }
 
 }  // namespace
