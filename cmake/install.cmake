@@ -1,0 +1,66 @@
+# What `cmake --install` puts where. The tree finds its own parts relative to itself (karst: ../lib/libkarst.so.0, the
+# wrappers: ../lib/karst), so it may be moved, and it is lib/ on every system: no lib64, no multiarch directory.
+set(CMAKE_INSTALL_LIBDIR lib)
+set(CMAKE_INSTALL_INCLUDEDIR include)
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS karst RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+foreach(wrapper gcc g++ clang clang++ gfortran gnat)
+  # Hard links in the build tree to one statically linked program; links in the installed one, too.
+  set(wrapper karst-${wrapper})
+  if(wrapper STREQUAL "karst-gcc")
+    install(TARGETS karst-gcc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  else()
+    install(CODE "
+      set(into \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\")
+      if(EXISTS \"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${wrapper}\")
+        message(STATUS \"Installing: \${into}/${wrapper}\")
+        file(CREATE_LINK karst-gcc \"\${into}/${wrapper}\" SYMBOLIC)
+        list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${wrapper}\")
+      endif()")
+  endif()
+endforeach()
+
+install(TARGETS karst_runtime LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET karst_runtime_static)
+  install(TARGETS karst_runtime_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+# Specs, the objects that are linked into traced programs, karst-as.
+install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/karst/ DESTINATION ${CMAKE_INSTALL_LIBDIR}/karst USE_SOURCE_PERMISSIONS)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/karst DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
+                                                                                               PATTERN "*.hpp")
+
+# find_package(Karst), the toolchain file, pkg-config.
+get_target_property(KARST_SOVERSION karst_runtime SOVERSION)
+set(karst_package ${CMAKE_BINARY_DIR}/package)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/packaging/KarstConfig.cmake.in ${karst_package}/KarstConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Karst NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${karst_package}/KarstConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+configure_file(${CMAKE_SOURCE_DIR}/packaging/karst.pc.in ${karst_package}/karst.pc @ONLY)
+install(FILES ${karst_package}/KarstConfig.cmake ${karst_package}/KarstConfigVersion.cmake
+              ${CMAKE_SOURCE_DIR}/packaging/KarstToolchain.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Karst)
+install(FILES ${karst_package}/karst.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Man pages and completions are made of what karst itself says of its options.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(karst_described ${CMAKE_BINARY_DIR}/described)
+add_custom_command(OUTPUT ${karst_described}/stamp
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${karst_described}
+  COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/packaging/describe.py $<TARGET_FILE:karst> ${PROJECT_VERSION}
+          ${karst_described}
+  COMMAND ${CMAKE_COMMAND} -E touch ${karst_described}/stamp
+  DEPENDS karst ${CMAKE_SOURCE_DIR}/packaging/describe.py VERBATIM)
+add_custom_target(karst_described ALL DEPENDS ${karst_described}/stamp)
+install(DIRECTORY ${karst_described}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+install(FILES ${karst_described}/bash/karst DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${karst_described}/zsh/_karst DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${CMAKE_SOURCE_DIR}/packaging/karst-gcc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+foreach(wrapper g++ clang clang++)
+  install(CODE "file(CREATE_LINK karst-gcc.1
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/karst-${wrapper}.1\" SYMBOLIC)")
+endforeach()
+
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES docs/guide.md docs/limits.md docs/trace-format.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)

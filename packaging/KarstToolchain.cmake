@@ -1,0 +1,31 @@
+# Traces a whole build: cmake -DCMAKE_TOOLCHAIN_FILE=PREFIX/lib/cmake/Karst/KarstToolchain.cmake ...
+# KARST_COMPILER: gcc (the default) or clang. KARST_CC and KARST_CXX in the environment choose the real compiler, as ever.
+set(KARST_COMPILER gcc CACHE STRING "The compiler that the Karst wrappers run: gcc or clang")
+# Every check of the configure step reads this file again.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES KARST_COMPILER)
+
+get_filename_component(karst_bin "${CMAKE_CURRENT_LIST_DIR}/../../../bin" ABSOLUTE)
+if(KARST_COMPILER STREQUAL "gcc")
+  set(CMAKE_C_COMPILER "${karst_bin}/karst-gcc")
+  set(CMAKE_CXX_COMPILER "${karst_bin}/karst-g++")
+  # CMake would look for karst-gcc-ar, by the compiler's name, and without it refuse link-time optimisation.
+  foreach(tool AR RANLIB NM)
+    string(TOLOWER ${tool} name)
+    find_program(KARST_GCC_${tool} gcc-${name})
+    if(KARST_GCC_${tool})
+      foreach(language C CXX)
+        set(CMAKE_${language}_COMPILER_${tool} "${KARST_GCC_${tool}}" CACHE FILEPATH "")
+      endforeach()
+    endif()
+  endforeach()
+elseif(KARST_COMPILER STREQUAL "clang")
+  set(CMAKE_C_COMPILER "${karst_bin}/karst-clang")
+  set(CMAKE_CXX_COMPILER "${karst_bin}/karst-clang++")
+else()
+  message(FATAL_ERROR "KARST_COMPILER=${KARST_COMPILER}: it is gcc or clang")
+endif()
+foreach(compiler "${CMAKE_C_COMPILER}" "${CMAKE_CXX_COMPILER}")
+  if(NOT EXISTS "${compiler}")
+    message(FATAL_ERROR "${compiler} is missing; is Karst installed whole?")
+  endif()
+endforeach()

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Man pages and shell completions of karst, out of what `karst describe` says: made by the build, never by hand.
+
+  describe.py KARST VERSION OUT     writes OUT/man/*.1, OUT/bash/karst and OUT/zsh/_karst
+"""
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FILE_VALUES = {"FILE", "OUT", "FILE2", "DIR", "DIRECTORY", "PROGRAM"}
+
+
+def words(value):
+    """The words of a type name like text|csv|json; none where it names a kind of value, like NAME|TID."""
+    parts = value.split("|")
+    return parts if len(parts) > 1 and all(re.fullmatch(r"[a-z][a-z0-9-]*", p) for p in parts) else []
+
+
+def flags(command):
+    return [o for o in command["options"] if o["names"]]
+
+
+def positions(command):
+    return [o for o in command["options"] if o["position"]]
+
+
+# Man pages ---------------------------------------------------------------------------------------------------------
+
+def roff(text):
+    """Text as roff takes it: backslashes, hyphens to be typed, and control characters at the start of a line."""
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("~", "\\(ti").replace("^", "\\(ha")
+    return re.sub(r"(?m)^([.])", r"\\&\1", text)
+
+
+def option_term(option):
+    value = option["value"]
+    names = ", ".join(f"\\fB{roff(n)}\\fR" for n in option["names"])
+    if not option["takes_value"]:
+        return names
+    shown = roff(value) if words(value) else f"\\fI{roff(value or 'VALUE')}\\fR"
+    return f"{names} {'[' + shown + ']' if option['value_optional'] else shown}"
+
+
+def man_page(name, title, version, synopsis, body):
+    return (f'.TH {name.upper().replace(" ", "-")} 1 "" "Karst {version}" "Karst"\n.SH NAME\n{roff(name)} \\- {roff(title)}\n'
+            f".SH SYNOPSIS\n{synopsis}\n{body}")
+
+
+def verbatim(text):
+    return ".nf\n" + roff(text.strip("\n")) + "\n.fi\n"
+
+
+def footer_section(text):
+    """Footers are laid out for a terminal, so they keep their lines; a usage line of their own is the synopsis."""
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("Usage: "))
+    return ".SH NOTES\n" + verbatim(text) if text.strip() else ""
+
+
+def synopsis_of(path, command):
+    for line in command["footer"].splitlines():
+        if line.startswith("Usage: "):
+            return f".B {roff(line[len('Usage: '):])}"
+    places = " ".join((f"\\fI{roff(p['position'])}\\fR" if p["required"] else f"[\\fI{roff(p['position'])}\\fR]")
+                      for p in positions(command))
+    return f"\\fB{roff(path)}\\fR [\\fIOPTIONS\\fR] {places}".rstrip()
+
+
+def options_section(command):
+    out = ""
+    if positions(command):
+        out += ".SH ARGUMENTS\n"
+        for p in positions(command):
+            out += f".TP\n\\fI{roff(p['position'])}\\fR\n{roff(p['help'])}\n"
+    out += ".SH OPTIONS\n"
+    for o in flags(command):
+        out += f".TP\n{option_term(o)}\n{roff(o['help'])}\n"
+    return out
+
+
+def see_also(names):
+    return ".SH SEE ALSO\n" + ",\n".join(f"\\fB{roff(n)}\\fR(1)" for n in names) + "\n"
+
+
+def main_page(app, version):
+    title, _, rest = app["description"].partition("\n")
+    body = f".SH DESCRIPTION\n{roff(title)}\n" + verbatim(rest) + ".SH COMMANDS\n"
+    for c in app["commands"]:
+        page = f" See \\fBkarst\\-{roff(c['name'])}\\fR(1)." if c["name"] != "help" else ""
+        body += f".TP\n\\fBkarst {roff(c['name'])}\\fR\n{roff(c['description'])}.{page}\n"
+    body += options_section(app) + footer_section(app["footer"])
+    body += see_also([f"karst-{c['name']}" for c in app["commands"] if c["name"] != "help"] + ["karst-gcc"])
+    return man_page("karst", "function-call tracing profiler for C and C++", version,
+                    "\\fBkarst\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] ...", body)
+
+
+def command_page(command, version):
+    name = f"karst-{command['name']}"
+    description = command["description"]
+    body = f".SH DESCRIPTION\n{roff(description)}.\n" + options_section(command) + footer_section(command["footer"])
+    body += see_also(["karst", "karst-gcc"])
+    return man_page(name, description[0].lower() + description[1:], version,
+                    synopsis_of(f"karst {command['name']}", command), body)
+
+
+# bash ----------------------------------------------------------------------------------------------------------------
+
+def bash_completion(app):
+    names = " ".join(c["name"] for c in app["commands"])
+    cases, values = "", ""
+    for c in app["commands"]:
+        own = " ".join(n for o in flags(c) for n in o["names"])
+        cases += f"    {c['name']}) options=\"{own}\" ;;\n"
+        taking = [o for o in flags(c) if o["takes_value"] and not o["value_optional"]]
+        for o in taking:
+            pattern = "|".join(f"{c['name']}:{n}" for n in o["names"])
+            if words(o["value"]):
+                values += f"    {pattern}) COMPREPLY=($(compgen -W \"{' '.join(words(o['value']))}\" -- \"$current\")); return ;;\n"
+            elif o["value"] in FILE_VALUES:
+                values += f"    {pattern}) compopt -o filenames; COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n"
+            else:
+                values += f"    {pattern}) return ;;\n"
+    top = " ".join(n for o in flags(app) for n in o["names"])
+    taking = " ".join(n for c in app["commands"] if c["name"] == "run" for o in flags(c)
+                      if o["takes_value"] and not o["value_optional"] for n in o["names"])
+    return f"""# bash completion of karst; made by packaging/describe.py, needs bash alone
+_karst() {{
+  local IFS=$' \\t\\n' command=${{COMP_WORDS[1]}} current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} options= i
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "{names} {top}" -- "$current"))
+    return
+  fi
+  if [ "$command" = help ]; then
+    [ "$COMP_CWORD" -gt 2 ] || COMPREPLY=($(compgen -W "{names}" -- "$current"))
+    return
+  fi
+  if [ "$command" = run ]; then
+    # What follows the program's name is the program's.
+    for ((i = 2; i < COMP_CWORD; i++)); do
+      case ${{COMP_WORDS[i]}} in
+        --) i=$((i + 1)); break ;;
+        -*) case " {taking} " in *" ${{COMP_WORDS[i]}} "*) i=$((i + 1)) ;; esac ;;
+        =) i=$((i + 1)) ;;
+        *) break ;;
+      esac
+    done
+    if [ "$i" -lt "$COMP_CWORD" ]; then
+      if declare -F _command_offset >/dev/null; then _command_offset "$i"; else compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); fi
+      return
+    fi
+  fi
+  if [ "$previous" = = ]; then previous=${{COMP_WORDS[COMP_CWORD-2]}}; elif [ "$current" = = ]; then current=; fi
+  case $command:$previous in
+{values}  esac
+  case $command in
+{cases}  esac
+  case $current in
+    -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
+    *)
+      if [ "$command" = run ]; then
+        compopt -o filenames
+        COMPREPLY=($(compgen -c -- "$current") $(compgen -f -- "$current"))
+      else
+        compopt -o filenames
+        COMPREPLY=($(compgen -d -- "$current") $(compgen -f -X '!*.karst' -- "$current"))
+      fi ;;
+  esac
+}}
+complete -F _karst karst
+"""
+
+
+# zsh -----------------------------------------------------------------------------------------------------------------
+
+def zsh_text(text):
+    return text.replace("'", "'\\''").replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
+
+
+def zsh_action(option):
+    value = option["value"] or option["position"]
+    if words(value):
+        return f":{'|'.join(words(value)).replace(':', '')}:({' '.join(words(value))})"
+    if value in FILE_VALUES:
+        return f":{value}:_files"
+    return f":{zsh_text(value)}: "
+
+
+def zsh_spec(option):
+    names = option["names"]
+    help_text = zsh_text(option["help"])
+    action = zsh_action(option) if option["takes_value"] and not option["value_optional"] else ""
+    repeat = "*" if "REGEX" in option["value"] or "=" in option["value"] else ""
+    specs = []
+    for n in names:
+        joined = "=" if action and n.startswith("--") else "+" if action else ""
+        exclude = "" if repeat or len(names) == 1 else "(" + " ".join(names) + ")"
+        specs.append(f"'{exclude}{repeat}{n}{joined}[{help_text}]{action}'")
+    return specs
+
+
+def zsh_completion(app):
+    out = "#compdef karst\n# zsh completion of karst; made by packaging/describe.py\n_karst() {\n  local -a commands\n  commands=(\n"
+    for c in app["commands"]:
+        out += f"    '{c['name']}:{zsh_text(c['description'])}'\n"
+    out += "  )\n  if (( CURRENT == 2 )); then\n    _describe -t commands 'karst command' commands\n    _arguments \\\n"
+    out += " \\\n".join("      " + s for o in flags(app) for s in zsh_spec(o)) + "\n    return\n  fi\n"
+    out += "  local command=$words[2]\n  shift words; (( CURRENT-- ))\n  case $command in\n"
+    for c in app["commands"]:
+        specs = [s for o in flags(c) for s in zsh_spec(o)]
+        if c["name"] == "help":
+            specs = ["'1:command:(" + " ".join(x["name"] for x in app["commands"]) + ")'"]
+        elif c["name"] == "run":
+            # As _arguments wants it, the rest of the line is the program's own.
+            specs += ["'(-)1:program: _command_names -e'", "'*::arguments: _normal'"]
+        else:
+            for i, p in enumerate(positions(c), 1):
+                specs.append(f"'{i}:{zsh_text(p['help'])}:_files -g \"*.karst(-.)\"'")
+        out += f"    {c['name']})\n      _arguments -S \\\n" + " \\\n".join("        " + s for s in specs) + " ;;\n"
+    return out + "  esac\n}\n_karst \"$@\"\n"
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    app = json.loads(subprocess.run([sys.argv[1], "describe"], check=True, capture_output=True, text=True).stdout)
+    version, out = sys.argv[2], Path(sys.argv[3])
+    for part in ("man", "bash", "zsh"):
+        (out / part).mkdir(parents=True, exist_ok=True)
+    for old in (out / "man").iterdir():
+        old.unlink()
+    (out / "man/karst.1").write_text(main_page(app, version))
+    for command in app["commands"]:
+        if command["name"] != "help":
+            (out / f"man/karst-{command['name']}.1").write_text(command_page(command, version))
+    (out / "bash/karst").write_text(bash_completion(app))
+    (out / "zsh/_karst").write_text(zsh_completion(app))
+
+
+if __name__ == "__main__":
+    main()
