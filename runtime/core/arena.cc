@@ -25,6 +25,7 @@ Arena g_arena;
 namespace {
 
 constexpr std::uint32_t kReserveStep = 64;  // blocks made real at a time: 256 KiB, some 20 us
+constexpr std::uint32_t kFirstStep = 8;     // most processes of a build or a script make a few calls
 constexpr std::uint32_t kFloorBlocks = 16;
 constexpr std::uint32_t kSpareRounds = 256;
 constexpr std::uint32_t kClaimsAhead = 15;
@@ -90,43 +91,25 @@ const char* Arena::create(const Options& options) {
     end = align_up(end + size, kBlockSize);
     return offset;
   };
+  // What a forked child needs of its parent's arena comes last: the tables alone are mapped in it.
+  layout.threads_offset = place(sizeof(ArenaThread) * std::uint64_t{kArenaThreads});
+  layout.blocks_offset = place(std::uint64_t{layout.block_capacity} * kBlockSize);
   layout.modules_offset = place(sizeof(ArenaModule) * kArenaModules);
   layout.functions_offset = place(sizeof(ArenaFunction) * std::uint64_t{layout.function_capacity});
-  layout.threads_offset = place(sizeof(ArenaThread) * std::uint64_t{kArenaThreads});
   layout.text_offset = place(kArenaTextSize);
-  layout.blocks_offset = place(std::uint64_t{layout.block_capacity} * kBlockSize);
   layout.size = end;
 
-  const long low = sys::call(SYS_memfd_create, sys::word("karst-arena"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (low < 0) return "no shared memory can be made (memfd_create failed)";
-  // A high number keeps out of the way of programs that count on getting the lowest free one, and of standard streams
-  // that are closed.
-  long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 200);
-  if (high < 0) high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3);
-  if (high >= 0) sys::close(static_cast<int>(low));
-  descriptor_ = static_cast<int>(high >= 0 ? high : low);
-
-  inode_ = inode_of(descriptor_);
-
-  const FileSizeLimit limit(layout.size);
-  if (!limit.allows()) {
-    sys::close(descriptor_);
-    descriptor_ = -1;
-    return "the limit on the size of files (RLIMIT_FSIZE, ulimit -f) is below what the trace's memory takes";
-  }
-  long mapped = -1;
-  if (sys::call(SYS_ftruncate, descriptor_, static_cast<long>(layout.size)) == 0)
-    mapped = sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
-  // A reader refuses an arena that could shrink under it.
-  sys::call(SYS_fcntl, descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  if (const char* why = open_memory(layout.size)) return why;
+  const long mapped = sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
   if (sys::failed(mapped)) {
-    sys::close(descriptor_);
-    descriptor_ = -1;
+    close_memory();
     return "no memory can be mapped for the trace";
   }
   base_ = static_cast<std::uintptr_t>(mapped);
   blocks_ = base_ + layout.blocks_offset;
   threads_offset_ = layout.threads_offset;
+  own_size_ = layout.modules_offset;
+  block_capacity_ = layout.block_capacity;
 
   bool enough = reserve(0, kBlockSize);
   if (enough) {
@@ -135,15 +118,114 @@ const char* Arena::create(const Options& options) {
   }
   if (!enough) {
     sys::munmap(reinterpret_cast<void*>(base_), layout.size);
-    sys::close(descriptor_);
+    close_memory();
     base_ = 0;
-    descriptor_ = -1;
     return "there is not enough memory for the trace";
   }
   // A forked child must not write into its parent's history.
-  sys::madvise(reinterpret_cast<void*>(base_), layout.size, MADV_DONTFORK);
-  if (mapping_is_free()) size_ = layout.size;
+  sys::madvise(reinterpret_cast<void*>(base_), own_size_, MADV_DONTFORK);
+  mapping_is_free_ = mapping_is_free();
+  remember();
   return nullptr;
+}
+
+/// Null when descriptor_ is a sealed memfd of that size, else why there is none.
+const char* Arena::open_memory(std::uint64_t size) {
+  const long low = sys::call(SYS_memfd_create, sys::word("karst-arena"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (low < 0) return "no shared memory can be made (memfd_create failed)";
+  // A high number keeps out of the way of programs that count on getting the lowest free one, and of standard streams
+  // that are closed.
+  long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 200);
+  if (high < 0) high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3);
+  if (high >= 0) sys::close(static_cast<int>(low));
+  descriptor_ = static_cast<int>(high >= 0 ? high : low);
+  inode_ = inode_of(descriptor_);
+  const FileSizeLimit limit(size);
+  if (!limit.allows()) {
+    close_memory();
+    return "the limit on the size of files (RLIMIT_FSIZE, ulimit -f) is below what the trace's memory takes";
+  }
+  const bool sized = sys::call(SYS_ftruncate, descriptor_, static_cast<long>(size)) == 0;
+  // A reader refuses an arena that could shrink under it.
+  sys::call(SYS_fcntl, descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  if (sized) return nullptr;
+  close_memory();
+  return "no memory can be mapped for the trace";
+}
+
+void Arena::close_memory() {
+  // The program may have closed it and have a file of its own under that number.
+  if (descriptor_ >= 0 && inode_of(descriptor_) == inode_) sys::close(descriptor_);
+  descriptor_ = -1;
+}
+
+// Writes by the system, which says when memory is short.
+bool Arena::put(std::uint64_t offset, const void* from, std::uint64_t size) const {
+  const FileSizeLimit limit(offset + size);
+  if (!limit.allows()) return false;
+  const char* p = static_cast<const char*>(from);
+  while (size != 0) {
+    const long n =
+        sys::call(SYS_pwrite64, descriptor_, sys::word(p), static_cast<long>(size), static_cast<long>(offset));
+    if (n == -4 /* EINTR */) continue;
+    if (n <= 0) return false;
+    p += n;
+    offset += static_cast<std::uint64_t>(n);
+    size -= static_cast<std::uint64_t>(n);
+  }
+  return true;
+}
+
+const char* Arena::create_in_child() {
+  ArenaHeader h = kept_;
+  h.block_capacity = block_capacity_;
+  h.end_ticks = 0;
+  h.thread_count = 0;
+  h.blocks_reserved = 0;
+  h.live_threads = 0;
+  h.hand = 0;
+  h.overwritten_events = 0;
+  h.lost_events = 0;
+  h.threads_total = 0;
+  h.text_used = text_bottom_;
+  close_memory();
+  if (const char* why = open_memory(h.size)) return why;
+  const auto old = [this](std::uint64_t offset) { return reinterpret_cast<const void*>(base_ + offset); };
+  if (!put(0, &h, sizeof h) || !put(h.modules_offset, old(h.modules_offset), h.module_count * sizeof(ArenaModule)) ||
+      !put(h.functions_offset, old(h.functions_offset), (h.function_count + 1ULL) * sizeof(ArenaFunction)) ||
+      !put(h.text_offset, old(h.text_offset), h.text_used)) {
+    close_memory();
+    return "there is not enough memory for the trace";
+  }
+  stand_in();
+  // What the program has put into the place since the fork stays its own.
+  const std::uintptr_t place = stands_in_ ? base_ : 0;
+  const long mapped = sys::mmap(place, h.size, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_NORESERVE | (place != 0 ? MAP_FIXED : 0), descriptor_);
+  if (sys::failed(mapped)) {
+    close_memory();
+    return "no memory can be mapped for the trace";
+  }
+  if (place == 0) sys::munmap(reinterpret_cast<void*>(base_ + own_size_), h.size - own_size_);
+  stands_in_ = false;
+  base_ = static_cast<std::uintptr_t>(mapped);
+  blocks_ = base_ + h.blocks_offset;
+  sys::madvise(reinterpret_cast<void*>(base_), own_size_, MADV_DONTFORK);
+  if (!reserve_blocks(1)) return "there is not enough memory for the trace";
+  // Modules that the parent has unloaded since the fork are still here.
+  for (std::uint32_t i = 0; i < h.module_count; ++i)
+    if (modules()[i].unloaded_ticks > remembered_at_) modules()[i].unloaded_ticks = 0;
+  remember();
+  return nullptr;
+}
+
+void Arena::let_go() {
+  close_memory();
+  if (base_ == 0) return;
+  sys::munmap(reinterpret_cast<void*>(base_ + own_size_), kept_.size - own_size_);
+  if (stands_in_ || !mapping_is_free_) return;
+  sys::munmap(reinterpret_cast<void*>(base_), own_size_);
+  stand_in();
 }
 
 // Populating both allocates the pages and maps them, and reports that memory is short instead of a SIGBUS at the first
@@ -166,12 +248,13 @@ bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
   return false;
 }
 
-void Arena::stand_in() const {
-  if (size_ == 0) return;
-  const long got = sys::mmap(base_, size_, PROT_READ | PROT_WRITE,
+void Arena::stand_in() {
+  if (stands_in_ || !mapping_is_free_) return;
+  const long got = sys::mmap(base_, own_size_, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
-  if (!sys::failed(got) && static_cast<std::uintptr_t>(got) != base_)
-    sys::munmap(reinterpret_cast<void*>(got), size_);  // a kernel that does not know the flag
+  if (sys::failed(got)) return;
+  stands_in_ = static_cast<std::uintptr_t>(got) == base_;
+  if (!stands_in_) sys::munmap(reinterpret_cast<void*>(got), own_size_);  // a kernel that does not know the flag
 }
 
 bool Arena::reserve_functions(std::uint32_t count) {
@@ -241,7 +324,8 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
   while (done < up_to) {
     const std::uint32_t capacity = load(h.block_capacity);
     const std::uint32_t left = capacity > done ? capacity - done : 0;
-    const std::uint32_t step = left < kReserveStep ? left : kReserveStep;
+    const std::uint32_t most = done == 0 ? kFirstStep : kReserveStep;
+    const std::uint32_t step = left < most ? left : most;
     if (step == 0 || !reserve(h.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
       return false;
     // Several threads may do the same step; doing it twice is harmless.

@@ -53,15 +53,33 @@ class Arena {
   }
   static void give_back(format::BlockHeader& block);
 
-  /// In a forked child, where the arena is not mapped: puts empty memory in its place. The fork may have come from a
-  /// signal handler, and the hook that it interrupted goes on in the child with what it had in hand.
-  void stand_in() const;
+  /// Keeps a private copy of the header as it is now, for a child that is about to be forked. After any change to the
+  /// tables, and before a fork.
+  void remember() {
+    kept_ = header();
+    remembered_at_ = __builtin_ia32_rdtsc();
+  }
+  /// The header as it was remembered. In a forked child it is the parent's.
+  const format::ArenaHeader& remembered() const { return kept_; }
+
+  /// In a forked child, where all of the arena but the tables of modules, functions and text is not mapped: puts empty
+  /// memory in its place. The fork may have come from a signal handler, and the hook that it interrupted goes on in the
+  /// child with what it had in hand.
+  void stand_in();
+  /// In a forked child: makes an arena of its own in the place of the parent's, with the parent's tables. Null on
+  /// success, else why not. The parent's memory is let go either way.
+  const char* create_in_child();
+  /// In a forked child that shall not be traced: lets go of its own arena, or of what it has of its parent's.
+  void let_go();
 
  private:
   template <typename T>
   T* at(std::uint64_t offset) {
     return reinterpret_cast<T*>(base_ + offset);
   }
+  const char* open_memory(std::uint64_t size);
+  void close_memory();
+  bool put(std::uint64_t offset, const void* from, std::uint64_t size) const;
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
   bool reserve_blocks(std::uint32_t up_to);
   /// The block that the cursor is in, perhaps at its end; null when it is in none, or in the sink.
@@ -75,8 +93,13 @@ class Arena {
   std::uintptr_t base_ = 0;
   std::uintptr_t blocks_ = 0;
   std::uint64_t threads_offset_ = 0;
-  std::uint64_t size_ = 0;
+  std::uint64_t own_size_ = 0;  ///< bytes from the start that a forked child does not get
   std::uint64_t inode_ = 0;
+  format::ArenaHeader kept_{};
+  std::uint64_t remembered_at_ = 0;
+  std::uint32_t block_capacity_ = 0;  ///< as asked for
+  bool stands_in_ = false;            ///< empty memory is where the parent's arena was
+  bool mapping_is_free_ = false;
   std::uint32_t text_bottom_ = 1;  ///< offset 0 means "no text"
   int descriptor_ = -1;
 };

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/fork.h"
 #include "runtime/core/thread.h"
 
 extern "C" {
@@ -17,11 +18,32 @@ int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...)
 __attribute__((visibility("default"))) int karst_clone(int (*function)(void*), void* stack, int flags, void* argument,
                                                        void* parent_tid, void* tls, void* child_tid) asm("clone");
 
+namespace {
+
+struct Start {
+  int (*function)(void*);
+  void* argument;
+};
+
+// In a child that has a copy of its parent's memory, so also of the frame that `start` lies in.
+int begin_child(void* start) {
+  karst::runtime::in_cloned_child();
+  const Start copy = *static_cast<Start*>(start);
+  return copy.function(copy.argument);
+}
+
+}  // namespace
+
 int karst_clone(int (*function)(void*), void* stack, int flags, void* argument, void* parent_tid, void* tls,
                 void* child_tid) {
+  using namespace karst::runtime;
+  if (g_arena.exists() && (flags & CLONE_VM) == 0 && (flags & CLONE_SETTLS) == 0) {
+    note_clone();
+    Start start{function, argument};
+    return __clone(begin_child, stack, flags, &start, parent_tid, tls, child_tid);
+  }
   const bool same_memory = (flags & CLONE_VM) != 0 && (flags & CLONE_VFORK) == 0;
-  if (same_memory && karst::runtime::g_arena.exists() && !karst::runtime::in_forked_child())
-    karst::runtime::find_threads_by_tid();
+  if (same_memory && g_arena.exists()) find_threads_by_tid();
   return __clone(function, stack, flags, argument, parent_tid, tls, child_tid);
 }
 

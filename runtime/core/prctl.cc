@@ -9,7 +9,6 @@
 #include "runtime/core/message.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
-#include "runtime/hooks/hooks.h"
 
 extern "C" {
 
@@ -20,9 +19,9 @@ int karst_prctl(int option, unsigned long a, unsigned long b, unsigned long c, u
   using namespace karst::runtime;
   const bool ends_clock =
       (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
-  if (ends_clock && g_arena.exists() && !in_forked_child()) {
+  if (ends_clock && g_arena.exists()) {
     Message().text("the program gives up reading the processor's clock; the trace ends here");
-    set_hooks(karst_hook_discard, karst_hook_discard);
+    stop_recording();
   }
   const long result = sys::call(SYS_prctl, option, static_cast<long>(a), static_cast<long>(b), static_cast<long>(c),
                                 static_cast<long>(d));

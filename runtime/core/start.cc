@@ -5,11 +5,12 @@
 //
 // Linked with -z initfirst, so it runs before the constructors of every other library and of the program. libc may not
 // be initialised then; only its functions without state are used.
-#include <pthread.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/fork.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
 #include "runtime/core/options.h"
@@ -25,28 +26,6 @@ using namespace format;
 namespace {
 
 bool g_tracing;
-
-std::uint64_t clock_ns(int clock) {
-  timespec t{};
-  sys::call(SYS_clock_gettime, clock, sys::word(&t));
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-/// The closest of a few paired readings: the system call's own time is the uncertainty.
-void note_start_time(ArenaHeader& h) {
-  std::uint64_t best = ~std::uint64_t{0};
-  for (int i = 0; i < 5; ++i) {
-    const std::uint64_t before = __builtin_ia32_rdtsc();
-    const std::uint64_t raw = clock_ns(CLOCK_MONOTONIC_RAW);
-    const std::uint64_t after = __builtin_ia32_rdtsc();
-    if (after - before >= best) continue;
-    best = after - before;
-    h.start_ticks = before + best / 2;
-    h.start_monotonic_raw_ns = raw;
-    h.start_realtime_ns = clock_ns(CLOCK_REALTIME);
-  }
-  h.start_uncertainty_ticks = best / 2;
-}
 
 void note_program(ArenaHeader& h, const Options& options) {
   char buffer[4096];
@@ -64,8 +43,6 @@ void note_program(ArenaHeader& h, const Options& options) {
   }
   keep(options.raw, length(options.raw), h.options_offset, h.options_size);
 }
-
-void in_child() { disown_history(); }
 
 /// Sleds can be patched as here only while nobody executes them.
 bool is_alone() {
@@ -85,13 +62,14 @@ const char* trace(const Options& options, std::uint32_t& modules) {
   h.off = options.off ? 1 : 0;
   note_start_time(h);
   note_program(h, options);
-  if (!prepare_threads(options.prefault)) return "there is not enough memory for the threads' table";
-  pthread_atfork(nullptr, nullptr, in_child);
+  if (!prepare_threads(options.prefault) || !follow_forks(options))
+    return "there is not enough memory for the threads' table";
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
   modules = register_modules();
   h.sites = sled_count();
   const std::uint64_t registered = clock_ns(CLOCK_MONOTONIC_RAW);
   store(h.state, static_cast<std::uint32_t>(ArenaState::kReady));
+  g_arena.remember();
   report_to_session(options.session, HelloOutcome::kTracing, modules, g_arena.descriptor());
   const std::uint64_t chosen = clock_ns(CLOCK_MONOTONIC_RAW);
   if (!options.off && !patch_modules())
@@ -124,7 +102,7 @@ __attribute__((constructor)) void start(int, char**, char** environment) {
 }
 
 __attribute__((destructor)) void end() {
-  // A forked child's end is not ours: the arena is not even mapped there.
+  // A forked child without an arena: there is nothing to note its end in.
   if (!g_tracing || in_forked_child()) return;
   note_thread_names();
   store(g_arena.header().end_ticks, static_cast<std::uint64_t>(__builtin_ia32_rdtsc()));

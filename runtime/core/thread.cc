@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/fork.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
 #include "runtime/core/syscalls.h"
@@ -29,12 +30,13 @@ alignas(KARST_BLOCK_SIZE) char g_sink[KARST_BLOCK_SIZE];
 
 // One state per entry of the arena's thread table; wiped in forked children.
 ThreadState* g_states;
-// In a page of its own, wiped in forked children.
-struct Wiped {
-  std::uint32_t ours;
-};
-Wiped* g_process;
 
+bool g_stopped;
+
+// How many slow paths the thread is in: one, and those of the handlers that interrupted them.
+__attribute__((tls_model("initial-exec"))) __thread int t_in_slow_path;
+
+bool is_current(const ThreadState* state) { return state >= g_states && state < g_states + kArenaThreads; }
 bool g_no_system_calls;
 
 pthread_key_t g_exit_key;
@@ -92,7 +94,7 @@ void leave(ThreadState& state) {
 // another round until the last.
 void thread_exits(void* p) {
   auto& state = *static_cast<ThreadState*>(p);
-  if (state.live == 0) return;  // a forked child
+  if (!is_current(&state) || state.live == 0) return;  // a forked child
   if (++state.exit_rounds < kExitRounds) {
     pthread_setspecific(g_exit_key, p);
     return;
@@ -147,7 +149,7 @@ void join() {
   if (karst_state != &g_nobody) return;  // a handler was here first
   const auto tid = static_cast<std::uint32_t>(sys::gettid());
   ThreadState* state = t_left;
-  if (state == nullptr || !come_back(*state, tid)) state = new_thread(tid);
+  if (state == nullptr || !is_current(state) || !come_back(*state, tid)) state = new_thread(tid);
   if (state == nullptr) {
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     aim_at_sink(g_nobody);
@@ -214,12 +216,12 @@ extern "C" {
 __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread ThreadState* karst_state = &g_nobody;
 }
 
-extern "C" void karst_slow_path() {
+namespace {
+
+void give_slot() {
   ThreadState* state = karst_state;
-  if (in_forked_child()) {
-    aim_at_sink(*state);
-    return;
-  }
+  // A thread that forked by a raw system call, while another one found that this is a child.
+  if (state != &g_nobody && !is_current(state)) state = karst_state = &g_nobody;
   if (state == &g_nobody) {
     join();
     state = karst_state;
@@ -228,26 +230,59 @@ extern "C" void karst_slow_path() {
   next_block(*state);
 }
 
-bool in_forked_child() { return g_process == nullptr || g_process->ours == 0; }
+bool make_states() {
+  const long states = sys::mmap(0, sizeof(ThreadState) * kArenaThreads, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (sys::failed(states)) return false;
+  g_states = reinterpret_cast<ThreadState*>(states);
+  return sys::madvise(g_states, sizeof(ThreadState) * kArenaThreads, MADV_WIPEONFORK) == 0;
+}
+
+}  // namespace
+
+// A handler may interrupt this anywhere and fork. In the child what was interrupted goes on with what it had in hand,
+// which is its parent's: only when that is through does the child become a process of its own.
+extern "C" void karst_slow_path() {
+  do {
+    if (in_forked_child() && (t_in_slow_path != 0 || !own_arena())) {
+      aim_at_sink(*karst_state);
+      return;
+    }
+    t_in_slow_path = t_in_slow_path + 1;
+    asm volatile("" ::: "memory");
+    give_slot();
+    asm volatile("" ::: "memory");
+    t_in_slow_path = t_in_slow_path - 1;
+  } while (in_forked_child());
+}
 
 bool prepare_threads(bool no_system_calls) {
   g_no_system_calls = no_system_calls;
-  const long states = sys::mmap(0, sizeof(ThreadState) * kArenaThreads, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-  const long process = sys::mmap(0, KARST_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-  if (sys::failed(states) || sys::failed(process)) return false;
-  g_states = reinterpret_cast<ThreadState*>(states);
-  g_process = reinterpret_cast<Wiped*>(process);
-  g_process->ours = 1;
-  if (sys::madvise(g_states, sizeof(ThreadState) * kArenaThreads, MADV_WIPEONFORK) != 0 ||
-      sys::madvise(g_process, KARST_BLOCK_SIZE, MADV_WIPEONFORK) != 0)
-    return false;
+  if (!make_states()) return false;
   // Keys from 32 on make glibc allocate from the program's heap at a thread's first event; then a thread's exit is not
   // announced to us and its floor of history stays.
   if (pthread_key_create(&g_exit_key, thread_exits) == 0) {
     g_exit_key_usable = g_exit_key < 32;
     if (!g_exit_key_usable) pthread_key_delete(g_exit_key);
   }
+  return true;
+}
+
+void forget_thread() {
+  karst_state = &g_nobody;
+  t_left = nullptr;
+  g_nobody.cursor = 0;
+}
+
+bool renew_threads(bool forgotten) {
+  ThreadState* const before = g_states;
+  if (!make_states()) return false;
+  if (karst_state != &g_nobody || forgotten) {
+    forget_thread();
+    sys::munmap(before, sizeof(ThreadState) * kArenaThreads);
+  }
+  // Else the thread that forked may still hold on to its old state, which reads as zero: it comes by give_slot().
+  g_nobody.cursor = 0;
   return true;
 }
 
@@ -282,8 +317,8 @@ void note_thread_names() {
   }
 }
 
-void disown_history() {
-  g_arena.stand_in();
+void stop_recording() {
+  g_stopped = true;
   aim_at_sink(g_nobody);
   set_hooks(karst_hook_discard, karst_hook_discard);
 }
@@ -315,11 +350,13 @@ ThreadState* find_by_tid(std::uint32_t tid) {
 
 }  // namespace
 
-void find_threads_by_tid() { set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid); }
+void find_threads_by_tid() {
+  if (!g_stopped) set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
+}
 
 extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
-  if (in_forked_child()) return;
   const sys::SignalsBlocked guard;
+  if (!own_arena()) return;
   const auto tid = static_cast<std::uint32_t>(sys::gettid());
   ThreadState* state = find_by_tid(tid);
   if (state == nullptr) state = new_thread(tid);

@@ -9,14 +9,17 @@ namespace karst::runtime {
 /// At start. False when the states cannot be had. `no_system_calls`: make none for a thread that has joined.
 bool prepare_threads(bool no_system_calls);
 
-/// True in a child made by fork, in any way, of the process that prepare_threads() ran in.
-bool in_forked_child();
+/// In a child that has just been forked: the calling thread, which forked, belongs to no history.
+void forget_thread();
+/// In a forked child that gets an arena of its own: all threads begin anew. `forgotten`: the thread that forked has
+/// called forget_thread(). False when memory is short.
+bool renew_threads(bool forgotten);
 
 /// Writes the kernel's names of all living threads into the arena. At the process's orderly end.
 void note_thread_names();
 
-/// Events of this process go nowhere from now on: called in a forked child.
-void disown_history();
+/// Events of this process go nowhere from now on, for good.
+void stop_recording();
 
 /// Changes all hooks to the kind that finds its thread by kernel id; see karst_hook_trace_by_tid. Any thread.
 void find_threads_by_tid();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/fork.h"
 #include "runtime/core/thread.h"
 #include "runtime/hooks/hooks.h"
 #include "test/runtime/crossing.h"
@@ -39,7 +40,8 @@ const Trampolines& runtime_of_process() {
     karst_test_mask = vector_components();
     Options options;
     options.memory = kMemoryBlocks * kBlockSize;
-    if (g_arena.create(options) != nullptr || !prepare_threads(false)) ADD_FAILURE() << "the runtime does not start";
+    if (g_arena.create(options) != nullptr || !prepare_threads(false) || !follow_forks(options))
+      ADD_FAILURE() << "the runtime does not start";
     Trampolines made;
     const auto code = reinterpret_cast<std::uintptr_t>(&karst_test_cross);
     if (!made.create(code, code + 4096, kId, 1)) ADD_FAILURE() << "no trampolines near the test's code";
