@@ -44,6 +44,11 @@ class InlinedTable {
     numbers_ = {};
   }
 
+  /// Drops those of functions whose id is not set in `wanted`.
+  void keep(const std::vector<bool>& wanted) {
+    std::erase_if(calls_, [&](const InlinedCall& c) { return c.function >= wanted.size() || !wanted[c.function]; });
+  }
+
   bool empty() const { return calls_.empty(); }
   std::size_t size() const { return calls_.size(); }
   std::span<const InlinedCall> all() const { return calls_; }

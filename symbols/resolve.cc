@@ -1,5 +1,6 @@
 #include "symbols/resolve.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <string>
@@ -7,6 +8,9 @@
 
 namespace karst::symbols {
 namespace {
+
+/// Of one process; 32 bytes each.
+constexpr std::size_t kMaxInlined = std::size_t{1} << 23;
 
 std::string place_name(const std::string& module, std::uint64_t address) {
   char digits[16];
@@ -17,8 +21,9 @@ std::string place_name(const std::string& module, std::uint64_t address) {
 
 class ModuleResolver {
  public:
-  ModuleResolver(const reader::Module& module, const ResolveOptions& options, ResolveResult& result)
-      : module_(module), options_(options), result_(result) {}
+  ModuleResolver(const reader::Module& module, const ResolveOptions& options, reader::InlinedTable& inlined,
+                 ResolveResult& result)
+      : module_(module), options_(options), inlined_(inlined), result_(result) {}
 
   void run(const std::vector<reader::Function*>& functions) {
     std::string file_name = std::filesystem::path(module_.path).filename().string();
@@ -36,6 +41,7 @@ class ModuleResolver {
         function->link_name = symbol->link_name;
         function->file = mapped(symbol->file);
         function->line = symbol->line;
+        if (!function->filtered) add_inlined(*table, *symbol, function->id);
         ++result_.named;
         if (function->file.empty()) ++fileless;
       } else {
@@ -60,6 +66,23 @@ class ModuleResolver {
  private:
   void report(std::string message, std::size_t count) { result_.problems.push_back({std::move(message), count}); }
 
+  void add_inlined(const SymbolTable& table, const Symbol& symbol, std::uint32_t id) {
+    std::uint32_t depth = 0;  // of the one before; in a damaged cache depths may leap
+    for (std::size_t i = 0; i < symbol.inlined_count && inlined_.size() < kMaxInlined; ++i) {
+      const InlinedSymbol from = table.inlined_at(symbol.inlined_first + i);
+      depth = std::min(from.depth, depth + 1);
+      inlined_.add({id, depth, from.copies, from.line, from.call_line, number(from.name), number(mapped(from.file)),
+                    number(mapped(from.call_file))});
+    }
+  }
+
+  /// Of texts that live as long as the table or `mapped_`.
+  std::uint32_t number(std::string_view text) {
+    auto [it, fresh] = numbers_.try_emplace(text.data());
+    if (fresh) it->second = inlined_.text_number(text);
+    return it->second;
+  }
+
   /// Many functions share a file: map it once.
   const std::string& mapped(std::string_view file) {
     auto [it, fresh] = mapped_.try_emplace(file.data());
@@ -69,7 +92,9 @@ class ModuleResolver {
 
   const reader::Module& module_;
   const ResolveOptions& options_;
+  reader::InlinedTable& inlined_;
   ResolveResult& result_;
+  std::unordered_map<const char*, std::uint32_t> numbers_;
   std::unordered_map<const char*, std::string> mapped_;  // by place in the table's heap, where a file is once
 };
 
@@ -84,8 +109,9 @@ ResolveResult resolve(reader::Process& process, const ResolveOptions& options) {
     by_module[function.module].push_back(&function);
   }
   for (std::size_t i = 0; i < by_module.size(); ++i) {
-    if (!by_module[i].empty()) ModuleResolver(process.modules[i], options, result).run(by_module[i]);
+    if (!by_module[i].empty()) ModuleResolver(process.modules[i], options, process.inlined, result).run(by_module[i]);
   }
+  process.inlined.settle();
   return result;
 }
 

@@ -23,7 +23,8 @@ struct ResolveResult {
 };
 
 /// Looks up each function by its module's path and build-id and its own address, one module after the other, so that
-/// one symbol table is in memory at a time. Sets name, link_name, file and line; `file` is the mapped path.
+/// one symbol table is in memory at a time. Sets name, link_name, file and line, and adds to the process's `inlined`;
+/// files are the mapped paths.
 /// A function without a symbol is named `module+0x1234`: the module's file name and the address in the ELF file, as
 /// addr2line takes it. Functions that have a link_name already (a resolved trace) are left as they are.
 ResolveResult resolve(reader::Process& process, const ResolveOptions& options);
