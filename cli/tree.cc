@@ -8,6 +8,8 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -26,6 +28,8 @@ struct Options {
   std::size_t slowest = 0;
   std::string min_duration;
   bool plain = false;
+  bool inlined = false;
+  bool marks = false;
 };
 
 constexpr const char* kFooter = R"(Output: a line for each thread, then one for each call in order of time:
@@ -35,10 +39,28 @@ constexpr const char* kFooter = R"(Output: a line for each thread, then one for 
      1.021 ms      Queue::pop(Item&)
      13.00 us  >     Item::~Item()
 
-The time is the call's, with all it called. '<': the call began before the kept
-history; '>': its end is not known (still running, or left by an exception);
-then the time is what is known of it. Calls nested deeper than 100 levels are
-no longer indented; their level is printed instead.
+The time is the call's, with all it called. Behind it:
+
+  <  the call began before the kept history     >  its end is not known
+     (the time is then what is known of it)
+  !  an exception (or a thread's cancellation) ended it
+  ~  a longjmp over it ended it
+  =  it ended with a tail call: what it called follows beside it
+  )  the thread switched to another stack here  (  and here came back
+
+Calls nested deeper than 100 levels are no longer indented; their level is
+printed instead.
+
+--inlined adds, below a function's first call behind each thread's line, the
+functions that the compiler made part of it, as debug information lists them:
+
+     1.021 ms      Queue::pop(Item&)
+     inlined         Queue::empty() const
+     inlined         std::unique_lock<std::mutex>::lock() (2 copies)
+
+They have no times, because an inlined function has no call. It says that their
+code is part of the function, not that it ran; what it calls appears as called
+by the function that it is part of.
 
 --plain prints names alone, two spaces a level, for programs and diff.)";
 
@@ -94,6 +116,7 @@ class TreePrinter {
 
   void print_thread_line(const reader::Thread& thread) {
     header_due_ = false;
+    inlined_shown_.clear();
     const reader::Process& owner = process(thread);
     output_.append(fmt::format("# process {} {} thread {} {}\n", owner.pid, printable(owner.name), thread.tid,
                                printable(thread.name)));
@@ -130,7 +153,9 @@ class TreePrinter {
             if (level > kMostIndented) output_.append(fmt::format("[{}] ", level));
           }
           output_.append(name(thread, calls.function[row]));
+          if (options_.marks) print_marks(calls.marks[row]);
           output_.append("\n");
+          if (options_.inlined) print_inlined(thread, calls.function[row], level);
           if ((row & 0xfff) == 0) progress_.done.fetch_add(0x1000, std::memory_order_relaxed);
           return !output_.failed();
         },
@@ -146,12 +171,56 @@ class TreePrinter {
     }
   }
 
+  // Below the first call of its function behind each thread's line: what is the same each time is said once.
+  void print_inlined(const reader::Thread& thread, std::uint32_t id, std::uint32_t level) {
+    if (id >= inlined_shown_.size()) inlined_shown_.resize(id + std::size_t{1});
+    if (inlined_shown_[id]) return;
+    inlined_shown_[id] = true;
+    const reader::InlinedTable& table = process(thread).inlined;
+    for (const reader::InlinedCall& call : table.of(id)) {
+      const std::uint64_t at = std::uint64_t{level} + call.depth;
+      if (at >= options_.depth) continue;
+      const std::string text = printable(table.text(call.name));
+      const std::string copies = call.copies > 1 ? fmt::format(" ({} copies)", call.copies) : "";
+      if (!options_.plain) output_.append("   inlined    ");
+      indent(static_cast<std::uint32_t>(options_.plain ? at : std::min<std::uint64_t>(at, kMostIndented)));
+      if (options_.plain) output_.append("[inlined] ");
+      output_.append(text + copies + "\n");
+    }
+  }
+
+  void print_marks(std::uint8_t marks) {
+    static constexpr std::pair<std::uint8_t, std::string_view> kWords[] = {
+        {reader::kCallResumed, "resumed"},   {reader::kCallOpenBegin, "begun before"},
+        {reader::kCallSwitched, "switched"}, {reader::kCallOpenEnd, "open"},
+        {reader::kCallUnwound, "unwound"},   {reader::kCallJumped, "jumped"},
+        {reader::kCallTail, "tail"},
+    };
+    // The words of a switch say more than those of an open end.
+    if ((marks & reader::kCallResumed) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenBegin);
+    if ((marks & reader::kCallSwitched) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenEnd);
+    std::string_view before = "  [";
+    for (const auto& [mark, word] : kWords) {
+      if ((marks & mark) == 0) continue;
+      output_.append(before);
+      output_.append(word);
+      before = ", ";
+    }
+    if (before == ", ") output_.append("]");
+  }
+
   void print_time(const reader::Calls& calls, std::uint32_t row) {
     const std::uint8_t marks = calls.marks[row];
+    const char begin = (marks & reader::kCallResumed) != 0 ? '(' : (marks & reader::kCallOpenBegin) != 0 ? '<' : ' ';
+    const char end = (marks & reader::kCallSwitched) != 0  ? ')'
+                     : (marks & reader::kCallOpenEnd) != 0 ? '>'
+                     : (marks & reader::kCallUnwound) != 0 ? '!'
+                     : (marks & reader::kCallJumped) != 0  ? '~'
+                     : (marks & reader::kCallTail) != 0    ? '='
+                                                           : ' ';
     fmt::memory_buffer line;
     fmt::format_to(std::back_inserter(line), "{:>10} {}{} ",
-                   duration_text(input_.trace.clock().to_ns(calls.duration[row])),
-                   (marks & reader::kCallOpenBegin) != 0 ? '<' : ' ', (marks & reader::kCallOpenEnd) != 0 ? '>' : ' ');
+                   duration_text(input_.trace.clock().to_ns(calls.duration[row])), begin, end);
     output_.append({line.data(), line.size()});
   }
 
@@ -162,6 +231,7 @@ class TreePrinter {
   Progress& progress_;
   std::vector<std::string> names_;  // printable, by id of named_process_
   std::uint32_t named_process_ = 0;
+  std::vector<bool> inlined_shown_;  // by id, since the last thread's line
   bool header_due_ = false;
 };
 
@@ -219,7 +289,11 @@ void register_tree(CLI::App& app, int& status) {
                    "of callers")
       ->type_name("N")
       ->check(positive());
+  command->add_flag("--inlined", options->inlined,
+                    "Show below the first call of each function what the compiler inlined into it (no times: it has "
+                    "no calls)");
   command->add_flag("--plain", options->plain, "Print names alone, two spaces a level");
+  command->add_flag("--marks", options->marks, "Say behind each name in words how its call began and ended");
   command->callback([options, &status] { status = tree(*options); });
 }
 

@@ -119,6 +119,8 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
   for (reader::Process& p : processes) {
     std::vector<bool> seen(p.functions.size());
     write_blocks(recorded[p.index].arena, p.index, options, writer, summary, span, seen);
+    p.inlined.keep(seen);
+    writer.add_inlined(p.index, p.inlined);
     // Sources are kept of what was called, not of all that could have been.
     std::erase_if(p.functions, [&seen](const reader::Function& f) { return !seen[f.id]; });
   }
