@@ -9,7 +9,8 @@
 //                 toolchain/asm_filter.cc.
 // xray_instr_map  of clang's -fxray-instrument: its own table of 32-byte records, version 2.
 // KARST_NOTE_FINSTRUMENT   code made with -finstrument-functions: calls of __cyg_profile_func_enter and _exit. The
-//                 module is to be linked with module.S assembled with -DKARST_FINSTRUMENT.
+//                 module is to be linked with module.S assembled with -DKARST_FINSTRUMENT; if the code is clang's,
+//                 with -DKARST_NO_CLEANUPS as well: clang's exits are not recorded when an exception passes by.
 //
 // A module that is loaded later than the runtime registers itself: module.S has a constructor, before all others of the
 // module, that calls karst_register_module, and a destructor, behind all others, that calls karst_unregister_module.
@@ -29,6 +30,7 @@
 #define KARST_RUNTIME_VERSION 2
 
 #define KARST_NOTE_FINSTRUMENT 1
+#define KARST_NOTE_NO_CLEANUPS 2
 
 #define KARST_SLED_ENTRY 0
 #define KARST_SLED_RETURN 1
@@ -47,7 +49,7 @@ namespace karst::format {
 /// raises `runtime` instead.
 struct SledNote {
   std::uint32_t version;  ///< KARST_NOTE_VERSION, or 1
-  std::uint32_t flags;    ///< KARST_NOTE_FINSTRUMENT
+  std::uint32_t flags;    ///< KARST_NOTE_FINSTRUMENT, KARST_NOTE_NO_CLEANUPS
   std::int32_t table_begin;
   std::int32_t table_end;
   std::int32_t xray_begin;

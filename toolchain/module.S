@@ -1,10 +1,13 @@
 // Linked into every traced executable and shared library: the note of format/sled_note.h, and the constructor and
 // destructor by which a module that comes later tells the runtime. Without the runtime both do nothing.
 //
-// With -DKARST_FINSTRUMENT: for modules that hold code made with -finstrument-functions.
+// With -DKARST_FINSTRUMENT: for modules that hold code made with -finstrument-functions; by clang: with
+// -DKARST_NO_CLEANUPS as well.
 #include "format/sled_note.h"
 
-#ifdef KARST_FINSTRUMENT
+#if defined(KARST_FINSTRUMENT) && defined(KARST_NO_CLEANUPS)
+#define FLAGS KARST_NOTE_FINSTRUMENT | KARST_NOTE_NO_CLEANUPS
+#elif defined(KARST_FINSTRUMENT)
 #define FLAGS KARST_NOTE_FINSTRUMENT
 #else
 #define FLAGS 0
