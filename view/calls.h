@@ -1,0 +1,47 @@
+// One call from near: what it called, and the calls of the same function before and after it.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "view/selection.h"
+
+namespace karst::view {
+
+/// What a call called directly.
+struct Children {
+  struct ByFunction {
+    std::uint32_t function = 0;
+    std::uint64_t calls = 0;
+    std::uint64_t total = 0;    ///< ticks
+    std::uint32_t longest = 0;  ///< row
+  };
+  std::uint64_t count = 0;
+  std::uint64_t total = 0;             ///< ticks of all
+  std::vector<ByFunction> functions;   ///< by falling time
+  std::vector<std::uint32_t> longest;  ///< rows of the longest, at most `most`, by falling duration
+};
+Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, std::size_t most);
+
+/// A call anywhere in the trace.
+struct CallPlace {
+  std::uint32_t thread = 0;
+  std::uint32_t row = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t duration = 0;
+};
+
+enum class OccurrenceOrder { kTime, kDuration };
+
+struct Occurrences {
+  std::uint64_t count = 0;  ///< of the function's calls in the scope
+  std::uint64_t rank = 0;   ///< of the call asked about, from 1; 0: it is none of them
+  std::vector<CallPlace> calls;
+};
+
+/// The calls of `function` next to `around` (or from the start of the order): by time earlier ones first, by duration
+/// longer ones first; `backwards` goes the other way. One pass over the scope's calls.
+Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOrder order, bool backwards,
+                        std::optional<CallPlace> around, std::size_t most);
+
+}  // namespace karst::view

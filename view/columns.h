@@ -1,0 +1,37 @@
+// The calls of one thread as the viewer sees them: the columns of reader::Calls, owned by someone else (memory or a
+// mapped index file).
+//
+// What the viewer relies on, and TraceIndex makes true: rows are in order of begin, parents come before their children,
+// a call lies within its parent, and siblings do not overlap.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "reader/model.h"
+
+namespace karst::view {
+
+struct CallColumns {
+  std::span<const std::uint32_t> function;  ///< id in the thread's process
+  std::span<const std::uint64_t> begin;     ///< ticks
+  std::span<const std::uint64_t> duration;  ///< ticks
+  std::span<const std::uint32_t> parent;    ///< row, or reader::kNoParent
+  std::span<const std::uint16_t> depth;
+  std::span<const std::uint8_t> marks;  ///< reader::CallMark bits
+
+  CallColumns() = default;
+  /// Views `calls`, which must outlive this.
+  explicit CallColumns(const reader::Calls& calls)
+      : function(calls.function.data(), calls.size()),
+        begin(calls.begin.data(), calls.size()),
+        duration(calls.duration.data(), calls.size()),
+        parent(calls.parent.data(), calls.size()),
+        depth(calls.depth.data(), calls.size()),
+        marks(calls.marks.data(), calls.size()) {}
+
+  std::size_t size() const { return function.size(); }
+  std::uint64_t end(std::size_t row) const { return begin[row] + duration[row]; }
+};
+
+}  // namespace karst::view

@@ -1,0 +1,139 @@
+// api/trace: what is small and does not change.
+#include <algorithm>
+#include <filesystem>
+
+#include "format/trace.h"
+#include "view/api.h"
+
+namespace karst::view {
+namespace {
+
+const char* rate_source(std::uint32_t source) {
+  switch (static_cast<format::RateSource>(source)) {
+    case format::RateSource::kPerf:
+      return "perf";
+    case format::RateSource::kCpuid:
+      return "cpuid";
+    default:
+      return "pairs";
+  }
+}
+
+void write_time(Json& json, const char* name, const TraceIndex& index, std::uint64_t ticks) {
+  json.key(name);
+  if (ticks == 0) {
+    json.null();
+  } else {
+    json.value(index.since_origin(ticks));
+  }
+}
+
+void write_clock(Json& json, const TraceIndex& index) {
+  const reader::Clock& clock = index.trace().clock();
+  json.key("clock").open('{').field("ticks_per_second", clock.ticks_per_second);
+  json.field("rate_source", rate_source(clock.rate_source));
+  json.key("start_realtime_ns");
+  if (clock.pairs.empty()) {
+    json.null();
+  } else {
+    const reader::ClockPair& pair = clock.pairs.front();
+    const std::uint64_t origin = index.origin();
+    const std::uint64_t start = origin >= pair.ticks ? pair.realtime_ns + clock.to_ns(origin - pair.ticks)
+                                                     : pair.realtime_ns - clock.to_ns(pair.ticks - origin);
+    json.value(std::to_string(start));
+  }
+  json.field("resolution_ns", 1e9 / static_cast<double>(clock.ticks_per_second)).close('}');
+}
+
+void write_processes(Json& json, const TraceIndex& index) {
+  json.key("processes").open('[');
+  for (const reader::Process& process : index.trace().processes()) {
+    json.open('{').field("pid", process.pid).field("parent_pid", process.parent_pid).field("name", process.name);
+    json.list("command_line", process.command_line, [](const std::string& word) { return std::string_view(word); });
+    json.field("executable", process.executable).field("options", process.options);
+    write_time(json, "begin", index, process.start_ticks);
+    write_time(json, "end", index, process.end_ticks);
+    json.key("wait_status");
+    if (process.wait_status == -1) {
+      json.null();
+    } else {
+      json.value(process.wait_status);
+    }
+    json.field("ended", (process.flags & format::kProcessEnded) != 0);
+    json.field("damaged", (process.flags & format::kProcessDamaged) != 0);
+    json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events).close('}');
+  }
+  json.close(']');
+}
+
+void write_threads(Json& json, const TraceIndex& index) {
+  json.key("threads").open('[');
+  for (const ThreadIndex& thread : index.threads()) {
+    const reader::Thread& of = *thread.thread;
+    json.open('{').field("process", of.process).field("tid", of.tid).field("name", of.name);
+    const std::uint64_t joined = of.joined_ticks == 0 ? thread.first_ticks : of.joined_ticks;
+    write_time(json, "begin", index, joined);
+    write_time(json, "end", index, of.exited ? of.exited_ticks : 0);
+    write_time(json, "first", index, thread.first_ticks);
+    write_time(json, "last", index, thread.last_ticks);
+    json.field("exited", of.exited).field("calls", thread.calls.size()).field("depths", thread.lanes.depths());
+    json.field("events", thread.events);
+    json.field("overwritten_events", of.overwritten_events).field("lost_events", of.lost_events);
+    json.field("out_of_order", thread.out_of_order).field("unmatched_exits", thread.unmatched_exits);
+    json.field("missing_exits", thread.missing_exits).field("beyond_depth", thread.lanes.beyond_depth());
+    json.key("gaps").open('[');
+    for (const Gap& gap : thread.gaps) {
+      json.open('{').field("begin", index.since_origin(gap.begin)).field("end", index.since_origin(gap.end));
+      json.field("kind", gap.overwritten ? "overwritten" : "missing").field("blocks", gap.blocks).close('}');
+    }
+    json.close(']').field("gap_count", thread.gap_count).close('}');
+  }
+  json.close(']');
+}
+
+void write_functions(Json& json, const TraceIndex& index) {
+  const FunctionList& list = index.functions();
+  json.key("functions").open('{');
+  json.list("name", list.functions(), [](const FunctionInfo& f) { return std::string_view(f.name); });
+  json.list("module", list.functions(), [](const FunctionInfo& f) { return f.module; });
+  json.list("file", list.functions(), [](const FunctionInfo& f) { return f.file; });
+  json.list("line", list.functions(), [](const FunctionInfo& f) { return f.line; });
+  json.list("calls", list.functions(), [](const FunctionInfo& f) { return f.calls; });
+  json.close('}');
+  json.list("modules", list.modules(), [](const std::string& path) { return std::string_view(path); });
+  json.list("files", list.files(), [](const std::string& path) { return std::string_view(path); });
+  std::vector<std::string_view> sources;
+  for (const reader::SourceFile& source : index.trace().sources()) sources.push_back(source.path);
+  std::sort(sources.begin(), sources.end());
+  json.list("has_source", list.files(), [&](const std::string& path) {
+    return std::binary_search(sources.begin(), sources.end(), std::string_view(path));
+  });
+}
+
+}  // namespace
+
+std::string trace_json(const TraceIndex& index, std::string_view version, std::size_t traces, bool keep, bool can_cut) {
+  const reader::Trace& trace = index.trace();
+  Json json;
+  json.open('{').field("version", version);
+  json.field("name", std::filesystem::path(trace.name()).filename().string()).field("path", trace.name());
+  json.field("file_size", trace.file_size()).field("resolved", trace.resolved()).field("complete", trace.complete());
+  json.field("keep", keep).field("traces", traces);
+  json.field("span", index.since_origin(index.last_ticks())).field("calls", index.calls());
+  json.field("events", trace.event_count());
+  write_clock(json, index);
+  json.key("problems").open('[');
+  for (const reader::Problem& problem : trace.problems()) {
+    json.open('{').field("message", problem.message).field("count", problem.count).close('}');
+  }
+  json.close(']');
+  write_processes(json, index);
+  write_threads(json, index);
+  write_functions(json, index);
+  json.key("features").open('[');
+  if (can_cut) json.value("cut");
+  json.close(']').close('}');
+  return json.take();
+}
+
+}  // namespace karst::view

@@ -1,0 +1,238 @@
+#include "view/flame.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "view/protocol.h"
+
+namespace karst::view {
+namespace {
+
+constexpr std::size_t kFirstTable = 1024;
+constexpr std::size_t kMostShown = 50'000;  // nodes of a view; what is left then is summed
+
+std::size_t hash(std::uint32_t parent, std::uint32_t function) {
+  std::uint64_t key = std::uint64_t{parent} << 32U | function;
+  key *= 0x9e3779b97f4a7c15ULL;  // Fibonacci hashing: the upper bits are well mixed
+  return static_cast<std::size_t>(key >> 29U);
+}
+
+}  // namespace
+
+FlameTree::FlameTree() : table_(kFirstTable) { nodes_.push_back({0, kRoot, {}}); }
+
+std::uint32_t FlameTree::lookup(std::uint32_t parent, std::uint32_t function) const {
+  const std::size_t mask = table_.size() - 1;
+  for (std::size_t at = hash(parent, function) & mask;; at = (at + 1) & mask) {
+    const std::uint32_t node = table_[at];
+    if (node == 0) return kRoot;
+    if (nodes_[node].parent == parent && nodes_[node].function == function) return node;
+  }
+}
+
+void FlameTree::grow() {
+  table_.assign(table_.size() * 2, 0);
+  const std::size_t mask = table_.size() - 1;
+  for (std::uint32_t node = 1; node < nodes_.size(); ++node) {
+    std::size_t at = hash(nodes_[node].parent, nodes_[node].function) & mask;
+    while (table_[at] != 0) at = (at + 1) & mask;
+    table_[at] = node;
+  }
+}
+
+std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t function) {
+  // What is below the sum of everything else belongs to it.
+  if (nodes_[parent].function == kOther) return parent;
+  const std::size_t mask = table_.size() - 1;
+  std::size_t at = hash(parent, function) & mask;
+  for (; table_[at] != 0; at = (at + 1) & mask) {
+    const FlameNode& node = nodes_[table_[at]];
+    if (node.parent == parent && node.function == function) return table_[at];
+  }
+  if (nodes_.size() >= kMaxNodes && function != kOther) {
+    truncated_ = true;
+    // One such node a path: at most as many again.
+    return child(parent, kOther);
+  }
+  const auto fresh = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back({parent, function, {}});
+  table_[at] = fresh;
+  if (nodes_.size() * 2 > table_.size()) grow();
+  return fresh;
+}
+
+void FlameTree::add(const Scope::Part& part, const std::vector<std::uint32_t>& number_of, std::uint32_t function) {
+  struct Frame {
+    std::uint32_t row;
+    std::uint32_t node;
+    bool inside;  // of a subtree that is wanted
+  };
+  const CallColumns& calls = part.thread->calls;
+  std::vector<Frame> stack;
+  each_row(part.rows, [&](std::uint32_t row) {
+    const std::uint32_t parent = calls.parent[row];
+    while (!stack.empty() && stack.back().row != parent) stack.pop_back();
+    const std::uint32_t of = number_of[calls.function[row]];
+    const bool below = !stack.empty() && stack.back().inside;
+    if (!below && function != kNoFunction && of != function) {
+      stack.push_back({row, 0, false});
+      return;
+    }
+    const std::uint32_t above = below ? stack.back().node : 0;
+    const std::uint32_t node = child(above, of);
+    const std::uint64_t inside = part.rows.range.clip(calls.begin[row], calls.end(row));
+    FlameNode::Side& mine = nodes_[node].side[0];
+    // A call that was summed into its caller's node does not add to the time of that.
+    if (node != above) mine.total += inside;
+    mine.self += inside;
+    if (above != 0) nodes_[above].side[0].self -= inside;
+    const std::uint64_t counted = part.rows.counts(calls, row) ? 1 : 0;
+    mine.calls += counted;
+    nodes_[0].side[0].calls += counted;
+    if (above == 0) nodes_[0].side[0].total += inside;
+    stack.push_back({row, node, true});
+  });
+}
+
+void FlameTree::merge(const FlameTree& other, const std::vector<std::uint32_t>* number_of, bool as_second) {
+  std::vector<std::uint32_t> here(other.nodes_.size());
+  truncated_ = truncated_ || other.truncated_;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const FlameNode& from = other.nodes_[i];
+    const std::uint32_t parent = here[from.parent];
+    const bool plain = number_of == nullptr || from.function >= kOther;
+    here[i] = i == 0 ? 0 : child(parent, plain ? from.function : (*number_of)[from.function]);
+    for (int side = 0; side < 2; ++side) {
+      FlameNode::Side& to = nodes_[here[i]].side[as_second ? 1 : side];
+      if (i == 0 || here[i] != parent) to.total += from.side[side].total;
+      to.self += from.side[side].self;
+      to.calls += from.side[side].calls;
+    }
+  }
+}
+
+std::uint32_t FlameTree::find(const std::vector<std::uint32_t>& path) const {
+  std::uint32_t node = 0;
+  for (const std::uint32_t function : path) {
+    node = lookup(node, function);
+    if (node == kRoot) break;
+  }
+  return node;
+}
+
+FlameTree FlameTree::inverted() const {
+  FlameTree result;
+  result.truncated_ = truncated_;
+  // Each node walks up its path; that of a recursion a million calls deep would take as many steps for each of them.
+  const std::size_t most_callers = std::clamp<std::size_t>((std::size_t{1} << 27U) / nodes_.size(), 32, 512);
+  for (std::uint32_t from = 1; from < nodes_.size(); ++from) {
+    const FlameNode& leaf = nodes_[from];
+    if (leaf.side[0].self == 0 && leaf.side[1].self == 0 && leaf.side[0].calls == 0 && leaf.side[1].calls == 0)
+      continue;
+    std::uint32_t node = 0;
+    const auto add = [&](bool fresh, bool last) {
+      for (int side = 0; side < 2; ++side) {
+        FlameNode::Side& to = result.nodes_[node].side[side];
+        if (fresh) {
+          to.total += leaf.side[side].self;
+          to.calls += leaf.side[side].calls;
+        }
+        if (last) to.self += leaf.side[side].self;
+      }
+    };
+    add(true, false);
+    std::size_t steps = 0;
+    for (std::uint32_t at = from; at != 0; at = nodes_[at].parent) {
+      const std::uint32_t above = node;
+      node = result.child(above, steps++ == most_callers ? kOther : nodes_[at].function);
+      add(node != above, nodes_[at].parent == 0);
+      // The rest of the way is in this node.
+      if (result.nodes_[node].function == kOther && nodes_[at].parent != 0) {
+        add(false, true);
+        break;
+      }
+    }
+  }
+  return result;
+}
+
+FlameTree flame(const Scope& scope, std::uint32_t function) {
+  FlameTree tree;
+  std::mutex mutex;  // of tree
+  run_parallel(scope.parts.size(), [&](std::size_t i) {
+    const Scope::Part& part = scope.parts[i];
+    if (part.rows.empty()) return;
+    FlameTree own;
+    own.add(part, scope.index->functions().of_process(part.thread->thread->process), function);
+    const std::lock_guard lock(mutex);
+    tree.merge(own);
+  });
+  return tree;
+}
+
+FlameView prune(const FlameTree& tree, std::uint32_t root, double share) {
+  const auto& nodes = tree.nodes();
+  const auto least = [&](int side) {
+    return std::max<std::uint64_t>(
+        1, static_cast<std::uint64_t>(share * static_cast<double>(nodes[root].side[side].total)));
+  };
+  const std::uint64_t least_of[2] = {least(0), least(1)};
+  const auto shown = [&](const FlameNode& node) {
+    return node.function != FlameTree::kOther &&
+           (node.side[0].total >= least_of[0] || node.side[1].total >= least_of[1]);
+  };
+  // Children by parent: counted, then filled. Nodes outside the root's subtree are left out by going down from it.
+  std::vector<std::uint32_t> first(nodes.size() + 1, 0);
+  for (std::uint32_t i = 1; i < nodes.size(); ++i) ++first[nodes[i].parent + 1];
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<std::uint32_t> children(nodes.size());
+  {
+    std::vector<std::uint32_t> cursor(first.begin(), first.end() - 1);
+    for (std::uint32_t i = 1; i < nodes.size(); ++i) children[cursor[nodes[i].parent]++] = i;
+  }
+
+  FlameView view;
+  struct Todo {
+    std::uint32_t node;
+    std::int64_t parent;
+  };
+  std::vector<Todo> todo = {{root, -1}};
+  std::vector<std::uint32_t> kept;
+  while (!todo.empty()) {
+    const Todo at = todo.back();
+    todo.pop_back();
+    const FlameNode& node = nodes[at.node];
+    const bool full = view.nodes.size() >= kMostShown;
+    const auto index = static_cast<std::int64_t>(view.nodes.size());
+    view.nodes.push_back({at.parent,
+                          node.function == FlameTree::kRoot ? kFlameRoot : std::int64_t{node.function},
+                          0,
+                          {node.side[0], node.side[1]}});
+    kept.clear();
+    FlameView::Node rest{index, kFlameMerged, 0, {}};
+    // Everything below a child that is not shown is within its total; its self time is all of that.
+    for (std::uint32_t i = first[at.node]; i < first[at.node + 1]; ++i) {
+      const FlameNode& child = nodes[children[i]];
+      if (shown(child) && !full) {
+        kept.push_back(children[i]);
+        continue;
+      }
+      ++rest.merged;
+      for (int side = 0; side < 2; ++side) {
+        rest.side[side].total += child.side[side].total;
+        rest.side[side].self += child.side[side].total;
+        rest.side[side].calls += child.side[side].calls;
+      }
+    }
+    std::sort(kept.begin(), kept.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const std::uint64_t of_a = nodes[a].side[0].total + nodes[a].side[1].total;
+      const std::uint64_t of_b = nodes[b].side[0].total + nodes[b].side[1].total;
+      return of_a != of_b ? of_a > of_b : a < b;
+    });
+    if (rest.merged != 0) view.nodes.push_back(rest);
+    for (auto child = kept.rbegin(); child != kept.rend(); ++child) todo.push_back({*child, index});
+  }
+  return view;
+}
+
+}  // namespace karst::view

@@ -1,0 +1,75 @@
+// Calls merged by their path from the outermost call: what a flame graph shows. Exact: every call counts, with its time
+// within the range. Iterative throughout: paths may be a million calls long.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "view/selection.h"
+
+namespace karst::view {
+
+/// Times in ticks. Two sides, for comparing two sets of calls; without a comparison the second stays 0.
+struct FlameNode {
+  std::uint32_t parent = 0;
+  std::uint32_t function = 0;
+  struct Side {
+    std::uint64_t total = 0;
+    std::uint64_t self = 0;
+    std::uint64_t calls = 0;
+  };
+  Side side[2];
+};
+
+/// A tree of paths. Node 0 is the root and stands for everything; parents come before their children.
+class FlameTree {
+ public:
+  static constexpr std::size_t kMaxNodes = std::size_t{4} << 20;
+  static constexpr std::uint32_t kOther = 0xfffffffeU;  ///< function of what was beyond kMaxNodes
+  static constexpr std::uint32_t kRoot = 0xffffffffU;
+
+  FlameTree();
+
+  /// Adds the calls of one thread. With `function` other than kNoFunction only the subtrees of its outermost calls.
+  /// `number_of` maps ids of the thread's process to functions.
+  void add(const Scope::Part& part, const std::vector<std::uint32_t>& number_of, std::uint32_t function);
+  /// Adds another tree. `number_of` maps its functions to those of this tree (null: they are the same). `as_second`:
+  /// its first side becomes the second one here.
+  void merge(const FlameTree& other, const std::vector<std::uint32_t>* number_of = nullptr, bool as_second = false);
+
+  const std::vector<FlameNode>& nodes() const { return nodes_; }
+  /// Paths beyond kMaxNodes were summed.
+  bool truncated() const { return truncated_; }
+  /// The node of a path of functions from the root; nothing when there is none (then kRoot).
+  std::uint32_t find(const std::vector<std::uint32_t>& path) const;
+  /// From each function to its callers; a node's `total` is the self time that ran along its path, see the protocol.
+  /// Callers are followed for some hundred calls upwards; what is above is summed.
+  FlameTree inverted() const;
+
+ private:
+  std::uint32_t child(std::uint32_t parent, std::uint32_t function);
+  std::uint32_t lookup(std::uint32_t parent, std::uint32_t function) const;
+  void grow();
+
+  std::vector<FlameNode> nodes_;
+  std::vector<std::uint32_t> table_;  // open addressing: nodes by parent and function; 0 is free
+  bool truncated_ = false;
+};
+
+/// All of a scope. With `function` as in FlameTree::add.
+FlameTree flame(const Scope& scope, std::uint32_t function);
+
+/// What is shown of a tree: small nodes summed, in the order of the protocol.
+struct FlameView {
+  struct Node {
+    std::int64_t parent = -1;
+    std::int64_t function = -1;  ///< kFlameRoot, kFlameMerged
+    std::uint64_t merged = 0;
+    FlameNode::Side side[2];
+  };
+  std::vector<Node> nodes;
+};
+
+/// The subtree of `root` with everything in it that takes at least `share` of it, on one side or the other.
+FlameView prune(const FlameTree& tree, std::uint32_t root, double share);
+
+}  // namespace karst::view

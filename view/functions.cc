@@ -1,0 +1,40 @@
+#include "view/functions.h"
+
+namespace karst::view {
+namespace {
+
+std::int64_t number_of(std::map<std::string, std::int64_t>& known, std::vector<std::string>& list,
+                       const std::string& text) {
+  if (text.empty()) return -1;
+  const auto [at, fresh] = known.emplace(text, static_cast<std::int64_t>(list.size()));
+  if (fresh) list.push_back(text);
+  return at->second;
+}
+
+}  // namespace
+
+void FunctionList::add(const reader::Trace& trace, std::uint32_t process, std::uint32_t id, std::uint64_t calls) {
+  if (index_.size() < trace.processes().size()) index_.resize(trace.processes().size());
+  auto& ids = index_[process];
+  if (id >= ids.size()) ids.resize(std::size_t{id} + 1, kNoFunction);
+  if (ids[id] == kNoFunction) {
+    const reader::Process& owner = trace.processes()[process];
+    const reader::Function& function = trace.function(owner, id);
+    const bool known = function.id != 0 && function.module < owner.modules.size();
+    const std::string module = known ? owner.modules[function.module].path : std::string();
+    std::string key = module;
+    for (const std::string& part : {function.name, function.file, std::to_string(function.line)}) {
+      key += '\0';  // cannot be part of a path or a symbol, so that the parts stay apart
+      key += part;
+    }
+    const auto [at, fresh] = by_key_.emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
+    if (fresh) {
+      functions_.push_back({function.name, number_of(module_of_, modules_, module),
+                            number_of(file_of_, files_, function.file), function.line, 0});
+    }
+    ids[id] = at->second;
+  }
+  functions_[ids[id]].calls += calls;
+}
+
+}  // namespace karst::view

@@ -1,0 +1,221 @@
+#include "view/index.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "analysis/selection.h"
+#include "view/protocol.h"
+
+namespace karst::view {
+namespace {
+
+// Threads with fewer calls count them into the common table: one of their own would cost more than it saves.
+constexpr std::size_t kFewCalls = 4096;
+
+// The time of a block's last event, or of its start.
+std::uint64_t last_of(const reader::BlockView& block) {
+  for (std::size_t i = block.events.size(); i != 0; --i) {
+    // Marks are followed by words that are no times.
+    if (block.events[i - 1] != 0 && !format::event_is_mark(block.events[i - 1]))
+      return format::event_ticks(block.events[i - 1], block.ticks);
+  }
+  return block.ticks;
+}
+
+std::uint64_t first_of(const reader::BlockView& block) {
+  for (const format::Event event : block.events) {
+    if (event != 0 && !format::event_is_mark(event)) return format::event_ticks(event, block.ticks);
+  }
+  return block.ticks;
+}
+
+void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
+  const auto blocks = trace.blocks(*index.thread);
+  if (blocks.empty()) return;
+  const auto add = [&](Gap gap) {
+    ++index.gap_count;
+    if (gap.end < gap.begin) gap.end = gap.begin;
+    index.gaps.push_back(gap);
+  };
+  const std::uint64_t joined = index.thread->joined_ticks;
+  if (blocks.front().sequence != 0 && joined != 0 && joined < index.first_ticks) {
+    add({joined, index.first_ticks, blocks.front().sequence, true});
+  }
+  for (std::size_t i = 1; i < blocks.size(); ++i) {
+    if (blocks[i].sequence == blocks[i - 1].sequence + 1) continue;
+    const std::uint64_t end = first_of(blocks[i]);
+    add({last_of(blocks[i - 1]), end, blocks[i].sequence - blocks[i - 1].sequence - 1, false});
+    index.segment_begins.push_back(end);
+  }
+  if (index.gaps.size() > kMaxGaps) {
+    std::nth_element(index.gaps.begin(), index.gaps.begin() + kMaxGaps, index.gaps.end(),
+                     [](const Gap& a, const Gap& b) { return a.end - a.begin > b.end - b.begin; });
+    index.gaps.resize(kMaxGaps);
+    std::sort(index.gaps.begin(), index.gaps.end(), [](const Gap& a, const Gap& b) { return a.begin < b.begin; });
+  }
+}
+
+// Adds the thread's calls to the counts by id, which `mutex` guards.
+void count_calls(const ThreadIndex& index, std::vector<std::uint64_t>& total, std::mutex& mutex) {
+  const auto count = [&](std::vector<std::uint64_t>& counts) {
+    for (const std::uint32_t id : index.calls.function) {
+      if (id >= counts.size()) counts.resize(std::size_t{id} + 1);  // ids have 23 bits
+      ++counts[id];
+    }
+  };
+  if (index.calls.size() < kFewCalls) {
+    const std::lock_guard lock(mutex);
+    count(total);
+    return;
+  }
+  std::vector<std::uint64_t> counts;
+  count(counts);
+  const std::lock_guard lock(mutex);
+  if (total.size() < counts.size()) total.resize(counts.size());
+  for (std::size_t id = 0; id < counts.size(); ++id) total[id] += counts[id];
+}
+
+}  // namespace
+
+void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next = 0;
+  const auto run = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  const std::size_t workers = std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < workers; ++i) others.emplace_back(run);
+  run();
+}
+
+bool times_in_order(const CallColumns& calls) {
+  std::vector<std::uint64_t> end_at;  // by depth: the end of the last call there
+  std::uint64_t last = 0;
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const std::uint64_t begin = calls.begin[row];
+    const std::uint64_t end = calls.end(row);
+    const std::size_t depth = calls.depth[row];
+    if (begin < last || end < begin) return false;
+    last = begin;
+    if (depth >= end_at.size()) end_at.resize(depth + 1, 0);
+    const std::uint32_t parent = calls.parent[row];
+    if (parent != reader::kNoParent && end > calls.end(parent)) return false;
+    if (depth != std::numeric_limits<std::uint16_t>::max() && begin < end_at[depth]) return false;
+    end_at[depth] = end;
+  }
+  return true;
+}
+
+void hold_times(reader::Calls& calls) {
+  struct Open {
+    std::uint32_t row;
+    std::uint64_t end;
+  };
+  std::vector<Open> stack;
+  std::uint64_t last = 0;
+  const auto pop = [&] {
+    const Open open = stack.back();
+    stack.pop_back();
+    last = std::max(last, open.end);
+    calls.duration[open.row] = last - calls.begin[open.row];
+  };
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    while (!stack.empty() && stack.back().row != calls.parent[row]) pop();
+    const std::uint64_t begin = calls.begin[row];
+    const std::uint64_t duration = calls.duration[row];
+    const std::uint64_t end = begin + std::min(duration, std::numeric_limits<std::uint64_t>::max() - begin);
+    last = std::max(last, begin);
+    calls.begin[row] = last;
+    stack.push_back({static_cast<std::uint32_t>(row), end});
+  }
+  while (!stack.empty()) pop();
+}
+
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::path& path, IndexProgress& progress) {
+  auto trace = reader::Trace::open(path);
+  if (!trace) return trace.error();
+  return build(std::move(*trace), progress);
+}
+
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build(reader::Trace trace, IndexProgress& progress) {
+  std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(trace)));
+  progress.total = index->trace_.event_count();
+  index->origin_ = analysis::first_ticks(index->trace_);
+  const auto status = index->build_threads(progress);
+  if (!status) return status.error();
+  return index;
+}
+
+Status TraceIndex::build_threads(IndexProgress& progress) {
+  for (const reader::Process& process : trace_.processes()) {
+    for (const reader::Thread& thread : process.threads) {
+      threads_.emplace_back();
+      threads_.back().thread = &thread;
+    }
+  }
+  // The longest first, so that none is left alone at the end.
+  std::vector<std::size_t> order(threads_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::uint64_t> size(threads_.size());
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    for (const reader::BlockView& block : trace_.blocks(*threads_[i].thread)) size[i] += block.events.size();
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size[a] > size[b]; });
+
+  std::vector<std::vector<std::uint64_t>> counts(trace_.processes().size());  // calls by process and id
+  std::mutex mutex;                                                           // of counts and out_of_memory
+  bool out_of_memory = false;
+  run_parallel(order.size(), [&](std::size_t i) {
+    if (progress.stop) return;
+    ThreadIndex& index = threads_[order[i]];
+    try {
+      index.owned = reader::rebuild_calls(trace_, *index.thread);
+      reader::Calls& calls = index.owned;
+      if (!times_in_order(CallColumns(calls))) hold_times(calls);
+      index.calls = CallColumns(calls);
+      index.first_ticks = calls.first_ticks;
+      index.last_ticks = calls.last_ticks;
+      index.events = calls.events;
+      index.out_of_order = calls.out_of_order;
+      index.unmatched_exits = calls.unmatched_exits;
+      index.missing_exits = calls.missing_exits;
+      index.unknown_ids = calls.unknown_ids;
+      find_gaps(trace_, index);
+      index.lanes.build(index.calls);
+
+      count_calls(index, counts[index.thread->process], mutex);
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex);
+      out_of_memory = true;
+      progress.stop = true;
+    }
+    progress.done += size[order[i]];
+  });
+  if (out_of_memory) {
+    return Error{trace_.name() +
+                 ": memory is out: its calls take about 34 bytes each; look at a part of it with 'karst tree'"};
+  }
+  if (progress.stop) return Error{trace_.name() + ": indexing was stopped"};
+  // In order of process and id, so that a function has the same number whenever the file is opened.
+  for (std::uint32_t process = 0; process < counts.size(); ++process) {
+    for (std::size_t id = 0; id < counts[process].size(); ++id) {
+      if (counts[process][id] != 0)
+        functions_.add(trace_, process, static_cast<std::uint32_t>(id), counts[process][id]);
+    }
+  }
+  for (const ThreadIndex& index : threads_) {
+    calls_ += index.calls.size();
+    last_ = std::max(last_, index.last_ticks);
+  }
+  last_ = std::max(last_, origin_);
+  return Unit{};
+}
+
+}  // namespace karst::view

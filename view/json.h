@@ -1,0 +1,87 @@
+// Writes JSON as text, front to back. Commas take care of themselves.
+#pragma once
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "export/text_encoding.h"
+
+namespace karst::view {
+
+class Json {
+ public:
+  Json& open(char bracket) {
+    separate();
+    text_ += bracket;
+    fresh_ = true;
+    return *this;
+  }
+  Json& close(char bracket) {
+    text_ += bracket;
+    fresh_ = false;
+    return *this;
+  }
+  Json& key(std::string_view name) {
+    separate();
+    exporting::append_json_string(text_, name);
+    text_ += ':';
+    fresh_ = true;
+    return *this;
+  }
+  Json& value(std::string_view text) {
+    separate();
+    exporting::append_json_string(text_, text);
+    return *this;
+  }
+  Json& value(const char* text) { return value(std::string_view(text)); }
+  Json& value(bool b) { return raw(b ? "true" : "false"); }
+  template <std::integral Number>
+  Json& value(Number number) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+    return raw({digits, static_cast<std::size_t>(end - digits)});
+  }
+  /// To a thousandth: of ns, that is more than any clock tells.
+  Json& value(double number) {
+    if (!std::isfinite(number)) return null();
+    char digits[400];
+    auto end = std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, 3).ptr;
+    while (*(end - 1) == '0') --end;
+    if (*(end - 1) == '.') --end;
+    return raw({digits, static_cast<std::size_t>(end - digits)});
+  }
+  Json& null() { return raw("null"); }
+  /// JSON that is ready.
+  Json& raw(std::string_view json) {
+    separate();
+    text_ += json;
+    return *this;
+  }
+  template <typename T>
+  Json& field(std::string_view name, const T& what) {
+    return key(name).value(what);
+  }
+  /// "name":[what(item) of each]
+  template <typename List, typename What>
+  Json& list(std::string_view name, const List& items, What&& what) {
+    key(name).open('[');
+    for (const auto& item : items) value(what(item));
+    return close(']');
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  void separate() {
+    if (!fresh_) text_ += ',';
+    fresh_ = false;
+  }
+  std::string text_;
+  bool fresh_ = true;
+};
+
+}  // namespace karst::view

@@ -1,0 +1,175 @@
+#include "view/tiles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+#include "view/protocol.h"
+
+namespace karst::view {
+namespace {
+
+template <typename T>
+void append(std::string& out, const T* values, std::size_t count) {
+  if (count != 0) out.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+  out.append((8 - out.size() % 8) % 8, '\0');
+}
+
+// Of a share between 0 and 1; only nothing is 0.
+std::uint8_t eighth_bits(double share) {
+  return static_cast<std::uint8_t>(std::clamp(std::ceil(share * 255), 0.0, 255.0));
+}
+
+struct TileColumns {
+  std::vector<double> begin, duration;
+  std::vector<std::uint32_t> function, row, count;
+  std::vector<std::uint8_t> flags, density;
+};
+
+}  // namespace
+
+FilteredLanes filter_lanes(const TraceIndex& index, const std::vector<std::uint32_t>& functions) {
+  std::vector<std::uint8_t> wanted(index.functions().functions().size());
+  for (const std::uint32_t function : functions) wanted[function] = 1;
+  FilteredLanes filtered;
+  filtered.threads.resize(index.threads().size());
+  run_parallel(index.threads().size(), [&](std::size_t i) {
+    const ThreadIndex& thread = index.threads()[i];
+    if (thread.calls.size() == 0) return;
+    const auto& function_of = index.functions().of_process(thread.thread->process);
+    std::vector<std::uint32_t> rows;
+    for (std::uint32_t row = 0; row < thread.calls.size(); ++row) {
+      if (wanted[function_of[thread.calls.function[row]]] != 0) rows.push_back(row);
+    }
+    filtered.threads[i].build(thread.calls, rows);
+  });
+  return filtered;
+}
+
+Result<std::string> encode_tiles(const TraceIndex& index, const std::vector<ThreadRows>& rows, double begin, double end,
+                                 std::uint32_t width, const FilteredLanes* filtered) {
+  const Picture picture{index.to_ticks(begin), index.to_ticks(end), index.origin(), width};
+  std::vector<TileRow> table;
+  TileColumns columns;
+  std::vector<Slice> slices;
+  for (const ThreadRows& wanted : rows) {
+    const ThreadIndex& thread = index.threads()[wanted.thread];
+    const Lanes& lanes = filtered == nullptr ? thread.lanes : filtered->threads[wanted.thread];
+    const CallColumns& calls = thread.calls;
+    for (std::uint64_t depth = wanted.first_depth; depth < lanes.depths() && depth <= wanted.last_depth; ++depth) {
+      slices.clear();
+      lanes.draw(calls, static_cast<std::uint32_t>(depth), picture, slices);
+      if (slices.empty()) continue;
+      if (columns.begin.size() + slices.size() > kMaxSlices) {
+        return Error{"the answer would have more than " + std::to_string(kMaxSlices) +
+                     " slices: ask for fewer threads or depths"};
+      }
+      table.push_back({wanted.thread, static_cast<std::uint32_t>(depth),
+                       static_cast<std::uint32_t>(columns.begin.size()), static_cast<std::uint32_t>(slices.size())});
+      for (const Slice& slice : slices) {
+        const bool summed = slice.count > 1;
+        columns.begin.push_back(index.since_origin(calls.begin[slice.row]));
+        columns.duration.push_back(index.to_ns(static_cast<double>(calls.duration[slice.row])));
+        columns.function.push_back(index.function_of(thread, slice.row));
+        columns.row.push_back(slice.row);
+        columns.count.push_back(slice.count);
+        columns.flags.push_back(static_cast<std::uint8_t>(calls.marks[slice.row] | (summed ? kSliceSummed : 0)));
+        columns.density.push_back(summed ? eighth_bits(static_cast<double>(slice.sum) * picture.scale()) : 255);
+      }
+    }
+  }
+  std::string out;
+  const TileHeader header{kTilesMagic,
+                          kProtocolVersion,
+                          static_cast<std::uint32_t>(table.size()),
+                          static_cast<std::uint32_t>(columns.begin.size()),
+                          begin,
+                          end};
+  append(out, &header, 1);
+  append(out, table.data(), table.size());
+  append(out, columns.begin.data(), columns.begin.size());
+  append(out, columns.duration.data(), columns.duration.size());
+  append(out, columns.function.data(), columns.function.size());
+  append(out, columns.row.data(), columns.row.size());
+  append(out, columns.count.data(), columns.count.size());
+  append(out, columns.flags.data(), columns.flags.size());
+  append(out, columns.density.data(), columns.density.size());
+  return out;
+}
+
+std::string encode_minimap(const TraceIndex& index, const std::vector<std::uint32_t>& threads, std::uint32_t width) {
+  const MinimapHeader header{kMinimapMagic, kProtocolVersion, static_cast<std::uint32_t>(threads.size()), width};
+  std::string out;
+  append(out, &header, 1);
+  const double span = static_cast<double>(index.last_ticks() - index.origin()) + 1;
+  const auto border = [&](std::size_t i) {
+    return index.origin() + static_cast<std::uint64_t>(span * static_cast<double>(i) / width);
+  };
+  const std::size_t first = out.size();
+  out.resize(first + threads.size() * width);
+  run_parallel(threads.size(), [&](std::size_t i) {
+    const ThreadIndex& thread = index.threads()[threads[i]];
+    for (std::size_t x = 0; x < width; ++x) {
+      const std::uint64_t from = border(x);
+      const std::uint64_t to = std::max(border(x + 1), from + 1);
+      const double covered = static_cast<double>(thread.lanes.covered(thread.calls, from, to));
+      out[first + i * width + x] = static_cast<char>(eighth_bits(covered / static_cast<double>(to - from)));
+    }
+  });
+  return out;
+}
+
+std::string encode_columns(const Scope& scope) {
+  const TraceIndex& index = *scope.index;
+  std::vector<ColumnsThread> threads;
+  std::vector<std::uint32_t> begin_low, begin_high, duration_low, duration_high, function, parent;
+  std::vector<std::uint16_t> depth;
+  std::vector<std::uint8_t> flags;
+  const auto split = [](std::uint64_t value, std::vector<std::uint32_t>& low, std::vector<std::uint32_t>& high) {
+    low.push_back(static_cast<std::uint32_t>(value));
+    high.push_back(static_cast<std::uint32_t>(value >> 32U));
+  };
+  for (const Scope::Part& part : scope.parts) {
+    if (part.rows.empty()) continue;
+    const CallColumns& calls = part.thread->calls;
+    ColumnsThread thread{part.number, 0, static_cast<std::uint32_t>(function.size()), 0};
+    std::unordered_map<std::uint32_t, std::uint32_t> outer;  // rows to those of the export
+    std::uint64_t last = 0;
+    each_row(part.rows, [&](std::uint32_t row) {
+      const std::uint64_t ticks = calls.begin[row];
+      const std::uint64_t begin = ticks > index.origin() ? index.trace().clock().to_ns(ticks - index.origin()) : 0;
+      split(begin - last, begin_low, begin_high);
+      last = begin;
+      split(index.trace().clock().to_ns(calls.duration[row]), duration_low, duration_high);
+      function.push_back(index.function_of(*part.thread, row));
+      const std::uint32_t caller = calls.parent[row];
+      if (row < part.rows.first) outer.emplace(row, thread.count);
+      if (caller == reader::kNoParent) {
+        parent.push_back(caller);
+      } else if (caller >= part.rows.first) {
+        parent.push_back(static_cast<std::uint32_t>(caller - part.rows.first + outer.size()));
+      } else {
+        const auto at = outer.find(caller);
+        parent.push_back(at == outer.end() ? reader::kNoParent : at->second);
+      }
+      depth.push_back(calls.depth[row]);
+      flags.push_back(calls.marks[row]);
+      ++thread.count;
+    });
+    threads.push_back(thread);
+  }
+  const ColumnsHeader header{kColumnsMagic, kProtocolVersion, static_cast<std::uint32_t>(threads.size()),
+                             static_cast<std::uint32_t>(function.size())};
+  std::string out;
+  append(out, &header, 1);
+  append(out, threads.data(), threads.size());
+  for (const auto* column : {&begin_low, &begin_high, &duration_low, &duration_high, &function, &parent}) {
+    append(out, column->data(), column->size());
+  }
+  append(out, depth.data(), depth.size());
+  append(out, flags.data(), flags.size());
+  return out;
+}
+
+}  // namespace karst::view
