@@ -16,6 +16,9 @@ constexpr std::uint32_t kNoGroup = std::numeric_limits<std::uint32_t>::max();
 struct Group {
   std::uint64_t calls = 0;
   std::uint64_t open_calls = 0;
+  std::uint64_t unwound = 0;
+  std::uint64_t jumped = 0;
+  std::uint64_t tail = 0;
   std::uint64_t total = 0;
   std::uint64_t self = 0;  // wraps below zero on the way, and stays there only if children outlast their parent
   std::uint64_t sum = 0;   // of complete calls, as are min and max
@@ -115,16 +118,23 @@ struct ReportBuilder::Impl {
         group.touched = true;
         touched.push_back(index);
       }
-      ++group.calls;
+      const std::uint8_t marks = calls.marks[row];
+      // A call that a switch of stacks interrupted shows in several pieces; it is one call.
+      if ((marks & reader::kCallResumed) == 0) ++group.calls;
       if (group.active++ == 0) group.total += duration;
       group.self += duration;
       if (!stack.empty()) groups[stack.back().group].self -= duration;
-      if (calls.marks[row] == reader::kCallComplete) {
+      if (marks != reader::kCallComplete) {
+        group.unwound += (marks & reader::kCallUnwound) != 0 ? 1 : 0;
+        group.jumped += (marks & reader::kCallJumped) != 0 ? 1 : 0;
+        group.tail += (marks & reader::kCallTail) != 0 ? 1 : 0;
+      }
+      if (!reader::call_is_open(marks)) {
         ++group.cursor;
         group.sum += duration;
         group.min = std::min(group.min, duration);
         group.max = std::max(group.max, duration);
-      } else {
+      } else if ((marks & reader::kCallResumed) == 0) {
         ++group.open_calls;
       }
       stack.push_back({row, index});
@@ -152,7 +162,7 @@ struct ReportBuilder::Impl {
       at += count;
     }
     for (std::size_t row = 0; row < calls.size(); ++row) {
-      if (calls.marks[row] != reader::kCallComplete) continue;
+      if (reader::call_is_open(calls.marks[row])) continue;
       const std::uint32_t index = group_of_id[calls.function[row]];
       if (wanted[index]) durations[groups[index].cursor++] = calls.duration[row];
     }
@@ -165,6 +175,9 @@ struct ReportBuilder::Impl {
     FunctionReport& row = report.functions[index];
     row.calls = group.calls;
     row.open_calls = group.open_calls;
+    row.unwound_calls = group.unwound;
+    row.jumped_calls = group.jumped;
+    row.tail_calls = group.tail;
     row.total_ns = clock.to_ns(group.total);
     row.self_ns = static_cast<std::int64_t>(group.self) < 0 ? 0 : clock.to_ns(group.self);
     if (durations.empty()) return;

@@ -29,7 +29,10 @@ struct FunctionReport {
   std::string file;    ///< empty: not known
   std::uint32_t line = 0;
   std::uint64_t calls = 0;
-  std::uint64_t open_calls = 0;  ///< those of `calls` with a begin or an end that is not known
+  std::uint64_t open_calls = 0;     ///< those of `calls` with a begin or an end that is not known
+  std::uint64_t unwound_calls = 0;  ///< those of `calls` that an exception or a forced unwind ended
+  std::uint64_t jumped_calls = 0;   ///< ... that a longjmp ended
+  std::uint64_t tail_calls = 0;     ///< ... that ended with a tail call
   std::uint64_t total_ns = 0;
   std::uint64_t self_ns = 0;
   std::uint64_t min_ns = 0;  ///< this and the rest: 0 when no call is complete

@@ -61,7 +61,7 @@ void walk(const reader::Calls& calls, std::uint32_t process, const TreeOptions& 
     }
     if (frame.state == State::kShown &&
         (frame.level >= options.max_levels ||
-         (calls.duration[row] < options.min_ticks && calls.marks[row] == reader::kCallComplete))) {
+         (calls.duration[row] < options.min_ticks && !reader::call_is_open(calls.marks[row])))) {
       frame.state = State::kHidden;
     }
     stack.push_back(frame);

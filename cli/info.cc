@@ -31,6 +31,7 @@ struct Options {
 struct ThreadFacts {
   std::uint64_t calls = 0;
   std::uint64_t open_calls = 0;
+  std::uint64_t resumed = 0;  // pieces of calls that are counted already
   std::uint64_t events = 0;
   std::uint64_t span_ns = 0;
 };
@@ -40,6 +41,9 @@ struct Facts {
   std::vector<std::vector<ThreadFacts>> threads;  // by process and thread
   std::uint64_t calls = 0;
   std::uint64_t open_calls = 0;
+  std::uint64_t unwound_calls = 0;
+  std::uint64_t jumped_calls = 0;
+  std::uint64_t tail_calls = 0;
   std::uint64_t overwritten = 0;
   std::uint64_t lost = 0;
   std::uint64_t span_ns = 0;
@@ -49,7 +53,7 @@ struct Facts {
 Facts gather(const reader::Trace& trace) {
   Facts facts;
   facts.problems = trace.problems();
-  std::uint64_t out_of_order = 0, unmatched = 0, missing = 0, unknown = 0, gaps = 0;
+  std::uint64_t out_of_order = 0, unmatched = 0, missing = 0, unknown = 0, gaps = 0, strange = 0, beyond = 0;
   Progress progress("counting calls", trace.event_count());
   for (const reader::Process& process : trace.processes()) {
     facts.overwritten += process.overwritten_events;
@@ -58,8 +62,16 @@ Facts gather(const reader::Trace& trace) {
     for (const reader::Thread& thread : process.threads) {
       const reader::Calls calls = reader::rebuild_calls(trace, thread);
       ThreadFacts& of_thread = of_process.emplace_back();
-      of_thread.calls = calls.size();
-      for (const std::uint8_t marks : calls.marks) of_thread.open_calls += marks != reader::kCallComplete ? 1 : 0;
+      for (const std::uint8_t marks : calls.marks) {
+        if (marks == reader::kCallComplete) continue;
+        const auto has = [marks](std::uint8_t mark) -> std::uint64_t { return (marks & mark) != 0 ? 1 : 0; };
+        of_thread.resumed += has(reader::kCallResumed);
+        of_thread.open_calls += reader::call_is_open(marks) && has(reader::kCallResumed) == 0 ? 1 : 0;
+        facts.unwound_calls += has(reader::kCallUnwound);
+        facts.jumped_calls += has(reader::kCallJumped);
+        facts.tail_calls += has(reader::kCallTail);
+      }
+      of_thread.calls = calls.size() - of_thread.resumed;
       of_thread.events = calls.events;
       if (calls.last_ticks > calls.first_ticks) {
         of_thread.span_ns = trace.clock().to_ns(calls.last_ticks - calls.first_ticks);
@@ -71,6 +83,8 @@ Facts gather(const reader::Trace& trace) {
       missing += calls.missing_exits;
       unknown += calls.unknown_ids;
       gaps += calls.missing_blocks;
+      strange += calls.strange_jumps;
+      beyond += calls.beyond_limit;
       progress.done += calls.events;
     }
   }
@@ -84,8 +98,10 @@ Facts gather(const reader::Trace& trace) {
   add(out_of_order, "events earlier than the one before them: their times cannot be trusted");
   add(unmatched, "returns that fit no call: they are left out");
   add(missing,
-      "calls whose caller returned while they had not (an exception, a longjmp, or a lost event): marked open");
+      "calls whose caller returned while they had not (a way out that was not seen, or a lost event): marked open");
   add(unknown, "events of functions that the trace has no record of: shown as function#ID");
+  add(strange, "longjmps to a place whose call is not open (to another stack?): what they ended is not known");
+  add(beyond, "events or calls beyond what can be shown of one thread: left out");
   add(gaps, "blocks missing within a thread's history: calls around each gap are marked open");
   return facts;
 }
@@ -125,7 +141,7 @@ std::string ending(const reader::Process& process) {
 std::uint64_t functions_of(const reader::Process& process, const reader::Module& module) {
   return static_cast<std::uint64_t>(
       std::count_if(process.functions.begin(), process.functions.end(),
-                    [&](const reader::Function& f) { return f.id != 0 && f.module == module.index; }));
+                    [&](const reader::Function& f) { return f.id != 0 && !f.tail_exit && f.module == module.index; }));
 }
 
 // The wall-clock time of `ticks`; 0 when the trace does not tell.
@@ -179,6 +195,11 @@ void print_text(const reader::Trace& trace, const Facts& facts, exporting::Outpu
                          trace.complete() ? "complete" : "cut short"));
   out.append(fmt::format("calls        {}, {} of them open ({} events)\n", count_text(facts.calls),
                          count_text(facts.open_calls), count_text(trace.event_count())));
+  if (facts.unwound_calls + facts.jumped_calls + facts.tail_calls != 0) {
+    out.append(fmt::format("ended by     exceptions {}, longjmp {}, tail calls {}; the others returned\n",
+                           count_text(facts.unwound_calls), count_text(facts.jumped_calls),
+                           count_text(facts.tail_calls)));
+  }
   out.append(fmt::format("span         {} kept; {} events overwritten, {} lost\n", duration_text(facts.span_ns),
                          count_text(facts.overwritten), count_text(facts.lost)));
   out.append(fmt::format("clock        {} ticks a second, {}; {} readings of the kernel's clocks\n",
@@ -235,12 +256,13 @@ std::string process_json(const reader::Trace& trace, const reader::Process& proc
 
 void print_json(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
   const reader::Clock& clock = trace.clock();
-  out.append(
-      fmt::format(R"({{"file":{},"size":{},"version":"{}.{}","resolved":{},"complete":{},"events":{},"calls":{},)"
-                  R"("open_calls":{},"overwritten_events":{},"lost_events":{},"span_ns":{},"source_files":{},)",
-                  json_string(trace.name()), trace.file_size(), format::kMajorVersion, trace.minor_version(),
-                  trace.resolved(), trace.complete(), trace.event_count(), facts.calls, facts.open_calls,
-                  facts.overwritten, facts.lost, facts.span_ns, trace.sources().size()));
+  out.append(fmt::format(
+      R"({{"file":{},"size":{},"version":"{}.{}","resolved":{},"complete":{},"events":{},"calls":{},)"
+      R"("open_calls":{},"unwound_calls":{},"jumped_calls":{},"tail_calls":{},)"
+      R"("overwritten_events":{},"lost_events":{},"span_ns":{},"source_files":{},)",
+      json_string(trace.name()), trace.file_size(), format::kMajorVersion, trace.minor_version(), trace.resolved(),
+      trace.complete(), trace.event_count(), facts.calls, facts.open_calls, facts.unwound_calls, facts.jumped_calls,
+      facts.tail_calls, facts.overwritten, facts.lost, facts.span_ns, trace.sources().size()));
   out.append(
       fmt::format(R"("clock":{{"ticks_per_second":{},"rate_source":{},"pairs":{},"first_event_realtime_ns":{}}},)",
                   clock.ticks_per_second, json_string(rate_source(clock.rate_source)), clock.pairs.size(),

@@ -31,7 +31,8 @@ struct Options {
 constexpr const char* kFooter = R"(Columns:
   total   time with the function on the stack; recursion counts once
   self    the same without the traced functions it called
-  calls   '+N open': N of them with a begin or an end that is not known
+  calls   behind the name '+N open': N of them with a begin or an end that is not known;
+          '+N unwound', '+N jumped', '+N tail': ended by an exception, a longjmp, a tail call
   min mean p50 p99 max   of the complete calls; percentiles are exact (nearest rank)
 Threads add up: four threads busy for a second make four seconds.
 csv and json give all times in whole nanoseconds.)";
@@ -56,7 +57,11 @@ void print_text(const analysis::Report& report, const reader::Trace& trace, expo
                            of_complete(f.p50_ns), of_complete(f.p99_ns), of_complete(f.max_ns), printable(f.name)));
     if (!f.module.empty()) out.append(fmt::format("  [{}]", printable(base_name(f.module))));
     if (!f.file.empty()) out.append("  " + place(f));
-    if (f.open_calls != 0) out.append(fmt::format("  +{} open", count_text(f.open_calls)));
+    const std::pair<std::uint64_t, const char*> marked[] = {
+        {f.open_calls, "open"}, {f.unwound_calls, "unwound"}, {f.jumped_calls, "jumped"}, {f.tail_calls, "tail"}};
+    for (const auto& [count, how] : marked) {
+      if (count != 0) out.append(fmt::format("  +{} {}", count_text(count), how));
+    }
     out.append("\n");
   }
 }
@@ -69,11 +74,13 @@ std::string csv_field(std::string_view text) {
 }
 
 void print_csv(const analysis::Report& report, exporting::Output& out) {
-  out.append("name,module,file,line,calls,open_calls,total_ns,self_ns,min_ns,mean_ns,p50_ns,p99_ns,max_ns\n");
+  out.append(
+      "name,module,file,line,calls,open_calls,unwound_calls,jumped_calls,tail_calls,total_ns,self_ns,min_ns,mean_ns,"
+      "p50_ns,p99_ns,max_ns\n");
   for (const analysis::FunctionReport& f : report.functions) {
-    out.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(f.name), csv_field(f.module),
-                           csv_field(f.file), f.line, f.calls, f.open_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns,
-                           f.p50_ns, f.p99_ns, f.max_ns));
+    out.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(f.name), csv_field(f.module),
+                           csv_field(f.file), f.line, f.calls, f.open_calls, f.unwound_calls, f.jumped_calls,
+                           f.tail_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns, f.p50_ns, f.p99_ns, f.max_ns));
   }
 }
 
@@ -85,10 +92,11 @@ void print_json(const analysis::Report& report, const reader::Trace& trace, expo
     first = false;
     out.append("{\"name\":" + exporting::json_string(f.name) + ",\"module\":" + exporting::json_string(f.module) +
                ",\"file\":" + exporting::json_string(f.file));
-    out.append(fmt::format(R"(,"line":{},"calls":{},"open_calls":{},"total_ns":{},"self_ns":{},"min_ns":{},)"
-                           R"("mean_ns":{},"p50_ns":{},"p99_ns":{},"max_ns":{}}})",
-                           f.line, f.calls, f.open_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns, f.p50_ns,
-                           f.p99_ns, f.max_ns));
+    out.append(fmt::format(
+        R"(,"line":{},"calls":{},"open_calls":{},"unwound_calls":{},"jumped_calls":{},"tail_calls":{},"total_ns":{},"self_ns":{},"min_ns":{},)"
+        R"("mean_ns":{},"p50_ns":{},"p99_ns":{},"max_ns":{}}})",
+        f.line, f.calls, f.open_calls, f.unwound_calls, f.jumped_calls, f.tail_calls, f.total_ns, f.self_ns, f.min_ns,
+        f.mean_ns, f.p50_ns, f.p99_ns, f.max_ns));
   }
   out.append(fmt::format(R"(
 ],"trace":{{"file":{},"threads":{},"calls":{},"events":{},"span_ns":{},"complete":{},)"

@@ -27,15 +27,13 @@ void append_us(Output& output, std::uint64_t ns) {
   output.append({decimals, sizeof decimals});
 }
 
-const char* open_args(std::uint8_t marks) {
-  switch (marks & (reader::kCallOpenBegin | reader::kCallOpenEnd)) {
-    case reader::kCallOpenBegin:
-      return R"(,"args":{"open":"begin"})";
-    case reader::kCallOpenEnd:
-      return R"(,"args":{"open":"end"})";
-    default:
-      return R"(,"args":{"open":"begin and end"})";
-  }
+void append_args(Output& output, std::uint8_t marks) {
+  const Remark remark = remark_on(marks);
+  output.append(",\"args\":{");
+  if (remark.open != nullptr) output.append(fmt::format("\"open\":\"{}\"", remark.open));
+  if (remark.open != nullptr && remark.ended != nullptr) output.append(",");
+  if (remark.ended != nullptr) output.append(fmt::format("\"ended\":\"{}\"", remark.ended));
+  output.append("}");
 }
 
 class ChromeWriter {
@@ -129,7 +127,7 @@ class ChromeWriter {
           output_.append(",\"dur\":");
           append_us(output_, end - begin);
           output_.append(name_text(process, calls.function[row]));
-          if (calls.marks[row] != reader::kCallComplete) output_.append(open_args(calls.marks[row]));
+          if (calls.marks[row] != reader::kCallComplete) append_args(output_, calls.marks[row]);
           output_.append("}");
           if ((++done & 0xfff) == 0) add_progress(0x1000);
           return !output_.failed();

@@ -23,6 +23,13 @@ struct Options {
   std::atomic<std::uint64_t>* calls_done = nullptr;  ///< counts calls, for whoever shows progress; may be null
 };
 
+/// What a format's remark about a call says, from its marks: null when it is complete and returned.
+struct Remark {
+  const char* open = nullptr;   ///< "begin", "end" or "begin and end": which end is not known
+  const char* ended = nullptr;  ///< "unwound", "jumped", "tail" or "switched"
+};
+Remark remark_on(std::uint8_t marks);
+
 /// Writes `trace` to `output`, and stops early when that failed; Output::finish(), the caller's, tells why.
 using Exporter = void (*)(const reader::Trace& trace, const Options& options, Output& output);
 

@@ -2,6 +2,18 @@
 
 namespace karst::exporting {
 
+Remark remark_on(std::uint8_t marks) {
+  Remark remark;
+  const bool begin = (marks & reader::kCallOpenBegin) != 0;
+  const bool end = (marks & reader::kCallOpenEnd) != 0;
+  if (begin || end) remark.open = begin && end ? "begin and end" : begin ? "begin" : "end";
+  if ((marks & reader::kCallUnwound) != 0) remark.ended = "unwound";
+  if ((marks & reader::kCallJumped) != 0) remark.ended = "jumped";
+  if ((marks & reader::kCallTail) != 0) remark.ended = "tail";
+  if ((marks & reader::kCallSwitched) != 0) remark.ended = "switched";
+  return remark;
+}
+
 std::span<const Format> formats() {
   static constexpr Format kFormats[] = {
       {"chrome", "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer",

@@ -235,14 +235,19 @@ class PerfettoWriter {
     event_.pbf.add_uint64(event::kNameIid, id);
     if (known_[id] == kPlaced) event_.pbf.add_uint64(event::kSourceLocationIid, id);
     if (marks != reader::kCallComplete) {
-      protozero::pbf_writer annotation(event_.pbf, event::kDebugAnnotations);
-      annotation.add_string(event::kName, "open");
-      annotation.add_string(event::kStringValue, marks == reader::kCallOpenBegin ? "begin"
-                                                 : marks == reader::kCallOpenEnd ? "end"
-                                                                                 : "begin and end");
+      const Remark remark = remark_on(marks);
+      annotate("open", remark.open);
+      annotate("ended", remark.ended);
     }
     packet_.pbf.add_message(kTrackEvent, event_.bytes);
     emit_packet();
+  }
+
+  void annotate(const char* name, const char* value) {
+    if (value == nullptr) return;
+    protozero::pbf_writer annotation(event_.pbf, event::kDebugAnnotations);
+    annotation.add_string(event::kName, name);
+    annotation.add_string(event::kStringValue, value);
   }
 
   void end(std::uint64_t ns) {
