@@ -4,7 +4,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import tarfile
 
 
 class SourceError(Exception):
@@ -65,8 +64,10 @@ def debian_source(package, home, name=None):
     # Under its name only when whole.
     partial = home / f"{directory.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    with tarfile.open(found[-1]) as archive:
-        archive.extractall(partial, filter="data")
+    partial.mkdir(parents=True)
+    done = subprocess.run(["tar", "-xf", found[-1], "-C", partial], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SourceError(f"{found[-1].name} cannot be unpacked: {done.stderr.strip()}")
     partial.rename(directory)
     if unpacked() is None:
         raise SourceError(f"{found[-1].name} holds no directory")

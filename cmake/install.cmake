@@ -6,20 +6,18 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS karst RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-foreach(wrapper gcc g++ clang clang++ gfortran gnat)
-  # Hard links in the build tree to one statically linked program; links in the installed one, too.
-  set(wrapper karst-${wrapper})
-  if(wrapper STREQUAL "karst-gcc")
-    install(TARGETS karst-gcc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  else()
-    install(CODE "
-      set(into \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\")
-      if(EXISTS \"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${wrapper}\")
-        message(STATUS \"Installing: \${into}/${wrapper}\")
-        file(CREATE_LINK karst-gcc \"\${into}/${wrapper}\" SYMBOLIC)
-        list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${wrapper}\")
-      endif()")
-  endif()
+install(TARGETS karst-gcc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# One statically linked program under all the wrappers' names, and one page.
+foreach(wrapper karst-g++ karst-clang karst-clang++ karst-gfortran karst-gnatmake)
+  install(CODE "
+    foreach(link \"${CMAKE_INSTALL_BINDIR}/${wrapper}=karst-gcc\" \"${CMAKE_INSTALL_MANDIR}/man1/${wrapper}.1.gz=karst-gcc.1.gz\")
+      string(REGEX MATCH \"^(.*)=(.*)$\" link \"\${link}\")
+      get_filename_component(into \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/\${CMAKE_MATCH_1}\" DIRECTORY)
+      file(MAKE_DIRECTORY \"\${into}\")
+      message(STATUS \"Installing: \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/\${CMAKE_MATCH_1}\")
+      file(CREATE_LINK \"\${CMAKE_MATCH_2}\" \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/\${CMAKE_MATCH_1}\" SYMBOLIC)
+      list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${CMAKE_INSTALL_PREFIX}/\${CMAKE_MATCH_1}\")
+    endforeach()")
 endforeach()
 
 install(TARGETS karst_runtime LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -49,18 +47,13 @@ set(karst_described ${CMAKE_BINARY_DIR}/described)
 add_custom_command(OUTPUT ${karst_described}/stamp
   COMMAND ${CMAKE_COMMAND} -E make_directory ${karst_described}
   COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/packaging/describe.py $<TARGET_FILE:karst> ${PROJECT_VERSION}
-          ${karst_described}
+          ${karst_described} ${CMAKE_SOURCE_DIR}/packaging/karst-gcc.1
   COMMAND ${CMAKE_COMMAND} -E touch ${karst_described}/stamp
-  DEPENDS karst ${CMAKE_SOURCE_DIR}/packaging/describe.py VERBATIM)
+  DEPENDS karst ${CMAKE_SOURCE_DIR}/packaging/describe.py ${CMAKE_SOURCE_DIR}/packaging/karst-gcc.1 VERBATIM)
 add_custom_target(karst_described ALL DEPENDS ${karst_described}/stamp)
-install(DIRECTORY ${karst_described}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+install(DIRECTORY ${karst_described}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1.gz")
 install(FILES ${karst_described}/bash/karst DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${karst_described}/zsh/_karst DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
-install(FILES ${CMAKE_SOURCE_DIR}/packaging/karst-gcc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-foreach(wrapper g++ clang clang++)
-  install(CODE "file(CREATE_LINK karst-gcc.1
-    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/karst-${wrapper}.1\" SYMBOLIC)")
-endforeach()
-
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/guide.md docs/limits.md docs/trace-format.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)

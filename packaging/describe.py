@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Man pages and shell completions of karst, out of what `karst describe` says: made by the build, never by hand.
 
-  describe.py KARST VERSION OUT     writes OUT/man/*.1, OUT/bash/karst and OUT/zsh/_karst
+  describe.py KARST VERSION OUT [PAGE...]
+
+writes OUT/man/*.1.gz, with PAGEs that are written by hand, OUT/bash/karst and OUT/zsh/_karst
 """
+import gzip
 import json
 import re
 import subprocess
@@ -222,7 +225,7 @@ def zsh_completion(app):
 
 
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
     app = json.loads(subprocess.run([sys.argv[1], "describe"], check=True, capture_output=True, text=True).stdout)
     version, out = sys.argv[2], Path(sys.argv[3])
@@ -230,10 +233,14 @@ def main():
         (out / part).mkdir(parents=True, exist_ok=True)
     for old in (out / "man").iterdir():
         old.unlink()
-    (out / "man/karst.1").write_text(main_page(app, version))
+    pages = {"karst.1": main_page(app, version)}
     for command in app["commands"]:
         if command["name"] != "help":
-            (out / f"man/karst-{command['name']}.1").write_text(command_page(command, version))
+            pages[f"karst-{command['name']}.1"] = command_page(command, version)
+    for page in map(Path, sys.argv[4:]):
+        pages[page.name] = page.read_text()
+    for name, text in pages.items():
+        (out / "man" / f"{name}.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     (out / "bash/karst").write_text(bash_completion(app))
     (out / "zsh/_karst").write_text(zsh_completion(app))
 

@@ -12,9 +12,9 @@ class InstallTest(Installed):
         expected = """bin/karst bin/karst-gcc bin/karst-g++ bin/karst-clang bin/karst-clang++ lib/libkarst.so lib/libkarst.so.0
             lib/karst/karst-as lib/karst/karst-gcc.specs lib/karst/module.o include/karst/karst.h
             lib/cmake/Karst/KarstConfig.cmake lib/cmake/Karst/KarstConfigVersion.cmake
-            lib/cmake/Karst/KarstToolchain.cmake lib/pkgconfig/karst.pc share/man/man1/karst.1 share/man/man1/karst-run.1
-            share/man/man1/karst-gcc.1 share/man/man1/karst-g++.1 share/bash-completion/completions/karst
-            share/zsh/vendor-completions/_karst share/doc/karst/LICENSE share/doc/karst/docs/guide.md""".split()
+            lib/cmake/Karst/KarstToolchain.cmake lib/pkgconfig/karst.pc share/man/man1/karst.1.gz share/man/man1/karst-run.1.gz
+            share/man/man1/karst-gcc.1.gz share/man/man1/karst-g++.1.gz share/bash-completion/completions/karst
+            share/zsh/vendor-completions/_karst share/doc/karst/copyright share/doc/karst/docs/guide.md""".split()
         self.assertEqual([part for part in expected if not (self.prefix / part).exists()], [])
 
     def test_no_file_of_the_tree_names_where_it_was_built_or_installed(self):
