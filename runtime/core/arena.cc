@@ -392,20 +392,28 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
   const bool living = load(owner.state) == static_cast<std::uint32_t>(ThreadLife::kLive);
   if (living && load(owner.block_count) <= floor) return nullptr;
 
-  const std::uint64_t oldest = load(owner.oldest);
+  std::uint64_t oldest = load(owner.oldest);
   const auto oldest_index = static_cast<std::uint32_t>(oldest);
   const bool spared = static_cast<std::int32_t>(static_cast<std::uint32_t>(met.sequence) -
                                                 static_cast<std::uint32_t>(oldest >> 32)) < 0;
-  if (!spared && (oldest_index == 0 || oldest_index > header().block_capacity)) return nullptr;
-  BlockHeader& b = spared ? met : *block(oldest_index - 1);
-  const std::uint64_t sequence = load(b.sequence);
-  if (!spared) {
-    if (load(b.thread) != thread_index || static_cast<std::uint32_t>(sequence) != oldest >> 32) return nullptr;
-    if (load(b.state) == kClaimed) {
-      pass_by(owner, oldest);
-      return nullptr;
-    }
+  BlockHeader* first = oldest_index != 0 && oldest_index <= header().block_capacity ? block(oldest_index - 1) : nullptr;
+  if (first != nullptr &&
+      (load(first->thread) != thread_index || static_cast<std::uint32_t>(load(first->sequence)) != oldest >> 32))
+    first = nullptr;
+  if (!spared && first != nullptr && load(first->state) == kClaimed) {
+    pass_by(owner, oldest);
+    return nullptr;
   }
+  if (!spared && (first == nullptr || load(first->state) != kFull)) {
+    // The owner was interrupted while it went on to its next block, and its handler has gone on from there. The blocks
+    // before the one met are taken as spared ones are.
+    const std::uint64_t key = block_key(load(met.sequence), index);
+    if (!exchange_if(owner.oldest, oldest, key)) return nullptr;
+    oldest = key;
+    first = &met;
+  }
+  BlockHeader& b = spared ? met : *first;
+  const std::uint64_t sequence = load(b.sequence);
   const std::uint32_t slots = load(b.holes_before);
   if (living && slots != 0 && slots <= kEventsPerBlock && load(b.spared) < kSpareRounds && has_hole(b, slots)) {
     __atomic_add_fetch(&b.spared, 1, __ATOMIC_RELAXED);  // bounded, as a handler may have left by a longjmp

@@ -193,6 +193,32 @@ TEST_F(ArenaTest, ThereIsNoBlockWhenAllAreInUse) {
   EXPECT_EQ(take(), arena.block(5));
 }
 
+TEST_F(ArenaTest, HandlerThatInterruptsTheStepToTheNextBlockRecyclesItsOwn) {
+  const std::uint32_t thread = join();
+  BlockHeader* before = take();
+  give(*before, thread, 0);
+  BlockHeader* step = take();  // published and in use, but not appended yet
+  step->thread = thread;
+  step->sequence = 1;
+  arena.thread(thread).block_count += 1;
+  Arena::publish(*step);
+  last[thread] = arena.key_of(*step);
+  for (std::uint64_t i = 2; i < 5 * kBlocks; ++i) {
+    BlockHeader* b = take();
+    ASSERT_NE(b, nullptr) << i;
+    give(*b, thread, i);
+  }
+  EXPECT_EQ(before->sequence, 0U) << "in use, as far as anybody can know";
+  // The step is done: what it left is history like all else.
+  arena.append(thread, arena.key_of(*before), *step);
+  for (std::uint64_t i = 5 * kBlocks; i < 10 * kBlocks; ++i) {
+    BlockHeader* b = take();
+    ASSERT_NE(b, nullptr) << i;
+    give(*b, thread, i);
+  }
+  EXPECT_GT(before->sequence, 5 * kBlocks);
+}
+
 TEST_F(ArenaTest, EntriesOfThreadsAreReusedOnlyWhenTheirHistoryIsGone) {
   for (std::uint32_t i = 0; i < kArenaThreads; ++i) {
     ASSERT_EQ(arena.claim_thread(), i);
