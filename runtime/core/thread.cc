@@ -32,6 +32,7 @@ alignas(KARST_BLOCK_SIZE) char g_sink[KARST_BLOCK_SIZE];
 ThreadState* g_states;
 
 bool g_stopped;
+bool g_by_tid;
 
 // How many slow paths the thread is in: one, and those of the handlers that interrupted them.
 __attribute__((tls_model("initial-exec"))) __thread int t_in_slow_path;
@@ -203,11 +204,11 @@ void next_block(ThreadState& state) {
     return;
   }
   state.epoch = epoch_of(ticks);
+  g_arena.append(state.thread, last, *next);  // at once: the system call below is where signals come in
   // Threads are named after they have begun. An orderly end asks for the name once more; in case there will be
   // none, ask now and then.
   const std::uint64_t s = next->sequence;
   if (!g_no_system_calls && s != 0 && (s & (s - 1)) == 0) sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
-  g_arena.append(state.thread, last, *next);
 }
 
 }  // namespace
@@ -351,7 +352,9 @@ ThreadState* find_by_tid(std::uint32_t tid) {
 }  // namespace
 
 void find_threads_by_tid() {
-  if (!g_stopped) set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
+  if (g_stopped) return;
+  store(g_by_tid, true);
+  set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
 }
 
 extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
@@ -369,6 +372,51 @@ extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
   auto* slot = reinterpret_cast<Event*>(state->cursor);
   state->cursor += sizeof(Event);
   __atomic_store_n(slot, ticks << KARST_EVENT_TICK_SHIFT | event_low_bits, __ATOMIC_RELEASE);
+}
+
+// ---- words that belong together (hooks/unwind.cc, hooks/jumps.cc) -------------------------------
+
+namespace {
+
+/// False when the thread needs a block first.
+bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
+  for (;;) {
+    const std::uintptr_t cursor = load(state.cursor);
+    const std::uintptr_t used = cursor % KARST_BLOCK_SIZE;
+    const std::uint64_t ticks = now();
+    if (used == 0 || state.epoch != epoch_of(ticks)) return false;
+    const bool fits = used + count * sizeof(Event) <= KARST_BLOCK_SIZE;
+    if (!exchange_if(state.cursor, cursor, cursor + (fits ? count : 1) * sizeof(Event))) continue;  // a handler's
+    auto* slot = reinterpret_cast<Event*>(cursor);
+    if (!fits) {
+      store(*slot, make_mark(ticks, Mark::kPad));
+      continue;
+    }
+    for (std::uint32_t i = 0; i < count; ++i)
+      store(slot[i], event_is(words[i], Mark::kPlace) ? words[i] : words[i] | ticks << KARST_EVENT_TICK_SHIFT);
+    return true;
+  }
+}
+
+}  // namespace
+
+bool is_recording() {
+  if (!g_arena.exists() || g_stopped) return false;
+  if (load(g_by_tid)) return !in_forked_child();
+  return karst_state != &g_nobody && is_current(karst_state) && karst_state->live != 0;
+}
+
+void record_group(const Event* words, std::uint32_t count) {
+  if (!is_recording()) return;
+  if (!load(g_by_tid)) {
+    while (!put_group(*karst_state, words, count)) karst_slow_path();
+    return;
+  }
+  const sys::SignalsBlocked guard;
+  if (!own_arena()) return;
+  ThreadState* state = find_by_tid(static_cast<std::uint32_t>(sys::gettid()));
+  if (state == nullptr) return;
+  while (!put_group(*state, words, count)) next_block(*state);
 }
 
 }  // namespace karst::runtime

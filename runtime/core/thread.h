@@ -24,6 +24,13 @@ void stop_recording();
 /// Changes all hooks to the kind that finds its thread by kernel id; see karst_hook_trace_by_tid. Any thread.
 void find_threads_by_tid();
 
+/// True if the calling thread has had an event and its next one will be kept. Any context.
+bool is_recording();
+
+/// Records up to 4 words in slots of one block that follow each other, whatever handlers do in between. Events whose
+/// clock is zero get the present one, places stay as they are (format/event.h). Nothing if !is_recording(). Any context.
+void record_group(const format::Event* words, std::uint32_t count);
+
 extern "C" {
 /// Called by a hook that has no slot: the calling thread's first event, a full block, a new epoch, a forked child.
 /// After it the thread has a slot (of a block that is thrown away, if there is no memory). Async-signal-safe; takes no

@@ -1,0 +1,132 @@
+// setjmp and longjmp, and their like: ways out of many calls at once that pass no sled.
+//
+// No stack is walked: where a place to jump to is set (setjmp), its stack pointer is recorded, and so it is at the
+// jump; the reader, which knows the calls that were open then, ends those begun since. That costs two words each, where
+// unwinding would cost a hundred times a longjmp. What begins in arch/*/jumps.S are the functions that return twice:
+// they go on into libc's with the caller's frame as it was.
+#include <dlfcn.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include "format/event.h"
+#include "runtime/arch/jump_buffer.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/syscalls.h"
+#include "runtime/core/thread.h"
+#include "runtime/hooks/ways_out.h"
+
+namespace karst::runtime {
+namespace {
+
+using namespace format;
+
+// libc's own, in the order of the names.
+enum Function : std::uint32_t {
+  kSetjmp,
+  kSetjmpPlain,
+  kSigsetjmp,
+  kGetcontext,
+  kSetcontext,
+  kSwapcontext,
+  kLongjmp,
+  kLongjmpPlain,
+  kSiglongjmp,
+  kLongjmpChecked,
+  kFunctions
+};
+constexpr const char* kNames[kFunctions] = {"setjmp",      "_setjmp", "__sigsetjmp", "getcontext", "setcontext",
+                                            "swapcontext", "longjmp", "_longjmp",    "siglongjmp", "__longjmp_chk"};
+void* g_libc[kFunctions];
+
+void* libc(Function f) {
+  void* found = load(g_libc[f]);
+  if (found == nullptr) {
+    found = dlsym(RTLD_NEXT, kNames[f]);
+    store(g_libc[f], found);
+  }
+  return found;
+}
+
+void record_place(Mark mark, std::uintptr_t stack_pointer) {
+  const Event words[] = {make_mark(0, mark), make_place(stack_pointer)};
+  record_group(words, 2);
+}
+
+void record_switch(std::uintptr_t from, std::uintptr_t to) {
+  const Event words[] = {make_mark(0, Mark::kSwitched), make_place(from), make_place(to)};
+  record_group(words, 3);
+}
+
+bool on_alternate_stack() {
+  stack_t stack{};
+  return sys::call(SYS_sigaltstack, 0, sys::word(&stack)) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+// Stacks grow down: whoever is jumped to on the same stack lies above. A jump down leads to another stack, and the
+// calls here may go on some day; but a handler on its alternate stack that jumps out ends them.
+void record_jump(std::uintptr_t here, std::uintptr_t to) {
+  if (to >= here || on_alternate_stack())
+    record_place(Mark::kJumped, to);
+  else
+    record_switch(here, to);
+}
+
+[[noreturn]] void jump(Function f, void* buffer, int value, std::uintptr_t here) {
+  if (is_recording()) record_jump(here, arch::stack_pointer_of(buffer));
+  reinterpret_cast<void (*)(void*, int)>(libc(f))(buffer, value);
+  __builtin_unreachable();
+}
+
+std::uintptr_t here(const void* frame) { return reinterpret_cast<std::uintptr_t>(frame); }
+
+}  // namespace
+
+void find_jumps() {
+  for (std::uint32_t f = 0; f < kFunctions; ++f) libc(static_cast<Function>(f));
+}
+
+}  // namespace karst::runtime
+
+// Called by jumps.S, with the stack pointer that the caller has after the call. Return where to go on.
+extern "C" {
+
+#define KARST_HIDDEN __attribute__((visibility("hidden")))
+
+KARST_HIDDEN void* karst_sets_place(std::uint32_t which, std::uintptr_t stack_pointer) {
+  using namespace karst::runtime;
+  if (is_recording()) record_place(karst::format::Mark::kSetPlace, stack_pointer);
+  return libc(static_cast<Function>(which));
+}
+
+KARST_HIDDEN void* karst_sets_context(const ucontext_t* to, std::uintptr_t stack_pointer) {
+  using namespace karst::runtime;
+  if (is_recording()) {
+    // A context got on the same stack not far above is used as a place to jump to.
+    constexpr std::uintptr_t kNear = std::uintptr_t{1} << 20;
+    const std::uintptr_t there = arch::stack_pointer_of(*to);
+    if (there >= stack_pointer && there - stack_pointer < kNear)
+      record_place(karst::format::Mark::kJumped, there);
+    else
+      record_switch(stack_pointer, there);
+  }
+  return libc(kSetcontext);
+}
+
+KARST_HIDDEN void* karst_swaps_context(const ucontext_t* to, std::uintptr_t stack_pointer) {
+  using namespace karst::runtime;
+  if (is_recording()) record_switch(stack_pointer, arch::stack_pointer_of(*to));
+  return libc(kSwapcontext);
+}
+
+#define KARST_JUMP(name, which)                                                                           \
+  __attribute__((visibility("default"), noreturn)) void karst_##name(void* buffer, int value) asm(#name); \
+  void karst_##name(void* buffer, int value) {                                                            \
+    karst::runtime::jump(which, buffer, value, karst::runtime::here(__builtin_dwarf_cfa()));              \
+  }
+
+KARST_JUMP(longjmp, karst::runtime::kLongjmp)
+KARST_JUMP(_longjmp, karst::runtime::kLongjmpPlain)
+KARST_JUMP(siglongjmp, karst::runtime::kSiglongjmp)
+KARST_JUMP(__longjmp_chk, karst::runtime::kLongjmpChecked)
+
+}  // extern "C"

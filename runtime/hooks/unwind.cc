@@ -1,0 +1,124 @@
+// Exceptions and forced unwinds: the exits of the calls that they leave, which pass no sled.
+//
+// Whoever throws and whoever catches, in whatever language: when the unwinder is about to go on in a frame (a cleanup
+// or a handler), the language's personality routine tells it where by _Unwind_SetIP. That is the moment at which all
+// frames inside of that one are gone, and they still lie on the stack. So the definition here, which comes before
+// libgcc's in the search order, walks the stack from there to that frame and records an exit for each traced frame on
+// the way. Frames are told apart by their place in the walk and the stack pointer in them, so recursion, other stacks
+// and signal frames are no matter. A handler in untraced code is as good as any.
+//
+// libkarst is linked with no unwinder: a C program may have none. The one that is in use is looked up at the first
+// call.
+#include <dlfcn.h>
+
+#include "format/event.h"
+#include "runtime/core/arena.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/thread.h"
+#include "runtime/hooks/sleds.h"
+
+namespace karst::runtime {
+namespace {
+
+using namespace format;
+
+struct Context;  // _Unwind_Context, of whichever unwinder
+
+using Step = int (*)(Context*, void*);
+struct Unwinder {
+  void (*set_ip)(Context*, std::uintptr_t);
+  std::uintptr_t (*stack_pointer)(Context*);  // _Unwind_GetCFA: the stack pointer in the frame, as its call left it
+  std::uintptr_t (*region_start)(Context*);
+  void* (*language_data)(Context*);
+  int (*backtrace)(Step, void*);
+};
+
+Unwinder g_unwinder;
+bool g_found;
+
+bool find_in(void* where, Unwinder& u) {
+  const auto find = [where](const char* name) { return dlsym(where, name); };
+  u.set_ip = reinterpret_cast<decltype(u.set_ip)>(find("_Unwind_SetIP"));
+  u.stack_pointer = reinterpret_cast<decltype(u.stack_pointer)>(find("_Unwind_GetCFA"));
+  u.region_start = reinterpret_cast<decltype(u.region_start)>(find("_Unwind_GetRegionStart"));
+  u.language_data = reinterpret_cast<decltype(u.language_data)>(find("_Unwind_GetLanguageSpecificData"));
+  u.backtrace = reinterpret_cast<decltype(u.backtrace)>(find("_Unwind_Backtrace"));
+  return u.set_ip != nullptr;
+}
+
+// Behind libkarst in the program's own order; or, when the caller came by dlopen with an unwinder of its own, the one
+// that the caller is linked with.
+const Unwinder* find_unwinder(const void* caller) {
+  if (load(g_found)) return &g_unwinder;
+  Unwinder u{};
+  if (!find_in(RTLD_NEXT, u)) {
+    Dl_info info{};
+    void* module = nullptr;
+    if (dladdr(caller, &info) != 0) module = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if ((module == nullptr || !find_in(module, u) || u.set_ip == nullptr)) {
+      void* library = dlopen("libgcc_s.so.1", RTLD_LAZY);
+      if (library == nullptr || !find_in(library, u)) return nullptr;
+    }
+  }
+  g_unwinder = u;  // others that are here at the same time write the same
+  store(g_found, true);
+  return &g_unwinder;
+}
+
+struct Walk {
+  const Unwinder& unwinder;
+  std::uintptr_t until;  // stack pointer in the frame that execution goes on in
+  bool found = false;
+  std::uint32_t count = 0;
+  std::uint32_t ids[128] = {};
+};
+
+void record_exits(Walk& walk) {
+  for (std::uint32_t i = 0; i < walk.count; ++i) {
+    const Event words[] = {make_mark(0, Mark::kUnwound), make_event(0, true, walk.ids[i])};
+    record_group(words, 2);
+  }
+  walk.count = 0;
+}
+
+int step(Context* context, void* argument) {
+  constexpr int kGoOn = 0;  // _URC_NO_REASON
+  constexpr int kStop = 4;  // _URC_NORMAL_STOP
+  auto& walk = *static_cast<Walk*>(argument);
+  if (walk.unwinder.stack_pointer(context) == walk.until) {
+    walk.found = true;
+    return kStop;
+  }
+  const FunctionHere here = function_of_region(walk.unwinder.region_start(context));
+  if (here.id == 0) return kGoOn;
+  // -finstrument-functions makes cleanups that call the exit function, where the language has cleanups at all.
+  if (here.own_exit && walk.unwinder.language_data(context) != nullptr) return kGoOn;
+  // So many frames between two stops are real: recursion. The walk has never been seen to miss its end.
+  if (walk.count == sizeof walk.ids / sizeof walk.ids[0]) record_exits(walk);
+  walk.ids[walk.count++] = here.id;
+  return kGoOn;
+}
+
+}  // namespace
+
+}  // namespace karst::runtime
+
+extern "C" {
+
+__attribute__((visibility("default"))) void karst_unwind_set_ip(karst::runtime::Context* context,
+                                                                std::uintptr_t address) asm("_Unwind_SetIP");
+
+void karst_unwind_set_ip(karst::runtime::Context* context, std::uintptr_t address) {
+  using namespace karst::runtime;
+  const Unwinder* unwinder = find_unwinder(__builtin_return_address(0));
+  if (unwinder == nullptr) __builtin_trap();  // who calls this is linked with an unwinder
+  unwinder->set_ip(context, address);
+  if (!is_recording() || unwinder->stack_pointer == nullptr || unwinder->region_start == nullptr ||
+      unwinder->language_data == nullptr || unwinder->backtrace == nullptr)
+    return;
+  Walk walk{*unwinder, unwinder->stack_pointer(context)};
+  unwinder->backtrace(step, &walk);
+  if (walk.found) record_exits(walk);
+}
+
+}  // extern "C"
