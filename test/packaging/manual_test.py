@@ -44,7 +44,7 @@ class ManualTest(Installed):
     def test_page_of_the_wrappers_has_every_option_of_theirs(self):
         source = "".join(p.read_text() for p in (ROOT / "toolchain").glob("*.cc"))
         page = gzip.decompress(self.pages()["karst-gcc"].read_bytes()).decode().replace("\\-", "-")
-        own = set(re.findall(r'"(--karst-[a-z-]+)', source)) - {"--karst-source"}  # karst-as's own
+        own = set(re.findall(r"--karst-[a-z-]*[a-z]", source)) - {"--karst-source"}  # karst-as's own
         self.assertIn("--karst-link", own)
         self.assertEqual([o for o in sorted(own) if o not in page], [])
 
@@ -55,7 +55,7 @@ class ManualTest(Installed):
             done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-P", "cat", str(page)], text=True,
                                   capture_output=True, env={"PATH": "/usr/bin:/bin", "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
             self.assertEqual((done.returncode, done.stderr), (0, ""), name)
-            self.assertIn("NAME", done.stdout)
+            self.assertIn("NAME", re.sub(".\b", "", done.stdout))
 
     def bash(self, *words):
         """What bash offers for the last of the words."""
