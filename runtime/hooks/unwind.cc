@@ -16,6 +16,7 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/thread.h"
 #include "runtime/hooks/sleds.h"
+#include "runtime/hooks/ways_out.h"
 
 namespace karst::runtime {
 namespace {
@@ -55,7 +56,7 @@ const Unwinder* find_unwinder(const void* caller) {
     Dl_info info{};
     void* module = nullptr;
     if (dladdr(caller, &info) != 0) module = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if ((module == nullptr || !find_in(module, u) || u.set_ip == nullptr)) {
+    if (module == nullptr || !find_in(module, u)) {
       void* library = dlopen("libgcc_s.so.1", RTLD_LAZY);
       if (library == nullptr || !find_in(library, u)) return nullptr;
     }
@@ -99,7 +100,24 @@ int step(Context* context, void* argument) {
   return kGoOn;
 }
 
+bool is_whole(const Unwinder& u) {
+  return u.stack_pointer != nullptr && u.region_start != nullptr && u.language_data != nullptr &&
+         u.backtrace != nullptr;
+}
+
+void record_gone(const Unwinder& unwinder, Context* context) {
+  Walk walk{unwinder, unwinder.stack_pointer(context)};
+  unwinder.backtrace(step, &walk);
+  if (walk.found) record_exits(walk);
+}
+
 }  // namespace
+
+void frames_are_gone(void* context, const void* caller) {
+  if (!is_recording()) return;
+  const Unwinder* unwinder = find_unwinder(caller);
+  if (unwinder != nullptr && is_whole(*unwinder)) record_gone(*unwinder, static_cast<Context*>(context));
+}
 
 }  // namespace karst::runtime
 
@@ -113,12 +131,7 @@ void karst_unwind_set_ip(karst::runtime::Context* context, std::uintptr_t addres
   const Unwinder* unwinder = find_unwinder(__builtin_return_address(0));
   if (unwinder == nullptr) __builtin_trap();  // who calls this is linked with an unwinder
   unwinder->set_ip(context, address);
-  if (!is_recording() || unwinder->stack_pointer == nullptr || unwinder->region_start == nullptr ||
-      unwinder->language_data == nullptr || unwinder->backtrace == nullptr)
-    return;
-  Walk walk{*unwinder, unwinder->stack_pointer(context)};
-  unwinder->backtrace(step, &walk);
-  if (walk.found) record_exits(walk);
+  if (is_recording() && is_whole(*unwinder)) record_gone(*unwinder, context);
 }
 
 }  // extern "C"
