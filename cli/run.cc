@@ -19,10 +19,12 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "collect/choose_functions.h"
 #include "collect/launch.h"
 #include "collect/program.h"
 #include "collect/recording.h"
 #include "collect/trace_writer.h"
+#include "format/filter_list.h"
 #include "format/options.h"
 #include "symbols/function_filter.h"
 
@@ -41,7 +43,21 @@ struct RunOptions {
   bool no_source = false;
   std::vector<std::string> functions;
   std::vector<std::string> not_functions;
+  std::vector<std::string> no_trace;  // files
+  std::vector<std::string> only;
+  std::optional<std::string> min_instructions;
+  bool no_carried_lists = false;
   std::vector<std::string> map_paths;
+};
+
+/// What the command line and the environment say about which functions to trace.
+struct Choice {
+  std::vector<std::string> functions;
+  std::vector<std::string> not_functions;
+  std::vector<std::string> no_trace;
+  std::vector<std::string> only;
+  std::string min_instructions;
+  std::string carried_lists = "1";
 };
 
 /// Entries of KARST_OPTIONS, unescaped (the grammar is that of runtime/core/options.h).
@@ -68,26 +84,70 @@ void append_option(std::string& all, const std::string& entry) {
   }
 }
 
-/// What the environment says first, the command line behind it, so that it wins. Function patterns stay here: names
-/// need a demangler, which the runtime has not.
-std::string runtime_options(const RunOptions& options, std::vector<std::string>& functions,
-                            std::vector<std::string>& not_functions) {
-  std::string all;
-  for (const std::string& entry : split_options(std::getenv("KARST_OPTIONS"))) {
-    if (entry.starts_with("functions="))
-      functions.push_back(entry.substr(10));
-    else if (entry.starts_with("not-functions="))
-      not_functions.push_back(entry.substr(14));
-    else if (!entry.starts_with("session="))
-      append_option(all, entry);
+/// True if the entry is of the choice of functions, which is made here: names need a demangler, which the runtime has
+/// not. Where one value is needed, the last one counts.
+bool take_choice(const std::string& entry, Choice& choice) {
+  const auto equals = entry.find('=');
+  const std::string_view name = std::string_view(entry).substr(0, equals);
+  const std::string value = equals == std::string::npos ? std::string() : entry.substr(equals + 1);
+  if (name == "functions") {
+    choice.functions.push_back(value);
+  } else if (name == "not-functions") {
+    choice.not_functions.push_back(value);
+  } else if (name == "no-trace") {
+    choice.no_trace.push_back(value);
+  } else if (name == "only") {
+    choice.only.push_back(value);
+  } else if (name == "min-instructions") {
+    choice.min_instructions = value;
+  } else if (name == "carried-lists") {
+    choice.carried_lists = value;
+  } else {
+    return false;
   }
+  return true;
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+/// What the environment says first, the command line behind it, so that it wins.
+std::string runtime_options(const RunOptions& options, Choice& choice) {
+  std::string all;
+  for (const std::string& entry : split_options(std::getenv("KARST_OPTIONS")))
+    if (!take_choice(entry, choice) && !entry.starts_with("session=")) append_option(all, entry);
   if (options.memory) append_option(all, "memory=" + *options.memory);
   if (options.off) append_option(all, "off=1");
   if (options.prefault) append_option(all, "prefault=1");
   if (options.stats) append_option(all, "stats=1");
-  functions.insert(functions.end(), options.functions.begin(), options.functions.end());
-  not_functions.insert(not_functions.end(), options.not_functions.begin(), options.not_functions.end());
+  append(choice.functions, options.functions);
+  append(choice.not_functions, options.not_functions);
+  append(choice.no_trace, options.no_trace);
+  append(choice.only, options.only);
+  if (options.min_instructions) choice.min_instructions = *options.min_instructions;
+  if (options.no_carried_lists) choice.carried_lists = "0";
   return all;
+}
+
+Result<collect::FunctionChoice> make_choice(const Choice& choice) {
+  auto filter = symbols::FunctionFilter::compile(choice.functions, choice.not_functions);
+  if (!filter) return filter.error();
+  symbols::ListChoice lists;
+  for (const std::string& file : choice.no_trace)
+    if (auto problem = format::read_glob_list(file, lists.no_trace)) return Error{"--no-trace: " + *problem};
+  for (const std::string& file : choice.only) {
+    if (auto problem = format::read_glob_list(file, lists.only)) return Error{"--only: " + *problem};
+    if (lists.only.empty()) return Error{"--only: " + file + " has no globs, so nothing would be traced"};
+  }
+  if (!choice.min_instructions.empty()) {
+    lists.min_instructions = format::parse_min_instructions(choice.min_instructions);
+    if (!lists.min_instructions)
+      return Error{"--min-instructions " + choice.min_instructions + ": a number up to 1000000 is needed"};
+  }
+  if (choice.carried_lists != "0" && choice.carried_lists != "1")
+    return Error{"carried-lists=" + choice.carried_lists + ": 0 or 1 is needed"};
+  return collect::FunctionChoice::make(std::move(*filter), std::move(lists), choice.carried_lists == "1");
 }
 
 bool is_size(const std::string& text) {
@@ -153,12 +213,11 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.memory && !is_size(*options.memory))
     return usage_error("--memory " + *options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
   collect::LaunchOptions launch;
-  std::vector<std::string> functions;
-  std::vector<std::string> not_functions;
-  launch.runtime_options = runtime_options(options, functions, not_functions);
-  auto filter = symbols::FunctionFilter::compile(functions, not_functions);
-  if (!filter) return usage_error(filter.error().message, "run");
-  launch.filter = std::move(*filter);
+  Choice choice;
+  launch.runtime_options = runtime_options(options, choice);
+  auto made = make_choice(choice);
+  if (!made) return usage_error(made.error().message, "run");
+  launch.choice = std::move(*made);
   for (const std::string& text : options.map_paths) {
     auto mapping = symbols::PathMapping::parse(text);
     if (!mapping) return usage_error(mapping.error().message, "run");
@@ -201,7 +260,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     return failed;
   }
   if (ran->functions != 0 && ran->functions_off == ran->functions)
-    fail({"the patterns of --functions and --not-functions leave no function to trace"});
+    fail({"the patterns and lists of functions to trace leave none"});
   for (const reader::Problem& p : summary.problems) fail({p.message});
   std::fprintf(stderr, "karst: %s\n", printable(summary_line(output, summary)).c_str());
   return status;
@@ -233,8 +292,8 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc or karst-g++. Its standard\n"
       "streams and signals are its own; karst run ends with its exit status (127: not found, 128+n: killed by\n"
       "signal n) and says one line about the trace on stderr. Ctrl-C ends the program and keeps the trace.\n"
-      "The options memory, off, prefault, stats, functions and not-functions may also stand in the environment:\n"
-      "KARST_OPTIONS=\"memory=256M,off=1\".");
+      "The options memory, off, prefault, stats, functions, not-functions, no-trace, only, min-instructions and\n"
+      "carried-lists may also stand in the environment: KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\".");
   command->add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
       ->type_name("FILE");
   command
@@ -249,6 +308,22 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   command->add_option("--not-functions", options->not_functions, "Do not trace functions whose demangled name matches")
       ->type_name("REGEX")
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--no-trace", options->no_trace,
+          "Do not trace functions that a glob in FILE (one a line) matches: by demangled name, or with a slash\n"
+          "in it by source path")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command->add_option("--only", options->only, "Trace only functions that a glob in FILE matches")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--min-instructions", options->min_instructions,
+                   "Do not trace functions of fewer machine instructions that have no loop")
+      ->type_name("N");
+  command->add_flag("--no-carried-lists", options->no_carried_lists,
+                    "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
   command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
   command->add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
       ->type_name("FROM=TO")

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "collect/clock.h"
@@ -125,6 +126,9 @@ class Launcher {
       if (w.pid == program_ && w.is_last_image) w.process.wait_status = result_.wait_status;
       result_.processes.push_back(std::move(w.process));
     }
+    result_.functions = chooser_.functions();
+    result_.functions_off = chooser_.off();
+    std::move(chooser_.problems().begin(), chooser_.problems().end(), std::back_inserter(result_.problems));
     return std::move(result_);
   }
 
@@ -141,7 +145,7 @@ class Launcher {
       // The process waits; what it says of itself is bounded by its arena.
       for (Watched& w : watched_)
         if (w.pid == arrival.pid && w.is_last_image)
-          choose_functions(w.process.arena, arrival.first_function, arrival.function_count);
+          chooser_.choose(w.process.arena, arrival.first_function, arrival.function_count);
       arrival.reply();
       return;
     }
@@ -163,26 +167,10 @@ class Launcher {
       result_.problems.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
       return;
     }
-    choose_functions(*view, 1, view->function_count());
+    chooser_.choose(*view, 1, view->function_count());
     Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, arrival.pid, 0)));
     watched_.push_back({arrival.pid, std::move(pidfd), {std::move(*view)}});
     arrival.reply();
-  }
-
-  void choose_functions(ArenaView& arena, std::uint32_t first, std::uint32_t count) {
-    const std::uint32_t known = arena.function_count();
-    if (first == 0 || first > known) return;
-    const std::uint32_t end = first + std::min(count, known - first + 1);
-    result_.functions += end - first;
-    if (options_.filter.keeps_all()) return;
-    reader::Process process = arena.process();
-    std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
-    symbols::resolve(process, options_.resolve);  // what could not be found is said when the trace is written
-    for (const reader::Function& f : process.functions) {
-      if (f.id == 0 || options_.filter.keeps(f.name)) continue;
-      arena.turn_off(f.id);
-      ++result_.functions_off;
-    }
   }
 
   void take_signals() {
@@ -232,6 +220,7 @@ class Launcher {
   }
 
   const LaunchOptions& options_;
+  FunctionChooser chooser_{options_.choice, options_.resolve};
   Session session_;
   Signals signals_;
   pid_t program_ = -1;

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "collect/choose_functions.h"
 #include "collect/program.h"
 #include "collect/recording.h"
 #include "reader/result.h"
-#include "symbols/function_filter.h"
 
 namespace karst::collect {
 
@@ -17,8 +17,8 @@ struct LaunchOptions {
   std::vector<std::string> arguments;  ///< argv, the program's name first
   std::string runtime;                 ///< path of libkarst.so
   std::string runtime_options;         ///< KARST_OPTIONS for the program, without its session
-  symbols::FunctionFilter filter;      ///< functions to trace
-  symbols::ResolveOptions resolve;     ///< how to find their names, when the filter needs them
+  FunctionChoice choice;               ///< functions to trace
+  symbols::ResolveOptions resolve;     ///< how to find their names, when the choice needs them
 };
 
 struct LaunchResult {

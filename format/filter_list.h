@@ -9,8 +9,11 @@
 // A program carries lists in an ELF note (name KARST_NOTE_NAME, type kListNoteType): entries each ended by a NUL byte,
 // "no-trace=GLOB", "only=GLOB", "min-instructions=NUMBER".
 #pragma once
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,6 +85,21 @@ inline std::optional<GlobProblem> parse_glob_list(std::string_view text, std::ve
     if (std::string problem = glob_problem(line); !problem.empty()) return GlobProblem{number, std::move(problem)};
     globs.emplace_back(line);
   }
+  return std::nullopt;
+}
+
+/// Reads a list file and appends its globs; what is wrong, with the file's name and the line at fault, if anything is.
+inline std::optional<std::string> read_glob_list(const std::string& file, std::vector<std::string>& globs) {
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kLongestList + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad())
+    return "cannot read " + file + ": " + (errno != 0 ? std::strerror(errno) : "input error");
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kLongestList) return file + ": a list of functions has at most 1 MiB";
+  if (const auto problem = parse_glob_list(text, globs))
+    return file + ":" + std::to_string(problem->line) + ": " + problem->message;
   return std::nullopt;
 }
 

@@ -60,6 +60,8 @@ bool FunctionFilter::keeps(std::string_view name) const {
   return !any_matches(impl_->not_, name);
 }
 
+bool FunctionFilter::excludes(std::string_view name) const { return any_matches(impl_->not_, name); }
+
 bool FunctionFilter::keeps_all() const { return impl_->only.empty() && impl_->not_.empty(); }
 
 }  // namespace karst::symbols

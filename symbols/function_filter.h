@@ -33,6 +33,8 @@ class FunctionFilter {
 
   /// Patterns match anywhere in the name, unless they are anchored by ^ or $.
   bool keeps(std::string_view name) const;
+  /// It matches one of `not_`.
+  bool excludes(std::string_view name) const;
   /// No pattern: keeps() is always true.
   bool keeps_all() const;
 

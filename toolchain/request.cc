@@ -1,10 +1,6 @@
 #include "toolchain/request.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "format/filter_list.h"
 
@@ -26,18 +22,8 @@ OwnOption split(std::string_view argument) {
 }
 
 Status add_list(std::string_view kind, std::string_view file, std::vector<std::string>& entries) {
-  const std::string name(file);
-  errno = 0;
-  std::ifstream in(name, std::ios::binary);
-  std::string text(format::kLongestList + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad())
-    return Error{"cannot read " + name + ": " + (errno != 0 ? std::strerror(errno) : "input error")};
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > format::kLongestList) return Error{name + ": a list of functions has at most 1 MiB"};
   std::vector<std::string> globs;
-  if (const auto problem = format::parse_glob_list(text, globs))
-    return Error{name + ":" + std::to_string(problem->line) + ": " + problem->message};
+  if (auto problem = format::read_glob_list(std::string(file), globs)) return Error{std::move(*problem)};
   for (const std::string& glob : globs) entries.push_back(std::string(kind) + "=" + glob);
   return Unit{};
 }

@@ -36,14 +36,18 @@ void apply(Options& options, char* entry) {
   } else if (equal(entry, "session")) {
     const std::uint64_t n = length(value);
     if (n < sizeof options.session) copy(options.session, value, n + 1);
-  } else if (equal(entry, "functions") || equal(entry, "not-functions")) {
+  } else if (equal(entry, "functions") || equal(entry, "not-functions") || equal(entry, "no-trace") ||
+             equal(entry, "only") || equal(entry, "min-instructions") || equal(entry, "carried-lists")) {
     if (options.session[0] == '\0')
       Message().text("KARST_OPTIONS: ").text(entry).text(" ignored: it takes effect under `karst run` alone");
   } else {
     Message()
         .text("KARST_OPTIONS: unknown option ")
         .text(entry, length(entry))
-        .text(" ignored (known: memory, off, prefault, stats, functions, not-functions)");
+        .text(
+            " ignored (known: memory, off, prefault, stats; under `karst run` functions, not-functions, no-trace, "
+            "only, "
+            "min-instructions, carried-lists)");
   }
 }
 
@@ -74,7 +78,8 @@ Options Options::from(char** environment) {
     if (*p == ',') ++p;
     entry[size] = '\0';
     // A regular expression for `karst run` may be long; nothing of ours is.
-    if (size != 0 && (!too_long || starts_with(entry, "functions=") || starts_with(entry, "not-functions=")))
+    if (size != 0 && (!too_long || starts_with(entry, "functions=") || starts_with(entry, "not-functions=") ||
+                      starts_with(entry, "no-trace=") || starts_with(entry, "only=")))
       apply(options, entry);
     else if (too_long)
       Message().text("KARST_OPTIONS: an entry of more than 255 bytes was ignored");

@@ -1,8 +1,9 @@
 // KARST_OPTIONS="memory=256M,off=1": the runtime's only configuration.
 //
 // Entries are separated by commas; a backslash takes the next character as it is. An unknown or malformed entry is
-// reported once and ignored. functions= and not-functions= are for `karst run`, which reads the same variable:
-// names need a demangler, and the runtime has no dependency but libc.
+// reported once and ignored. What chooses functions (functions=, not-functions=, no-trace=, only=, min-instructions=,
+// carried-lists=) is for `karst run`, which reads the same variable: names need a demangler, and the runtime has no
+// dependency but libc.
 #pragma once
 #include <cstdint>
 

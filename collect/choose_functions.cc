@@ -1,0 +1,155 @@
+#include "collect/choose_functions.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "symbols/instructions.h"
+
+namespace karst::collect {
+
+using symbols::GlobSet;
+using symbols::ListChoice;
+
+Result<FunctionChoice> FunctionChoice::make(symbols::FunctionFilter filter, ListChoice lists, bool use_carried) {
+  auto no_trace = GlobSet::compile(lists.no_trace);
+  if (!no_trace) return no_trace.error();
+  auto only = GlobSet::compile(lists.only);
+  if (!only) return only.error();
+  FunctionChoice choice;
+  choice.filter_ = std::move(filter);
+  choice.lists_ = std::move(lists);
+  choice.no_trace_ = std::move(*no_trace);
+  choice.only_ = std::move(*only);
+  choice.use_carried_ = use_carried;
+  return choice;
+}
+
+/// What one module carries.
+struct FunctionChooser::Carried {
+  ListChoice lists;
+  GlobSet no_trace;
+  GlobSet only;
+};
+
+FunctionChooser::FunctionChooser(const FunctionChoice& choice, const symbols::ResolveOptions& resolve)
+    : choice_(choice), resolve_(resolve) {}
+FunctionChooser::~FunctionChooser() = default;
+
+void FunctionChooser::report_once(const std::string& message) {
+  const auto same = [&](const reader::Problem& p) { return p.message == message; };
+  if (std::none_of(problems_.begin(), problems_.end(), same)) problems_.push_back({message, 1});
+}
+
+const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& path) {
+  auto& carried = carried_[path];
+  if (carried != nullptr) return *carried;
+  carried = std::make_unique<Carried>();
+  if (!choice_.uses_carried()) return *carried;
+  carried->lists = symbols::carried_lists(path);
+  auto no_trace = GlobSet::compile(carried->lists.no_trace);
+  auto only = GlobSet::compile(carried->lists.only);
+  if (no_trace && only) {
+    carried->no_trace = std::move(*no_trace);
+    carried->only = std::move(*only);
+  } else {
+    report_once("the lists of functions that " + path +
+                " carries are not used: " + (no_trace ? only : no_trace).error().message);
+  }
+  return *carried;
+}
+
+bool FunctionChooser::concerns(const reader::Module& module) {
+  return !choice_.filter().keeps_all() || !choice_.lists().empty() || !carried_by(module.path).lists.empty();
+}
+
+bool FunctionChooser::keeps(const reader::Function& f, const Carried& carried) const {
+  if (choice_.filter().excludes(f.name)) return false;
+  if (f.always) return true;
+  if (!choice_.filter().keeps(f.name)) return false;
+  if (choice_.no_trace().matches(f) || carried.no_trace.matches(f)) return false;
+  const GlobSet& only = choice_.only().empty() ? carried.only : choice_.only();
+  return only.empty() || only.matches(f);
+}
+
+void FunctionChooser::turn_off(ArenaView& arena, const reader::Function& function) {
+  arena.turn_off(function.id);
+  if (!function.tail_exit) ++off_;
+}
+
+void FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_t count) {
+  const std::uint32_t known = arena.function_count();
+  if (first == 0 || first > known) return;
+  const std::uint32_t end = first + std::min(count, known - first + 1);
+  reader::Process process = arena.process();
+  std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
+  for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
+  std::vector<bool> concerned(process.modules.size());
+  std::transform(process.modules.begin(), process.modules.end(), concerned.begin(),
+                 [this](const reader::Module& m) { return concerns(m); });
+  std::erase_if(process.functions,
+                [&](const reader::Function& f) { return f.module >= concerned.size() || !concerned[f.module]; });
+  if (process.functions.empty()) return;
+  symbols::resolve(process, resolve_);  // what could not be found is said when the trace is written
+
+  std::vector<std::vector<const reader::Function*>> kept(process.modules.size());
+  std::vector<bool> has_files(process.modules.size());
+  for (const reader::Function& f : process.functions) {
+    if (!f.file.empty()) has_files[f.module] = true;
+    if (keeps(f, carried_by(process.modules[f.module].path)))
+      kept[f.module].push_back(&f);
+    else
+      turn_off(arena, f);
+  }
+  for (std::size_t m = 0; m < process.modules.size(); ++m) {
+    if (!concerned[m]) continue;
+    const reader::Module& module = process.modules[m];
+    const Carried& carried = carried_by(module.path);
+    const bool by_path = choice_.no_trace().has_paths() || choice_.only().has_paths() || carried.no_trace.has_paths() ||
+                         carried.only.has_paths();
+    if (by_path && !has_files[m])
+      report_once("globs of source paths match nothing in " + module.path +
+                  ", which has no debug information: compile it with -g");
+    const auto least =
+        choice_.lists().min_instructions ? choice_.lists().min_instructions : carried.lists.min_instructions;
+    if (least && *least != 0) leave_out_small(arena, module, std::move(kept[m]), *least);
+  }
+}
+
+void FunctionChooser::leave_out_small(ArenaView& arena, const reader::Module& module,
+                                      std::vector<const reader::Function*> kept, std::uint32_t least) {
+  if (kept.empty()) return;
+  const auto table = resolve_.cache.load(module.path, module.build_id);
+  const auto file = symbols::CodeFile::open(module.path);
+  if (!table || !file) {
+    report_once("the functions of " + module.path +
+                " are traced whatever their size: " + (table ? file.error() : table.error()).message);
+    return;
+  }
+  // Parts that the compiler moved away count as well: `f` and `f.cold`.
+  std::unordered_map<std::string_view, std::size_t> cold;
+  constexpr std::string_view kCold = ".cold";
+  for (std::size_t i = 0; i < table->size(); ++i) {
+    const std::string_view name = table->at(i).link_name;
+    if (name.ends_with(kCold)) cold.emplace(name.substr(0, name.size() - kCold.size()), i);
+  }
+  for (const reader::Function* f : kept) {
+    if (f->always) continue;
+    const auto symbol = table->lookup(f->address - module.bias);
+    if (!symbol) continue;
+    auto shape = symbols::shape_of(file->code(symbol->begin, symbol->end));
+    if (!shape || shape->instructions == 0) continue;  // not known: traced
+    if (const auto part = cold.find(symbol->link_name); part != cold.end()) {
+      const auto other = table->at(part->second);
+      const auto more = symbols::shape_of(file->code(other.begin, other.end));
+      if (!more) continue;
+      shape->instructions += more->instructions;
+      shape->loops = shape->loops || more->loops;
+    }
+    if (shape->instructions < least && !shape->loops) turn_off(arena, *f);
+  }
+}
+
+}  // namespace karst::collect

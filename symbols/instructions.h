@@ -1,0 +1,41 @@
+// How large a function is, and whether it loops, by its machine code.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "reader/result.h"
+
+namespace karst::symbols {
+
+struct CodeShape {
+  /// NOPs (sleds, padding), clang's sleds and endbr64 are not counted: a plain build has about as many.
+  std::uint32_t instructions = 0;
+  bool loops = false;  ///< a direct jump goes back within the code; recursion is none
+};
+
+/// Disassembles `code`. None when something in it is no instruction.
+std::optional<CodeShape> shape_of(std::span<const std::byte> code);
+
+/// The code of an executable or library, read from its file. Movable; one thread at a time.
+class CodeFile {
+ public:
+  /// Errors: not there, no ELF file.
+  static Result<CodeFile> open(const std::string& path);
+  CodeFile(CodeFile&&) noexcept;
+  CodeFile& operator=(CodeFile&&) noexcept;
+  ~CodeFile();
+
+  /// The bytes at ELF addresses [begin, end); empty when the file does not have all of them as code.
+  std::span<const std::byte> code(std::uint64_t begin, std::uint64_t end) const;
+
+ private:
+  struct Impl;
+  explicit CodeFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace karst::symbols
