@@ -13,7 +13,6 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
-#include "runtime/hooks/ways_out.h"
 
 namespace karst::runtime {
 namespace {
@@ -79,11 +78,12 @@ void record_jump(std::uintptr_t here, std::uintptr_t to) {
 
 std::uintptr_t here(const void* frame) { return reinterpret_cast<std::uintptr_t>(frame); }
 
-}  // namespace
-
-void find_jumps() {
+// Before the program's own constructors, so that nothing needs looking up when a signal handler jumps.
+__attribute__((constructor)) void find_all() {
   for (std::uint32_t f = 0; f < kFunctions; ++f) libc(static_cast<Function>(f));
 }
+
+}  // namespace
 
 }  // namespace karst::runtime
 

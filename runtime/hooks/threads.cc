@@ -45,8 +45,6 @@ Create libc_create() {
 
 }  // namespace
 
-void find_thread_creation() { libc_create(); }
-
 }  // namespace karst::runtime
 
 extern "C" {

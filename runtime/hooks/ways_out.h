@@ -1,12 +1,8 @@
-// Ways out of functions that pass no sled: unwind.cc, jumps.cc, threads.cc. They stand before functions of libc and of
-// the unwinder.
+// Ways out of functions that pass no sled: unwind.cc, jumps.cc, threads.cc stand before functions of libc and of the
+// unwinder.
 #pragma once
 
 namespace karst::runtime {
-
-/// At start: look up libc's functions, so that nothing needs looking up when a signal handler jumps.
-void find_jumps();
-void find_thread_creation();
 
 /// Called from within the unwinder (`caller`: the address it will return to): all frames inside of that of `context`,
 /// an _Unwind_Context, are gone. Records the exits of the traced calls among them.
