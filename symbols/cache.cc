@@ -113,7 +113,9 @@ std::optional<SymbolTable> Cache::find(std::string_view build_id) const {
 
 bool Cache::save(const SymbolTable& table) const {
   fs::path path = file_of(table.build_id());
-  if (path.empty() || !table.has_debug_info() || table.image().size() > limit_) return false;
+  if (path.empty() || !table.has_debug_info() || !table.debug_incomplete().empty() || table.image().size() > limit_) {
+    return false;
+  }
   if (!make_private_directory(directory_)) return false;
   std::string temporary = path.string() + ".XXXXXX";
   File file(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
@@ -159,9 +161,9 @@ void Cache::drop_oldest() const {
   }
 }
 
-Result<SymbolTable> Cache::load(const fs::path& module, std::string_view build_id) const {
+Result<SymbolTable> Cache::load(const fs::path& module, std::string_view build_id, const DebugSearch& search) const {
   if (auto table = find(build_id)) return std::move(*table);
-  auto table = SymbolTable::load(module, build_id);
+  auto table = SymbolTable::load(module, build_id, search);
   if (table) save(*table);
   return table;
 }

@@ -34,12 +34,13 @@ class Cache {
   std::filesystem::path file_of(std::string_view build_id) const;
   /// The table saved for this build-id, if it is there and sound.
   std::optional<SymbolTable> find(std::string_view build_id) const;
-  /// Saves a table under its build-id. A table without build-id, or without debug information (which may be installed
-  /// later, and which is quickly built), is not kept. Returns whether it was saved.
+  /// Saves a table under its build-id. A table without build-id, or without all of its debug information (which may be
+  /// installed later), is not kept. Returns whether it was saved.
   bool save(const SymbolTable& table) const;
 
   /// find(), else SymbolTable::load() and save().
-  Result<SymbolTable> load(const std::filesystem::path& module, std::string_view build_id) const;
+  Result<SymbolTable> load(const std::filesystem::path& module, std::string_view build_id,
+                           const DebugSearch& search = {}) const;
 
  private:
   void drop_oldest() const;

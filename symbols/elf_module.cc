@@ -9,14 +9,17 @@
 #include <cstring>
 #include <string>
 
+#include "symbols/plain_sections.h"
+#include "symbols/vdso.h"
+
 namespace karst::symbols {
 namespace {
 
 const Dwfl_Callbacks kCallbacks = {
     .find_elf = dwfl_build_id_find_elf,
-    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .find_debuginfo = DebugFiles::find_debuginfo,
     .section_address = dwfl_offline_section_address,
-    .debuginfo_path = nullptr,  // elfutils' own: beside the file, .debug/, /usr/lib/debug
+    .debuginfo_path = nullptr,
 };
 
 Error error_at(const std::filesystem::path& path, const std::string& what) {
@@ -62,17 +65,26 @@ const AddressRange* range_of(const std::vector<AddressRange>& ranges, std::uint6
   return address < range.end ? &range : nullptr;
 }
 
-}  // namespace
-
-Result<ElfModule> ElfModule::open(const std::filesystem::path& path) {
+/// The module's file, readable by elfutils.
+Result<int> open_file(const std::filesystem::path& path) {
+  if (is_vdso(path)) return open_vdso();
   // O_NONBLOCK: a name that turned into a FIFO must not hang us.
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return error_at(path, std::strerror(errno));
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Error{std::strerror(errno)};
   struct stat status {};
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(fd);
-    return error_at(path, "not a regular file");
+    return Error{"not a regular file"};
   }
+  return with_plain_sections(fd);
+}
+
+}  // namespace
+
+Result<ElfModule> ElfModule::open(const std::filesystem::path& path, const DebugSearch& search) {
+  auto file = open_file(path);
+  if (!file) return error_at(path, file.error().message);
+  const int fd = *file;
   ElfModule result;
   result.dwfl_.reset(dwfl_begin(&kCallbacks));
   if (result.dwfl_ == nullptr) {
@@ -104,6 +116,10 @@ Result<ElfModule> ElfModule::open(const std::filesystem::path& path) {
     result.build_id_ = {reinterpret_cast<const char*>(id), static_cast<std::size_t>(size)};
   }
   result.text_ = text_ranges(elf);
+  result.debug_files_ = std::make_unique<DebugFiles>(path, elf, search);
+  void** user_data = nullptr;
+  dwfl_module_info(result.module_, &user_data, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  if (user_data != nullptr) *user_data = result.debug_files_.get();
   return result;
 }
 

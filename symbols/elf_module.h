@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reader/result.h"
+#include "symbols/debug_files.h"
 
 namespace karst::symbols {
 
@@ -29,7 +30,8 @@ struct ElfFunction {
 class ElfModule {
  public:
   /// Errors: not there, not a regular file, not a whole ELF file, not for x86-64, an object file or archive.
-  static Result<ElfModule> open(const std::filesystem::path& path);
+  /// `search` says where else its debug information may be. The vdso goes by its names.
+  static Result<ElfModule> open(const std::filesystem::path& path, const DebugSearch& search = {});
 
   /// Raw bytes; empty when the file has none.
   std::string_view build_id() const { return build_id_; }
@@ -40,11 +42,14 @@ class ElfModule {
   std::vector<ElfFunction> functions() const;
   /// Null when there is no DWARF, neither here nor in a debug file. `bias` is added to its addresses.
   Dwarf* dwarf(Dwarf_Addr* bias) const { return dwfl_module_getdwarf(module_, bias); }
+  /// How the search for debug files went; ask after dwarf().
+  const DebugFiles& debug_files() const { return *debug_files_; }
 
  private:
   struct End {
     void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
   };
+  std::unique_ptr<DebugFiles> debug_files_;  // dwfl_ refers to it
   std::unique_ptr<Dwfl, End> dwfl_;
   Dwfl_Module* module_ = nullptr;
   std::string_view build_id_;

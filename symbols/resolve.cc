@@ -28,7 +28,7 @@ class ModuleResolver {
   void run(const std::vector<reader::Function*>& functions) {
     std::string file_name = std::filesystem::path(module_.path).filename().string();
     if (file_name.empty()) file_name = "module#" + std::to_string(module_.index);
-    auto table = options_.cache.load(module_.path, module_.build_id);
+    auto table = options_.cache.load(module_.path, module_.build_id, options_.debug);
     if (!table)
       report(table.error().message + "; its functions are shown as " + file_name + "+0x...", functions.size());
     std::size_t nameless = 0;
@@ -51,19 +51,32 @@ class ModuleResolver {
       }
     }
     if (!table) return;
-    if (nameless != 0) {
-      report("functions of " + module_.path + " have no symbol, and are shown as " + file_name +
-                 "+0x...; keep the symbol table (do not strip it), or install its debug file",
-             nameless);
-    }
-    if (fileless != 0 && !table->has_debug_info()) {
-      report("functions of " + module_.path +
-                 " have no file and line, because it has no debug information; compile it with -g",
-             fileless);
-    }
+    report_missing(*table, file_name, functions.size(), nameless, fileless);
   }
 
  private:
+  /// One line a module: whatever is missing, the same files make up for it.
+  void report_missing(const SymbolTable& table, const std::string& file_name, std::size_t functions,
+                      std::size_t nameless, std::size_t fileless) {
+    const std::string& apart = table.debug_missing();
+    if (nameless != 0) {
+      report("functions of " + module_.path + " have no symbol, and are shown as " + file_name + "+0x...; " +
+                 (apart.empty() ? "keep the symbol table (do not strip it), or install its debug file" : apart),
+             nameless);
+    } else if (fileless != 0 && !table.has_debug_info()) {
+      report("functions of " + module_.path + " have no file and line, because it has no debug information; " +
+                 (apart.empty() ? "compile it with -g" : "compile it with -g, or, if that was done: " + apart),
+             fileless);
+    }
+    if (!table.debug_incomplete().empty()) {
+      report("debug information of " + module_.path + " is incomplete: " + table.debug_incomplete(), functions);
+    }
+    if (table.inlined_cut()) {
+      report("more was inlined into functions of " + module_.path + " than is kept; tree --inlined does not show all",
+             1);
+    }
+  }
+
   void report(std::string message, std::size_t count) { result_.problems.push_back({std::move(message), count}); }
 
   void add_inlined(const SymbolTable& table, const Symbol& symbol, std::uint32_t id) {

@@ -13,6 +13,7 @@ struct ResolveOptions {
   /// Where sources have moved; see PathMapping.
   std::vector<PathMapping> map_paths;
   Cache cache = Cache::of_user();
+  DebugSearch debug = DebugSearch::of_environment();
 };
 
 struct ResolveResult {

@@ -25,6 +25,8 @@ class Merge {
     flatten();
   }
 
+  const DwarfFunctions& dwarf() const { return dwarf_; }
+
   /// ImageFlag bits.
   std::uint32_t flags() const {
     return (dwarf_.present() ? std::uint32_t{kImageHasDebugInfo} : 0U) |
@@ -149,6 +151,25 @@ class Merge {
   std::vector<ImageRow> overlapping_;
 };
 
+/// What is missing of debug information that is there; empty for nothing.
+std::string incomplete(const std::filesystem::path& path, const DwarfFunctions& dwarf, const DebugFiles& files) {
+  if (!files.missing_common().empty()) {
+    return "the file that dwz took common parts to, " + files.missing_common() +
+           ", was not found: install the same version of the package with the debug files, or say where it is with "
+           "--debug-dir";
+  }
+  if (dwarf.split_missing() == 0) return {};
+  std::string text = std::to_string(dwarf.split_missing()) + " of " + std::to_string(dwarf.split_units()) +
+                     " units have theirs in .dwo files that are not there (the first: " + dwarf.first_split_missing() +
+                     ")";
+  std::error_code error;
+  const std::filesystem::path package = path.string() + ".dwp";
+  if (std::filesystem::exists(package, error)) {
+    text += "; " + package.string() + " is there, but elfutils 0.188 does not read packages of them";
+  }
+  return text + "; keep the .dwo files where the compiler put them, or compile without -gsplit-dwarf";
+}
+
 ImageHeader header_of(const std::byte* image) {
   ImageHeader header;
   std::memcpy(&header, image, sizeof header);
@@ -157,8 +178,9 @@ ImageHeader header_of(const std::byte* image) {
 
 }  // namespace
 
-Result<SymbolTable> SymbolTable::load(const std::filesystem::path& path, std::string_view build_id) {
-  auto module = ElfModule::open(path);
+Result<SymbolTable> SymbolTable::load(const std::filesystem::path& path, std::string_view build_id,
+                                      const DebugSearch& search) {
+  auto module = ElfModule::open(path, search);
   if (!module) return module.error();
   if (!build_id.empty() && module->build_id() != build_id) {
     return Error{"cannot take names from " + path.string() +
@@ -169,7 +191,14 @@ Result<SymbolTable> SymbolTable::load(const std::filesystem::path& path, std::st
   merge.run();
   auto image = builder.finish(module->build_id(), merge.flags());
   if (!image) return Error{"cannot read symbols of " + path.string() + ": " + image.error().message};
-  return from_image(std::move(image->bytes), image->size);
+  auto table = from_image(std::move(image->bytes), image->size);
+  if (!table) return table;
+  const DebugFiles& files = module->debug_files();
+  if (!merge.dwarf().present() && (files.separated() || search.servers != nullptr)) {
+    table->debug_missing_ = files.how_to_get_it();
+  }
+  table->debug_incomplete_ = incomplete(path, merge.dwarf(), files);
+  return table;
 }
 
 Result<SymbolTable> SymbolTable::from_image(std::unique_ptr<std::byte[]> image, std::size_t size) {

@@ -11,9 +11,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "reader/result.h"
+#include "symbols/debug_search.h"
 
 namespace karst::symbols {
 
@@ -44,10 +46,11 @@ struct InlinedSymbol {
 class SymbolTable {
  public:
   /// Reads the module at `path` and its separate debug file, when there is one (by build-id or .gnu_debuglink, as gdb
-  /// looks for it). `build_id` is raw bytes as the trace has them; when not empty, a file with another one is refused,
-  /// because its names would be wrong. Errors: not there, not an x86-64 executable or library, damaged,
-  /// build-id mismatch. A module without symbols and debug information gives an empty table.
-  static Result<SymbolTable> load(const std::filesystem::path& path, std::string_view build_id);
+  /// looks for it, and where `search` says). `build_id` is raw bytes as the trace has them; when not empty, a file with
+  /// another one is refused, because its names would be wrong. Errors: not there, not an x86-64 executable or library,
+  /// damaged, build-id mismatch. A module without symbols and debug information gives an empty table.
+  static Result<SymbolTable> load(const std::filesystem::path& path, std::string_view build_id,
+                                  const DebugSearch& search = {});
 
   /// Takes over an image after checking all of it: it may come from a damaged or hostile file.
   static Result<SymbolTable> from_image(std::unique_ptr<std::byte[]> image, std::size_t size);
@@ -67,6 +70,12 @@ class SymbolTable {
   bool has_debug_info() const;
   /// Raw bytes, as in the file; empty when it has none.
   std::string_view build_id() const;
+  /// Why there is no debug information and how to get it, when it is kept apart; empty when there is, when the module
+  /// was compiled without, and for a table out of the cache, which keeps only what has it.
+  const std::string& debug_missing() const { return debug_missing_; }
+  /// What is missing of the debug information that is there, and how to get it: units of -gsplit-dwarf, the common file
+  /// of dwz. Such a table is not kept in the cache.
+  const std::string& debug_incomplete() const { return debug_incomplete_; }
   std::span<const std::byte> image() const { return {image_.get(), size_}; }
 
  private:
@@ -78,6 +87,8 @@ class SymbolTable {
   std::size_t size_ = 0;
   std::size_t rows_ = 0;
   std::size_t inlined_ = 0;
+  std::string debug_missing_;
+  std::string debug_incomplete_;
 };
 
 }  // namespace karst::symbols
