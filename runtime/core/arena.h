@@ -29,6 +29,7 @@ class Arena {
   bool reserve_modules(std::uint32_t count);
   /// At start. Puts text into the arena; returns its offset, or 0 with no text when there is no room.
   std::uint32_t add_text(const char* text, std::uint32_t size);
+  const char* text(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
 
   /// Claims a thread's entry, never used or left by a thread whose history is gone; kNoThread when all are in use.
   std::uint32_t claim_thread();

@@ -1,10 +1,14 @@
-// The life of the runtime in a process: everything that happens before main, at fork, and at the end.
+// The life of the runtime in a process: what happens before main, when modules come and go, and at the end.
 //
-//   1. Any module with sleds? If not, nothing is made but the report to the session.
+//   1. Any module with sleds? If not, nothing is made but the report to the session, until one comes.
 //   2. Arena.   3. Modules and functions.   4. The session chooses functions.   5. Patch.
 //
 // Linked with -z initfirst, so it runs before the constructors of every other library and of the program. libc may not
-// be initialised then; only its functions without state are used.
+// be initialised then; only its functions without state are used. In a static program it is the first of
+// .preinit_array.
+//
+// A module that comes later calls karst_register_module from its own first constructor (toolchain/module.S): none of
+// its code has run, so it can be patched as at start, whatever other threads do.
 #include <sys/stat.h>
 #include <time.h>
 
@@ -17,7 +21,19 @@
 #include "runtime/core/session.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
+#include "runtime/hooks/instrument.h"
 #include "runtime/hooks/sleds.h"
+
+extern "C" {
+int __cxa_atexit(void (*function)(void*), void* argument, void* module);
+
+/// A module has come, or is about to go: `note` lies in its memory. Called by its first constructor and its last
+/// destructor, under the dynamic linker's lock.
+__attribute__((visibility("default"))) void karst_register_module(const void* note, int loaded);
+__attribute__((visibility("default"))) void karst_unregister_module(const void* note, int loaded);
+/// The same for modules of other namespaces, which cannot see the symbols: it is libkarst's ELF entry point.
+__attribute__((visibility("hidden"), used)) void karst_module_event(const void* note, int loaded);
+}
 
 namespace karst::runtime {
 
@@ -25,7 +41,17 @@ using namespace format;
 
 namespace {
 
-bool g_tracing;
+enum class Life : std::uint32_t {
+  kNotStarted,
+  kIdle,  ///< nothing to trace has come yet
+  kTracing,
+  kImpossible,
+};
+Life g_life = Life::kNotStarted;
+bool g_exiting;
+
+Options g_options;
+char g_raw_options[4096];  // the environment may change under us before the first module comes
 
 void note_program(ArenaHeader& h, const Options& options) {
   char buffer[4096];
@@ -52,46 +78,72 @@ bool is_alone() {
          status.st_nlink <= 3;
 }
 
-/// Null when all is well, else why tracing is impossible.
-const char* trace(const Options& options, std::uint32_t& modules) {
-  if (!is_alone()) return "libkarst was loaded while several threads were running already";
-  if (const char* why = g_arena.create(options)) return why;
+void keep_options(char** environment) {
+  g_options = Options::from(environment);
+  const std::size_t size = length(g_options.raw);
+  copy(g_raw_options, g_options.raw, size < sizeof g_raw_options ? size : sizeof g_raw_options - 1);
+  g_options.raw = g_raw_options;
+}
+
+/// Null when the arena is there, else why tracing is impossible.
+const char* make_arena() {
+  if (const char* why = g_arena.create(g_options)) return why;
   ArenaHeader& h = g_arena.header();
   h.pid = static_cast<std::uint32_t>(sys::getpid());
   h.parent_pid = static_cast<std::uint32_t>(sys::getppid());
-  h.off = options.off ? 1 : 0;
+  h.off = g_options.off ? 1 : 0;
   note_start_time(h);
-  note_program(h, options);
-  if (!prepare_threads(options.prefault) || !follow_forks(options))
+  note_program(h, g_options);
+  if (!prepare_threads(g_options.prefault) || !follow_forks(g_options) || !prepare_modules())
     return "there is not enough memory for the threads' table";
-  const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
-  modules = register_modules();
-  h.sites = sled_count();
-  const std::uint64_t registered = clock_ns(CLOCK_MONOTONIC_RAW);
-  store(h.state, static_cast<std::uint32_t>(ArenaState::kReady));
+  set_instrument_session(g_options.session);
+  return nullptr;
+}
+
+void announce_arena() {
+  store(g_arena.header().state, static_cast<std::uint32_t>(ArenaState::kReady));
   g_arena.remember();
-  report_to_session(options.session, HelloOutcome::kTracing, modules, g_arena.descriptor());
+  report_to_session(g_options.session, HelloOutcome::kTracing, module_count(), g_arena.descriptor());
+}
+
+void give_up(const char* why) {
+  Message().text("this program runs untraced: ").text(why);
+  report_to_session(g_options.session, HelloOutcome::kImpossible, 0, -1);
+  g_life = Life::kImpossible;
+}
+
+/// Null when all modules that are loaded now are traced, else why that is impossible.
+const char* trace_all() {
+  if (const char* why = make_arena()) return why;
+  ArenaHeader& h = g_arena.header();
+  const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
+  register_modules();
+  const std::uint64_t registered = clock_ns(CLOCK_MONOTONIC_RAW);
+  announce_arena();
   const std::uint64_t chosen = clock_ns(CLOCK_MONOTONIC_RAW);
-  if (!options.off && !patch_modules())
+  if (!g_options.off && !patch_modules())
     return "the system does not let the program's code be changed (a W^X policy, or no memory near the code)";
   h.patch_ns = registered - begin + clock_ns(CLOCK_MONOTONIC_RAW) - chosen;
   return nullptr;
 }
 
-__attribute__((constructor)) void start(int, char**, char** environment) {
-  const Options options = Options::from(environment);
-  if (count_instrumented_modules() == 0) {
-    report_to_session(options.session, HelloOutcome::kNoSleds, 0, -1);
+void note_exit(void*) { g_exiting = true; }
+
+#ifndef KARST_STATIC
+__attribute__((constructor))
+#endif
+void start(int, char**, char** environment) {
+  keep_options(environment);
+  __cxa_atexit(note_exit, nullptr, nullptr);
+  // Code that threads may be executing cannot be patched as here. Modules that came with libkarst register themselves.
+  if (!is_alone() || count_instrumented_modules() == 0) {
+    g_life = Life::kIdle;
+    report_to_session(g_options.session, HelloOutcome::kNoSleds, 0, -1);
     return;
   }
-  std::uint32_t modules = 0;
-  if (const char* why = trace(options, modules)) {
-    Message().text("this program runs untraced: ").text(why);
-    report_to_session(options.session, HelloOutcome::kImpossible, modules, -1);
-    return;
-  }
-  g_tracing = true;
-  if (options.stats)
+  if (const char* why = trace_all()) return give_up(why);
+  g_life = Life::kTracing;
+  if (g_options.stats)
     Message()
         .number(g_arena.header().function_count)
         .text(" functions, ")
@@ -101,13 +153,54 @@ __attribute__((constructor)) void start(int, char**, char** environment) {
         .text(" us");
 }
 
+#ifdef KARST_STATIC
+__attribute__((section(".preinit_array"), used)) void (*const g_start)(int, char**, char**) = start;
+#endif
+
 __attribute__((destructor)) void end() {
   // A forked child without an arena: there is nothing to note its end in.
-  if (!g_tracing || in_forked_child()) return;
+  if (g_life != Life::kTracing || in_forked_child()) return;
   note_thread_names();
   store(g_arena.header().end_ticks, static_cast<std::uint64_t>(__builtin_ia32_rdtsc()));
+}
+
+void come(std::uintptr_t note) {
+  Arrived arrived{};
+  if (g_life == Life::kIdle) {
+    if (const char* why = make_arena()) return give_up(why);
+    g_life = Life::kTracing;
+    const bool entered = enter_module(note, arrived);
+    announce_arena();
+    if (!entered) return;
+  } else {
+    if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;
+    if (arrived.function_count != 0)
+      report_arrival(g_options.session, module_count(), arrived.first_function, arrived.function_count);
+  }
+  if (!g_options.off) patch_module(arrived.module);
+}
+
+void go(std::uintptr_t note) {
+  // At the process's end modules are not unloaded: their code may still run in other threads.
+  if (g_exiting || g_life != Life::kTracing || !own_arena()) return;
+  leave_module(note);
 }
 
 }  // namespace
 
 }  // namespace karst::runtime
+
+extern "C" {
+
+void karst_register_module(const void* note, int) { karst::runtime::come(reinterpret_cast<std::uintptr_t>(note)); }
+
+void karst_unregister_module(const void* note, int) { karst::runtime::go(reinterpret_cast<std::uintptr_t>(note)); }
+
+void karst_module_event(const void* note, int loaded) {
+  if (loaded != 0)
+    karst_register_module(note, loaded);
+  else
+    karst_unregister_module(note, loaded);
+}
+
+}  // extern "C"

@@ -4,7 +4,9 @@
 // needs no look-up. A module's trampolines lie in one region within reach of its code:
 //
 //   page 0      the addresses of the hooks (writable): changing one changes what every patched sled of the module does
-//   page 1...   two trampolines for each function, enter and exit (read-only, executable)
+//   page 1...   two trampolines for each function id, enter and exit (read-only, executable)
+//
+// Regions of modules that have gone stay, for the case that these come back.
 #pragma once
 #include <cstdint>
 
@@ -24,7 +26,7 @@ class Trampolines {
  public:
   /// Maps a region for `count` functions within reach of all of [text_begin, text_end) and fills it with trampolines
   /// for the ids from `first_id` on. False when no such memory can be had, or when the system does not let memory that
-  /// was written become executable. At start.
+  /// was written become executable.
   bool create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id, std::uint32_t count);
   void destroy();
 

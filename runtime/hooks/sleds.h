@@ -1,10 +1,22 @@
-// Modules with sleds: found by their note, checked, entered into the arena's tables, patched.
+// The modules that are traced: found by their note, checked, entered into the arena's tables, patched; and told apart
+// while they come and go.
+//
+// Each function has an id for as long as the process lives; ids of a module follow its functions' addresses. A function
+// with tail calls has a second one, its alias (kArenaFunctionTailExit), for the exits in front of them. A module that
+// is closed keeps its ids, and so its names: when the same file comes back to the same place they are taken up
+// again; anywhere else it gets new ones.
+//
+// Threads: what comes and goes does so one at a time, under the dynamic linker's lock. Looking up may be done by any
+// thread at any time, also in signal handlers.
 #pragma once
 #include <cstdint>
 
 namespace karst::runtime {
 
-/// Modules with sleds among those loaded now. Reads the note alone; cheap.
+/// At start, before anything below. False when memory is short.
+bool prepare_modules();
+
+/// Modules with anything to trace among those loaded now. Reads the note alone; cheap.
 std::uint32_t count_instrumented_modules();
 
 /// At start. Enters all loaded modules with sleds and their functions into the arena. A module whose table is damaged
@@ -15,7 +27,42 @@ std::uint32_t register_modules();
 /// system does not allow it; then nothing is patched.
 bool patch_modules();
 
-/// Sleds of all registered modules.
+/// What a module that came later brought.
+struct Arrived {
+  std::uint32_t module;          ///< index in the arena
+  std::uint32_t first_function;  ///< new ids; count 0: it has been here before, or has no tables
+  std::uint32_t function_count;
+};
+
+/// The module in whose memory `note` lies has come, and none of its code has run. Enters it. False if there is nothing
+/// (more) to do for it, be it that it is known, or was refused with a message.
+bool enter_module(std::uintptr_t note, Arrived& arrived);
+/// The functions of an entered module are chosen: patches it. When the system does not allow it, says so.
+void patch_module(std::uint32_t module);
+/// The module is about to go.
+void leave_module(std::uintptr_t note);
+
+/// Modules entered so far, those that have gone included.
+std::uint32_t module_count();
+/// Sleds of all modules entered so far.
 std::uint64_t sled_count();
+
+/// A function id for code that calls __cyg_profile_func_enter: entered into the arena as `address` of the module that
+/// it lies in; `known` is an id that it had before, or 0. 0 when the address lies in no entered module, or there is no
+/// room. `*is_new`: the session has not seen this id. Takes a lock; blocks signals.
+std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool* is_new);
+
+struct FunctionHere {
+  std::uint32_t id;  ///< 0: there is none
+  bool own_exit;     ///< code of -finstrument-functions: see function_of_region()
+};
+
+/// The traced function, if any, whose code, or whose part in another section, begins at `fde_start`, as a frame
+/// description entry has it. 0 when it is switched off, or its module is not patched.
+/// `own_exit`: compiled with -finstrument-functions. gcc's code then records the exit itself when an exception passes
+/// through, in a cleanup of its own, unless it has none (no language-specific data: C without -fexceptions); clang's
+/// records none, and own_exit is false if the module was linked as clang's (KARST_NOTE_NO_CLEANUPS).
+/// Async-signal-safe, lock-free.
+FunctionHere function_of_region(std::uintptr_t fde_start);
 
 }  // namespace karst::runtime

@@ -5,6 +5,7 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/hooks/instrument.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -78,7 +79,12 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
     destroy();
     return false;
   }
-  g_regions[g_region_count++] = slots;
+  g_regions[g_region_count] = slots;
+  store(g_region_count, g_region_count + 1);
+  // Another thread may have changed the hooks meanwhile, and not have seen this region.
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  store(slots->enter, load(g_enter));
+  store(slots->exit, load(g_exit));
   return true;
 }
 
@@ -96,9 +102,13 @@ std::uintptr_t Trampolines::enter(std::uint32_t index) const {
 std::uintptr_t Trampolines::exit(std::uint32_t index) const { return enter(index) + arch::kTrampolineSize; }
 
 void set_hooks(Hook enter, Hook exit) {
-  g_enter = enter;
-  g_exit = exit;
-  for (std::uint32_t i = 0; i < g_region_count; ++i) {
+  store(g_enter, enter);
+  store(g_exit, exit);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  store(karst_calls_enter, enter);
+  store(karst_calls_exit, exit);
+  const std::uint32_t count = load(g_region_count);
+  for (std::uint32_t i = 0; i < count; ++i) {
     store(g_regions[i]->enter, enter);
     store(g_regions[i]->exit, exit);
   }

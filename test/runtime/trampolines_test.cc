@@ -58,7 +58,7 @@ TEST(Sled, CallGoesToTheTrampolineAndNopRestores) {
     EXPECT_EQ(memory[0], 0xe8);
     EXPECT_EQ(displacement(memory + 1), distance - 5);
   }
-  arch::write_nop(memory);
+  arch::write_off(memory);
   EXPECT_TRUE(arch::is_sled(memory));
   EXPECT_EQ(memory[5], 0);
 }

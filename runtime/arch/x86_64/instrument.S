@@ -1,0 +1,60 @@
+// __cyg_profile_func_enter(function, call site) and __cyg_profile_func_exit: what code made with
+// -finstrument-functions calls, as it calls any function of C. They look up the function's id and go on as a trampoline
+// does (hooks.S), so the same hooks serve them.
+#include "format/event.h"
+#include "runtime/hooks/instrument.h"
+
+	.hidden	karst_calls
+	.hidden	karst_calls_enter
+	.hidden	karst_calls_exit
+	.hidden	karst_find_call
+	.text
+
+	.macro	CYG name, slot, bits
+	.globl	\name
+	.type	\name, @function
+	.balign	64
+\name:
+	.cfi_startproc
+	endbr64
+	movq	karst_calls(%rip), %rcx		// rcx: table
+	movq	%rdi, %rax
+	movq	%rdi, %rdx
+	testq	%rcx, %rcx
+	jz	3f
+	shrq	$KARST_CALLS_FAR_SHIFT, %rdx
+	shrq	$KARST_CALLS_NEAR_SHIFT, %rax
+	imulq	$KARST_CALLS_FACTOR, %rdx, %rdx
+	addq	%rdx, %rax
+	andl	$((1 << KARST_CALLS_BITS) - 1), %eax
+	shlq	$4, %rax
+	addq	%rcx, %rax			// rax: entry
+	cmpq	%rdi, (%rax)
+	jne	2f
+	movl	8(%rax), %eax			// eax: id, 0, or undecided
+	testl	%eax, %eax
+	jle	4f
+1:	.if	\bits
+	orl	$\bits, %eax
+	.endif
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	jmpq	*\slot(%rip)
+	.cfi_adjust_cfa_offset -8
+4:	jz	3f
+2:	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	karst_find_call
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	testl	%eax, %eax
+	jnz	1b
+3:	ret
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	CYG	__cyg_profile_func_enter, karst_calls_enter, 0
+	CYG	__cyg_profile_func_exit, karst_calls_exit, KARST_EVENT_EXIT_BIT
+
+	.section .note.GNU-stack, "", @progbits

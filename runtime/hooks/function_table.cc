@@ -1,0 +1,116 @@
+#include "runtime/hooks/function_table.h"
+
+#include <sys/mman.h>
+
+#include "format/event.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/syscalls.h"
+
+namespace karst::runtime {
+
+using format::SledKind;
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint32_t kEndbr64Size = 4;
+
+// Heap sort (Williams, Floyd 1964). libstdc++'s <algorithm> does not compile without floating point, which the runtime
+// must do without; this one needs no memory and no recursion either.
+template <typename T, typename Less>
+void heap_sort(T* v, std::uint32_t count, Less less) {
+  const auto sift_down = [v, less](std::uint32_t root, std::uint32_t size) {
+    const T value = v[root];
+    for (std::uint32_t child = 2 * root + 1; child < size; child = 2 * root + 1) {
+      if (child + 1 < size && less(v[child], v[child + 1])) ++child;
+      if (!less(value, v[child])) break;
+      v[root] = v[child];
+      root = child;
+    }
+    v[root] = value;
+  };
+  for (std::uint32_t i = count / 2; i-- != 0;) sift_down(i, count);
+  for (std::uint32_t size = count; size > 1; --size) {
+    const T greatest = v[0];
+    v[0] = v[size - 1];
+    v[size - 1] = greatest;
+    sift_down(0, size - 1);
+  }
+}
+
+}  // namespace
+
+// Ids follow addresses, so that neighbours in the program are neighbours in every table.
+bool FunctionTable::create(const ModuleImage& image) {
+  std::uint64_t entries = 0;
+  std::uint64_t colds = 0;
+  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t) {
+    entries += p.kind == SledKind::kEntry;
+    colds += p.kind == SledKind::kCold;
+    sleds_ += p.kind != SledKind::kCold;
+  });
+  if (entries == 0) return true;
+  if (entries > format::kMaxFunctionId || colds > format::kMaxFunctionId) return false;
+  const std::uint64_t each = sizeof *sorted_ + sizeof *order_ + sizeof *aliases_ + sizeof *functions_of_aliases_ + 1;
+  const std::uint64_t size = align_up(entries * each + colds * sizeof(Cold), kPage);
+  const long memory = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (sys::failed(memory)) return false;
+  text_begin_ = image.text_begin;
+  sorted_ = reinterpret_cast<std::uint64_t*>(memory);
+  cold_ = reinterpret_cast<Cold*>(sorted_ + entries);
+  order_ = reinterpret_cast<std::uint32_t*>(cold_ + colds);
+  aliases_ = order_ + entries;
+  functions_of_aliases_ = aliases_ + entries;
+  bits_ = reinterpret_cast<std::uint8_t*>(functions_of_aliases_ + entries);
+
+  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry) {
+    if (p.kind == SledKind::kEntry) sorted_[count_++] = (p.address - text_begin_) << 32 | entry;
+  });
+  heap_sort(sorted_, count_, [](std::uint64_t a, std::uint64_t b) { return a < b; });
+  for (std::uint32_t i = 0; i < count_; ++i) order_[static_cast<std::uint32_t>(sorted_[i])] = i;
+  for_each_sled(image, [&](const SledPlace& p, std::uint32_t index) {
+    if (p.kind == SledKind::kEntry && p.always) bits_[index] |= kAlways;
+    if (p.kind == SledKind::kTailCall) aliases_[index] = 1;
+    if (p.kind == SledKind::kCold) cold_[cold_count_++] = {p.address - text_begin_, index};
+  });
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    if (aliases_[i] == 0) continue;
+    functions_of_aliases_[alias_count_++] = i;
+    aliases_[i] = alias_count_;
+  }
+  heap_sort(cold_, cold_count_, [](const Cold& a, const Cold& b) { return a.offset < b.offset; });
+  return true;
+}
+
+void FunctionTable::set_patched(std::uint32_t index, bool patched) {
+  store(bits_[index], static_cast<std::uint8_t>((bits_[index] & kAlways) | (patched ? kPatched : 0)));
+}
+
+std::uint32_t FunctionTable::find(std::uintptr_t begin) const {
+  const std::uint64_t offset = begin - text_begin_;
+  std::uint32_t low = 0;
+  for (std::uint32_t high = count_; low < high;) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (sorted_[middle] >> 32 < offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low < count_) {
+    const std::uint64_t at = sorted_[low] >> 32;
+    // Of functions that the linker has folded into one, the last has its call in the sled.
+    while (low + 1 < count_ && sorted_[low + 1] >> 32 == at) ++low;
+    if (at == offset || at == offset + kEndbr64Size) return low;  // the sled may be the second instruction
+  }
+  std::uint32_t first = 0;
+  for (std::uint32_t high = cold_count_; first < high;) {
+    const std::uint32_t middle = first + (high - first) / 2;
+    if (cold_[middle].offset < offset)
+      first = middle + 1;
+    else
+      high = middle;
+  }
+  return first < cold_count_ && cold_[first].offset == offset ? static_cast<std::uint32_t>(cold_[first].index) : kNone;
+}
+
+}  // namespace karst::runtime

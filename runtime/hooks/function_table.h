@@ -1,0 +1,82 @@
+// One module's functions: which ids they have, and where they begin. Made once when the module is entered, read by any
+// thread from then on; never freed, as ids are never reused.
+#pragma once
+#include <cstdint>
+
+#include "runtime/hooks/module_image.h"
+
+namespace karst::runtime {
+
+class FunctionTable {
+ public:
+  static constexpr std::uint32_t kNone = 0xffffffffU;
+
+  /// Finds the functions of a module that has no defect. False when memory is short.
+  bool create(const ModuleImage& image);
+  /// Functions; their ids are first_id to first_id + count() - 1, by address.
+  std::uint32_t count() const { return count_; }
+  /// Functions that have an alias for tail calls; its ids follow.
+  std::uint32_t alias_count() const { return alias_count_; }
+  std::uint64_t sleds() const { return sleds_; }
+
+  std::uintptr_t address(std::uint32_t index) const { return text_begin_ + (sorted_[index] >> 32); }
+  bool always(std::uint32_t index) const { return (bits_[index] & kAlways) != 0; }
+  /// Index of its alias among all ids of the module, from count() on; kNone when it has none.
+  std::uint32_t alias(std::uint32_t index) const { return aliases_[index] == 0 ? kNone : count_ + aliases_[index] - 1; }
+  /// Of the function that has alias number `n` (0 to alias_count() - 1).
+  std::uint32_t function_of_alias(std::uint32_t n) const { return functions_of_aliases_[n]; }
+
+  /// The sleds of the function are calls now.
+  void set_patched(std::uint32_t index, bool patched);
+  bool patched(std::uint32_t index) const { return (load(bits_[index]) & kPatched) != 0; }
+
+  /// The function that begins at this address, or whose part in another section does; kNone if there is none.
+  std::uint32_t find(std::uintptr_t begin) const;
+
+  /// Calls visit(SledPlace, index of its function) for the sleds that belong to one.
+  template <typename Visit>
+  void for_each_sled(const ModuleImage& image, Visit visit) const;
+
+ private:
+  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2 };
+  struct Cold {
+    std::uint64_t offset;  // from the beginning of the module's code
+    std::uint64_t index;
+  };
+
+  std::uintptr_t text_begin_ = 0;
+  std::uint64_t* sorted_ = nullptr;   // offset in the code << 32 | place in the order of the module's tables
+  Cold* cold_ = nullptr;              // by offset
+  std::uint32_t* order_ = nullptr;    // place in the tables' order -> index
+  std::uint32_t* aliases_ = nullptr;  // number of the alias + 1; 0: none
+  std::uint32_t* functions_of_aliases_ = nullptr;
+  std::uint8_t* bits_ = nullptr;
+  std::uint32_t count_ = 0;
+  std::uint32_t alias_count_ = 0;
+  std::uint32_t cold_count_ = 0;
+  std::uint64_t sleds_ = 0;
+};
+
+/// Which function a sled belongs to, while one steps through a module's sleds in order: calls visit(place, number of
+/// its entry in the order of the tables). Left out are exits of functions without an entry.
+template <typename Visit>
+void for_each_owned_sled(const ModuleImage& image, Visit visit) {
+  std::uint32_t entries = 0;
+  std::uintptr_t function = 0;
+  image.for_each_sled([&](const SledPlace& p) {
+    if (p.kind == format::SledKind::kEntry) {
+      ++entries;
+      function = p.function;
+    } else if (p.function != function || entries == 0) {
+      return;
+    }
+    visit(p, entries - 1);
+  });
+}
+
+template <typename Visit>
+void FunctionTable::for_each_sled(const ModuleImage& image, Visit visit) const {
+  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry) { visit(p, order_[entry]); });
+}
+
+}  // namespace karst::runtime

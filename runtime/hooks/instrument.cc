@@ -1,0 +1,139 @@
+#include "runtime/hooks/instrument.h"
+
+#include <sys/mman.h>
+
+#include "runtime/core/arena.h"
+#include "runtime/core/fork.h"
+#include "runtime/core/lock.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/message.h"
+#include "runtime/core/options.h"
+#include "runtime/core/session.h"
+#include "runtime/core/syscalls.h"
+#include "runtime/hooks/sleds.h"
+
+namespace karst::runtime {
+
+extern "C" {
+InstrumentedCall* karst_calls;
+Hook karst_calls_enter = karst_hook_trace;
+Hook karst_calls_exit = karst_hook_trace;
+}
+
+namespace {
+
+constexpr std::uint32_t kPlaces = 1U << KARST_CALLS_BITS;
+constexpr std::uint32_t kMostCalls = kPlaces / 4 * 3;
+
+WipedLock g_lock;  // of insertions
+char g_session[sizeof(Options::session)];
+std::uint32_t g_used;
+std::uint32_t g_outside;  // entries for addresses in no module
+bool g_said_full;
+
+/// The n-th place to look at: after the first one they follow each other from a random place on, so that two modules
+/// whose first places coincide do not fill each other's neighbourhood.
+std::uint32_t place(std::uint64_t function, std::uint32_t n) {
+  if (n == 0) return first_place(function);
+  return static_cast<std::uint32_t>((function * 0x9E3779B97F4A7C15U >> (64 - KARST_CALLS_BITS)) + n) & (kPlaces - 1);
+}
+
+/// The entry of the function, or the free one where it would be; null when there is neither.
+InstrumentedCall* entry_of(std::uint64_t function) {
+  InstrumentedCall* const calls = load(karst_calls);
+  if (calls == nullptr) return nullptr;
+  for (std::uint32_t n = 0; n < kPlaces; ++n) {
+    InstrumentedCall& c = calls[place(function, n)];
+    const std::uint64_t key = load(c.function);
+    if (key == function || key == 0) return &c;
+  }
+  return nullptr;
+}
+
+bool is_on(std::uint32_t id) { return (load(g_arena.functions()[id].flags) & format::kArenaFunctionOn) != 0; }
+
+/// Enters the function under the lock. Its id is undecided if the session is to be asked.
+InstrumentedCall* insert(std::uint64_t function) {
+  const Locked lock(g_lock);
+  InstrumentedCall* c = entry_of(function);
+  if (c == nullptr || (c->function == function && c->id < kUndecided)) return c;
+  const bool fresh = c->function == 0;
+  if (fresh && g_used >= kMostCalls) {
+    if (!g_said_full) Message().text("too many functions built with -finstrument-functions: the rest is not traced");
+    g_said_full = true;
+    return nullptr;
+  }
+  if (!fresh && c->id != kUndecided) return c;  // another thread is asking
+  bool is_new = false;
+  const std::uint32_t id = enter_function(function, c->known_id, &is_new);
+  c->known_id = id;
+  if (id == 0) ++g_outside;
+  const std::uint32_t decided = id != 0 && is_on(id) ? id : 0;
+  store(c->id, is_new && g_session[0] != '\0' ? kUndecided | id : decided);
+  if (fresh) {
+    ++g_used;
+    store(c->function, function);
+  }
+  return c;
+}
+
+}  // namespace
+
+bool prepare_instrument_calls() {
+  if (karst_calls != nullptr) {
+    if (g_outside == 0) return true;
+    const Locked lock(g_lock);
+    for (std::uint32_t i = 0; i < kPlaces; ++i)
+      if (karst_calls[i].function != 0 && karst_calls[i].known_id == 0) store(karst_calls[i].id, kUndecided);
+    g_outside = 0;
+    return true;
+  }
+  const long table = sys::mmap(0, sizeof(InstrumentedCall) * kPlaces, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (sys::failed(table) || !g_lock.create()) {
+    Message().text("code built with -finstrument-functions is not traced: there is not enough memory for its table");
+    return false;
+  }
+  store(karst_calls, reinterpret_cast<InstrumentedCall*>(table));
+  return true;
+}
+
+void set_instrument_session(const char* name) { copy(g_session, name, length(name) + 1); }
+
+void forget_instrument_calls(std::uintptr_t text_begin, std::uintptr_t text_end) {
+  if (karst_calls == nullptr) return;
+  const Locked lock(g_lock);
+  const std::uint32_t count = load(g_arena.header().function_count);
+  for (std::uint32_t id = 1; id <= count; ++id) {
+    const std::uint64_t function = g_arena.functions()[id].address;
+    if (function < text_begin || function >= text_end) continue;
+    InstrumentedCall* c = entry_of(function);
+    if (c != nullptr && c->function == function) store(c->id, kUndecided);
+  }
+}
+
+std::uint32_t find_instrument_call(std::uintptr_t function) {
+  const InstrumentedCall* c = entry_of(function);
+  if (c == nullptr || load(c->function) != function) return 0;
+  const std::uint32_t id = load(c->id);
+  return id < kUndecided ? id : 0;
+}
+
+extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
+  const InstrumentedCall* found = entry_of(function);
+  if (found != nullptr && load(found->function) == function && load(found->id) < kUndecided) return load(found->id);
+  // Signals wait: a handler may call the same function, while the session is asked about it.
+  const sys::SignalsBlocked guard;
+  if (!own_arena()) return 0;
+  InstrumentedCall* c = insert(function);
+  if (c == nullptr) return 0;
+  const std::uint32_t id = load(c->id);
+  if (id < kUndecided) return id;
+  // Every thread that comes before the answer asks for itself, so that none ever waits for another.
+  report_arrival(g_session, module_count(), id - kUndecided, 1);
+  const std::uint32_t decided = is_on(id - kUndecided) ? id - kUndecided : 0;
+  exchange_if(c->id, id, decided);
+  return decided;
+}
+
+}  // namespace karst::runtime

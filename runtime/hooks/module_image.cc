@@ -1,0 +1,179 @@
+#include "runtime/hooks/module_image.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint32_t kNtGnuBuildId = 3;
+constexpr const char* kDamaged = "has a damaged sled table";
+
+template <typename T>
+const T* self_relative(const std::int32_t& field) {
+  return reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(&field) +
+                                    static_cast<std::uintptr_t>(std::intptr_t{field}));
+}
+
+template <typename T>
+void set_table(const std::int32_t& begin, const std::int32_t& end, const T*& table, std::uint64_t& count) {
+  table = self_relative<T>(begin);
+  const auto first = reinterpret_cast<std::uintptr_t>(table);
+  const auto last = reinterpret_cast<std::uintptr_t>(self_relative<T>(end));
+  count = last > first ? (last - first) / sizeof(T) : 0;
+}
+
+void read_karst_note(const char* content, std::uint32_t size, ModuleImage& image) {
+  const auto& note = *reinterpret_cast<const SledNote*>(content);
+  image.has_note = true;
+  image.note_version = note.version;
+  image.note_flags = note.flags;
+  set_table(note.table_begin, note.table_end, image.records, image.record_count);
+  if (note.version == 1) return;
+  if (size < sizeof(SledNote)) {
+    image.note_version = 0;
+    return;
+  }
+  set_table(note.xray_begin, note.xray_end, image.xray, image.xray_count);
+  image.least_runtime = note.runtime;
+}
+
+void read_notes(const char* p, std::uint64_t size, ModuleImage& image) {
+  while (size >= sizeof(ElfW(Nhdr))) {
+    const auto& note = *reinterpret_cast<const ElfW(Nhdr)*>(p);
+    const std::uint64_t name_size = align_up(note.n_namesz, 4);
+    const std::uint64_t all = sizeof note + name_size + align_up(note.n_descsz, 4);
+    if (all > size) return;
+    const char* name = p + sizeof note;
+    const char* content = name + name_size;
+    if (note.n_namesz == sizeof KARST_NOTE_NAME && note.n_type == KARST_NOTE_TYPE &&
+        note.n_descsz >= kSledNoteSizeOfVersion1 && equal(name, KARST_NOTE_NAME)) {
+      read_karst_note(content, note.n_descsz, image);
+    } else if (note.n_namesz == 4 && note.n_type == kNtGnuBuildId && equal(name, "GNU")) {
+      image.build_id = reinterpret_cast<const std::uint8_t*>(content);
+      image.build_id_size = note.n_descsz;
+    }
+    p += all;
+    size -= all;
+  }
+}
+
+/// True if the range is loaded as part of the module.
+bool is_loaded(const dl_phdr_info& info, std::uintptr_t begin, std::uint64_t size) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    const std::uintptr_t from = info.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && begin >= from && size <= segment.p_memsz && begin - from <= segment.p_memsz - size)
+      return true;
+  }
+  return false;
+}
+
+template <typename T>
+bool is_inside(const dl_phdr_info& info, const T* table, std::uint64_t count) {
+  return count == 0 || is_loaded(info, reinterpret_cast<std::uintptr_t>(table), count * sizeof(T));
+}
+
+// Of another namespace than ours: dl_iterate_phdr shows only the caller's. `header` is the ELF header in memory.
+void describe(const char* path, std::uintptr_t bias, std::uintptr_t header, dl_phdr_info& info) {
+  const auto& elf = *reinterpret_cast<const ElfW(Ehdr)*>(header);
+  info.dlpi_name = path;
+  info.dlpi_addr = bias;
+  info.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(header + elf.e_phoff);
+  info.dlpi_phnum = elf.e_phnum;
+}
+
+struct Search {
+  std::uintptr_t address;
+  ModuleImage* image;
+  bool instrumented;
+};
+
+}  // namespace
+
+bool read_image(const dl_phdr_info& info, ModuleImage& image) {
+  image.path = info.dlpi_name;
+  image.bias = info.dlpi_addr;
+  std::uintptr_t low = ~std::uintptr_t{0};
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    const std::uintptr_t begin = info.dlpi_addr + segment.p_vaddr;
+    // mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8; those met in practice can be stepped
+    // through by 4 all the same.
+    if (segment.p_type == PT_NOTE && segment.p_align <= 8 && is_loaded(info, begin, segment.p_memsz))
+      read_notes(reinterpret_cast<const char*>(begin), segment.p_memsz, image);
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
+      if (begin < low) low = begin;
+      if (begin + segment.p_memsz > image.text_end) image.text_end = begin + segment.p_memsz;
+      if (image.segment_count < ModuleImage::kMostSegments)
+        image.segments[image.segment_count++] = {
+            align_down(begin, kPage), align_up(begin + segment.p_memsz, kPage),
+            PROT_READ | PROT_EXEC | ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0)};
+    }
+  }
+  image.text_begin = low;
+  image.tables_inside =
+      is_inside(info, image.records, image.record_count) && is_inside(info, image.xray, image.xray_count);
+  return image.is_instrumented();
+}
+
+bool find_image(std::uintptr_t address, ModuleImage& image) {
+  Search search{address, &image, false};
+  const int found = dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        auto& s = *static_cast<Search*>(context);
+        if (!is_loaded(*info, s.address, 1)) return 0;
+        s.instrumented = read_image(*info, *s.image);
+        return 1;
+      },
+      &search);
+  if (found != 0) return search.instrumented;
+  Dl_info symbol{};
+  link_map* map = nullptr;
+  if (dladdr1(reinterpret_cast<const void*>(address), &symbol, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
+      map == nullptr)
+    return false;
+  dl_phdr_info info{};
+  describe(map->l_name, map->l_addr, reinterpret_cast<std::uintptr_t>(symbol.dli_fbase), info);
+  return is_loaded(info, address, 1) && read_image(info, image);
+}
+
+bool ModuleImage::in_code(std::uintptr_t at, std::uint32_t size) const {
+  for (std::uint32_t i = 0; i < segment_count; ++i)
+    if (at >= segments[i].begin && at < segments[i].end && size <= segments[i].end - at) return true;
+  return false;
+}
+
+const char* ModuleImage::defect() const {
+  if (note_version == 0 || least_runtime > KARST_RUNTIME_VERSION) return "was built by another version of Karst";
+  if (!tables_inside || text_end <= text_begin) return kDamaged;
+  if (text_end - text_begin > arch::kReach) return "has more code than calls can reach across";
+  if (record_count != 0 && (records[0].kind & KARST_SLED_KIND_MASK) != KARST_SLED_ENTRY) return kDamaged;
+  for (std::uint64_t i = 0; i < record_count; ++i) {
+    const std::uint32_t kind = records[i].kind;
+    if ((kind & KARST_SLED_KIND_MASK) > KARST_SLED_COLD ||
+        (kind & ~std::uint32_t{KARST_SLED_KIND_MASK | KARST_SLED_ALWAYS}) != 0)
+      return kDamaged;
+  }
+  for (std::uint64_t i = 0; i < xray_count; ++i) {
+    if (xray[i].version != kXRayVersion) return "was built by a clang whose table of sleds Karst does not know";
+    if (xray[i].kind > static_cast<std::uint8_t>(XRayKind::kTypedEvent)) return kDamaged;
+  }
+  const char* wrong = nullptr;
+  for_each_sled([&](const SledPlace& p) {
+    if (wrong != nullptr) return;
+    const std::uint32_t size = arch::sled_size(p.sled);
+    if (!in_code(p.address, size == 0 ? 1 : size))
+      wrong = kDamaged;
+    else if (size != 0 && !arch::is_sled(reinterpret_cast<const unsigned char*>(p.address), p.sled))
+      wrong = "has other code where its sleds should be";
+  });
+  return wrong;
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,108 @@
+// A loaded module as its own memory tells: its code, its note, its tables of sleds (format/sled_note.h). Reads alone.
+#pragma once
+#include <link.h>
+
+#include <cstdint>
+
+#include "format/sled_note.h"
+#include "runtime/arch/arch.h"
+#include "runtime/core/memory.h"
+
+namespace karst::runtime {
+
+struct CodeSegment {
+  std::uintptr_t begin;  ///< whole pages
+  std::uintptr_t end;
+  int protection;
+};
+
+/// One sled, or place of a function that is known by the tables, whichever compiler wrote them.
+struct SledPlace {
+  std::uintptr_t address;
+  std::uintptr_t function;  ///< of clang's tables: where the function begins, to tell its sleds from others'; else 0
+  format::SledKind kind;
+  arch::Sled sled;
+  bool always;  ///< of an entry: the source asks to trace it always
+};
+
+struct ModuleImage {
+  static constexpr std::uint32_t kMostSegments = 8;
+
+  const char* path = "";  ///< empty: the program itself. Valid while the module is loaded
+  std::uint64_t bias = 0;
+  std::uintptr_t text_begin = 0;  ///< of all executable segments
+  std::uintptr_t text_end = 0;
+  CodeSegment segments[kMostSegments];
+  std::uint32_t segment_count = 0;
+  const std::uint8_t* build_id = nullptr;
+  std::uint32_t build_id_size = 0;
+
+  bool has_note = false;
+  std::uint32_t note_version = 0;  ///< 0: a note that makes no sense
+  std::uint32_t note_flags = 0;
+  std::uint32_t least_runtime = 0;
+  const format::SledRecord* records = nullptr;
+  std::uint64_t record_count = 0;
+  const format::XRayRecord* xray = nullptr;
+  std::uint64_t xray_count = 0;
+  bool tables_inside = false;  ///< both tables lie within the module's own memory
+
+  /// True if there is anything to trace in it.
+  bool is_instrumented() const { return has_note && (record_count != 0 || xray_count != 0 || finstrument()); }
+  bool finstrument() const { return (note_flags & KARST_NOTE_FINSTRUMENT) != 0; }
+
+  /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
+  /// behind the module's path.
+  const char* defect() const;
+
+  /// Calls visit(SledPlace) for every sled in the tables' order: a function's entry comes before its exits.
+  template <typename Visit>
+  void for_each_sled(Visit visit) const;
+
+ private:
+  bool in_code(std::uintptr_t at, std::uint32_t size) const;
+};
+
+/// Reads what the dynamic linker says of a module, and the module's note. False if it is not instrumented.
+bool read_image(const dl_phdr_info& info, ModuleImage& image);
+
+/// The module, of any namespace, in whose memory `address` lies. False if there is none or it is not instrumented.
+bool find_image(std::uintptr_t address, ModuleImage& image);
+
+/// Calls visit(const ModuleImage&) for every instrumented module of the first namespace.
+template <typename Visit>
+void for_each_image(Visit visit) {
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        ModuleImage image;
+        if (read_image(*info, image)) (*static_cast<Visit*>(context))(image);
+        return 0;
+      },
+      &visit);
+}
+
+template <typename Visit>
+void ModuleImage::for_each_sled(Visit visit) const {
+  for (std::uint64_t i = 0; i < record_count; ++i) {
+    const format::SledRecord& r = records[i];
+    const auto kind = static_cast<format::SledKind>(r.kind & KARST_SLED_KIND_MASK);
+    visit(SledPlace{
+        reinterpret_cast<std::uintptr_t>(&r.address) + static_cast<std::uintptr_t>(std::intptr_t{r.address}), 0, kind,
+        kind == format::SledKind::kCold ? arch::Sled::kNothing : arch::Sled::kNop, (r.kind & KARST_SLED_ALWAYS) != 0});
+  }
+  for (std::uint64_t i = 0; i < xray_count; ++i) {
+    format::XRayRecord r;  // clang does not align its table
+    copy(&r, xray + i, sizeof r);
+    const auto at = reinterpret_cast<std::uintptr_t>(xray + i);
+    const auto kind = static_cast<format::XRayKind>(r.kind);
+    if (kind > format::XRayKind::kEntryWithArguments) continue;
+    SledPlace place{at + static_cast<std::uintptr_t>(r.address),
+                    at + offsetof(format::XRayRecord, function) + static_cast<std::uintptr_t>(r.function),
+                    format::SledKind::kEntry, arch::Sled::kSkip, r.always != 0};
+    if (kind == format::XRayKind::kReturn) place.kind = format::SledKind::kReturn, place.sled = arch::Sled::kReturn;
+    if (kind == format::XRayKind::kTailCall) place.kind = format::SledKind::kTailCall;
+    visit(place);
+  }
+}
+
+}  // namespace karst::runtime
