@@ -48,6 +48,7 @@ struct RunOptions {
   std::optional<std::string> min_instructions;
   bool no_carried_lists = false;
   std::vector<std::string> map_paths;
+  std::vector<std::string> debug_dirs;
 };
 
 /// What the command line and the environment say about which functions to trace.
@@ -223,6 +224,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     if (!mapping) return usage_error(mapping.error().message, "run");
     launch.resolve.map_paths.push_back(std::move(*mapping));
   }
+  // Before those of the environment.
+  launch.resolve.debug.directories.insert(launch.resolve.debug.directories.begin(), options.debug_dirs.begin(),
+                                          options.debug_dirs.end());
 
   auto program = collect::find_program(command[0]);
   if (!program) {
@@ -325,6 +329,11 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   command->add_flag("--no-carried-lists", options->no_carried_lists,
                     "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
   command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+  command
+      ->add_option("--debug-dir", options->debug_dirs,
+                   "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
   command->add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
       ->type_name("FROM=TO")
       ->allow_extra_args(false);
