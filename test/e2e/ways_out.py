@@ -1,0 +1,111 @@
+"""Every way out of a function: a corpus of small programs, each with its one true tree beside it."""
+import re
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from torture_support import BIN, HERE, TortureTest, build, main  # noqa: E402
+
+CORPUS = HERE / "ways_out"
+# What a compiler may take from the tree or add to it by its own choice.
+STEADY = ["-fno-optimize-sibling-calls"]
+STEADY_GCC = ["-fno-ipa-cp", "-fno-ipa-sra", "-fno-ipa-icf"]
+PIE = ["-fPIE", "-pie"]
+NO_PIE = ["-fno-pie", "-no-pie"]
+FLAGS = {"signals.cc": ["-fnon-call-exceptions"], "tail_calls.cc": ["-foptimize-sibling-calls"]}
+# Inline functions of the standard library show at -O0; without optimisation there are no tail calls.
+OPTIMISED_ONLY = {"tail_calls.cc", "carried.cc", "coroutines.cc"}
+GCC_ONLY = {"coroutines.cc": "clang names a coroutine's parts in its own way, and clang 14 needs a library of its own",
+            "signals.cc": "clang 14 has no -fnon-call-exceptions"}
+
+
+def shown(lines):
+    """The tree without what differs from run to run."""
+    return [re.sub(r"^# process \d+ \S+ thread \d+ .*", "# thread", line) for line in lines]
+
+
+def sources():
+    return sorted(p for p in CORPUS.iterdir() if p.suffix in (".c", ".cc") and p.name != "ends.cc")
+
+
+class WaysOut(TortureTest):
+    def program(self, source, level, kind, clang=False):
+        cxx = source.suffix == ".cc"
+        flags = [level, *kind, *STEADY, *([] if clang else STEADY_GCC), *FLAGS.get(source.name, []), "-pthread"]
+        if cxx:
+            flags.append("-std=c++20")
+        compiler = ("karst-clang" if clang else "karst-g") + ("++" if cxx else "" if clang else "cc")
+        name = f"ways_out.{source.stem}.{'clang' if clang else 'gcc'}{level}"
+        return build(name, f"ways_out/{source.name}", *flags, compiler=str(BIN / compiler) if clang else compiler)
+
+    def corpus(self, level, kind, clang=False):
+        for source in sources():
+            if (level == "-O0" and source.name in OPTIMISED_ONLY) or (clang and source.name in GCC_ONLY):
+                continue
+            with self.subTest(source=source.name, level=level, clang=clang):
+                run = self.run_traced(self.program(source, level, kind, clang))
+                expected = source.with_suffix(".tree").read_text().splitlines()
+                self.assertEqual(shown(run.trace.tree("--marks")), expected)
+                self.assert_whole(run.trace)
+
+    def clang(self, level, kind):
+        if not (BIN / "karst-clang++").exists() or not any(map(shutil.which, ("clang++", "clang++-14"))):
+            self.skipTest("no clang")
+        self.corpus(level, kind, clang=True)
+
+    def test_gcc_without_optimisation_pie(self):
+        self.corpus("-O0", PIE)
+
+    def test_gcc_O2_at_a_fixed_address(self):
+        self.corpus("-O2", NO_PIE)
+
+    def test_gcc_O3_pie(self):
+        self.corpus("-O3", PIE)
+
+    def test_clang_without_optimisation_pie(self):
+        self.clang("-O0", PIE)
+
+    def test_clang_O2_at_a_fixed_address(self):
+        self.clang("-O2", NO_PIE)
+
+
+BEFORE_END = ["# thread", "main  [open]", "  deep(int)  [open]", "    deep(int)  [open]", "      ends()  [open]"]
+
+
+class Ends(TortureTest):
+    """Processes that end in the depth: nothing is invented, what was running is open."""
+
+    def check(self, how, status, *last):
+        source = CORPUS / "ends.cc"
+        program = build("ways_out.ends", f"ways_out/{source.name}", "-O2", *STEADY, *STEADY_GCC)
+        run = self.run_traced(program, how, status=status)
+        self.assertEqual(shown(run.trace.tree("--marks")), [*BEFORE_END, *last])
+        self.assert_whole(run.trace)
+
+    def test_exit(self):
+        self.check("exit", 0, "        at_exit()")
+
+    def test_underscore_exit(self):
+        self.check("_exit", 0)
+
+    def test_quick_exit(self):
+        self.check("quick_exit", 0, "        at_quick_exit()")
+
+    def test_abort(self):
+        self.check("abort", 128 + 6)
+
+    def test_exec(self):
+        self.check("exec", 0)
+
+    def test_noexcept(self):
+        # The unwinder finds that nothing may catch and calls terminate() from the throw: no frame is left.
+        self.check("noexcept", 0, "        promises()  [open]", "          throws()  [open]",
+                   "            terminates()  [open]", "              before()")
+
+    def test_uncaught(self):
+        self.check("uncaught", 0, "        throws()  [open]", "          terminates()  [open]", "            before()")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+// Exceptions thrown by signal handlers (-fnon-call-exceptions), handlers on both kinds of stack, and a stack that
+// overflows and is left from its handler.
+#include <csetjmp>
+#include <csignal>
+#include <cstring>
+
+#include "steps.h"
+
+STEP(before)
+STEP(handler)
+STEP(cleanup)
+STEP(after)
+STEP(never)
+
+struct Guard {
+  NOINLINE ~Guard() {
+    cleanup();
+    BARRIER();
+  }
+};
+
+NOINLINE void on_fault(int) {
+  before();
+  throw 1;
+}
+
+int* volatile nowhere = nullptr;
+
+NOINLINE int faults() {
+  before();
+  return *nowhere;
+}
+
+NOINLINE void guarded() {
+  Guard guard;
+  faults();
+  never();
+}
+
+NOINLINE void catches() {
+  try {
+    guarded();
+  } catch (int) {
+    handler();
+  }
+  after();
+  BARRIER();
+}
+
+sigjmp_buf place;
+
+NOINLINE void on_overflow(int) {
+  before();
+  siglongjmp(place, 1);
+}
+
+NOINLINE void on_user(int) {
+  before();
+  BARRIER();
+}
+
+NOINLINE void raises() {
+  raise(SIGUSR1);
+  after();
+  BARRIER();
+}
+
+UNTRACED int eats_stack(int depth) {
+  volatile char frame[4096];
+  frame[depth % 4096] = 1;
+  const int below = eats_stack(depth + 1);
+  return below + frame[0];
+}
+
+NOINLINE void overflows() {
+  eats_stack(0);
+  never();
+}
+
+NOINLINE void survives_overflow() {
+  if (sigsetjmp(place, 1) == 0) overflows();
+  after();
+  BARRIER();
+}
+
+UNTRACED void handle(int signal, void (*function)(int), int flags) {
+  struct sigaction action;
+  std::memset(&action, 0, sizeof action);
+  action.sa_handler = function;
+  action.sa_flags = flags | SA_NODEFER;
+  sigaction(signal, &action, nullptr);
+}
+
+int main() {
+  static char alternate[65536];
+  stack_t stack{};
+  stack.ss_sp = alternate;
+  stack.ss_size = sizeof alternate;
+  sigaltstack(&stack, nullptr);
+  handle(SIGUSR1, on_user, 0);
+  raises();
+  handle(SIGUSR1, on_user, SA_ONSTACK);
+  raises();
+  handle(SIGSEGV, on_fault, 0);
+  catches();
+  handle(SIGSEGV, on_fault, SA_ONSTACK);
+  catches();
+  handle(SIGSEGV, on_overflow, SA_ONSTACK);
+  survives_overflow();
+  after();
+  return 0;
+}
