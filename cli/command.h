@@ -41,6 +41,9 @@ void register_info(CLI::App& app, int& status);
 void register_tree(CLI::App& app, int& status);
 void register_report(CLI::App& app, int& status);
 void register_export(CLI::App& app, int& status);
+void register_view(CLI::App& app, int& status);
+/// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
+int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser);
 void register_describe(CLI::App& app);
 
 /// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.

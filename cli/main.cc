@@ -70,6 +70,7 @@ int run_command_line(int argc, char** argv) {
   register_tree(app, status);
   register_report(app, status);
   register_export(app, status);
+  register_view(app, status);
   register_describe(app);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");

@@ -1,0 +1,77 @@
+#include "view/loader.h"
+
+#include <new>
+
+#include "view/json.h"
+
+namespace karst::view {
+
+Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server)
+    : files_(std::move(files)), version_(std::move(version)), server_(server) {
+  for (std::size_t i = 0; i < files_.size(); ++i) progress_.push_back(std::make_unique<IndexProgress>());
+  thread_ = std::thread([this] { load(); });
+}
+
+Loader::~Loader() {
+  for (const auto& progress : progress_) progress->stop = true;
+  thread_.join();
+}
+
+void Loader::load() {
+  std::string error;
+  try {
+    for (std::size_t i = 0; i < files_.size() && error.empty(); ++i) {
+      auto index = TraceIndex::build(files_[i], *progress_[i]);
+      if (index) {
+        traces_.push_back(std::move(*index));
+      } else {
+        error = index.error().message;
+      }
+    }
+    if (error.empty()) {
+      std::vector<const TraceIndex*> traces;
+      for (const auto& trace : traces_) traces.push_back(trace.get());
+      api_ = std::make_unique<Api>(std::move(traces), version_);
+      api_->set_server(server_);
+    }
+  } catch (const std::bad_alloc&) {
+    error = "memory is out: the calls of a trace take about 34 bytes each; look at a part of it with 'karst tree'";
+  }
+  if (error.empty()) ready_.store(api_.get(), std::memory_order_release);
+  const std::lock_guard lock(mutex_);
+  error_ = error;
+  finished_ = true;
+  changed_.notify_all();
+}
+
+bool Loader::finished() const {
+  const std::lock_guard lock(mutex_);
+  return finished_;
+}
+
+void Loader::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return finished_; });
+}
+
+std::string Loader::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+std::string Loader::progress_json() const {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  for (const auto& progress : progress_) {
+    done += progress->done;
+    total += progress->total;
+  }
+  const std::string why = error();
+  const char* phase = !why.empty() ? "failed" : api() != nullptr ? "ready" : total == 0 ? "opening" : "rebuilding";
+  Json json;
+  json.open('{').field("phase", phase).field("done", done).field("total", total).field("error", why);
+  json.list("files", files_, [](const std::filesystem::path& file) { return file.filename().string(); }).close('}');
+  return json.take();
+}
+
+}  // namespace karst::view
