@@ -1,0 +1,193 @@
+// The page: loads the trace or traces, then shows them; says what went wrong when they cannot be shown.
+import { useEffect, useState } from "preact/hooks";
+import { LocalBackend } from "./backend/local";
+import { progress, ServerBackend, stayAlive } from "./backend/server";
+import { BackendError, type Backend, type Progress } from "./backend/types";
+import { onKey } from "./model/keys";
+import { attempt, selectedFacts } from "./model/actions";
+import type { Theme } from "./model/colour";
+import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
+import { count, percent } from "./model/time";
+import { fromHash, toHash } from "./model/url";
+import { clampView, wholeView } from "./model/view";
+import { Dock } from "./panels/dock";
+import { Help } from "./panels/help";
+import { Minimap } from "./panels/minimap";
+import { TopBar } from "./panels/topbar";
+import { Timeline } from "./timeline/timeline";
+
+function useTheme(): Theme {
+  const chosen = useStore((s) => s.theme);
+  const [dark, setDark] = useState(() => matchMedia("(prefers-color-scheme: dark)").matches);
+  useEffect(() => {
+    const query = matchMedia("(prefers-color-scheme: dark)");
+    const change = () => setDark(query.matches);
+    query.addEventListener("change", change);
+    return () => query.removeEventListener("change", change);
+  }, []);
+  const theme: Theme = chosen === "auto" ? (dark ? "dark" : "light") : chosen;
+  document.documentElement.dataset.theme = theme;
+  return theme;
+}
+
+function Notice() {
+  const notice = useStore((s) => s.notice);
+  useEffect(() => {
+    if (notice === "") return;
+    const timer = setTimeout(() => store.set({ notice: "" }), 6000);
+    return () => clearTimeout(timer);
+  }, [notice]);
+  return (
+    <div class={`notice${notice ? " on" : ""}`} role="status" aria-live="polite">
+      {notice}
+    </div>
+  );
+}
+
+function Loading({ now }: { now: Progress | undefined }) {
+  const share = now && now.total > 0 ? now.done / now.total : 0;
+  return (
+    <main class="loading" role="status" aria-live="polite">
+      <div class="loading-box">
+        <h1>{now?.files.join(" and ") || "Karst"}</h1>
+        <progress max={1} value={now?.phase === "rebuilding" ? share : undefined} aria-label="Reading the trace" />
+        <p>
+          {now?.phase === "rebuilding"
+            ? `Rebuilding calls: ${count(now.done)} of ${count(now.total)} events, ${percent(share)}`
+            : "Opening the trace…"}
+        </p>
+      </div>
+    </main>
+  );
+}
+
+function Failure({ message }: { message: string }) {
+  return (
+    <main class="loading">
+      <div class="loading-box failed" role="alert">
+        <h1>This trace cannot be shown</h1>
+        <p>{message}</p>
+      </div>
+    </main>
+  );
+}
+
+/** Asks until the trace is ready; the event stream tells of the progress meanwhile. */
+async function openServer(onProgress: (now: Progress) => void): Promise<LoadedTrace[]> {
+  for (;;) {
+    const now = await progress();
+    onProgress(now);
+    if (now.phase === "failed") throw new BackendError(now.error);
+    if (now.phase === "ready") break;
+    await new Promise((resolve) => setTimeout(resolve, 120));
+  }
+  const first = new ServerBackend(0);
+  const info = await first.trace();
+  const loaded: LoadedTrace[] = [{ number: 0, backend: first, info }];
+  if (info.traces > 1) {
+    const second = new ServerBackend(1);
+    loaded.push({ number: 1, backend: second, info: await second.trace() });
+  }
+  return loaded;
+}
+
+async function openEmbedded(text: string): Promise<LoadedTrace[]> {
+  const backend: Backend = await LocalBackend.open(JSON.parse(text));
+  return [{ number: 0, backend, info: await backend.trace() }];
+}
+
+/** What the address says, as far as this trace has it. */
+function startState(traces: LoadedTrace[]): Partial<State> {
+  store.set({ traces });
+  const said: { -readonly [K in keyof State]?: State[K] } = { ...fromHash(location.hash, START) };
+  const exists = (at: { trace: number; thread: number } | null | undefined) =>
+    at !== undefined && at !== null && traces[at.trace]?.info.threads[at.thread] !== undefined;
+  if (!exists(said.selected)) delete said.selected;
+  if (!exists(said.baseline)) delete said.baseline;
+  if (said.highlight && !traces[said.highlight.trace]?.info.functions[said.highlight.function]) delete said.highlight;
+  const range = traces[0]!.info.range;
+  const total = store.total;
+  const whole = range ? { begin: range.begin, span: Math.max(range.end - range.begin, 20) } : wholeView(total);
+  said.view = said.view ? clampView(said.view, total) : whole;
+  try {
+    const theme = localStorage.getItem("karst-theme");
+    if (theme === "light" || theme === "dark") said.theme = theme;
+  } catch {
+    // Storage may be forbidden.
+  }
+  said.dockHeight = Math.round(Math.min(360, Math.max(180, window.innerHeight * 0.36)));
+  return said;
+}
+
+/** Writes the address when the view has come to rest: browsers allow some hundred changes in half a minute. */
+function keepAddress(): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const write = () => {
+    timer = undefined;
+    const hash = `#${toHash(store.state)}`;
+    if (hash !== location.hash) history.replaceState(null, "", hash);
+  };
+  const stop = store.subscribe(() => {
+    if (timer !== undefined) clearTimeout(timer);
+    timer = setTimeout(write, 250);
+  });
+  const changed = () => store.set(fromHash(location.hash, START));
+  addEventListener("hashchange", changed);
+  return () => {
+    stop();
+    removeEventListener("hashchange", changed);
+  };
+}
+
+/** A selection from the address has no times yet: the timeline needs them to draw it. */
+async function completeSelection(): Promise<void> {
+  const { selected, traces } = store.state;
+  if (selected) selectedFacts(selected, await traces[selected.trace]!.backend.call({ thread: selected.thread, index: selected.index }));
+}
+
+export function App() {
+  const theme = useTheme();
+  const [now, setNow] = useState<Progress | undefined>();
+  const [failure, setFailure] = useState("");
+  const [lost, setLost] = useState(false);
+  const traces = useStore((s) => s.traces);
+  const help = useStore((s) => s.help);
+  useEffect(() => {
+    const embedded = document.getElementById("karst-embedded")?.textContent;
+    let stop = () => {};
+    if (!embedded) stayAlive(setNow, () => setLost(true), () => setLost(false));
+    (embedded ? openEmbedded(embedded) : openServer(setNow)).then(
+      (loaded) => {
+        document.title = `${loaded.map((t) => t.info.name).join(" ↔ ")} · Karst`;
+        store.set(startState(loaded));
+        void attempt(completeSelection);
+        stop = keepAddress();
+      },
+      (error: Error) => setFailure(error.message),
+    );
+    addEventListener("keydown", onKey);
+    return () => {
+      stop();
+      removeEventListener("keydown", onKey);
+    };
+  }, []);
+  if (failure) return <Failure message={failure} />;
+  if (traces.length === 0) return <Loading now={now} />;
+  const { range } = traces[0]!.info;
+  return (
+    <>
+      <TopBar />
+      {lost && (
+        <div class="lost" role="alert">
+          The karst process that serves this page does not answer; what is on screen stays. Start <code>karst view</code> again for more.
+        </div>
+      )}
+      {range && <div class="exported">An exported range of {traces[0]!.info.name}: it holds what happened there, and nothing else.</div>}
+      <Minimap theme={theme} />
+      <Timeline theme={theme} />
+      <Dock />
+      <Notice />
+      {help && <Help />}
+    </>
+  );
+}

@@ -1,0 +1,150 @@
+// Binary answers to typed arrays. Checks all counts against the bytes that are there; runs in a
+// worker and, for exported pages, in the page itself.
+import { BackendError, type Row } from "./types";
+
+const TILES_MAGIC = 0x4c49544b;
+const MINIMAP_MAGIC = 0x504d4d4b;
+const COLUMNS_MAGIC = 0x4c4f434b;
+
+const damaged = (what: string) => new BackendError(`The server's answer is damaged (${what}). Reload the page.`);
+
+/** Hands out columns one after another, each padded to 8 bytes. */
+class Cursor {
+  constructor(
+    readonly buffer: ArrayBuffer,
+    private at: number,
+  ) {}
+  take<T>(make: new (buffer: ArrayBuffer, offset: number, length: number) => T, bytes: number, length: number): T {
+    if (this.at + bytes * length > this.buffer.byteLength) throw damaged("too short");
+    const column = new make(this.buffer, this.at, length);
+    this.at += Math.ceil((bytes * length) / 8) * 8;
+    return column;
+  }
+}
+
+function header(buffer: ArrayBuffer, size: number, magic: number): DataView {
+  if (buffer.byteLength < size) throw damaged("too short");
+  const view = new DataView(buffer);
+  if (view.getUint32(0, true) !== magic) throw damaged("not what was asked for");
+  if (view.getUint32(4, true) !== 1) throw damaged("another version");
+  return view;
+}
+
+export interface RawTiles {
+  rows: { thread: number; row: Row }[];
+}
+
+/** Rows with views into the answer's own bytes. */
+export function decodeTiles(buffer: ArrayBuffer): RawTiles {
+  const view = header(buffer, 32, TILES_MAGIC);
+  const rows = view.getUint32(8, true);
+  const slices = view.getUint32(12, true);
+  if (32 + rows * 16 + slices * 30 > buffer.byteLength) throw damaged("too short");
+  const cursor = new Cursor(buffer, 32 + rows * 16);
+  const begin = cursor.take(Float64Array, 8, slices);
+  const duration = cursor.take(Float64Array, 8, slices);
+  const func = cursor.take(Uint32Array, 4, slices);
+  const index = cursor.take(Uint32Array, 4, slices);
+  const count = cursor.take(Uint32Array, 4, slices);
+  const flags = cursor.take(Uint8Array, 1, slices);
+  const density = cursor.take(Uint8Array, 1, slices);
+  const result: RawTiles = { rows: [] };
+  for (let i = 0; i < rows; ++i) {
+    const at = 32 + i * 16;
+    const first = view.getUint32(at + 8, true);
+    const end = first + view.getUint32(at + 12, true);
+    if (end > slices) throw damaged("a row beyond its columns");
+    result.rows.push({
+      thread: view.getUint32(at, true),
+      row: {
+        depth: view.getUint32(at + 4, true),
+        begin: begin.subarray(first, end),
+        duration: duration.subarray(first, end),
+        func: func.subarray(first, end),
+        index: index.subarray(first, end),
+        count: count.subarray(first, end),
+        flags: flags.subarray(first, end),
+        density: density.subarray(first, end),
+      },
+    });
+  }
+  return result;
+}
+
+/** By thread; every thread asked for has an entry. */
+export function byThread(raw: RawTiles, threads: readonly number[]): Map<number, Row[]> {
+  const map = new Map<number, Row[]>(threads.map((thread) => [thread, []]));
+  for (const { thread, row } of raw.rows) map.get(thread)?.push(row);
+  return map;
+}
+
+export function decodeMinimap(buffer: ArrayBuffer): Uint8Array[] {
+  const view = header(buffer, 16, MINIMAP_MAGIC);
+  const threads = view.getUint32(8, true);
+  const width = view.getUint32(12, true);
+  if (16 + threads * width > buffer.byteLength) throw damaged("too short");
+  return Array.from({ length: threads }, (_, i) => new Uint8Array(buffer, 16 + i * width, width));
+}
+
+/** All calls of one thread, in order of begin, parents before children. */
+export interface Columns {
+  begin: Float64Array;
+  duration: Float64Array;
+  func: Uint32Array;
+  parent: Uint32Array; // kNoParent: none
+  depth: Uint16Array;
+  flags: Uint8Array;
+}
+export const kNoParent = 0xffffffff;
+
+export function decodeColumns(buffer: ArrayBuffer): Map<number, Columns> {
+  const view = header(buffer, 16, COLUMNS_MAGIC);
+  const threads = view.getUint32(8, true);
+  const calls = view.getUint32(12, true);
+  if (16 + threads * 16 + calls * 27 > buffer.byteLength) throw damaged("too short");
+  const cursor = new Cursor(buffer, 16 + threads * 16);
+  const beginLow = cursor.take(Uint32Array, 4, calls);
+  const beginHigh = cursor.take(Uint32Array, 4, calls);
+  const durationLow = cursor.take(Uint32Array, 4, calls);
+  const durationHigh = cursor.take(Uint32Array, 4, calls);
+  const func = cursor.take(Uint32Array, 4, calls);
+  const parent = cursor.take(Uint32Array, 4, calls);
+  const depth = cursor.take(Uint16Array, 2, calls);
+  const flags = cursor.take(Uint8Array, 1, calls);
+  const result = new Map<number, Columns>();
+  for (let t = 0; t < threads; ++t) {
+    const at = 16 + t * 16;
+    const count = view.getUint32(at + 4, true);
+    const first = view.getUint32(at + 8, true);
+    if (first + count > calls) throw damaged("a thread beyond its columns");
+    const begin = new Float64Array(count);
+    const duration = new Float64Array(count);
+    let now = 0;
+    for (let i = 0; i < count; ++i) {
+      now += beginLow[first + i]! + beginHigh[first + i]! * 2 ** 32;
+      begin[i] = now;
+      duration[i] = durationLow[first + i]! + durationHigh[first + i]! * 2 ** 32;
+      const up = parent[first + i]!;
+      if (up !== kNoParent && up >= i) throw damaged("a call before its caller");
+    }
+    result.set(view.getUint32(at, true), {
+      begin,
+      duration,
+      func: func.subarray(first, first + count),
+      parent: parent.subarray(first, first + count),
+      depth: depth.subarray(first, first + count),
+      flags: flags.subarray(first, first + count),
+    });
+  }
+  return result;
+}
+
+/** Bytes of base64 text, gunzipped when asked to. */
+export async function unpack(text: string, gzip: boolean): Promise<ArrayBuffer> {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; ++i) bytes[i] = binary.charCodeAt(i);
+  if (!gzip) return bytes.buffer;
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return await new Response(stream).arrayBuffer();
+}

@@ -1,0 +1,202 @@
+// Answers in JSON to the page's own types. What is missing gets a value that shows as nothing: a
+// page must not fail because a fact does.
+import type {
+  CallInfo,
+  CallLine,
+  Flame,
+  FunctionRow,
+  FunctionTable,
+  Histogram,
+  Occurrences,
+  SourceText,
+  TraceInfo,
+} from "./types";
+
+// `Json` is what JSON.parse gives, taken apart field by field.
+export type Json = Record<string, any>;
+
+const num = (value: unknown, otherwise = 0): number => (typeof value === "number" ? value : otherwise);
+const maybe = (value: unknown): number | null => (typeof value === "number" ? value : null);
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+const list = (value: unknown): any[] => (Array.isArray(value) ? value : []);
+
+export function traceFacts(json: Json): TraceInfo {
+  const modules = list(json.modules);
+  const files = list(json.files);
+  const hasSource = list(json.has_source);
+  const f = json.functions ?? {};
+  const span = num(json.span);
+  return {
+    version: text(json.version),
+    name: text(json.name),
+    path: text(json.path),
+    fileSize: num(json.file_size),
+    complete: json.complete !== false,
+    traces: num(json.traces, 1),
+    span,
+    calls: num(json.calls),
+    resolutionNs: num(json.clock?.resolution_ns),
+    startRealtimeNs: json.clock?.start_realtime_ns ? text(json.clock.start_realtime_ns) : null,
+    problems: list(json.problems).map((p) => ({ message: text(p.message), count: num(p.count, 1) })),
+    processes: list(json.processes).map((p, index) => ({
+      index,
+      pid: num(p.pid),
+      name: text(p.name),
+      commandLine: list(p.command_line).map(text),
+      executable: text(p.executable),
+      options: text(p.options),
+      waitStatus: maybe(p.wait_status),
+      damaged: p.damaged === true,
+    })),
+    threads: list(json.threads).map((t, index) => ({
+      index,
+      process: num(t.process),
+      tid: num(t.tid),
+      name: text(t.name),
+      begin: num(t.begin),
+      end: num(t.end, span),
+      first: num(t.first, num(t.begin)),
+      last: num(t.last, num(t.end, span)),
+      exited: t.exited === true,
+      calls: num(t.calls),
+      maxDepth: num(t.depths),
+      overwrittenEvents: num(t.overwritten_events),
+      lostEvents: num(t.lost_events),
+      missingExits: num(t.missing_exits),
+      gaps: list(t.gaps).map((g) => ({
+        begin: num(g.begin),
+        end: num(g.end),
+        kind: g.kind === "missing" ? "missing" : "overwritten",
+        blocks: num(g.blocks),
+      })),
+    })),
+    functions: list(f.name).map((name, i) => {
+      const file = num(f.file?.[i], -1);
+      return {
+        name: text(name),
+        module: text(modules[num(f.module?.[i], -1)]),
+        file: text(files[file]),
+        line: num(f.line?.[i]),
+        calls: num(f.calls?.[i]),
+        hasSource: hasSource[file] === true,
+      };
+    }),
+    canCut: list(json.features).includes("cut"),
+  };
+}
+
+export function callLine(json: Json): CallLine {
+  return {
+    index: num(json.index),
+    function: num(json.function),
+    begin: num(json.begin),
+    duration: num(json.duration),
+    flags: num(json.flags),
+  };
+}
+
+export function callFacts(json: Json): CallInfo {
+  return {
+    ...callLine(json),
+    thread: num(json.thread),
+    self: num(json.self),
+    depth: num(json.depth),
+    parents: list(json.parents).map(callLine),
+    moreParents: num(json.more_parents),
+    children: {
+      count: num(json.children?.count),
+      functions: list(json.children?.functions).map((c) => ({
+        function: num(c.function),
+        calls: num(c.calls),
+        total: num(c.total),
+        longest: num(c.longest),
+      })),
+      moreFunctions: num(json.children?.more_functions),
+      longest: list(json.children?.longest).map(callLine),
+    },
+    subtreeCalls: num(json.subtree_calls),
+  };
+}
+
+export function occurrenceFacts(json: Json): Occurrences {
+  return {
+    function: num(json.function),
+    count: num(json.count),
+    rank: num(json.rank),
+    calls: list(json.calls).map((c) => ({ ...callLine(c), thread: num(c.thread) })),
+  };
+}
+
+export function histogramFacts(json: Json): Histogram {
+  return {
+    function: num(json.function),
+    calls: num(json.calls),
+    openCalls: num(json.open_calls),
+    min: maybe(json.min),
+    p50: maybe(json.p50),
+    p99: maybe(json.p99),
+    max: maybe(json.max),
+    mean: maybe(json.mean),
+    edges: list(json.edges).map((e) => num(e)),
+    counts: list(json.counts).map((c) => num(c)),
+  };
+}
+
+export function tableFacts(json: Json): FunctionTable {
+  const r = json.rows ?? {};
+  return {
+    calls: num(json.calls),
+    openCalls: num(json.open_calls),
+    busy: num(json.busy),
+    rows: list(r.function).map(
+      (func, i): FunctionRow => ({
+        function: num(func),
+        calls: num(r.calls?.[i]),
+        openCalls: num(r.open_calls?.[i]),
+        total: num(r.total?.[i]),
+        self: num(r.self?.[i]),
+        min: maybe(r.min?.[i]),
+        mean: maybe(r.mean?.[i]),
+        p50: maybe(r.p50?.[i]),
+        p99: maybe(r.p99?.[i]),
+        max: maybe(r.max?.[i]),
+      }),
+    ),
+  };
+}
+
+export function flameFacts(json: Json): Flame {
+  const n = json.nodes ?? {};
+  const flame: Flame = {
+    total: num(json.total),
+    calls: num(json.calls),
+    truncated: json.truncated === true,
+    parent: Int32Array.from(list(n.parent)),
+    func: Int32Array.from(list(n.function)),
+    totals: Float64Array.from(list(n.total)),
+    selfs: Float64Array.from(list(n.self)),
+    counts: Float64Array.from(list(n.calls)),
+    merged: Float64Array.from(list(n.merged)),
+    extraFunctions: list(json.extra_functions).map(text),
+  };
+  if (Array.isArray(n.total_b)) {
+    flame.b = {
+      total: num(json.total_b),
+      totals: Float64Array.from(n.total_b),
+      selfs: Float64Array.from(list(n.self_b)),
+      counts: Float64Array.from(list(n.calls_b)),
+    };
+  }
+  return flame;
+}
+
+export function sourceFacts(json: Json): SourceText {
+  const line = num(json.line);
+  return {
+    path: text(json.path),
+    line,
+    endLine: num(json.end_line, line),
+    firstLine: num(json.first_line, 1),
+    text: text(json.text),
+  };
+}

@@ -1,0 +1,154 @@
+// An exported page answers from what it carries: all calls of its range, or, when those were too
+// many, one picture and the sums. It says what it does not have instead of showing less.
+import { byThread, decodeColumns, decodeMinimap, decodeTiles, unpack, type Columns } from "./decode";
+import { flameFacts, tableFacts, traceFacts, type Json } from "./facts";
+import { activity, callInfo, occurrences, tileRows } from "./local_calls";
+import { flameOf, functionTable, histogramOf } from "./local_sums";
+import {
+  BackendError,
+  type Backend,
+  type CallInfo,
+  type CallRef,
+  type Flame,
+  type FlameQuery,
+  type FunctionTable,
+  type Histogram,
+  type OccurrenceQuery,
+  type Occurrences,
+  type Row,
+  type Scope,
+  type SourceText,
+  type TileRequest,
+  type TraceInfo,
+} from "./types";
+
+const onlyPicture =
+  "This file holds one picture and the sums of its range, not each call. Export a shorter range, or look at the trace with `karst view`.";
+
+/** The brace that closes the function that starts at `line` (from 1); `line` itself when there is none. */
+export function closingLine(lines: readonly string[], start: number): number {
+  let depth = 0;
+  for (let i = start - 1; i < lines.length && i < start + 5000; ++i) {
+    const code = lines[i]!.replace(/"(\\.|[^"\\])*"|'(\\.|[^'\\])'|\/\/.*/g, "");
+    for (const c of code) {
+      if (c === "{") ++depth;
+      else if (c === "}" && --depth === 0) return i + 1;
+      else if (c === ";" && depth === 0) return start;
+    }
+  }
+  return start;
+}
+
+export class LocalBackend implements Backend {
+  readonly kind = "embedded";
+  private facts: TraceInfo;
+  private columns: Map<number, Columns> | undefined;
+  private picture: Map<number, Row[]> | undefined;
+  private minimaps: Uint8Array[] | undefined;
+
+  private constructor(private readonly json: Json) {
+    this.facts = traceFacts(json.trace ?? {});
+    if (json.range) this.facts.range = json.range;
+    this.facts.canCut = false;
+    this.facts.traces = 1;
+  }
+
+  static async open(json: Json): Promise<LocalBackend> {
+    if (json.version !== 1) throw new BackendError("This page's data is of another version than the page.");
+    const backend = new LocalBackend(json);
+    if (json.kind === "calls") {
+      backend.columns = decodeColumns(await unpack(json.columns, true));
+    } else {
+      const raw = decodeTiles(await unpack(json.tiles, true));
+      backend.picture = byThread(raw, backend.facts.threads.map((thread) => thread.index));
+    }
+    if (typeof json.minimap === "string") backend.minimaps = decodeMinimap(await unpack(json.minimap, false));
+    return backend;
+  }
+
+  /** Straight from columns; for tests. */
+  static of(facts: TraceInfo, columns: Map<number, Columns>): LocalBackend {
+    const backend = new LocalBackend({});
+    backend.facts = facts;
+    backend.columns = columns;
+    return backend;
+  }
+
+  trace(): Promise<TraceInfo> {
+    return Promise.resolve(this.facts);
+  }
+
+  private all(): Map<number, Columns> {
+    if (!this.columns) throw new BackendError(onlyPicture);
+    return this.columns;
+  }
+
+  async tiles({ begin, end, width, levels, function: only }: TileRequest): Promise<Map<number, Row[]>> {
+    const result = new Map<number, Row[]>();
+    for (const { thread, from, to } of levels) {
+      const columns = this.columns?.get(thread);
+      const rows = columns ? tileRows(columns, begin, end, width, only) : (this.picture?.get(thread) ?? []);
+      result.set(
+        thread,
+        rows.filter((row) => row.depth >= from && row.depth <= to),
+      );
+    }
+    return result;
+  }
+
+  async minimap(width: number): Promise<Uint8Array[]> {
+    if (this.minimaps) return this.minimaps;
+    return this.facts.threads.map((t) => activity(this.columns?.get(t.index), 0, this.facts.span, width));
+  }
+
+  async call(at: CallRef): Promise<CallInfo> {
+    const columns = this.all().get(at.thread);
+    const info = columns && callInfo(columns, at);
+    if (!info) throw new BackendError("There is no such call in this file.", 404);
+    return info;
+  }
+
+  async occurrences(query: OccurrenceQuery): Promise<Occurrences> {
+    return occurrences(this.all(), query);
+  }
+
+  async histogram(func: number): Promise<Histogram> {
+    return histogramOf(this.all(), func);
+  }
+
+  async functions(scope: Scope): Promise<FunctionTable> {
+    if (this.columns) return functionTable(this.columns, scope);
+    return tableFacts(this.json.functions ?? {});
+  }
+
+  async flame(scope: Scope, query: FlameQuery): Promise<Flame> {
+    if (query.b) throw new BackendError("An exported page cannot compare. Open the traces with `karst view A B`.");
+    if (this.columns) return flameOf(this.columns, scope, query);
+    return flameFacts((query.inverted ? this.json.flame_inverted : this.json.flame) ?? {});
+  }
+
+  async search(pattern: string): Promise<{ functions: number[]; calls: number }> {
+    let expression: RegExp;
+    try {
+      expression = new RegExp(pattern);
+    } catch (error) {
+      throw new BackendError((error as Error).message, 400);
+    }
+    const found = this.facts.functions
+      .map((f, index) => ({ index, calls: f.calls, name: f.name }))
+      .filter((f) => expression.test(f.name))
+      .sort((a, b) => b.calls - a.calls);
+    return { functions: found.map((f) => f.index), calls: found.reduce((sum, f) => sum + f.calls, 0) };
+  }
+
+  async source(func: number): Promise<SourceText> {
+    const { file, line } = this.facts.functions[func] ?? { file: "", line: 0 };
+    const source = (this.json.sources as { path: string; text: string }[] | undefined)?.find((s) => s.path === file);
+    if (!source) throw new BackendError(file ? `The text of ${file} is not in this file.` : "No source is known.", 404);
+    return { path: file, line, endLine: closingLine(source.text.split("\n"), line), firstLine: 1, text: source.text };
+  }
+
+  cutAddress(): undefined {
+    return undefined;
+  }
+}

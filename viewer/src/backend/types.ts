@@ -1,0 +1,254 @@
+// What docs/viewer-protocol.md says, as types. Two backends answer: the server that the page came
+// from (server.ts), and the calls that an exported page carries (local.ts).
+
+export const kOpenBegin = 1;
+export const kOpenEnd = 2;
+export const kUnwound = 4;
+export const kJumped = 8;
+export const kTailCall = 16;
+export const kSummed = 128;
+
+export interface Gap {
+  begin: number;
+  end: number;
+  kind: "overwritten" | "missing";
+  blocks: number;
+}
+
+export interface ThreadInfo {
+  index: number; // in TraceInfo.threads
+  process: number;
+  tid: number;
+  name: string;
+  begin: number;
+  end: number;
+  first: number;
+  last: number;
+  exited: boolean;
+  calls: number;
+  maxDepth: number;
+  overwrittenEvents: number;
+  lostEvents: number;
+  missingExits: number;
+  gaps: Gap[];
+}
+
+export interface ProcessInfo {
+  index: number;
+  pid: number;
+  name: string;
+  commandLine: string[];
+  executable: string;
+  options: string;
+  waitStatus: number | null;
+  damaged: boolean;
+}
+
+export interface FunctionInfo {
+  name: string;
+  module: string;
+  file: string;
+  line: number;
+  calls: number;
+  hasSource: boolean;
+}
+
+export interface TraceInfo {
+  version: string;
+  name: string;
+  path: string;
+  fileSize: number;
+  complete: boolean;
+  traces: number;
+  span: number;
+  calls: number;
+  resolutionNs: number;
+  startRealtimeNs: string | null;
+  problems: { message: string; count: number }[];
+  processes: ProcessInfo[];
+  threads: ThreadInfo[];
+  functions: FunctionInfo[];
+  canCut: boolean;
+  /** An exported page: the range it holds. */
+  range?: { begin: number; end: number };
+}
+
+/** A part of a trace: a range of time in some threads (all when left out), or what happened within one call. */
+export interface Scope {
+  begin?: number;
+  end?: number;
+  threads?: readonly number[];
+  thread?: number;
+  index?: number;
+  function?: number;
+}
+
+/** The slices of one level of one thread within a tile; columns of equal length, sorted by begin. */
+export interface Row {
+  depth: number;
+  begin: Float64Array;
+  duration: Float64Array;
+  func: Uint32Array;
+  index: Uint32Array;
+  count: Uint32Array;
+  flags: Uint8Array;
+  density: Uint8Array;
+}
+
+export interface CallRef {
+  thread: number;
+  index: number;
+}
+
+export interface CallLine {
+  index: number;
+  function: number;
+  begin: number;
+  duration: number;
+  flags: number;
+}
+
+export interface CallInfo extends CallLine {
+  thread: number;
+  self: number;
+  depth: number;
+  parents: CallLine[];
+  moreParents: number;
+  children: {
+    count: number;
+    functions: { function: number; calls: number; total: number; longest: number }[];
+    moreFunctions: number;
+    longest: CallLine[];
+  };
+  subtreeCalls: number;
+}
+
+export interface Occurrences {
+  function: number;
+  count: number;
+  rank: number;
+  calls: (CallLine & { thread: number })[];
+}
+
+export interface Histogram {
+  function: number;
+  calls: number;
+  openCalls: number;
+  min: number | null;
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+  mean: number | null;
+  edges: number[];
+  counts: number[];
+}
+
+export interface FunctionRow {
+  function: number;
+  calls: number;
+  openCalls: number;
+  total: number;
+  self: number;
+  min: number | null;
+  mean: number | null;
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+}
+
+export interface FunctionTable {
+  calls: number;
+  openCalls: number;
+  busy: number;
+  rows: FunctionRow[];
+}
+
+export interface Flame {
+  total: number;
+  calls: number;
+  truncated: boolean;
+  parent: Int32Array;
+  func: Int32Array; // -1 root, -2 merged
+  totals: Float64Array;
+  selfs: Float64Array;
+  counts: Float64Array;
+  merged: Float64Array;
+  /** When two sets of calls are compared. */
+  b?: { total: number; totals: Float64Array; selfs: Float64Array; counts: Float64Array };
+  extraFunctions: string[];
+}
+
+export interface SourceText {
+  path: string;
+  line: number;
+  endLine: number;
+  firstLine: number;
+  text: string;
+}
+
+export interface Progress {
+  phase: "opening" | "rebuilding" | "ready" | "failed";
+  done: number;
+  total: number;
+  error: string;
+  files: string[];
+}
+
+/** Levels of one thread, both ends included. */
+export interface Levels {
+  thread: number;
+  from: number;
+  to: number;
+}
+
+export interface TileRequest {
+  begin: number;
+  end: number;
+  width: number;
+  levels: readonly Levels[];
+  /** Only calls of this function. */
+  function?: number;
+}
+
+export interface OccurrenceQuery {
+  function: number;
+  order: "time" | "duration";
+  direction: "next" | "previous";
+  at?: CallRef;
+  limit?: number;
+}
+
+export interface FlameQuery {
+  inverted?: boolean;
+  path?: readonly number[];
+  /** A second set of calls to compare with. */
+  b?: Scope & { trace?: number };
+}
+
+/** A failure that a person can read. */
+export class BackendError extends Error {
+  constructor(
+    message: string,
+    readonly status = 0,
+  ) {
+    super(message);
+  }
+}
+
+/** One trace. All answers are promises; an aborted signal rejects with the DOM's AbortError. */
+export interface Backend {
+  readonly kind: "server" | "embedded";
+  trace(): Promise<TraceInfo>;
+  /** Rows of each thread asked for; a thread without slices has an empty list. Each thread once. */
+  tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>>;
+  minimap(width: number): Promise<Uint8Array[]>;
+  call(at: CallRef): Promise<CallInfo>;
+  occurrences(query: OccurrenceQuery): Promise<Occurrences>;
+  histogram(func: number): Promise<Histogram>;
+  functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;
+  flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
+  search(pattern: string): Promise<{ functions: number[]; calls: number }>;
+  source(func: number): Promise<SourceText>;
+  /** Address of a .karst of just this range; undefined when there is no server to make it. */
+  cutAddress(begin: number, end: number): string | undefined;
+}

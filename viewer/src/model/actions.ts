@@ -1,0 +1,192 @@
+// What a person can do, in one place: buttons, keys and the timeline call these.
+import type { CallInfo, CallLine, CallRef, Scope } from "../backend/types";
+import { store, type Selected, type State, type Tab } from "./store";
+import { threadKey } from "./tracks";
+import { between, clampView, fit, pan, reveal, wholeView, zoom, type View } from "./view";
+
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+let animation = 0;
+/** Where the view is going; what keys add to while it moves. */
+let goal: View | undefined;
+
+export function setView(view: View): void {
+  cancelAnimationFrame(animation);
+  goal = undefined;
+  store.set({ view: clampView(view, store.total) });
+}
+
+export function moveTo(to: View, ms = 160): void {
+  cancelAnimationFrame(animation);
+  if (calm() || ms === 0) {
+    goal = undefined;
+    store.set({ view: to });
+    return;
+  }
+  goal = to;
+  const from = store.state.view;
+  const start = performance.now();
+  const frame = (now: number) => {
+    const share = Math.min(1, Math.max(0, (now - start) / ms));
+    store.set({ view: between(from, to, 1 - (1 - share) ** 3) });
+    if (share < 1) animation = requestAnimationFrame(frame);
+    else goal = undefined;
+  };
+  animation = requestAnimationFrame(frame);
+}
+
+export const zoomBy = (factor: number, at = 0.5) => moveTo(zoom(goal ?? store.state.view, factor, at, store.total), 120);
+export const panBy = (share: number) => moveTo(pan(goal ?? store.state.view, share, store.total), 120);
+export const showAll = () => moveTo(wholeView(store.total));
+export const scrollBy = (pixels: number) => store.set({ scroll: Math.max(0, store.state.scroll + pixels) });
+
+const offsetOf = (trace: number) => (trace === 1 ? store.state.offset : 0);
+
+/** `f`: the range, else the selected call, else everything. */
+export function fitSelection(): void {
+  const { range, selectedSpan, selected } = store.state;
+  if (selectedSpan && selected && store.state.tab !== "range") {
+    const offset = offsetOf(selected.trace);
+    moveTo(fit(selectedSpan.begin + offset, selectedSpan.end + offset, store.total));
+  } else if (range) moveTo(fit(range.begin, range.end, store.total));
+  else showAll();
+}
+
+type Times = Pick<CallLine, "begin" | "duration" | "function"> & { depth?: number };
+
+/** Selects a call. With its times known it is drawn at once; the panel asks for the rest. */
+export function select(at: Selected, times?: Times, options: { reveal?: boolean; tab?: Tab } = {}): void {
+  const change: { -readonly [K in keyof State]?: State[K] } = { selected: at, tab: options.tab ?? "call", dockOpen: true };
+  change.selectedSpan =
+    times?.depth !== undefined
+      ? { begin: times.begin, end: times.begin + times.duration, depth: times.depth, function: times.function }
+      : null;
+  store.set(change);
+  if (options.reveal && times) revealCall(at, times.begin, times.begin + times.duration);
+}
+
+/** Called when the facts of the selected call have come. */
+export function selectedFacts(at: Selected, call: CallInfo): void {
+  const { selected, selectedSpan } = store.state;
+  if (selected?.index !== at.index || selected.thread !== at.thread || selected.trace !== at.trace) return;
+  const span = { begin: call.begin, end: call.begin + call.duration, depth: call.depth, function: call.function };
+  if (selectedSpan?.begin === span.begin && selectedSpan.end === span.end && selectedSpan.depth === span.depth) return;
+  store.set({ selectedSpan: span });
+}
+
+let scrollTo: (key: string, depth: number) => void = () => {};
+/** The timeline says how it brings a level of a track into sight. */
+export function onScrollTo(callback: typeof scrollTo): void {
+  scrollTo = callback;
+}
+export function bringTrack(trace: number, thread: number, depth = 0): void {
+  scrollTo(threadKey(trace, thread), depth);
+}
+
+export function revealCall(at: Selected, begin: number, end: number): void {
+  const offset = offsetOf(at.trace);
+  const { choice } = store.state;
+  // A call in a hidden track would be selected, but not seen.
+  const info = store.state.traces[at.trace]?.info;
+  const thread = info?.threads[at.thread];
+  if (thread && choice.filter !== "" && !`${thread.name} ${thread.tid}`.toLowerCase().includes(choice.filter.toLowerCase()))
+    store.set({ choice: { ...choice, filter: "" } });
+  moveTo(reveal(store.state.view, begin + offset, end + offset, store.total));
+  requestAnimationFrame(() => bringTrack(at.trace, at.thread, store.state.selectedSpan?.depth ?? 0));
+}
+
+export function deselect(): void {
+  store.set({ selected: null, selectedSpan: null });
+}
+
+export async function attempt(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if ((error as Error).name !== "AbortError") store.set({ notice: (error as Error).message });
+  }
+}
+
+/** Next or previous call of the selected (else highlighted) function. */
+export function stepCall(direction: "next" | "previous", order: "time" | "duration"): Promise<void> {
+  return attempt(async () => {
+    const { selected, selectedSpan, highlight, traces } = store.state;
+    const trace = selected?.trace ?? highlight?.trace;
+    let func = selectedSpan?.function;
+    if (highlight && highlight.trace === trace) func = highlight.function;
+    if (trace === undefined || func === undefined) {
+      store.set({ notice: "Select a call or a function first: then n and p step through its calls." });
+      return;
+    }
+    const at: CallRef | undefined = selected && selectedSpan?.function === func ? selected : undefined;
+    const query = { function: func, order, direction, ...(at ? { at: { thread: at.thread, index: at.index } } : {}) };
+    const found = await traces[trace]!.backend.occurrences(query);
+    const call = found.calls[0];
+    if (!call) {
+      const end = order === "time" ? (direction === "next" ? "last" : "first") : direction === "next" ? "shortest" : "longest";
+      store.set({ notice: found.count === 0 ? "This function has no calls here." : `This is the ${end} call of the function.` });
+      return;
+    }
+    const info = await traces[trace]!.backend.call({ thread: call.thread, index: call.index });
+    select({ trace, thread: call.thread, index: call.index }, info, { reveal: true });
+  });
+}
+
+/** Selects a call known by its place alone and brings it into sight. */
+export function goTo(at: Selected): Promise<void> {
+  return attempt(async () => {
+    const info = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
+    select(at, info, { reveal: true });
+  });
+}
+
+export function highlight(trace: number, func: number | null): void {
+  store.set({ highlight: func === null ? null : { trace, function: func } });
+}
+
+export function changeSet(set: ReadonlySet<string>, key: string, on?: boolean): ReadonlySet<string> {
+  const next = new Set(set);
+  if (on ?? !next.has(key)) next.add(key);
+  else next.delete(key);
+  return next;
+}
+
+export function togglePinned(key: string): void {
+  const { choice } = store.state;
+  store.set({ choice: { ...choice, pinned: changeSet(choice.pinned, key) } });
+}
+
+export function toggleFolded(key: string): void {
+  const { choice } = store.state;
+  store.set({ choice: { ...choice, folded: changeSet(choice.folded, key) } });
+}
+
+/** The part of the trace that table and flame graph are about. Which trace: the selection's, else the first. */
+export function scopeOf(state: State): { trace: number; scope: Scope; label: string } {
+  const trace = state.selected?.trace ?? state.highlight?.trace ?? 0;
+  const offset = trace === 1 ? state.offset : 0;
+  switch (state.scope) {
+    case "view":
+      return {
+        trace,
+        scope: { begin: Math.max(0, state.view.begin - offset), end: Math.max(1, state.view.begin + state.view.span - offset) },
+        label: "in view",
+      };
+    case "range":
+      if (state.range)
+        {
+        const { begin, end } = state.range;
+        return { trace, scope: { begin: Math.max(0, begin - offset), end: Math.max(0, end - offset) }, label: "in range" };
+      }
+      break;
+    case "thread":
+      if (state.selected) return { trace, scope: { threads: [state.selected.thread] }, label: "in thread" };
+      break;
+    case "call":
+      if (state.selected)
+        return { trace, scope: { thread: state.selected.thread, index: state.selected.index }, label: "in call" };
+      break;
+    case "all":
+      break;
+  }
+  return { trace, scope: {}, label: "everything" };
+}

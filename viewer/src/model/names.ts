@@ -1,0 +1,83 @@
+// Demangled C++ names for narrow places: the parts of a name from the most telling to the least.
+//
+//   leveldb::DBImpl::MakeRoomForWrite(bool)
+//   -> leveldb::DBImpl::MakeRoomForWrite, DBImpl::MakeRoomForWrite, MakeRoomForWrite
+
+const OPEN = "([{<";
+const CLOSE = ")]}>";
+
+/** Splits `a::b<x::y>::c(int)` into `a`, `b<x::y>`, `c(int)`: only at `::` outside of all brackets. */
+function components(name: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let from = 0;
+  for (let i = 0; i < name.length; ++i) {
+    const c = name[i]!;
+    if (name.startsWith("operator", i) && !/\w/.test(name[i + 8] ?? "")) {
+      // The brackets of operator(), operator<, operator->, operator[] close nothing.
+      const symbol = /^operator(\(\)|\[\]|[-+*/%^&|~!=<>,]+)/.exec(name.slice(i))?.[0];
+      if (symbol) {
+        i += symbol.length - 1;
+        continue;
+      }
+    }
+    if (OPEN.includes(c)) ++depth;
+    else if (CLOSE.includes(c)) depth = Math.max(0, depth - 1);
+    else if (depth === 0 && c === ":" && name[i + 1] === ":") {
+      parts.push(name.slice(from, i));
+      from = i + 2;
+      ++i;
+    }
+  }
+  parts.push(name.slice(from));
+  return parts;
+}
+
+/** A component without its parameters and template arguments: `b<x>` -> `b`; `(anonymous namespace)` -> ``. */
+function bare(part: string): string {
+  if (part.startsWith("(anonymous")) return "";
+  if (part.startsWith("{") || part.startsWith("'")) return part.startsWith("{lambda") ? "λ" : part;
+  const operator = /^operator(\(\)|\[\]|[-+*/%^&|~!=<>,]+|"" \w+| \w.*?(?=\())/.exec(part);
+  if (operator) return operator[0];
+  let end = part.length;
+  for (let i = 0; i < part.length; ++i) {
+    if ("(<[{".includes(part[i]!) && i > 0) {
+      end = i;
+      break;
+    }
+  }
+  return part.slice(0, end).trim();
+}
+
+const cache = new Map<string, readonly string[]>();
+
+/** Ever shorter forms of a name, the longest first; never empty. Remembered. */
+export function forms(name: string): readonly string[] {
+  const known = cache.get(name);
+  if (known) return known;
+  // Clone suffixes and parameters behind a function-local scope say little in a narrow place.
+  const plain = name.replace(/ \[clone [^\]]*\]/g, "");
+  const parts = components(plain).map(bare).filter((part) => part !== "");
+  const result: string[] = [];
+  for (let from = 0; from < parts.length; ++from) {
+    const form = parts.slice(from).join("::");
+    if (form !== "" && form.length < (result[result.length - 1]?.length ?? Infinity)) result.push(form);
+  }
+  if (result.length === 0) result.push(name);
+  if (cache.size > 200_000) cache.clear();
+  cache.set(name, result);
+  return result;
+}
+
+/** The name without parameters and template arguments, scopes included. */
+export function plain(name: string): string {
+  return forms(name)[0]!;
+}
+
+/** Names may hold anything: control characters and those that reorder text are shown, not obeyed. */
+export function visible(name: string): string {
+  return name.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {
+    const code = c.charCodeAt(0);
+    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
+  });
+}

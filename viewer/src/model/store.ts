@@ -1,0 +1,124 @@
+// The page's state in one place, and who wants to know of changes. Components take what they need
+// with useStore(); the timeline, which draws itself, subscribes.
+import { useEffect, useState } from "preact/hooks";
+import type { Backend, TraceInfo } from "../backend/types";
+import type { TrackChoice } from "./tracks";
+import { NO_CHOICE } from "./tracks";
+import type { View } from "./view";
+
+export interface LoadedTrace {
+  readonly number: number;
+  readonly backend: Backend;
+  readonly info: TraceInfo;
+}
+
+export interface Selected {
+  readonly trace: number;
+  readonly thread: number;
+  readonly index: number;
+}
+
+export interface Range {
+  readonly begin: number;
+  readonly end: number;
+}
+
+export type Tab = "call" | "functions" | "flame" | "range" | "compare";
+export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
+export type SortKey = "name" | "calls" | "total" | "self" | "min" | "mean" | "p50" | "p99" | "max";
+
+export interface State {
+  readonly traces: readonly LoadedTrace[];
+  readonly view: View;
+  readonly scroll: number;
+  readonly choice: TrackChoice;
+  readonly selected: Selected | null;
+  /** Times of the selected call once known; the timeline draws and fits it. */
+  readonly selectedSpan: (Range & { depth: number; function: number }) | null;
+  readonly range: Range | null;
+  readonly highlight: { readonly trace: number; readonly function: number } | null;
+  readonly baseline: Selected | null;
+  /** Time of trace B is moved by this much to the right. */
+  readonly offset: number;
+  readonly tab: Tab;
+  readonly dockOpen: boolean;
+  readonly dockHeight: number;
+  readonly scope: ScopeKind;
+  readonly inverted: boolean;
+  readonly sort: SortKey;
+  readonly ascending: boolean;
+  readonly filter: string;
+  readonly measuring: boolean;
+  readonly help: boolean;
+  readonly theme: "auto" | "light" | "dark";
+  readonly notice: string;
+}
+
+export const START: State = {
+  traces: [],
+  view: { begin: 0, span: 1e6 },
+  scroll: 0,
+  choice: NO_CHOICE,
+  selected: null,
+  selectedSpan: null,
+  range: null,
+  highlight: null,
+  baseline: null,
+  offset: 0,
+  tab: "functions",
+  dockOpen: true,
+  dockHeight: 320,
+  scope: "all",
+  inverted: false,
+  sort: "self",
+  ascending: false,
+  filter: "",
+  measuring: false,
+  help: false,
+  theme: "auto",
+  notice: "",
+};
+
+export class Store {
+  private listeners = new Set<() => void>();
+  constructor(public state: State = START) {}
+
+  set(change: Partial<State>): void {
+    this.state = { ...this.state, ...change };
+    for (const listener of this.listeners) listener();
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** The longest of the traces' spans: what the timeline covers. */
+  get total(): number {
+    return Math.max(
+      20,
+      ...this.state.traces.map((trace, i) => trace.info.span + (i === 1 ? Math.max(0, this.state.offset) : 0)),
+    );
+  }
+}
+
+export const store = new Store();
+
+/** Part of the state; the component renders again when that part changes. `pick` must not make new objects. */
+export function useStore<T>(pick: (state: State) => T): T {
+  const [, render] = useState(0);
+  const value = pick(store.state);
+  useEffect(() => {
+    let last = value;
+    const check = () => {
+      const now = pick(store.state);
+      if (!Object.is(now, last)) {
+        last = now;
+        render((n) => n + 1);
+      }
+    };
+    check();
+    return store.subscribe(check);
+  }, []);
+  return value;
+}

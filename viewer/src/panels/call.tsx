@@ -1,0 +1,186 @@
+// The selected call: its times, where it comes from, what it called, how it compares with its sisters, its source.
+import { useEffect } from "preact/hooks";
+import { kOpenBegin, kOpenEnd, type CallInfo, type CallLine } from "../backend/types";
+import { fitSelection, highlight, select, selectedFacts, stepCall } from "../model/actions";
+import { visible } from "../model/names";
+import { store, useStore, type Selected } from "../model/store";
+import { count, duration, exact, percent } from "../model/time";
+import { endings } from "../timeline/timeline";
+import { useAnswer } from "./answers";
+import { HistogramView } from "./histogram";
+import { Icon } from "./icon";
+import { Bar, Empty, Failed, functionName, Name, shortName, Swatch } from "./parts";
+import { SourceView } from "./source";
+
+function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth: number; share: number }) {
+  return (
+    <button
+      class="call-line"
+      title={functionName(at.trace, call.function)}
+      onClick={() => select({ ...at, index: call.index }, { ...call, depth }, { reveal: true })}
+    >
+      <Bar share={share} />
+      <Swatch trace={at.trace} func={call.function} />
+      <Name text={shortName(at.trace, call.function)} />
+      {call.flags !== 0 && (
+        <span class="mark" title={endings(call.flags).join(", ")}>
+          {endings(call.flags).map((words) => words.replace(/left by (an )?/, "")).join(", ")}
+        </span>
+      )}
+      <span class="num">{duration(call.duration)}</span>
+    </button>
+  );
+}
+
+function Facts({ at, call }: { at: Selected; call: CallInfo }) {
+  const info = store.state.traces[at.trace]!.info;
+  const thread = info.threads[at.thread]!;
+  const process = info.processes[thread.process];
+  const words = endings(call.flags);
+  const open = (call.flags & (kOpenBegin | kOpenEnd)) !== 0;
+  const rows: [string, string, string][] = [
+    ["Duration", `${open ? "at least " : ""}${duration(call.duration)}`, exact(call.duration)],
+    ["Self", duration(call.self), `${exact(call.self)}: not in traced functions that it called`],
+    ["Begin", duration(call.begin), `${exact(call.begin)} after the trace's first event`],
+    ["Called", `${count(call.children.count)} directly, ${count(call.subtreeCalls)} in all`, ""],
+    ["Thread", `${thread.name} · ${thread.tid}`, process ? `process ${process.name} ${process.pid}` : ""],
+  ];
+  return (
+    <dl class="facts">
+      {rows.map(([name, value, more]) => (
+        <div title={more}>
+          <dt>{name}</dt>
+          <dd data-fact={name.toLowerCase()} data-ns={name === "Duration" ? call.duration : name === "Self" ? call.self : undefined}>
+            {visible(value)}
+            {name === "Self" && call.duration > 0 && <span class="quiet"> {percent(call.self / call.duration)}</span>}
+          </dd>
+        </div>
+      ))}
+      {words.length > 0 && (
+        <div>
+          <dt>Ends</dt>
+          <dd class="mark">{words.join(", ")}</dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+function Details({ at, call }: { at: Selected; call: CallInfo }) {
+  const loaded = store.state.traces[at.trace]!;
+  const func = loaded.info.functions[call.function];
+  const marked = useStore((s) => s.highlight?.function === call.function && s.highlight.trace === at.trace);
+  const baseline = useStore((s) => s.baseline);
+  const histogram = useAnswer(`${at.trace}.${call.function}`, () => loaded.backend.histogram(call.function));
+  const isBaseline = baseline?.trace === at.trace && baseline.thread === at.thread && baseline.index === at.index;
+  return (
+    <div class="call">
+      <section class="call-main" aria-label="Call">
+        <h2 class="call-name" title={func?.name} data-testid="call-name">
+          <Swatch trace={at.trace} func={call.function} />
+          <bdi>{visible(func?.name ?? "?")}</bdi>
+        </h2>
+        <div class="actions">
+          <button onClick={() => void stepCall("previous", "time")} title="Previous call of this function (p)">
+            <Icon name="left" /> Previous
+          </button>
+          <button onClick={() => void stepCall("next", "time")} title="Next call of this function (n)">
+            Next <Icon name="right" />
+          </button>
+          <button onClick={() => void stepCall("previous", "duration")} title="The next longer call (Shift+P)">
+            <Icon name="up" /> Longer
+          </button>
+          <button onClick={() => void stepCall("next", "duration")} title="The next shorter call (Shift+N)">
+            <Icon name="down" /> Shorter
+          </button>
+          <button onClick={fitSelection} title="Fit the call to the window (f)">
+            <Icon name="fit" /> Fit
+          </button>
+          <button aria-pressed={marked} onClick={() => highlight(at.trace, marked ? null : call.function)} title="Highlight all calls of this function (h)">
+            Highlight
+          </button>
+          <button
+            aria-pressed={isBaseline}
+            onClick={() =>
+              store.set(baseline && !isBaseline ? { tab: "compare" } : isBaseline ? { baseline: null } : { baseline: at, notice: "Kept for comparison. Now select the call to compare it with." })
+            }
+            title="Compare two calls: press on the first, select the second, press again (c)"
+          >
+            <Icon name="compare" /> {isBaseline ? "Kept to compare" : baseline ? "Compare with kept" : "Compare"}
+          </button>
+        </div>
+        <Facts at={at} call={call} />
+        {histogram.value && histogram.value.function === call.function && (
+          <HistogramView histogram={histogram.value} marked={call.duration} open={(call.flags & 3) !== 0} />
+        )}
+        {histogram.error && <div class="quiet">{histogram.error}</div>}
+      </section>
+      <section class="call-family" aria-label="Callers and callees">
+        <header class="pane-head">
+          <h3>Callers</h3>
+        </header>
+        <div class="chain">
+          {call.moreParents > 0 && <div class="quiet">{count(call.moreParents)} further out</div>}
+          {call.parents.map((parent, i) => (
+            <Line at={at} call={parent} depth={call.moreParents + i} share={parent.duration > 0 ? call.duration / parent.duration : 0} />
+          ))}
+          {call.parents.length === 0 && <div class="quiet">None: the outermost traced call.</div>}
+        </div>
+        <header class="pane-head">
+          <h3>Called, by time</h3>
+        </header>
+        <div class="callees" data-testid="callees">
+          {call.children.functions.map((child) => (
+            <button
+              class="call-line"
+              title={`${functionName(at.trace, child.function)}\nThe longest of ${count(child.calls)} calls is selected`}
+              onClick={() => {
+                const longest = call.children.longest.find((c) => c.index === child.longest);
+                if (longest) select({ ...at, index: longest.index }, { ...longest, depth: call.depth + 1 }, { reveal: true });
+                else select({ ...at, index: child.longest });
+              }}
+            >
+              <Bar share={call.duration > 0 ? child.total / call.duration : 0} />
+              <Swatch trace={at.trace} func={child.function} />
+              <Name text={shortName(at.trace, child.function)} />
+              <span class="quiet num">{count(child.calls)}×</span>
+              <span class="num">{duration(child.total)}</span>
+            </button>
+          ))}
+          {call.children.functions.length > 0 && (
+            <div class="call-line self">
+              <Bar share={call.duration > 0 ? call.self / call.duration : 0} />
+              <span class="name">itself</span>
+              <span class="num">{duration(call.self)}</span>
+            </div>
+          )}
+          {call.children.moreFunctions > 0 && <div class="quiet">and {count(call.children.moreFunctions)} functions more</div>}
+          {call.children.functions.length === 0 && <div class="quiet">It called nothing that is traced.</div>}
+        </div>
+      </section>
+      <SourceView trace={at.trace} func={call.function} />
+    </div>
+  );
+}
+
+export function CallPanel() {
+  const selected = useStore((s) => s.selected);
+  const key = selected ? `${selected.trace}.${selected.thread}.${selected.index}` : null;
+  const answer = useAnswer(key, () =>
+    store.state.traces[selected!.trace]!.backend.call({ thread: selected!.thread, index: selected!.index }),
+  );
+  useEffect(() => {
+    if (selected && answer.value && !answer.waiting) selectedFacts(selected, answer.value);
+  }, [answer.value]);
+  if (!selected)
+    return (
+      <Empty>
+        Click a call in the timeline, or press <kbd>Enter</kbd> there, to see its times, callers, callees and source.
+      </Empty>
+    );
+  if (answer.error) return <Failed message={answer.error} />;
+  if (!answer.value) return <Empty>…</Empty>;
+  const { value } = answer;
+  const at = { trace: selected.trace, thread: value.thread, index: value.index };
+  return <Details at={at} call={value} />;
+}

@@ -1,0 +1,135 @@
+// All keys and signs, over the page.
+import { useEffect, useRef } from "preact/hooks";
+import { store } from "../model/store";
+import { Icon } from "./icon";
+
+const KEYS: readonly { title: string; keys: readonly (readonly [string, string])[] }[] = [
+  {
+    title: "Move",
+    keys: [
+      ["W S", "zoom in, out"],
+      ["A D  ← →", "move left, right"],
+      ["↑ ↓", "scroll the tracks"],
+      ["f", "fit the selected call or the range"],
+      ["0", "see everything"],
+      ["wheel", "zoom at the pointer; over the names: scroll"],
+      ["drag", "move; on the ruler or with Shift: measure"],
+      ["Shift wheel", "scroll the tracks"],
+      ["double click", "fit a call"],
+    ],
+  },
+  {
+    title: "Calls",
+    keys: [
+      ["Enter", "select the longest call in sight"],
+      ["Shift ↑ ↓", "caller; longest callee"],
+      ["Shift ← →", "neighbours on the same level"],
+      ["PgUp PgDn", "the track above, below"],
+      ["n p", "next, previous call of the function"],
+      ["N P", "next shorter, next longer call"],
+      ["h", "highlight the function’s calls"],
+      ["c", "keep a call; compare the next with it"],
+    ],
+  },
+  {
+    title: "More",
+    keys: [
+      ["/", "search functions"],
+      ["m", "measure by dragging anywhere"],
+      ["1 – 5", "call, functions, flame graph, range, compare"],
+      ["b", "show or hide the lower half"],
+      ["k", "fold or unfold the selected track"],
+      ["i", "pin the selected track"],
+      ["t", "light, dark, as the system"],
+      ["Esc", "close, clear, step back"],
+      ["?", "this help"],
+    ],
+  },
+];
+
+export function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const element = dialog.current;
+    const before = document.activeElement as HTMLElement | null;
+    if (element && !element.open) element.showModal();
+    return () => before?.focus?.();
+  }, []);
+  const close = () => store.set({ help: false });
+  return (
+    <dialog class="help" ref={dialog} aria-label="Help" onClose={close} onClick={(event) => event.target === dialog.current && close()}>
+      <header>
+        <h2>Keys and signs</h2>
+        <button class="icon" aria-label="Close" onClick={close}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div class="help-columns">
+        {KEYS.map(({ title, keys }) => (
+          <section>
+            <h3>{title}</h3>
+            <dl>
+              {keys.map(([key, what]) => (
+                <div>
+                  <dt>
+                    {key.split("  ").map((k) => (
+                      <kbd>{k}</kbd>
+                    ))}
+                  </dt>
+                  <dd>{what}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+        <section class="signs">
+          <h3>Signs</h3>
+          <dl>
+            <div>
+              <dt>
+                <span class="sign torn" />
+              </dt>
+              <dd>a torn end: not known; the length is what is known</dd>
+            </div>
+            <div>
+              <dt>
+                <svg viewBox="0 0 20 14">
+                  <path d="M6 11l4-8 4 8z" />
+                </svg>
+              </dt>
+              <dd>left by an exception</dd>
+            </div>
+            <div>
+              <dt>
+                <svg viewBox="0 0 20 14">
+                  <path d="M4 3l5 4-5 4zM10 3l5 4-5 4z" />
+                </svg>
+              </dt>
+              <dd>left by longjmp</dd>
+            </div>
+            <div>
+              <dt>
+                <svg viewBox="0 0 20 14">
+                  <path d="M7 3l6 4-6 4z" />
+                </svg>
+              </dt>
+              <dd>left by a tail call</dd>
+            </div>
+            <div>
+              <dt>
+                <span class="sign hatched" />
+              </dt>
+              <dd>no history: overwritten, or missing</dd>
+            </div>
+            <div>
+              <dt>
+                <span class="sign faint" />
+              </dt>
+              <dd>calls shorter than a pixel: the longest names the colour, the strength is how much of the pixel they fill</dd>
+            </div>
+          </dl>
+        </section>
+      </div>
+    </dialog>
+  );
+}

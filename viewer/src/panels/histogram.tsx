@@ -1,0 +1,75 @@
+// The distribution of a function's durations on a logarithmic scale, with one call marked.
+import type { Histogram } from "../backend/types";
+import { count, duration } from "../model/time";
+
+const WIDTH = 320;
+const HEIGHT = 84;
+const BASE = 66;
+
+export function HistogramView({ histogram, marked, open }: { histogram: Histogram; marked: number; open: boolean }) {
+  const { edges, counts } = histogram;
+  if (counts.length === 0)
+    return <div class="quiet">No call of this function is complete: there is no distribution to show.</div>;
+  const low = Math.max(edges[0]!, 1);
+  const high = Math.max(edges[edges.length - 1]!, low * 2);
+  const at = (ns: number) => (Math.log(Math.max(ns, low) / low) / Math.log(high / low)) * WIDTH;
+  // Heights go with the logarithm too: one slow call among a million is what people look for.
+  const most = Math.log1p(Math.max(...counts));
+  const ticks: { ns: number; anchor: "start" | "middle" | "end" }[] = [
+    { ns: low, anchor: "start" },
+    { ns: high, anchor: "end" },
+  ];
+  const shorter = counts.reduce((sum, n, i) => (edges[i + 1]! <= marked ? sum + n : sum), 0);
+  const x = at(marked);
+  return (
+    <figure class="histogram">
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`Durations of ${count(histogram.calls)} calls from ${duration(histogram.min ?? 0)} to ${duration(histogram.max ?? 0)}, median ${duration(histogram.p50 ?? 0)}. This call: ${duration(marked)}, longer than ${count(shorter)} of them.`}
+      >
+        {counts.map((n, i) => {
+          if (n === 0) return null;
+          const left = at(edges[i]!);
+          const right = at(edges[i + 1]!);
+          const height = Math.max(1.5, (Math.log1p(n) / most) * (BASE - 12));
+          const here = marked >= edges[i]! && (marked < edges[i + 1]! || i === counts.length - 1);
+          return (
+            <rect
+              class={here ? "here" : ""}
+              x={left + 0.5}
+              y={BASE - height}
+              width={Math.max(1, right - left - 1)}
+              height={height}
+            >
+              <title>{`${count(n)} calls of ${duration(edges[i]!)} to ${duration(edges[i + 1]!)}`}</title>
+            </rect>
+          );
+        })}
+        <line class="axis" x1="0" x2={WIDTH} y1={BASE} y2={BASE} />
+        {([["p50", histogram.p50], ["p99", histogram.p99]] as const).map(
+          ([name, ns]) =>
+            ns !== null && (
+              <g class="rank">
+                <line x1={at(ns)} x2={at(ns)} y1={10} y2={BASE} />
+                <text x={at(ns) > WIDTH - 20 ? at(ns) - 2 : at(ns) + 2} y={9} text-anchor={at(ns) > WIDTH - 20 ? "end" : "start"}>
+                  {name}
+                </text>
+              </g>
+            ),
+        )}
+        <path class="this" d={`M${x} ${BASE + 1}l-4 6h8z`} />
+        {ticks.map(({ ns, anchor }) => (
+          <text class="tick" x={at(ns)} y={HEIGHT - 2} text-anchor={anchor}>
+            {duration(ns)}
+          </text>
+        ))}
+      </svg>
+      <figcaption class="quiet">
+        {count(histogram.calls)} complete calls
+        {histogram.openCalls > 0 && ` · ${count(histogram.openCalls)} open`}
+        {open && " · this one is open: its length is what is known of it"}
+      </figcaption>
+    </figure>
+  );
+}

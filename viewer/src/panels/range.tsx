@@ -1,0 +1,103 @@
+// The measured range: its length, what ran in it, and what can be made of it.
+import { fitSelection, highlight } from "../model/actions";
+import { visible } from "../model/names";
+import { store, useStore } from "../model/store";
+import { count, duration, exact, parseTime, percent } from "../model/time";
+import { useAnswer } from "./answers";
+import { Icon } from "./icon";
+import { Bar, Empty, Failed, Swatch } from "./parts";
+
+export function RangePanel() {
+  const range = useStore((s) => s.range);
+  const traces = useStore((s) => s.traces);
+  const backend = traces[0]?.backend;
+  const begin = Math.max(0, range?.begin ?? 0);
+  const end = Math.max(begin, range?.end ?? 0);
+  const answer = useAnswer(range ? `${begin}-${end}` : null, (signal) => backend!.functions({ begin, end }, signal), 120);
+  if (!range)
+    return (
+      <Empty>
+        Drag on the ruler, or press <kbd>m</kbd> and drag anywhere, to measure a range. Edges snap to the ends of calls.
+      </Empty>
+    );
+  const cut = backend?.cutAddress(begin, end);
+  const edge = (which: "begin" | "end") => (
+    <label>
+      {which === "begin" ? "From" : "To"}
+      <input
+        class="time"
+        aria-label={`${which === "begin" ? "Begin" : "End"} of the range, in ns or with a unit`}
+        value={`${Math.round(which === "begin" ? begin : end)} ns`}
+        onChange={(event) => {
+          const ns = parseTime(event.currentTarget.value);
+          if (ns === undefined) store.set({ notice: `“${event.currentTarget.value}” is no time. Write 1200, 1.2us, 3ms or 2s.` });
+          else if (which === "begin") store.set({ range: { begin: Math.min(ns, end), end } });
+          else store.set({ range: { begin, end: Math.max(ns, begin) } });
+        }}
+      />
+    </label>
+  );
+  const top = [...(answer.value?.rows ?? [])].sort((a, b) => b.self - a.self).slice(0, 60);
+  const busy = answer.value?.busy ?? 0;
+  const functions = traces[0]?.info.functions ?? [];
+  return (
+    <div class="range-panel">
+      <section class="range-main" aria-label="Range">
+        <div class="range-length" title={exact(end - begin)} data-testid="range-length" data-ns={end - begin}>
+          {duration(end - begin)}
+        </div>
+        <div class="edges">
+          {edge("begin")}
+          {edge("end")}
+        </div>
+        {answer.value && (
+          <dl class="facts">
+            <div>
+              <dt>Calls</dt>
+              <dd data-testid="range-calls">{count(answer.value.calls)} overlap it</dd>
+            </div>
+            <div>
+              <dt>Traced time</dt>
+              <dd title="Self time of all functions, on all threads">
+                {duration(busy)} on all threads{end > begin && `, ${(busy / (end - begin)).toFixed(2)} at once`}
+              </dd>
+            </div>
+          </dl>
+        )}
+        <div class="actions">
+          <button onClick={() => (store.set({ tab: "range" }), fitSelection())}>
+            <Icon name="fit" /> Fit
+          </button>
+          <button onClick={() => store.set({ tab: "functions", scope: "range" })}>Table</button>
+          <button onClick={() => store.set({ tab: "flame", scope: "range" })}>Flame graph</button>
+          {cut ? (
+            <a class="button" href={cut} download={`${traces[0]?.info.name.replace(/\.karst$/, "")}-range.karst`} data-testid="save-range">
+              <Icon name="save" /> Save as .karst
+            </a>
+          ) : null}
+          <button onClick={() => store.set({ range: null })}>
+            <Icon name="close" /> Clear
+          </button>
+        </div>
+      </section>
+      <section class="range-top" aria-label="Self time in the range">
+        <header class="pane-head">
+          <h3>Self time in the range</h3>
+        </header>
+        {answer.error && <Failed message={answer.error} />}
+        {top.map((row) => (
+          <button class="call-line" onClick={() => highlight(0, row.function)} title={`${functions[row.function]?.name}\nClick: highlight all its calls`}>
+            <Bar share={busy > 0 ? row.self / busy : 0} />
+            <Swatch trace={0} func={row.function} />
+            <span class="name">
+              <bdi>{visible(functions[row.function]?.name ?? "?")}</bdi>
+            </span>
+            <span class="quiet num">{count(row.calls)}×</span>
+            <span class="quiet num share">{percent(busy > 0 ? row.self / busy : 0)}</span>
+            <span class="num">{duration(row.self)}</span>
+          </button>
+        ))}
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+// Which part of the trace table and flame graph are about.
+import { store, useStore, type ScopeKind } from "../model/store";
+import { scopeOf } from "../model/actions";
+import { useAnswer, type Answer } from "./answers";
+import type { Scope } from "../backend/types";
+
+const KINDS: readonly { id: ScopeKind; label: string; title: string }[] = [
+  { id: "all", label: "All", title: "The whole trace" },
+  { id: "view", label: "In view", title: "What the timeline shows now, on all threads" },
+  { id: "range", label: "Range", title: "The measured range: drag on the ruler" },
+  { id: "thread", label: "Thread", title: "The thread of the selected call" },
+  { id: "call", label: "Call", title: "The selected call and all that it called" },
+];
+
+export function ScopeChoice() {
+  const scope = useStore((s) => s.scope);
+  const range = useStore((s) => s.range);
+  const selected = useStore((s) => s.selected);
+  return (
+    <div class="segments" role="radiogroup" aria-label="Part of the trace">
+      {KINDS.map(({ id, label, title }) => {
+        const off = (id === "range" && !range) || ((id === "thread" || id === "call") && !selected);
+        return (
+          <button
+            role="radio"
+            aria-checked={scope === id}
+            disabled={off}
+            title={off ? `${title} (there is none yet)` : title}
+            onClick={() => store.set({ scope: id })}
+          >
+            {label}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+/** The chosen scope as one text, which changes when the scope does. */
+export function useScope(): { trace: number; scope: Scope; label: string; key: string } {
+  const kind = useStore((s) => s.scope);
+  useStore((s) => (kind === "range" ? s.range : null));
+  useStore((s) => s.selected);
+  useStore((s) => (kind === "view" ? s.view : null));
+  const now = scopeOf(store.state);
+  return { ...now, key: `${now.trace}:${JSON.stringify(now.scope)}` };
+}
+
+/** Asks for something about the scope; with the view as scope, only once it rests. */
+export function useScoped<T>(extra: string, ask: (trace: number, scope: Scope, signal: AbortSignal) => Promise<T>): Answer<T> & { trace: number; label: string } {
+  const { trace, scope, label, key } = useScope();
+  const answer = useAnswer(`${key}|${extra}`, (signal) => ask(trace, scope, signal), store.state.scope === "view" ? 250 : 0);
+  return { ...answer, trace, label };
+}

@@ -1,0 +1,135 @@
+// Search by name: functions with their counts. Enter highlights one and goes to its longest call.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { highlight, stepCall } from "../model/actions";
+import { forms, visible } from "../model/names";
+import { store, useStore } from "../model/store";
+import { count } from "../model/time";
+import { Icon } from "./icon";
+import { Swatch } from "./parts";
+
+const MOST = 200;
+
+interface Found {
+  trace: number;
+  func: number;
+}
+
+export function SearchBox() {
+  const [text, setText] = useState("");
+  const [open, setOpen] = useState(false);
+  const [at, setAt] = useState(0);
+  const [found, setFound] = useState<{ list: Found[]; calls: number; error: string }>({ list: [], calls: 0, error: "" });
+  const traces = useStore((s) => s.traces);
+  const input = useRef<HTMLInputElement>(null);
+
+  useEffect(() => {
+    if (text === "") {
+      setFound({ list: [], calls: 0, error: "" });
+      return;
+    }
+    let dropped = false;
+    const timer = setTimeout(() => {
+      // Small letters match both, like in the table.
+      const pattern = /[A-Z]/.test(text) || text.startsWith("(?") ? text : `(?i)${text}`;
+      const local = traces[0]?.backend.kind === "embedded" ? text : pattern;
+      Promise.all(traces.map((t) => t.backend.search(local))).then(
+        (answers) => {
+          if (dropped) return;
+          const list = answers.flatMap((a, trace) => a.functions.map((func) => ({ trace, func })));
+          setFound({ list, calls: answers.reduce((n, a) => n + a.calls, 0), error: "" });
+          setAt(0);
+        },
+        (error: Error) => !dropped && setFound({ list: [], calls: 0, error: error.message }),
+      );
+    }, 80);
+    return () => {
+      dropped = true;
+      clearTimeout(timer);
+    };
+  }, [text, traces]);
+
+  const choose = (item: Found | undefined) => {
+    if (!item) return;
+    setOpen(false);
+    input.current?.blur();
+    highlight(item.trace, item.func);
+    store.set({ selected: null, selectedSpan: null });
+    void stepCall("next", "duration").then(() => document.querySelector<HTMLElement>(".canvas-area")?.focus());
+  };
+  const keys = (event: KeyboardEvent) => {
+    const last = Math.min(found.list.length, MOST) - 1;
+    if (event.key === "ArrowDown") setAt(Math.min(last, at + 1));
+    else if (event.key === "ArrowUp") setAt(Math.max(0, at - 1));
+    else if (event.key === "Enter") choose(found.list[at]);
+    else if (event.key === "Escape") {
+      setOpen(false);
+      input.current?.blur();
+      document.querySelector<HTMLElement>(".canvas-area")?.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  useEffect(() => document.getElementById(`found-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
+  const shown = open && text !== "";
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input
+        ref={input}
+        id="search"
+        type="search"
+        role="combobox"
+        aria-expanded={shown}
+        aria-controls="found"
+        aria-activedescendant={shown && found.list.length > 0 ? `found-${at}` : undefined}
+        aria-label="Search functions by name or regular expression"
+        placeholder="Search functions"
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setOpen(true);
+        }}
+        onFocus={() => setOpen(true)}
+        onBlur={() => setTimeout(() => setOpen(false), 120)}
+        onKeyDown={keys}
+      />
+      <kbd aria-hidden="true">/</kbd>
+      {shown && (
+        <div class="found">
+          <div class={`found-sum${found.error ? " warn" : ""}`} role="status" data-testid="found-sum">
+            {found.error ||
+              (found.list.length === 0 ? "No function’s name matches." : `${count(found.list.length)} ${found.list.length === 1 ? "function" : "functions"}, ${count(found.calls)} calls`)}
+          </div>
+          <div id="found" role="listbox" aria-label="Functions found">
+            {found.list.slice(0, MOST).map((item, i) => {
+              const f = traces[item.trace]?.info.functions[item.func];
+              const name = visible(f?.name ?? "?");
+              return (
+                <div
+                  id={`found-${i}`}
+                  role="option"
+                  aria-selected={i === at}
+                  class={i === at ? "on" : ""}
+                  title={name}
+                  onMouseDown={(event) => {
+                    event.preventDefault();
+                    choose(item);
+                  }}
+                  onMouseMove={() => i !== at && setAt(i)}
+                >
+                  <Swatch trace={item.trace} func={item.func} />
+                  <span class="name">
+                    <bdi>{visible(forms(f?.name ?? "?")[0]!)}</bdi>
+                  </span>
+                  {traces.length > 1 && <span class="quiet">{item.trace === 0 ? "A" : "B"}</span>}
+                  <span class="num quiet">{count(f?.calls ?? 0)}</span>
+                </div>
+              );
+            })}
+            {found.list.length > MOST && <div class="quiet more">and {count(found.list.length - MOST)} more: type on to narrow</div>}
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}

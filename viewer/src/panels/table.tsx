@@ -1,0 +1,180 @@
+// The table of functions. Rows beyond the screen are not in the page, so a hundred thousand functions
+// scroll like a hundred.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { FunctionRow } from "../backend/types";
+import { highlight, stepCall } from "../model/actions";
+import { visible } from "../model/names";
+import { matcher, sortRows } from "../model/rows";
+import { store, useStore, type SortKey } from "../model/store";
+import { count, duration, percent } from "../model/time";
+import { Icon } from "./icon";
+import { Bar, Empty, Failed, Swatch } from "./parts";
+import { ScopeChoice, useScoped } from "./scope";
+
+const ROW = 24;
+
+const COLUMNS: readonly { key: SortKey; label: string; title: string }[] = [
+  { key: "name", label: "Function", title: "Demangled name" },
+  { key: "calls", label: "Calls", title: "All calls, open ones included" },
+  { key: "total", label: "Total", title: "Time with the function on the stack; recursion counts once" },
+  { key: "self", label: "Self", title: "Time not in traced functions that it called" },
+  { key: "min", label: "Min", title: "Shortest complete call" },
+  { key: "mean", label: "Mean", title: "Mean of the complete calls" },
+  { key: "p50", label: "p50", title: "Half of the complete calls take no longer" },
+  { key: "p99", label: "p99", title: "99% of the complete calls take no longer" },
+  { key: "max", label: "Max", title: "Longest complete call" },
+];
+
+const time = (ns: number | null) => (ns === null ? "–" : duration(ns));
+
+export function TablePanel() {
+  const { value, error, trace, waiting } = useScoped("table", (t, scope, signal) =>
+    store.state.traces[t]!.backend.functions(scope, signal),
+  );
+  const sort = useStore((s) => s.sort);
+  const ascending = useStore((s) => s.ascending);
+  const filter = useStore((s) => s.filter);
+  const marked = useStore((s) => s.highlight);
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(400);
+  const functions = store.state.traces[trace]?.info.functions ?? [];
+  const names = useMemo(() => functions.map((f) => f.name), [functions]);
+  const wanted = matcher(filter);
+  const rows = useMemo(
+    () => sortRows((value?.rows ?? []).filter((row) => wanted.test(names[row.function] ?? "")), names, sort, ascending),
+    [value, filter, sort, ascending, names],
+  );
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [value === undefined]);
+
+  const sortBy = (key: SortKey) =>
+    store.set(sort === key ? { ascending: !ascending } : { sort: key, ascending: key === "name" });
+  const choose = (row: FunctionRow) => {
+    const again = marked?.function === row.function && marked.trace === trace;
+    highlight(trace, again ? null : row.function);
+  };
+  const step = (row: FunctionRow) => {
+    highlight(trace, row.function);
+    store.set({ selected: null, selectedSpan: null });
+    void stepCall("next", "duration");
+  };
+  const keys = (event: KeyboardEvent, i: number, row: FunctionRow) => {
+    const go = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key];
+    if (go !== undefined) {
+      const next = Math.min(rows.length - 1, Math.max(0, i + go));
+      if (box.current) {
+        const y = next * ROW;
+        if (y < box.current.scrollTop) box.current.scrollTop = y;
+        else if (y + ROW * 2 > box.current.scrollTop + box.current.clientHeight)
+          box.current.scrollTop = y + ROW * 2 - box.current.clientHeight;
+        setTop(box.current.scrollTop);
+      }
+      requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus());
+    } else if (event.key === " ") choose(row);
+    else if (event.key === "Enter") step(row);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const busy = value?.busy ?? 0;
+  const first = Math.max(0, Math.floor(top / ROW) - 4);
+  const shown = rows.slice(first, first + Math.ceil(height / ROW) + 9);
+  const sum = rows.reduce((total, row) => total + row.self, 0);
+  return (
+    <div class="table-panel">
+      <div class="pane-tools">
+        <ScopeChoice />
+        <label class="filter">
+          <Icon name="search" />
+          <input
+            type="search"
+            placeholder="Filter by regular expression"
+            aria-label="Filter functions by regular expression"
+            value={filter}
+            data-testid="function-filter"
+            onInput={(event) => store.set({ filter: event.currentTarget.value })}
+          />
+        </label>
+        {wanted.error && <span class="warn">taken as plain text: {wanted.error}</span>}
+        <span class="grow" />
+        <span class="quiet" role="status" data-testid="table-sum">
+          {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls · {duration(sum)} self
+          {waiting && " · …"}
+        </span>
+      </div>
+      {error ? (
+        <Failed message={error} />
+      ) : value === undefined ? (
+        <Empty>…</Empty>
+      ) : (
+        <div class="grid" role="grid" aria-label="Functions" aria-rowcount={rows.length + 1} ref={box} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
+          <div class="grid-row grid-head" role="row" aria-rowindex={1}>
+            {COLUMNS.map(({ key, label, title }) => (
+              <div role="columnheader" aria-sort={sort === key ? (ascending ? "ascending" : "descending") : "none"} class={`cell ${key}`}>
+                <button title={title} onClick={() => sortBy(key)} class={sort === key ? "sorted" : ""}>
+                  {label}
+                  {sort === key && <Icon name={ascending ? "up" : "down"} />}
+                </button>
+              </div>
+            ))}
+          </div>
+          <div class="grid-body" style={{ height: `${rows.length * ROW}px` }}>
+            {shown.map((row, k) => {
+              const i = first + k;
+              const f = functions[row.function];
+              const on = marked?.function === row.function && marked.trace === trace;
+              return (
+                <div
+                  key={row.function}
+                  class={`grid-row${on ? " on" : ""}`}
+                  role="row"
+                  aria-rowindex={i + 2}
+                  aria-selected={on}
+                  tabIndex={i === 0 || on ? 0 : -1}
+                  data-row={i}
+                  data-function={f?.name}
+                  style={{ top: `${i * ROW}px` }}
+                  title={f ? `${f.name}\n${f.file ? `${f.file}:${f.line}\n` : ""}${f.module}\nClick: highlight. Double click or Enter: go to the longest call` : ""}
+                  onClick={() => choose(row)}
+                  onDblClick={() => step(row)}
+                  onKeyDown={(event) => keys(event, i, row)}
+                >
+                  <div class="cell name" role="gridcell">
+                    <Swatch trace={trace} func={row.function} />
+                    <span class="name">
+                      <bdi>{visible(f?.name ?? "?")}</bdi>
+                    </span>
+                  </div>
+                  <div class="cell num" role="gridcell" data-column="calls">
+                    {count(row.calls)}
+                    {row.openCalls > 0 && <span class="mark" title={`${row.openCalls} of them open`}> +{count(row.openCalls)} open</span>}
+                  </div>
+                  <div class="cell num" role="gridcell" data-column="total" data-ns={row.total}>
+                    {duration(row.total)}
+                  </div>
+                  <div class="cell num barred" role="gridcell" data-column="self" data-ns={row.self} title={busy > 0 ? percent(row.self / busy) : ""}>
+                    <Bar share={busy > 0 ? row.self / busy : 0} />
+                    {duration(row.self)}
+                  </div>
+                  {(["min", "mean", "p50", "p99", "max"] as const).map((key) => (
+                    <div class={`cell num ${key}`} role="gridcell" data-column={key} data-ns={row[key] ?? ""}>
+                      {time(row[key])}
+                    </div>
+                  ))}
+                </div>
+              );
+            })}
+          </div>
+          {rows.length === 0 && <Empty>{filter ? "No function matches the filter." : "No call lies here."}</Empty>}
+        </div>
+      )}
+    </div>
+  );
+}

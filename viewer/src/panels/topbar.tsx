@@ -1,0 +1,117 @@
+// The bar above all: what is open, search, and what works on the whole page.
+import { attempt, showAll } from "../model/actions";
+import { nextTheme } from "../model/keys";
+import { plain, visible } from "../model/names";
+import { store, useStore } from "../model/store";
+import { count, duration } from "../model/time";
+import { picture, save } from "../timeline/picture";
+import { currentScene } from "../timeline/steps";
+import { useState } from "preact/hooks";
+import { Icon } from "./icon";
+import { SearchBox } from "./search";
+
+function Problems() {
+  const traces = useStore((s) => s.traces);
+  const [open, setOpen] = useState(false);
+  const problems = traces.flatMap((t) => t.info.problems.map((p) => ({ ...p, file: t.info.name })));
+  const cut = traces.some((t) => !t.info.complete);
+  if (problems.length === 0 && !cut) return null;
+  return (
+    <div class="problems">
+      <button class="warn" aria-expanded={open} onClick={() => setOpen(!open)} data-testid="problems">
+        <Icon name="warning" /> {cut ? "Not whole" : problems.length === 1 ? "1 problem" : `${problems.length} problems`}
+      </button>
+      {open && (
+        <div class="popover" role="dialog" aria-label="Problems of the trace">
+          {cut && <p>The file is cut or damaged. All that could be read is shown.</p>}
+          <ul>
+            {problems.map((p) => (
+              <li>
+                {traces.length > 1 && <b>{p.file}: </b>}
+                {visible(p.message)}
+                {p.count > 1 && ` (${count(p.count)} times)`}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Highlighted() {
+  const marked = useStore((s) => s.highlight);
+  if (!marked) return null;
+  const f = store.state.traces[marked.trace]?.info.functions[marked.function];
+  return (
+    <span class="chip" data-testid="highlighted">
+      <span class="name">
+        <bdi>{visible(plain(f?.name ?? "?"))}</bdi>
+      </span>
+      <span class="quiet">{count(f?.calls ?? 0)} calls</span>
+      <button class="icon" aria-label="End highlighting" title="End highlighting (Esc)" onClick={() => store.set({ highlight: null })}>
+        <Icon name="close" />
+      </button>
+    </span>
+  );
+}
+
+function savePicture(): void {
+  void attempt(async () => {
+    const canvas = document.querySelector<HTMLCanvasElement>(".canvas-area canvas");
+    const scene = currentScene();
+    if (!canvas || !scene) return;
+    const name = store.state.traces[0]?.info.name.replace(/\.karst$/, "") ?? "karst";
+    save(await picture(scene, canvas), `${name}.png`);
+  });
+}
+
+export function TopBar() {
+  const traces = useStore((s) => s.traces);
+  const measuring = useStore((s) => s.measuring);
+  const theme = useStore((s) => s.theme);
+  const threads = traces.reduce((n, t) => n + t.info.threads.length, 0);
+  const calls = traces.reduce((n, t) => n + t.info.calls, 0);
+  return (
+    <header class="topbar">
+      <span class="brand" aria-label="Karst">
+        <svg viewBox="0 0 20 20" aria-hidden="true">
+          <path d="M1 2h18v2H1zM3 5h4v9l-2 4-2-4zM8.5 5h3v5l-1.5 3-1.5-3zM13 5h4v7l-2 3-2-3z" />
+        </svg>
+      </span>
+      <span class="file" title={traces.map((t) => t.info.path).join("\n")}>
+        {traces.map((t) => visible(t.info.name)).join("  ↔  ")}
+      </span>
+      <span class="quiet file-facts">
+        {count(calls)} calls · {threads === 1 ? "1 thread" : `${count(threads)} threads`} · {duration(store.total)}
+      </span>
+      <Problems />
+      <Highlighted />
+      <span class="grow" />
+      <SearchBox />
+      <div class="tools" role="toolbar" aria-label="Page">
+        <button class="icon" aria-label="See everything" title="See everything (0)" onClick={showAll}>
+          <Icon name="all" />
+        </button>
+        <button
+          class={`icon${measuring ? " on" : ""}`}
+          aria-pressed={measuring}
+          aria-label="Measure a range"
+          title="Measure a range by dragging (m)"
+          onClick={() => store.set({ measuring: !measuring })}
+        >
+          <Icon name="measure" />
+        </button>
+        <button class="icon" aria-label="Save the picture as PNG" title="Save the picture as PNG" onClick={savePicture} data-testid="png">
+          <Icon name="image" />
+        </button>
+        <button class="icon" aria-label={`Theme: ${theme}`} title={`Theme: ${theme === "auto" ? "as the system’s" : theme} (t)`} onClick={nextTheme}>
+          <Icon name="theme" />
+        </button>
+        <button class="icon" aria-label="Help" title="Keys and signs (?)" onClick={() => store.set({ help: true })}>
+          <Icon name="help" />
+        </button>
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,246 @@
+// One picture of the timeline: ruler, lanes, gaps, calls with their names. What follows the pointer is
+// drawn above it by overlay.ts.
+import { kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound } from "../backend/types";
+import type { State } from "../model/store";
+import { duration, moment, step } from "../model/time";
+import { RowPainter, type Label } from "./paint";
+import { FONT, SMALL, type Band, type Renderer } from "./renderer";
+import { RULER, type Placed, type Scene } from "./scene";
+import { BAND_LEVELS } from "./tile_store";
+
+const MOST_LABELS = 2200;
+const painters: RowPainter[] = [];
+
+function painter(i: number, width: number): RowPainter {
+  let p = painters[i];
+  if (!p || p.width !== width) painters[i] = p = new RowPainter(width);
+  p.start();
+  return p;
+}
+
+interface PlacedLabel extends Label {
+  trace: number;
+  y: number;
+  height: number;
+  dim: boolean;
+}
+
+export function ticks(state: State, width: number): { stepNs: number; at: number[] } {
+  const stepNs = step((state.view.span / width) * 110);
+  const at: number[] = [];
+  const first = Math.ceil(state.view.begin / stepNs);
+  for (let i = first; i * stepNs <= state.view.begin + state.view.span && at.length < 400; ++i) at.push(i * stepNs);
+  return { stepNs, at };
+}
+
+export function drawRuler(r: Renderer, scene: Scene, state: State): void {
+  const { inks } = scene;
+  r.rect(0, 0, r.width, RULER, inks.ground);
+  const { stepNs, at } = ticks(state, r.width);
+  const x = (ns: number) => ((ns - state.view.begin) / state.view.span) * r.width;
+  const small = stepNs / 5;
+  if (small >= 1)
+    for (let i = Math.ceil(state.view.begin / small); i * small <= state.view.begin + state.view.span; ++i)
+      r.rect(Math.round(x(i * small)), RULER - 5, 1, 4, inks.rule);
+  for (const ns of at) {
+    const px = Math.round(x(ns));
+    r.rect(px, RULER - 10, 1, 9, inks.quiet);
+    r.text(moment(ns, stepNs), px + 4, RULER / 2 - 2, inks.quiet, FONT);
+  }
+  r.rect(0, RULER - 1, r.width, 1, inks.rule);
+}
+
+/** Draws all; returns how many slices' rows were painted, for tests and measurements. */
+export function drawFrame(r: Renderer, scene: Scene, state: State): number {
+  const { inks } = scene;
+  r.clear(inks.ground);
+  const placed = scene.placed();
+  const pinnedShown = scene.pinnedShown;
+  const top = RULER + pinnedShown;
+  let rows = 0;
+  r.clip(top, r.height - top);
+  rows += drawArea(r, scene, state, placed.filter((p) => !p.pinned));
+  r.unclip();
+  if (pinnedShown > 0) {
+    r.clip(RULER, pinnedShown);
+    r.rect(0, RULER, r.width, pinnedShown, inks.ground);
+    rows += drawArea(r, scene, state, placed.filter((p) => p.pinned));
+    r.unclip();
+    r.rect(0, top - 2, r.width, 2, inks.quiet);
+  }
+  drawRuler(r, scene, state);
+  return rows;
+}
+
+function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Placed[]): number {
+  const { inks } = scene;
+  const { view } = state;
+  const deviceWidth = Math.max(1, Math.round(r.width * r.scale));
+  const pixel = view.span / deviceWidth;
+  const toX = (ns: number) => ((ns - view.begin) / view.span) * r.width;
+  const bands: Band[] = [];
+  const labels: PlacedLabel[] = [];
+  let nextPainter = 0;
+  for (const { track, top } of placed) {
+    if (track.kind === "process") {
+      r.rect(0, top, r.width, track.height - 1, inks.heading);
+      continue;
+    }
+    const thread = state.traces[track.trace]!.info.threads[track.thread]!;
+    const offset = scene.offset(track.trace);
+    const from = Math.max(0, toX(thread.begin + offset));
+    const to = Math.min(r.width, toX(thread.end + offset));
+    if (to > from) r.rect(from, top, to - from, track.height - 1, inks.lane);
+  }
+  for (const ns of ticks(state, r.width).at) {
+    const { top, track } = placed[placed.length - 1] ?? { top: RULER, track: { height: 0 } };
+    const first = placed[0]?.top ?? RULER;
+    r.rect(Math.round(toX(ns)), first, 1, top + track.height - first, inks.grid);
+  }
+  for (const place of placed) {
+    const { track, top } = place;
+    r.rect(0, top + track.height - 1, r.width, 1, inks.rule);
+    if (track.kind !== "thread") continue;
+    drawGaps(r, scene, state, place);
+    const looks = scene.looks(track.trace)!;
+    const tiles = scene.tiles(track.trace)!;
+    const marked = scene.highlightTiles(track.trace);
+    const palette = state.highlight ? looks.dimmed : looks.full;
+    const offset = scene.offset(track.trace);
+    const shifted = { begin: view.begin - offset, pixel };
+    const levels = scene.levels(place);
+    for (let band = Math.floor(levels.from / BAND_LEVELS); band * BAND_LEVELS < levels.to; ++band) {
+      const need = { thread: track.thread, band };
+      const cover = tiles.cover(need, shifted.begin, shifted.begin + view.span, pixel);
+      const markedCover = marked?.cover(need, shifted.begin, shifted.begin + view.span, pixel) ?? [];
+      const low = Math.max(levels.from, band * BAND_LEVELS);
+      const high = Math.min(levels.to, (band + 1) * BAND_LEVELS);
+      const used: (RowPainter | undefined)[] = [];
+      const at = (depth: number) => (used[depth - low] ??= painter(nextPainter++, deviceWidth));
+      const labelFrom = (track.folded ? 1e9 : 7) * r.scale;
+      for (const part of cover) {
+        for (const row of part.tile.rows) {
+          if (row.depth < low || row.depth >= high) continue;
+          const found: Label[] = [];
+          const tile = { begin: part.tile.begin, pixelNs: part.tile.pixelNs, from: part.from, to: part.to };
+          at(row.depth).add(row, palette, shifted, tile, found, labelFrom);
+          const y = top + 2 + row.depth * track.rowHeight;
+          for (const label of found) {
+            // The highlighted ones are drawn again, in full.
+            if (marked && row.func[label.at] === marked.only) continue;
+            labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: state.highlight !== null });
+          }
+        }
+      }
+      for (const p of used) p?.finish(palette);
+      for (const part of markedCover) {
+        for (const row of part.tile.rows) {
+          if (row.depth < low || row.depth >= high) continue;
+          const tile = { begin: part.tile.begin, pixelNs: part.tile.pixelNs, from: part.from, to: part.to };
+          const p = at(row.depth);
+          const found: Label[] = [];
+          p.overlay(row, looks.full, shifted, tile, found, labelFrom);
+          const y = top + 2 + row.depth * track.rowHeight;
+          for (const label of found)
+            labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: false });
+        }
+      }
+      used.forEach((p, i) => {
+        if (p) bands.push({ y: top + 2 + (low + i) * track.rowHeight, height: track.rowHeight - (track.folded ? 0 : 1), line: p.line });
+      });
+    }
+  }
+  r.bands(bands);
+  drawLabels(r, scene, labels);
+  return bands.length;
+}
+
+function drawGaps(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
+  const { inks } = scene;
+  const { view } = state;
+  const offset = scene.offset(track.trace);
+  for (const gap of state.traces[track.trace]!.info.threads[track.thread]!.gaps) {
+    const x0 = Math.max(-2, ((gap.begin + offset - view.begin) / view.span) * r.width);
+    const x1 = Math.min(r.width + 2, ((gap.end + offset - view.begin) / view.span) * r.width);
+    if (x1 < 0 || x0 > r.width) continue;
+    const width = Math.max(1, x1 - x0);
+    r.rect(x0, top, width, track.height - 1, inks.gapGround);
+    r.hatch(x0, top, width, track.height - 1, inks.rule);
+    const text = gap.kind === "overwritten" ? "overwritten: older than memory held" : "history missing";
+    if (width > r.textWidth(text, SMALL) + 12) r.text(text, x0 + 6, top + track.height / 2, inks.quiet, SMALL);
+  }
+}
+
+function drawLabels(r: Renderer, scene: Scene, labels: readonly PlacedLabel[]): void {
+  const least = labels.length > MOST_LABELS ? 60 : 24;
+  const lastIndex = new Map<number, string>();
+  for (const label of labels) {
+    const { row, at, y, height } = label;
+    const looks = scene.looks(label.trace)!;
+    const from = label.from / r.scale;
+    const to = label.to / r.scale;
+    // A call that reaches over a tile's border is in both tiles.
+    const key = `${label.trace}.${row.index[at]!}.${label.from}.${label.dim}`;
+    if (lastIndex.get(y) === key) continue;
+    lastIndex.set(y, key);
+    const flags = row.flags[at]! & ~kSummed;
+    if (flags !== 0) drawEnds(r, scene, from, to, y, height, flags);
+    const left = Math.max(from, 0) + (flags & kOpenBegin ? 9 : 4);
+    const right = Math.min(to, r.width) - (flags & ~kOpenBegin ? 12 : 4);
+    const room = right - left;
+    if (to - from < least || room < 14) continue;
+    const { inks } = scene;
+    const middle = y + height / 2 + 0.5;
+    const text = fitted(r, looks.forms(row.func[at]!), room);
+    if (text === "") continue;
+    r.text(text, left, middle, label.dim ? inks.quiet : inks.onCall, FONT);
+    if (label.dim || room < 110) continue;
+    const time = duration(row.duration[at]!);
+    const timeWidth = r.textWidth(time, SMALL);
+    if (room > r.textWidth(text) + timeWidth + 14)
+      r.text(time, right - timeWidth, middle, inks.onCallQuiet, SMALL);
+  }
+}
+
+/** The longest form that fits; else the shortest, cut; else nothing. Never wider than `room`. */
+export function fitted(r: Pick<Renderer, "textWidth">, forms: readonly string[], room: number): string {
+  for (const form of forms) {
+    // Names of thousands of characters are not worth measuring.
+    if (form.length < room && r.textWidth(form) <= room) return form;
+  }
+  const shortest = forms[forms.length - 1]!;
+  let n = Math.min(shortest.length - 1, Math.floor(room / 6));
+  while (n > 1 && r.textWidth(`${shortest.slice(0, n)}…`) > room) --n;
+  return n > 1 ? `${shortest.slice(0, n)}…` : "";
+}
+
+/** Open ends are torn; ways out other than a return have a shape of their own, so colour is not needed to tell. */
+function drawEnds(r: Renderer, scene: Scene, from: number, to: number, y: number, height: number, flags: number): void {
+  const ground = scene.inks.end;
+  const ink = scene.inks.onCall;
+  const tear = (x: number, inward: number) => {
+    const teeth = 3;
+    const points = [x - inward, y - 0.5];
+    for (let i = 0; i < teeth; ++i) {
+      points.push(x + inward * 5, y + (height * (i + 0.5)) / teeth);
+      points.push(x, y + (height * (i + 1)) / teeth + (i === teeth - 1 ? 0.5 : 0));
+    }
+    points.push(x - inward, y + height + 0.5);
+    r.polygon(points, ground);
+  };
+  if (flags & kOpenBegin) tear(from, 1);
+  if (flags & kOpenEnd) tear(to, -1);
+  const middle = y + height / 2;
+  if (to - from < 14) return;
+  if (flags & kUnwound) {
+    // An exception: up and out.
+    r.polygon([to - 9, middle + 3.5, to - 5.5, middle - 3.5, to - 2, middle + 3.5], ink);
+  } else if (flags & kJumped) {
+    // longjmp: over the edge, twice.
+    r.polygon([to - 10, middle - 3.5, to - 6.5, middle, to - 10, middle + 3.5], ink);
+    r.polygon([to - 6, middle - 3.5, to - 2.5, middle, to - 6, middle + 3.5], ink);
+  } else if (flags & kTailCall) {
+    // A tail call: on to the next.
+    r.polygon([to - 7, middle - 3.5, to - 2, middle, to - 7, middle + 3.5], ink);
+  }
+}

@@ -1,0 +1,258 @@
+// What the timeline knows between frames: tracks, tiles, looks; and what lies under a point.
+import { kSummed, type Row } from "../backend/types";
+import type { Theme } from "../model/colour";
+import type { LoadedTrace, State, Store } from "../model/store";
+import { layoutTracks, visibleTracks, type Layout, type Track } from "../model/tracks";
+import { DARK, LIGHT, Looks, type Inks } from "./theme";
+import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
+
+export const RULER = 28;
+const BELOW = 48; // room under the last track
+
+/** A slice under a point. */
+export interface Hit {
+  readonly track: Track;
+  readonly depth: number;
+  readonly trace: number;
+  readonly thread: number;
+  readonly index: number;
+  readonly func: number;
+  readonly begin: number; // on the timeline: trace B's offset included
+  readonly duration: number;
+  readonly flags: number;
+  readonly count: number;
+  /** Of a slice that stands for several calls: the time they share. */
+  readonly pixelNs: number;
+}
+
+/** A track where it is on screen. */
+export interface Placed {
+  readonly track: Track;
+  readonly top: number;
+  readonly pinned: boolean;
+}
+
+interface TraceScene {
+  readonly loaded: LoadedTrace;
+  readonly tiles: TileStore;
+  readonly looks: Record<Theme, Looks>;
+  highlight?: { func: number; tiles: TileStore };
+}
+
+export class Scene {
+  inks: Inks = LIGHT;
+  width = 0;
+  height = 0;
+  scale = 1;
+  private scenes: TraceScene[] = [];
+  private layoutFor: unknown[] = [];
+  private layoutNow: Layout | undefined;
+
+  constructor(
+    private readonly store: Store,
+    private readonly onChange: () => void,
+  ) {}
+
+  setTheme(theme: Theme): void {
+    this.inks = theme === "dark" ? DARK : LIGHT;
+  }
+
+  private scenesOf(state: State): TraceScene[] {
+    if (this.scenes.length !== state.traces.length || this.scenes.some((s, i) => s.loaded !== state.traces[i])) {
+      this.scenes = state.traces.map((loaded) => {
+        const names = loaded.info.functions.map((f) => f.name);
+        let light: Looks | undefined;
+        let dark: Looks | undefined;
+        return {
+          loaded,
+          tiles: new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
+          looks: {
+            get light() {
+              return (light ??= new Looks(names, LIGHT));
+            },
+            get dark() {
+              return (dark ??= new Looks(names, DARK));
+            },
+          },
+        };
+      });
+    }
+    return this.scenes;
+  }
+
+  looks(trace: number): Looks | undefined {
+    return this.scenesOf(this.store.state)[trace]?.looks[this.inks.theme];
+  }
+
+  tiles(trace: number): TileStore | undefined {
+    return this.scenesOf(this.store.state)[trace]?.tiles;
+  }
+
+  /** Tiles of the highlighted function alone, when one of this trace is highlighted. */
+  highlightTiles(trace: number): TileStore | undefined {
+    const { highlight, traces } = this.store.state;
+    const scene = this.scenesOf(this.store.state)[trace];
+    if (!scene || !highlight) return undefined;
+    let func = highlight.function;
+    if (highlight.trace !== trace) {
+      // The same function in the other trace, by name.
+      const name = traces[highlight.trace]?.info.functions[func]?.name;
+      func = scene.loaded.info.functions.findIndex((f) => f.name === name);
+      if (func < 0) return undefined;
+    }
+    if (scene.highlight?.func !== func) {
+      const tiles = new TileStore(scene.loaded.backend, this.onChange, (notice) => this.store.set({ notice }), func);
+      scene.highlight = { func, tiles };
+    }
+    return scene.highlight.tiles;
+  }
+
+  offset(trace: number): number {
+    return trace === 1 ? this.store.state.offset : 0;
+  }
+
+  /** Tracks, laid out anew only when what they depend on has changed. */
+  layout(): Layout {
+    const { traces, choice, view, offset } = this.store.state;
+    const idle = choice.hideIdle ? [view.begin, view.span, offset] : [];
+    const key = [traces, choice, ...idle];
+    if (!this.layoutNow || key.length !== this.layoutFor.length || key.some((k, i) => k !== this.layoutFor[i])) {
+      this.layoutFor = key;
+      const infos = traces.map((trace) => trace.info);
+      this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span });
+    }
+    return this.layoutNow;
+  }
+
+  get mostScroll(): number {
+    const { pinnedHeight, scrolledHeight } = this.layout();
+    const room = this.height - RULER - Math.min(pinnedHeight, this.pinnedRoom);
+    return Math.max(0, scrolledHeight + BELOW - room);
+  }
+
+  /** Pinned tracks take at most half of the height. */
+  get pinnedRoom(): number {
+    return Math.max(0, (this.height - RULER) / 2);
+  }
+
+  get pinnedShown(): number {
+    return Math.min(this.layout().pinnedHeight, this.pinnedRoom);
+  }
+
+  scrollNow(): number {
+    return Math.min(this.store.state.scroll, this.mostScroll);
+  }
+
+  placed(): Placed[] {
+    const layout = this.layout();
+    const pinnedShown = this.pinnedShown;
+    const scroll = this.scrollNow();
+    const top = RULER + pinnedShown;
+    return [
+      ...visibleTracks(layout.pinned, 0, pinnedShown).map((track) => ({ track, top: RULER + track.y, pinned: true })),
+      ...visibleTracks(layout.scrolled, scroll, scroll + this.height - top).map((track) => ({
+        track,
+        top: top + track.y - scroll,
+        pinned: false,
+      })),
+    ];
+  }
+
+  /** The levels of a placed thread that are on screen. */
+  levels({ track, top, pinned }: Placed): { from: number; to: number } {
+    const low = pinned ? RULER : RULER + this.pinnedShown;
+    const high = pinned ? RULER + this.pinnedShown : this.height;
+    const from = Math.max(0, Math.floor((low - top - 2) / track.rowHeight));
+    const to = Math.min(track.rows, Math.ceil((high - top - 2) / track.rowHeight));
+    return { from, to };
+  }
+
+  /** Asks for all tiles that the picture needs. */
+  want(): void {
+    const { view, traces } = this.store.state;
+    const pixel = view.span / Math.max(1, this.width * this.scale);
+    const placed = this.placed();
+    traces.forEach((_, trace) => {
+      const needs: Need[] = [];
+      for (const place of placed) {
+        if (place.track.trace !== trace || place.track.kind !== "thread") continue;
+        const { from, to } = this.levels(place);
+        for (let band = Math.floor(from / BAND_LEVELS); band * BAND_LEVELS < to; ++band)
+          needs.push({ thread: place.track.thread, band });
+      }
+      const begin = view.begin - this.offset(trace);
+      this.tiles(trace)!.want(needs, begin, begin + view.span, pixel);
+      this.highlightTiles(trace)?.want(needs, begin, begin + view.span, pixel);
+    });
+  }
+
+  get complete(): boolean {
+    return this.scenes.every((scene) => scene.tiles.complete);
+  }
+
+  /** The slice of a row at a moment (of the trace), as drawn. */
+  sliceAt(trace: number, thread: number, depth: number, ns: number): { row: Row; at: number; pixelNs: number } | undefined {
+    const { view } = this.store.state;
+    const pixel = view.span / Math.max(1, this.width * this.scale);
+    const need = { thread, band: Math.floor(depth / BAND_LEVELS) };
+    let best: { row: Row; at: number; pixelNs: number } | undefined;
+    let nearest = pixel * 2;
+    for (const { tile, from, to } of this.tiles(trace)?.cover(need, ns - nearest, ns + nearest, pixel) ?? []) {
+      if (to <= ns - nearest || from > ns + nearest) continue;
+      const row = tile.rows.find((r) => r.depth === depth);
+      if (!row) continue;
+      let low = 0;
+      let high = row.begin.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (row.begin[middle]! <= ns) low = middle + 1;
+        else high = middle;
+      }
+      for (let at = Math.max(0, low - 2); at < row.begin.length && at <= low + 1; ++at) {
+        const begin = row.begin[at]!;
+        const end = begin + Math.max(row.duration[at]!, row.flags[at]! & kSummed ? tile.pixelNs : 0);
+        const away = ns < begin ? begin - ns : ns > end ? ns - end : 0;
+        if (away < nearest || (away === 0 && nearest === 0)) {
+          nearest = away;
+          best = { row, at, pixelNs: tile.pixelNs };
+        }
+      }
+    }
+    return best;
+  }
+
+  trackAt(y: number): Placed | undefined {
+    if (y < RULER) return undefined;
+    return this.placed().find((p) => y >= p.top && y < p.top + p.track.height && (p.pinned || y >= RULER + this.pinnedShown));
+  }
+
+  hit(x: number, y: number): Hit | undefined {
+    const place = this.trackAt(y);
+    if (!place || place.track.kind !== "thread") return undefined;
+    const { track, top } = place;
+    const depth = Math.floor((y - top - 2) / track.rowHeight);
+    if (depth < 0 || depth >= track.rows) return undefined;
+    const { view } = this.store.state;
+    const offset = this.offset(track.trace);
+    const ns = view.begin + (x / this.width) * view.span - offset;
+    const slice = this.sliceAt(track.trace, track.thread, depth, ns);
+    if (!slice) return undefined;
+    return this.hitOf(track, depth, slice.row, slice.at, slice.pixelNs);
+  }
+
+  hitOf(track: Track, depth: number, row: Row, at: number, pixelNs: number): Hit {
+    return {
+      track,
+      depth,
+      trace: track.trace,
+      thread: track.thread,
+      index: row.index[at]!,
+      func: row.func[at]!,
+      begin: row.begin[at]! + this.offset(track.trace),
+      duration: row.duration[at]!,
+      flags: row.flags[at]!,
+      count: row.count[at]!,
+      pixelNs,
+    };
+  }
+}

@@ -1,0 +1,109 @@
+// Colours that the canvases share with style.css (which has them as custom properties).
+import { contrast, css, functionColour, mix, word, type Rgb, type Theme } from "../model/colour";
+import { forms, visible } from "../model/names";
+import type { Palette } from "./paint";
+
+export interface Inks {
+  readonly theme: Theme;
+  readonly background: Rgb;
+  readonly ground: string;
+  readonly lane: string;
+  readonly heading: string;
+  readonly rule: string;
+  readonly grid: string;
+  readonly text: string;
+  readonly quiet: string;
+  readonly onCall: string;
+  readonly onCallQuiet: string;
+  readonly accent: string;
+  readonly accentSoft: string;
+  readonly gap: string;
+  readonly gapGround: string;
+  readonly end: string;
+}
+
+export const LIGHT: Inks = {
+  theme: "light",
+  background: { r: 255, g: 255, b: 255 },
+  ground: "#ffffff",
+  lane: "#f6f7f9",
+  heading: "#e9edf2",
+  rule: "#dde2e8",
+  grid: "#e6e9ee",
+  text: "#1b2027",
+  quiet: "#5a6472",
+  onCall: "#14181d",
+  onCallQuiet: "rgb(20 24 29 / 0.72)",
+  accent: "#0b57d0",
+  accentSoft: "rgb(11 87 208 / 0.10)",
+  gap: "#8a93a0",
+  gapGround: "#eef0f3",
+  end: "#ffffff",
+};
+
+export const DARK: Inks = {
+  theme: "dark",
+  background: { r: 20, g: 23, b: 28 },
+  ground: "#14171c",
+  lane: "#191d23",
+  heading: "#232932",
+  rule: "#2c333d",
+  grid: "#252b34",
+  text: "#e6eaf0",
+  quiet: "#9aa5b3",
+  onCall: "#f4f6f9",
+  onCallQuiet: "rgb(244 246 249 / 0.76)",
+  accent: "#8ab4f8",
+  accentSoft: "rgb(138 180 248 / 0.14)",
+  gap: "#6b7685",
+  gapGround: "#1d2229",
+  end: "#14171c",
+};
+
+/** What a function's calls look like, and its name in ever shorter forms. Made once for a trace and theme. */
+export class Looks {
+  readonly full: Palette;
+  /** For all other functions while one is highlighted. */
+  readonly dimmed: Palette;
+  readonly css: string[];
+
+  constructor(
+    private readonly names: readonly string[],
+    readonly inks: Inks,
+  ) {
+    const n = names.length;
+    const fill = new Uint32Array(n);
+    const edge = new Uint32Array(n);
+    const dimFill = new Uint32Array(n);
+    const dimEdge = new Uint32Array(n);
+    this.css = new Array<string>(n);
+    const dark = inks.theme === "dark";
+    names.forEach((name, i) => {
+      // By the plain name: overloads and instances of a template are kin.
+      const colour = functionColour(forms(name)[0]!, inks.theme);
+      const line = mix(colour, dark ? { r: 0, g: 0, b: 0 } : { r: 60, g: 70, b: 85 }, dark ? 0.5 : 0.62);
+      const grey = (colour.r * 3 + colour.g * 6 + colour.b) / 10;
+      const dim = mix(mix(colour, { r: grey, g: grey, b: grey }, 0.25), inks.background, 0.4);
+      fill[i] = word(colour);
+      edge[i] = word(line);
+      dimFill[i] = word(dim);
+      dimEdge[i] = word(mix(dim, inks.background, 0.6));
+      this.css[i] = css(colour);
+    });
+    const background = word(inks.background);
+    this.full = { fill, edge, background };
+    this.dimmed = { fill: dimFill, edge: dimEdge, background };
+  }
+
+  private readonly shown: (readonly string[] | undefined)[] = [];
+  /** The forms of a function's name, fit to be shown. */
+  forms(func: number): readonly string[] {
+    return (this.shown[func] ??= forms(this.names[func] ?? "?").map(visible));
+  }
+}
+
+/** For tests: the least contrast of a label on its call. */
+export function labelContrast(name: string, inks: Inks): number {
+  const text = inks.theme === "light" ? { r: 20, g: 24, b: 29 } : { r: 244, g: 246, b: 249 };
+  return contrast(functionColour(name, inks.theme), text);
+}

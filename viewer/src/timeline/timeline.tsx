@@ -1,0 +1,228 @@
+// The timeline: the tracks' names beside a canvas. Draws on the next frame after anything changed, and
+// only then.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound } from "../backend/types";
+import type { Theme } from "../model/colour";
+import { onScrollTo } from "../model/actions";
+import { visible } from "../model/names";
+import { store, useStore } from "../model/store";
+import { count, duration } from "../model/time";
+import { drawFrame } from "./draw";
+import { Gutter } from "./gutter";
+import { attachInput } from "./input";
+import { drawOverlay, type Pointer } from "./overlay";
+import { CanvasRenderer } from "./renderer";
+import { RULER, Scene, type Hit } from "./scene";
+import { setScene } from "./steps";
+
+/** Words for how a call's ends are known; empty for an ordinary call. */
+export function endings(flags: number): string[] {
+  const words: string[] = [];
+  if (flags & kOpenBegin) words.push("begin not known");
+  if (flags & kOpenEnd) words.push("end not known");
+  if (flags & kUnwound) words.push("left by an exception");
+  if (flags & kJumped) words.push("left by longjmp");
+  if (flags & kTailCall) words.push("left by a tail call");
+  return words;
+}
+
+/** Frames drawn, their times, and whether all that is needed is there: read by tests and measurements. */
+export interface FrameLog {
+  frames: number;
+  milliseconds: number[];
+  complete: boolean;
+}
+declare global {
+  interface Window {
+    karstFrames?: FrameLog;
+  }
+}
+
+function Tip({ hit, pointer }: { hit: Hit; pointer: Pointer }) {
+  const info = store.state.traces[hit.trace]!.info;
+  const func = info.functions[hit.func];
+  const summed = (hit.flags & kSummed) !== 0;
+  const width = document.documentElement.clientWidth;
+  const left = pointer.x + 16;
+  return (
+    <div
+      class="tip"
+      role="tooltip"
+      style={{ transform: `translate(${Math.min(left, Math.max(0, width - 640))}px, ${pointer.y + 18}px)` }}
+    >
+      <div class="tip-name">{visible(func?.name ?? "?")}</div>
+      <div class="tip-facts">
+        {summed ? (
+          <>
+            <b>{count(hit.count)} calls</b> in {duration(hit.pixelNs)}; the longest, {duration(hit.duration)}, is named. Click to
+            zoom in.
+          </>
+        ) : (
+          <>
+            <b>{duration(hit.duration)}</b> at {duration(hit.begin)}
+            {endings(hit.flags).map((words) => (
+              <span class="mark"> · {words}</span>
+            ))}
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+export function Timeline({ theme }: { theme: Theme }) {
+  const area = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
+  const above = useRef<HTMLCanvasElement>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  const [tip, setTip] = useState<{ hit: Hit; pointer: Pointer } | undefined>();
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  const [busy, setBusy] = useState(false);
+  const choice = useStore((s) => s.choice);
+  const scroll = useStore((s) => s.scroll);
+  const traces = useStore((s) => s.traces);
+  const view = useStore((s) => (s.choice.hideIdle ? s.view : null));
+
+  const work = useMemo(() => {
+    let scheduled = 0;
+    let stale = true;
+    let pointer: Pointer | undefined;
+    let renderer: CanvasRenderer | undefined;
+    const log: FrameLog = (window.karstFrames = { frames: 0, milliseconds: [], complete: false });
+    const scene = new Scene(store, () => schedule(true));
+    setScene(scene);
+
+    const frame = () => {
+      scheduled = 0;
+      const context = above.current?.getContext("2d");
+      if (!base.current || !context || scene.width === 0) return;
+      const started = performance.now();
+      renderer ??= new CanvasRenderer(base.current);
+      const scale = window.devicePixelRatio || 1;
+      scene.scale = scale;
+      renderer.resize(scene.width, scene.height, scale);
+      if (stale) {
+        stale = false;
+        scene.want();
+        drawFrame(renderer, scene, store.state);
+      }
+      const canvas = above.current!;
+      const w = Math.round(scene.width * scale);
+      const h = Math.round(scene.height * scale);
+      if (canvas.width !== w || canvas.height !== h) {
+        canvas.width = w;
+        canvas.height = h;
+        canvas.style.width = `${scene.width}px`;
+        canvas.style.height = `${scene.height}px`;
+      }
+      context.setTransform(scale, 0, 0, scale, 0, 0);
+      const hit = pointer && scene.hit(pointer.x, pointer.y);
+      drawOverlay(context, scene, store.state, hit, pointer);
+      setTip(hit && pointer ? { hit, pointer } : undefined);
+      setBusy(!scene.complete);
+      log.frames++;
+      log.complete = scene.complete;
+      log.milliseconds.push(performance.now() - started);
+      if (log.milliseconds.length > 4000) log.milliseconds.splice(0, 2000);
+    };
+    const schedule = (all: boolean) => {
+      stale ||= all;
+      log.complete = false;
+      if (scheduled === 0) scheduled = requestAnimationFrame(frame);
+    };
+    return {
+      scene,
+      schedule,
+      setPointer(at: Pointer | undefined) {
+        pointer = at;
+        schedule(false);
+      },
+      /** A new canvas element needs a new context. */
+      reset() {
+        renderer = undefined;
+      },
+    };
+  }, []);
+
+  useEffect(() => {
+    const element = area.current!;
+    const measure = () => {
+      const { clientWidth: width, clientHeight: height } = element;
+      work.scene.width = width;
+      work.scene.height = height;
+      setSize({ width, height });
+      work.schedule(true);
+    };
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    measure();
+    const unsubscribe = store.subscribe(() => work.schedule(true));
+    const detach = attachInput(element, work.scene, store, { pointer: work.setPointer });
+    onScrollTo((key, depth) => {
+      const { scene } = work;
+      const layout = scene.layout();
+      const track = layout.scrolled.find((t) => t.key === key);
+      if (!track) return;
+      const y = track.y + depth * track.rowHeight;
+      const room = scene.height - RULER - scene.pinnedShown;
+      const now = scene.scrollNow();
+      if (y < now || y + track.rowHeight > now + room)
+        store.set({ scroll: Math.max(0, Math.min(scene.mostScroll, track.height < room ? track.y - 8 : y - room / 3)) });
+    });
+    return () => {
+      observer.disconnect();
+      unsubscribe();
+      detach();
+    };
+  }, []);
+
+  work.scene.setTheme(theme);
+  useEffect(() => work.schedule(true), [theme]);
+
+  const layout = work.scene.layout();
+  void choice;
+  void traces;
+  void view;
+  // The scrollbar is a plain one beside the canvas, so that it looks and works as everywhere.
+  useEffect(() => {
+    if (bar.current && Math.abs(bar.current.scrollTop - scroll) > 1) bar.current.scrollTop = scroll;
+  }, [scroll, layout, size]);
+
+  const room = size.height - RULER - work.scene.pinnedShown;
+  return (
+    <section class="timeline" aria-label="Timeline">
+      <Gutter scene={work.scene} height={size.height} scroll={scroll} />
+      <div
+        class="canvas-area"
+        ref={area}
+        tabIndex={0}
+        role="application"
+        aria-roledescription="timeline"
+        aria-label="Timeline of calls. A and D move, W and S zoom, Enter selects, Shift with arrows walks the call tree, question mark lists all keys."
+        data-testid="timeline"
+      >
+        <canvas ref={base} aria-hidden="true" />
+        <canvas ref={above} class="above" aria-hidden="true" />
+        {tip && <Tip {...tip} />}
+        {busy && (
+          <div class="busy" role="status" aria-label="Loading">
+            <span />
+          </div>
+        )}
+        {layout.scrolled.length + layout.pinned.length === 0 && traces.length > 0 && (
+          <div class="nothing">No track matches. Clear the filter above the track names, or show idle threads.</div>
+        )}
+      </div>
+      <div
+        class="scrollbar"
+        ref={bar}
+        tabIndex={-1}
+        aria-hidden="true"
+        style={{ top: `${RULER + work.scene.pinnedShown}px` }}
+        onScroll={(event) => store.set({ scroll: event.currentTarget.scrollTop })}
+      >
+        <div style={{ height: `${Math.max(0, room + work.scene.mostScroll)}px` }} />
+      </div>
+    </section>
+  );
+}

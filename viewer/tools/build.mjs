@@ -1,0 +1,43 @@
+// Builds the page: DIR/index.html with DIR/assets for the server, and DIR/export.html, the same page in one
+// file for `karst export --to html`. Usage: node tools/build.mjs [--outDir DIR]   (default: dist)
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "vite";
+
+const top = dirname(dirname(fileURLToPath(import.meta.url)));
+const at = process.argv.indexOf("--outDir");
+const out = resolve(at > 0 ? process.argv[at + 1] : join(top, "dist"));
+const configFile = join(top, "vite.config.ts");
+
+await build({ root: top, configFile, logLevel: "warn", build: { outDir: out } });
+
+// The exported page has no server, so it needs no worker: one script in one chunk.
+const single = mkdtempSync(join(tmpdir(), "karst-page-"));
+try {
+  await build({
+    root: top,
+    configFile,
+    logLevel: "warn",
+    build: { outDir: single, assetsDir: ".", rollupOptions: { output: { inlineDynamicImports: true } } },
+  });
+  const files = readdirSync(single);
+  const text = (ending, but = "worker") =>
+    readFileSync(join(single, files.find((f) => f.endsWith(ending) && !f.includes(but))), "utf8");
+  // "</script" inside of a script would end it.
+  const script = text(".js").replace(/<\/script/g, "<\\/script").replace(/<!--/g, "<\\!--");
+  const style = text(".css");
+  const policy =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
+  const page = readFileSync(join(single, "index.html"), "utf8")
+    .replace(/\s*<script[^>]*src=[^>]*><\/script>/g, "")
+    .replace(/\s*<link[^>]*rel="(stylesheet|modulepreload)"[^>]*>/g, "")
+    .replace("<meta charset", () => `<meta http-equiv="Content-Security-Policy" content="${policy}" />\n    <meta charset`)
+    .replace("</head>", () => `  <style>${style}</style>\n  </head>`)
+    .replace("</body>", () => `  <!--karst-embedded-->\n    <script type="module">${script}</script>\n  </body>`);
+  if (page.split("<!--karst-embedded-->").length !== 2) throw new Error("export.html: the place for the data must be there once");
+  writeFileSync(join(out, "export.html"), page);
+} finally {
+  rmSync(single, { recursive: true });
+}
