@@ -1,5 +1,5 @@
 // Builds the page: DIR/index.html with DIR/assets for the server, and DIR/export.html, the same page in one
-// file for `karst export --to html`. Usage: node tools/build.mjs [--outDir DIR]   (default: dist)
+// file for `karst export --to html`. Usage: node build/build.mjs [--outDir DIR]   (default: dist)
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
