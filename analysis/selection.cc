@@ -102,7 +102,7 @@ std::uint64_t last_ticks(const reader::Trace& trace) {
       // Holes (zero events) may stand at the end of a block.
       const auto events = blocks.back().events;
       for (std::size_t i = events.size(); i-- != 0;) {
-        if (events[i] == 0 || format::event_is(events[i], format::Mark::kPlace)) continue;
+        if (events[i] == 0 || !format::event_has_time(events[i])) continue;
         last = std::max(last, format::event_ticks(events[i], blocks.back().ticks));
         break;
       }

@@ -17,9 +17,10 @@ import calls  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
 import traces  # noqa: E402
+import ways_out  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "startup", "programs", "traces")
+SECTIONS = ("calls", "ways_out", "startup", "programs", "traces")
 
 
 def parse_arguments():
@@ -77,6 +78,7 @@ def main():
     rows, notes = [], []
     sections = {
         "calls": lambda: calls.bench_calls(rounds, options.peers, scratch, notes),
+        "ways_out": lambda: ways_out.bench_ways_out(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "programs": lambda: programs.bench_programs(rounds, options, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),

@@ -13,6 +13,7 @@ import bench  # noqa: E402
 import calls  # noqa: E402
 import measure  # noqa: E402
 import programs  # noqa: E402
+import ways_out  # noqa: E402
 
 
 class Judging(unittest.TestCase):
@@ -23,6 +24,11 @@ class Judging(unittest.TestCase):
     def test_off_is_held_against_the_uninstrumented_program(self):
         self.assertTrue(calls.judge("karst off", 1.29, floor=19.0, plain=1.0)[1])
         self.assertFalse(calls.judge("karst off", 1.4, floor=19.0, plain=1.0)[1])
+
+    def test_ways_out_are_held_against_the_plain_program(self):
+        self.assertTrue(ways_out.judge(2.9, 3.0)[1])
+        self.assertFalse(ways_out.judge(3.1, 3.0)[1])
+        self.assertIsNone(ways_out.judge(9.0, None)[1])
 
     def test_peers_are_not_judged(self):
         self.assertIsNone(calls.judge("XRay FDR on", 200.0, floor=19.0, plain=1.0)[1])

@@ -13,12 +13,12 @@
 // off the fast path alone. What belongs to a mark lies in the slots right behind it, in the same block:
 //
 //   kUnwound   exit            the exit is an exception's: the unwinder left the call, or a forced unwind did
-//   kSetPlace  kPlace          setjmp (or its like) was called; the place word says for which stack pointer
+//   kSetPlace                  setjmp (or its like) was called at the place that the mark itself names
 //   kJumped    kPlace          longjmp: all calls begun since that place was set have ended
 //   kSwitched  kPlace kPlace   swapcontext: the thread left the stack at the first place for the one at the second
 //   kPad                       nothing; fills a slot where what follows did not fit into the block
 //
-// A place word has bits 4 to 43 of the stack pointer where other events have the clock.
+// kSetPlace and kPlace have a place in the clock's stead: bits 4 to 43 of a stack pointer.
 //
 // This header is also read by the assembler: constants are macros, C++ is fenced.
 #ifndef KARST_FORMAT_EVENT_H
@@ -69,7 +69,10 @@ constexpr Event make_mark(std::uint64_t ticks, Mark mark) {
 constexpr bool event_is(Event e, Mark mark) {
   return (e & (KARST_EVENT_EXIT_BIT | KARST_EVENT_ID_MASK)) == make_mark(0, mark);
 }
-constexpr Event make_place(std::uint64_t stack_pointer) { return make_mark(stack_pointer >> 4, Mark::kPlace); }
+constexpr Event make_place(std::uint64_t stack_pointer, Mark mark = Mark::kPlace) {
+  return make_mark(stack_pointer >> 4, mark);
+}
+constexpr bool event_has_time(Event e) { return !event_is(e, Mark::kPlace) && !event_is(e, Mark::kSetPlace); }
 constexpr std::uint64_t event_place(Event e) { return e >> KARST_EVENT_TICK_SHIFT; }
 
 static_assert(event_ticks(make_event(0x123456789abcdefULL, true, 7), 0x123450000000000ULL) == 0x123456789abcdefULL);

@@ -43,10 +43,8 @@ std::size_t Rebuilder::read_mark(std::span<const Event> words, std::uint64_t epo
       return 1;
     }
     case Mark::kSetPlace:
-      see_time(ticks_of(words[0]));
-      if (!is_place(1)) return 0;
-      set_place(format::event_place(words[1]));
-      return 1;
+      set_place(format::event_place(words[0]));
+      return 0;
     case Mark::kJumped:
       see_time(ticks_of(words[0]));
       if (!is_place(1)) return 0;

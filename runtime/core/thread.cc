@@ -378,22 +378,33 @@ extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
 
 namespace {
 
+/// Compare-and-exchange among one thread and its own handlers: without the lock that makes it dear.
+bool take(std::uintptr_t& cursor, std::uintptr_t from, std::uintptr_t to) {
+  bool taken = false;
+  asm volatile("cmpxchgq %3, %1" : "=@cce"(taken), "+m"(cursor), "+a"(from) : "r"(to) : "memory");
+  return taken;
+}
+
 /// False when the thread needs a block first.
 bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
   for (;;) {
     const std::uintptr_t cursor = load(state.cursor);
     const std::uintptr_t used = cursor % KARST_BLOCK_SIZE;
-    const std::uint64_t ticks = now();
-    if (used == 0 || state.epoch != epoch_of(ticks)) return false;
+    if (used == 0) return false;
+    std::uint64_t ticks = 0;
+    if (event_has_time(words[0])) {
+      ticks = now();
+      if (state.epoch != epoch_of(ticks)) return false;
+    }
     const bool fits = used + count * sizeof(Event) <= KARST_BLOCK_SIZE;
-    if (!exchange_if(state.cursor, cursor, cursor + (fits ? count : 1) * sizeof(Event))) continue;  // a handler's
+    if (!take(state.cursor, cursor, cursor + (fits ? count : 1) * sizeof(Event))) continue;  // a handler's
     auto* slot = reinterpret_cast<Event*>(cursor);
     if (!fits) {
       store(*slot, make_mark(ticks, Mark::kPad));
       continue;
     }
     for (std::uint32_t i = 0; i < count; ++i)
-      store(slot[i], event_is(words[i], Mark::kPlace) ? words[i] : words[i] | ticks << KARST_EVENT_TICK_SHIFT);
+      store(slot[i], event_has_time(words[i]) ? words[i] | ticks << KARST_EVENT_TICK_SHIFT : words[i]);
     return true;
   }
 }

@@ -46,8 +46,8 @@ void* libc(Function f) {
   return found;
 }
 
-void record_place(Mark mark, std::uintptr_t stack_pointer) {
-  const Event words[] = {make_mark(0, mark), make_place(stack_pointer)};
+void record_jump_to(std::uintptr_t stack_pointer) {
+  const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
   record_group(words, 2);
 }
 
@@ -65,7 +65,7 @@ bool on_alternate_stack() {
 // calls here may go on some day; but a handler on its alternate stack that jumps out ends them.
 void record_jump(std::uintptr_t here, std::uintptr_t to) {
   if (to >= here || on_alternate_stack())
-    record_place(Mark::kJumped, to);
+    record_jump_to(to);
   else
     record_switch(here, to);
 }
@@ -94,7 +94,8 @@ extern "C" {
 
 KARST_HIDDEN void* karst_sets_place(std::uint32_t which, std::uintptr_t stack_pointer) {
   using namespace karst::runtime;
-  if (is_recording()) record_place(karst::format::Mark::kSetPlace, stack_pointer);
+  const karst::format::Event word = make_place(stack_pointer, karst::format::Mark::kSetPlace);
+  record_group(&word, 1);
   return libc(static_cast<Function>(which));
 }
 
@@ -105,7 +106,7 @@ KARST_HIDDEN void* karst_sets_context(const ucontext_t* to, std::uintptr_t stack
     constexpr std::uintptr_t kNear = std::uintptr_t{1} << 20;
     const std::uintptr_t there = arch::stack_pointer_of(*to);
     if (there >= stack_pointer && there - stack_pointer < kNear)
-      record_place(karst::format::Mark::kJumped, there);
+      record_jump_to(there);
     else
       record_switch(stack_pointer, there);
   }
