@@ -50,6 +50,11 @@ export function functionColour(name: string, theme: Theme): Rgb {
     : oklch(0.43 + shade * 0.017, 0.07 + vivid, hue);
 }
 
+/** The fill of a highlighted function's calls: the same hue, in the full light, on either ground. */
+export function strongColour(name: string): Rgb {
+  return oklch(0.72, 0.15, (hash(name) & 0xffff) * (360 / 65536));
+}
+
 /** Colour as one word in the byte order of ImageData on little-endian machines: 0xAABBGGRR. */
 export function word({ r, g, b }: Rgb, alpha = 255): number {
   return ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;

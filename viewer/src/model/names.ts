@@ -74,6 +74,19 @@ export function plain(name: string): string {
   return forms(name)[0]!;
 }
 
+/**
+ * A full name as people write it: the standard library's spelled-out defaults give way to their usual names, and `> >`
+ * to `>>`. For reading alone: searches and exports have the name itself.
+ */
+export function readable(name: string): string {
+  return visible(name)
+    .replace(/std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >/g, "std::string")
+    .replace(/std::basic_string_view<char, std::char_traits<char> >/g, "std::string_view")
+    .replace(/std::__cxx11::/g, "std::")
+    .replace(/, std::allocator<[^<>]*(<[^<>]*>[^<>]*)*> >/g, ">")
+    .replace(/> (?=>)/g, ">");
+}
+
 /** Names may hold anything: control characters and those that reorder text are shown, not obeyed. */
 export function visible(name: string): string {
   return name.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {

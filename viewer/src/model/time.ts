@@ -60,11 +60,14 @@ export function step(atLeast: number): number {
   return 10 * power;
 }
 
-/** A moment on a ruler of the given step: just enough digits to tell neighbours apart. */
-export function moment(ns: number, stepNs: number): string {
+/**
+ * A moment on a ruler of the given step: just enough digits to tell neighbours apart. The unit is the largest that `upTo`,
+ * the ruler's end, has at least one of, so that all its moments have the same.
+ */
+export function moment(ns: number, stepNs: number, upTo = ns): string {
   if (ns === 0) return "0";
-  if (ns < 0) return `−${moment(-ns, stepNs)}`;
-  const [size, name] = UNITS.find(([u]) => Math.max(stepNs, ns / 1000) >= u * 0.999) ?? UNITS[3]!;
+  if (ns < 0) return `−${moment(-ns, stepNs, upTo)}`;
+  const [size, name] = UNITS.find(([unit]) => Math.max(ns, upTo) >= unit) ?? UNITS[3]!;
   const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(size / stepNs) - 1e-9)));
   const [whole, fraction] = (ns / size).toFixed(digits).split(".") as [string, string?];
   return `${count(Number(whole))}${fraction ? `.${fraction}` : ""}${GAP}${name}`;

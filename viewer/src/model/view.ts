@@ -40,7 +40,15 @@ export function pan(view: View, share: number, total: number): View {
 export function fit(begin: number, end: number, total: number): View {
   const length = Math.max(end - begin, NARROWEST_NS * 0.4);
   const span = length / 0.8;
-  return clampView({ begin: (begin + end) / 2 - span / 2, span }, total);
+  return within({ begin: (begin + end) / 2 - span / 2, span }, total);
+}
+
+/** Moved so that little of the window lies beside the trace. */
+function within(view: View, total: number): View {
+  const span = clampView(view, total).span;
+  const air = span * 0.02;
+  if (span >= total) return { begin: (total - span) / 2, span };
+  return { begin: Math.min(Math.max(view.begin, -air), total - span + air), span };
 }
 
 /** The same zoom, moved as little as needed so that [begin, end] is seen; centred when it was far away. */
@@ -50,7 +58,7 @@ export function reveal(view: View, begin: number, end: number, total: number): V
   // A call of less than some pixels would be found, but not seen.
   if (length < view.span / 400) return fit(begin - length * 20, end + length * 20, total);
   if (begin >= view.begin && end <= view.begin + view.span) return view;
-  return clampView({ begin: (begin + end) / 2 - view.span / 2, span: view.span }, total);
+  return within({ begin: (begin + end) / 2 - view.span / 2, span: view.span }, total);
 }
 
 /** Where `ns` lies in a picture of `width` pixels. */

@@ -2,14 +2,14 @@
 import { useEffect } from "preact/hooks";
 import { kOpenBegin, kOpenEnd, type CallInfo, type CallLine } from "../backend/types";
 import { fitSelection, highlight, select, selectedFacts, stepCall } from "../model/actions";
-import { visible } from "../model/names";
+import { readable, visible } from "../model/names";
 import { store, useStore, type Selected } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { endings } from "../timeline/timeline";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, functionName, Name, shortName, Swatch } from "./parts";
+import { Bar, Empty, Failed, formFor, functionName, Name, Swatch } from "./parts";
 import { SourceView } from "./source";
 
 function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth: number; share: number }) {
@@ -21,7 +21,7 @@ function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth:
     >
       <Bar share={share} />
       <Swatch trace={at.trace} func={call.function} />
-      <Name text={shortName(at.trace, call.function)} />
+      <Name text={formFor(at.trace, call.function, 40)} />
       {call.flags !== 0 && (
         <span class="mark" title={endings(call.flags).join(", ")}>
           {endings(call.flags).map((words) => words.replace(/left by (an )?/, "")).join(", ")}
@@ -78,7 +78,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
       <section class="call-main" aria-label="Call">
         <h2 class="call-name" title={func?.name} data-testid="call-name">
           <Swatch trace={at.trace} func={call.function} />
-          <bdi>{visible(func?.name ?? "?")}</bdi>
+          <bdi>{readable(func?.name ?? "?")}</bdi>
         </h2>
         <div class="actions">
           <button onClick={() => void stepCall("previous", "time")} title="Previous call of this function (p)">
@@ -142,7 +142,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
             >
               <Bar share={call.duration > 0 ? child.total / call.duration : 0} />
               <Swatch trace={at.trace} func={child.function} />
-              <Name text={shortName(at.trace, child.function)} />
+              <Name text={formFor(at.trace, child.function, 34)} />
               <span class="quiet num">{count(child.calls)}×</span>
               <span class="num">{duration(child.total)}</span>
             </button>

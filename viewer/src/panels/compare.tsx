@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Scope } from "../backend/types";
 import { highlight } from "../model/actions";
-import { visible } from "../model/names";
+import { readable, visible } from "../model/names";
 import { matcher } from "../model/rows";
 import { store, useStore, type State } from "../model/store";
 import { count, duration } from "../model/time";
@@ -77,7 +77,7 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
               <span class={`bar ${delta > 0 ? "longer" : "shorter"}`} style={{ width: `${(Math.abs(delta) / most) * 100}%` }} />
               <Swatch trace={row.trace} func={row.func} />
               <span class="name">
-                <bdi>{visible(row.name)}</bdi>
+                <bdi>{readable(row.name)}</bdi>
               </span>
               <span class="quiet num">{row.calls[1] === row.calls[0] ? `${count(row.calls[0])}×` : `${count(row.calls[0])} → ${count(row.calls[1])}×`}</span>
               <span class={`num ${delta > 0 ? "longer" : delta < 0 ? "shorter" : ""}`}>

@@ -85,14 +85,20 @@ export function FlameGraph({
           const func = flame.func[cell.node]!;
           const total = flame.totals[cell.node]!;
           const totalB = flame.b?.totals[cell.node];
+          const wide = cell.width * width;
+          const all = func >= 0 ? forms(name(func)) : [];
+          const fits = (wide > 190 ? wide - 80 : wide - 10) / 6.2;
           const label =
-            func === -1 ? rootLabel : func === -2 ? `${count(flame.merged[cell.node]!)} others` : visible(forms(name(func))[0]!);
+            func === -1
+              ? rootLabel
+              : func === -2
+                ? `${count(flame.merged[cell.node]!)} others`
+                : visible(all.find((form) => form.length <= fits) ?? all[all.length - 1]!);
           const delta = totalB === undefined ? undefined : totalB - total;
           const facts =
             delta === undefined
               ? `${duration(total)} (${percent(total / flame.total)}), self ${duration(flame.selfs[cell.node]!)}, ${count(flame.counts[cell.node]!)} calls`
               : `A ${duration(total)} in ${count(flame.counts[cell.node]!)} calls, B ${duration(totalB!)} in ${count(flame.b!.counts[cell.node]!)}: ${delta === 0 ? "the same" : `${duration(Math.abs(delta))} ${delta > 0 ? "longer" : "shorter"}`}`;
-          const wide = cell.width * width;
           const background =
             delta !== undefined ? changeColour(change(flame, cell.node)) : func >= 0 ? (css[func] ?? "var(--raised)") : "var(--raised)";
           return (

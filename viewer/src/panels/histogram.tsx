@@ -10,6 +10,7 @@ export function HistogramView({ histogram, marked, open }: { histogram: Histogra
   const { edges, counts } = histogram;
   if (counts.length === 0)
     return <div class="quiet">No call of this function is complete: there is no distribution to show.</div>;
+  if (histogram.calls === 1 && !open) return <div class="quiet">This is the only call of the function.</div>;
   const low = Math.max(edges[0]!, 1);
   const high = Math.max(edges[edges.length - 1]!, low * 2);
   const at = (ns: number) => (Math.log(Math.max(ns, low) / low) / Math.log(high / low)) * WIDTH;
@@ -19,6 +20,15 @@ export function HistogramView({ histogram, marked, open }: { histogram: Histogra
     { ns: low, anchor: "start" },
     { ns: high, anchor: "end" },
   ];
+  const [p50, p99] = [at(histogram.p50 ?? low), at(histogram.p99 ?? low)];
+  // Their names stand on the far sides of their lines when these are close.
+  const close = p99 - p50 < 30;
+  const ranks = close && p50 < 24
+    ? [{ name: "p50 p99", x: p99, end: false }]
+    : [
+        { name: "p50", x: p50, end: close },
+        { name: "p99", x: p99, end: p99 > WIDTH - 22 },
+      ];
   const shorter = counts.reduce((sum, n, i) => (edges[i + 1]! <= marked ? sum + n : sum), 0);
   const x = at(marked);
   return (
@@ -47,17 +57,14 @@ export function HistogramView({ histogram, marked, open }: { histogram: Histogra
           );
         })}
         <line class="axis" x1="0" x2={WIDTH} y1={BASE} y2={BASE} />
-        {([["p50", histogram.p50], ["p99", histogram.p99]] as const).map(
-          ([name, ns]) =>
-            ns !== null && (
-              <g class="rank">
-                <line x1={at(ns)} x2={at(ns)} y1={10} y2={BASE} />
-                <text x={at(ns) > WIDTH - 20 ? at(ns) - 2 : at(ns) + 2} y={9} text-anchor={at(ns) > WIDTH - 20 ? "end" : "start"}>
-                  {name}
-                </text>
-              </g>
-            ),
-        )}
+        {ranks.map(({ name, x: px, end }) => (
+          <g class="rank">
+            <line x1={px} x2={px} y1={10} y2={BASE} />
+            <text x={end ? px - 2 : px + 2} y={9} text-anchor={end ? "end" : "start"}>
+              {name}
+            </text>
+          </g>
+        ))}
         <path class="this" d={`M${x} ${BASE + 1}l-4 6h8z`} />
         {ticks.map(({ ns, anchor }) => (
           <text class="tick" x={at(ns)} y={HEIGHT - 2} text-anchor={anchor}>

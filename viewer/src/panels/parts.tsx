@@ -12,8 +12,10 @@ export function functionName(trace: number, func: number): string {
   return visible(store.state.traces[trace]?.info.functions[func]?.name ?? "?");
 }
 
-export function shortName(trace: number, func: number): string {
-  return visible(forms(store.state.traces[trace]?.info.functions[func]?.name ?? "?")[0]!);
+/** The longest form of a name that `letters` letters have room for; else its shortest. */
+export function formFor(trace: number, func: number, letters: number): string {
+  const all = forms(store.state.traces[trace]?.info.functions[func]?.name ?? "?");
+  return visible(all.find((form) => form.length <= letters) ?? all[all.length - 1]!);
 }
 
 /** A name that keeps its end in sight when it is cut: the last part tells most. */

@@ -1,6 +1,6 @@
 // The measured range: its length, what ran in it, and what can be made of it.
 import { fitSelection, highlight } from "../model/actions";
-import { visible } from "../model/names";
+import { readable } from "../model/names";
 import { store, useStore } from "../model/store";
 import { count, duration, exact, parseTime, percent } from "../model/time";
 import { useAnswer } from "./answers";
@@ -27,7 +27,7 @@ export function RangePanel() {
       <input
         class="time"
         aria-label={`${which === "begin" ? "Begin" : "End"} of the range, in ns or with a unit`}
-        value={`${Math.round(which === "begin" ? begin : end)} ns`}
+        value={`${count(which === "begin" ? begin : end)} ns`}
         onChange={(event) => {
           const ns = parseTime(event.currentTarget.value);
           if (ns === undefined) store.set({ notice: `“${event.currentTarget.value}” is no time. Write 1200, 1.2us, 3ms or 2s.` });
@@ -90,7 +90,7 @@ export function RangePanel() {
             <Bar share={busy > 0 ? row.self / busy : 0} />
             <Swatch trace={0} func={row.function} />
             <span class="name">
-              <bdi>{visible(functions[row.function]?.name ?? "?")}</bdi>
+              <bdi>{readable(functions[row.function]?.name ?? "?")}</bdi>
             </span>
             <span class="quiet num">{count(row.calls)}×</span>
             <span class="quiet num share">{percent(busy > 0 ? row.self / busy : 0)}</span>

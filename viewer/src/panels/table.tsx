@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { FunctionRow } from "../backend/types";
 import { highlight, stepCall } from "../model/actions";
-import { visible } from "../model/names";
+import { readable } from "../model/names";
 import { matcher, sortRows } from "../model/rows";
 import { store, useStore, type SortKey } from "../model/store";
 import { count, duration, percent } from "../model/time";
@@ -149,7 +149,7 @@ export function TablePanel() {
                   <div class="cell name" role="gridcell">
                     <Swatch trace={trace} func={row.function} />
                     <span class="name">
-                      <bdi>{visible(f?.name ?? "?")}</bdi>
+                      <bdi>{readable(f?.name ?? "?")}</bdi>
                     </span>
                   </div>
                   <div class="cell num" role="gridcell" data-column="calls">

@@ -45,7 +45,8 @@ export function drawRuler(r: Renderer, scene: Scene, state: State): void {
   for (const ns of at) {
     const px = Math.round(x(ns));
     r.rect(px, RULER - 10, 1, 9, inks.quiet);
-    r.text(moment(ns, stepNs), px + 4, RULER / 2 - 2, inks.quiet, FONT);
+    const text = moment(ns, stepNs, at[at.length - 1]);
+    if (px + 6 + r.textWidth(text) < r.width) r.text(text, px + 4, RULER / 2 - 2, inks.quiet, FONT);
   }
   r.rect(0, RULER - 1, r.width, 1, inks.rule);
 }
@@ -139,7 +140,7 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
           const tile = { begin: part.tile.begin, pixelNs: part.tile.pixelNs, from: part.from, to: part.to };
           const p = at(row.depth);
           const found: Label[] = [];
-          p.overlay(row, looks.full, shifted, tile, found, labelFrom);
+          p.overlay(row, looks.strong, shifted, tile, found, labelFrom);
           const y = top + 2 + row.depth * track.rowHeight;
           for (const label of found)
             labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: false });
@@ -151,7 +152,7 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
     }
   }
   r.bands(bands);
-  drawLabels(r, scene, labels);
+  drawLabels(r, scene, state, labels);
   return bands.length;
 }
 
@@ -171,7 +172,7 @@ function drawGaps(r: Renderer, scene: Scene, state: State, { track, top }: Place
   }
 }
 
-function drawLabels(r: Renderer, scene: Scene, labels: readonly PlacedLabel[]): void {
+function drawLabels(r: Renderer, scene: Scene, state: State, labels: readonly PlacedLabel[]): void {
   const least = labels.length > MOST_LABELS ? 60 : 24;
   const lastIndex = new Map<number, string>();
   for (const label of labels) {
@@ -193,12 +194,13 @@ function drawLabels(r: Renderer, scene: Scene, labels: readonly PlacedLabel[]): 
     const middle = y + height / 2 + 0.5;
     const text = fitted(r, looks.forms(row.func[at]!), room);
     if (text === "") continue;
-    r.text(text, left, middle, label.dim ? inks.quiet : inks.onCall, FONT);
+    const strong = state.highlight !== null && !label.dim;
+    r.text(text, left, middle, label.dim ? inks.quiet : strong ? inks.onStrong : inks.onCall, FONT);
     if (label.dim || room < 110) continue;
     const time = duration(row.duration[at]!);
     const timeWidth = r.textWidth(time, SMALL);
     if (room > r.textWidth(text) + timeWidth + 14)
-      r.text(time, right - timeWidth, middle, inks.onCallQuiet, SMALL);
+      r.text(time, right - timeWidth, middle, strong ? inks.onStrong : inks.onCallQuiet, SMALL);
   }
 }
 

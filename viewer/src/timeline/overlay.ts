@@ -75,7 +75,7 @@ export function drawOverlay(
     c.globalAlpha = 1;
     if (pointer.y < RULER) {
       const ns = state.view.begin + (pointer.x / width) * state.view.span;
-      const text = moment(Math.round(ns), step(state.view.span / width));
+      const text = moment(Math.round(ns), step(state.view.span / width), state.view.begin + state.view.span);
       c.font = FONT;
       c.textBaseline = "middle";
       const w = c.measureText(text).width + 10;

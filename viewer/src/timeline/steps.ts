@@ -1,6 +1,6 @@
 // Walking the picture by keyboard: from call to caller, callee and neighbours, and to the next track.
 import { kSummed } from "../backend/types";
-import { moveTo, select } from "../model/actions";
+import { bringTrack, moveTo, select } from "../model/actions";
 import { store } from "../model/store";
 import { fit } from "../model/view";
 import type { Hit, Scene } from "./scene";
@@ -21,11 +21,14 @@ function choose(hit: Hit): void {
     store.set({ notice: `${hit.count} calls share a pixel here: zoomed in. Press Enter to select.` });
     return;
   }
-  select(
-    { trace: hit.trace, thread: hit.thread, index: hit.index },
-    { begin: hit.begin - scene!.offset(hit.trace), duration: hit.duration, function: hit.func, depth: hit.depth },
-    { reveal: true },
-  );
+  const { view } = store.state;
+  // What can be seen well where it is stays there: walking the picture must not move it.
+  const seen = Math.min(hit.begin + hit.duration, view.begin + view.span) - Math.max(hit.begin, view.begin);
+  const still = seen >= Math.min(hit.duration, view.span * 0.2) * 0.999 && hit.duration >= view.span / 400;
+  const at = { trace: hit.trace, thread: hit.thread, index: hit.index };
+  const times = { begin: hit.begin - scene!.offset(hit.trace), duration: hit.duration, function: hit.func, depth: hit.depth };
+  select(at, times, { reveal: !still });
+  if (still) bringTrack(hit.trace, hit.thread, hit.depth);
 }
 
 /** All slices on screen of one level of a track, in order. */

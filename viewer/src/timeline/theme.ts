@@ -1,5 +1,5 @@
 // Colours that the canvases share with style.css (which has them as custom properties).
-import { contrast, css, functionColour, mix, word, type Rgb, type Theme } from "../model/colour";
+import { contrast, css, functionColour, mix, strongColour, word, type Rgb, type Theme } from "../model/colour";
 import { forms, visible } from "../model/names";
 import type { Palette } from "./paint";
 
@@ -15,6 +15,7 @@ export interface Inks {
   readonly quiet: string;
   readonly onCall: string;
   readonly onCallQuiet: string;
+  readonly onStrong: string;
   readonly accent: string;
   readonly accentSoft: string;
   readonly gap: string;
@@ -34,6 +35,7 @@ export const LIGHT: Inks = {
   quiet: "#5a6472",
   onCall: "#14181d",
   onCallQuiet: "rgb(20 24 29 / 0.72)",
+  onStrong: "#0b0e12",
   accent: "#0b57d0",
   accentSoft: "rgb(11 87 208 / 0.10)",
   gap: "#8a93a0",
@@ -53,6 +55,7 @@ export const DARK: Inks = {
   quiet: "#9aa5b3",
   onCall: "#f4f6f9",
   onCallQuiet: "rgb(244 246 249 / 0.76)",
+  onStrong: "#0b0e12",
   accent: "#8ab4f8",
   accentSoft: "rgb(138 180 248 / 0.14)",
   gap: "#6b7685",
@@ -65,6 +68,8 @@ export class Looks {
   readonly full: Palette;
   /** For all other functions while one is highlighted. */
   readonly dimmed: Palette;
+  /** For the highlighted one. */
+  readonly strong: Palette;
   readonly css: string[];
 
   constructor(
@@ -74,6 +79,7 @@ export class Looks {
     const n = names.length;
     const fill = new Uint32Array(n);
     const edge = new Uint32Array(n);
+    const strongFill = new Uint32Array(n);
     const dimFill = new Uint32Array(n);
     const dimEdge = new Uint32Array(n);
     this.css = new Array<string>(n);
@@ -84,6 +90,7 @@ export class Looks {
       const line = mix(colour, dark ? { r: 0, g: 0, b: 0 } : { r: 60, g: 70, b: 85 }, dark ? 0.5 : 0.62);
       const grey = (colour.r * 3 + colour.g * 6 + colour.b) / 10;
       const dim = mix(mix(colour, { r: grey, g: grey, b: grey }, 0.25), inks.background, 0.4);
+      strongFill[i] = word(strongColour(forms(name)[0]!));
       fill[i] = word(colour);
       edge[i] = word(line);
       dimFill[i] = word(dim);
@@ -92,6 +99,7 @@ export class Looks {
     });
     const background = word(inks.background);
     this.full = { fill, edge, background };
+    this.strong = { fill: strongFill, edge, background };
     this.dimmed = { fill: dimFill, edge: dimEdge, background };
   }
 

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound } from "../backend/types";
 import type { Theme } from "../model/colour";
 import { onScrollTo } from "../model/actions";
-import { visible } from "../model/names";
+import { readable } from "../model/names";
 import { store, useStore } from "../model/store";
 import { count, duration } from "../model/time";
 import { drawFrame } from "./draw";
@@ -38,19 +38,25 @@ declare global {
   }
 }
 
-function Tip({ hit, pointer }: { hit: Hit; pointer: Pointer }) {
+function Tip({ hit, pointer, area }: { hit: Hit; pointer: Pointer; area: { width: number; height: number } }) {
   const info = store.state.traces[hit.trace]!.info;
   const func = info.functions[hit.func];
   const summed = (hit.flags & kSummed) !== 0;
-  const width = document.documentElement.clientWidth;
-  const left = pointer.x + 16;
+  // Beside the pointer, on the side that has room.
+  const right = pointer.x > area.width * 0.55;
+  const above = pointer.y > area.height * 0.55;
   return (
     <div
       class="tip"
       role="tooltip"
-      style={{ transform: `translate(${Math.min(left, Math.max(0, width - 640))}px, ${pointer.y + 18}px)` }}
+      style={{
+        left: right ? "auto" : `${pointer.x + 16}px`,
+        right: right ? `${area.width - pointer.x + 12}px` : "auto",
+        top: above ? "auto" : `${pointer.y + 18}px`,
+        bottom: above ? `${area.height - pointer.y + 12}px` : "auto",
+      }}
     >
-      <div class="tip-name">{visible(func?.name ?? "?")}</div>
+      <div class="tip-name">{readable(func?.name ?? "?")}</div>
       <div class="tip-facts">
         {summed ? (
           <>
@@ -203,7 +209,7 @@ export function Timeline({ theme }: { theme: Theme }) {
       >
         <canvas ref={base} aria-hidden="true" />
         <canvas ref={above} class="above" aria-hidden="true" />
-        {tip && <Tip {...tip} />}
+        {tip && <Tip {...tip} area={size} />}
         {busy && (
           <div class="busy" role="status" aria-label="Loading">
             <span />
