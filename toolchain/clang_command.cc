@@ -59,8 +59,10 @@ struct Overview {
   bool stops_early = false;  ///< before linking
   bool relocatable = false;
   bool is_static = false;
-  std::string foreign;  ///< the option that asks for another architecture
-  std::string clash;    ///< the option that asks for LLVM's own XRay runtime
+  std::string foreign;    ///< the option that asks for another architecture
+  bool own_xray = false;  ///< the user asks for XRay, and so for LLVM's runtime when linking ...
+  bool link_deps = true;  ///< ... unless this says no
+  bool off = false;       ///< -fno-xray-instrument
 
   bool links() const { return has_input && !stops_early && !relocatable; }
 
@@ -95,20 +97,29 @@ struct Overview {
     if (a == "-m32" || a == "-mx32" || a == "-m16") foreign = a;
     if (a.starts_with("--target=") && !a.starts_with("--target=x86_64")) foreign = a;
     if (a == "-target" && !next.starts_with("x86_64")) foreign = a + " " + next;
-    if (a == "-fxray-link-deps") clash = a;
+    if (a == "-fxray-instrument") own_xray = true;
+    if (a == "-fno-xray-instrument" || a == "-fnoxray-instrument") {
+      off = true;
+      own_xray = false;
+    }
+    if (a == "-fxray-link-deps") own_xray = link_deps = true;
+    if (a == "-fno-xray-link-deps" || a == "-fnoxray-link-deps") link_deps = false;
   }
 };
 
-const char* instrumentation(Method method) {
-  switch (method) {
+/// XRay is asked of the compiler proper (-Xclang), not of the driver, which would link LLVM's runtime; how to tell it
+/// not to has changed its name between versions.
+std::vector<std::string> instrumentation(const Request& request, const Overview& overview) {
+  switch (request.method) {
     case Method::kFinstrument:
-      return "-finstrument-functions";
+      return {"-finstrument-functions"};
     case Method::kFinstrumentAfterInlining:
-      return "-finstrument-functions-after-inlining";
+      return {"-finstrument-functions-after-inlining"};
     case Method::kSled:
       break;
   }
-  return "-fxray-instrument";
+  if (overview.off) return {};
+  return {"-Xclang", "-fxray-instrument", "-Xclang", "-fxray-instruction-threshold=" + request.threshold};
 }
 
 }  // namespace
@@ -126,21 +137,22 @@ Result<std::vector<std::string>> clang_command(const std::string& compiler, cons
   overview.see(rest, 0);
   if (!overview.foreign.empty())
     return Error{overview.foreign + ": only 64-bit x86-64 code can be traced - build this with the plain compiler"};
-  if (!overview.clash.empty())
-    return Error{overview.clash + ": LLVM's XRay runtime and Karst would patch the same sleds - leave one of them out"};
+  if (overview.links() && overview.own_xray && overview.link_deps)
+    return Error{
+        "-fxray-instrument links LLVM's XRay runtime, which would patch the same sleds as Karst - leave it out, or use "
+        "the "
+        "plain compiler"};
   if (request.threshold_given && request.method != Method::kSled)
     return Error{"--karst-threshold goes with --karst-method=sled alone; see --karst-min-instructions"};
   command.emplace_back("--start-no-unused-arguments");
-  command.emplace_back(instrumentation(request.method));
-  if (request.method == Method::kSled) {
-    command.push_back("-fxray-instruction-threshold=" + request.threshold);
-    command.emplace_back("-fnoxray-link-deps");
-  }
+  const auto flags = instrumentation(request, overview);
+  command.insert(command.end(), flags.begin(), flags.end());
   if (!installed.include.empty()) command.insert(command.end(), {"-idirafter", installed.include});
   if (overview.links()) {
     if (overview.is_static)
       return Error{"a static program cannot load the tracing runtime - link it without -static to trace it"};
-    command.push_back(installed.directory + (request.method == Method::kSled ? "/module.o" : "/module-finstrument.o"));
+    command.push_back(installed.directory +
+                      (request.method == Method::kSled ? "/module.o" : "/module-finstrument-clang.o"));
     if (!request.lists.empty()) {
       const auto object = as_inherited_file(lists_object(request.lists));
       if (!object) return object.error();

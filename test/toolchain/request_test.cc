@@ -109,20 +109,20 @@ TEST(ClangCommand, LeavesItsOwnSubprocessesAlone) {
 }
 
 TEST(ClangCommand, PutsItsOptionsInFrontWhereTheUsersWin) {
-  const auto command = clang({"-fno-xray-instrument", "-c", "a.c"});
-  EXPECT_EQ(command, (std::vector<std::string>{"clang", "--start-no-unused-arguments", "-fxray-instrument",
-                                               "-fxray-instruction-threshold=1", "-fnoxray-link-deps", "-idirafter",
-                                               "/opt/k/include", "--end-no-unused-arguments", "-fno-xray-instrument",
-                                               "-c", "a.c"}));
+  const auto command = clang({"-c", "a.c"});
+  EXPECT_EQ(command, (std::vector<std::string>{"clang", "--start-no-unused-arguments", "-Xclang", "-fxray-instrument",
+                                               "-Xclang", "-fxray-instruction-threshold=1", "-idirafter",
+                                               "/opt/k/include", "--end-no-unused-arguments", "-c", "a.c"}));
+  EXPECT_FALSE(has(clang({"-fno-xray-instrument", "-c", "a.c"}), "-fxray-instrument"));
   EXPECT_TRUE(has(clang({"--karst-threshold=200", "a.c"}), "-fxray-instruction-threshold=200"));
-  EXPECT_TRUE(has(clang({"--karst-method=finstrument", "a.c"}), "/opt/k/lib/karst/module-finstrument.o"));
+  EXPECT_TRUE(has(clang({"--karst-method=finstrument", "a.c"}), "/opt/k/lib/karst/module-finstrument-clang.o"));
 }
 
 TEST(ClangCommand, RefusesWhatCannotBeTracedWithTheReason) {
   for (const auto& [argument, reason] :
        std::vector<std::pair<std::string, std::string>>{{"-m32", "only 64-bit x86-64"},
                                                         {"--target=aarch64-linux-gnu", "only 64-bit x86-64"},
-                                                        {"-fxray-link-deps", "would patch the same sleds"}}) {
+                                                        {"-fxray-instrument", "would patch the same sleds"}}) {
     const auto request = parse_request({argument, "a.c"});
     ASSERT_TRUE(request.ok());
     const auto command = clang_command("clang", *request, kInstalled);
@@ -131,6 +131,9 @@ TEST(ClangCommand, RefusesWhatCannotBeTracedWithTheReason) {
   }
   const auto request = parse_request({"--karst-method=finstrument-after-inlining", "a.c"});
   EXPECT_TRUE(clang_command("clang", *request, kInstalled).ok());
+  EXPECT_TRUE(clang_command("clang", *parse_request({"-fxray-instrument", "-c", "a.c"}), kInstalled).ok());
+  EXPECT_TRUE(
+      clang_command("clang", *parse_request({"-fxray-instrument", "-fno-xray-link-deps", "a.c"}), kInstalled).ok());
   const auto gcc = gcc_command("gcc", *request, kInstalled);
   ASSERT_FALSE(gcc.ok());
   EXPECT_NE(gcc.error().message.find("gcc has no such instrumentation"), std::string::npos);
