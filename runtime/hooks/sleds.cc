@@ -22,19 +22,20 @@ enum class Presence : std::uint32_t { kLoaded = 1, kGone = 2 };
 
 /// An entered module; its place among g_modules is its index in the arena.
 struct Module {
-  std::uintptr_t text_begin;
-  std::uintptr_t text_end;
-  std::uint64_t bias;
-  Presence presence;
-  bool finstrument;
-  bool own_exits;
-  bool has_trampolines;
-  std::uint32_t first_id;
-  FunctionTable functions;
-  Trampolines trampolines;
+  std::uintptr_t text_begin = 0;
+  std::uintptr_t text_end = 0;
+  std::uint64_t bias = 0;
+  Presence presence{};
+  bool finstrument = false;
+  bool own_exits = false;
+  bool has_trampolines = false;
+  std::uint32_t first_id = 0;
+  FunctionTable functions{};
+  Trampolines trampolines{};
 };
 
-Module g_modules[kArenaModules];
+// constinit: an initialiser that runs would run behind start(), and forget what that has found.
+constinit Module g_modules[kArenaModules];
 std::uint32_t g_module_count;
 std::uint64_t g_sleds;
 WipedLock g_lock;  // of the arena's function ids, which any thread may take
