@@ -79,6 +79,7 @@ bool is_inside(const dl_phdr_info& info, const T* table, std::uint64_t count) {
   return count == 0 || is_loaded(info, reinterpret_cast<std::uintptr_t>(table), count * sizeof(T));
 }
 
+#ifndef KARST_STATIC
 // Of another namespace than ours: dl_iterate_phdr shows only the caller's. `header` is the ELF header in memory.
 void describe(const char* path, std::uintptr_t bias, std::uintptr_t header, dl_phdr_info& info) {
   const auto& elf = *reinterpret_cast<const ElfW(Ehdr)*>(header);
@@ -87,6 +88,7 @@ void describe(const char* path, std::uintptr_t bias, std::uintptr_t header, dl_p
   info.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(header + elf.e_phoff);
   info.dlpi_phnum = elf.e_phnum;
 }
+#endif
 
 struct Search {
   std::uintptr_t address;
@@ -133,6 +135,9 @@ bool find_image(std::uintptr_t address, ModuleImage& image) {
       },
       &search);
   if (found != 0) return search.instrumented;
+#ifdef KARST_STATIC
+  return false;
+#else
   Dl_info symbol{};
   link_map* map = nullptr;
   if (dladdr1(reinterpret_cast<const void*>(address), &symbol, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
@@ -141,6 +146,7 @@ bool find_image(std::uintptr_t address, ModuleImage& image) {
   dl_phdr_info info{};
   describe(map->l_name, map->l_addr, reinterpret_cast<std::uintptr_t>(symbol.dli_fbase), info);
   return is_loaded(info, address, 1) && read_image(info, image);
+#endif
 }
 
 bool ModuleImage::in_code(std::uintptr_t at, std::uint32_t size) const {
