@@ -12,11 +12,14 @@ namespace karst::symbols {
 
 /// Asks debuginfod servers, by elfutils' own client (libdebuginfod, loaded when first needed), which reads
 /// DEBUGINFOD_URLS, keeps what it got in a cache of its own, and checks nothing: who gets a file compares its build-id.
-/// A server that sends nothing for kPatience seconds, or is not there, is asked once and then no more. One thread.
+/// Servers that do not answer within kPatience seconds (unless DEBUGINFOD_TIMEOUT is set), or are not there, are
+/// asked once and then no more. One thread, and no other that uses the environment meanwhile.
 class Debuginfod {
  public:
-  static constexpr int kPatience = 10;
+  static constexpr int kPatience = 30;
 
+  /// `patience`: seconds.
+  explicit Debuginfod(int patience = kPatience) : patience_(patience) {}
   /// Null when the environment names no servers.
   static std::shared_ptr<Debuginfod> of_environment();
 
@@ -28,6 +31,7 @@ class Debuginfod {
   Result<Found> find(std::string_view build_id);
 
  private:
+  int patience_;
   std::string gave_up_;  // why no server is asked any more
 };
 

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -11,24 +10,18 @@
 namespace karst::symbols {
 namespace {
 
-/// What is used of libdebuginfod.so.1; its header is not needed for four functions.
+/// What is used of libdebuginfod.so.1; its header is not needed for three functions.
 struct Client {
   using Handle = void*;
-  using Progress = int (*)(Handle, long, long);
   Handle (*begin)() = nullptr;
   void (*end)(Handle) = nullptr;
   int (*find)(Handle, const unsigned char*, int, char**) = nullptr;
-  void (*set_progress)(Handle, Progress) = nullptr;
-  void (*set_data)(Handle, void*) = nullptr;
-  void* (*get_data)(Handle) = nullptr;
 
   bool load() {
     // Never closed: it starts libcurl, which may leave threads.
     void* library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
     return library != nullptr && take(library, "debuginfod_begin", begin) && take(library, "debuginfod_end", end) &&
-           take(library, "debuginfod_find_debuginfo", find) &&
-           take(library, "debuginfod_set_progressfn", set_progress) &&
-           take(library, "debuginfod_set_user_data", set_data) && take(library, "debuginfod_get_user_data", get_data);
+           take(library, "debuginfod_find_debuginfo", find);
   }
 
  private:
@@ -39,26 +32,23 @@ struct Client {
   }
 };
 
-/// What the client's progress function sees: it is called several times a second, and ends the transfer by returning 1.
-struct Watch {
-  const Client* client = nullptr;
-  long received = 0;
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-  bool impatient = false;
-};
-const Client* watched_client = nullptr;  // the function is not given where the data is
-
-int watch(void* handle, long received, long) {
-  auto* seen = static_cast<Watch*>(watched_client->get_data(handle));
-  if (seen == nullptr) return 0;
-  const auto now = std::chrono::steady_clock::now();
-  if (received != seen->received) {
-    seen->received = received;
-    seen->last = now;
+/// Sets a variable of the environment that the user has not set, for as long as it lives. The client reads its limits
+/// there and nowhere else: its progress function is not called before a server has answered.
+class Default {
+ public:
+  Default(const char* name, const std::string& value) : name_(name), ours_(std::getenv(name) == nullptr) {
+    if (ours_) ::setenv(name, value.c_str(), 0);
   }
-  seen->impatient = now - seen->last > std::chrono::seconds(Debuginfod::kPatience);
-  return seen->impatient ? 1 : 0;
-}
+  Default(const Default&) = delete;
+  Default& operator=(const Default&) = delete;
+  ~Default() {
+    if (ours_) ::unsetenv(name_);
+  }
+
+ private:
+  const char* name_;
+  bool ours_;
+};
 
 std::string urls() {
   const char* text = std::getenv("DEBUGINFOD_URLS");
@@ -79,15 +69,13 @@ Result<Debuginfod::Found> Debuginfod::find(std::string_view build_id) {
     gave_up_ = "libdebuginfod.so.1 is not installed (Debian: libdebuginfod1), so DEBUGINFOD_URLS is of no use";
     return Error{gave_up_};
   }
-  watched_client = &client;
+  const Default timeout("DEBUGINFOD_TIMEOUT", std::to_string(patience_));
+  const Default retries("DEBUGINFOD_RETRY_LIMIT", "0");
   const Client::Handle handle = client.begin();
   if (handle == nullptr) {
     gave_up_ = "elfutils' debuginfod client does not start";
     return Error{gave_up_};
   }
-  Watch seen;
-  client.set_data(handle, &seen);
-  client.set_progress(handle, watch);
   char* path = nullptr;
   const int fd = client.find(handle, reinterpret_cast<const unsigned char*>(build_id.data()),
                              static_cast<int>(build_id.size()), &path);
@@ -97,8 +85,9 @@ Result<Debuginfod::Found> Debuginfod::find(std::string_view build_id) {
     std::free(path);
     return found;
   }
-  if (seen.impatient) {
-    gave_up_ = "the debuginfod servers " + urls() + " sent nothing for " + std::to_string(kPatience) + " seconds";
+  if (fd == -ETIME || fd == -ETIMEDOUT) {
+    gave_up_ =
+        "the debuginfod servers " + urls() + " do not answer (DEBUGINFOD_TIMEOUT sets how long they are waited for)";
     return Error{gave_up_};
   }
   if (fd == -ENOENT) return Error{"the debuginfod servers " + urls() + " do not have it"};

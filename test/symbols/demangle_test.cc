@@ -39,6 +39,52 @@ TEST(Demangle, KeepsCloneSuffixes) {
   EXPECT_EQ(demangle("_Z1fIiEiT_.constprop.0.cold"), "f<int>(int) [clone .constprop.0] [clone .cold]");
 }
 
+TEST(Demangle, ShowsRustsPathsWithoutHash) {
+  EXPECT_EQ(demangle("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
+  EXPECT_EQ(
+      demangle("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE"),
+      "<Test + 'static as foo::Bar<Test>>::bar");
+  EXPECT_EQ(demangle("_RNvC6_123foo3bar"), "123foo::bar");
+  EXPECT_EQ(demangle("_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3new"), "<std::path::PathBuf>::new");
+  EXPECT_EQ(
+      demangle("_RINbNbCskIICzLVDPPb_5alloc5alloc8box_freeDINbNiB4_5boxed5FnBoxuEp6OutputuEL_ECs1iopQbuBiw2_3std"),
+      "alloc::alloc::box_free::<dyn alloc::boxed::FnBox<(), Output = ()>>");
+  EXPECT_EQ(demangle("_ZN3foo3barE"), "foo::bar") << "C++";
+  EXPECT_EQ(demangle("_ZN3foo4h17hEi"), "foo::h17h(int)") << "C++ too";
+  EXPECT_EQ(demangle("_R"), "_R");
+}
+
+TEST(Demangle, BoundsHostileNamesOfRust) {
+  // Each tuple holds the one before twice, by reference: 2^60 parts.
+  std::string doubled = "_RIC1f";
+  std::size_t last = doubled.size() - 2;
+  doubled += "TuuE";
+  for (int i = 0; i < 60; ++i) {
+    std::string reference = "B";
+    for (std::size_t value = last - 1;; value /= 62) {
+      reference.insert(1, 1, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[value % 62]);
+      if (value < 62) break;
+    }
+    last = doubled.size() - 2;
+    doubled += "T" + reference + "_" + reference + "_E";
+  }
+  doubled += "E";
+  EXPECT_LT(demangle(doubled.c_str()).size(), std::size_t{2} << 20);
+  const std::string deep = "_RIC1f" + std::string(10'000, 'R') + "uE";
+  EXPECT_LT(demangle(deep.c_str()).size(), std::size_t{2} << 20);
+}
+
+TEST(Demangle, ShowsAdasNamesAsWrittenAndOnlyWhenTheyAreAdas) {
+  EXPECT_EQ(demangle("pkg__proc", Language::kAda), "pkg.proc");
+  EXPECT_EQ(demangle("hello__shapes__Oadd.1", Language::kAda), "hello.shapes.\"+\"");
+  EXPECT_EQ(demangle("_ada_main", Language::kAda), "main");
+  EXPECT_EQ(demangle("pkg__proc"), "pkg__proc") << "a C function may be called so";
+  EXPECT_EQ(demangle("__gnat_initialize", Language::kAda), "__gnat_initialize");
+  EXPECT_EQ(demangle("main", Language::kAda), "main");
+  EXPECT_EQ(demangle("_Z1fi", Language::kAda), "f(int)") << "imported";
+  EXPECT_EQ(demangle("", Language::kAda), "");
+}
+
 TEST(Demangle, LeavesOtherNamesAsTheyAre) {
   for (const char* name : {"", "main", "f.part.0", "_", "_Z", "_start", "_Zgarbage", "_ZN", "_Z1f\xff", "i"}) {
     EXPECT_EQ(demangle(name), name);

@@ -196,5 +196,27 @@ TEST(SymbolTable, RefusesAFileWithAnotherBuildId) {
   EXPECT_EQ(load_fixture("no_build_id").build_id(), "");
 }
 
+#if KARST_HAVE_ADA
+TEST(SymbolTable, ShowsAdaAsItIsWritten) {
+  const auto table = load_fixture("ada/hello");
+  for (const char* name : {"hello.shapes.area", "hello.shapes.\"+\"", "hello"}) {
+    const auto symbol = by_name(table, name);
+    ASSERT_TRUE(symbol.has_value()) << name;
+    EXPECT_EQ(symbol->file, source("hello.adb")) << name;
+  }
+}
+#endif
+
+#if KARST_HAVE_FORTRAN
+TEST(SymbolTable, ShowsFortranByTheLinkersNamesWithItsLines) {
+  const auto table = load_fixture("fortran");
+  const auto area = by_name(table, "__circle_MOD_area");
+  ASSERT_TRUE(area.has_value());
+  EXPECT_EQ(area->file, source("circle.f90"));
+  EXPECT_EQ(area->line, 3U);
+  EXPECT_TRUE(by_name(table, "MAIN__").has_value());
+}
+#endif
+
 }  // namespace
 }  // namespace karst::symbols
