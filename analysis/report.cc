@@ -104,6 +104,7 @@ struct ReportBuilder::Impl {
       std::uint32_t group;
     };
     std::vector<Frame> stack;
+    const std::uint64_t forked_at = trace.processes()[process].start_ticks;
     const auto count = static_cast<std::uint32_t>(calls.size());
     for (std::uint32_t row = 0; row < count; ++row) {
       const std::uint32_t parent = calls.parent[row];
@@ -111,16 +112,22 @@ struct ReportBuilder::Impl {
         --groups[stack.back().group].active;
         stack.pop_back();
       }
-      const std::uint64_t duration = calls.duration[row];
+      const std::uint8_t marks = calls.marks[row];
+      const bool inherited = (marks & reader::kCallInherited) != 0;
+      std::uint64_t duration = calls.duration[row];
+      if (inherited) {
+        // Until the fork it is the parent's, where it is counted.
+        const std::uint64_t before = std::max(calls.begin[row], forked_at) - calls.begin[row];
+        duration -= std::min(duration, before);
+      }
       const std::uint32_t index = group_of_id[calls.function[row]];
       Group& group = groups[index];
       if (!group.touched) {
         group.touched = true;
         touched.push_back(index);
       }
-      const std::uint8_t marks = calls.marks[row];
       // A call that a switch of stacks interrupted shows in several pieces; it is one call.
-      if ((marks & reader::kCallResumed) == 0) ++group.calls;
+      if ((marks & reader::kCallResumed) == 0 && !inherited) ++group.calls;
       if (group.active++ == 0) group.total += duration;
       group.self += duration;
       if (!stack.empty()) groups[stack.back().group].self -= duration;
@@ -129,7 +136,9 @@ struct ReportBuilder::Impl {
         group.jumped += (marks & reader::kCallJumped) != 0 ? 1 : 0;
         group.tail += (marks & reader::kCallTail) != 0 ? 1 : 0;
       }
-      if (!reader::call_is_open(marks)) {
+      if (inherited) {
+        // Neither complete nor open: its time is that of two processes.
+      } else if (!reader::call_is_open(marks)) {
         ++group.cursor;
         group.sum += duration;
         group.min = std::min(group.min, duration);
@@ -162,7 +171,7 @@ struct ReportBuilder::Impl {
       at += count;
     }
     for (std::size_t row = 0; row < calls.size(); ++row) {
-      if (reader::call_is_open(calls.marks[row])) continue;
+      if (reader::call_is_open(calls.marks[row]) || (calls.marks[row] & reader::kCallInherited) != 0) continue;
       const std::uint32_t index = group_of_id[calls.function[row]];
       if (wanted[index]) durations[groups[index].cursor++] = calls.duration[row];
     }
@@ -214,7 +223,7 @@ ReportBuilder::~ReportBuilder() = default;
 void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls) {
   Report& report = impl_->report;
   report.threads += calls.size() != 0 ? 1 : 0;
-  report.calls += calls.size();
+  report.calls += calls.size() - std::min<std::size_t>(thread.inherited, calls.size());
   report.events += calls.events;
   report.out_of_order += calls.out_of_order;
   report.unmatched_exits += calls.unmatched_exits;

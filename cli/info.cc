@@ -31,7 +31,7 @@ struct Options {
 struct ThreadFacts {
   std::uint64_t calls = 0;
   std::uint64_t open_calls = 0;
-  std::uint64_t resumed = 0;  // pieces of calls that are counted already
+  std::uint64_t elsewhere = 0;  // pieces of calls that are counted already, here or in the parent
   std::uint64_t events = 0;
   std::uint64_t span_ns = 0;
 };
@@ -65,13 +65,14 @@ Facts gather(const reader::Trace& trace) {
       for (const std::uint8_t marks : calls.marks) {
         if (marks == reader::kCallComplete) continue;
         const auto has = [marks](std::uint8_t mark) -> std::uint64_t { return (marks & mark) != 0 ? 1 : 0; };
-        of_thread.resumed += has(reader::kCallResumed);
-        of_thread.open_calls += reader::call_is_open(marks) && has(reader::kCallResumed) == 0 ? 1 : 0;
+        const bool counted = has(reader::kCallResumed) == 0 && has(reader::kCallInherited) == 0;
+        of_thread.elsewhere += counted ? 0 : 1;
+        of_thread.open_calls += reader::call_is_open(marks) && counted ? 1 : 0;
         facts.unwound_calls += has(reader::kCallUnwound);
         facts.jumped_calls += has(reader::kCallJumped);
         facts.tail_calls += has(reader::kCallTail);
       }
-      of_thread.calls = calls.size() - of_thread.resumed;
+      of_thread.calls = calls.size() - of_thread.elsewhere;
       of_thread.events = calls.events;
       if (calls.last_ticks > calls.first_ticks) {
         of_thread.span_ns = trace.clock().to_ns(calls.last_ticks - calls.first_ticks);

@@ -194,7 +194,7 @@ class TreePrinter {
         {reader::kCallResumed, "resumed"},   {reader::kCallOpenBegin, "begun before"},
         {reader::kCallSwitched, "switched"}, {reader::kCallOpenEnd, "open"},
         {reader::kCallUnwound, "unwound"},   {reader::kCallJumped, "jumped"},
-        {reader::kCallTail, "tail"},
+        {reader::kCallTail, "tail"},         {reader::kCallInherited, "inherited"},
     };
     // The words of a switch say more than those of an open end.
     if ((marks & reader::kCallResumed) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenBegin);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -55,6 +56,7 @@ Result<ArenaView> ArenaView::map(int descriptor) {
   ArenaHeader layout;
   std::memcpy(&layout, base, sizeof layout);
   ArenaView view(static_cast<std::byte*>(base), size, layout);
+  view.inode_ = status.st_ino;
   if (layout.magic != kArenaMagic) return Error{"the process's arena has no Karst header"};
   if (layout.version != kArenaVersion)
     return Error{"the process runs libkarst with arena version " + std::to_string(layout.version) +
@@ -67,11 +69,12 @@ ArenaView::ArenaView(std::byte* base, std::size_t size, const ArenaHeader& layou
     : base_(base), size_(size), layout_(layout) {}
 
 ArenaView::ArenaView(ArenaView&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), size_(other.size_), layout_(other.layout_) {}
+    : base_(std::exchange(other.base_, nullptr)), size_(other.size_), inode_(other.inode_), layout_(other.layout_) {}
 
 ArenaView& ArenaView::operator=(ArenaView&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(size_, other.size_);
+  std::swap(inode_, other.inode_);
   std::swap(layout_, other.layout_);
   return *this;
 }
@@ -99,7 +102,7 @@ reader::ClockPair ArenaView::start() const {
           static_cast<std::uint32_t>(std::min<std::uint64_t>(layout_.start_uncertainty_ticks, 1'000'000'000))};
 }
 
-reader::Process ArenaView::process() const {
+reader::Process ArenaView::process_without_functions() const {
   const ArenaHeader now = live();
   reader::Process p;
   p.pid = now.pid;
@@ -140,22 +143,6 @@ reader::Process ArenaView::process() const {
     p.modules.push_back(std::move(out));
   }
 
-  const std::uint32_t functions = function_count();
-  const auto* function_table = table<ArenaFunction>(layout_.functions_offset);
-  p.functions.resize(functions + 1);
-  for (std::uint32_t id = 1; id <= functions; ++id) {
-    const ArenaFunction f = function_table[id];
-    reader::Function& out = p.functions[id];
-    if (f.module >= p.modules.size()) {
-      p.flags |= kProcessDamaged;
-      continue;
-    }
-    out.id = id;
-    out.module = f.module;
-    out.address = f.address;
-    out.filtered = (f.flags & kArenaFunctionOn) == 0;
-  }
-
   const auto* threads = table<ArenaThread>(layout_.threads_offset);
   const std::uint32_t thread_count = std::min(now.thread_count, layout_.thread_capacity);
   for (std::uint32_t i = 0; i < thread_count; ++i) {
@@ -176,6 +163,41 @@ reader::Process ArenaView::process() const {
     p.threads.push_back(std::move(out));
   }
   return p;
+}
+
+reader::Process ArenaView::process() const {
+  reader::Process p = process_without_functions();
+  const std::uint32_t functions = function_count();
+  p.functions.resize(functions + std::size_t{1});
+  for (std::uint32_t id = 1; id <= functions; ++id) {
+    if (auto f = function(id, p))
+      p.functions[id] = std::move(*f);
+    else
+      p.flags |= kProcessDamaged;
+  }
+  return p;
+}
+
+std::optional<reader::Function> ArenaView::function(std::uint32_t id, const reader::Process& process) const {
+  const ArenaFunction f = table<ArenaFunction>(layout_.functions_offset)[id];
+  if (f.module >= process.modules.size()) return std::nullopt;
+  reader::Function out;
+  out.id = id;
+  out.module = f.module;
+  out.address = f.address;
+  out.filtered = (f.flags & kArenaFunctionOn) == 0;
+  out.always = (f.flags & kArenaFunctionAlways) != 0;
+  out.tail_exit = (f.flags & kArenaFunctionTailExit) != 0;
+  return out;
+}
+
+std::uint64_t ArenaView::address_of(std::uint32_t id) const {
+  return id <= function_count() ? table<ArenaFunction>(layout_.functions_offset)[id].address : 0;
+}
+
+bool ArenaView::is_tail_exit(std::uint32_t id) const {
+  return id <= function_count() &&
+         (table<ArenaFunction>(layout_.functions_offset)[id].flags & kArenaFunctionTailExit) != 0;
 }
 
 std::vector<ArenaBlock> ArenaView::blocks() const {

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ class ArenaView {
   /// Maps the arena behind `descriptor`, which is only borrowed. Error: it is no arena of this version, or one that
   /// could shrink while it is read.
   static Result<ArenaView> map(int descriptor);
+  /// The inode of the memfd, by which a process that has it mapped is known.
+  std::uint64_t inode() const { return inode_; }
 
   ArenaView(ArenaView&& other) noexcept;
   ArenaView& operator=(ArenaView&& other) noexcept;
@@ -36,6 +39,12 @@ class ArenaView {
 
   /// The process with its modules, functions (without names) and threads, as the arena has them now.
   reader::Process process() const;
+  reader::Process process_without_functions() const;
+  /// None when the table's entry cannot be; `process` is the one that this arena gave.
+  std::optional<reader::Function> function(std::uint32_t id, const reader::Process& process) const;
+  /// Of a function's entry sled; 0 when there is no such function.
+  std::uint64_t address_of(std::uint32_t id) const;
+  bool is_tail_exit(std::uint32_t id) const;
   /// The clock's reading at the start of tracing.
   reader::ClockPair start() const;
   /// The blocks that hold events now, in order of their start; those of one thread in order of sequence.
@@ -58,6 +67,7 @@ class ArenaView {
 
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;
+  std::uint64_t inode_ = 0;
   format::ArenaHeader layout_{};  ///< offsets and capacities, checked
 };
 

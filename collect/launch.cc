@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,9 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "collect/clock.h"
+#include "collect/processes.h"
 #include "collect/session.h"
 
 namespace karst::collect {
@@ -108,69 +110,53 @@ class Launcher {
   }
 
   LaunchResult wait() {
-    while (running_ || others_left()) {
-      std::vector<pollfd> descriptors = {{session_.descriptor(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
-      for (const Watched& w : watched_)
-        if (w.pidfd) descriptors.push_back({w.pidfd.get(), POLLIN, 0});
+    raise_descriptor_limit();
+    while (!stop_) {
+      std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
+      session_.add_descriptors(descriptors);
+      const std::size_t first_process = descriptors.size();
+      processes_.add_descriptors(descriptors);
       if (poll(descriptors.data(), descriptors.size(), -1) < 0 && errno != EINTR) break;
-      if ((descriptors[0].revents & POLLIN) != 0) {
-        while (auto arrival = session_.accept()) arrive(std::move(*arrival));
-      }
+      // Reports before ends: one that a process sent before it died is there by then.
+      for (Arrival& arrival : session_.take()) arrive(std::move(arrival));
+      processes_.notice_ends(std::span(descriptors).subspan(first_process));
       take_signals();
-      if (stop_) break;
-      notice_ends();
+      if (!running_ && !others_left()) break;
     }
-    notice_ends();
+    for (Arrival& arrival : session_.take()) arrive(std::move(arrival));
     result_.pairs.push_back(read_clock_pair());
-    for (Watched& w : watched_) {
-      if (w.pid == program_ && w.is_last_image) w.process.wait_status = result_.wait_status;
-      result_.processes.push_back(std::move(w.process));
-    }
+    result_.processes = processes_.take(program_, result_.wait_status);
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
-    std::move(chooser_.problems().begin(), chooser_.problems().end(), std::back_inserter(result_.problems));
+    for (auto* problems : {&processes_.problems(), &chooser_.problems()})
+      std::move(problems->begin(), problems->end(), std::back_inserter(result_.problems));
     return std::move(result_);
   }
 
  private:
-  struct Watched {
-    pid_t pid;
-    Descriptor pidfd;  ///< none once it has ended
-    RecordedProcess process;
-    bool is_last_image = true;  ///< no exec after it
-  };
-
   void arrive(Arrival arrival) {
-    if (arrival.kind == format::HelloKind::kArrived) {
-      // The process waits; what it says of itself is bounded by its arena.
-      for (Watched& w : watched_)
-        if (w.pid == arrival.pid && w.is_last_image)
-          chooser_.choose(w.process.arena, arrival.first_function, arrival.function_count);
-      arrival.reply();
-      return;
-    }
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
-    // A process that reports again has called exec: what it was is over.
-    for (Watched& w : watched_) {
-      if (w.pid != arrival.pid || !w.is_last_image) continue;
-      if (arrival.outcome == format::HelloOutcome::kImpossible) {
-        watched_.erase(watched_.begin() + (&w - watched_.data()));  // it announced its arena before, in vain
-        return;
-      }
-      end(w);
-      w.is_last_image = false;
-    }
-    if (arrival.outcome != format::HelloOutcome::kTracing) return;
-    auto view = ArenaView::map(arrival.arena.get());
-    if (!view) {
-      result_.problems.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
-      return;
-    }
-    chooser_.choose(*view, 1, view->function_count());
-    Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, arrival.pid, 0)));
-    watched_.push_back({arrival.pid, std::move(pidfd), {std::move(*view)}});
-    arrival.reply();
+    processes_.arrive(std::move(arrival));
+  }
+
+  /// After the program has ended.
+  bool others_left() {
+    if (!options_.wait) return false;
+    // What was reported until now decides it.
+    for (Arrival& arrival : session_.take()) arrive(std::move(arrival));
+    if (processes_.left() == 0 && !processes_.find_silent_children()) return false;
+    if (options_.on_left_behind && !told_) options_.on_left_behind(processes_.left());
+    told_ = true;
+    return true;
+  }
+
+  /// One descriptor for each process that lives: a default of 1,024 is soon reached.
+  static void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
   }
 
   void take_signals() {
@@ -202,31 +188,15 @@ class Launcher {
     kill(program_, SIGCONT);
   }
 
-  static void end(Watched& w) {
-    if (w.process.end_ticks == 0) w.process.end_ticks = read_clock_pair().ticks;
-    w.pidfd = Descriptor();
-  }
-
-  void notice_ends() {
-    for (Watched& w : watched_) {
-      if (!w.pidfd) continue;
-      pollfd p{w.pidfd.get(), POLLIN, 0};
-      if (poll(&p, 1, 0) == 1) end(w);
-    }
-  }
-
-  bool others_left() const {
-    return std::any_of(watched_.begin(), watched_.end(), [](const Watched& w) { return static_cast<bool>(w.pidfd); });
-  }
-
   const LaunchOptions& options_;
   FunctionChooser chooser_{options_.choice, options_.resolve};
+  Processes processes_{chooser_};
   Session session_;
   Signals signals_;
   pid_t program_ = -1;
   bool running_ = true;
   bool stop_ = false;
-  std::vector<Watched> watched_;
+  bool told_ = false;
   LaunchResult result_;
 };
 

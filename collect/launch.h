@@ -18,7 +18,10 @@ struct LaunchOptions {
   std::string runtime;                 ///< path of libkarst.so
   std::string runtime_options;         ///< KARST_OPTIONS for the program, without its session
   FunctionChoice choice;               ///< functions to trace
-  symbols::ResolveOptions resolve;     ///< how to find their names, when the choice needs them
+  bool wait = true;                    ///< for all traced processes, not for the program alone
+  /// Called once if the program has ended and this many traced processes are waited for. May be empty.
+  std::function<void(std::size_t)> on_left_behind;
+  symbols::ResolveOptions resolve;  ///< how to find their names, when the choice needs them
 };
 
 struct LaunchResult {
@@ -34,8 +37,8 @@ struct LaunchResult {
 
 /// Starts the program with the runtime preloaded; standard streams, signals and the terminal are its own. SIGTERM,
 /// SIGHUP and the like sent to this process are passed on; Ctrl-C reaches the program by the terminal. Returns when the
-/// program and all traced processes have ended, or, after the program has, at a further Ctrl-C. Error: it could not be
-/// started at all.
+/// program and, with `wait`, all traced processes have ended, or, after the program has, at a further Ctrl-C. Processes
+/// that live then are in the result as they are. Error: it could not be started at all.
 Result<LaunchResult> launch(const LaunchOptions& options);
 
 }  // namespace karst::collect

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/arena_view.h"
+#include "collect/history.h"
+#include "collect/open_calls.h"
 #include "collect/trace_writer.h"
 #include "reader/model.h"
 #include "symbols/resolve.h"
@@ -15,9 +16,12 @@ namespace karst::collect {
 
 /// One process image of the run and what was seen of it from outside.
 struct RecordedProcess {
-  ArenaView arena;
+  History history;
   std::int32_t wait_status = -1;  ///< as waitpid gives it; -1: not known
   std::uint64_t end_ticks = 0;    ///< when it was seen to have ended; 0: it had not
+  bool forked = false;            ///< a child by fork: its functions are its parent's, with the same ids
+  std::int64_t parent = -1;       ///< index of the process that it came from, an earlier one; -1: not in this run
+  OpenCalls inherited;            ///< forked: what its first thread had open when it began
 };
 
 struct RecordingOptions {

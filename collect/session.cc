@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -15,6 +14,13 @@
 namespace karst::collect {
 
 using namespace format;
+
+namespace {
+
+// Peers speak right after connecting; more that do not are not ours.
+constexpr std::size_t kMostSilent = 256;
+
+}  // namespace
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   std::swap(fd_, other.fd_);
@@ -49,19 +55,47 @@ Result<Session> Session::listen() {
   return Session(std::move(fd), std::move(name));
 }
 
-std::optional<Arrival> Session::accept() {
-  Arrival arrival;
-  arrival.connection = Descriptor(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!arrival.connection) return std::nullopt;
-  ucred peer{};
-  socklen_t peer_size = sizeof peer;
-  if (getsockopt(arrival.connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||
-      (peer.uid != geteuid() && geteuid() != 0))
-    return std::nullopt;
-  // The hello is sent right after connecting; a peer that dawdles does not hold us.
-  const timeval patience{5, 0};
-  setsockopt(arrival.connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+void Session::add_descriptors(std::vector<pollfd>& descriptors) const {
+  descriptors.push_back({socket_.get(), POLLIN, 0});
+  for (const Peer& peer : silent_) descriptors.push_back({peer.connection.get(), POLLIN, 0});
+}
 
+void Session::accept_all() {
+  for (;;) {
+    Descriptor connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!connection) {
+      // The peer is waiting still; do not ask again at once.
+      if (errno == EMFILE || errno == ENFILE) usleep(10'000);
+      if (errno != ECONNABORTED && errno != EINTR) return;
+      continue;
+    }
+    ucred peer{};
+    socklen_t peer_size = sizeof peer;
+    if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||
+        (peer.uid != geteuid() && geteuid() != 0))
+      continue;
+    if (silent_.size() >= kMostSilent) silent_.erase(silent_.begin());
+    silent_.push_back({std::move(connection), peer.pid});
+  }
+}
+
+std::vector<Arrival> Session::take() {
+  accept_all();
+  std::vector<Arrival> arrivals;
+  std::vector<Peer> silent;
+  for (Peer& peer : silent_) {
+    bool says_nothing = false;
+    if (auto arrival = read(peer, says_nothing))
+      arrivals.push_back(std::move(*arrival));
+    else if (says_nothing)
+      silent.push_back(std::move(peer));
+  }
+  silent_ = std::move(silent);
+  return arrivals;
+}
+
+std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
+  Arrival arrival;
   Hello hello{};
   iovec part{&hello, sizeof hello};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -70,7 +104,8 @@ std::optional<Arrival> Session::accept() {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  const ssize_t got = recvmsg(arrival.connection.get(), &message, MSG_CMSG_CLOEXEC);
+  const ssize_t got = recvmsg(peer.connection.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  silent = got < 0 && (errno == EAGAIN || errno == EINTR);
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); got >= 0 && c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int))) continue;
     int fd = -1;
@@ -78,6 +113,7 @@ std::optional<Arrival> Session::accept() {
     arrival.arena = Descriptor(fd);
   }
   if (got != sizeof hello || hello.magic != kSessionMagic || hello.version != kSessionVersion) return std::nullopt;
+  arrival.connection = std::move(peer.connection);
   arrival.pid = peer.pid;
   arrival.outcome = static_cast<HelloOutcome>(hello.outcome);
   arrival.modules = hello.modules;

@@ -1,10 +1,13 @@
 // `karst run`'s end of the session socket (format/session.h).
 #pragma once
+#include <poll.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "format/session.h"
 #include "reader/result.h"
@@ -49,15 +52,24 @@ class Session {
   static Result<Session> listen();
 
   const std::string& name() const { return name_; }
-  int descriptor() const { return socket_.get(); }
-  /// The next process that reported itself; none when there is none waiting, or it was not one of our user's, or it
-  /// said nothing that we understand. Call when descriptor() is readable.
-  std::optional<Arrival> accept();
+  /// What to poll for reading; when any of it is ready, call take().
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+  /// The processes that have reported themselves since, in order of their connecting as far as they have spoken. Never
+  /// blocks. Left out: peers that are not our user's, and what is not understood.
+  std::vector<Arrival> take();
 
  private:
+  struct Peer {
+    Descriptor connection;
+    pid_t pid;
+  };
   Session(Descriptor socket, std::string name) : socket_(std::move(socket)), name_(std::move(name)) {}
+  void accept_all();
+  static std::optional<Arrival> read(Peer& peer, bool& silent);
+
   Descriptor socket_;
   std::string name_;
+  std::vector<Peer> silent_;  ///< connected, not spoken yet
 };
 
 }  // namespace karst::collect

@@ -222,6 +222,7 @@ void TraceWriter::add_processes(std::span<const reader::Process> processes) {
     record.parent_pid = process.parent_pid;
     record.flags = process.flags;
     record.wait_status = process.wait_status;
+    record.parent = process.parent;
     record.start_ticks = process.start_ticks;
     record.end_ticks = process.end_ticks;
     record.overwritten_events = process.overwritten_events;
@@ -312,6 +313,7 @@ void TraceWriter::add_threads(std::uint32_t process, std::span<const reader::Thr
     record.exited_ticks = thread.exited_ticks;
     record.overwritten_events = thread.overwritten_events;
     record.lost_events = thread.lost_events;
+    record.inherited = thread.inherited;
     record.name = table.text(thread.name);
     table.add(record);
   }

@@ -95,7 +95,7 @@ struct ProcessRecord {
   std::uint32_t parent_pid;
   std::uint32_t flags;               ///< ProcessFlag bits
   std::int32_t wait_status;          ///< as waitpid gives it; -1 when not known
-  std::uint32_t reserved;            ///< 0
+  std::uint32_t parent;              ///< 1 + index of the process that forked it, or exec'd to become it; 0: not here
   std::uint64_t start_ticks;         ///< tracing began
   std::uint64_t end_ticks;           ///< the process was seen to have ended; 0 when it had not
   std::uint64_t overwritten_events;  ///< recycled because memory was full
@@ -111,6 +111,7 @@ enum ProcessFlag : std::uint32_t {
   kProcessEnded = 1,    ///< seen to end before the trace was written
   kProcessOff = 2,      ///< started with tracing off
   kProcessDamaged = 4,  ///< its arena held values that cannot be; what was sound was kept
+  kProcessForked = 8,   ///< a child by fork that has not called exec
 };
 
 /// CLCK. Pairs of readings of the trace's clock and the kernel's.
@@ -168,10 +169,10 @@ static_assert(sizeof(SymbolRecord) == 32);
 
 /// THRD.
 struct ThreadRecord {
-  std::uint32_t thread;  ///< index in its process, as in BlockRecord
-  std::uint32_t tid;     ///< the kernel's thread id
-  std::uint32_t flags;   ///< ThreadFlag bits
-  std::uint32_t reserved;
+  std::uint32_t thread;              ///< index in its process, as in BlockRecord
+  std::uint32_t tid;                 ///< the kernel's thread id
+  std::uint32_t flags;               ///< ThreadFlag bits
+  std::uint32_t inherited;           ///< so many first enters are calls of the process before it, open when it forked
   std::uint64_t joined_ticks;        ///< first event
   std::uint64_t exited_ticks;        ///< 0: not seen to exit
   std::uint64_t overwritten_events;  ///< recycled because memory was full

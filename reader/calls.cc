@@ -190,7 +190,7 @@ void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint6
   end_top(ticks, marks);
 }
 
-void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_start) {
+void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited) {
   const std::size_t first_row = rows_;
   const bool first_segment = calls_.events == 0;
   started_ = false;
@@ -206,7 +206,9 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
   if (!started_) return;
 
   const std::uint64_t end = std::max(last_, highest_);
-  while (top_ != 0) end_top(end, kCallOpenEnd);
+  while (top_ != 0) end_top(std::max(end, ended_), kCallOpenEnd);
+  for (std::size_t row = first_row; row < std::min(rows_, first_row + inherited); ++row)
+    calls_.marks[row] |= kCallInherited;
   if (!open_begins_.empty()) insert_open_begins(first_row);
   if (first_segment) calls_.first_ticks = first_;
   calls_.last_ticks = std::max(calls_.last_ticks, end);
@@ -287,12 +289,14 @@ std::size_t count_enters(std::span<const BlockView> blocks) {
 Calls rebuild_calls(const Trace& trace, const Thread& thread) {
   const auto blocks = trace.blocks(thread);
   if (blocks.empty()) return {};
-  Rebuilder rebuilder(trace.processes()[thread.process], std::min<std::size_t>(count_enters(blocks), kMaxRows));
+  const Process& process = trace.processes()[thread.process];
+  Rebuilder rebuilder(process, std::min<std::size_t>(count_enters(blocks), kMaxRows));
   std::uint64_t missing = 0;
   for (std::size_t i = 0; i < blocks.size();) {
     std::size_t end = i + 1;
     while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].sequence + 1) ++end;
-    rebuilder.segment(blocks.subspan(i, end - i), i == 0 && blocks[0].sequence == 0);
+    if (end == blocks.size()) rebuilder.ended(thread.exited_ticks != 0 ? thread.exited_ticks : process.end_ticks);
+    rebuilder.segment(blocks.subspan(i, end - i), i == 0 && blocks[0].sequence == 0, i == 0 ? thread.inherited : 0);
     if (end < blocks.size()) missing += blocks[end].sequence - blocks[end - 1].sequence - 1;
     i = end;
   }

@@ -48,6 +48,7 @@ struct Thread {
   std::uint64_t exited_ticks = 0;
   std::uint64_t overwritten_events = 0;
   std::uint64_t lost_events = 0;
+  std::uint32_t inherited = 0;  ///< so many first enters are those of the parent's calls that a forked child is inside
   std::string name;
 };
 
@@ -57,6 +58,7 @@ struct Process {
   std::uint32_t parent_pid = 0;
   std::uint32_t flags = 0;  ///< format::ProcessFlag
   std::int32_t wait_status = -1;
+  std::uint32_t parent = 0;  ///< 1 + index of the process that forked it, or exec'd to become it; 0: not in the trace
   std::uint64_t start_ticks = 0;
   std::uint64_t end_ticks = 0;
   std::uint64_t overwritten_events = 0;
@@ -104,14 +106,15 @@ struct Problem {
 /// How a call's two ends are known, and how it ended if not by a return. A time that is not known is bounded by what
 /// is: begin is then the start of the kept history, the end the last moment known to lie within the call.
 enum CallMark : std::uint8_t {
-  kCallComplete = 0,   ///< both ends are known; it returned
-  kCallOpenBegin = 1,  ///< its enter was overwritten, or lies before tracing began
-  kCallOpenEnd = 2,    ///< its exit has not come, was lost, or never comes (process end)
-  kCallUnwound = 4,    ///< ended by an exception or a forced unwind
-  kCallJumped = 8,     ///< ended by a longjmp over it
-  kCallTail = 16,      ///< ended by a tail call: what it called in its stead follows beside it, not below it
-  kCallResumed = 32,   ///< with kCallOpenBegin: goes on with a call that a switch of stacks interrupted
-  kCallSwitched = 64,  ///< with kCallOpenEnd: a switch of stacks interrupted it here
+  kCallComplete = 0,     ///< both ends are known; it returned
+  kCallOpenBegin = 1,    ///< its enter was overwritten, or lies before tracing began
+  kCallOpenEnd = 2,      ///< its exit has not come, was lost, or never comes (process end)
+  kCallUnwound = 4,      ///< ended by an exception or a forced unwind
+  kCallJumped = 8,       ///< ended by a longjmp over it
+  kCallTail = 16,        ///< ended by a tail call: what it called in its stead follows beside it, not below it
+  kCallResumed = 32,     ///< with kCallOpenBegin: goes on with a call that a switch of stacks interrupted
+  kCallSwitched = 64,    ///< with kCallOpenEnd: a switch of stacks interrupted it here
+  kCallInherited = 128,  ///< in a forked child: its parent's call, which it is inside too; it began there
 };
 /// True if the times of both ends are not measured.
 constexpr bool call_is_open(std::uint8_t marks) { return (marks & (kCallOpenBegin | kCallOpenEnd)) != 0; }

@@ -83,6 +83,7 @@ void ModelBuilder::add_processes(const Chunk& chunk) {
     made.parent_pid = record.parent_pid;
     made.flags = record.flags;
     made.wait_status = record.wait_status;
+    made.parent = record.parent;
     made.start_ticks = record.start_ticks;
     made.end_ticks = record.end_ticks;
     made.overwritten_events = record.overwritten_events;
@@ -207,6 +208,7 @@ void ModelBuilder::add_threads(const Chunk& chunk) {
     made.exited_ticks = record.exited_ticks;
     made.overwritten_events = record.overwritten_events;
     made.lost_events = record.lost_events;
+    made.inherited = record.inherited;
     made.name = text(table, record.name);
     process(table.process()).threads.push_back(std::move(made));
   });

@@ -18,7 +18,8 @@
 // - A switch of stacks puts the calls of the stack that is left aside, marked open; when the thread comes back they go
 //   on as new rows. A stack that was never seen in a whole history is one made new: its calls are below those of
 //   the stack that switched to it.
-// - What is open when the segment ends is marked open, its last sure moment is the last event.
+// - What is open when the segment ends is marked open, its last sure moment is the last event; after the last segment
+//   the end of the thread or of its process, if it has come.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +38,11 @@ class Rebuilder {
   /// `rows`: the enters of the thread, all of them.
   Rebuilder(const Process& process, std::size_t rows);
 
-  void segment(std::span<const BlockView> blocks, bool from_thread_start);
+  /// `inherited`: so many first enters are those of calls that began in another process.
+  void segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited);
+  /// Before the last segment: what is open at its end was so until then, when the thread or its process ended. 0: not
+  /// known.
+  void ended(std::uint64_t ticks) { ended_ = ticks; }
   Calls finish();
 
  private:
@@ -94,6 +99,7 @@ class Rebuilder {
   std::uint64_t first_ = 0;    // its first event's time
   std::uint64_t last_ = 0;     // the last event's time
   std::uint64_t highest_ = 0;  // the latest time before the clock went back
+  std::uint64_t ended_ = 0;    // see ended()
   bool from_thread_start_ = false;
 
   std::unordered_map<std::uint64_t, Place> places_;                      // by event_place

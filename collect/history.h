@@ -1,0 +1,71 @@
+// What is known of one process image from inside: its arena, or, when that has been let go, a copy of what it held.
+//
+// Hundreds of forked children are not to cost hundreds of arenas: when one has ended its history is copied and its
+// arena unmapped. The copy has only those functions that occur in it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "collect/arena_view.h"
+#include "collect/open_calls.h"
+#include "format/event.h"
+#include "reader/model.h"
+
+namespace karst::collect {
+
+/// Movable; one thread at a time.
+class History {
+ public:
+  explicit History(ArenaView arena) : arena_(std::move(arena)) {}
+
+  /// Copies what the arena holds now and unmaps it. Does nothing the second time.
+  void detach();
+  /// None once detached.
+  ArenaView* arena() { return arena_ ? &*arena_ : nullptr; }
+
+  /// All functions, or, when detached, those that events name, in order of id (not by id). Without names.
+  reader::Process process() const;
+  std::vector<reader::Thread> threads() const;
+  reader::ClockPair start() const;
+  /// As ArenaView::blocks() and read().
+  std::vector<ArenaBlock> blocks() const;
+  std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
+  std::uint64_t address_of(std::uint32_t id) const;
+  std::uint32_t function_count() const;
+
+ private:
+  struct Copy {
+    reader::Process process;
+    reader::ClockPair start;
+    std::vector<ArenaBlock> blocks;  ///< `index` is that in this list
+    std::vector<format::Event> events;
+    std::vector<std::size_t> begins;  ///< of each block's events, and the end of all
+  };
+  std::optional<ArenaView> arena_;
+  std::unique_ptr<Copy> copy_;
+};
+
+/// The threads' open calls at moments of a process's life, each event being looked at once however often one asks.
+class OpenCallsOf {
+ public:
+  /// What thread `tid` had open at `ticks`, and whether that is all. Moments must not go back much: what lies before
+  /// an earlier one is not looked at again.
+  OpenCalls at(const History& history, std::uint32_t tid, std::uint64_t ticks);
+  /// What a thread had open when its process began.
+  void begin_with(std::uint32_t tid, const OpenCalls& inherited) { inherited_.insert_or_assign(tid, inherited); }
+
+ private:
+  struct Point {
+    std::uint64_t next_sequence = 0;
+    OpenCalls open;
+  };
+  std::unordered_map<std::uint32_t, Point> points_;         // by thread index
+  std::unordered_map<std::uint32_t, OpenCalls> inherited_;  // by tid
+};
+
+}  // namespace karst::collect

@@ -1,0 +1,189 @@
+#include "collect/processes.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "collect/clock.h"
+
+namespace karst::collect {
+
+using namespace format;
+
+namespace {
+
+Descriptor open_process(pid_t pid) { return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+/// Clock ticks after boot at which a process was started; 0 when it is not there.
+std::uint64_t start_of(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  // The name, in parentheses, may hold anything.
+  std::size_t at = text.rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  std::uint64_t ticks = 0;
+  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
+  return ticks;
+}
+
+/// True if the process has part of one of these arenas mapped.
+bool maps_any(pid_t pid, const std::set<std::uint64_t>& inodes) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(in, line);) {
+    if (line.find("/memfd:karst-arena") == std::string::npos) continue;
+    // address perms offset device inode path
+    std::size_t at = 0;
+    for (int field = 0; field < 4 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
+    std::uint64_t inode = 0;
+    if (at != std::string::npos) std::from_chars(line.data() + at + 1, line.data() + line.size(), inode);
+    if (inodes.contains(inode)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Processes::Processes(FunctionChooser& chooser) : chooser_(chooser) {}
+
+Processes::Watched* Processes::latest(pid_t pid) {
+  for (auto w = watched_.rbegin(); w != watched_.rend(); ++w)
+    if (w->pid == pid && w->is_last_image && !w->in_vain) return &*w;
+  return nullptr;
+}
+
+void Processes::arrive(Arrival arrival) {
+  Watched* before = latest(arrival.pid);
+  if (arrival.kind == HelloKind::kArrived) {
+    // The process waits; what it says of itself is bounded by its arena.
+    if (before != nullptr && before->process.history.arena() != nullptr)
+      chooser_.choose(*before->process.history.arena(), arrival.first_function, arrival.function_count);
+    arrival.reply();
+    return;
+  }
+  if (before != nullptr && arrival.outcome == HelloOutcome::kImpossible) {
+    before->in_vain = true;
+    before->pidfd = Descriptor();
+    return;
+  }
+  // A process that reports again has called exec, or is another one with the number of one that has ended.
+  if (before != nullptr) {
+    end(*before);
+    before->is_last_image = false;
+  }
+  if (arrival.outcome == HelloOutcome::kTracing) begin(std::move(arrival));
+}
+
+void Processes::begin(Arrival arrival) {
+  std::erase_if(silent_, [&](const Silent& s) { return s.pid == arrival.pid; });
+  auto view = ArenaView::map(arrival.arena.get());
+  if (!view) {
+    problems_.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
+    return;
+  }
+  const bool forked = arrival.kind == HelloKind::kForked;
+  if (!forked) chooser_.choose(*view, 1, view->function_count());
+  inodes_.insert(view->inode());
+  Descriptor pidfd = open_process(arrival.pid);
+  const bool gone = !pidfd && errno == ESRCH;
+  const reader::Process facts = view->process_without_functions();
+  std::int64_t parent = -1;
+  for (std::size_t i = watched_.size(); !forked && i-- != 0 && parent < 0;)
+    if (watched_[i].pid == arrival.pid || watched_[i].arena_pid == facts.parent_pid)
+      parent = static_cast<std::int64_t>(i);
+  RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}};
+  watched_.push_back(
+      {arrival.pid, std::move(pidfd), facts.pid, facts.start_ticks, std::move(process), {}, true, false});
+  arrival.reply();
+  if (forked) inherit(watched_.back(), arrival.origin);
+  if (gone) end(watched_.back());
+}
+
+// What the child has on its stack is what its parent's thread had when it forked. It is looked up now, before the
+// parent overwrites it.
+void Processes::inherit(Watched& child, const ForkOrigin& origin) {
+  child.process.inherited.forget();
+  for (std::size_t i = watched_.size(); i-- != 0;) {
+    Watched& parent = watched_[i];
+    if (&parent == &child || parent.start_ticks != origin.start_ticks || parent.arena_pid != origin.pid) continue;
+    child.process.parent = static_cast<std::int64_t>(i);
+    if (origin.ticks == 0) return;
+    child.process.inherited =
+        origin.tid == 0 ? OpenCalls() : parent.open_calls.at(parent.process.history, origin.tid, origin.ticks);
+    child.open_calls.begin_with(child.arena_pid, child.process.inherited);
+    return;
+  }
+}
+
+void Processes::end(Watched& w) {
+  if (w.process.end_ticks == 0) w.process.end_ticks = read_clock_pair().ticks;
+  w.pidfd = Descriptor();
+  if (w.process.forked) w.process.history.detach();
+}
+
+void Processes::add_descriptors(std::vector<pollfd>& descriptors) const {
+  for (const Watched& w : watched_)
+    if (w.pidfd) descriptors.push_back({w.pidfd.get(), POLLIN, 0});
+  for (const Silent& s : silent_) descriptors.push_back({s.pidfd.get(), POLLIN, 0});
+}
+
+void Processes::notice_ends(std::span<const pollfd> descriptors) {
+  std::set<int> ended;
+  for (const pollfd& p : descriptors)
+    if ((p.revents & POLLIN) != 0) ended.insert(p.fd);
+  if (ended.empty()) return;
+  for (Watched& w : watched_)
+    if (w.pidfd && ended.contains(w.pidfd.get())) end(w);
+  std::erase_if(silent_, [&](const Silent& s) { return ended.contains(s.pidfd.get()); });
+}
+
+std::size_t Processes::left() const {
+  return silent_.size() +
+         static_cast<std::size_t>(std::count_if(watched_.begin(), watched_.end(),
+                                                [](const Watched& w) { return static_cast<bool>(w.pidfd); }));
+}
+
+bool Processes::find_silent_children() {
+  const std::uint64_t first = start_of(getpid());
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir("/proc"), closedir);
+  if (!directory || inodes_.empty()) return false;
+  while (const dirent* entry = readdir(directory.get())) {
+    pid_t pid = 0;
+    const std::string_view name = entry->d_name;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc() || pid == getpid()) continue;
+    struct stat status {};
+    if (fstatat(dirfd(directory.get()), entry->d_name, &status, 0) != 0 || status.st_uid != geteuid()) continue;
+    if (start_of(pid) < first || !maps_any(pid, inodes_)) continue;
+    const Watched* known = latest(pid);
+    if (known != nullptr && known->pidfd) continue;
+    Descriptor pidfd = open_process(pid);
+    if (pidfd) silent_.push_back({pid, std::move(pidfd)});
+  }
+  return !silent_.empty();
+}
+
+std::vector<RecordedProcess> Processes::take(pid_t program, std::int32_t wait_status) {
+  std::vector<RecordedProcess> all;
+  std::vector<std::int64_t> place(watched_.size(), -1);
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    Watched& w = watched_[i];
+    if (w.in_vain) continue;
+    if (w.pid == program && w.is_last_image) w.process.wait_status = wait_status;
+    if (w.process.parent >= 0) w.process.parent = place[static_cast<std::size_t>(w.process.parent)];
+    place[i] = static_cast<std::int64_t>(all.size());
+    all.push_back(std::move(w.process));
+  }
+  watched_.clear();
+  return all;
+}
+
+}  // namespace karst::collect

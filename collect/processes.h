@@ -1,0 +1,68 @@
+// The traced processes of a run, from their reports: images that were started, children made by fork, their ends.
+#pragma once
+#include <poll.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collect/choose_functions.h"
+#include "collect/history.h"
+#include "collect/recording.h"
+#include "collect/session.h"
+#include "reader/result.h"
+
+namespace karst::collect {
+
+/// One thread.
+class Processes {
+ public:
+  /// `chooser` must outlive it.
+  explicit Processes(FunctionChooser& chooser);
+
+  void arrive(Arrival arrival);
+  /// Descriptors that become readable when a process ends; notice_ends() takes them as poll() has filled them in.
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+  void notice_ends(std::span<const pollfd> descriptors);
+  /// Traced processes that have not ended.
+  std::size_t left() const;
+  /// Looks in /proc for children of traced processes, by fork, that have had no event yet and so have not reported.
+  /// True if there are any; they are waited for like the others.
+  bool find_silent_children();
+
+  /// All processes, parents before their children. `program`: whose last image ended with `wait_status`.
+  std::vector<RecordedProcess> take(pid_t program, std::int32_t wait_status);
+  std::vector<reader::Problem>& problems() { return problems_; }
+
+ private:
+  struct Watched {
+    pid_t pid;
+    Descriptor pidfd;  ///< none once it has ended
+    std::uint32_t arena_pid;
+    std::uint64_t start_ticks;
+    RecordedProcess process;
+    OpenCallsOf open_calls;
+    bool is_last_image = true;  ///< no exec after it
+    bool in_vain = false;       ///< it announced its arena, and then that it cannot be traced
+  };
+  struct Silent {
+    pid_t pid;
+    Descriptor pidfd;
+  };
+
+  Watched* latest(pid_t pid);
+  void begin(Arrival arrival);
+  void inherit(Watched& child, const format::ForkOrigin& origin);
+  static void end(Watched& watched);
+
+  FunctionChooser& chooser_;
+  std::vector<Watched> watched_;  ///< in order of arrival
+  std::vector<Silent> silent_;
+  std::set<std::uint64_t> inodes_;  ///< of all arenas
+  std::vector<reader::Problem> problems_;
+};
+
+}  // namespace karst::collect
