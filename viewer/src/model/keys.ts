@@ -22,7 +22,7 @@ export function compareSelected(): void {
   const { baseline, selected } = store.state;
   if (!selected) store.set({ notice: "Select a call first." });
   else if (!baseline) store.set({ baseline: selected, notice: "Kept for comparison. Now select the call to compare it with, and press c." });
-  else store.set({ tab: "compare", dockOpen: true });
+  else store.set({ tab: "compare", dockOpen: true, notice: "" });
 }
 
 function escape(): void {

@@ -29,7 +29,7 @@ export function useWidth() {
 
 /** Red for longer, blue for shorter: told apart in all common kinds of colour blindness; the sign is in words too. */
 function changeColour(by: number): string {
-  const strength = Math.min(1, Math.abs(by)) * 62;
+  const strength = Math.sqrt(Math.min(1, Math.abs(by))) * 70;
   return by > 0
     ? `color-mix(in oklab, var(--longer) ${strength}%, var(--same))`
     : `color-mix(in oklab, var(--shorter) ${strength}%, var(--same))`;

@@ -1,0 +1,12 @@
+# The viewer's page: its types, its unit tests, and the page in a browser against the karst of this build. Skipped where
+# what builds it, or the browser, is not there.
+find_program(KARST_NODE node)
+foreach(part types unit page)
+  add_test(NAME viewer.${part}
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/viewer_test.sh ${part})
+  set_tests_properties(viewer.${part} PROPERTIES
+    LABELS "e2e;viewer"
+    SKIP_RETURN_CODE 77
+    TIMEOUT 300
+    ENVIRONMENT "KARST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};KARST_SOURCE_ROOT=${CMAKE_SOURCE_DIR};KARST_E2E_WORK=${CMAKE_CURRENT_BINARY_DIR}/work")
+endforeach()

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# viewer_test.sh types|unit|page: one part of the viewer's tests; ends with 77 and the reason when it cannot run.
+#   page   builds viewer_workload.cc with karst-g++, traces it, and drives the page in Debian's Chromium
+set -euo pipefail
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+cd "$KARST_SOURCE_ROOT/viewer"
+command -v node >/dev/null || skip "there is no node; script/setup installs it"
+[ -d node_modules/vitest ] || skip "viewer/node_modules is missing; script/setup fetches it"
+case $1 in
+  types) exec node node_modules/typescript/bin/tsc --noEmit -p tsconfig.json ;;
+  unit) exec node node_modules/vitest/vitest.mjs run ;;
+  page)
+    KARST_CHROMIUM=$(command -v chromium) || skip "there is no chromium; script/setup installs it"
+    work=$KARST_E2E_WORK/viewer
+    mkdir -p "$work"
+    "$KARST_BIN/karst-g++" -std=c++17 -O1 -g -pthread "$KARST_SOURCE_ROOT/test/e2e/viewer_workload.cc" -o "$work/shop"
+    "$KARST_BIN/karst" run -o "$work/shop.karst" "$work/shop"
+    export KARST_CHROMIUM KARST_VIEWER_WORK=$work XDG_CACHE_HOME=$work/cache
+    exec node node_modules/vitest/vitest.mjs run --config vitest.page.config.ts
+    ;;
+  *) exit 2 ;;
+esac

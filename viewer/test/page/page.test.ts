@@ -1,0 +1,373 @@
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { karst, launch, report, Tab, TRACE, until, Viewer, WORK } from "./browser";
+
+let browser: Browser;
+let viewer: Viewer;
+let tab: Tab;
+const rows = report();
+const named = (part: string) => rows.find((row) => row.name.startsWith(part))!;
+const serve = named("shop::serve(");
+
+beforeAll(async () => {
+  browser = await launch();
+  viewer = await Viewer.start(TRACE);
+});
+afterAll(async () => {
+  await browser?.close();
+  viewer?.stop();
+});
+
+/** Searches by keyboard and takes the first that is found: its longest call gets selected. */
+async function find(text: string): Promise<void> {
+  await tab.press("/");
+  await tab.page.keyboard.type(text);
+  await until(() => tab.page.locator("[role=option]").count(), (n) => n > 0, "something found");
+  await tab.press("Enter");
+  await until(() => tab.page.locator("[data-testid=call-name]").count(), (n) => n === 1, "a selected call");
+}
+const callName = () => tab.page.locator("[data-testid=call-name]").innerText();
+const callNs = () => tab.ns("[data-fact=duration]");
+
+describe("the page of a real trace", () => {
+  beforeEach(async () => {
+    tab = await Tab.open(browser, viewer.address);
+    await tab.settle();
+  });
+  afterEach(async () => {
+    // Whatever a test did, nothing went wrong in the page and nothing left this machine.
+    expect(tab.errors).toEqual([]);
+    for (const address of tab.asked) expect(address).toMatch(/^(http:\/\/127\.0\.0\.1:|data:|blob:)/);
+    await tab.close();
+  });
+
+  test("its table has the numbers of karst report", async () => {
+    const shown = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
+      elements.map((element) => ({
+        name: element.getAttribute("data-function"),
+        ...Object.fromEntries([...element.querySelectorAll("[data-column]")].map((cell) => [cell.getAttribute("data-column"), cell.getAttribute("data-ns") ?? cell.textContent])),
+      })),
+    );
+    expect(shown.length).toBeGreaterThan(5);
+    for (const row of shown as unknown as Record<string, string>[]) {
+      const truth = rows.find((r) => r.name === row["name"])!;
+      expect(truth, row["name"]!).toBeDefined();
+      expect([row["total"], row["self"]].map(Number)).toEqual([truth.total_ns, truth.self_ns]);
+      expect(Number(row["calls"]!.split(" ")[0]!.replace(/,/g, ""))).toBe(truth.calls);
+      if (truth.calls > truth.open_calls)
+        expect([row["min"], row["p50"], row["p99"], row["max"]].map(Number)).toEqual([truth.min_ns, truth.p50_ns, truth.p99_ns, truth.max_ns]);
+    }
+  });
+
+  test("search goes to a function's longest call; longer and shorter, next and previous step through all of them", async () => {
+    await find("shop::serve");
+    expect(await callName()).toBe(serve.name);
+    const longest = await callNs();
+    expect(Math.round(longest)).toBe(serve.max_ns);
+    await tab.press("Shift+N");
+    const second = await until(callNs, (ns) => ns !== longest, "the next shorter call");
+    expect(second).toBeLessThan(longest);
+    await tab.press("Shift+P");
+    await until(callNs, (ns) => ns === longest, "the longest call again");
+    // In time: from the first, forwards to the last.
+    const begin = () => tab.page.locator("[data-fact=begin]").innerText();
+    const visited = new Set<string>();
+    for (let i = 0; i < 3; ++i) {
+      const before = await begin();
+      visited.add(before);
+      await tab.press("n");
+      await until(begin, (now) => now !== before, "the next call");
+      expect(await callName()).toBe(serve.name);
+    }
+    expect(visited.size).toBe(3);
+    const here = await begin();
+    await tab.press("n");
+    await until(begin, (now) => now !== here, "the next call");
+    await tab.press("p");
+    await until(begin, (now) => now === here, "the call before");
+  });
+
+  test("search counts, and says what is wrong with a pattern", async () => {
+    await tab.press("/");
+    await tab.page.keyboard.type("^shop::work");
+    const sum = () => tab.page.locator("[data-testid=found-sum]").innerText();
+    const truth = named("shop::work(").calls.toLocaleString("en-US");
+    await until(sum, (text) => text === `1 function, ${truth} calls`, "the count");
+    await tab.page.keyboard.type("(");
+    await until(sum, (text) => /missing|\)/.test(text), "what is wrong");
+    tab.errors.length = 0; // The browser logs the server's 400.
+  });
+
+  test("a call's picture: clicked in the timeline, it is the one that is selected", async () => {
+    await find("shop::serve");
+    await tab.press("f");
+    await tab.settle();
+    const wanted = await tab.page.evaluate(() => location.hash);
+    void wanted;
+    const before = await callNs();
+    await tab.press("Escape", "Escape");
+    await until(() => tab.page.locator("[data-testid=call-name]").count(), (n) => n === 0, "no selection");
+    // The fitted call takes the middle of the timeline: its row is found by pointing at rows from the top.
+    const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+    for (let y = 34; y < box.height; y += 9) {
+      await tab.page.mouse.click(box.x + box.width / 2, box.y + y);
+      await tab.page.waitForTimeout(30);
+      if ((await tab.page.locator("[data-testid=call-name]").count()) === 0) continue;
+      if ((await callName()) === serve.name && (await callNs()) === before) return;
+    }
+    throw new Error("the call was not where it was drawn");
+  });
+
+  test("flame graph: self times sum to the report's, top-down and bottom-up", async () => {
+    const truth = rows.reduce((sum, row) => sum + row.self_ns, 0);
+    await tab.press("3");
+    for (const inverted of [false, true]) {
+      if (inverted) await tab.page.getByRole("button", { name: "Bottom-up" }).click();
+      await tab.page.waitForSelector(`[aria-pressed=${inverted}]:has-text("Bottom-up")`);
+      const total = await until(async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")), (n) => n > 0, "a total");
+      expect(Math.round(total)).toBe(truth);
+    }
+    await tab.page.getByRole("button", { name: "Bottom-up" }).click();
+    await tab.page.waitForSelector('.flame-cell[data-function="main"]');
+    const cell = tab.page.locator(`.flame-cell[data-function="${serve.name}"]`).first();
+    expect(await cell.getAttribute("aria-label")).toContain(`${serve.calls} calls`);
+  });
+
+  test("source: the function's own lines are marked, from its first to its closing brace", async () => {
+    await find("shop::serve");
+    const own = await until(() => tab.page.locator(".line.own").allInnerTexts(), (lines) => lines.length > 0, "source");
+    const file = readFileSync(serve.file, "utf8").split("\n");
+    const last = file.findIndex((line, i) => i >= serve.line && line === "}");
+    expect(own.length).toBe(last - serve.line + 2);
+    expect(own[0]).toContain(String(serve.line));
+    expect(own[0]).toContain("int serve(const Request& request) {");
+    expect(own[own.length - 1]).toContain("}");
+  });
+
+  test("keyboard alone: select, walk the tree, fit, zoom, fold, pin, tabs, help", async () => {
+    await tab.page.locator("[data-testid=timeline]").focus();
+    await tab.press("Enter");
+    await until(callName, (name) => name === "main", "main");
+    await tab.press("PageDown");
+    await until(callName, (name) => name.startsWith("clerk"), "the next track's call");
+    await tab.press("Shift+ArrowDown");
+    await until(callName, (name) => name === serve.name, "its longest callee");
+    await tab.press("f");
+    await tab.settle();
+    await tab.press("Shift+ArrowUp");
+    await until(callName, (name) => name.startsWith("clerk"), "its caller");
+    const hash = () => tab.page.evaluate(() => location.hash);
+    const span = async () => Number(/t=[-\d.]+\+([\d.]+)/.exec(await hash())?.[1]);
+    await until(span, Number.isFinite, "an address");
+    await tab.page.waitForTimeout(400);
+    const before = await span();
+    await tab.press("w", "w");
+    await until(span, (now) => now < before * 0.5, "a closer view");
+    await tab.press("0");
+    await until(span, (now) => now > before, "everything");
+    await tab.press("k", "i");
+    await until(hash, (text) => /fold=0:\d/.test(text) && /pin=0:\d/.test(text), "a folded, pinned track");
+    for (const [key, label] of [["2", "Functions"], ["3", "Flame graph"], ["4", "Range"], ["5", "Compare"], ["1", "Call"]] as const) {
+      await tab.press(key);
+      expect(await tab.page.locator("[role=tab][aria-selected=true]").innerText()).toBe(label);
+    }
+    await tab.press("b");
+    expect(await tab.page.locator("[role=tabpanel]").count()).toBe(0);
+    await tab.press("b", "?");
+    expect(await tab.page.locator("dialog[open]").count()).toBe(1);
+    await tab.press("Escape");
+    expect(await tab.page.locator("dialog[open]").count()).toBe(0);
+    // Everything that can be clicked can be reached by Tab, and has a name.
+    const unnamed = await tab.page.$$eval("button, a, input, select, [role=tab], [role=treeitem]", (all) =>
+      all.filter((e) => !(e.getAttribute("aria-label") || e.getAttribute("title") || e.textContent?.trim() || e.closest("label"))).map((e) => e.outerHTML),
+    );
+    expect(unnamed).toEqual([]);
+    const unreachable = await tab.page.$$eval("button:not([role]):not(:disabled), input, select", (all) => all.filter((e) => (e as HTMLElement).tabIndex < 0).map((e) => e.outerHTML));
+    expect(unreachable).toEqual([]);
+  });
+
+  test("a reload and a link restore the view, the selection, filters and tab", async () => {
+    await find("shop::price");
+    await tab.press("f", "3");
+    await tab.page.locator("[data-testid=thread-filter]").fill("clerk");
+    await tab.page.waitForTimeout(500);
+    const hash = await tab.page.evaluate(() => location.hash);
+    expect(hash).toMatch(/sel=0\.\d+\.\d+/);
+    expect(hash).toContain("threads=clerk");
+    await tab.page.reload();
+    await tab.settle();
+    await tab.page.waitForTimeout(500);
+    expect(await tab.page.evaluate(() => location.hash)).toBe(hash);
+    expect(await tab.page.locator("[role=tab][aria-selected=true]").innerText()).toBe("Flame graph");
+    await tab.press("1");
+    await until(callName, (name) => name.startsWith("shop::price("), "the selected call");
+  });
+
+  test("a range measured by dragging: its length, its calls; saved, it is a trace of its own", async () => {
+    await find("shop::serve");
+    await tab.press("f");
+    await tab.settle();
+    const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+    await tab.page.mouse.move(box.x + box.width * 0.3, box.y + 12);
+    await tab.page.mouse.down();
+    await tab.page.mouse.move(box.x + box.width * 0.6, box.y + 12, { steps: 6 });
+    await tab.page.mouse.up();
+    const length = await until(() => tab.ns("[data-testid=range-length]"), (ns) => ns > 0, "a length");
+    // The call takes 80% of the window, so 30% of that is 3/8 of it.
+    expect(length / serve.max_ns).toBeCloseTo(0.375, 1);
+    await until(() => tab.page.locator("[data-testid=range-calls]").innerText(), (text) => /^[\d,]+ overlap/.test(text), "calls");
+    const [download] = await Promise.all([tab.page.waitForEvent("download"), tab.page.locator("[data-testid=save-range]").click()]);
+    const file = join(WORK, "range.karst");
+    await download.saveAs(file);
+    const facts = JSON.parse(karst("info", file, "--format", "json"));
+    expect(facts.calls).toBeGreaterThan(0);
+    expect(facts.calls).toBeLessThan(JSON.parse(karst("info", TRACE, "--format", "json")).calls + 1);
+    expect(report(file).find((row) => row.name === serve.name)!.max_ns).toBe(serve.max_ns);
+  });
+
+  test("what is seen is saved as PNG", async () => {
+    const [download] = await Promise.all([tab.page.waitForEvent("download"), tab.page.locator("[data-testid=png]").click()]);
+    const file = join(WORK, "seen.png");
+    await download.saveAs(file);
+    const bytes = readFileSync(file);
+    expect(bytes.subarray(1, 4).toString()).toBe("PNG");
+    expect(bytes.readUInt32BE(16)).toBeGreaterThan(1000);
+    expect(bytes.length).toBeGreaterThan(10_000);
+  });
+
+  test("two calls are compared by what differs", async () => {
+    await find("shop::serve");
+    await tab.press("c", "Shift+N");
+    await tab.page.waitForTimeout(300);
+    await tab.press("c");
+    const text = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
+    expect(text[0]).toMatch(/^A .* · B /);
+    const rest = tab.page.locator(".compare-rows .call-line").first();
+    expect(await rest.innerText()).toContain("shop::rest(int)");
+    expect(await rest.innerText()).toContain("−");
+  });
+
+  test("highlighting marks all calls of a function, and ends with Escape", async () => {
+    await tab.page.locator(`.grid-row[data-function="${serve.name}"]`).click();
+    expect(await tab.page.locator("[data-testid=highlighted]").innerText()).toContain(`${serve.calls} calls`);
+    await tab.settle();
+    await tab.press("Escape");
+    expect(await tab.page.locator("[data-testid=highlighted]").count()).toBe(0);
+  });
+
+  test("its files are under 150 KB, compressed", async () => {
+    const files = [...new Set(tab.asked.filter((address) => !address.includes("/api/") && address.startsWith("http")))];
+    expect(files.length).toBeGreaterThan(2);
+    let bytes = 0;
+    for (const address of files) bytes += gzipSync(Buffer.from(await (await fetch(address)).arrayBuffer())).length;
+    expect(bytes).toBeLessThan(150_000);
+  });
+
+  test("the page may load and run nothing but its own files", async () => {
+    const response = await fetch(viewer.address);
+    const policy = response.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain("unsafe");
+    expect(await response.text()).not.toMatch(/<script(?![^>]*src=)[^>]*>|<style/);
+  });
+});
+
+describe("other pages", () => {
+  test.each([
+    ["narrow", { viewport: { width: 800, height: 600 } }],
+    ["200% zoom of 1280x720", { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 }],
+    ["dark, wide", { viewport: { width: 1920, height: 1080 }, colorScheme: "dark" as const }],
+  ])("%s: nothing sticks out, and the timeline has room", async (_, options) => {
+    tab = await Tab.open(browser, viewer.address, options);
+    await tab.settle();
+    await find("shop::serve");
+    const out = await tab.page.evaluate(() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]);
+    expect(Math.max(...out)).toBeLessThanOrEqual(0);
+    expect((await tab.page.locator("[data-testid=timeline]").boundingBox())!.height).toBeGreaterThan(80);
+    expect(tab.errors).toEqual([]);
+    await tab.close();
+  });
+
+  test("a wrong token is refused", async () => {
+    const wrong = viewer.address.replace(/\/([^/]+)\/?$/, (_, token: string) => `/${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}/`);
+    expect((await fetch(wrong)).status).toBe(403);
+    expect((await fetch(`${wrong}api/trace`)).status).toBe(403);
+    expect((await fetch(`${viewer.address}api/trace`, { headers: { origin: "http://evil.example" } })).status).toBe(403);
+  });
+
+  test("two traces are shown side by side", async () => {
+    const both = await Viewer.start(TRACE, TRACE);
+    try {
+      tab = await Tab.open(browser, both.address);
+      await tab.settle();
+      expect(await tab.page.locator(".head.process .title").allInnerTexts()).toContain("A · shop");
+      await tab.press("5");
+      const sum = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
+      const [, a, b] = /A (.*) · B (.*)/.exec(sum[0]!)!;
+      expect(a).toBe(b);
+      expect(tab.errors).toEqual([]);
+      await tab.close();
+    } finally {
+      both.stop();
+    }
+  });
+
+  test("a cut trace is shown as far as it goes, and said to be cut", async () => {
+    const cut = join(WORK, "cut.karst");
+    const bytes = readFileSync(TRACE);
+    writeFileSync(cut, bytes);
+    truncateSync(cut, Math.floor(bytes.length * 0.8));
+    const damaged = await Viewer.start(cut);
+    try {
+      tab = await Tab.open(browser, damaged.address);
+      await tab.settle();
+      expect(await tab.page.locator("[data-testid=problems]").count()).toBe(1);
+      await tab.page.locator("[data-testid=problems]").click();
+      expect(await tab.page.locator(".popover").innerText()).toMatch(/cut|damaged/);
+      await tab.close();
+    } finally {
+      damaged.stop();
+    }
+  });
+
+  test("what is no trace at all gives a page that says so", async () => {
+    const none = join(WORK, "none.karst");
+    writeFileSync(none, "this is not a trace\n".repeat(100));
+    const failing = await Viewer.start(none);
+    try {
+      tab = await Tab.open(browser, failing.address);
+      const text = await until(() => tab.page.locator("[role=alert]").allInnerTexts(), (t) => t.length > 0, "an explanation");
+      expect(text[0]).toContain("cannot be shown");
+      expect(text[0]).toContain("none.karst");
+      await tab.close();
+    } finally {
+      failing.stop();
+    }
+  });
+
+  test("an exported page works from its file, with the network off", async () => {
+    const file = join(WORK, "shop.html");
+    karst("export", TRACE, "--to", "html", "-o", file);
+    tab = await Tab.open(browser, `file://${file}`, { offline: true });
+    await tab.settle();
+    for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
+    const self = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
+      elements.map((e) => [e.getAttribute("data-function"), Number(e.querySelector("[data-column=self]")!.getAttribute("data-ns")), Number(e.querySelector("[data-column=total]")!.getAttribute("data-ns"))] as const),
+    );
+    expect(self.length).toBeGreaterThan(5);
+    for (const [name, ns, total] of self) {
+      const truth = rows.find((row) => row.name === name)!;
+      // Whole ns for each call in the file, ticks in the report: a call may differ by 1 ns and so may each callee.
+      expect(Math.abs(total - truth.total_ns)).toBeLessThanOrEqual(truth.calls + 1);
+      expect(Math.abs(ns - truth.self_ns)).toBeLessThanOrEqual(truth.calls * 40 + 1);
+    }
+    await find("shop::serve");
+    expect(Math.abs((await callNs()) - serve.max_ns)).toBeLessThanOrEqual(1);
+    await until(() => tab.page.locator(".line.own").count(), (n) => n > 2, "source");
+    expect(tab.errors).toEqual([]);
+    await tab.close();
+  });
+});

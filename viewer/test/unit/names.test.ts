@@ -1,0 +1,39 @@
+import { describe, expect, test } from "vitest";
+import { forms, plain, readable, visible } from "../../src/model/names";
+
+describe("forms of a name", () => {
+  test.each([
+    ["leveldb::DBImpl::MakeRoomForWrite(bool)", ["leveldb::DBImpl::MakeRoomForWrite", "DBImpl::MakeRoomForWrite", "MakeRoomForWrite"]],
+    ["main", ["main"]],
+    ["std::vector<int, std::allocator<int> >::push_back(int&&)", ["std::vector::push_back", "vector::push_back", "push_back"]],
+    ["(anonymous namespace)::run(int)", ["run"]],
+    ["a::operator()(int) const", ["a::operator()", "operator()"]],
+    ["operator<<(std::ostream&, int)", ["operator<<"]],
+    ["a::operator<(b<c> const&)", ["a::operator<", "operator<"]],
+    ["f()::{lambda(int)#1}::operator()(int) const", ["f::λ::operator()", "λ::operator()", "operator()"]],
+    ["a::~a()", ["a::~a", "~a"]],
+    ["f(int) [clone .constprop.0]", ["f"]],
+  ])("%s", (name, expected) => expect(forms(name)).toEqual(expected));
+
+  test("whatever a name is, there is something to show", () => {
+    for (const name of ["", "::", "(", ">>>", "<", "operator", "a::", "{lambda", "((((((", "prog+0x1234"])
+      expect(forms(name).length).toBeGreaterThan(0);
+  });
+  test("a name of 100,000 brackets takes no time", () => {
+    expect(forms("a<".repeat(50_000) + "b" + ">".repeat(50_000)).length).toBe(1);
+  });
+});
+
+test("overloads and template instances share their plain name, and so their colour", () => {
+  expect(plain("f<int>(int)")).toBe(plain("f<char>(char)"));
+});
+
+test("control characters and those that reorder text are shown", () => {
+  expect(visible("a\nb\u202ec\u0001")).toBe("a\\x0ab\\u{202e}c\\x01");
+});
+
+test("the standard library's spelled-out defaults give way to usual names", () => {
+  expect(readable("f(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)")).toBe("f(std::string const&)");
+  expect(readable("std::vector<int, std::allocator<int> >::size()")).toBe("std::vector<int>::size()");
+  expect(readable("a<b<c> >")).toBe("a<b<c>>");
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import type { FunctionRow } from "../../src/backend/types";
+import { matcher, sortRows } from "../../src/model/rows";
+import { highlightLines, splitLines } from "../../src/panels/highlighter";
+
+const row = (func: number, self: number, max: number | null): FunctionRow => ({
+  function: func, calls: 1, openCalls: 0, total: self, self, min: max, mean: max, p50: max, p99: max, max,
+});
+const names = ["b()", "a()", "c()"];
+const rows = [row(0, 5, null), row(1, 9, 3), row(2, 7, 8)];
+
+test("sorted either way; rows without a number last", () => {
+  const order = (key: "self" | "max" | "name", up: boolean) => sortRows(rows, names, key, up).map((r) => r.function);
+  expect(order("self", false)).toEqual([1, 2, 0]);
+  expect(order("self", true)).toEqual([0, 2, 1]);
+  expect(order("max", false)).toEqual([2, 1, 0]);
+  expect(order("max", true)).toEqual([1, 2, 0]);
+  expect(order("name", true)).toEqual([1, 0, 2]);
+});
+
+test("filters are regular expressions; what is none is plain text, and said to be", () => {
+  expect(matcher("^b").test("b()")).toBe(true);
+  expect(matcher("^B").test("b()")).toBe(false);
+  expect(matcher("write").test("DBImpl::Write")).toBe(true);
+  const plain = matcher("f(");
+  expect(plain.test("f(int)")).toBe(true);
+  expect(plain.error).toBeTruthy();
+});
+
+test("source is coloured line by line, and brings no markup of its own", () => {
+  const lines = highlightLines('/* one\ntwo </span><img src=x onerror="alert(1)"> */\nint f() { return 1; }\n', "a.cc");
+  expect(lines).toHaveLength(4);
+  for (const line of lines) {
+    expect(line.match(/<span/g)?.length ?? 0).toBe(line.match(/<\/span/g)?.length ?? 0);
+    expect(line).not.toContain("<img");
+  }
+  expect(lines[1]).toContain("hljs-comment");
+  expect(splitLines('<span class="a">x\ny</span>z')).toEqual(['<span class="a">x</span>', '<span class="a">y</span>z']);
+});
