@@ -47,7 +47,7 @@ export function functionColour(name: string, theme: Theme): Rgb {
   const vivid = ((h >>> 20) % 3) * 0.012;
   return theme === "light"
     ? oklch(0.83 + shade * 0.018, 0.078 + vivid, hue)
-    : oklch(0.415 + shade * 0.015, 0.07 + vivid, hue);
+    : oklch(0.396 + shade * 0.014, 0.07 + vivid, hue);
 }
 
 /** The fill of a highlighted function's calls: the same hue, in the full light, on either ground. */
