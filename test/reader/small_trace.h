@@ -56,8 +56,8 @@ inline SmallTrace small_values() {
   inlined.add({1, 1, 1, 20, 11, text("ns::work(int)"), text("/home/me/app.cc"), text("/home/me/app.cc")});
   inlined.settle();
   process.threads.resize(2);
-  process.threads[0] = {0, 0, 4711, false, 1100, 0, 3, 4, "app"};
-  process.threads[1] = {0, 7, 4712, true, 1200, 8500, 1, 2, "worker"};
+  process.threads[0] = {0, 0, 4711, false, 1100, 0, 3, 4, 0, "app"};
+  process.threads[1] = {0, 7, 4712, true, 1200, 8500, 1, 2, 0, "worker"};
   small.clock = {2'500'000'000, 1, {{1000, 5000, 6000, 40}, {9000, 8200, 9200, 41}}};
   return small;
 }
