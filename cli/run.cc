@@ -39,6 +39,8 @@ struct RunOptions {
   std::optional<std::string> memory;
   bool off = false;
   bool prefault = false;
+  bool no_follow = false;
+  bool no_wait = false;
   bool stats = false;
   bool no_source = false;
   std::vector<std::string> functions;
@@ -121,6 +123,7 @@ std::string runtime_options(const RunOptions& options, Choice& choice) {
   if (options.memory) append_option(all, "memory=" + *options.memory);
   if (options.off) append_option(all, "off=1");
   if (options.prefault) append_option(all, "prefault=1");
+  if (options.no_follow) append_option(all, "follow=0");
   if (options.stats) append_option(all, "stats=1");
   append(choice.functions, options.functions);
   append(choice.not_functions, options.not_functions);
@@ -243,6 +246,12 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   launch.program = *program;
   launch.arguments = command;
   launch.runtime = *runtime;
+  launch.wait = !options.no_wait;
+  if (isatty(STDERR_FILENO) == 1)
+    launch.on_left_behind = [](std::size_t count) {
+      std::fprintf(stderr, "karst: waiting for %s that the program left behind; Ctrl-C writes the trace now\n",
+                   plural(count, "traced process", "es").c_str());
+    };
 
   const std::string output =
       options.output.empty() ? std::filesystem::path(command[0]).filename().string() + ".karst" : options.output;
@@ -337,6 +346,10 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   command->add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
       ->type_name("FROM=TO")
       ->allow_extra_args(false);
+  command->add_flag("--no-follow", options->no_follow, "Trace the program alone, not the processes that it makes");
+  command->add_flag(
+      "--wait,!--no-wait", [options](std::int64_t count) { options->no_wait = count < 0; },
+      "Wait for all traced processes (the default), or write the trace when the program itself has ended");
   command->add_flag(
       "--prefault", options->prefault,
       "Take all memory at start, for programs that forbid themselves system calls later (seccomp filters)");

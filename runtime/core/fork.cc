@@ -119,7 +119,7 @@ bool follow_forks(const Options& options) {
   g_process = process;
   copy(g_session, options.session, sizeof g_session);
   // Under prefault=1 hooks make no system call, which an arena takes many of.
-  g_leave_children = options.prefault;
+  g_leave_children = options.prefault || !options.follow;
   // Registered before all others of the program: called last before a fork, and first in the child.
   pthread_atfork(before_fork, nullptr, in_child);
   return true;

@@ -24,8 +24,11 @@ void apply(Options& options, char* entry) {
           .text("KARST_OPTIONS: memory=")
           .text(value, length(value))
           .text(" ignored: a size from 64K to 64G is needed, like 256M");
-  } else if (equal(entry, "off") || equal(entry, "prefault") || equal(entry, "stats")) {
-    bool& target = entry[0] == 'o' ? options.off : entry[0] == 'p' ? options.prefault : options.stats;
+  } else if (equal(entry, "off") || equal(entry, "prefault") || equal(entry, "stats") || equal(entry, "follow")) {
+    bool& target = entry[0] == 'o'   ? options.off
+                   : entry[0] == 'p' ? options.prefault
+                   : entry[0] == 'f' ? options.follow
+                                     : options.stats;
     if (!parse_switch(value, target))
       Message()
           .text("KARST_OPTIONS: ")
@@ -45,7 +48,8 @@ void apply(Options& options, char* entry) {
         .text("KARST_OPTIONS: unknown option ")
         .text(entry, length(entry))
         .text(
-            " ignored (known: memory, off, prefault, stats; under `karst run` functions, not-functions, no-trace, "
+            " ignored (known: memory, off, prefault, stats, follow; under `karst run` functions, not-functions, "
+            "no-trace, "
             "only, "
             "min-instructions, carried-lists)");
   }

@@ -14,6 +14,7 @@ struct Options {
   bool off = false;                                ///< start with every sled a NOP
   bool prefault = false;                           ///< take all memory at start; hooks make no system call for it later
   bool stats = false;                              ///< one line about the sleds found and the time it took
+  bool follow = true;                              ///< trace the processes that this one makes, too
   char session[108] = {};                          ///< abstract socket name of `karst run`; empty: none
   const char* raw = "";                            ///< the variable as it was
 

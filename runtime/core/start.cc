@@ -14,6 +14,7 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/environment.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
@@ -83,6 +84,7 @@ void keep_options(char** environment) {
   const std::size_t size = length(g_options.raw);
   copy(g_raw_options, g_options.raw, size < sizeof g_raw_options ? size : sizeof g_raw_options - 1);
   g_options.raw = g_raw_options;
+  if (!g_options.follow) hide_from_children(environment);
 }
 
 /// Null when the arena is there, else why tracing is impossible.
