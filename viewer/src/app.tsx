@@ -7,7 +7,8 @@ import { onKey } from "./model/keys";
 import { attempt, selectedFacts } from "./model/actions";
 import type { Theme } from "./model/colour";
 import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
-import { count, percent } from "./model/time";
+import { plain } from "./model/names";
+import { count, duration, percent } from "./model/time";
 import { fromHash, toHash } from "./model/url";
 import { clampView, wholeView } from "./model/view";
 import { Dock } from "./panels/dock";
@@ -40,6 +41,19 @@ function Notice() {
   return (
     <div class={`notice${notice ? " on" : ""}`} role="status" aria-live="polite">
       {notice}
+    </div>
+  );
+}
+
+/** Says to those who cannot see it what was selected. */
+function Announcer() {
+  const span = useStore((s) => s.selectedSpan);
+  const { selected, traces } = store.state;
+  const info = selected ? traces[selected.trace]?.info : undefined;
+  return (
+    <div class="unseen" aria-live="polite">
+      {span && selected && info &&
+        `${plain(info.functions[span.function]?.name ?? "")}, ${duration(span.end - span.begin)}, level ${span.depth + 1} of ${info.threads[selected.thread]?.name ?? ""}`}
     </div>
   );
 }
@@ -96,15 +110,22 @@ async function openEmbedded(text: string): Promise<LoadedTrace[]> {
   return [{ number: 0, backend, info: await backend.trace() }];
 }
 
-/** What the address says, as far as this trace has it. */
-function startState(traces: LoadedTrace[]): Partial<State> {
-  store.set({ traces });
-  const said: { -readonly [K in keyof State]?: State[K] } = { ...fromHash(location.hash, START) };
+type Change = { -readonly [K in keyof State]?: State[K] };
+
+/** What the address says, as far as these traces have it. */
+function fromAddress(traces: readonly LoadedTrace[]): Change {
+  const said: Change = { ...fromHash(location.hash, START) };
   const exists = (at: { trace: number; thread: number } | null | undefined) =>
     at !== undefined && at !== null && traces[at.trace]?.info.threads[at.thread] !== undefined;
   if (!exists(said.selected)) delete said.selected;
   if (!exists(said.baseline)) delete said.baseline;
   if (said.highlight && !traces[said.highlight.trace]?.info.functions[said.highlight.function]) delete said.highlight;
+  return said;
+}
+
+function startState(traces: LoadedTrace[]): Partial<State> {
+  store.set({ traces });
+  const said = fromAddress(traces);
   const range = traces[0]!.info.range;
   const total = store.total;
   const whole = range ? { begin: range.begin, span: Math.max(range.end - range.begin, 20) } : wholeView(total);
@@ -131,7 +152,13 @@ function keepAddress(): () => void {
     if (timer !== undefined) clearTimeout(timer);
     timer = setTimeout(write, 250);
   });
-  const changed = () => store.set(fromHash(location.hash, START));
+  const changed = () => {
+    if (location.hash === `#${toHash(store.state)}`) return;
+    const said = fromAddress(store.state.traces);
+    if (said.view) said.view = clampView(said.view, store.total);
+    store.set(said);
+    void attempt(completeSelection);
+  };
   addEventListener("hashchange", changed);
   return () => {
     stop();
@@ -187,6 +214,7 @@ export function App() {
       <Timeline theme={theme} />
       <Dock />
       <Notice />
+      <Announcer />
       {help && <Help />}
     </>
   );

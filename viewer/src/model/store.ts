@@ -1,6 +1,6 @@
 // The page's state in one place, and who wants to know of changes. Components take what they need
 // with useStore(); the timeline, which draws itself, subscribes.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Backend, TraceInfo } from "../backend/types";
 import type { TrackChoice } from "./tracks";
 import { NO_CHOICE } from "./tracks";
@@ -108,14 +108,13 @@ export const store = new Store();
 export function useStore<T>(pick: (state: State) => T): T {
   const [, render] = useState(0);
   const value = pick(store.state);
+  // What the last render picked and how: `pick` may depend on the component's own state.
+  const latest = useRef({ pick, value });
+  latest.current = { pick, value };
   useEffect(() => {
-    let last = value;
     const check = () => {
-      const now = pick(store.state);
-      if (!Object.is(now, last)) {
-        last = now;
-        render((n) => n + 1);
-      }
+      const { pick: ask, value: last } = latest.current;
+      if (!Object.is(ask(store.state), last)) render((n) => n + 1);
     };
     check();
     return store.subscribe(check);

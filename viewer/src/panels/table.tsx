@@ -137,7 +137,7 @@ export function TablePanel() {
                   role="row"
                   aria-rowindex={i + 2}
                   aria-selected={on}
-                  tabIndex={i === 0 || on ? 0 : -1}
+                  tabIndex={i === Math.ceil(top / ROW) || on ? 0 : -1}
                   data-row={i}
                   data-function={f?.name}
                   style={{ top: `${i * ROW}px` }}

@@ -186,8 +186,8 @@ function drawLabels(r: Renderer, scene: Scene, state: State, labels: readonly Pl
     lastIndex.set(y, key);
     const flags = row.flags[at]! & ~kSummed;
     if (flags !== 0) drawEnds(r, scene, from, to, y, height, flags);
-    const left = Math.max(from, 0) + (flags & kOpenBegin ? 9 : 4);
-    const right = Math.min(to, r.width) - (flags & ~kOpenBegin ? 12 : 4);
+    const left = Math.max(from, 0) + (flags & kOpenBegin && from >= 0 ? 9 : 4);
+    const right = Math.min(to, r.width) - (flags & ~kOpenBegin && to <= r.width ? 12 : 4);
     const room = right - left;
     if (to - from < least || room < 14) continue;
     const { inks } = scene;

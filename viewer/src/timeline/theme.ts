@@ -1,4 +1,4 @@
-// Colours that the canvases share with style.css (which has them as custom properties).
+// Colours that the canvases share with style/base.css (which has them as custom properties).
 import { contrast, css, functionColour, mix, strongColour, word, type Rgb, type Theme } from "../model/colour";
 import { forms, visible } from "../model/names";
 import type { Palette } from "./paint";

@@ -8,7 +8,7 @@ import type { Backend, Levels, Row } from "../backend/types";
 
 export const TILE_PIXELS = 1024;
 export const BAND_LEVELS = 64;
-const MOST_BYTES = 64 << 20;
+const MOST_BYTES = 48 << 20;
 const MOST_RUNNING = 4;
 const THREADS_AT_ONCE = 8;
 const COARSER = 12; // levels to look up for a stand-in
