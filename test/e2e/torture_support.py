@@ -45,7 +45,8 @@ def build(name, source, *flags, compiler="karst-g++", output=None):
     stamp = directory / (program.name + ".command")
     with open(directory / (program.name + ".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        used = [HERE / source, BIN / "karst-g++", *(BIN.parent / "lib" / "karst").glob("*")]
+        used = [HERE / source, *(HERE / source).parent.glob("*.h"), BIN / "karst-g++",
+                *(BIN.parent / "lib" / "karst").glob("*")]
         fresh = (program.exists() and stamp.exists() and stamp.read_text() == repr(command)
                  and program.stat().st_mtime_ns > newest(used))
         if not fresh:

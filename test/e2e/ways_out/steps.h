@@ -5,10 +5,11 @@
 
 #ifdef __clang__
 #define NOINLINE __attribute__((noinline))
+#define UNTRACED NOINLINE __attribute__((no_instrument_function, xray_never_instrument))
 #else
 #define NOINLINE __attribute__((noinline, noclone))
-#endif
 #define UNTRACED NOINLINE __attribute__((no_instrument_function))
+#endif
 
 /* Keeps the compiler from moving or merging what stands around it, and a call before it from becoming a tail call. */
 #define BARRIER() __asm__ volatile("" ::: "memory")
