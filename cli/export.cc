@@ -5,12 +5,19 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/text.h"
 #include "cli/trace_input.h"
+#include "export/html.h"
 #include "export/output.h"
+#include "view/index.h"
+#include "view/page.h"
 
 namespace karst::cli {
 namespace {
@@ -19,13 +26,19 @@ struct Options {
   InputOptions input;
   std::string format;
   std::string output;
+  std::string range;
+  bool aggregated = false;
 };
+
+constexpr const char* kHtml = "html";
 
 std::string format_list() {
   std::string list;
   for (const exporting::Format& format : exporting::formats()) {
     list += fmt::format("  {:<10}{}\n", format.name, format.description);
   }
+  list +=
+      fmt::format("  {:<10}{}\n", kHtml, "the page of karst view in one file, for any browser and without a server");
   return list;
 }
 
@@ -35,10 +48,64 @@ std::string format_names() {
   for (const exporting::Format& format : exporting::formats()) {
     names += fmt::format("{}{}", names.empty() ? "" : "|", format.name);
   }
-  return names;
+  return names + "|" + kHtml;
+}
+
+// "10ms-20ms", "10ms-", "-20ms": since the trace's start.
+Status parse_range(std::string_view text, exporting::HtmlOptions& options) {
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos)
+    return Error{fmt::format("'{}' is no range; a range looks like 10ms-25.5ms", text)};
+  for (const auto& [part, to] :
+       {std::pair(text.substr(0, dash), &options.begin), std::pair(text.substr(dash + 1), &options.end)}) {
+    if (part.empty()) continue;
+    const auto ns = part == "0" ? Result<std::uint64_t>(0) : parse_duration(part);
+    if (!ns) return ns.error();
+    *to = static_cast<double>(*ns);
+  }
+  return Unit{};
+}
+
+int export_html(const Options& options) {
+  exporting::HtmlOptions wanted;
+  wanted.aggregated = options.aggregated;
+  wanted.version = KARST_VERSION;
+  if (!options.range.empty()) {
+    const auto range = parse_range(options.range, wanted);
+    if (!range) return usage_error(range.error().message, "export");
+  }
+  if (options.input.has_function)
+    return usage_error("--function does not go with --to html, which has a search of its own", "export");
+  auto input = open_input(options.input);
+  if (!input) return fail(input.error());
+  std::set<std::pair<std::uint32_t, std::uint32_t>> chosen;  // process and thread, in the trace's numbers
+  for (const reader::Thread* thread : (*input)->threads) chosen.emplace(thread->process, thread->index);
+  Result<std::unique_ptr<view::TraceIndex>> index = Error{};
+  {
+    Progress progress("exporting calls", (*input)->trace.event_count());
+    view::IndexProgress steps;
+    steps.also = &progress.done;
+    index = view::TraceIndex::build(std::move((*input)->trace), steps);
+  }
+  if (!index) return fail(index.error());
+  for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) {
+    const reader::Thread& thread = *(*index)->threads()[i].thread;
+    if (chosen.contains({thread.process, thread.index})) wanted.threads.push_back(i);
+  }
+  const view::PageFile* page = view::find_page_file("export.html");
+  auto output = exporting::Output::create(options.output);
+  if (!output) return fail(output.error());
+  const auto status =
+      exporting::export_html(**index, page == nullptr ? std::string_view() : page->bytes, wanted, *output);
+  if (!status) return fail(status.error());
+  return finish_output(*output);
 }
 
 int export_trace(const Options& options) {
+  if (options.format == kHtml) return export_html(options);
+  if (!options.range.empty() || options.aggregated) {
+    return usage_error("--range and --aggregated go with --to html alone", "export");
+  }
   const exporting::Format* chosen = nullptr;
   for (const exporting::Format& format : exporting::formats()) {
     if (options.format == format.name) chosen = &format;
@@ -74,6 +141,11 @@ void register_export(CLI::App& app, int& status) {
   command->add_option("-o,--output", options->output, "Where to write it; - is standard output")
       ->type_name("OUT")
       ->required();
+  command
+      ->add_option("--range", options->range,
+                   "html: only what happened between two times since the trace's start: 10ms-25.5ms")
+      ->type_name("BEGIN-END");
+  command->add_flag("--aggregated", options->aggregated, "html: sums and one picture instead of every call");
   add_selection_options(*command, options->input,
                         "Export only calls of functions whose name matches, with what they called");
   command->callback([options, &status] { status = export_trace(*options); });

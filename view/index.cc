@@ -197,6 +197,7 @@ Status TraceIndex::build_threads(IndexProgress& progress) {
       progress.stop = true;
     }
     progress.done += size[order[i]];
+    if (progress.also != nullptr) *progress.also += size[order[i]];
   });
   if (out_of_memory) {
     return Error{trace_.name() +

@@ -41,9 +41,10 @@ struct ThreadIndex {
 
 /// What is being done, for whoever looks on from another thread.
 struct IndexProgress {
-  std::atomic<std::uint64_t> done = 0;   ///< events
-  std::atomic<std::uint64_t> total = 0;  ///< 0: not known yet
-  std::atomic<bool> stop = false;        ///< set it to give up
+  std::atomic<std::uint64_t> done = 0;         ///< events
+  std::atomic<std::uint64_t> total = 0;        ///< 0: not known yet
+  std::atomic<std::uint64_t>* also = nullptr;  ///< counts `done` too
+  std::atomic<bool> stop = false;              ///< set it to give up
 };
 
 /// Immutable once built; any thread may read it.

@@ -235,6 +235,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   http.new_task_queue = [] { return new httplib::ThreadPool(kWorkers); };
   http.set_tcp_nodelay(true);
   http.set_keep_alive_max_count(1'000'000);
+  http.set_keep_alive_timeout(2);  // seconds; as long may stopping take
   http.set_payload_max_length(0);
   http.set_pre_routing_handler([self](const httplib::Request& request, httplib::Response& response) {
     self->answer(request, response);

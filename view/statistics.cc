@@ -104,7 +104,7 @@ void percentiles(const Scope& scope, std::span<FunctionStatistics* const> batch,
   run_parallel(batch.size(), [&](std::size_t i) {
     const std::span<std::uint64_t> values(durations.data() + start[i], batch[i]->complete);
     std::size_t rank = 0;
-    batch[i]->p50 = percentile(values, 50, values.size(), rank);
+    batch[i]->p50 = percentile(values, 50, 0, rank);
     batch[i]->p99 = percentile(values, 99, rank, rank);
   });
 }

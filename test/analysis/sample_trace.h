@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -71,6 +72,10 @@ class SampleTrace {
     events_.back().second.push_back(format::make_event(at, true, function));
     return *this;
   }
+  SampleTrace& raw(format::Event event) {
+    events_.back().second.push_back(event);
+    return *this;
+  }
   /// A complete call without others in it.
   SampleTrace& call(std::uint32_t function, std::uint64_t begin, std::uint64_t end) {
     return enter(function, begin).exit(function, end);
@@ -90,8 +95,8 @@ class SampleTrace {
     return std::move(*trace);
   }
 
-  /// Writes everything and finishes `writer`.
-  void write(collect::TraceWriter& writer) const {
+  /// Writes everything, then what `more` adds, and finishes `writer`.
+  void write(collect::TraceWriter& writer, const std::function<void(collect::TraceWriter&)>& more = {}) const {
     writer.add_processes(processes_);
     reader::Clock clock;
     clock.pairs.push_back({1000, 5'000'001'000, 1'700'000'000'000'000'000, 20});
@@ -111,6 +116,7 @@ class SampleTrace {
       }
     }
     for (const auto& [path, text] : sources_) writer.add_source(path, text);
+    if (more) more(writer);
     if (const Status status = writer.finish(); !status) throw std::runtime_error(status.error().message);
   }
 

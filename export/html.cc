@@ -1,0 +1,185 @@
+#include "export/html.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "view/api.h"
+#include "view/json.h"
+#include "view/protocol.h"
+#include "view/selection.h"
+#include "view/tiles.h"
+
+namespace karst::exporting {
+namespace {
+
+constexpr std::string_view kPlace = "<!--karst-embedded-->";
+
+// RFC 4648, with padding.
+std::string base64(std::string_view bytes) {
+  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      group = group << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i) text += i <= count ? kLetters[group >> (18 - 6 * i) & 63U] : '=';
+  }
+  return text;
+}
+
+// RFC 1952. Empty when memory is out.
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  constexpr int kGzip = 16;
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK) return {};
+  std::string out;
+  std::string buffer(256 << 10, '\0');
+  std::size_t at = 0;
+  int status = Z_OK;
+  while (status == Z_OK) {
+    // zlib counts in 32 bits.
+    const std::size_t size = std::min<std::size_t>(bytes.size() - at, std::size_t{1} << 30U);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + at));
+    stream.avail_in = static_cast<uInt>(size);
+    const bool last = at + size == bytes.size();
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
+      stream.avail_out = static_cast<uInt>(buffer.size());
+      status = deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
+      out.append(buffer.data(), buffer.size() - stream.avail_out);
+    } while (stream.avail_out == 0 && status == Z_OK);
+    at += size - stream.avail_in;
+  }
+  deflateEnd(&stream);
+  return status == Z_STREAM_END ? out : std::string();
+}
+
+std::string number_list(const std::vector<std::uint32_t>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
+
+// The texts of the files that the scope's functions are in, as far as the limit goes.
+void write_sources(view::Json& json, const view::Scope& scope) {
+  const view::FunctionList& functions = scope.index->functions();
+  std::vector<bool> called(functions.functions().size());
+  for (const view::Scope::Part& part : scope.parts) {
+    view::each_row(part.rows, [&](std::uint32_t row) { called[scope.index->function_of(*part.thread, row)] = true; });
+  }
+  std::set<std::string> wanted;
+  for (std::size_t i = 0; i < called.size(); ++i) {
+    const std::int64_t file = functions.functions()[i].file;
+    if (called[i] && file >= 0) wanted.insert(functions.files()[static_cast<std::size_t>(file)]);
+  }
+  std::uint64_t size = 0;
+  std::uint64_t left_out = 0;
+  json.key("sources").open('[');
+  for (const reader::SourceFile& source : scope.index->trace().sources()) {
+    if (!wanted.contains(source.path)) continue;
+    if (size + source.text.size() > kMaxHtmlSource) {
+      ++left_out;
+      continue;
+    }
+    size += source.text.size();
+    json.open('{').field("path", source.path).field("text", source.text).close('}');
+  }
+  json.close(']').field("sources_left_out", left_out);
+}
+
+// In a script element, text that looks like a tag could end it.
+void append_in_script(std::string_view json, Output& output) {
+  while (!json.empty()) {
+    const std::size_t at = json.find('<');
+    output.append(json.substr(0, at));
+    if (at == std::string_view::npos) return;
+    output.append("\\u003c");
+    json.remove_prefix(at + 1);
+  }
+}
+
+}  // namespace
+
+Status export_html(const view::TraceIndex& index, std::string_view page, const HtmlOptions& options, Output& output) {
+  const std::size_t place = page.find(kPlace);
+  if (place == std::string_view::npos) {
+    return Error{
+        "this karst was built without the viewer's page (Node.js was missing): run script/setup and build again"};
+  }
+  const double span = index.since_origin(index.last_ticks());
+  const double begin = std::max(options.begin.value_or(0), 0.0);
+  const double end = std::min(options.end.value_or(span), span);
+  if (options.begin || options.end) {
+    if (!(begin < end)) {
+      return Error{fmt::format("the range is empty: {} is {} ns long, and it goes from {} to {} ns",
+                               index.trace().name(), span, begin, end)};
+    }
+  }
+
+  // Asked as a page would ask: what is exported is what the server shows.
+  view::Parameters range = {{"threads", number_list(options.threads)}};
+  if (options.begin) range["begin"] = fmt::format("{:.3f}", begin);
+  if (options.end && end < span) range["end"] = fmt::format("{:.3f}", end);
+  view::Scope scope;
+  scope.index = &index;
+  std::uint64_t calls = 0;
+  view::Picture picture{index.to_ticks(begin), index.to_ticks(end), index.origin(), 1};
+  view::TickRange ticks;
+  if (range.contains("begin")) ticks.begin = picture.first_tick();
+  if (range.contains("end")) ticks.end = picture.end_tick();
+  for (const std::uint32_t number : options.threads) {
+    const view::ThreadIndex& thread = index.threads()[number];
+    scope.parts.push_back({&thread, number, view::rows_in(thread.calls, ticks)});
+    calls += scope.parts.back().rows.outer.size() + (scope.parts.back().rows.last - scope.parts.back().rows.first);
+  }
+  if (!options.aggregated && calls > kMaxHtmlCalls) {
+    return Error{
+        fmt::format("{}: the range has {} calls, and a page holds at most {} one by one. Choose a shorter --range or "
+                    "fewer threads, or take --aggregated: sums, flame graphs and one picture of the whole range",
+                    index.trace().name(), calls, kMaxHtmlCalls)};
+  }
+
+  view::Api api({&index}, options.version);
+  view::Json json;
+  json.open('{').field("version", view::kProtocolVersion).field("kind", options.aggregated ? "aggregated" : "calls");
+  json.key("range").open('{').field("begin", begin).field("end", end).close('}');
+  json.key("trace").raw(view::trace_json(index, options.version, 1, true, false));
+  view::Parameters inverted = range;
+  inverted["inverted"] = "1";
+  json.key("functions").raw(api.answer("functions", range).body);
+  json.key("flame").raw(api.answer("flame", range).body);
+  json.key("flame_inverted").raw(api.answer("flame", inverted).body);
+  std::vector<std::uint32_t> all(index.threads().size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+  json.field("minimap", base64(view::encode_minimap(index, all, 1024)));
+  write_sources(json, scope);
+  if (options.aggregated) {
+    std::vector<view::ThreadRows> rows;
+    for (const std::uint32_t number : options.threads) rows.push_back({number});
+    for (std::uint32_t width = 4096;; width /= 2) {
+      const auto tiles = view::encode_tiles(index, rows, begin, std::max(end, begin + 1), width);
+      view::TileHeader header{};
+      if (tiles) std::memcpy(&header, tiles->data(), sizeof header);
+      if (!tiles && width == 1) return tiles.error();
+      if (!tiles || (header.slices > kMaxHtmlSlices && width != 1)) continue;
+      json.field("tiles", base64(gzip(*tiles))).field("tiles_width", width);
+      break;
+    }
+  } else {
+    json.field("columns", base64(gzip(view::encode_columns(scope))));
+  }
+  json.close('}');
+
+  output.append(page.substr(0, place));
+  output.append("<script type=\"application/json\" id=\"karst-embedded\">");
+  append_in_script(json.take(), output);
+  output.append("</script>");
+  output.append(page.substr(place + kPlace.size()));
+  return Unit{};
+}
+
+}  // namespace karst::exporting

@@ -1,0 +1,191 @@
+// The server: who may ask, and when it ends. The data itself is api_test's.
+#include "view/server.h"
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "test/view/random_trace.h"
+
+namespace karst {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::path(testing::TempDir()) / ("karst-view-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+    file_ = directory_ / "app.karst";
+    test::SampleTrace sample;
+    test::fill_random(sample, {});
+    auto writer = collect::TraceWriter::create(file_);
+    ASSERT_TRUE(writer.ok());
+    sample.write(*writer);
+  }
+  void TearDown() override {
+    if (server_) server_->stop();
+    if (thread_.joinable()) thread_.join();
+    std::filesystem::remove_all(directory_);
+  }
+  void start(bool keep, std::chrono::milliseconds patience = 60s) {
+    auto server = view::Server::start({{file_}, "1", keep, patience});
+    ASSERT_TRUE(server.ok());
+    server_ = std::move(*server);
+    port_ = server_->port();
+    const std::string url = server_->url();
+    path_ = url.substr(url.find('/', 8));
+    thread_ = std::thread([this] {
+      server_->run();
+      ended_ = true;
+    });
+  }
+  httplib::Result get(const std::string& path, const httplib::Headers& headers = {}) {
+    httplib::Client client("127.0.0.1", port_);
+    client.set_connection_timeout(20s);
+    client.set_read_timeout(20s);
+    return client.Get(path.c_str(), headers);
+  }
+  // Waits for the trace.
+  httplib::Result get_data(const std::string& path) {
+    while (true) {
+      auto result = get(path_ + path);
+      if (!result || result->status != 503) return result;
+      std::this_thread::sleep_for(10ms);
+    }
+  }
+
+  std::filesystem::path directory_;
+  std::filesystem::path file_;
+  std::unique_ptr<view::Server> server_;
+  std::thread thread_;
+  std::atomic<bool> ended_ = false;
+  int port_ = 0;
+  std::string path_;  // with the token: "/0123.../"
+};
+
+TEST_F(ServerTest, ServesThePageAndItsData) {
+  start(true);
+  const auto page = get(path_);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->status, 200);
+  EXPECT_TRUE(page->get_header_value("Content-Type").starts_with("text/html"));
+  const std::string policy = page->get_header_value("Content-Security-Policy");
+  EXPECT_NE(policy.find("default-src 'none'"), std::string::npos);
+  EXPECT_EQ(policy.find("unsafe"), std::string::npos);
+  EXPECT_EQ(page->get_header_value("X-Content-Type-Options"), "nosniff");
+  EXPECT_FALSE(page->has_header("Access-Control-Allow-Origin"));
+
+  const auto trace = get_data("api/trace");
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->status, 200);
+  EXPECT_NE(trace->body.find("\"calls\":4000"), std::string::npos);
+  const auto tiles = get_data("api/tiles?width=64");
+  ASSERT_TRUE(tiles);
+  EXPECT_EQ(tiles->body.substr(0, 4), "KTIL");
+  const auto cut = get_data("api/cut?begin=0&end=500");
+  ASSERT_TRUE(cut);
+  EXPECT_EQ(cut->get_header_value("Content-Disposition"), "attachment; filename=\"app-cut.karst\"");
+  EXPECT_EQ(get_data("api/nothing")->status, 404);
+  EXPECT_EQ(get(path_ + "assets/../../etc/passwd")->status, 404);
+  EXPECT_NE(get(path_ + "api/progress")->body.find("\"phase\":\"ready\""), std::string::npos);
+}
+
+TEST_F(ServerTest, RefusesWhoDoesNotKnowTheToken) {
+  start(true);
+  std::string wrong = path_;
+  wrong[1] = wrong[1] == '0' ? '1' : '0';
+  for (const std::string& path :
+       {std::string("/"), std::string("/api/trace"), wrong, wrong + "api/trace", path_.substr(0, path_.size() - 1),
+        path_.substr(0, 8) + "/", "/" + path_, "/.." + path_}) {
+    const auto result = get(path);
+    ASSERT_TRUE(result) << path;
+    EXPECT_EQ(result->status, 403) << path;
+    EXPECT_EQ(result->body.find(path_.substr(1, 32)), std::string::npos) << path;
+  }
+}
+
+TEST_F(ServerTest, RefusesOtherPagesAndOtherNames) {
+  start(true);
+  const std::string port = std::to_string(port_);
+  const auto status = [&](const httplib::Headers& headers) {
+    const auto result = get(path_ + "api/progress", headers);
+    return result ? result->status : -1;
+  };
+  EXPECT_EQ(status({{"Host", "127.0.0.1:" + port}}), 200);
+  EXPECT_EQ(status({{"Host", "localhost:" + port}}), 200);
+  EXPECT_EQ(status({{"Host", "127.0.0.1"}}), 403);
+  EXPECT_EQ(status({{"Host", "127.0.0.1:1"}}), 403);
+  EXPECT_EQ(status({{"Host", "evil.example:" + port}}), 403);
+  EXPECT_EQ(status({{"Origin", "http://127.0.0.1:" + port}}), 200);
+  EXPECT_EQ(status({{"Origin", "http://evil.example"}}), 403);
+  EXPECT_EQ(status({{"Origin", "null"}}), 403);
+  EXPECT_EQ(status({{"Origin", "https://127.0.0.1:" + port}}), 403);
+  EXPECT_EQ(status({{"Sec-Fetch-Site", "same-origin"}}), 200);
+  EXPECT_EQ(status({{"Sec-Fetch-Site", "none"}}), 200);
+  EXPECT_EQ(status({{"Sec-Fetch-Site", "cross-site"}}), 403);
+  EXPECT_EQ(status({{"Sec-Fetch-Site", "same-site"}}), 403);
+  httplib::Client client("127.0.0.1", port_);
+  const auto posted = client.Post((path_ + "api/trace").c_str(), "", "text/plain");
+  EXPECT_TRUE(!posted || posted->status >= 400);
+}
+
+TEST_F(ServerTest, ListensOnLoopbackAlone) {
+  start(true);
+  // The address of the socket itself: /proc/net/tcp has it in hexadecimal, and 10 is "listening".
+  char want[32];
+  std::snprintf(want, sizeof want, "%04X", static_cast<unsigned>(port_));
+  int seen = 0;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t colon = line.find(std::string(":") + want + " ");
+      if (colon == std::string::npos || line.find(" 0A ") == std::string::npos || colon > 30) continue;
+      ++seen;
+      EXPECT_NE(line.find(std::string("0100007F:") + want), std::string::npos) << line;
+    }
+  }
+  EXPECT_EQ(seen, 1);
+}
+
+TEST_F(ServerTest, EndsWhenTheLastPageClosed) {
+  start(false, 300ms);
+  std::this_thread::sleep_for(600ms);
+  EXPECT_FALSE(ended_);  // nobody came yet
+  httplib::Client client("127.0.0.1", port_);
+  client.set_read_timeout(20s);
+  std::string events;
+  client.Get((path_ + "api/alive").c_str(), [&](const char* data, std::size_t size) {
+    events.append(data, size);
+    return events.size() < 60;  // then the page closes
+  });
+  EXPECT_NE(events.find("event: progress\ndata: {\"phase\":"), std::string::npos);
+  for (int i = 0; i < 400 && !ended_; ++i) std::this_thread::sleep_for(50ms);
+  EXPECT_TRUE(ended_);
+}
+
+TEST_F(ServerTest, TellsWhyATraceCannotBeShown) {
+  std::ofstream(file_) << "this is no trace";
+  start(true);
+  for (int i = 0; i < 1000; ++i) {
+    const auto progress = get(path_ + "api/progress");
+    ASSERT_TRUE(progress);
+    if (progress->body.find("\"phase\":\"failed\"") != std::string::npos) break;
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_NE(get(path_ + "api/progress")->body.find("app.karst"), std::string::npos);
+  const auto trace = get(path_ + "api/trace");
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->status, 503);
+  EXPECT_NE(trace->body.find("app.karst"), std::string::npos);
+  EXPECT_EQ(get(path_)->status, 200);  // the page itself, which shows it
+  EXPECT_FALSE(server_->failure().empty());
+}
+
+}  // namespace
+}  // namespace karst
