@@ -95,8 +95,10 @@ void FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
   symbols::resolve(process, resolve_);  // what could not be found is said when the trace is written
 
   std::vector<std::vector<const reader::Function*>> kept(process.modules.size());
+  std::vector<bool> has_functions(process.modules.size());
   std::vector<bool> has_files(process.modules.size());
   for (const reader::Function& f : process.functions) {
+    has_functions[f.module] = true;
     if (!f.file.empty()) has_files[f.module] = true;
     if (keeps(f, carried_by(process.modules[f.module].path)))
       kept[f.module].push_back(&f);
@@ -104,7 +106,7 @@ void FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
       turn_off(arena, f);
   }
   for (std::size_t m = 0; m < process.modules.size(); ++m) {
-    if (!concerned[m]) continue;
+    if (!has_functions[m]) continue;
     const reader::Module& module = process.modules[m];
     const Carried& carried = carried_by(module.path);
     const bool by_path = choice_.no_trace().has_paths() || choice_.only().has_paths() || carried.no_trace.has_paths() ||

@@ -50,8 +50,9 @@ class ElfFile {
 
 bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment) {
   if (segment.p_type != PT_NOTE) return false;
-  Elf_Data* data = elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(segment.p_offset), segment.p_filesz,
-                                        segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+  // As the runtime does: mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8.
+  Elf_Data* data =
+      elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(segment.p_offset), segment.p_filesz, ELF_T_NHDR);
   if (data == nullptr) return false;
   GElf_Nhdr note;
   std::size_t name = 0;

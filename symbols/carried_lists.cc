@@ -59,8 +59,10 @@ ListChoice carried_lists(const std::string& path) {
     for (std::size_t i = 0; i < count; ++i) {
       GElf_Phdr segment;
       if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_NOTE) continue;
-      Elf_Data* data = elf_getdata_rawchunk(elf, static_cast<std::int64_t>(segment.p_offset), segment.p_filesz,
-                                            segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+      // mold puts notes aligned to 4 and to 8 bytes into one segment; those met in practice can be stepped through
+      // by 4.
+      Elf_Data* data =
+          elf_getdata_rawchunk(elf, static_cast<std::int64_t>(segment.p_offset), segment.p_filesz, ELF_T_NHDR);
       if (data != nullptr) read_notes(data, lists);
     }
   }
