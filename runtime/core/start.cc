@@ -131,12 +131,19 @@ const char* trace_all() {
 
 void note_exit(void*) { g_exiting = true; }
 
+/// At the process's end modules' destructors run as if they were unloaded, while their code may run in other threads. A
+/// handler of exit that is registered now, the dynamic linker's own being there, runs before them.
+void follow_exit() {
+  static bool s_done;
+  if (!s_done) __cxa_atexit(note_exit, nullptr, nullptr);
+  s_done = true;
+}
+
 #ifndef KARST_STATIC
 __attribute__((constructor))
 #endif
 void start(int, char**, char** environment) {
   keep_options(environment);
-  __cxa_atexit(note_exit, nullptr, nullptr);
   // Code that threads may be executing cannot be patched as here. Modules that came with libkarst register themselves.
   if (!is_alone() || count_instrumented_modules() == 0) {
     g_life = Life::kIdle;
@@ -168,14 +175,17 @@ __attribute__((destructor)) void end() {
 
 void come(std::uintptr_t note) {
   Arrived arrived{};
+  if (g_life != Life::kNotStarted && is_program(note)) follow_exit();
   if (g_life == Life::kIdle) {
     if (const char* why = make_arena()) return give_up(why);
     g_life = Life::kTracing;
+    follow_exit();
     const bool entered = enter_module(note, arrived);
     announce_arena();
     if (!entered) return;
   } else {
     if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;
+    follow_exit();
     if (arrived.function_count != 0)
       report_arrival(g_options.session, module_count(), arrived.first_function, arrived.function_count);
   }
@@ -183,7 +193,6 @@ void come(std::uintptr_t note) {
 }
 
 void go(std::uintptr_t note) {
-  // At the process's end modules are not unloaded: their code may still run in other threads.
   if (g_exiting || g_life != Life::kTracing || !own_arena()) return;
   leave_module(note);
 }

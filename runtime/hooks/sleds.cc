@@ -243,6 +243,37 @@ Module* module_of(const ModuleImage& image) {
   return m != nullptr && m->text_end == image.text_end ? m : nullptr;
 }
 
+void leave(Module& m) {
+  store(g_arena.modules()[index_of(m)].unloaded_ticks, now());
+  store(m.presence, Presence::kGone);
+  if (m.finstrument) forget_instrument_calls(m.text_begin, m.text_end);
+}
+
+/// True if the module that we know at the image's place is the one that is there now: its sleds are as we left them.
+bool is_still_here(const ModuleImage& image, const Module& m) {
+  if (m.text_begin != image.text_begin || m.text_end != image.text_end) return false;
+  bool same = true;
+  bool seen = false;
+  std::uint64_t sleds = 0;
+  m.functions.for_each_sled(image, [&](const SledPlace& p, std::uint32_t index) {
+    sleds += p.kind != SledKind::kCold;
+    if (seen || p.kind == SledKind::kCold || index >= m.functions.count() || !m.functions.patched(index)) return;
+    seen = true;
+    same = !arch::is_sled(reinterpret_cast<const unsigned char*>(p.address), p.sled);
+  });
+  return same && sleds == m.functions.sleds();
+}
+
+/// Modules of which we did not learn that they have gone, though another one has their place.
+void forget_replaced(const ModuleImage& image) {
+  for (std::uint32_t i = 0; i < g_module_count; ++i) {
+    Module& m = g_modules[i];
+    if (m.presence == Presence::kLoaded && m.text_begin < image.text_end && image.text_begin < m.text_end &&
+        !is_still_here(image, m))
+      leave(m);
+  }
+}
+
 }  // namespace
 
 bool prepare_modules() { return g_lock.create(); }
@@ -277,7 +308,14 @@ bool patch_modules() {
 
 bool enter_module(std::uintptr_t note, Arrived& arrived) {
   ModuleImage image;
-  return find_image(note, image) && module_of(image) == nullptr && enter(image, arrived) != nullptr;
+  if (!find_image(note, image)) return false;
+  forget_replaced(image);
+  return module_of(image) == nullptr && enter(image, arrived) != nullptr;
+}
+
+bool is_program(std::uintptr_t note) {
+  ModuleImage image;
+  return find_image(note, image) && *image.path == '\0';
 }
 
 void patch_module(std::uint32_t module) {
@@ -296,11 +334,7 @@ void leave_module(std::uintptr_t note) {
   ModuleImage image;
   if (!find_image(note, image)) return;
   forget_refusal(note);
-  Module* m = module_of(image);
-  if (m == nullptr) return;
-  store(g_arena.modules()[index_of(*m)].unloaded_ticks, now());
-  store(m->presence, Presence::kGone);
-  if (m->finstrument) forget_instrument_calls(m->text_begin, m->text_end);
+  if (Module* m = module_of(image)) leave(*m);
 }
 
 std::uint32_t module_count() { return g_module_count; }

@@ -37,6 +37,8 @@ struct Arrived {
 /// The module in whose memory `note` lies has come, and none of its code has run. Enters it. False if there is nothing
 /// (more) to do for it, be it that it is known, or was refused with a message.
 bool enter_module(std::uintptr_t note, Arrived& arrived);
+/// True if `note` lies in the program itself, not in a library.
+bool is_program(std::uintptr_t note);
 /// The functions of an entered module are chosen: patches it. When the system does not allow it, says so.
 void patch_module(std::uint32_t module);
 /// The module is about to go.

@@ -1,8 +1,7 @@
 // A library with functions of its own, opened by host.c. With -DNAME another one of the same shape; with -DTHREAD its
 // constructor starts a thread that calls traced code at once.
-#include <vector>
 #ifdef THREAD
-#include <thread>
+#include <pthread.h>
 #endif
 
 #ifndef NAME
@@ -36,15 +35,16 @@ struct Constructed {
 Constructed g_constructed;
 
 #ifdef THREAD
-std::vector<std::thread> g_threads;
+pthread_t g_threads[2];
+void* work(void*) {
+  for (int i = 0; i < 100; ++i) leaf(i);
+  return nullptr;
+}
 __attribute__((constructor)) void begin() {
-  for (int t = 0; t < 2; ++t)
-    g_threads.emplace_back([] {
-      for (int i = 0; i < 100; ++i) leaf(i);
-    });
+  for (pthread_t& t : g_threads) pthread_create(&t, nullptr, work, nullptr);
 }
 __attribute__((destructor)) void end() {
-  for (auto& t : g_threads) t.join();
+  for (const pthread_t t : g_threads) pthread_join(t, nullptr);
 }
 #endif
 
