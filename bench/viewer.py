@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""How fast the viewer's server is: synthetic traces of some million calls, one trace a size, over 64 threads and over one.
+
+    bench/viewer.py --build build [--calls 20 100] [--threads 64 1]
+
+Times to the first picture from the start of `karst view`, of tiles (each a depth of a thread, 1920 pixels wide), of tables and
+flame graphs, and the memory of the server beside that of the trace's columns (27 bytes a call). Prints one line of JSON a trace.
+"""
+import argparse
+import json
+import os
+import random
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+COLUMN_BYTES = 27  # a call in the reader's columns
+
+
+def make(build, path, calls, threads):
+    subprocess.run([os.path.join(build, "bin/karst-trace-bench"), "make", path, str(calls * 2), str(threads), "fib"], check=True)
+
+
+class Viewer:
+    """`karst view` of a file, until the end of a with statement."""
+
+    def __init__(self, build, path):
+        self.started = time.monotonic()
+        self.process = subprocess.Popen([os.path.join(build, "bin/karst"), "view", "--no-browser", "--keep", path],
+                                        stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path) as answer:
+            return answer.read()
+
+    def ready(self):
+        """Seconds from the start until the trace is indexed."""
+        while True:
+            progress = json.loads(self.get("api/progress"))
+            if progress["phase"] == "ready":
+                return time.monotonic() - self.started
+            if progress["phase"] == "failed":
+                raise SystemExit(progress["error"])
+            time.sleep(0.01)
+
+    def timed(self, path):
+        begin = time.monotonic()
+        body = self.get(path)
+        return time.monotonic() - begin, body
+
+    def memory(self):
+        """Bytes of the process's own memory, at most so far, and now; the mapped file apart."""
+        fields = {}
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            for line in status:
+                name, _, value = line.partition(":")
+                fields[name] = value.split()
+        return int(fields["RssAnon"][0]) * 1024
+
+
+def slices_of(tiles):
+    return struct.unpack_from("<I", tiles, 12)[0]
+
+
+def measure(build, path):
+    with Viewer(build, path) as viewer:
+        ready = viewer.ready()
+        facts = json.loads(viewer.get("api/trace"))
+        span, threads = facts["span"], len(facts["threads"])
+        rows = ",".join(f"{t}:0-5" for t in range(min(threads, 10)))
+        first, body = viewer.timed(f"api/tiles?begin=0&end={span}&width=1920&threads={rows}")
+        first_picture = time.monotonic() - viewer.started
+        chance = random.Random(1)
+        row_times, picture_times = [], []
+        for _ in range(200):
+            length = span * 10 ** chance.uniform(-6, 0)
+            begin = chance.uniform(0, span - length)
+            thread = chance.randrange(threads)
+            depth = chance.randrange(facts["threads"][thread]["depths"])
+            where = f"begin={begin:.3f}&end={begin + length:.3f}&width=1920"
+            row_times.append(viewer.timed(f"api/tiles?{where}&threads={thread}:{depth}-{depth}")[0])
+            if len(picture_times) < 40:
+                picture_times.append(viewer.timed(f"api/tiles?{where}&threads={rows}")[0])
+        result = {
+            "calls": facts["calls"], "threads": threads, "file_bytes": facts["file_size"],
+            "ready_s": round(ready, 3), "first_picture_s": round(first_picture, 3),
+            "first_tiles_ms": round(first * 1e3, 1), "first_tiles_slices": slices_of(body),
+            "row_ms_median": round(statistics.median(row_times) * 1e3, 2), "row_ms_worst": round(max(row_times) * 1e3, 2),
+            "picture_ms_median": round(statistics.median(picture_times) * 1e3, 2),
+            "picture_ms_worst": round(max(picture_times) * 1e3, 2),
+            "memory_per_column_byte": round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2),
+        }
+        for name, path_ in (("minimap", "api/minimap?width=1024"), ("functions", "api/functions"), ("flame", "api/flame"),
+                            ("histogram", "api/histogram?function=0"), ("occurrences", "api/occurrences?function=0&order=duration"),
+                            ("highlight", f"api/tiles?width=1920&threads={rows}&function=2")):
+            result[name + "_s"] = round(viewer.timed(path_)[0], 3)
+        result["memory_after_per_column_byte"] = round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2)
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build", help="build directory")
+    parser.add_argument("--calls", type=int, nargs="*", default=[20, 100], help="millions")
+    parser.add_argument("--threads", type=int, nargs="*", default=[64, 1])
+    options = parser.parse_args()
+    for calls in options.calls:
+        for threads in options.threads:
+            with tempfile.TemporaryDirectory() as directory:
+                path = os.path.join(directory, "synthetic.karst")
+                make(options.build, path, calls * 1_000_000, threads)
+                print(json.dumps(measure(options.build, path)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
