@@ -37,14 +37,15 @@ class WrapperTest(TortureTest):
         return self.run_command("readelf", "-SW", file).stdout
 
     def assert_clean(self, file):
-        """No text relocations, no executable stack, no reference to the runtime or to gcc's own hooks."""
+        """No text relocations, no executable stack, no reference to the runtime that could not stay open, none to gcc's
+        own hooks."""
         self.assertNotIn("TEXTREL", self.run_command("readelf", "-dW", file).stdout)
         stack = [line for line in self.run_command("readelf", "-lW", file).stdout.splitlines() if "GNU_STACK" in line]
         self.assertEqual(len(stack), 1)
         self.assertNotIn("RWE", stack[0])
-        wanted = self.run_command("nm", "-D", "--undefined-only", file).stdout
-        for name in ("fentry", "mcount", "karst"):
-            self.assertNotIn(name, wanted)
+        undefined = self.run_command("nm", "-D", "--undefined-only", file).stdout.splitlines()
+        self.assertEqual([s for s in undefined if "fentry" in s or "mcount" in s or "xray" in s], [])
+        self.assertEqual([s for s in undefined if "karst" in s and s.split()[0] not in ("w", "v")], [])
         self.assertNotIn("karst", self.run_command("readelf", "-dW", file).stdout)
         self.assertNotIn("__mcount_loc", self.section_names(file))
         self.assertNotIn("__return_loc", self.section_names(file))
