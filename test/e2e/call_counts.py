@@ -22,6 +22,8 @@ class Gcov:
         self.calls = defaultdict(int)
         self.places = defaultdict(set)
         self.names = {}
+        self.names_at = defaultdict(set)  # a macro puts several functions in one place
+        mangled = defaultdict(set)  # what gcov's demangler gives up on
         for data in sorted(objects.rglob("*.gcda")):
             out = subprocess.run([tool, "--json-format", "--stdout", data.name], cwd=data.parent, check=True,
                                  capture_output=True, text=True, timeout=TIMEOUT).stdout
@@ -33,8 +35,15 @@ class Gcov:
                         place = (path, f["start_line"])
                         self.places[f["name"]].add(place)
                         self.names[place] = f["demangled_name"]
+                        self.names_at[place].add(f["demangled_name"])
+                        if f["demangled_name"].startswith("_Z"):
+                            mangled[f["demangled_name"]].add(place)
                         if f["execution_count"]:
                             self.calls[place] += f["execution_count"]
+        text = subprocess.run(["c++filt"], input="\n".join(mangled), check=True, capture_output=True, text=True).stdout
+        for name, clear in zip(mangled, text.splitlines()):
+            for place in mangled[name]:
+                self.names_at[place].add(clear)
 
 
 class Symbols:
@@ -134,12 +143,14 @@ class Comparison:
     def __init__(self, report, gcov, symbols):
         karst = defaultdict(int)
         self.names = {}
-        pointers = set()
+        beside = set()  # the compiler's own in the place of a function that gcov knows
         for f in report:
-            if is_lambdas_pointer(f["name"]):
-                pointers.add(f["name"])
-                continue
             place = (os.path.realpath(f["file"]) if f["file"] else f["module"], f["line"])
+            name = re.sub(r" \[clone [^]]*\]", "", f["name"])
+            if place in gcov.names_at and not any(n == name or n.endswith(" " + name) for n in gcov.names_at[place]) and (
+                    is_lambdas_pointer(name) or is_compilers_own(name, place)):
+                beside.add(f["name"])
+                continue
             karst[place] += f["calls"]
             self.names[place] = f["name"]
         self.names.update(gcov.names)
@@ -152,7 +163,7 @@ class Comparison:
         self.unknown = [p for p in missing if p not in self.inlined]
         extra = [p for p in karst if p not in gcov.names]
         own = [p for p in extra if is_compilers_own(self.names[p], p)]
-        self.own = len(own) + len(pointers)
+        self.own = len(own) + len(beside)
         self.uncounted = [p for p in extra if p not in own]
         self.expected = {p: n for p, n in gcov.calls.items() if p in emitted}
         self.seen = {p: n for p, n in karst.items() if p in gcov.names}
