@@ -10,7 +10,7 @@ WORKLOADS = {
     "throw1": ("throw to catch through 1 frame", 100_000, 1, 3.0),
     "throw10": ("throw to catch through 10 frames", 50_000, 10, 3.0),
     "throw100": ("throw to catch through 100 frames", 10_000, 100, 3.0),
-    "jump": ("setjmp, a call, longjmp out of it", 2_000_000, 2, 3.0),
+    "jump": ("setjmp, a call, longjmp out of it", 2_000_000, 1, 3.0),
     "coroutine": ("a coroutine resumed and suspended", 2_000_000, 1, None),
 }
 

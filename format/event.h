@@ -28,6 +28,7 @@
 #define KARST_EVENT_TICK_BITS 40
 #define KARST_EVENT_EXIT_BIT 0x800000
 #define KARST_EVENT_ID_MASK 0x7fffff
+#define KARST_MARK_SET_PLACE 0x7fff02
 
 #ifndef __ASSEMBLER__
 #include <cstdint>
@@ -48,6 +49,7 @@ enum class Mark : std::uint32_t {
   kPlace = kMaxFunctionId + 5,
   kPad = kMaxFunctionId + 6,
 };
+static_assert(static_cast<std::uint32_t>(Mark::kSetPlace) == KARST_MARK_SET_PLACE);
 inline constexpr std::uint64_t kEventTickMask = (std::uint64_t{1} << KARST_EVENT_TICK_BITS) - 1;
 
 constexpr std::uint32_t event_function(Event e) { return static_cast<std::uint32_t>(e) & KARST_EVENT_ID_MASK; }

@@ -6,6 +6,7 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/fork.h"
+#include "runtime/core/marks.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
 #include "runtime/core/syscalls.h"
@@ -215,6 +216,7 @@ void next_block(ThreadState& state) {
 
 extern "C" {
 __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread ThreadState* karst_state = &g_nobody;
+__attribute__((visibility("hidden"))) std::uint32_t karst_marks_slowly;
 }
 
 namespace {
@@ -320,6 +322,7 @@ void note_thread_names() {
 
 void stop_recording() {
   g_stopped = true;
+  store(karst_marks_slowly, 1U);
   aim_at_sink(g_nobody);
   set_hooks(karst_hook_discard, karst_hook_discard);
 }
@@ -354,6 +357,7 @@ ThreadState* find_by_tid(std::uint32_t tid) {
 void find_threads_by_tid() {
   if (g_stopped) return;
   store(g_by_tid, true);
+  store(karst_marks_slowly, 1U);
   set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
 }
 
@@ -378,35 +382,9 @@ extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
 
 namespace {
 
-/// Compare-and-exchange among one thread and its own handlers: without the lock that makes it dear.
-bool take(std::uintptr_t& cursor, std::uintptr_t from, std::uintptr_t to) {
-  bool taken = false;
-  asm volatile("cmpxchgq %3, %1" : "=@cce"(taken), "+m"(cursor), "+a"(from) : "r"(to) : "memory");
-  return taken;
-}
-
-/// False when the thread needs a block first.
 bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
-  for (;;) {
-    const std::uintptr_t cursor = load(state.cursor);
-    const std::uintptr_t used = cursor % KARST_BLOCK_SIZE;
-    if (used == 0) return false;
-    std::uint64_t ticks = 0;
-    if (event_has_time(words[0])) {
-      ticks = now();
-      if (state.epoch != epoch_of(ticks)) return false;
-    }
-    const bool fits = used + count * sizeof(Event) <= KARST_BLOCK_SIZE;
-    if (!take(state.cursor, cursor, cursor + (fits ? count : 1) * sizeof(Event))) continue;  // a handler's
-    auto* slot = reinterpret_cast<Event*>(cursor);
-    if (!fits) {
-      store(*slot, make_mark(ticks, Mark::kPad));
-      continue;
-    }
-    for (std::uint32_t i = 0; i < count; ++i)
-      store(slot[i], event_has_time(words[i]) ? words[i] | ticks << KARST_EVENT_TICK_SHIFT : words[i]);
-    return true;
-  }
+  if (count == 1) return put_group<1>(state, words);
+  return count == 2 ? put_group<2>(state, words) : put_group<3>(state, words);
 }
 
 }  // namespace
@@ -414,12 +392,13 @@ bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
 bool is_recording() {
   if (!g_arena.exists() || g_stopped) return false;
   if (load(g_by_tid)) return !in_forked_child();
-  return karst_state != &g_nobody && is_current(karst_state) && karst_state->live != 0;
+  return karst_state->live != 0;
 }
 
+// A state that is not the thread's own any more (in a forked child) reads as zero.
 void record_group(const Event* words, std::uint32_t count) {
   if (!is_recording()) return;
-  if (!load(g_by_tid)) {
+  if (!load(g_by_tid)) [[likely]] {
     while (!put_group(*karst_state, words, count)) karst_slow_path();
     return;
   }

@@ -10,9 +10,15 @@
 
 #include "format/event.h"
 #include "runtime/arch/jump_buffer.h"
+#include "runtime/core/marks.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
+
+extern "C" {
+/// libc's own functions, by Function; jumps.S reads it, too.
+__attribute__((visibility("hidden"))) void* karst_libc[10];
+}
 
 namespace karst::runtime {
 namespace {
@@ -35,20 +41,19 @@ enum Function : std::uint32_t {
 };
 constexpr const char* kNames[kFunctions] = {"setjmp",      "_setjmp", "__sigsetjmp", "getcontext", "setcontext",
                                             "swapcontext", "longjmp", "_longjmp",    "siglongjmp", "__longjmp_chk"};
-void* g_libc[kFunctions];
 
 void* libc(Function f) {
-  void* found = load(g_libc[f]);
+  void* found = load(karst_libc[f]);
   if (found == nullptr) {
     found = dlsym(RTLD_NEXT, kNames[f]);
-    store(g_libc[f], found);
+    store(karst_libc[f], found);
   }
   return found;
 }
 
 void record_jump_to(std::uintptr_t stack_pointer) {
   const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
-  record_group(words, 2);
+  if (load(karst_marks_slowly) != 0 || !put_group<2>(*karst_state, words)) record_group(words, 2);
 }
 
 void record_switch(std::uintptr_t from, std::uintptr_t to) {
@@ -64,17 +69,19 @@ bool on_alternate_stack() {
 // Stacks grow down: whoever is jumped to on the same stack lies above. A jump down leads to another stack, and the
 // calls here may go on some day; but a handler on its alternate stack that jumps out ends them.
 void record_jump(std::uintptr_t here, std::uintptr_t to) {
-  if (to >= here || on_alternate_stack())
+  if (to >= here || on_alternate_stack()) [[likely]]
     record_jump_to(to);
   else
     record_switch(here, to);
 }
 
 [[noreturn]] void jump(Function f, void* buffer, int value, std::uintptr_t here) {
-  if (is_recording()) record_jump(here, arch::stack_pointer_of(buffer));
+  record_jump(here, arch::stack_pointer_of(buffer));
   reinterpret_cast<void (*)(void*, int)>(libc(f))(buffer, value);
   __builtin_unreachable();
 }
+
+static_assert(kFunctions == sizeof karst_libc / sizeof karst_libc[0]);
 
 std::uintptr_t here(const void* frame) { return reinterpret_cast<std::uintptr_t>(frame); }
 

@@ -2,12 +2,14 @@
 // registers that it saves as its caller has them: nothing stays on the stack, only what a call may change is changed.
 //
 // Entry state: 0(%rsp) return address; rdi and rsi arguments. After the call the caller's stack pointer is rsp + 8.
+#include "runtime/core/state.h"
 
+	.hidden	karst_state
+	.hidden	karst_marks_slowly
+	.hidden	karst_libc
 	.text
 	.macro	NOTED name
-	.globl	\name
 	.type	\name, @function
-	.balign	16
 \name:
 	.cfi_startproc
 	endbr64
@@ -31,11 +33,39 @@
 	.endm
 
 	.macro	SETS_PLACE name, number	// number: Function in hooks/jumps.cc
-	NOTED	\name
+	.globl	\name
+	.type	\name, @function
+	.balign	16
+\name:
+	.cfi_startproc
+	endbr64
+	cmpl	$0, karst_marks_slowly(%rip)
+	jne	.Lslowly_\name
+	movq	karst_libc + 8 * \number(%rip), %r9
+	testq	%r9, %r9
+	jz	.Lslowly_\name
+	leaq	8(%rsp), %rdx
+	shrq	$4, %rdx
+	shlq	$KARST_EVENT_TICK_SHIFT, %rdx
+	orq	$(KARST_EVENT_EXIT_BIT | KARST_MARK_SET_PLACE), %rdx	// rdx: the word; it has no clock
+	movq	karst_state@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %rcx
+1:	movq	KARST_STATE_CURSOR(%rcx), %rax
+	testl	$(KARST_BLOCK_SIZE - 1), %eax
+	jz	.Lslowly_\name			// no slot, or a thread without events
+	leaq	8(%rax), %r8
+	cmpxchgq %r8, KARST_STATE_CURSOR(%rcx)
+	jne	1b				// a signal handler took it
+	movq	%rdx, (%rax)
+	jmp	*%r9
+	.cfi_endproc
+.Lslowly_\name:
+	.size	\name, . - \name
+	NOTED	slowly_\name
 	movl	$\number, %edi
 	leaq	32(%rsp), %rsi
 	call	karst_sets_place
-	GO_ON	\name
+	GO_ON	slowly_\name
 	.endm
 
 	.hidden	karst_sets_place
@@ -47,11 +77,15 @@
 	SETS_PLACE __sigsetjmp, 2
 	SETS_PLACE getcontext, 3
 
+	.globl	setcontext
+	.balign	16
 	NOTED	setcontext
 	leaq	32(%rsp), %rsi
 	call	karst_sets_context
 	GO_ON	setcontext
 
+	.globl	swapcontext
+	.balign	16
 	NOTED	swapcontext
 	movq	%rsi, %rdi
 	leaq	32(%rsp), %rsi

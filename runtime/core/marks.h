@@ -1,0 +1,47 @@
+// Words that belong together (format/event.h, marks), put into a thread's block at once. thread.h has record_group(),
+// which does all that may be needed; this is its common way, for what must be cheap.
+#pragma once
+#include <cstdint>
+
+#include "format/event.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/state.h"
+
+namespace karst::runtime {
+
+/// Not 0: the calling thread's state is not found by its thread-local pointer, or nothing is recorded any more.
+extern "C" __attribute__((visibility("hidden"))) std::uint32_t karst_marks_slowly;
+
+/// Compare-and-exchange among one thread and its own handlers: without the lock that makes it dear.
+inline bool take_slots(std::uintptr_t& cursor, std::uintptr_t from, std::uintptr_t to) {
+  bool taken = false;
+  asm volatile("cmpxchgq %3, %1" : "=@cce"(taken), "+m"(cursor), "+a"(from) : "r"(to) : "memory");
+  return taken;
+}
+
+/// Puts `kCount` words into slots that follow each other. False, and nothing done, when the thread needs a block first.
+template <std::uint32_t kCount>
+__attribute__((always_inline)) inline bool put_group(ThreadState& state, const format::Event* words) {
+  for (;;) {
+    const std::uintptr_t cursor = load(state.cursor);
+    const std::uintptr_t used = cursor % KARST_BLOCK_SIZE;
+    if (used == 0) return false;
+    std::uint64_t ticks = 0;
+    if (kCount != 1 || format::event_has_time(words[0])) {
+      ticks = __builtin_ia32_rdtsc();
+      if (((static_cast<std::uint32_t>(ticks >> 32) ^ state.epoch) & ~0xffU) != 0) return false;
+    }
+    const bool fits = used + kCount * sizeof(format::Event) <= KARST_BLOCK_SIZE;
+    if (!take_slots(state.cursor, cursor, cursor + (fits ? kCount : 1) * sizeof(format::Event))) continue;
+    auto* slot = reinterpret_cast<format::Event*>(cursor);
+    if (!fits) {
+      store(*slot, format::make_mark(ticks, format::Mark::kPad));
+      continue;
+    }
+    for (std::uint32_t i = 0; i < kCount; ++i)
+      store(slot[i], format::event_has_time(words[i]) ? words[i] | ticks << KARST_EVENT_TICK_SHIFT : words[i]);
+    return true;
+  }
+}
+
+}  // namespace karst::runtime
