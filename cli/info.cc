@@ -7,6 +7,8 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analysis/selection.h"
@@ -157,17 +159,61 @@ std::uint64_t start_ticks(const reader::Process& process, const reader::Trace& t
   return process.start_ticks != 0 ? process.start_ticks : analysis::first_ticks(trace);
 }
 
-void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadFacts>& threads,
-                   exporting::Output& out) {
+std::string command_of(const reader::Process& process) {
   std::string command;
   for (const std::string& argument : process.command_line)
     command += (command.empty() ? "" : " ") + printable(argument);
-  out.append(fmt::format("\nprocess {} {}: {}\n", process.pid, printable(process.name), command));
+  return command;
+}
+
+const char* origin_of(const reader::Process& process) {
+  return (process.flags & format::kProcessForked) != 0 ? "forked" : process.parent != 0 ? "started" : "";
+}
+
+// Which process came from which, each below the one that made it, in order of their coming.
+void print_process_tree(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
+  const auto& processes = trace.processes();
+  std::unordered_map<std::uint32_t, std::size_t> place;  // of a process by its index in the file
+  for (std::size_t i = 0; i < processes.size(); ++i) place[processes[i].index] = i;
+  std::vector<std::vector<std::size_t>> children(processes.size() + 1);  // of each place; the last: of none
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const auto parent = processes[i].parent != 0 ? place.find(processes[i].parent - 1) : place.end();
+    // A parent is always an earlier one; what a damaged file says otherwise is no tree.
+    children[parent != place.end() && parent->second < i ? parent->second : processes.size()].push_back(i);
+  }
+  out.append("\nprocesses\n");
+  std::vector<std::pair<std::size_t, std::size_t>> rest;  // place and level, the next one last
+  const auto add = [&](std::size_t of, std::size_t level) {
+    for (auto i = children[of].rbegin(); i != children[of].rend(); ++i) rest.emplace_back(*i, level);
+  };
+  add(processes.size(), 0);
+  while (!rest.empty()) {
+    const auto [i, level] = rest.back();
+    rest.pop_back();
+    const reader::Process& process = processes[i];
+    std::uint64_t calls = 0;
+    for (const ThreadFacts& t : facts.threads[i]) calls += t.calls;
+    out.append(fmt::format("  {:>14}  {:{}}{} {}  {}{}\n", count_text(calls), "", std::min<std::size_t>(level, 40) * 2,
+                           process.pid, printable(process.name), origin_of(process),
+                           (process.flags & format::kProcessForked) != 0 ? "" : "  " + command_of(process)));
+    add(i, level + 1);
+  }
+}
+
+void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadFacts>& threads,
+                   exporting::Output& out) {
+  out.append(fmt::format("\nprocess {} {}: {}\n", process.pid, printable(process.name), command_of(process)));
   const std::uint64_t started = realtime(trace, start_ticks(process, trace));
   out.append(fmt::format("  {}{}; parent {}; executable {}\n",
                          started != 0 ? "tracing began " + time_text(started) + "; " : "", ending(process),
                          process.parent_pid, printable(process.executable)));
   if (!process.options.empty()) out.append(fmt::format("  options {}\n", printable(process.options)));
+  if ((process.flags & format::kProcessForked) != 0) {
+    std::uint64_t inherited = 0;
+    for (const reader::Thread& thread : process.threads) inherited += thread.inherited;
+    out.append(fmt::format("  forked by its parent, inside {} of its parent's calls (not counted here)\n",
+                           count_text(inherited)));
+  }
   if ((process.flags & format::kProcessOff) != 0) out.append("  started with tracing off\n");
   if ((process.flags & format::kProcessDamaged) != 0) {
     out.append("  its trace memory held values that cannot be: what was sound was kept\n");
@@ -208,6 +254,7 @@ void print_text(const reader::Trace& trace, const Facts& facts, exporting::Outpu
   const std::uint64_t started = realtime(trace, analysis::first_ticks(trace));
   if (started != 0) out.append(fmt::format("first event  {}\n", time_text(started)));
   out.append(fmt::format("sources      {} files\n", trace.sources().size()));
+  if (trace.processes().size() > 1) print_process_tree(trace, facts, out);
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
     print_process(trace, trace.processes()[i], facts.threads[i], out);
   }
@@ -220,9 +267,11 @@ void print_text(const reader::Trace& trace, const Facts& facts, exporting::Outpu
 
 std::string process_json(const reader::Trace& trace, const reader::Process& process,
                          const std::vector<ThreadFacts>& threads) {
-  std::string json = fmt::format(R"({{"pid":{},"parent_pid":{},"name":{},"executable":{},"options":{},)", process.pid,
-                                 process.parent_pid, json_string(process.name), json_string(process.executable),
-                                 json_string(process.options));
+  std::string json = fmt::format(
+      R"({{"index":{},"parent":{},"forked":{},"pid":{},"parent_pid":{},"name":{},"executable":{},"options":{},)",
+      process.index, process.parent != 0 ? std::to_string(process.parent - 1) : "null",
+      (process.flags & format::kProcessForked) != 0, process.pid, process.parent_pid, json_string(process.name),
+      json_string(process.executable), json_string(process.options));
   json += "\"command_line\":[";
   for (std::size_t i = 0; i < process.command_line.size(); ++i) {
     json += (i == 0 ? "" : ",") + json_string(process.command_line[i]);
@@ -240,10 +289,11 @@ std::string process_json(const reader::Trace& trace, const reader::Process& proc
   for (std::size_t i = 0; i < process.threads.size(); ++i) {
     const reader::Thread& thread = process.threads[i];
     json += fmt::format(
-        R"({}{{"tid":{},"name":{},"calls":{},"open_calls":{},"events":{},"span_ns":{},"overwritten_events":{},)"
+        R"({}{{"tid":{},"name":{},"calls":{},"inherited_calls":{},"open_calls":{},"events":{},"span_ns":{},"overwritten_events":{},)"
         R"("lost_events":{},"exited":{}}})",
-        i == 0 ? "\n" : ",\n", thread.tid, json_string(thread.name), threads[i].calls, threads[i].open_calls,
-        threads[i].events, threads[i].span_ns, thread.overwritten_events, thread.lost_events, thread.exited);
+        i == 0 ? "\n" : ",\n", thread.tid, json_string(thread.name), threads[i].calls, thread.inherited,
+        threads[i].open_calls, threads[i].events, threads[i].span_ns, thread.overwritten_events, thread.lost_events,
+        thread.exited);
   }
   json += "],\"modules\":[";
   for (std::size_t i = 0; i < process.modules.size(); ++i) {

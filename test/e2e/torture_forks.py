@@ -8,15 +8,18 @@ def program():
 
 class Forks(TortureTest):
     def tree(self, run):
-        """Names alone, without the lines that name process and thread."""
-        return [line for line in run.trace.tree() if not line.startswith("#")]
+        """Names alone of the program itself, without the lines that name process and thread."""
+        program = run.trace.processes[0]
+        return [line for line in run.trace.tree("--process", str(program["pid"])) if not line.startswith("#")]
 
     def check_parent(self, mode, out, status=0):
         run = self.run_traced(program(), mode, status=status)
         self.assertEqual(sorted(run.out.splitlines()), sorted(out))
         self.assert_whole(run.trace)
-        self.assertEqual(len(run.trace.processes), 1)
-        self.assertEqual(run.trace.counts["leaf()"], 200)
+        self.assertEqual([p["forked"] for p in run.trace.processes], [False, True])
+        parent, child = (str(p["pid"]) for p in run.trace.processes)
+        self.assertEqual(run.trace.counts_of("--process", parent)["leaf()"], 200)
+        self.assertEqual(run.trace.counts_of("--process", child)["leaf()"], 3000000)
         return run
 
     def check_like_no_fork(self, mode, without):
@@ -39,8 +42,11 @@ class Forks(TortureTest):
         run = self.run_traced(program(), "threads")
         self.assertEqual(run.out, "")
         self.assert_whole(run.trace)
-        self.assertEqual(run.trace.counts["leaf()"], 600200)
-        self.assertEqual(len(run.trace.threads), 4)
+        program = run.trace.processes[0]
+        self.assertEqual(run.trace.counts_of("--process", str(program["pid"]))["leaf()"], 600200)
+        self.assertEqual(len(program["threads"]), 4)
+        self.assertEqual([p["forked"] for p in run.trace.processes], [False] + 50 * [True])
+        self.assertEqual(run.trace.counts["leaf()"], 600200 + 50 * 40000)
 
     def test_child_that_outlives_its_parent(self):
         # Its output comes when karst may have ended; subprocess waits for the pipe's end, so it is all here.
