@@ -45,6 +45,10 @@ std::vector<std::string> gnatmake_command(const std::string& gnatmake, const std
     if (a.starts_with(kOwnPrefix)) driver += " " + a;
   command.push_back("--GCC=" + driver);
   command.push_back("--GNATLINK=gnatlink --GCC=" + karst_gcc);
+  command.emplace_back("-largs");
+  for (const std::string& a : arguments)
+    if (a.starts_with(kOwnPrefix)) command.push_back(a);
+  command.emplace_back("-margs");
   for (const std::string& a : arguments)
     if (!a.starts_with(kOwnPrefix)) command.push_back(a);
   return command;

@@ -152,7 +152,8 @@ TEST(GccCommand, ChoosesSpecsByMethod) {
 TEST(GnatmakeCommand, CompilesAndLinksByKarstGcc) {
   EXPECT_EQ(gnatmake_command("gnatmake", "/b/karst-gcc", {"-q", "--karst-method=finstrument", "a.adb"}),
             (std::vector<std::string>{"gnatmake", "--GCC=/b/karst-gcc --karst-method=finstrument",
-                                      "--GNATLINK=gnatlink --GCC=/b/karst-gcc", "-q", "a.adb"}));
+                                      "--GNATLINK=gnatlink --GCC=/b/karst-gcc", "-largs", "--karst-method=finstrument",
+                                      "-margs", "-q", "a.adb"}));
 }
 
 }  // namespace
