@@ -42,21 +42,30 @@ enum Function : std::uint32_t {
 constexpr const char* kNames[kFunctions] = {"setjmp",      "_setjmp", "__sigsetjmp", "getcontext", "setcontext",
                                             "swapcontext", "longjmp", "_longjmp",    "siglongjmp", "__longjmp_chk"};
 
-void* libc(Function f) {
-  void* found = load(karst_libc[f]);
-  if (found == nullptr) {
-    found = dlsym(RTLD_NEXT, kNames[f]);
-    store(karst_libc[f], found);
-  }
+__attribute__((noinline)) void* find_libc(Function f) {
+  void* found = dlsym(RTLD_NEXT, kNames[f]);
+  store(karst_libc[f], found);
   return found;
 }
 
-void record_jump_to(std::uintptr_t stack_pointer) {
-  const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
-  if (load(karst_marks_slowly) != 0 || !put_group<2>(*karst_state, words)) record_group(words, 2);
+inline void* libc(Function f) {
+  void* found = load(karst_libc[f]);
+  return found != nullptr ? found : find_libc(f);
 }
 
-void record_switch(std::uintptr_t from, std::uintptr_t to) {
+__attribute__((noinline)) void record_jump_slowly(std::uintptr_t stack_pointer) {
+  const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
+  record_group(words, 2);
+}
+
+// Inline as far as it is common: a longjmp costs no more than this.
+__attribute__((always_inline)) inline void record_jump_to(std::uintptr_t stack_pointer) {
+  const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
+  if (load(karst_marks_slowly) != 0 || !put_group<2>(*karst_state, words)) [[unlikely]]
+    record_jump_slowly(stack_pointer);
+}
+
+__attribute__((noinline)) void record_switch(std::uintptr_t from, std::uintptr_t to) {
   const Event words[] = {make_mark(0, Mark::kSwitched), make_place(from), make_place(to)};
   record_group(words, 3);
 }
@@ -68,14 +77,14 @@ bool on_alternate_stack() {
 
 // Stacks grow down: whoever is jumped to on the same stack lies above. A jump down leads to another stack, and the
 // calls here may go on some day; but a handler on its alternate stack that jumps out ends them.
-void record_jump(std::uintptr_t here, std::uintptr_t to) {
+__attribute__((always_inline)) inline void record_jump(std::uintptr_t here, std::uintptr_t to) {
   if (to >= here || on_alternate_stack()) [[likely]]
     record_jump_to(to);
   else
     record_switch(here, to);
 }
 
-[[noreturn]] void jump(Function f, void* buffer, int value, std::uintptr_t here) {
+[[noreturn]] __attribute__((always_inline)) inline void jump(Function f, void* buffer, int value, std::uintptr_t here) {
   record_jump(here, arch::stack_pointer_of(buffer));
   reinterpret_cast<void (*)(void*, int)>(libc(f))(buffer, value);
   __builtin_unreachable();
