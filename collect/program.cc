@@ -48,7 +48,7 @@ class ElfFile {
   Elf* elf_ = nullptr;
 };
 
-bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment) {
+bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment, std::uint32_t type) {
   if (segment.p_type != PT_NOTE) return false;
   // As the runtime does: mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8.
   Elf_Data* data =
@@ -58,7 +58,7 @@ bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment) {
   std::size_t name = 0;
   std::size_t content = 0;
   for (std::size_t at = 0; (at = gelf_getnote(data, at, &note, &name, &content)) > 0;) {
-    if (note.n_namesz == sizeof KARST_NOTE_NAME && note.n_type == KARST_NOTE_TYPE &&
+    if (note.n_namesz == sizeof KARST_NOTE_NAME && note.n_type == type &&
         std::memcmp(static_cast<const char*>(data->d_buf) + name, KARST_NOTE_NAME, sizeof KARST_NOTE_NAME) == 0)
       return true;
   }
@@ -83,7 +83,7 @@ Program describe(std::filesystem::path path) {
   const ElfFile file(path);
   if (file.is_elf())
     file.for_each_segment(
-        [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s); });
+        [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
   program.path = std::move(path);
   return program;
 }
@@ -137,12 +137,16 @@ Status check_traceable(const Program& program) {
     return Error{name + " is a program for another architecture; this Karst traces x86-64 programs"};
   bool dynamic = false;
   bool loads = false;
+  bool has_runtime = false;
   file.for_each_segment([&](const GElf_Phdr& s) {
     dynamic = dynamic || s.p_type == PT_INTERP;
     loads = loads || s.p_type == PT_LOAD;
+    has_runtime = has_runtime || has_karst_note(file, s, KARST_NOTE_TYPE_RUNTIME);
   });
-  if (loads && !dynamic && (header.e_type == ET_EXEC || header.e_type == ET_DYN))
-    return Error{name + " is statically linked: the tracing runtime cannot be loaded into it. Link it without -static"};
+  if (loads && !dynamic && !has_runtime && (header.e_type == ET_EXEC || header.e_type == ET_DYN))
+    return Error{name +
+                 " is statically linked: the tracing runtime cannot be loaded into it. Link it without -static, or "
+                 "with libkarst.a inside (karst-gcc --karst-link -static)"};
   return Unit{};
 }
 

@@ -64,7 +64,7 @@ bool FunctionTable::create(const ModuleImage& image) {
   bits_ = reinterpret_cast<std::uint8_t*>(functions_of_aliases_ + entries);
 
   for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry) {
-    if (p.kind == SledKind::kEntry) sorted_[count_++] = (p.address - text_begin_) << 32 | entry;
+    if (p.kind == SledKind::kEntry) sorted_[count_++] = (p.known_by() - text_begin_) << 32 | entry;
   });
   heap_sort(sorted_, count_, [](std::uint64_t a, std::uint64_t b) { return a < b; });
   for (std::uint32_t i = 0; i < count_; ++i) order_[static_cast<std::uint32_t>(sorted_[i])] = i;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kNtGnuBuildId = 3;
+constexpr std::uint64_t kMostBeforeSled = 64;  // of clang's: an endbr64, padding, and whatever a later version may put
 constexpr const char* kDamaged = "has a damaged sled table";
 
 template <typename T>
@@ -174,7 +175,9 @@ const char* ModuleImage::defect() const {
   for_each_sled([&](const SledPlace& p) {
     if (wrong != nullptr) return;
     const std::uint32_t size = arch::sled_size(p.sled);
-    if (!in_code(p.address, size == 0 ? 1 : size))
+    const bool entry = p.kind == SledKind::kEntry;
+    if (!in_code(p.address, size == 0 ? 1 : size) ||
+        (entry && (!in_code(p.known_by(), 1) || p.address - p.known_by() > kMostBeforeSled)))
       wrong = kDamaged;
     else if (size != 0 && !arch::is_sled(reinterpret_cast<const unsigned char*>(p.address), p.sled))
       wrong = "has other code where its sleds should be";

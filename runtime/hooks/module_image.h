@@ -23,6 +23,10 @@ struct SledPlace {
   format::SledKind kind;
   arch::Sled sled;
   bool always;  ///< of an entry: the source asks to trace it always
+
+  /// Of an entry: what its function is known by. Not always the function's first byte: gcc's sleds may stand behind
+  /// an endbr64. clang's may have padding before them as well, but its tables name the beginning.
+  std::uintptr_t known_by() const { return function != 0 ? function : address; }
 };
 
 struct ModuleImage {

@@ -196,9 +196,16 @@ bool set_protection(const CodeSegment& s, int protection) {
   return sys::mprotect(s.begin, s.end - s.begin, protection) == 0;
 }
 
+// In a static program we are ourselves in the code that is patched.
+#ifdef KARST_STATIC
+constexpr int kWhilePatching = PROT_READ | PROT_WRITE | PROT_EXEC;
+#else
+constexpr int kWhilePatching = PROT_READ | PROT_WRITE;
+#endif
+
 bool make_writable(const ModuleImage& m) {
   for (std::uint32_t i = 0; i < m.segment_count; ++i)
-    if (!set_protection(m.segments[i], PROT_READ | PROT_WRITE)) return false;
+    if (!set_protection(m.segments[i], kWhilePatching)) return false;
   return true;
 }
 

@@ -15,7 +15,13 @@ __attribute__((noinline)) T twice(T n) {
   return leaf(static_cast<int>(n)) + n;
 }
 
-__attribute__((noinline)) int fib(int n) { return n < 2 ? leaf(n) - 1 : fib(n - 1) + fib(n - 2); }
+__attribute__((noinline)) int fib(int n) {
+  if (n < 2) return leaf(n) - 1;
+  int a = fib(n - 1);
+  int b = fib(n - 2);
+  asm volatile("" : "+r"(a), "+r"(b));  // no compiler makes a loop of it
+  return a + b;
+}
 
 __attribute__((noinline)) int throws(int n) {
   if (n % 2 == 0) throw std::runtime_error("even");

@@ -1,0 +1,211 @@
+"""Clang's sleds, -finstrument-functions, static programs; tables that are damaged."""
+import re
+import struct
+import subprocess
+import unittest
+import unittest.mock
+
+from modules_support import KARST_CLANGXX, KARST_GCC, KARST_GXX, host, library, need
+from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
+
+GCC = KARST_GXX
+CLANG = KARST_CLANGXX
+
+
+def instrumented(name, *flags, compiler):
+    return build(name, "modules/instrumented.cc", "-std=c++17", "-pthread", *flags, compiler=compiler)
+
+
+# What the source says, for n = 20; fib(12) makes 465 calls, 233 of which reach a leaf.
+COUNTS = {"int twice<int>(int)": 40, "double twice<double>(double)": 40, "fib(int)": 465, "throws(int)": 20,
+          "catches(int)": 20, "main": 1, "leaf(int)": 80 + 233 + 10}
+
+
+OUTPUT = "520 144\n"
+
+
+class Methods(TortureTest):
+    def check(self, program, **more):
+        run = self.run_traced(program, 20, **more)
+        self.assertEqual(run.out, OUTPUT)
+        self.assertEqual(run.trace.info["lost_events"] + run.trace.info["overwritten_events"], 0)
+        counts = {name.replace("int twice", "twice").replace("double twice", "twice"): 0 for name in COUNTS}
+        for name in counts:
+            counts[name] = run.trace.counts.get(name, 0)
+        expected = {name.replace("int twice", "twice").replace("double twice", "twice"): n
+                    for name, n in COUNTS.items()}
+        self.assertEqual(counts, expected)
+        return run
+
+    def check_clang(self, compiler, **env):
+        need(compiler)
+        for flags in (("-O2",), ("-O2", "-no-pie"), ("-O0",), ("-Os", "-fcf-protection=full")):
+            name = "clang-" + compiler + "".join(flags).replace("=", "-")
+            with unittest.mock.patch.dict("os.environ", {"KARST_CXX": compiler}):
+                program = instrumented(name, *flags, compiler=CLANG)
+            with self.subTest(flags=flags):
+                run = self.check(program)
+                self.assert_sound(run.trace)
+
+    def test_clang_14(self):
+        self.check_clang("clang++-14")
+
+    def test_clang_19(self):
+        self.check_clang("clang++-19")
+
+    def test_clang_without_the_runtime_runs_as_it_is(self):
+        need("clang++-14")
+        program = instrumented("clang-alone", "-O2", compiler=CLANG)
+        done = subprocess.run([program, "20"], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_gccs_instrument_functions(self):
+        for flags in (("-O0",), ("-O2",), ("-O2", "-no-pie")):
+            with self.subTest(flags=flags):
+                program = instrumented("finstrument" + "".join(flags), "--karst-method=finstrument", *flags, compiler=GCC)
+                run = self.check(program)
+                self.assert_sound(run.trace)
+                # gcc records the exit of a function that an exception leaves.
+                self.assertEqual(run.trace.info["open_calls"], 0)
+
+    def test_clangs_instrument_functions(self):
+        need("clang++-14")
+        for method in ("finstrument", "finstrument-after-inlining"):
+            with self.subTest(method=method):
+                program = instrumented(method, f"--karst-method={method}", "-O1", compiler=CLANG)
+                self.check(program)
+
+    def test_functions_are_chosen_of_code_with_instrument_functions(self):
+        program = instrumented("finstrument-chosen", "--karst-method=finstrument", "-O2", compiler=GCC)
+        run = self.run_traced(program, 20, options=("--functions", "^fib|catches"))
+        self.assert_whole(run.trace)
+        self.assertEqual(run.trace.counts, {"fib(int)": 465, "catches(int)": 20})
+        run = self.run_traced(program, 20, options=("--functions", "^main$"))
+        self.assertEqual(run.trace.counts, {"main": 1})
+
+    def test_code_with_instrument_functions_started_off(self):
+        program = instrumented("finstrument-chosen", "--karst-method=finstrument", "-O2", compiler=GCC)
+        run = self.run_traced(program, 20, options=("--off",))
+        self.assertEqual(run.trace.info["events"], 0)
+
+    def test_modules_of_three_kinds_in_one_program(self):
+        need("clang++-14")
+        for plugin in (library("clangs", compiler=KARST_CLANGXX),
+                       library("instrumented", "-fno-inline", "--karst-method=finstrument")):
+            run = self.run_traced(host(), "threads", plugin, 50, library("first"))
+            self.assertEqual(run.out, "100\n")
+            self.assertEqual(run.trace.problems, [])
+
+
+class Static(TortureTest):
+    def build(self, *flags):
+        runtime = BIN.parent / "lib" / "libkarst.a"
+        if not runtime.exists():
+            self.skipTest("libkarst.a is not built")
+        source = build("static-object", "torture/threads.cc", "-O1", "-fno-inline", "-std=c++17", "-c", "-fPIE",
+                       compiler=GCC, output="static.o")
+        program = self.directory / "static"
+        # The wrappers' own way to link is tested with them.
+        made = subprocess.run(["g++", *flags, str(source), str(BIN.parent / "lib" / "karst" / "module.o"), "-pthread",
+                               "-Wl,-u,karst_register_module", str(runtime), "-o", str(program)],
+                              capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return program
+
+    def check(self, program):
+        run = self.run_traced(program, "waves", 200, 3)
+        self.assertEqual(run.out, "1200\n")
+        self.assert_whole(run.trace)
+        self.assertEqual(run.trace.counts["leaf()"], 1200)
+        self.assertEqual(run.trace.counts["short_life(int)"], 200)
+        alone = subprocess.run([program, "waves", "20", "3"], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (0, "120\n", ""))
+
+    def test_static_program_with_the_runtime_inside(self):
+        self.check(self.build("-static"))
+
+    def test_static_pie_with_the_runtime_inside(self):
+        self.check(self.build("-static-pie"))
+
+    def test_static_program_without_the_runtime_is_refused(self):
+        program = build("static-plain", "modules/host.c", "-O1", "-static", compiler="gcc")
+        done = subprocess.run([KARST, "run", "-o", str(self.directory / "x.karst"), program, "once"],
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("static", done.stderr)
+
+
+class Damage(TortureTest):
+    """A module whose note or table is wrong is left alone with one message; the rest of the program is traced."""
+
+    def spoiled(self, name, spoil, compiler=GCC):
+        plugin = library(name, compiler=compiler)
+        image = bytearray(open(plugin, "rb").read())
+        sections = subprocess.run(["readelf", "-SW", plugin], check=True, capture_output=True, text=True).stdout
+        offsets = {m[1]: int(m[2], 16)
+                   for m in re.finditer(r"\] (\S+)\s+\w+\s+[0-9a-f]+ ([0-9a-f]+) ", sections)}
+        spoil(image, offsets)
+        path = self.directory / (name + "-spoiled.so")
+        path.write_bytes(image)
+        path.chmod(0o755)
+        return path
+
+    def check(self, path, reason, name="first"):
+        run = self.run_traced(host(), "loop", path, 3)
+        self.assertEqual(run.out, "3\n")
+        self.assert_whole(run.trace)
+        self.assertEqual(run.trace.counts, {"main": 1, "visit": 3, "run": 3})
+        said = [line for line in self.lines_of_karst(run) if str(path) in line and "not traced" in line]
+        self.assertTrue(said, run.err)
+        self.assertIn(reason, said[0])
+        # The same in one process that opens it once: one line.
+        run = self.run_traced(host(), "once", path, 3)
+        said = [line for line in self.lines_of_karst(run) if str(path) in line and "not traced" in line]
+        self.assertEqual(len(said), 1, run.err)
+
+    @staticmethod
+    def poke(section, at, value, size=4):
+        def spoil(image, offsets):
+            image[offsets[section] + at:offsets[section] + at + size] = value.to_bytes(size, "little")
+        return spoil
+
+    NOTE = 12 + 8  # the note's content, behind its header and its name
+
+    def test_note_that_asks_for_a_later_runtime(self):
+        self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE + 24, 99)), "another version of Karst")
+
+    def test_note_without_a_version(self):
+        self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE, 0)), "another version of Karst")
+
+    def test_table_outside_of_the_module(self):
+        self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE + 12, 0x7fffff00)), "damaged sled table")
+
+    def test_table_that_begins_with_an_exit(self):
+        self.check(self.spoiled("first", self.poke("karst_sleds", 4, 1)), "damaged sled table")
+
+    def test_record_of_an_unknown_kind(self):
+        self.check(self.spoiled("first", self.poke("karst_sleds", 12, 77)), "damaged sled table")
+
+    def test_record_outside_of_code(self):
+        self.check(self.spoiled("first", self.poke("karst_sleds", 8, 0x10000000)), "damaged sled table")
+
+    def test_record_at_other_code(self):
+        def spoil(image, offsets):
+            at = offsets["karst_sleds"] + 8
+            image[at:at + 4] = struct.pack("<i", struct.unpack_from("<i", image, at)[0] + 1)
+        self.check(self.spoiled("first", spoil), "other code")
+
+    def test_clangs_table_of_another_version(self):
+        need("clang++-14")
+        self.check(self.spoiled("clangs", self.poke("xray_instr_map", 18, 9, 1), CLANG), "clang")
+
+    def test_clangs_record_at_other_code(self):
+        need("clang++-14")
+        def spoil(image, offsets):
+            at = offsets["xray_instr_map"]
+            image[at:at + 8] = struct.pack("<q", struct.unpack_from("<q", image, at)[0] + 1)
+        self.check(self.spoiled("clangs", spoil, CLANG), "other code")
+
+
+if __name__ == "__main__":
+    main()
