@@ -21,9 +21,7 @@ foreach(wrapper karst-g++ karst-clang karst-clang++ karst-gfortran karst-gnatmak
 endforeach()
 
 install(TARGETS karst_runtime LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-if(TARGET karst_runtime_static)
-  install(TARGETS karst_runtime_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-endif()
+install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libkarst.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Specs, the objects that are linked into traced programs, karst-as.
 install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/karst/ DESTINATION ${CMAKE_INSTALL_LIBDIR}/karst USE_SOURCE_PERMISSIONS)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/karst DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"

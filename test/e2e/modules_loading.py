@@ -133,7 +133,17 @@ class UntracedHosts(LibraryTest):
         self.assertEqual(run.trace.counts["other::jumps(int)"], 100)
 
     def test_only_the_plugin_links_the_runtime(self):
-        """Without karst run: the runtime comes with the plugin, into a process that has threads."""
+        """Nothing is preloaded: the runtime comes with the plugin, into a process that has threads."""
+        plugin = library("linked", "--karst-link")
+        run = self.run_traced("env", "-u", "LD_PRELOAD", host(traced=False), "threads", plugin, 50, library("first"))
+        self.assertEqual(run.out, "100\n")
+        self.assert_whole(run.trace)
+        self.assertEqual(run.trace.counts["linked::jumps(int)"], 50)
+        self.assertEqual(run.trace.counts["linked::Constructed::~Constructed()"], 50)
+        # The other library may have come before the runtime did.
+        self.assertLessEqual(run.trace.counts.get("first::jumps(int)", 0), 50)
+
+    def test_only_the_plugin_links_the_runtime_without_karst_run(self):
         plugin = library("linked", "--karst-link")
         done = subprocess.run([host(traced=False), "threads", plugin, "50", library("first")], capture_output=True,
                               text=True, timeout=TIMEOUT, env={"KARST_OPTIONS": "memory=1M"})
