@@ -96,7 +96,7 @@ void leave(ThreadState& state) {
 // another round until the last.
 void thread_exits(void* p) {
   auto& state = *static_cast<ThreadState*>(p);
-  if (!is_current(&state) || state.live == 0) return;  // a forked child
+  if (karst_state != &state || state.live == 0) return;  // a forked child, where it is nobody's or another thread's
   if (++state.exit_rounds < kExitRounds) {
     pthread_setspecific(g_exit_key, p);
     return;
@@ -278,15 +278,16 @@ void forget_thread() {
 }
 
 bool renew_threads(bool forgotten) {
-  ThreadState* const before = g_states;
-  if (!make_states()) return false;
-  if (karst_state != &g_nobody || forgotten) {
+  // A hook that was interrupted by the handler that forked goes on with the state that it had: it must stay mapped, and
+  // may become the same thread's again.
+  if (forgotten || karst_state != &g_nobody) {
     forget_thread();
-    sys::munmap(before, sizeof(ThreadState) * kArenaThreads);
+    return true;
   }
-  // Else the thread that forked may still hold on to its old state, which reads as zero: it comes by give_slot().
+  // The thread that forked is another one, and may hold on to its old state, which must become nobody else's: it reads
+  // as zero, so its next event comes by give_slot().
   g_nobody.cursor = 0;
-  return true;
+  return make_states();
 }
 
 void note_thread_names() {
