@@ -37,6 +37,7 @@ constexpr int kNotExecutable = 126;
 struct RunOptions {
   std::string output;
   std::optional<std::string> memory;
+  bool view = false;
   bool off = false;
   bool prefault = false;
   bool no_follow = false;
@@ -276,6 +277,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     fail({"the patterns and lists of functions to trace leave none"});
   for (const reader::Problem& p : summary.problems) fail({p.message});
   std::fprintf(stderr, "karst: %s\n", printable(summary_line(output, summary)).c_str());
+  if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   return status;
 }
 
@@ -353,6 +355,7 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   command->add_flag(
       "--prefault", options->prefault,
       "Take all memory at start, for programs that forbid themselves system calls later (seccomp filters)");
+  command->add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
   command->add_flag("--stats", options->stats, "Let the runtime say how many sleds it found and how long that took");
   command->callback([options, &status, &program] { status = run(*options, program); });
 }
