@@ -1,10 +1,11 @@
-// setjmp and longjmp, and their like: ways out of many calls at once that pass no sled.
+// setjmp and longjmp, and their like (vfork, too): ways out of many calls at once that pass no sled.
 //
 // No stack is walked: where a place to jump to is set (setjmp), its stack pointer is recorded, and so it is at the
 // jump; the reader, which knows the calls that were open then, ends those begun since. That costs two words each, where
 // unwinding would cost a hundred times a longjmp. What begins in arch/*/jumps.S are the functions that return twice:
 // they go on into libc's with the caller's frame as it was.
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -133,6 +134,14 @@ KARST_HIDDEN void* karst_swaps_context(const ucontext_t* to, std::uintptr_t stac
   using namespace karst::runtime;
   if (is_recording()) record_switch(stack_pointer, arch::stack_pointer_of(*to));
   return libc(kSwapcontext);
+}
+
+/// In the parent, when the child has exec'd or ended: what the child called and did not return from is over.
+KARST_HIDDEN int karst_vforked(long result, std::uintptr_t stack_pointer) {
+  karst::runtime::record_jump_to(stack_pointer);
+  if (result > 0) return static_cast<int>(result);
+  errno = static_cast<int>(-result);
+  return -1;
 }
 
 #define KARST_JUMP(name, which)                                                                           \

@@ -71,6 +71,7 @@
 	.hidden	karst_sets_place
 	.hidden	karst_sets_context
 	.hidden	karst_swaps_context
+	.hidden	karst_vforked
 
 	SETS_PLACE setjmp, 0
 	SETS_PLACE _setjmp, 1
@@ -91,5 +92,42 @@
 	leaq	32(%rsp), %rsi
 	call	karst_swaps_context
 	GO_ON	swapcontext
+
+// vfork returns twice as well. Its child runs on this stack and may write over what lies above: the return address
+// waits in a register, which a system call preserves. Made here rather than by libc's own, so that the parent comes by
+// when it goes on.
+	.globl	vfork
+	.type	vfork, @function
+	.balign	16
+vfork:
+	.cfi_startproc
+	endbr64
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	movl	$3, %edi
+	leaq	16(%rsp), %rsi
+	call	karst_sets_place
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	.cfi_register rip, rdi
+	movl	$58, %eax			// SYS_vfork
+	syscall
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rip, 0
+	testq	%rax, %rax
+	jz	1f				// the child
+	movq	%rax, %rdi
+	leaq	8(%rsp), %rsi
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	karst_vforked
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+1:	ret
+	.cfi_endproc
+	.size	vfork, . - vfork
 
 	.section .note.GNU-stack, "", @progbits
