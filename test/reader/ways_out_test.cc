@@ -282,7 +282,7 @@ TEST(WaysOut, AnyWordsMakeATree) {
       const std::uint32_t parent = calls.parent[i];
       ASSERT_TRUE(parent == reader::kNoParent || parent < i);
       ASSERT_EQ(calls.depth[i], parent == reader::kNoParent ? 0 : calls.depth[parent] + 1);
-      if (i != 0) ASSERT_GE(calls.begin[i], calls.begin[i - 1]);
+      ASSERT_GE(calls.begin[i], i == 0 ? 0 : calls.begin[i - 1]);
     }
   }
 }
