@@ -82,7 +82,7 @@ Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOr
     std::uint64_t ahead = 0;
     bool here = false;
     each_row(part.rows, [&](std::uint32_t row) {
-      if (function_of[calls.function[row]] != function || !part.rows.counts(calls, row)) return;
+      if (function_of[calls.function[row]] != function || !part.counts(row)) return;
       ++count;
       const CallPlace place{part.number, row, calls.begin[row], calls.duration[row]};
       if (around) {

@@ -1,7 +1,9 @@
 #include "view/flame.h"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "view/protocol.h"
 
@@ -19,9 +21,18 @@ std::size_t hash(std::uint32_t parent, std::uint32_t function) {
 
 }  // namespace
 
-FlameTree::FlameTree() : table_(kFirstTable) { nodes_.push_back({0, kRoot, {}}); }
+FlameTree::FlameTree() : table_(kFirstTable) {
+  nodes_.emplace_back();
+  nodes_.back().function = kRoot;
+}
 
 std::uint32_t FlameTree::lookup(std::uint32_t parent, std::uint32_t function) const {
+  if (nodes_[parent].children <= kFewChildren) {
+    for (std::uint32_t node = nodes_[parent].first_child; node != 0; node = nodes_[node].next_sibling) {
+      if (nodes_[node].function == function) return node;
+    }
+    return kRoot;
+  }
   const std::size_t mask = table_.size() - 1;
   for (std::size_t at = hash(parent, function) & mask;; at = (at + 1) & mask) {
     const std::uint32_t node = table_[at];
@@ -30,34 +41,47 @@ std::uint32_t FlameTree::lookup(std::uint32_t parent, std::uint32_t function) co
   }
 }
 
-void FlameTree::grow() {
-  table_.assign(table_.size() * 2, 0);
+// Puts a node into the table, which has room.
+void FlameTree::insert(std::uint32_t node) {
   const std::size_t mask = table_.size() - 1;
-  for (std::uint32_t node = 1; node < nodes_.size(); ++node) {
-    std::size_t at = hash(nodes_[node].parent, nodes_[node].function) & mask;
-    while (table_[at] != 0) at = (at + 1) & mask;
-    table_[at] = node;
-  }
+  std::size_t at = hash(nodes_[node].parent, nodes_[node].function) & mask;
+  while (table_[at] != 0) at = (at + 1) & mask;
+  table_[at] = node;
 }
 
 std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t function) {
   // What is below the sum of everything else belongs to it.
   if (nodes_[parent].function == kOther) return parent;
-  const std::size_t mask = table_.size() - 1;
-  std::size_t at = hash(parent, function) & mask;
-  for (; table_[at] != 0; at = (at + 1) & mask) {
-    const FlameNode& node = nodes_[table_[at]];
-    if (node.parent == parent && node.function == function) return table_[at];
-  }
+  if (const std::uint32_t known = lookup(parent, function); known != kRoot) return known;
   if (nodes_.size() >= kMaxNodes && function != kOther) {
     truncated_ = true;
     // One such node a path: at most as many again.
     return child(parent, kOther);
   }
   const auto fresh = static_cast<std::uint32_t>(nodes_.size());
-  nodes_.push_back({parent, function, {}});
-  table_[at] = fresh;
-  if (nodes_.size() * 2 > table_.size()) grow();
+  FlameNode& above = nodes_[parent];
+  FlameNode node;
+  node.parent = parent;
+  node.function = function;
+  node.next_sibling = above.first_child;
+  above.first_child = fresh;
+  const std::uint32_t children = ++above.children;
+  nodes_.push_back(node);
+  if (children <= kFewChildren) return fresh;
+  const std::size_t more = children == kFewChildren + 1 ? children : 1;
+  if ((in_table_ + more) * 2 > table_.size()) {
+    std::vector<std::uint32_t> old(table_.size() * 2);
+    old.swap(table_);
+    for (const std::uint32_t entry : old) {
+      if (entry != 0) insert(entry);
+    }
+  }
+  in_table_ += more;
+  if (more == 1) {
+    insert(fresh);
+  } else {
+    for (std::uint32_t each = fresh; each != 0; each = nodes_[each].next_sibling) insert(each);
+  }
   return fresh;
 }
 
@@ -80,13 +104,13 @@ void FlameTree::add(const Scope::Part& part, const std::vector<std::uint32_t>& n
     }
     const std::uint32_t above = below ? stack.back().node : 0;
     const std::uint32_t node = child(above, of);
-    const std::uint64_t inside = part.rows.range.clip(calls.begin[row], calls.end(row));
+    const std::uint64_t inside = part.time_of(row);
     FlameNode::Side& mine = nodes_[node].side[0];
     // A call that was summed into its caller's node does not add to the time of that.
     if (node != above) mine.total += inside;
     mine.self += inside;
     if (above != 0) nodes_[above].side[0].self -= inside;
-    const std::uint64_t counted = part.rows.counts(calls, row) ? 1 : 0;
+    const std::uint64_t counted = part.counts(row) ? 1 : 0;
     mine.calls += counted;
     nodes_[0].side[0].calls += counted;
     if (above == 0) nodes_[0].side[0].total += inside;
@@ -157,16 +181,29 @@ FlameTree FlameTree::inverted() const {
 }
 
 FlameTree flame(const Scope& scope, std::uint32_t function) {
-  FlameTree tree;
-  std::mutex mutex;  // of tree
+  // A tree for each processor, whichever threads it works on: merging costs as much as many calls.
+  std::vector<std::unique_ptr<FlameTree>> free;
+  std::mutex mutex;  // of free
   run_parallel(scope.parts.size(), [&](std::size_t i) {
     const Scope::Part& part = scope.parts[i];
     if (part.rows.empty()) return;
-    FlameTree own;
-    own.add(part, scope.index->functions().of_process(part.thread->thread->process), function);
+    std::unique_ptr<FlameTree> own;
+    {
+      const std::lock_guard lock(mutex);
+      if (!free.empty()) {
+        own = std::move(free.back());
+        free.pop_back();
+      }
+    }
+    if (own == nullptr) own = std::make_unique<FlameTree>();
+    own->add(part, scope.index->functions().of_process(part.thread->thread->process), function);
     const std::lock_guard lock(mutex);
-    tree.merge(own);
+    free.push_back(std::move(own));
   });
+  if (free.empty()) return {};
+  FlameTree tree = std::move(*free.back());
+  free.pop_back();
+  for (const auto& other : free) tree.merge(*other);
   return tree;
 }
 

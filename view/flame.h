@@ -12,6 +12,9 @@ namespace karst::view {
 struct FlameNode {
   std::uint32_t parent = 0;
   std::uint32_t function = 0;
+  std::uint32_t first_child = 0;   ///< the latest one; 0: none
+  std::uint32_t next_sibling = 0;  ///< 0: none
+  std::uint32_t children = 0;
   struct Side {
     std::uint64_t total = 0;
     std::uint64_t self = 0;
@@ -48,10 +51,14 @@ class FlameTree {
  private:
   std::uint32_t child(std::uint32_t parent, std::uint32_t function);
   std::uint32_t lookup(std::uint32_t parent, std::uint32_t function) const;
-  void grow();
+  void insert(std::uint32_t node);
 
+  // A node's few children are found by walking along them: they lie near it, in the order of their first calls. Those
+  // of a node with many are in the table too.
+  static constexpr std::uint32_t kFewChildren = 8;
   std::vector<FlameNode> nodes_;
   std::vector<std::uint32_t> table_;  // open addressing: nodes by parent and function; 0 is free
+  std::size_t in_table_ = 0;
   bool truncated_ = false;
 };
 

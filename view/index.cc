@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "analysis/selection.h"
+#include "view/index_cache.h"
 #include "view/protocol.h"
+#include "view/selection.h"
 
 namespace karst::view {
 namespace {
@@ -52,7 +54,6 @@ void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
     if (blocks[i].sequence == blocks[i - 1].sequence + 1) continue;
     const std::uint64_t end = first_of(blocks[i]);
     add({last_of(blocks[i - 1]), end, blocks[i].sequence - blocks[i - 1].sequence - 1, false});
-    index.segment_begins.push_back(end);
   }
   if (index.gaps.size() > kMaxGaps) {
     std::nth_element(index.gaps.begin(), index.gaps.begin() + kMaxGaps, index.gaps.end(),
@@ -62,12 +63,14 @@ void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
   }
 }
 
-// Adds the thread's calls to the counts by id, which `mutex` guards.
+// Adds the thread's calls to the counts by id (TraceIndex::counts_), which `mutex` guards.
 void count_calls(const ThreadIndex& index, std::vector<std::uint64_t>& total, std::mutex& mutex) {
   const auto count = [&](std::vector<std::uint64_t>& counts) {
-    for (const std::uint32_t id : index.calls.function) {
+    for (std::size_t row = 0; row < index.calls.size(); ++row) {
+      const std::uint32_t id = index.calls.function[row];
       if (id >= counts.size()) counts.resize(std::size_t{id} + 1);  // ids have 23 bits
-      ++counts[id];
+      if (counts[id] == 0) counts[id] = 1;
+      counts[id] += is_counted(index.calls.marks[row]) ? 1 : 0;
     }
   };
   if (index.calls.size() < kFewCalls) {
@@ -79,7 +82,9 @@ void count_calls(const ThreadIndex& index, std::vector<std::uint64_t>& total, st
   count(counts);
   const std::lock_guard lock(mutex);
   if (total.size() < counts.size()) total.resize(counts.size());
-  for (std::size_t id = 0; id < counts.size(); ++id) total[id] += counts[id];
+  for (std::size_t id = 0; id < counts.size(); ++id) {
+    if (counts[id] != 0) total[id] = std::max<std::uint64_t>(total[id], 1) + counts[id] - 1;
+  }
 }
 
 }  // namespace
@@ -138,9 +143,22 @@ void hold_times(reader::Calls& calls) {
   while (!stack.empty()) pop();
 }
 
-Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::path& path, IndexProgress& progress) {
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::path& path, IndexProgress& progress,
+                                                      const IndexCache* cache) {
   auto trace = reader::Trace::open(path);
   if (!trace) return trace.error();
+  if (cache != nullptr) {
+    std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(*trace)));
+    progress.total = index->trace_.event_count();
+    index->origin_ = analysis::first_ticks(index->trace_);
+    index->list_threads();
+    if (cache->load(path, *index)) {
+      index->sum_up();
+      progress.done += progress.total;
+      return index;
+    }
+    trace = std::move(index->trace_);
+  }
   return build(std::move(*trace), progress);
 }
 
@@ -148,18 +166,40 @@ Result<std::unique_ptr<TraceIndex>> TraceIndex::build(reader::Trace trace, Index
   std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(trace)));
   progress.total = index->trace_.event_count();
   index->origin_ = analysis::first_ticks(index->trace_);
+  index->list_threads();
   const auto status = index->build_threads(progress);
   if (!status) return status.error();
+  index->sum_up();
   return index;
 }
 
-Status TraceIndex::build_threads(IndexProgress& progress) {
+void TraceIndex::list_threads() {
   for (const reader::Process& process : trace_.processes()) {
     for (const reader::Thread& thread : process.threads) {
       threads_.emplace_back();
       threads_.back().thread = &thread;
+      threads_.back().forked_at = process.start_ticks;
     }
   }
+}
+
+// What follows from threads_ and counts_.
+void TraceIndex::sum_up() {
+  // In order of process and id, so that a function has the same number whenever the file is opened.
+  for (std::uint32_t process = 0; process < counts_.size(); ++process) {
+    for (std::size_t id = 0; id < counts_[process].size(); ++id) {
+      if (counts_[process][id] == 0) continue;
+      functions_.add(trace_, process, static_cast<std::uint32_t>(id), counts_[process][id] - 1);
+      calls_ += counts_[process][id] - 1;
+    }
+  }
+  for (const ThreadIndex& index : threads_) {
+    last_ = std::max(last_, index.last_ticks);
+  }
+  last_ = std::max(last_, origin_);
+}
+
+Status TraceIndex::build_threads(IndexProgress& progress) {
   // The longest first, so that none is left alone at the end.
   std::vector<std::size_t> order(threads_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -169,8 +209,8 @@ Status TraceIndex::build_threads(IndexProgress& progress) {
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size[a] > size[b]; });
 
-  std::vector<std::vector<std::uint64_t>> counts(trace_.processes().size());  // calls by process and id
-  std::mutex mutex;                                                           // of counts and out_of_memory
+  counts_.resize(trace_.processes().size());
+  std::mutex mutex;  // of counts_ and out_of_memory
   bool out_of_memory = false;
   run_parallel(order.size(), [&](std::size_t i) {
     if (progress.stop) return;
@@ -190,7 +230,7 @@ Status TraceIndex::build_threads(IndexProgress& progress) {
       find_gaps(trace_, index);
       index.lanes.build(index.calls);
 
-      count_calls(index, counts[index.thread->process], mutex);
+      count_calls(index, counts_[index.thread->process], mutex);
     } catch (const std::bad_alloc&) {
       const std::lock_guard lock(mutex);
       out_of_memory = true;
@@ -204,18 +244,6 @@ Status TraceIndex::build_threads(IndexProgress& progress) {
                  ": memory is out: its calls take about 34 bytes each; look at a part of it with 'karst tree'"};
   }
   if (progress.stop) return Error{trace_.name() + ": indexing was stopped"};
-  // In order of process and id, so that a function has the same number whenever the file is opened.
-  for (std::uint32_t process = 0; process < counts.size(); ++process) {
-    for (std::size_t id = 0; id < counts[process].size(); ++id) {
-      if (counts[process][id] != 0)
-        functions_.add(trace_, process, static_cast<std::uint32_t>(id), counts[process][id]);
-    }
-  }
-  for (const ThreadIndex& index : threads_) {
-    calls_ += index.calls.size();
-    last_ = std::max(last_, index.last_ticks);
-  }
-  last_ = std::max(last_, origin_);
   return Unit{};
 }
 

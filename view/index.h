@@ -27,12 +27,12 @@ struct Gap {
 
 struct ThreadIndex {
   const reader::Thread* thread = nullptr;
+  std::uint64_t forked_at = 0;  ///< start of the process; calls that it inherited began before
   CallColumns calls;
   Lanes lanes;
   std::vector<Gap> gaps;  ///< in order of begin; the longest kMaxGaps
   std::uint64_t gap_count = 0;
-  std::vector<std::uint64_t> segment_begins;  ///< ticks at which a segment without gaps starts, but the first
-  std::uint64_t first_ticks = 0;              ///< kept history
+  std::uint64_t first_ticks = 0;  ///< kept history
   std::uint64_t last_ticks = 0;
   std::uint64_t events = 0, out_of_order = 0, unmatched_exits = 0, missing_exits = 0, unknown_ids = 0;
 
@@ -47,19 +47,26 @@ struct IndexProgress {
   std::atomic<bool> stop = false;              ///< set it to give up
 };
 
+class IndexCache;
+
 /// Immutable once built; any thread may read it.
 class TraceIndex {
  public:
   /// Opens `path` and builds everything on all processors. Error: the trace cannot be read, memory is out, or
   /// `progress.stop`.
-  static Result<std::unique_ptr<TraceIndex>> build(const std::filesystem::path& path, IndexProgress& progress);
+  /// With a `cache`, from there when it has this file.
+  static Result<std::unique_ptr<TraceIndex>> build(const std::filesystem::path& path, IndexProgress& progress,
+                                                   const IndexCache* cache = nullptr);
   /// The same for a trace that is open.
   static Result<std::unique_ptr<TraceIndex>> build(reader::Trace trace, IndexProgress& progress);
+
+  bool from_cache() const { return mapping_ != nullptr; }
 
   const reader::Trace& trace() const { return trace_; }
   /// In the file's order: by process, then by when they joined it.
   const std::vector<ThreadIndex>& threads() const { return threads_; }
   const FunctionList& functions() const { return functions_; }
+  /// As analysis/report.h counts.
   std::uint64_t calls() const { return calls_; }
   std::uint64_t origin() const { return origin_; }  ///< ticks of the first event; ns in the protocol count from here
   std::uint64_t last_ticks() const { return last_; }
@@ -78,10 +85,15 @@ class TraceIndex {
 
  private:
   explicit TraceIndex(reader::Trace trace) : trace_(std::move(trace)) {}
+  friend class IndexCache;
   Status build_threads(IndexProgress& progress);
+  void list_threads();
+  void sum_up();
 
   reader::Trace trace_;
+  std::shared_ptr<const void> mapping_;  // what the columns lie in when they came from a cache
   std::vector<ThreadIndex> threads_;
+  std::vector<std::vector<std::uint64_t>> counts_;  // by process and id: 0 when it has no row, else its calls and 1
   FunctionList functions_;
   std::uint64_t calls_ = 0;
   std::uint64_t origin_ = 0;

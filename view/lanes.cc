@@ -39,9 +39,40 @@ void Lanes::build(const CallColumns& calls, std::span<const std::uint32_t> rows)
   build_rows(calls, rows.size(), [&](std::size_t i) { return rows[i]; });
 }
 
+// Where each depth's rows and the levels over them lie; returns the number of nodes.
+std::size_t Lanes::lay_out(const std::vector<std::uint64_t>& counts) {
+  first_row_.assign(1, 0);
+  first_level_.assign(1, 0);
+  levels_.clear();
+  std::size_t nodes = 0;
+  for (const std::uint64_t size : counts) {
+    first_row_.push_back(first_row_.back() + size);
+    for (std::size_t n = size; n > 1;) {
+      n = round_up(n);
+      levels_.push_back({nodes, n});
+      nodes += n;
+    }
+    first_level_.push_back(levels_.size());
+  }
+  return nodes;
+}
+
+bool Lanes::view(std::span<const std::uint32_t> rows, std::span<const LaneNode> nodes,
+                 const std::vector<std::uint64_t>& counts, std::uint64_t beyond_depth) {
+  for (const std::uint64_t count : counts) {
+    if (count > rows.size()) return false;
+  }
+  const std::size_t wanted = lay_out(counts);
+  if (wanted != nodes.size() || first_row_.back() != rows.size()) return false;
+  rows_ = rows;
+  nodes_ = nodes;
+  beyond_depth_ = beyond_depth;
+  return true;
+}
+
 template <typename Row>
 void Lanes::build_rows(const CallColumns& calls, std::size_t count, Row row_at) {
-  std::vector<std::size_t> counts;
+  std::vector<std::uint64_t> counts;
   beyond_depth_ = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t row = row_at(i);
@@ -53,27 +84,15 @@ void Lanes::build_rows(const CallColumns& calls, std::size_t count, Row row_at) 
     if (depth >= counts.size()) counts.resize(depth + 1);
     ++counts[depth];
   }
-
-  // Where each depth's rows and the levels over them lie.
-  first_row_.assign(1, 0);
-  first_level_.assign(1, 0);
-  levels_.clear();
-  std::size_t nodes = 0;
-  for (const std::size_t size : counts) {
-    first_row_.push_back(first_row_.back() + size);
-    for (std::size_t n = size; n > 1;) {
-      n = round_up(n);
-      levels_.push_back({nodes, n});
-      nodes += n;
-    }
-    first_level_.push_back(levels_.size());
-  }
-  rows_ = {};
-  rows_.reserve(first_row_.back());
-  rows_.set_size(first_row_.back());
-  nodes_ = {};
-  nodes_.reserve(nodes);
-  nodes_.set_size(nodes);
+  const std::size_t node_count = lay_out(counts);
+  own_rows_ = {};
+  own_rows_.reserve(first_row_.back());
+  own_rows_.set_size(first_row_.back());
+  own_nodes_ = {};
+  own_nodes_.reserve(node_count);
+  own_nodes_.set_size(node_count);
+  rows_ = {own_rows_.data(), own_rows_.size()};
+  nodes_ = {own_nodes_.data(), own_nodes_.size()};
 
   // One pass in the order of the columns fills all rows and their finest nodes.
   std::vector<std::size_t> cursor(counts.size(), 0);
@@ -82,9 +101,9 @@ void Lanes::build_rows(const CallColumns& calls, std::size_t count, Row row_at) 
     if (too_deep(calls, row)) continue;
     const std::size_t depth = calls.depth[row];
     const std::size_t at = cursor[depth]++;
-    rows_[first_row_[depth] + at] = row;
+    own_rows_[first_row_[depth] + at] = row;
     if (first_level_[depth] == first_level_[depth + 1]) continue;
-    LaneNode& node = nodes_[levels_[first_level_[depth]].first + at / kFanOut];
+    LaneNode& node = own_nodes_[levels_[first_level_[depth]].first + at / kFanOut];
     const std::uint64_t duration = calls.duration[row];
     if (at % kFanOut == 0) {
       node = {calls.begin[row], duration, duration, row, 0};
@@ -101,7 +120,7 @@ void Lanes::build_rows(const CallColumns& calls, std::size_t count, Row row_at) 
       const Level below = levels_[level - 1];
       for (std::size_t i = 0; i < below.count; ++i) {
         const LaneNode& child = nodes_[below.first + i];
-        LaneNode& node = nodes_[levels_[level].first + i / kFanOut];
+        LaneNode& node = own_nodes_[levels_[level].first + i / kFanOut];
         if (i % kFanOut == 0) {
           node = child;
           continue;

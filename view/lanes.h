@@ -59,11 +59,22 @@ class Lanes {
  public:
   static constexpr std::uint32_t kFanOutBits = 4;
 
+  Lanes() = default;
+  Lanes(Lanes&&) = default;  // the columns stay where they are
+  Lanes& operator=(Lanes&&) = default;
+
   /// Orders `calls` by depth and builds the pyramids. Calls deeper than the depth column can tell (65535) are left out,
   /// and counted.
   void build(const CallColumns& calls);
   /// The same for some rows only, in rising order.
   void build(const CallColumns& calls, std::span<const std::uint32_t> rows);
+
+  /// Takes rows and nodes that build() made, for as long as they stay where they are: those of an index file. `counts`
+  /// are the rows by depth. False: sizes do not agree.
+  bool view(std::span<const std::uint32_t> rows, std::span<const LaneNode> nodes,
+            const std::vector<std::uint64_t>& counts, std::uint64_t beyond_depth);
+  std::span<const std::uint32_t> all_rows() const { return rows_; }
+  std::span<const LaneNode> all_nodes() const { return nodes_; }
 
   std::uint32_t depths() const { return static_cast<std::uint32_t>(first_row_.size()) - 1; }
   /// Rows of one depth, in order of begin.
@@ -71,7 +82,6 @@ class Lanes {
     return {rows_.data() + first_row_[depth], first_row_[depth + 1] - first_row_[depth]};
   }
   std::uint64_t beyond_depth() const { return beyond_depth_; }
-  std::size_t memory() const { return rows_.capacity() * sizeof(std::uint32_t) + nodes_.capacity() * sizeof(LaneNode); }
 
   /// Appends the slices of one depth, in order of begin: at most 2 * width + 2. `calls` are those it was built from.
   void draw(const CallColumns& calls, std::uint32_t depth, const Picture& picture, std::vector<Slice>& out) const;
@@ -88,9 +98,13 @@ class Lanes {
   void build_rows(const CallColumns& calls, std::size_t count, Row row_at);
   std::uint64_t sum(const CallColumns& calls, std::uint32_t depth, std::size_t from, std::size_t to) const;
 
-  reader::Column<std::uint32_t> rows_;        // by depth
+  std::size_t lay_out(const std::vector<std::uint64_t>& counts);
+
+  reader::Column<std::uint32_t> own_rows_;
+  reader::Column<LaneNode> own_nodes_;
+  std::span<const std::uint32_t> rows_;       // by depth
   std::vector<std::size_t> first_row_ = {0};  // by depth, and one more
-  reader::Column<LaneNode> nodes_;            // by depth, then level
+  std::span<const LaneNode> nodes_;           // by depth, then level
   std::vector<Level> levels_;                 // by depth, then level from the finest
   std::vector<std::size_t> first_level_ = {0};
   std::uint64_t beyond_depth_ = 0;

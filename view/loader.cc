@@ -6,8 +6,8 @@
 
 namespace karst::view {
 
-Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server)
-    : files_(std::move(files)), version_(std::move(version)), server_(server) {
+Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache)
+    : files_(std::move(files)), version_(std::move(version)), server_(server), cache_(std::move(cache)) {
   for (std::size_t i = 0; i < files_.size(); ++i) progress_.push_back(std::make_unique<IndexProgress>());
   thread_ = std::thread([this] { load(); });
 }
@@ -21,7 +21,7 @@ void Loader::load() {
   std::string error;
   try {
     for (std::size_t i = 0; i < files_.size() && error.empty(); ++i) {
-      auto index = TraceIndex::build(files_[i], *progress_[i]);
+      auto index = TraceIndex::build(files_[i], *progress_[i], &cache_);
       if (index) {
         traces_.push_back(std::move(*index));
       } else {
@@ -38,10 +38,15 @@ void Loader::load() {
     error = "memory is out: the calls of a trace take about 34 bytes each; look at a part of it with 'karst tree'";
   }
   if (error.empty()) ready_.store(api_.get(), std::memory_order_release);
-  const std::lock_guard lock(mutex_);
-  error_ = error;
-  finished_ = true;
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+    finished_ = true;
+    changed_.notify_all();
+  }
+  // While people look already.
+  if (!error.empty()) return;
+  for (std::size_t i = 0; i < traces_.size(); ++i) cache_.save(files_[i], *traces_[i], progress_[i]->stop);
 }
 
 bool Loader::finished() const {

@@ -11,13 +11,14 @@
 
 #include "view/api.h"
 #include "view/index.h"
+#include "view/index_cache.h"
 
 namespace karst::view {
 
 /// Starts on construction; destruction stops it.
 class Loader {
  public:
-  Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server);
+  Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -39,6 +40,7 @@ class Loader {
   const std::vector<std::filesystem::path> files_;
   const std::string version_;
   const Api::Server server_;
+  const IndexCache cache_;
   std::vector<std::unique_ptr<TraceIndex>> traces_;
   std::unique_ptr<Api> api_;
   std::atomic<Api*> ready_ = nullptr;

@@ -12,8 +12,9 @@ inline constexpr std::uint32_t kTilesMagic = 0x4c49544b;    ///< "KTIL"
 inline constexpr std::uint32_t kMinimapMagic = 0x504d4d4b;  ///< "KMMP"
 inline constexpr std::uint32_t kColumnsMagic = 0x4c4f434b;  ///< "KCOL"
 
-inline constexpr std::uint32_t kMaxWidth = 8192;        ///< pixels of a tile
-inline constexpr std::uint8_t kSliceSummed = 128;       ///< beside reader::CallMark bits: several calls in one slice
+inline constexpr std::uint32_t kMaxWidth = 8192;  ///< pixels of a tile
+/// In tiles: several calls in one slice. Stands where reader::kCallInherited does elsewhere.
+inline constexpr std::uint8_t kSliceSummed = 128;
 inline constexpr std::size_t kMaxGaps = 1000;           ///< of a thread in api/trace
 inline constexpr std::size_t kMaxParents = 256;         ///< in api/call
 inline constexpr std::size_t kMaxChildren = 50;         ///< in api/call

@@ -43,12 +43,30 @@ RowRange rows_of_call(const CallColumns& calls, std::uint32_t row);
 /// One past the last row of the calls within `row`.
 std::uint32_t subtree_end(const CallColumns& calls, std::uint32_t row);
 
+/// A call that a switch of stacks interrupted has several rows, and counts once; one that a forked child inherited is
+/// its parent's. As analysis/report.h counts.
+inline bool is_counted(std::uint8_t marks) { return (marks & (reader::kCallResumed | reader::kCallInherited)) == 0; }
+/// Both ends are known, so that its duration counts.
+inline bool is_complete(std::uint8_t marks) { return !reader::call_is_open(marks) && is_counted(marks); }
+
 /// What a question is about: parts of threads of one trace.
 struct Scope {
   struct Part {
     const ThreadIndex* thread = nullptr;
     std::uint32_t number = 0;  ///< of the thread in the index
     RowRange rows;
+
+    /// Time of a call that is this process's and in the range.
+    std::uint64_t time_of(std::uint32_t row) const {
+      const CallColumns& calls = thread->calls;
+      std::uint64_t begin = calls.begin[row];
+      if ((calls.marks[row] & reader::kCallInherited) != 0 && begin < thread->forked_at) begin = thread->forked_at;
+      return rows.range.clip(begin, calls.end(row));
+    }
+    /// Whether it is one of the calls asked about.
+    bool counts(std::uint32_t row) const {
+      return is_counted(thread->calls.marks[row]) && rows.counts(thread->calls, row);
+    }
   };
   const TraceIndex* index = nullptr;
   std::vector<Part> parts;

@@ -245,7 +245,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   if (impl->port <= 0) return Error{"no port on 127.0.0.1 could be had for the viewer"};
   Api::Server about;
   about.keep = options.keep;
-  impl->loader = std::make_unique<Loader>(options.files, options.version, about);
+  impl->loader = std::make_unique<Loader>(options.files, options.version, about, IndexCache::of_user());
   impl->options = std::move(options);
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -15,6 +15,7 @@ struct Sums {
   std::uint64_t calls = 0, open_calls = 0, total = 0, self = 0, sum = 0, max = 0;
   std::uint64_t min = ~std::uint64_t{0};
   std::uint32_t active = 0;  // calls on the stack
+  bool seen = false;
 };
 
 void add_up(const Scope::Part& part, const std::vector<std::uint32_t>& function_of, std::vector<Sums>& sums) {
@@ -33,13 +34,14 @@ void add_up(const Scope::Part& part, const std::vector<std::uint32_t>& function_
     const std::uint32_t function = function_of[calls.function[row]];
     Sums& of = sums[function];
     const std::uint64_t duration = calls.duration[row];
-    const std::uint64_t inside = part.rows.range.clip(calls.begin[row], calls.end(row));
+    const std::uint64_t inside = part.time_of(row);
+    of.seen = true;
     if (of.active++ == 0) of.total += inside;
     of.self += inside;
     if (!stack.empty()) sums[stack.back().function].self -= inside;
-    if (part.rows.counts(calls, row)) {
+    if (part.counts(row)) {
       ++of.calls;
-      if (complete(calls.marks[row])) {
+      if (is_complete(calls.marks[row])) {
         of.sum += duration;
         of.min = std::min(of.min, duration);
         of.max = std::max(of.max, duration);
@@ -94,7 +96,7 @@ void percentiles(const Scope& scope, std::span<FunctionStatistics* const> batch,
     };
     each_row(part.rows, [&](std::uint32_t row) {
       const std::uint32_t slot = slot_of[function_of[calls.function[row]]];
-      if (slot == kNoFunction || !complete(calls.marks[row]) || !part.rows.counts(calls, row)) return;
+      if (slot == kNoFunction || !is_complete(calls.marks[row]) || !part.counts(row)) return;
       Pack& pack = packs[slot];
       pack.durations[pack.count++] = calls.duration[row];
       if (pack.count == pack.durations.size()) put(slot);
@@ -135,6 +137,7 @@ Statistics function_statistics(const Scope& scope) {
     add_up(part, scope.index->functions().of_process(part.thread->thread->process), own);
     const std::lock_guard lock(mutex);
     for (std::size_t f = 0; f < count; ++f) {
+      sums[f].seen = sums[f].seen || own[f].seen;
       sums[f].calls += own[f].calls;
       sums[f].open_calls += own[f].open_calls;
       sums[f].total += own[f].total;
@@ -149,7 +152,7 @@ Statistics function_statistics(const Scope& scope) {
   for (const Scope::Part& part : scope.parts) result.threads += part.rows.empty() ? 0 : 1;
   for (std::uint32_t f = 0; f < count; ++f) {
     const Sums& of = sums[f];
-    if (of.calls == 0) continue;
+    if (!of.seen) continue;
     const std::uint64_t known = of.calls - of.open_calls;
     result.functions.push_back(
         {f, of.calls, of.open_calls, of.total, of.self, known, of.sum, known == 0 ? 0 : of.min, of.max, 0, 0});
@@ -197,8 +200,8 @@ Histogram duration_histogram(const Scope& scope, std::uint32_t function) {
     FunctionStatistics of;
     of.min = ~std::uint64_t{0};
     each_row(part.rows, [&](std::uint32_t row) {
-      if (function_of[calls.function[row]] != function || !part.rows.counts(calls, row)) return;
-      if (!complete(calls.marks[row])) {
+      if (function_of[calls.function[row]] != function || !part.counts(row)) return;
+      if (!is_complete(calls.marks[row])) {
         ++of.open_calls;
         return;
       }

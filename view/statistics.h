@@ -41,7 +41,4 @@ struct Histogram {
 /// Buckets of a quarter of an octave, from that of the shortest to that of the longest call.
 Histogram duration_histogram(const Scope& scope, std::uint32_t function);
 
-/// Whether a duration counts: both ends of the call are known.
-inline bool complete(std::uint8_t marks) { return (marks & (reader::kCallOpenBegin | reader::kCallOpenEnd)) == 0; }
-
 }  // namespace karst::view

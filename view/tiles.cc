@@ -21,6 +21,11 @@ std::uint8_t eighth_bits(double share) {
   return static_cast<std::uint8_t>(std::clamp(std::ceil(share * 255), 0.0, 255.0));
 }
 
+// The mark of an inherited call has its bit taken from it: that it is one shows in api/call.
+std::uint8_t drawn_flags(std::uint8_t marks, bool summed) {
+  return static_cast<std::uint8_t>((marks & ~kSliceSummed) | (summed ? kSliceSummed : 0));
+}
+
 struct TileColumns {
   std::vector<double> begin, duration;
   std::vector<std::uint32_t> function, row, count;
@@ -74,7 +79,7 @@ Result<std::string> encode_tiles(const TraceIndex& index, const std::vector<Thre
         columns.function.push_back(index.function_of(thread, slice.row));
         columns.row.push_back(slice.row);
         columns.count.push_back(slice.count);
-        columns.flags.push_back(static_cast<std::uint8_t>(calls.marks[slice.row] | (summed ? kSliceSummed : 0)));
+        columns.flags.push_back(drawn_flags(calls.marks[slice.row], summed));
         columns.density.push_back(summed ? eighth_bits(static_cast<double>(slice.sum) * picture.scale()) : 255);
       }
     }
@@ -154,7 +159,7 @@ std::string encode_columns(const Scope& scope) {
         parent.push_back(at == outer.end() ? reader::kNoParent : at->second);
       }
       depth.push_back(calls.depth[row]);
-      flags.push_back(calls.marks[row]);
+      flags.push_back(drawn_flags(calls.marks[row], false));
       ++thread.count;
     });
     threads.push_back(thread);

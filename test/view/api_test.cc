@@ -93,6 +93,10 @@ TEST_F(ApiTest, TilesHoldEveryCallOnce) {
       EXPECT_EQ(tiles.function[i], made_.index->function_of(thread, tiles.index[i]));
       EXPECT_DOUBLE_EQ(tiles.duration[i], static_cast<double>(thread.calls.duration[tiles.index[i]]));
       EXPECT_EQ((tiles.flags[i] & view::kSliceSummed) != 0, tiles.count[i] > 1);
+      EXPECT_EQ(tiles.flags[i] & ~view::kSliceSummed, thread.calls.marks[tiles.index[i]]);
+      if (tiles.count[i] == 1) {
+        EXPECT_EQ(tiles.density[i], 255);
+      }
     }
   }
   EXPECT_EQ(calls, 6000U);

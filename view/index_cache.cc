@@ -1,0 +1,361 @@
+#include "view/index_cache.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "format/checksum.h"
+#include "view/protocol.h"
+
+namespace karst::view {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMagic = 0x0031584449545352ULL;  // "RSTIDX1"
+constexpr std::string_view kSuffix = ".index";
+constexpr std::uint64_t kAlignment = 64;
+constexpr std::size_t kAtOnce = std::size_t{16} << 20U;  // bytes between two looks at `stop`
+
+// file := Header part* meta. Parts are aligned; meta is a list of 64-bit numbers.
+struct Header {
+  std::uint64_t magic = kMagic;
+  std::uint64_t identity = 0;  // of the trace's file
+  std::uint64_t size = 0;      // of this file
+  std::uint64_t meta_offset = 0;
+  std::uint64_t meta_count = 0;
+  std::uint32_t meta_crc = 0;
+  std::uint32_t crc = 0;  // of what is before it
+};
+static_assert(sizeof(Header) == 48);
+
+struct Part {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::uint64_t crc = 0;
+};
+
+struct Descriptor {
+  explicit Descriptor(int number) : fd(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+  int fd;
+};
+
+bool make_private_directory(const fs::path& directory) {
+  fs::path made;
+  for (const fs::path& part : directory) {
+    made /= part;
+    if (::mkdir(made.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES) return false;
+  }
+  struct stat status {};
+  // What lies in a directory that others own is not to be trusted.
+  return ::stat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+}
+
+// FNV-1a over the path, what changes with the file, and what changes with this program, which may read the same events
+// otherwise than another version; 0: there is no such file.
+std::uint64_t identity_of(const fs::path& trace) {
+  std::error_code error;
+  const fs::path path = fs::canonical(trace, error);
+  struct stat status {};
+  if (error || ::stat(path.c_str(), &status) != 0) return 0;
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto mix = [&](const void* bytes, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i)
+      hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3ULL;
+  };
+  mix(path.native().data(), path.native().size());
+  struct stat program {};
+  (void)::stat("/proc/self/exe", &program);
+  for (const struct stat* of : {&status, &program}) {
+    for (const std::uint64_t value :
+         {static_cast<std::uint64_t>(of->st_dev), static_cast<std::uint64_t>(of->st_ino),
+          static_cast<std::uint64_t>(of->st_size), static_cast<std::uint64_t>(of->st_mtim.tv_sec),
+          static_cast<std::uint64_t>(of->st_mtim.tv_nsec)}) {
+      mix(&value, sizeof value);
+    }
+  }
+  return hash | 1;
+}
+
+class Writer {
+ public:
+  Writer(int fd, const std::atomic<bool>& stop) : fd_(fd), stop_(stop) {}
+
+  bool write(const void* data, std::size_t size) {
+    const char* at = static_cast<const char*>(data);
+    while (size != 0) {
+      if (stop_) return false;
+      const ssize_t n = ::write(fd_, at, std::min(size, kAtOnce));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      at += n;
+      size -= static_cast<std::size_t>(n);
+      offset_ += static_cast<std::uint64_t>(n);
+    }
+    return true;
+  }
+  template <typename T>
+  bool part(std::span<const T> values, std::vector<std::uint64_t>& meta) {
+    static constexpr char kZeros[kAlignment] = {};
+    if (!write(kZeros, (kAlignment - offset_ % kAlignment) % kAlignment)) return false;
+    const std::uint64_t at = offset_;
+    const std::uint32_t crc = format::crc32c(values.data(), values.size_bytes());
+    meta.insert(meta.end(), {at, values.size_bytes(), crc});
+    return write(values.data(), values.size_bytes());
+  }
+  std::uint64_t offset() const { return offset_; }
+
+ private:
+  int fd_;
+  const std::atomic<bool>& stop_;
+  std::uint64_t offset_ = 0;
+};
+
+// Reads meta front to back; past its end everything is 0 and good() false.
+class Meta {
+ public:
+  Meta(const std::uint64_t* at, std::uint64_t count) : at_(at), left_(count) {}
+  std::uint64_t next() {
+    if (left_ == 0) {
+      good_ = false;
+      return 0;
+    }
+    --left_;
+    return *at_++;
+  }
+  // A count of things that take at least one number each.
+  std::uint64_t count() {
+    const std::uint64_t n = next();
+    if (n > left_) good_ = false;
+    return good_ ? n : 0;
+  }
+  bool good() const { return good_; }
+
+ private:
+  const std::uint64_t* at_;
+  std::uint64_t left_;
+  bool good_ = true;
+};
+
+}  // namespace
+
+IndexCache IndexCache::of_user() {
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/') {
+    return IndexCache(fs::path(xdg) / "karst" / "view");
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
+    return IndexCache(fs::path(home) / ".cache" / "karst" / "view");
+  }
+  return IndexCache({});
+}
+
+fs::path IndexCache::file_of(const fs::path& trace) const {
+  std::uint64_t identity = directory_.empty() ? 0 : identity_of(trace);
+  if (identity == 0) return {};
+  std::string name;
+  for (int i = 0; i < 16; ++i, identity >>= 4U) name += "0123456789abcdef"[identity & 15U];
+  return directory_ / name.append(kSuffix);
+}
+
+bool IndexCache::save(const fs::path& trace, const TraceIndex& index, const std::atomic<bool>& stop) const {
+  const fs::path path = file_of(trace);
+  if (path.empty() || index.from_cache() || index.calls() < few_calls_ || !make_private_directory(directory_))
+    return false;
+  std::uint64_t size = 0;
+  for (const ThreadIndex& thread : index.threads_) {
+    size += thread.calls.size() * 27 + thread.lanes.all_rows().size_bytes() + thread.lanes.all_nodes().size_bytes();
+  }
+  struct statvfs disk {};
+  if (size > limit_ || ::statvfs(directory_.c_str(), &disk) != 0 ||
+      static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize < size * 4) {
+    return false;
+  }
+  std::string temporary = path.string() + ".XXXXXX";
+  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
+  if (file.fd < 0) return false;
+  const bool written = [&] {
+    Writer writer(file.fd, stop);
+    Header header;
+    if (!writer.write(&header, sizeof header)) return false;
+    std::vector<std::uint64_t> meta = {index.threads_.size()};
+    for (const ThreadIndex& thread : index.threads_) {
+      const CallColumns& calls = thread.calls;
+      meta.push_back(calls.size());
+      if (!writer.part(calls.function, meta) || !writer.part(calls.begin, meta) || !writer.part(calls.duration, meta) ||
+          !writer.part(calls.parent, meta) || !writer.part(calls.depth, meta) || !writer.part(calls.marks, meta) ||
+          !writer.part(thread.lanes.all_rows(), meta) || !writer.part(thread.lanes.all_nodes(), meta)) {
+        return false;
+      }
+      meta.push_back(thread.lanes.beyond_depth());
+      meta.push_back(thread.lanes.depths());
+      for (std::uint32_t depth = 0; depth < thread.lanes.depths(); ++depth)
+        meta.push_back(thread.lanes.rows(depth).size());
+      meta.push_back(thread.gaps.size());
+      for (const Gap& gap : thread.gaps)
+        meta.insert(meta.end(), {gap.begin, gap.end, gap.blocks, gap.overwritten ? 1U : 0U});
+      meta.insert(meta.end(), {thread.gap_count, thread.first_ticks, thread.last_ticks, thread.events,
+                               thread.out_of_order, thread.unmatched_exits, thread.missing_exits, thread.unknown_ids});
+    }
+    meta.push_back(index.counts_.size());
+    for (const auto& counts : index.counts_) {
+      meta.push_back(counts.size());
+      meta.insert(meta.end(), counts.begin(), counts.end());
+    }
+    std::vector<std::uint64_t> of_meta;  // where it lies, as of every part
+    if (!writer.part(std::span<const std::uint64_t>(meta), of_meta)) return false;
+    header.identity = identity_of(trace);
+    header.size = writer.offset();
+    header.meta_offset = of_meta[0];
+    header.meta_count = meta.size();
+    header.meta_crc = static_cast<std::uint32_t>(of_meta[2]);
+    header.crc = format::crc32c(&header, offsetof(Header, crc));
+    return ::pwrite(file.fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
+  }();
+  if (!written || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    ::unlink(temporary.c_str());
+    return false;
+  }
+  drop_oldest();
+  return true;
+}
+
+bool IndexCache::load(const fs::path& trace, TraceIndex& index) const {
+  const fs::path path = file_of(trace);
+  if (path.empty()) return false;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  Header header;
+  if (file.fd < 0 || ::fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
+      ::pread(file.fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) {
+    return false;
+  }
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (header.magic != kMagic || header.crc != format::crc32c(&header, offsetof(Header, crc)) || header.size != size ||
+      header.identity != identity_of(trace) || header.meta_offset > size || header.meta_offset % 8 != 0 ||
+      header.meta_count > (size - header.meta_offset) / 8) {
+    return false;
+  }
+  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (mapped == MAP_FAILED) return false;
+  const std::shared_ptr<const void> mapping(mapped, [size](const void* at) { ::munmap(const_cast<void*>(at), size); });
+  const auto* const bytes = static_cast<const std::byte*>(mapped);
+  const auto* const numbers = reinterpret_cast<const std::uint64_t*>(bytes + header.meta_offset);
+  if (format::crc32c(numbers, header.meta_count * 8) != header.meta_crc) return false;
+
+  Meta meta(numbers, header.meta_count);
+  std::vector<Part> parts;  // to be checked
+  const auto part = [&]<typename T>(std::span<const T>& values, std::uint64_t count) {
+    const Part at{meta.next(), meta.next(), meta.next()};
+    if (!meta.good() || at.offset > size || at.size > size - at.offset || at.offset % kAlignment != 0 ||
+        at.size / sizeof(T) != count || at.size % sizeof(T) != 0) {
+      return false;
+    }
+    values = {reinterpret_cast<const T*>(bytes + at.offset), count};
+    parts.push_back(at);
+    return true;
+  };
+  if (meta.count() != index.threads_.size()) return false;
+  for (ThreadIndex& thread : index.threads_) {
+    CallColumns& calls = thread.calls;
+    const std::uint64_t rows = meta.next();
+    std::span<const std::uint32_t> lane_rows;
+    std::span<const LaneNode> nodes;
+    if (rows > reader::kMaxRows || !part(calls.function, rows) || !part(calls.begin, rows) ||
+        !part(calls.duration, rows) || !part(calls.parent, rows) || !part(calls.depth, rows) ||
+        !part(calls.marks, rows)) {
+      return false;
+    }
+    // How many there are, lanes check by the sizes of the depths.
+    const Part of_rows{meta.next(), meta.next(), meta.next()};
+    const Part of_nodes{meta.next(), meta.next(), meta.next()};
+    for (const Part& at : {of_rows, of_nodes}) {
+      if (!meta.good() || at.offset > size || at.size > size - at.offset || at.offset % kAlignment != 0) return false;
+      parts.push_back(at);
+    }
+    lane_rows = {reinterpret_cast<const std::uint32_t*>(bytes + of_rows.offset), of_rows.size / sizeof(std::uint32_t)};
+    nodes = {reinterpret_cast<const LaneNode*>(bytes + of_nodes.offset), of_nodes.size / sizeof(LaneNode)};
+    const std::uint64_t beyond = meta.next();
+    std::vector<std::uint64_t> counts(meta.count());
+    for (std::uint64_t& count : counts) count = meta.next();
+    if (!meta.good() || counts.size() > 65536 || !thread.lanes.view(lane_rows, nodes, counts, beyond)) return false;
+    thread.gaps.resize(std::min<std::uint64_t>(meta.count(), kMaxGaps));
+    for (Gap& gap : thread.gaps) {
+      gap.begin = meta.next();
+      gap.end = meta.next();
+      gap.blocks = meta.next();
+      gap.overwritten = meta.next() != 0;
+    }
+    for (std::uint64_t* field :
+         {&thread.gap_count, &thread.first_ticks, &thread.last_ticks, &thread.events, &thread.out_of_order,
+          &thread.unmatched_exits, &thread.missing_exits, &thread.unknown_ids}) {
+      *field = meta.next();
+    }
+  }
+  if (meta.count() != index.trace_.processes().size()) return false;
+  index.counts_.resize(index.trace_.processes().size());
+  for (auto& counts : index.counts_) {
+    counts.resize(meta.count());
+    for (std::uint64_t& count : counts) count = meta.next();
+  }
+  if (!meta.good()) return false;
+
+  // Also brings the pages in, on all processors.
+  std::atomic<bool> sound = true;
+  run_parallel(parts.size(), [&](std::size_t i) {
+    if (sound && format::crc32c(bytes + parts[i].offset, parts[i].size) != parts[i].crc) sound = false;
+  });
+  if (!sound) return false;
+  index.mapping_ = mapping;
+  (void)::futimens(file.fd, nullptr);  // used now; drop_oldest() looks at it
+  return true;
+}
+
+void IndexCache::drop_oldest() const {
+  struct Entry {
+    fs::file_time_type used;
+    std::uint64_t size;
+    fs::path path;
+  };
+  std::vector<Entry> entries;
+  std::uint64_t total = 0;
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
+  for (auto it = fs::directory_iterator(directory_, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    std::error_code gone;  // another process may drop the same files
+    if (name.find(kSuffix) == std::string::npos || !it->is_regular_file(gone)) continue;
+    const Entry entry{it->last_write_time(gone), it->file_size(gone), it->path()};
+    if (gone) continue;
+    // A temporary file this old belongs to a writer that died.
+    if (!name.ends_with(kSuffix)) {
+      if (now - entry.used > std::chrono::hours(1)) fs::remove(entry.path, gone);
+      continue;
+    }
+    total += entry.size;
+    entries.push_back(entry);
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
+  for (const Entry& entry : entries) {
+    if (total <= limit_) break;
+    if (fs::remove(entry.path, error)) total -= entry.size;
+  }
+}
+
+}  // namespace karst::view

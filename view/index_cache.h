@@ -1,0 +1,44 @@
+// Indexes of large traces, kept so that the next look at one begins at once: the columns and lanes of all threads in
+// one file that is mapped, not read. A file is known by its path, inode, size and time of change. Every part has a
+// checksum; a file that does not fit is as good as none.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+
+#include "view/index.h"
+
+namespace karst::view {
+
+class IndexCache {
+ public:
+  /// Traces with fewer calls are indexed in less time than it takes to write this down.
+  static constexpr std::uint64_t kFewCalls = 10'000'000;
+  static constexpr std::uint64_t kDefaultLimit = std::uint64_t{6} << 30U;
+
+  /// In `directory`, which is made at the first save. Beyond `limit` bytes the indexes not used for longest go; at
+  /// least three times of what is written must stay free on the disk.
+  explicit IndexCache(std::filesystem::path directory, std::uint64_t limit = kDefaultLimit,
+                      std::uint64_t few_calls = kFewCalls)
+      : directory_(std::move(directory)), limit_(limit), few_calls_(few_calls) {}
+  /// karst/view in $XDG_CACHE_HOME, else in ~/.cache; off when the environment names neither.
+  static IndexCache of_user();
+
+  /// Fills `index`, whose trace is open and whose threads are listed. False: there is nothing sound for it, and `index`
+  /// may be filled by half.
+  bool load(const std::filesystem::path& trace, TraceIndex& index) const;
+  /// Keeps an index that was built from this file. False: it was not worth it, there was no room, `stop` was set, or
+  /// writing failed.
+  bool save(const std::filesystem::path& trace, const TraceIndex& index, const std::atomic<bool>& stop) const;
+  /// Where the index of a trace is or would be; empty: nowhere.
+  std::filesystem::path file_of(const std::filesystem::path& trace) const;
+
+ private:
+  void drop_oldest() const;
+
+  std::filesystem::path directory_;
+  std::uint64_t limit_;
+  std::uint64_t few_calls_;
+};
+
+}  // namespace karst::view
