@@ -105,8 +105,6 @@ describe("the page of a real trace", () => {
     await find("shop::serve");
     await tab.press("f");
     await tab.settle();
-    const wanted = await tab.page.evaluate(() => location.hash);
-    void wanted;
     const before = await callNs();
     await tab.press("Escape", "Escape");
     await until(() => tab.page.locator("[data-testid=call-name]").count(), (n) => n === 0, "no selection");
@@ -128,7 +126,8 @@ describe("the page of a real trace", () => {
       if (inverted) await tab.page.getByRole("button", { name: "Bottom-up" }).click();
       await tab.page.waitForSelector(`[aria-pressed=${inverted}]:has-text("Bottom-up")`);
       const total = await until(async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")), (n) => n > 0, "a total");
-      expect(Math.round(total)).toBe(truth);
+      // The report rounds each function's self time to whole ns.
+      expect(Math.abs(total - truth)).toBeLessThanOrEqual(rows.length);
     }
     await tab.page.getByRole("button", { name: "Bottom-up" }).click();
     await tab.page.waitForSelector('.flame-cell[data-function="main"]');
@@ -152,9 +151,13 @@ describe("the page of a real trace", () => {
     await tab.press("Enter");
     await until(callName, (name) => name === "main", "main");
     await tab.press("PageDown");
-    await until(callName, (name) => name.startsWith("clerk"), "the next track's call");
-    await tab.press("Shift+ArrowDown");
-    await until(callName, (name) => name === serve.name, "its longest callee");
+    let last = await until(callName, (name) => name !== "main", "the next track's call");
+    // std::thread's own functions lie in between; how many, the compiler says.
+    for (let i = 0; i < 12 && last !== serve.name; ++i) {
+      await tab.press("Shift+ArrowDown");
+      last = await until(callName, (name) => name !== last, "its longest callee");
+    }
+    expect(last).toBe(serve.name);
     await tab.press("f");
     await tab.settle();
     await tab.press("Shift+ArrowUp");
