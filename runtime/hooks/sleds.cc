@@ -18,14 +18,12 @@ using namespace format;
 
 namespace {
 
-enum class Presence : std::uint32_t { kLoaded = 1, kGone = 2 };
-
 /// An entered module; its place among g_modules is its index in the arena.
 struct Module {
   std::uintptr_t text_begin = 0;
   std::uintptr_t text_end = 0;
   std::uint64_t bias = 0;
-  Presence presence{};
+  std::uint32_t loaded = 0;  ///< 1 while it is there
   bool finstrument = false;
   bool own_exits = false;
   bool has_trampolines = false;
@@ -40,9 +38,9 @@ std::uint32_t g_module_count;
 std::uint64_t g_sleds;
 WipedLock g_lock;  // of the arena's function ids, which any thread may take
 
-// Places of modules that were refused with a message, which is said once.
+// Hashes of the paths of modules that were refused with a message, which is said once however often one comes back.
 constexpr std::uint32_t kMostRefused = 64;
-std::uintptr_t g_refused[kMostRefused];
+std::uint64_t g_refused[kMostRefused];
 std::uint32_t g_refused_count;
 bool g_said_unpatchable;
 
@@ -52,7 +50,7 @@ Module* module_at(std::uintptr_t address) {
   const std::uint32_t count = load(g_module_count);
   for (std::uint32_t i = 0; i < count; ++i) {
     Module& m = g_modules[i];
-    if (address >= m.text_begin && address < m.text_end && load(m.presence) == Presence::kLoaded) return &m;
+    if (address >= m.text_begin && address < m.text_end && load(m.loaded) == 1) return &m;
   }
   return nullptr;
 }
@@ -70,18 +68,14 @@ const char* shown_path(const char* path, char (&buffer)[4096], std::uint32_t& si
   return buffer;
 }
 
-void refuse(const ModuleImage& image, const char* path, std::uint32_t path_size, const char* why) {
+void refuse(const char* path, std::uint32_t path_size, const char* why) {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (std::uint32_t i = 0; i < path_size; ++i) hash = (hash ^ static_cast<unsigned char>(path[i])) * 0x100000001b3U;
   for (std::uint32_t i = 0; i < g_refused_count; ++i)
-    if (g_refused[i] == image.text_begin) return;
-  if (g_refused_count < kMostRefused) g_refused[g_refused_count++] = image.text_begin;
+    if (g_refused[i] == hash) return;
+  if (g_refused_count == kMostRefused) return;
+  g_refused[g_refused_count++] = hash;
   Message().text(path, path_size).text(" ").text(why).text("; it is not traced");
-}
-
-void forget_refusal(std::uintptr_t address) {
-  ModuleImage image;
-  if (g_refused_count == 0 || !find_image(address, image)) return;
-  for (std::uint32_t i = 0; i < g_refused_count; ++i)
-    if (g_refused[i] == image.text_begin) g_refused[i] = g_refused[--g_refused_count];
 }
 
 bool enter_functions(Module& m, std::uint32_t module) {
@@ -115,8 +109,7 @@ Module* take_up_again(const ModuleImage& image, const char* path, std::uint32_t 
   if (image.build_id_size == 0 || image.build_id_size > sizeof ArenaModule::build_id) return nullptr;
   for (std::uint32_t i = 0; i < g_module_count; ++i) {
     Module& m = g_modules[i];
-    if (m.presence != Presence::kGone || m.bias != image.bias || m.text_begin != image.text_begin ||
-        m.text_end != image.text_end)
+    if (m.loaded == 1 || m.bias != image.bias || m.text_begin != image.text_begin || m.text_end != image.text_end)
       continue;
     ArenaModule& entry = g_arena.modules()[i];
     if (entry.build_id_size != image.build_id_size || !same_text(entry, path, path_size)) continue;
@@ -139,7 +132,7 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   m.text_begin = image.text_begin;
   m.text_end = image.text_end;
   m.bias = image.bias;
-  m.presence = Presence::kLoaded;
+  m.loaded = 1;
   m.finstrument = image.finstrument();
   m.own_exits = (image.note_flags & KARST_NOTE_NO_CLEANUPS) == 0;
   if (!m.functions.create(image)) return kNoMemory;
@@ -174,16 +167,16 @@ Module* enter(const ModuleImage& image, Arrived& arrived) {
   std::uint32_t path_size = 0;
   const char* path = shown_path(image.path, buffer, path_size);
   if (const char* wrong = image.defect()) {
-    refuse(image, path, path_size, wrong);
+    refuse(path, path_size, wrong);
     return nullptr;
   }
   if (Module* m = take_up_again(image, path, path_size)) {
-    store(m->presence, Presence::kLoaded);
+    store(m->loaded, 1U);
     arrived = {index_of(*m), m->first_id, 0};
     return m;
   }
   if (const char* wrong = enter_new(image, path, path_size)) {
-    refuse(image, path, path_size, wrong);
+    refuse(path, path_size, wrong);
     return nullptr;
   }
   Module& m = g_modules[g_module_count - 1];
@@ -252,7 +245,7 @@ Module* module_of(const ModuleImage& image) {
 
 void leave(Module& m) {
   store(g_arena.modules()[index_of(m)].unloaded_ticks, now());
-  store(m.presence, Presence::kGone);
+  store(m.loaded, 0U);
   if (m.finstrument) forget_instrument_calls(m.text_begin, m.text_end);
 }
 
@@ -275,8 +268,7 @@ bool is_still_here(const ModuleImage& image, const Module& m) {
 void forget_replaced(const ModuleImage& image) {
   for (std::uint32_t i = 0; i < g_module_count; ++i) {
     Module& m = g_modules[i];
-    if (m.presence == Presence::kLoaded && m.text_begin < image.text_end && image.text_begin < m.text_end &&
-        !is_still_here(image, m))
+    if (m.loaded == 1 && m.text_begin < image.text_end && image.text_begin < m.text_end && !is_still_here(image, m))
       leave(m);
   }
 }
@@ -340,7 +332,6 @@ void patch_module(std::uint32_t module) {
 void leave_module(std::uintptr_t note) {
   ModuleImage image;
   if (!find_image(note, image)) return;
-  forget_refusal(note);
   if (Module* m = module_of(image)) leave(*m);
 }
 

@@ -73,6 +73,56 @@ karst_test_cross:
 	ret
 	.size	karst_test_cross, . - karst_test_cross
 
+// int karst_test_call(hook, function): calls hook(function, 0) as a function of C; 1 if all registers that such a one must
+// preserve come back.
+	.globl	karst_test_call
+	.type	karst_test_call, @function
+karst_test_call:
+	pushq	%rbx
+	pushq	%rbp
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	subq	$8, %rsp
+	movq	%rsp, own_stack(%rip)
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	xorl	%esi, %esi
+	movq	$0x1111, %rbx
+	movq	$0x2222, %rbp
+	movq	$0x3333, %r12
+	movq	$0x4444, %r13
+	movq	$0x5555, %r14
+	movq	$0x6666, %r15
+	call	*%rax
+	xorl	%eax, %eax
+	cmpq	own_stack(%rip), %rsp
+	jne	1f
+	cmpq	$0x1111, %rbx
+	jne	1f
+	cmpq	$0x2222, %rbp
+	jne	1f
+	cmpq	$0x3333, %r12
+	jne	1f
+	cmpq	$0x4444, %r13
+	jne	1f
+	cmpq	$0x5555, %r14
+	jne	1f
+	cmpq	$0x6666, %r15
+	jne	1f
+	incl	%eax
+1:	movq	own_stack(%rip), %rsp
+	addq	$8, %rsp
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbp
+	popq	%rbx
+	ret
+	.size	karst_test_call, . - karst_test_call
+
 // Hooks that break the contract, each in one register: they show that the test sees it.
 	.macro	BREAKS name, instruction:vararg
 	.globl	karst_test_breaks_\name

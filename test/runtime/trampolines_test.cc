@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "format/event.h"
 #include "runtime/arch/arch.h"
@@ -61,6 +62,47 @@ TEST(Sled, CallGoesToTheTrampolineAndNopRestores) {
   arch::write_off(memory);
   EXPECT_TRUE(arch::is_sled(memory));
   EXPECT_EQ(memory[5], 0);
+}
+
+// What clang 14 and 19 write for -fxray-instrument.
+constexpr unsigned char kClangEntry[] = {0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00};
+constexpr unsigned char kClangReturn[] = {0xc3, 0x2e, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00};
+
+TEST(ClangsSled, IsKnownByEachOfItsBytes) {
+  for (const auto& [sled, bytes] :
+       {std::pair(arch::Sled::kSkip, kClangEntry), std::pair(arch::Sled::kReturn, kClangReturn)}) {
+    unsigned char site[11];
+    std::memcpy(site, bytes, sizeof site);
+    EXPECT_EQ(arch::sled_size(sled), sizeof site);
+    EXPECT_TRUE(arch::is_sled(site, sled));
+    EXPECT_FALSE(arch::is_sled(site));
+    EXPECT_FALSE(arch::is_sled(site, sled == arch::Sled::kSkip ? arch::Sled::kReturn : arch::Sled::kSkip));
+    for (unsigned char& byte : site) {
+      byte ^= 1;
+      EXPECT_FALSE(arch::is_sled(site, sled));
+      byte ^= 1;
+    }
+  }
+}
+
+TEST(ClangsSled, ReturnsBehindItsCallAndOffRestoresIt) {
+  unsigned char memory[16] = {};
+  for (const auto& [sled, bytes] :
+       {std::pair(arch::Sled::kSkip, kClangEntry), std::pair(arch::Sled::kReturn, kClangReturn)}) {
+    std::memcpy(memory, bytes, 11);
+    arch::write_call(memory, reinterpret_cast<std::uintptr_t>(memory) + 4096, sled);
+    EXPECT_EQ(memory[0], 0xe8);
+    EXPECT_EQ(displacement(memory + 1), 4096 - 5);
+    if (sled == arch::Sled::kReturn) {
+      EXPECT_EQ(memory[5], 0xc3);
+    } else {
+      const unsigned char nop6[] = {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00};
+      EXPECT_EQ(std::memcmp(memory + 5, nop6, sizeof nop6), 0);
+    }
+    arch::write_off(memory, sled);
+    EXPECT_EQ(std::memcmp(memory, bytes, 11), 0);
+    EXPECT_EQ(memory[11], 0);
+  }
 }
 
 TEST(Trampoline, PassesTheEventAndJumpsThroughItsSlot) {
