@@ -32,6 +32,15 @@ class Limits(TortureTest):
         at = tree.index("thread_main  [unwound]")
         self.assertEqual(tree[at:at + 3], ["thread_main  [unwound]", "  ends  [open]", "    handler"])
 
+    def test_unwinding_works_at_every_instruction_of_hooks_and_not_in_trampolines(self):
+        run = self.run_traced(build("ways_out.unwinding", "ways_out/limits/unwinding.cc", "-O1", "-fomit-frame-pointer",
+                                    "-mno-red-zone", *STEADY))
+        in_program, lost_there, in_hooks, lost_in_hooks, in_trampolines, lost_in_trampolines = map(int, run.out.split())
+        self.assertGreater(in_program, 2000)
+        self.assertGreater(in_hooks, 300 * 4 * 20)
+        self.assertEqual((lost_there, lost_in_hooks), (0, 0))
+        self.assertEqual((in_trampolines, lost_in_trampolines), (0, 300 * 4 * 2))
+
 
 if __name__ == "__main__":
     main()

@@ -296,10 +296,10 @@ TEST(Contradiction, TheFirstRecordWinsAndTheRestIsReported) {
   auto writer = collect::TraceWriter::to_memory(bytes);
   auto small = small_values();
   add_small(writer, small);
-  small.process.name = "other";
-  small.process.functions[1].name = "other";
-  small.process.modules[0].path = "other";
-  small.process.threads[0].name = "other";
+  small.process.name = "impostor";
+  small.process.functions[1].name = "impostor";
+  small.process.modules[0].path = "impostor";
+  small.process.threads[0].name = "impostor";
   small.clock.ticks_per_second = 7;
   small.clock.pairs.clear();
   small.clock.pairs.push_back({});
@@ -308,7 +308,7 @@ TEST(Contradiction, TheFirstRecordWinsAndTheRestIsReported) {
   auto trace = reader::Trace::open_memory(bytes, "t");
   ASSERT_TRUE(trace.ok());
   EXPECT_EQ(trace->processes().size(), 1U);
-  EXPECT_EQ(describe(*trace).find("other"), std::string::npos);
+  EXPECT_EQ(describe(*trace).find("impostor"), std::string::npos);
   EXPECT_EQ(trace->clock().ticks_per_second, 2'500'000'000U);
   EXPECT_EQ(trace->event_count(), 11U);
   for (const char* part : {"process 0 is recorded twice", "module 0 is recorded twice", "function 1 is recorded twice",
