@@ -25,7 +25,7 @@ inline void add_worked(collect::TraceWriter& writer) {
   const reader::Function function{1, 0, 0x401010, 1, false, "main", "main", "app.c"};
   writer.add_functions(0, {&function, 1});
   writer.add_symbols(0, {&function, 1});
-  const reader::Thread thread{0, 0, 4711, false, 1100, 0, 0, 0, "app"};
+  const reader::Thread thread{0, 0, 4711, false, 1100, 0, 0, 0, 0, "app"};
   writer.add_threads(0, {&thread, 1});
   const format::Event events[] = {format::make_event(1100, false, 1), format::make_event(1350, true, 1)};
   writer.add_block(0, 0, 0, 1100, events);
