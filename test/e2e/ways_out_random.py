@@ -37,6 +37,39 @@ def by_thread(lines):
     return trees
 
 
+def nodes(tree):
+    """(name with marks, index of the parent or None, whether its beginning is known) of each line."""
+    made = []
+    path = []
+    for line in tree:
+        depth = (len(line) - len(line.lstrip(" "))) // 2
+        del path[depth:]
+        made.append((line.strip(), path[-1] if path else None, "begun before" not in line))
+        path.append(len(made) - 1)
+    return made
+
+
+def wrong_part(truth, seen):
+    """What is wrong with `seen` as the kept end of `truth`; None if it is a part of it."""
+    truth, seen = nodes(truth), nodes(seen)
+    kept = [i for i, node in enumerate(seen) if node[2]]
+    first = len(truth) - len(kept)
+    if first < 0:
+        return "more calls than there were"
+    place = {row: first + n for n, row in enumerate(kept)}
+    for row in kept:
+        name, parent, _ = seen[row]
+        true_name, true_parent, _ = truth[place[row]]
+        if name != true_name:
+            return f"{name} at {place[row]} is {true_name}"
+        if parent is not None and seen[parent][2]:
+            if place[parent] != true_parent:
+                return f"{name} at {place[row]} is not called by {truth[place[parent]][0]}"
+        elif true_parent is not None and true_parent >= first:
+            return f"{name} at {place[row]} is called by {truth[true_parent][0]}"
+    return None
+
+
 class Random(TortureTest):
     def compare(self, level, first, count):
         """Seeds of [first, first + count) whose trees differ, with the first difference."""
@@ -67,6 +100,26 @@ class Random(TortureTest):
 
     def test_random_programs_at_O3(self):
         self.check("-O3", 2000, 48)
+
+    def test_what_is_kept_when_memory_is_short_is_a_part_of_the_truth(self):
+        run = self.run_traced(program("-O2"), 3000, 160, options=("--memory", "128K"))
+        self.assert_sound(run.trace)
+        self.assertGreater(run.trace.info["overwritten_events"], 0)
+        truth = by_thread(run.out.splitlines())
+        cut = 0
+        for name, tree in by_thread(run.trace.tree("--marks")).items():
+            if len(tree) < len(truth[name]):
+                cut += 1
+            self.assertIsNone(wrong_part(truth[name], tree), name)
+        self.assertGreater(cut, 0)
+
+    def test_a_wrong_part_is_noticed(self):
+        truth = ["a", "  b", "    c  [unwound]", "  d", "e"]
+        for right in (truth, ["a  [begun before]", "  b", "    c  [unwound]", "  d", "e"], ["c  [unwound]", "d", "e"], []):
+            self.assertIsNone(wrong_part(truth, right))
+        for wrong in (["a", "  b", "    c", "  d", "e"], ["a", "  b", "  c  [unwound]", "  d", "e"], ["d", "  e"],
+                      ["x", "e"], ["a", *truth]):
+            self.assertIsNotNone(wrong_part(truth, wrong), wrong)
 
     def test_seeds_that_once_failed(self):
         for level, seed in KEPT:
