@@ -209,7 +209,14 @@ export function App() {
           The karst process that serves this page does not answer; what is on screen stays. Start <code>karst view</code> again for more.
         </div>
       )}
-      {range && <div class="exported">An exported range of {traces[0]!.info.name}: it holds what happened there, and nothing else.</div>}
+      {range && (
+        <div class="exported">
+          An exported range of {traces[0]!.info.name}
+          {traces[0]!.info.aggregated
+            ? ": too many calls for a file, so it holds one picture and the sums. Export a shorter range to have each call."
+            : ": it holds what happened there, and nothing else."}
+        </div>
+      )}
       <Minimap theme={theme} />
       <Timeline theme={theme} />
       <Dock />

@@ -39,11 +39,34 @@ export function closingLine(lines: readonly string[], start: number): number {
   return start;
 }
 
+/** Rows with nothing but one function's slices. */
+function onlyOf(rows: Row[], func: number | undefined): Row[] {
+  if (func === undefined) return rows;
+  return rows.map((row) => {
+    const at = [...row.func.keys()].filter((i) => row.func[i] === func);
+    const pick = <T extends Float64Array | Uint32Array | Uint8Array>(column: T): T => {
+      const make = column.constructor as new (values: number[]) => T;
+      return new make(at.map((i) => column[i]!));
+    };
+    return {
+      depth: row.depth,
+      begin: pick(row.begin),
+      duration: pick(row.duration),
+      func: pick(row.func),
+      index: pick(row.index),
+      count: pick(row.count),
+      flags: pick(row.flags),
+      density: pick(row.density),
+    };
+  });
+}
+
 export class LocalBackend implements Backend {
   readonly kind = "embedded";
   private facts: TraceInfo;
   private columns: Map<number, Columns> | undefined;
-  private picture: Map<number, Row[]> | undefined;
+  private rows: Map<number, Row[]> | undefined;
+  picture?: { begin: number; pixelNs: number };
   private minimaps: Uint8Array[] | undefined;
 
   private constructor(private readonly json: Json) {
@@ -60,7 +83,10 @@ export class LocalBackend implements Backend {
       backend.columns = decodeColumns(await unpack(json.columns, true));
     } else {
       const raw = decodeTiles(await unpack(json.tiles, true));
-      backend.picture = byThread(raw, backend.facts.threads.map((thread) => thread.index));
+      backend.rows = byThread(raw, backend.facts.threads.map((thread) => thread.index));
+      const { begin, end } = backend.facts.range ?? { begin: 0, end: backend.facts.span };
+      backend.picture = { begin, pixelNs: (end - begin) / Math.max(1, Number(json.tiles_width) || 1) };
+      backend.facts.aggregated = true;
     }
     if (typeof json.minimap === "string") backend.minimaps = decodeMinimap(await unpack(json.minimap, false));
     return backend;
@@ -87,7 +113,7 @@ export class LocalBackend implements Backend {
     const result = new Map<number, Row[]>();
     for (const { thread, from, to } of levels) {
       const columns = this.columns?.get(thread);
-      const rows = columns ? tileRows(columns, begin, end, width, only) : (this.picture?.get(thread) ?? []);
+      const rows = columns ? tileRows(columns, begin, end, width, only) : onlyOf(this.rows?.get(thread) ?? [], only);
       result.set(
         thread,
         rows.filter((row) => row.depth >= from && row.depth <= to),

@@ -71,6 +71,8 @@ export interface TraceInfo {
   canCut: boolean;
   /** An exported page: the range it holds. */
   range?: { begin: number; end: number };
+  /** An exported page that holds one picture and sums instead of each call. */
+  aggregated?: boolean;
 }
 
 /** A part of a trace: a range of time in some threads (all when left out), or what happened within one call. */
@@ -238,6 +240,8 @@ export class BackendError extends Error {
 /** One trace. All answers are promises; an aborted signal rejects with the DOM's AbortError. */
 export interface Backend {
   readonly kind: "server" | "embedded";
+  /** When there is only one picture: where its pixels begin and how long they are, whatever is asked for. */
+  readonly picture?: { readonly begin: number; readonly pixelNs: number };
   trace(): Promise<TraceInfo>;
   /** Rows of each thread asked for; a thread without slices has an empty list. Each thread once. */
   tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>>;

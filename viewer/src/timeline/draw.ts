@@ -123,7 +123,7 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
         for (const row of part.tile.rows) {
           if (row.depth < low || row.depth >= high) continue;
           const found: Label[] = [];
-          const tile = { begin: part.tile.begin, pixelNs: part.tile.pixelNs, from: part.from, to: part.to };
+          const tile = { begin: part.tile.origin, pixelNs: part.tile.pixelNs, from: part.from, to: part.to };
           at(row.depth).add(row, palette, shifted, tile, found, labelFrom);
           const y = top + 2 + row.depth * track.rowHeight;
           for (const label of found) {
@@ -137,7 +137,7 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
       for (const part of markedCover) {
         for (const row of part.tile.rows) {
           if (row.depth < low || row.depth >= high) continue;
-          const tile = { begin: part.tile.begin, pixelNs: part.tile.pixelNs, from: part.from, to: part.to };
+          const tile = { begin: part.tile.origin, pixelNs: part.tile.pixelNs, from: part.from, to: part.to };
           const p = at(row.depth);
           const found: Label[] = [];
           p.overlay(row, looks.strong, shifted, tile, found, labelFrom);

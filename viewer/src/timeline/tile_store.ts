@@ -19,6 +19,8 @@ export interface Tile {
   readonly rows: readonly Row[];
   readonly begin: number;
   readonly end: number;
+  /** Where the pixels that were summed for begin. */
+  readonly origin: number;
   readonly pixelNs: number;
 }
 
@@ -134,7 +136,8 @@ export class TileStore {
         const rows = answer.get(thread) ?? [];
         const bytes = bytesOf(rows);
         this.bytes += bytes;
-        this.kept.set(keys[i]!, { tile: { rows, begin, end, pixelNs: 2 ** level }, bytes, used: this.clock });
+        const { begin: origin, pixelNs } = this.backend.picture ?? { begin, pixelNs: 2 ** level };
+        this.kept.set(keys[i]!, { tile: { rows, begin, end, origin, pixelNs }, bytes, used: this.clock });
       });
       this.evict();
       this.lastError = "";

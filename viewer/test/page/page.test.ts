@@ -168,9 +168,9 @@ describe("the page of a real trace", () => {
     await tab.page.waitForTimeout(400);
     const before = await span();
     await tab.press("w", "w");
-    await until(span, (now) => now < before * 0.5, "a closer view");
+    const closer = await until(span, (now) => now < before * 0.5, "a closer view");
     await tab.press("0");
-    await until(span, (now) => now > before, "everything");
+    await until(span, (now) => now > closer * 2, "everything");
     await tab.press("k", "i");
     await until(hash, (text) => /fold=0:\d/.test(text) && /pin=0:\d/.test(text), "a folded, pinned track");
     for (const [key, label] of [["2", "Functions"], ["3", "Flame graph"], ["4", "Range"], ["5", "Compare"], ["1", "Call"]] as const) {
