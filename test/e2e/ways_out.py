@@ -120,5 +120,29 @@ class Ends(TortureTest):
         self.check("uncaught", 0, "        throws()  [open]", "          terminates()  [open]", "            before()")
 
 
+class Brought(TortureTest):
+    """Where libkarst and the unwinder come from."""
+
+    TREE = ["run", "  guarded()  [unwound]", "    throws()  [unwound]", "    Guard::~Guard()", "      cleanup()",
+            "  handler()"]
+
+    def test_plugin_that_brings_the_unwinder_into_a_c_program(self):
+        plugin = build("ways_out.plugin.so", "ways_out/plugin/plugin.cc", "-O1", "-fPIC", "-shared", *STEADY)
+        for compiler in ("gcc", "karst-gcc"):
+            main_program = build(f"ways_out.plugin.{compiler}", "ways_out/plugin/main.c", "-O1", compiler=compiler)
+            run = self.run_traced(main_program, plugin)
+            tree = shown(run.trace.tree("--marks", "--function", "^run$"))
+            self.assertEqual(tree, ["# thread", *self.TREE])
+
+    def test_runtime_that_is_linked_stands_before_libgcc_and_libc(self):
+        for source in ("caught.cc", "jumps.c"):
+            cxx = source.endswith(".cc")
+            program = build(f"ways_out.linked.{source}", f"ways_out/{source}", "-O1", "--karst-link", *STEADY, *STEADY_GCC,
+                            compiler="karst-g++" if cxx else "karst-gcc")
+            run = self.run_traced(program)
+            self.assertEqual(shown(run.trace.tree("--marks")),
+                             (CORPUS / source).with_suffix(".tree").read_text().splitlines())
+
+
 if __name__ == "__main__":
     main()
