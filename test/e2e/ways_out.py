@@ -1,6 +1,7 @@
 """Every way out of a function: a corpus of small programs, each with its one true tree beside it."""
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -118,6 +119,22 @@ class Ends(TortureTest):
 
     def test_uncaught(self):
         self.check("uncaught", 0, "        throws()  [open]", "          terminates()  [open]", "            before()")
+
+
+class Ada(TortureTest):
+    def test_exceptions_of_ada_through_c(self):
+        if shutil.which("gnatmake") is None or not (BIN / "karst-gnatmake").exists():
+            self.skipTest("no Ada compiler")
+        sources = CORPUS / "ada"
+        for command in ([BIN / "karst-gcc", "-g", "-O1", "-fexceptions", "-c", sources / "frames.c"],
+                        [BIN / "karst-gnatmake", "-q", "-g", "-O1", sources / "exceptions_main.adb", "-largs", "frames.o"]):
+            made = subprocess.run(list(map(str, command)), cwd=self.directory, capture_output=True, text=True)
+            self.assertEqual(made.returncode, 0, made.stderr)
+        run = self.run_traced(self.directory / "exceptions_main")
+        once = ["exceptions_pkg.catches", "  exceptions_pkg.passes  [unwound]", "    c_passes  [unwound]",
+                "      exceptions_pkg.fails  [unwound]", "  handled"]
+        tree = shown(run.trace.tree("--marks", "--function", "^exceptions_pkg.catches$"))
+        self.assertEqual(tree, ["# thread", *once, *once])
 
 
 class Brought(TortureTest):
