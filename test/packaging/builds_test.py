@@ -30,11 +30,25 @@ class CMakeBuilds(Installed):
         self.assertEqual(self.counts(out / "app"), APP_CALLS)
         self.assertNotIn("TEXTREL", command("readelf", "-d", out / "app"))
 
-    def test_one_target_is_traced_with_clang(self):
-        if shutil.which("clang-14") is None:
-            self.skipTest("clang-14 is not installed")
-        out, _ = self.build(self.example(), f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DTRACE=ON", "-DCMAKE_C_COMPILER=clang-14",
-                            "-DCMAKE_CXX_COMPILER=clang++-14")
+    def with_clang(self, version, *options):
+        if shutil.which(f"clang-{version}") is None:
+            self.skipTest(f"clang-{version} is not installed")
+        out, _ = self.build(self.example(), f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DTRACE=ON",
+                            f"-DCMAKE_C_COMPILER=clang-{version}", f"-DCMAKE_CXX_COMPILER=clang++-{version}", *options)
+        self.assertEqual(self.counts(out / "app"), APP_CALLS)
+
+    def test_one_target_is_traced_with_clang_14(self):
+        self.with_clang(14)
+
+    def test_one_target_is_traced_with_clang_19(self):
+        self.with_clang(19)
+
+    def test_method_finstrument_with_clang(self):
+        self.with_clang(14, "-DKARST_METHOD=finstrument")
+
+    def test_method_finstrument_with_gcc(self):
+        out, _ = self.build(self.example(), f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DTRACE=ON", "-DCMAKE_C_COMPILER=gcc",
+                            "-DCMAKE_CXX_COMPILER=g++", "-DKARST_METHOD=finstrument")
         self.assertEqual(self.counts(out / "app"), APP_CALLS)
 
     def test_one_target_is_traced_from_a_place_with_a_space(self):

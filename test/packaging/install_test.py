@@ -9,7 +9,7 @@ from installed import ALL_CALLS, BUILD, ROOT, Installed, command, elf
 
 class InstallTest(Installed):
     def test_tree_has_every_part(self):
-        expected = """bin/karst bin/karst-gcc bin/karst-g++ bin/karst-clang bin/karst-clang++ lib/libkarst.so lib/libkarst.so.0
+        expected = """bin/karst bin/karst-gcc bin/karst-g++ bin/karst-clang bin/karst-clang++ lib/libkarst.so lib/libkarst.so.0 lib/libkarst.a
             lib/karst/karst-as lib/karst/karst-gcc.specs lib/karst/module.o include/karst/karst.h
             lib/cmake/Karst/KarstConfig.cmake lib/cmake/Karst/KarstConfigVersion.cmake
             lib/cmake/Karst/KarstToolchain.cmake lib/pkgconfig/karst.pc share/man/man1/karst.1.gz share/man/man1/karst-run.1.gz
@@ -35,6 +35,11 @@ class InstallTest(Installed):
     def test_moved_tree_builds_traces_and_reports(self):
         copy = self.example()
         command("make", "-C", copy, "CC=karst-gcc", "CXX=karst-g++", env=self.environment())
+        self.assertEqual(self.counts(copy / "app"), ALL_CALLS)
+
+    def test_static_program_is_traced_from_the_moved_tree(self):
+        copy = self.example()
+        command("make", "-C", copy, "CC=karst-gcc", "CXX=karst-g++", "LDFLAGS=-static", env=self.environment())
         self.assertEqual(self.counts(copy / "app"), ALL_CALLS)
 
     def test_links_to_the_commands_work_from_another_directory(self):
