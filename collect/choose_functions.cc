@@ -79,9 +79,9 @@ void FunctionChooser::turn_off(ArenaView& arena, const reader::Function& functio
   if (!function.tail_exit) ++off_;
 }
 
-void FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_t count) {
+bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_t count) {
   const std::uint32_t known = arena.function_count();
-  if (first == 0 || first > known) return;
+  if (first == 0 || first > known) return false;
   const std::uint32_t end = first + std::min(count, known - first + 1);
   reader::Process process = arena.process();
   std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
@@ -91,7 +91,7 @@ void FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
                  [this](const reader::Module& m) { return concerns(m); });
   std::erase_if(process.functions,
                 [&](const reader::Function& f) { return f.module >= concerned.size() || !concerned[f.module]; });
-  if (process.functions.empty()) return;
+  if (process.functions.empty()) return false;
   symbols::resolve(process, resolve_);  // what could not be found is said when the trace is written
 
   std::vector<std::vector<const reader::Function*>> kept(process.modules.size());
@@ -118,6 +118,7 @@ void FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
         choice_.lists().min_instructions ? choice_.lists().min_instructions : carried.lists.min_instructions;
     if (least && *least != 0) leave_out_small(arena, module, std::move(kept[m]), *least);
   }
+  return true;
 }
 
 void FunctionChooser::leave_out_small(ArenaView& arena, const reader::Module& module,

@@ -50,8 +50,8 @@ class FunctionChooser {
   ~FunctionChooser();
 
   /// Turns off what is not chosen among `count` functions from `first` on; what is outside of the arena's table is
-  /// passed over. The process must be waiting.
-  void choose(ArenaView& arena, std::uint32_t first, std::uint32_t count);
+  /// passed over. The process must be waiting. False if there is nothing to choose in any of their modules.
+  bool choose(ArenaView& arena, std::uint32_t first, std::uint32_t count);
 
   std::uint64_t functions() const { return functions_; }  ///< that were looked at
   std::uint64_t off() const { return off_; }              ///< of them, left out

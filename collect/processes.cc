@@ -65,9 +65,10 @@ void Processes::arrive(Arrival arrival) {
   Watched* before = latest(arrival.pid);
   if (arrival.kind == HelloKind::kArrived) {
     // The process waits; what it says of itself is bounded by its arena.
-    if (before != nullptr && before->process.history.arena() != nullptr)
-      chooser_.choose(*before->process.history.arena(), arrival.first_function, arrival.function_count);
-    arrival.reply();
+    const bool chooses =
+        before != nullptr && before->process.history.arena() != nullptr &&
+        chooser_.choose(*before->process.history.arena(), arrival.first_function, arrival.function_count);
+    arrival.reply(chooses ? 0U : std::uint32_t{format::kGoKeepsAll});
     return;
   }
   if (before != nullptr && arrival.outcome == HelloOutcome::kImpossible) {

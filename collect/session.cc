@@ -33,8 +33,8 @@ Descriptor::~Descriptor() {
 
 int Descriptor::release() { return std::exchange(fd_, -1); }
 
-void Arrival::reply() {
-  const Go go{kSessionMagic, kSessionVersion};
+void Arrival::reply(std::uint32_t flags) {
+  const Go go{kSessionMagic, kSessionVersion, flags, 0};
   // A process that died meanwhile needs no answer.
   if (connection) static_cast<void>(send(connection.get(), &go, sizeof go, MSG_NOSIGNAL));
   connection = Descriptor();

@@ -42,8 +42,8 @@ struct Arrival {
   Descriptor arena;             ///< none unless a new arena is announced
   Descriptor connection;
 
-  /// Lets the process go on.
-  void reply();
+  /// Lets the process go on. `flags`: format::GoFlag bits.
+  void reply(std::uint32_t flags = 0);
 };
 
 /// Listens on an abstract Unix socket with an unguessable name.

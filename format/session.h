@@ -56,7 +56,14 @@ enum class HelloOutcome : std::uint32_t {
 struct Go {
   std::uint32_t magic;
   std::uint32_t version;
+  std::uint32_t flags;     ///< GoFlag bits
+  std::uint32_t reserved;  ///< 0
 };
-static_assert(sizeof(Go) == 8);
+static_assert(sizeof(Go) == 16);
+
+enum GoFlag : std::uint32_t {
+  /// No function is left out of the modules that the functions asked about belong to, nor will one be that comes later.
+  kGoKeepsAll = 1,
+};
 
 }  // namespace karst::format

@@ -53,10 +53,12 @@ bool send(int fd, const Hello& hello, int descriptor) {
   return result == static_cast<long>(sizeof hello);
 }
 
-void wait_for_go(int fd) {
+/// The flags of the answer; kGoKeepsAll when there is none.
+std::uint32_t wait_for_go(int fd) {
   Go go{};
-  while (sys::call(SYS_recvfrom, fd, sys::word(&go), sizeof go, 0) == -4 /* EINTR */) {
-  }
+  long result = -4;
+  while (result == -4 /* EINTR */) result = sys::call(SYS_recvfrom, fd, sys::word(&go), sizeof go, 0);
+  return result == static_cast<long>(sizeof go) ? go.flags : std::uint32_t{kGoKeepsAll};
 }
 
 Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules) {
@@ -84,15 +86,16 @@ void report_to_session(const char* name, HelloOutcome outcome, std::uint32_t mod
   sys::close(fd);
 }
 
-void report_arrival(const char* name, std::uint32_t modules, std::uint32_t first, std::uint32_t count) {
-  if (*name == '\0') return;
+bool report_arrival(const char* name, std::uint32_t modules, std::uint32_t first, std::uint32_t count) {
+  if (*name == '\0') return false;
   const int fd = connect_to(name);
-  if (fd < 0) return;
+  if (fd < 0) return false;
   Hello hello = hello_of(HelloKind::kArrived, HelloOutcome::kTracing, modules);
   hello.first_function = first;
   hello.function_count = count;
-  if (send(fd, hello, -1)) wait_for_go(fd);
+  const bool chooses = send(fd, hello, -1) && (wait_for_go(fd) & kGoKeepsAll) == 0;
   sys::close(fd);
+  return chooses;
 }
 
 bool report_fork(const char* name, std::uint32_t modules, int descriptor, const ForkOrigin& origin) {

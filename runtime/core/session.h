@@ -11,8 +11,9 @@ namespace karst::runtime {
 void report_to_session(const char* name, format::HelloOutcome outcome, std::uint32_t modules, int descriptor);
 
 /// Functions `first` to `first + count - 1` have come to the arena that the session has: waits until it has chosen
-/// among them. Returns at once when there is no such session (its choice is then: all of them).
-void report_arrival(const char* name, std::uint32_t modules, std::uint32_t first, std::uint32_t count);
+/// among them. False if the modules' other functions need not be announced, as none would be left out; so when there is
+/// no such session (any more), which is found out at once.
+bool report_arrival(const char* name, std::uint32_t modules, std::uint32_t first, std::uint32_t count);
 
 /// A forked child with an arena of its own. Does not wait. False when the session is over.
 bool report_fork(const char* name, std::uint32_t modules, int descriptor, const format::ForkOrigin& origin);

@@ -27,6 +27,7 @@ constexpr std::uint32_t kMostCalls = kPlaces / 4 * 3;
 
 WipedLock g_lock;  // of insertions
 char g_session[sizeof(Options::session)];
+bool g_keeps_all[format::kArenaModules];  // modules of which the session leaves out nothing
 std::uint32_t g_used;
 std::uint32_t g_outside;  // entries for addresses in no module
 bool g_said_full;
@@ -69,7 +70,8 @@ InstrumentedCall* insert(std::uint64_t function) {
   c->known_id = id;
   if (id == 0) ++g_outside;
   const std::uint32_t decided = id != 0 && is_on(id) ? id : 0;
-  store(c->id, is_new && g_session[0] != '\0' ? kUndecided | id : decided);
+  const bool ask = is_new && g_session[0] != '\0' && !load(g_keeps_all[g_arena.functions()[id].module]);
+  store(c->id, ask ? kUndecided | id : decided);
   if (fresh) {
     ++g_used;
     store(c->function, function);
@@ -130,7 +132,8 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   const std::uint32_t id = load(c->id);
   if (id < kUndecided) return id;
   // Every thread that comes before the answer asks for itself, so that none ever waits for another.
-  report_arrival(g_session, module_count(), id - kUndecided, 1);
+  if (!report_arrival(g_session, module_count(), id - kUndecided, 1))
+    store(g_keeps_all[g_arena.functions()[id - kUndecided].module], true);
   const std::uint32_t decided = is_on(id - kUndecided) ? id - kUndecided : 0;
   exchange_if(c->id, id, decided);
   return decided;
