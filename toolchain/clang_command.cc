@@ -149,8 +149,8 @@ Result<std::vector<std::string>> clang_command(const std::string& compiler, cons
   command.insert(command.end(), flags.begin(), flags.end());
   if (!installed.include.empty()) command.insert(command.end(), {"-idirafter", installed.include});
   if (overview.links()) {
-    if (overview.is_static)
-      return Error{"a static program cannot load the tracing runtime - link it without -static to trace it"};
+    if (overview.is_static)  // it cannot load the runtime, so it has it inside
+      command.insert(command.end(), {"-u", "karst_register_module", installed.directory + "/libkarst.a"});
     command.push_back(installed.directory +
                       (request.method == Method::kSled ? "/module.o" : "/module-finstrument-clang.o"));
     if (!request.lists.empty()) {

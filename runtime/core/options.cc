@@ -64,6 +64,7 @@ Options Options::from(char** environment) {
   for (; *environment != nullptr; ++environment) {
     if (starts_with(*environment, kName)) {
       options.raw = *environment + sizeof kName - 1;
+      options.given = true;
       break;
     }
   }

@@ -16,7 +16,8 @@ struct Options {
   bool stats = false;                              ///< one line about the sleds found and the time it took
   bool follow = true;                              ///< trace the processes that this one makes, too
   char session[108] = {};                          ///< abstract socket name of `karst run`; empty: none
-  const char* raw = "";                            ///< the variable as it was
+  bool given = false;                              ///< there is such a variable
+  const char* raw = "";                            ///< as it was
 
   /// Reads KARST_OPTIONS from `environment` (as passed to main; may be null).
   static Options from(char** environment);

@@ -144,6 +144,10 @@ __attribute__((constructor))
 #endif
 void start(int, char**, char** environment) {
   keep_options(environment);
+#ifdef KARST_STATIC
+  // It is in the program whoever runs it. `karst run` sets the variable; without it the program is as if untraced.
+  if (!g_options.given) return;
+#endif
   // Code that threads may be executing cannot be patched as here. Modules that came with libkarst register themselves.
   if (!is_alone() || count_instrumented_modules() == 0) {
     g_life = Life::kIdle;

@@ -211,13 +211,6 @@ class Linking(WrapperTest):
                 self.assertEqual(sum(run.trace.counts.values()), 2)
         self.libraries("-fuse-ld=" + linker)
 
-    def test_static_link_is_refused_with_the_reason(self):
-        for flag in ("-static", "-static-pie"):
-            done = self.run_command(GCC, flag, "program.c", "-o", "out", status=1)
-            self.assertIn("a static program cannot load the tracing runtime", done.stderr)
-            self.assertIn("link it without -static", done.stderr)
-            self.assertFalse((self.directory / "out").exists())
-
     def test_32_bit_code_is_refused_with_the_reason(self):
         (self.directory / "short.c").write_text("int x;\n")
         done = self.run_command(GCC, "-m32", "-c", "short.c", status=1)
