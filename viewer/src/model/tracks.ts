@@ -119,7 +119,12 @@ export function layoutTracks(
     for (const process of trace.processes) {
       const all = trace.threads.filter((thread) => thread.process === process.index);
       const shown = all
-        .filter((thread) => matches(choice.filter, thread) && (!choice.hideIdle || active(thread, range.begin, range.end)))
+        .filter(
+          (thread) =>
+            // What was pinned stays in sight, whatever else is chosen.
+            choice.pinned.has(threadKey(t, thread.index)) ||
+            (matches(choice.filter, thread) && (!choice.hideIdle || active(thread, range.begin, range.end))),
+        )
         .sort(compare(choice.order));
       hidden += all.length - shown.length;
       if (shown.length === 0) continue;

@@ -39,6 +39,12 @@ describe("tracks", () => {
     expect(layoutTracks([trace], { ...NO_CHOICE, filter: "nobody" }, all).hidden).toBe(6);
   });
 
+  test("pinned ones stay, whatever the filter", () => {
+    const layout = layoutTracks([trace], { ...NO_CHOICE, filter: "nobody", pinned: new Set([threadKey(0, 2)]) }, all);
+    expect(layout.pinned.map((t) => t.thread)).toEqual([2]);
+    expect(layout.scrolled).toEqual([]);
+  });
+
   test("idle ones are hidden by what is in view", () => {
     const idle = { ...trace, threads: trace.threads.map((t, i) => (i === 4 ? { ...t, begin: 1e12, end: 2e12 } : t)) };
     expect(layoutTracks([idle], { ...NO_CHOICE, hideIdle: true }, all).scrolled.map((t) => t.thread)).not.toContain(4);
