@@ -58,7 +58,7 @@ std::uint32_t wait_for_go(int fd) {
   Go go{};
   long result = -4;
   while (result == -4 /* EINTR */) result = sys::call(SYS_recvfrom, fd, sys::word(&go), sizeof go, 0);
-  return result == static_cast<long>(sizeof go) ? go.flags : std::uint32_t{kGoKeepsAll};
+  return result > 0 ? go.flags : std::uint32_t{kGoKeepsAll};
 }
 
 Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules) {
