@@ -2,8 +2,50 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "collect/synthetic.h"
+
+namespace {
+
+/// All marks there are, on functions 1 and 2, the second id of which is 3.
+void add_marked(karst::collect::TraceWriter& writer) {
+  using karst::format::make_event;
+  using karst::format::make_mark;
+  using karst::format::make_place;
+  using karst::format::Mark;
+  std::vector<karst::reader::Function> functions(3);
+  for (std::uint32_t i = 0; i < 3; ++i) functions[i].id = i + 1;
+  functions[2].tail_exit = true;
+  functions[0].address = 1;
+  writer.add_functions(0, functions);
+  const std::vector<karst::format::Event> events = {make_event(1, false, 1),
+                                                    make_place(0x1000, Mark::kSetPlace),
+                                                    make_event(2, false, 2),
+                                                    make_mark(3, Mark::kJumped),
+                                                    make_place(0x1000),
+                                                    make_mark(4, Mark::kSwitched),
+                                                    make_place(0x1100),
+                                                    make_place(0x2000),
+                                                    make_event(5, false, 2),
+                                                    make_mark(6, Mark::kSwitched),
+                                                    make_place(0x2100),
+                                                    make_place(0x1100),
+                                                    make_mark(7, Mark::kSwitched),
+                                                    make_place(0x1100),
+                                                    make_place(0x2100),
+                                                    make_mark(8, Mark::kUnwound),
+                                                    make_event(8, true, 2),
+                                                    make_mark(9, Mark::kPad),
+                                                    make_event(10, false, 2),
+                                                    make_event(11, true, 3),
+                                                    make_event(12, true, 1)};
+  writer.add_block(0, 0, 0, 0, events);
+  writer.add_block(0, 0, 1, 0, events);
+  writer.add_block(0, 0, 3, 0, events);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -41,4 +83,10 @@ int main(int argc, char** argv) {
       }
     }
   }
+  auto writer = karst::collect::TraceWriter::create(directory / "marks.karst");
+  if (writer.ok()) add_marked(*writer);
+  const auto status = writer.ok() ? writer->finish() : karst::Status(writer.error());
+  if (status.ok()) return 0;
+  fmt::print(stderr, "{}\n", status.error().message);
+  return 1;
 }
