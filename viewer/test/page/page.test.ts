@@ -45,6 +45,7 @@ describe("the page of a real trace", () => {
   });
 
   test("its table has the numbers of karst report", async () => {
+    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 5, "the table");
     const shown = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
       elements.map((element) => ({
         name: element.getAttribute("data-function"),
@@ -175,14 +176,15 @@ describe("the page of a real trace", () => {
     await until(hash, (text) => /fold=0:\d/.test(text) && /pin=0:\d/.test(text), "a folded, pinned track");
     for (const [key, label] of [["2", "Functions"], ["3", "Flame graph"], ["4", "Range"], ["5", "Compare"], ["1", "Call"]] as const) {
       await tab.press(key);
-      expect(await tab.page.locator("[role=tab][aria-selected=true]").innerText()).toBe(label);
+      await until(() => tab.page.locator("[role=tab][aria-selected=true]").innerText(), (text) => text === label, label);
     }
+    const there = (selector: string, n: number) => until(() => tab.page.locator(selector).count(), (now) => now === n, `${n} ${selector}`);
     await tab.press("b");
-    expect(await tab.page.locator("[role=tabpanel]").count()).toBe(0);
+    await there("[role=tabpanel]", 0);
     await tab.press("b", "?");
-    expect(await tab.page.locator("dialog[open]").count()).toBe(1);
+    await there("dialog[open]", 1);
     await tab.press("Escape");
-    expect(await tab.page.locator("dialog[open]").count()).toBe(0);
+    await there("dialog[open]", 0);
     // Everything that can be clicked can be reached by Tab, and has a name.
     const unnamed = await tab.page.$$eval("button, a, input, select, [role=tab], [role=treeitem]", (all) =>
       all.filter((e) => !(e.getAttribute("aria-label") || e.getAttribute("title") || e.textContent?.trim() || e.closest("label"))).map((e) => e.outerHTML),
@@ -196,14 +198,14 @@ describe("the page of a real trace", () => {
     await find("shop::price");
     await tab.press("f", "3");
     await tab.page.locator("[data-testid=thread-filter]").fill("clerk");
+    const written = () => tab.page.evaluate(() => location.hash);
+    await until(written, (text) => /sel=0\.\d+\.\d+/.test(text) && text.includes("threads=clerk") && text.includes("tab=flame"), "an address");
     await tab.page.waitForTimeout(500);
-    const hash = await tab.page.evaluate(() => location.hash);
-    expect(hash).toMatch(/sel=0\.\d+\.\d+/);
-    expect(hash).toContain("threads=clerk");
+    const hash = await written();
     await tab.page.reload();
     await tab.settle();
     await tab.page.waitForTimeout(500);
-    expect(await tab.page.evaluate(() => location.hash)).toBe(hash);
+    await until(() => tab.page.evaluate(() => location.hash), (now) => now === hash, "the same address");
     expect(await tab.page.locator("[role=tab][aria-selected=true]").innerText()).toBe("Flame graph");
     await tab.press("1");
     await until(callName, (name) => name.startsWith("shop::price("), "the selected call");
@@ -243,8 +245,9 @@ describe("the page of a real trace", () => {
 
   test("two calls are compared by what differs", async () => {
     await find("shop::serve");
+    const longest = await callNs();
     await tab.press("c", "Shift+N");
-    await tab.page.waitForTimeout(300);
+    await until(callNs, (ns) => ns !== longest, "another call");
     await tab.press("c");
     const text = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
     expect(text[0]).toMatch(/^A .* · B /);
@@ -255,10 +258,11 @@ describe("the page of a real trace", () => {
 
   test("highlighting marks all calls of a function, and ends with Escape", async () => {
     await tab.page.locator(`.grid-row[data-function="${serve.name}"]`).click();
-    expect(await tab.page.locator("[data-testid=highlighted]").innerText()).toContain(`${serve.calls} calls`);
+    const marked = () => tab.page.locator("[data-testid=highlighted]").allInnerTexts();
+    await until(marked, (texts) => texts.length === 1 && texts[0]!.includes(`${serve.calls} calls`), "highlighting");
     await tab.settle();
     await tab.press("Escape");
-    expect(await tab.page.locator("[data-testid=highlighted]").count()).toBe(0);
+    await until(marked, (texts) => texts.length === 0, "no highlighting");
   });
 
   test("its files are under 150 KB, compressed", async () => {
@@ -329,7 +333,7 @@ describe("other pages", () => {
       await tab.settle();
       expect(await tab.page.locator("[data-testid=problems]").count()).toBe(1);
       await tab.page.locator("[data-testid=problems]").click();
-      expect(await tab.page.locator(".popover").innerText()).toMatch(/cut|damaged/);
+      await until(() => tab.page.locator(".popover").allInnerTexts(), (texts) => /cut|damaged/.test(texts[0] ?? ""), "the problems");
       await tab.close();
     } finally {
       damaged.stop();
@@ -357,6 +361,7 @@ describe("other pages", () => {
     tab = await Tab.open(browser, `file://${file}`, { offline: true });
     await tab.settle();
     for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
+    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 5, "the table");
     const self = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
       elements.map((e) => [e.getAttribute("data-function"), Number(e.querySelector("[data-column=self]")!.getAttribute("data-ns")), Number(e.querySelector("[data-column=total]")!.getAttribute("data-ns"))] as const),
     );
