@@ -18,9 +18,10 @@ import programs  # noqa: E402
 import startup  # noqa: E402
 import traces  # noqa: E402
 import ways_out  # noqa: E402
+import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "ways_out", "startup", "programs", "traces")
+SECTIONS = ("calls", "ways_out", "startup", "programs", "traces", "wrappers")
 
 
 def parse_arguments():
@@ -82,6 +83,7 @@ def main():
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "programs": lambda: programs.bench_programs(rounds, options, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
+        "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
     }
     failed = False
     try:

@@ -1,0 +1,54 @@
+"""What the wrappers add to a compilation and to a link: karst-gcc and karst-clang beside the compilers they run."""
+
+import shutil
+import statistics
+import subprocess
+import time
+
+from measure import BUILD, BenchError, Row
+
+BIN = BUILD / "bin"
+
+COMPILE_TARGET_MS = 5.0
+LINK_TARGET_MS = 20.0
+SOURCE = "#include <stdio.h>\n#include <stdlib.h>\n" + "".join(
+    f"int f{i}(int x) {{ return x < {i} ? x : printf(\"%d\", x); }}\n" for i in range(20)) + "int main(void) { return 0; }\n"
+
+
+def timed(command, directory):
+    begin = time.perf_counter()
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    end = time.perf_counter()
+    if done.returncode != 0:
+        raise BenchError(f"{' '.join(map(str, command))} failed: {done.stderr.strip()}")
+    return (end - begin) * 1000
+
+
+def added(plain, traced, directory, repeats):
+    """Median of the differences of interleaved runs, in milliseconds, and the plain median."""
+    pairs = []
+    for i in range(repeats):
+        first, second = (plain, traced) if i % 2 == 0 else (traced, plain)
+        times = {id(first): timed(first, directory), id(second): timed(second, directory)}
+        pairs.append((times[id(plain)], times[id(traced)]))
+    return statistics.median(t - p for p, t in pairs), statistics.median(p for p, _ in pairs)
+
+
+def bench_wrapper_cost(rounds, scratch, notes):
+    directory = scratch / "wrapper_cost"
+    directory.mkdir(exist_ok=True)
+    (directory / "a.c").write_text(SOURCE)
+    rows = []
+    repeats = 5 * rounds + 1
+    for wrapper, compiler in (("karst-gcc", "gcc"), ("karst-clang", "clang-14")):
+        if shutil.which(compiler) is None:
+            notes.append(f"{compiler} is not installed: {wrapper} was not measured")
+            continue
+        own = ["env", "KARST_CC=" + compiler, str(BIN / wrapper)]
+        plain = ["env", "KARST_CC=" + compiler, compiler]
+        for name, arguments, target in (("compile", ["-O2", "-c", "a.c", "-o", "a.o"], COMPILE_TARGET_MS),
+                                        ("link", ["a.o", "-o", "a"], LINK_TARGET_MS)):
+            cost, base = added(plain + arguments, own + arguments, directory, repeats)
+            rows.append(Row("wrappers", f"{wrapper}, {name}", cost, "ms added", target=f"< {target:g} ms",
+                            met=cost < target, note=f"plain {base:.0f} ms"))
+    return rows
