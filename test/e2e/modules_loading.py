@@ -95,6 +95,17 @@ class Loading(LibraryTest):
                          {name for name in run.trace.counts if name.startswith(("first::", "other::", "_GLOBAL_"))
                           or name == "plugin_run"})
 
+    def test_parent_and_forked_child_open_libraries_of_their_own(self):
+        run = self.run_traced(host(), "forks", library("first"), 10, library("other"))
+        self.assertEqual(run.out, "20\n")
+        self.assertEqual(run.trace.problems, [])
+        self.assertEqual(len(run.trace.processes), 2)
+        for process in run.trace.processes:
+            counts = run.trace.counts_of("--process", str(process["pid"]))
+            parent = process["pid"] == run.trace.processes[0]["pid"]
+            self.assertEqual(counts.get("first::jumps(int)", 0), 10 if parent else 0)
+            self.assertEqual(counts.get("other::jumps(int)", 0), 10)
+
     def test_constructor_whose_threads_run_at_once(self):
         run = self.run_traced(host(), "once", library("threaded", "-DTHREAD", "-pthread"), 10)
         self.assertEqual(run.out, "10\n")

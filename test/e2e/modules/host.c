@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int g_stop;
 static long g_steps[16];
@@ -94,6 +96,13 @@ int main(int argc, char** argv) {
     __atomic_store_n(&g_stop, 1, __ATOMIC_RELEASE);
     for (int t = 0; t < 2; ++t) pthread_join(workers[t], NULL);
     result = mine.result + others.result;
+  } else if (strcmp(mode, "forks") == 0) {  // parent and child each open what the other has not
+    const pid_t child = fork();
+    result = child == 0 ? visit(argv[4], 0, count) : visit(path, 0, count);
+    int status = 0;
+    if (child == 0) return result == count ? 0 : 1;
+    if (waitpid(child, &status, 0) != child || status != 0) return 1;
+    result += visit(argv[4], 0, count);
   } else if (strcmp(mode, "stays") == 0) {  // still open at exit, with traced code running in another thread
     static pthread_t worker;
     pthread_create(&worker, NULL, work, &g_steps[0]);
