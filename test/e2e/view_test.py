@@ -1,0 +1,125 @@
+"""karst view and karst export --to html from the command line. What the page does with it: viewer_test.sh.
+
+Usage: view_test.py KARST CLI_TRACES [unittest options]
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+KARST, CLI_TRACES = sys.argv[1:3]
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.mkdtemp(prefix="karst_view_")
+        subprocess.run([CLI_TRACES, cls.directory], check=True)
+        cls.environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(cls.directory, "cache")}
+        cls.environment.pop("SSH_CONNECTION", None)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.directory)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def start(self, *arguments, **environment):
+        process = subprocess.Popen([KARST, "view", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**self.environment, **environment})
+
+        def end():
+            process.kill()
+            process.communicate()
+
+        self.addCleanup(end)
+        url = process.stdout.readline().strip()
+        self.assertRegex(url, r"^http://127\.0\.0\.1:[0-9]+/[0-9a-f]{32}/$")
+        return process, url
+
+    def get(self, url):
+        while True:
+            try:
+                with urllib.request.urlopen(url) as answer:
+                    return answer.read()
+            except urllib.error.HTTPError as error:
+                with error:
+                    if error.code != 503:
+                        raise
+            time.sleep(0.05)
+
+    def test_serves_the_numbers_of_report(self):
+        process, url = self.start("--no-browser", self.path("sample.karst"))
+        table = json.loads(self.get(url + "api/functions"))
+        names = json.loads(self.get(url + "api/trace"))["functions"]["name"]
+        report = json.loads(subprocess.run([KARST, "report", "--format", "json", self.path("sample.karst")], check=True,
+                                           capture_output=True, text=True).stdout)
+        want = {row["name"]: row for row in report["functions"]}
+        rows = table["rows"]
+        self.assertEqual({names[f] for f in rows["function"]}, set(want))
+        for i, function in enumerate(rows["function"]):
+            row = want[names[function]]
+            for here, there in (("calls", "calls"), ("open_calls", "open_calls"), ("total", "total_ns"), ("self", "self_ns")):
+                self.assertEqual(rows[here][i], row[there], (names[function], here))
+            if row["calls"] > row["open_calls"]:
+                for which in ("min", "mean", "p50", "p99", "max"):
+                    self.assertEqual(rows[which][i], row[which + "_ns"], (names[function], which))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 0)
+
+    def test_a_saved_range_is_a_trace(self):
+        _, url = self.start("--no-browser", self.path("sample.karst"))
+        with open(self.path("cut.karst"), "wb") as file:
+            file.write(self.get(url + "api/cut"))
+        plain = [subprocess.run([KARST, "tree", "--plain", self.path(name)], check=True, capture_output=True, text=True).stdout
+                 for name in ("sample.karst", "cut.karst")]
+        self.assertEqual(*plain)
+
+    def test_a_file_that_is_no_trace_is_told_on_the_page(self):
+        with open(self.path("text.karst"), "w", encoding="utf-8") as file:
+            file.write("no trace at all, but long enough to be asked")
+        process, url = self.start("--no-browser", "--keep", self.path("text.karst"))
+        while True:
+            progress = json.loads(self.get(url + "api/progress"))
+            if progress["phase"] == "failed":
+                break
+            time.sleep(0.05)
+        self.assertIn("text.karst", progress["error"])
+        self.assertIn(b"<!doctype html>", self.get(url).lower())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 1)
+        self.assertIn("text.karst", process.stderr.read())
+
+    def test_a_file_that_is_not_there(self):
+        done = subprocess.run([KARST, "view", self.path("none.karst")], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("none.karst: there is no such file", done.stderr)
+
+    def test_over_ssh_says_how_to_forward(self):
+        process, url = self.start(self.path("sample.karst"), SSH_CONNECTION="1 2 3 4", DISPLAY="", WAYLAND_DISPLAY="")
+        port = url.split(":")[2].split("/")[0]
+        self.get(url + "api/trace")
+        process.send_signal(signal.SIGTERM)
+        self.assertIn(f"ssh -N -L {port}:127.0.0.1:{port}", process.communicate(timeout=60)[1])
+
+    def test_html_options_are_checked(self):
+        for arguments, what in ((("--to", "html", "--range", "5"), "no range"), (("--to", "chrome", "--range", "1ms-2ms"), "html"),
+                                (("--to", "html", "--function", "work"), "--function"), (("--to", "perfetto", "--aggregated"), "html")):
+            done = subprocess.run([KARST, "export", self.path("sample.karst"), *arguments, "-o", self.path("out")],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(what, done.stderr)
+            self.assertFalse(os.path.exists(self.path("out")))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
