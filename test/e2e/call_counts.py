@@ -162,7 +162,7 @@ class Comparison:
         self.inlined = [p for p in missing if "inline" in source_around(p) and p not in karst]
         self.unknown = [p for p in missing if p not in self.inlined]
         extra = [p for p in karst if p not in gcov.names]
-        own = [p for p in extra if is_compilers_own(self.names[p], p)]
+        own = [p for p in extra if is_compilers_own(self.names[p], p) or is_lambdas_pointer(self.names[p])]
         self.own = len(own) + len(beside)
         self.uncounted = [p for p in extra if p not in own]
         self.expected = {p: n for p, n in gcov.calls.items() if p in emitted}
