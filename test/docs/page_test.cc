@@ -182,6 +182,20 @@ TEST(Page, ListsTheFlagsWithTheirValues) {
   EXPECT_EQ(on_page, in_header);
 }
 
+TEST(Page, ListsTheMarksWithTheirIds) {
+  const std::string header = read_file("format/event.h");
+  std::map<std::string, std::string> in_header;
+  const std::regex declared("(k\\w+) = kMaxFunctionId \\+ (\\d+)");
+  for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at)
+    in_header[(*at)[1]] = std::to_string(format::kMaxFunctionId + std::stoul((*at)[2]));
+  EXPECT_EQ(in_header.size(), 6U);
+  const std::string page = read_file("docs/trace-format.md");
+  std::map<std::string, std::string> on_page;
+  const std::regex row("\n\\| (\\d+) \\| (k\\w+) \\|");
+  for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at) on_page[(*at)[2]] = (*at)[1];
+  EXPECT_EQ(on_page, in_header);
+}
+
 TEST(Page, NamesTheLimitsAndVersionsOfTheHeader) {
   const std::string page = read_file("docs/trace-format.md");
   for (const auto& text :

@@ -239,6 +239,36 @@ TEST(WaysOut, ResumingCannotMakeMoreRowsThanTheFileIsWorth) {
   EXPECT_LT(calls.size(), 200'000U);
 }
 
+TEST(WaysOut, WhatRunsAtTheEndIsOpenUntilThreadOrProcessEnded) {
+  for (const std::uint64_t exited : {0U, 300U}) {
+    Bytes bytes;
+    auto writer = collect::TraceWriter::to_memory(bytes);
+    reader::Process process;
+    process.end_ticks = 500;
+    reader::Thread thread;
+    thread.exited = exited != 0;
+    thread.exited_ticks = exited;
+    writer.add_processes(std::span(&process, 1));
+    writer.add_functions(0, std::vector<reader::Function>(1, [] {
+                           reader::Function f;
+                           f.id = 1;
+                           return f;
+                         }()));
+    writer.add_threads(0, std::span(&thread, 1));
+    writer.add_block(0, 0, 0, 0, std::vector{enter(10, 1)});
+    writer.add_block(0, 0, 4, 0, std::vector{enter(20, 1), enter(30, 1), leave(40, 1)});
+    ASSERT_TRUE(writer.finish().ok());
+    auto trace = reader::Trace::open_memory(bytes, "t");
+    ASSERT_TRUE(trace.ok());
+    const auto calls = rebuild_calls(*trace, trace->processes()[0].threads[0]);
+    const std::uint64_t end = exited != 0 ? exited : 500;
+    EXPECT_EQ(rows(calls), (Rows{{1, 10, 0, 0, kCallOpenEnd},  // a gap follows: it may have ended there
+                                 {1, 20, end - 20, 0, kCallOpenEnd},
+                                 {1, 30, 10, 1, kCallComplete}}));
+    EXPECT_EQ(calls.last_ticks, 40U);
+  }
+}
+
 // Words of all kinds at random: whatever they say, the promises of the columns hold.
 TEST(WaysOut, AnyWordsMakeATree) {
   std::mt19937 random(7);
