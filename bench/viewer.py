@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast the viewer's server is: synthetic traces of some million calls, one trace a size, over 64 threads and over one.
 
-    bench/viewer.py --build build [--calls 20 100] [--threads 64 1]
+    bench/viewer.py --build build [--calls 20 100] [--threads 64 1] [--browser]
 
 Times to the first picture from the start of `karst view`, of tiles (each a depth of a thread, 1920 pixels wide), of tables and
 flame graphs, the same picture the second time (the index is kept), and the memory of the server beside that of the trace's columns (27 bytes a call). Prints one line of JSON a trace.
@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import statistics
 import struct
 import subprocess
@@ -61,6 +62,12 @@ class Viewer:
         body = self.get(path)
         return time.monotonic() - begin, body
 
+    def cpu(self):
+        """Seconds of processor time so far."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def memory(self):
         """Bytes of the process's own memory; mapped files apart."""
         fields = {}
@@ -85,9 +92,17 @@ def wait_for_index(cache):
     return False
 
 
-def measure(build, path, cache):
+def page(url):
+    """Frames and memory of the page in headless Chromium, by viewer/test/frames.mjs."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../viewer/test/frames.mjs")
+    done = subprocess.run(["node", script, url, shutil.which("chromium") or "chromium"], check=True, stdout=subprocess.PIPE, text=True)
+    return {name: round(value, 2) for name, value in json.loads(done.stdout).items()}
+
+
+def measure(build, path, cache, browser):
     with Viewer(build, path, cache) as viewer:
         ready = viewer.ready()
+        ready_cpu = viewer.cpu()
         facts = json.loads(viewer.get("api/trace"))
         span, threads = facts["span"], len(facts["threads"])
         rows = ",".join(f"{t}:0-5" for t in range(min(threads, 10)))
@@ -106,7 +121,8 @@ def measure(build, path, cache):
                 picture_times.append(viewer.timed(f"api/tiles?{where}&threads={rows}")[0])
         result = {
             "calls": facts["calls"], "threads": threads, "file_bytes": facts["file_size"],
-            "ready_s": round(ready, 3), "first_picture_s": round(first_picture, 3),
+            "ready_s": round(ready, 3), "ready_cpu_s": round(ready_cpu, 2),
+            "first_picture_s": round(first_picture, 3),
             "first_tiles_ms": round(first * 1e3, 1), "first_tiles_slices": slices_of(body),
             "row_ms_median": round(statistics.median(row_times) * 1e3, 2), "row_ms_worst": round(max(row_times) * 1e3, 2),
             "picture_ms_median": round(statistics.median(picture_times) * 1e3, 2),
@@ -124,6 +140,8 @@ def measure(build, path, cache):
             viewer.ready()
             viewer.get(f"api/tiles?begin=0&end={span}&width=1920&threads={rows}")
             result["kept_first_picture_s"] = round(time.monotonic() - viewer.started, 3)
+            if browser:
+                result["page"] = page(viewer.url)
             result["kept_memory_per_column_byte"] = round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2)
     return result
 
@@ -132,6 +150,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="build directory")
     parser.add_argument("--calls", type=int, nargs="*", default=[20, 100], help="millions")
+    parser.add_argument("--browser", action="store_true", help="also the page, in Chromium")
     parser.add_argument("--threads", type=int, nargs="*", default=[64, 1])
     options = parser.parse_args()
     for calls in options.calls:
@@ -139,7 +158,7 @@ def main():
             with tempfile.TemporaryDirectory() as directory:
                 path = os.path.join(directory, "synthetic.karst")
                 make(options.build, path, calls * 1_000_000, threads)
-                print(json.dumps(measure(options.build, path, directory)), flush=True)
+                print(json.dumps(measure(options.build, path, directory, options.browser)), flush=True)
     return 0
 
 

@@ -277,7 +277,12 @@ Reply Api::histogram(const Question& question) {
   time("p50", of.p50);
   time("p99", of.p99);
   time("max", of.max);
-  time("mean", known == 0 ? 0 : of.sum / known);
+  json.key("mean");
+  if (known == 0) {
+    json.null();
+  } else {
+    json.value(ns(index, of.sum) / known);
+  }
   json.list("edges", of.edges, [&](std::uint64_t ticks) { return index.to_ns(static_cast<double>(ticks)); });
   json.list("counts", of.counts, [](std::uint64_t count) { return count; }).close('}');
   return json_reply(json);
@@ -304,16 +309,16 @@ Reply Api::functions(const Question& question) {
       if (f.complete == 0) {
         json.null();
       } else {
-        json.value(ns(index, of(f)));
+        json.value(of(f));
       }
     }
     json.close(']');
   };
-  times("min", [](const FunctionStatistics& f) { return f.min; });
-  times("mean", [](const FunctionStatistics& f) { return f.sum / f.complete; });
-  times("p50", [](const FunctionStatistics& f) { return f.p50; });
-  times("p99", [](const FunctionStatistics& f) { return f.p99; });
-  times("max", [](const FunctionStatistics& f) { return f.max; });
+  times("min", [&](const FunctionStatistics& f) { return ns(index, f.min); });
+  times("mean", [&](const FunctionStatistics& f) { return ns(index, f.sum) / f.complete; });
+  times("p50", [&](const FunctionStatistics& f) { return ns(index, f.p50); });
+  times("p99", [&](const FunctionStatistics& f) { return ns(index, f.p99); });
+  times("max", [&](const FunctionStatistics& f) { return ns(index, f.max); });
   json.close('}').close('}');
   return json_reply(json);
 }

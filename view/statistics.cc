@@ -9,7 +9,8 @@
 namespace karst::view {
 namespace {
 
-constexpr std::uint64_t kBatch = std::uint64_t{1} << 24;  // durations sorted at once
+// Durations sorted at once: every batch is a walk over all calls.
+constexpr std::uint64_t kLeastBatch = std::uint64_t{1} << 24U;
 
 struct Sums {
   std::uint64_t calls = 0, open_calls = 0, total = 0, self = 0, sum = 0, max = 0;
@@ -173,7 +174,7 @@ Statistics function_statistics(const Scope& scope) {
       f.p50 = f.p99 = f.min;
       continue;
     }
-    if (size + f.complete > kBatch) finish();
+    if (size + f.complete > std::max(kLeastBatch, result.calls / 2)) finish();
     batch.push_back(&f);
     size += f.complete;
   }

@@ -27,7 +27,7 @@ struct Statistics {
   std::uint64_t calls = 0, open_calls = 0, self = 0;
 };
 
-/// Memory: 8 bytes for each call of the function with the most calls, but at least 128 MiB at once.
+/// Memory: 8 bytes for half of the calls, or for those of the function with the most, but at least 128 MiB.
 Statistics function_statistics(const Scope& scope);
 
 /// Durations of the complete calls of one function.

@@ -46,7 +46,7 @@ TEST(Statistics, OfAWholeTraceAreThoseOfReport) {
       EXPECT_EQ(ns(index, f.max), want.max_ns);
       EXPECT_EQ(ns(index, f.p50), want.p50_ns);
       EXPECT_EQ(ns(index, f.p99), want.p99_ns);
-      EXPECT_EQ(ns(index, f.sum / std::max<std::uint64_t>(f.complete, 1)), want.mean_ns);
+      EXPECT_EQ(ns(index, f.sum) / std::max<std::uint64_t>(f.complete, 1), want.mean_ns);
       const view::Histogram histogram = view::duration_histogram(test::scope_of(index), f.function);
       EXPECT_EQ(std::tie(histogram.calls, histogram.open_calls, histogram.min, histogram.max, histogram.p50,
                          histogram.p99, histogram.sum),
