@@ -217,6 +217,13 @@ class Linking(WrapperTest):
         self.assertIn("only 64-bit x86-64 code can be traced", done.stderr)
         self.compile("-m32", "-E", "short.c")
 
+    def test_gprof_beside_sleds_is_refused_with_the_reason(self):
+        for flag in ("-pg", "-p"):
+            done = self.run_command(GCC, flag, "-c", "program.c", status=1)
+            self.assertIn("-pg and sleds are made of the same calls", done.stderr)
+        self.compile("-pg", "-E", "program.c", "-o", "p.i")
+        self.compile("-pg", "--karst-method=finstrument", "program.c", "-o", "out")
+
     def test_static_helper_libraries_are_fine(self):
         self.compile("-O1", "-static-libgcc", "-static-libstdc++", "first.cc", "second.cc", "-o", "out", compiler=GXX)
         self.assert_traced("out", ["main", "second", "in_both", "larger"], "4\n", 0)
