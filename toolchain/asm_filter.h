@@ -11,8 +11,8 @@
 //       .quad 1b                                     .long 1b - ., KARST_SLED_ENTRY
 //       .previous                                    .popsection
 //
-// A function's part in another section (`f.cold:`) gets a record of its own, without a sled, by which unwinding finds the
-// function. Entries in a section karst_always_loc (attribute fentry_section) get the KARST_SLED_ALWAYS bit.
+// A function's part in another section (`f.cold:`) gets a record of its own, without a sled, by which unwinding finds
+// the function. Entries in a section karst_always_loc (attribute fentry_section) get the KARST_SLED_ALWAYS bit.
 //
 // R (SHF_GNU_RETAIN) keeps the tables where the linker collects garbage: lld does not count the references from
 // __start_karst_sleds. What is traced is kept with them. ? makes the assembler choose the group of the section the sled
