@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import unittest
 
-from installed import ALL_CALLS, BUILD, ROOT, Installed, command, elf
+from installed import ALL_CALLS, BUILD, ROOT, Installed, command, machine_code
 
 
 class InstallTest(Installed):
@@ -21,7 +21,7 @@ class InstallTest(Installed):
         for path in self.prefix.rglob("*"):
             if path.is_symlink():
                 self.assertFalse(os.path.isabs(os.readlink(path)), path)
-            elif path.is_file() and not elf(path):
+            elif path.is_file() and not machine_code(path):
                 text = path.read_text(errors="replace")
                 for place in (str(BUILD), str(self.staged), str(ROOT)):
                     self.assertNotIn(place, text, path)

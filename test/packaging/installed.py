@@ -30,9 +30,10 @@ def command(*words, **more):
     return done.stdout
 
 
-def elf(path):
+def machine_code(path):
+    """ELF files and archives of them: their debug information names the sources' places."""
     with open(path, "rb") as file:
-        return file.read(4) == b"\x7fELF"
+        return file.read(4) in (b"\x7fELF", b"!<ar")
 
 
 class Installed(unittest.TestCase):
