@@ -218,7 +218,6 @@ Status TraceIndex::build_threads(IndexProgress& progress) {
     try {
       index.owned = reader::rebuild_calls(trace_, *index.thread);
       reader::Calls& calls = index.owned;
-      if (!times_in_order(CallColumns(calls))) hold_times(calls);
       index.calls = CallColumns(calls);
       index.first_ticks = calls.first_ticks;
       index.last_ticks = calls.last_ticks;
@@ -228,7 +227,28 @@ Status TraceIndex::build_threads(IndexProgress& progress) {
       index.missing_exits = calls.missing_exits;
       index.unknown_ids = calls.unknown_ids;
       find_gaps(trace_, index);
-      index.lanes.build(index.calls);
+      // Each is a walk over all of the thread's calls. A thread that is most of the trace would keep one processor at
+      // work while the others have nothing to do.
+      bool in_order = false;
+      bool built = false;
+      const auto step = [&](std::size_t which) {
+        try {
+          if (which == 0) {
+            index.lanes.build(index.calls);
+            built = true;
+          } else {
+            in_order = times_in_order(index.calls);
+          }
+        } catch (const std::bad_alloc&) {  // what is not done is tried again below, where it is told
+        }
+      };
+      if (size[order[i]] * 2 > progress.total) {
+        run_parallel(2, step);
+      } else {
+        step(1);
+      }
+      if (!in_order) hold_times(calls);
+      if (!in_order || !built) index.lanes.build(index.calls);
 
       count_calls(index, counts_[index.thread->process], mutex);
     } catch (const std::bad_alloc&) {
