@@ -9,6 +9,7 @@
 //
 // A module that comes later calls karst_register_module from its own first constructor (toolchain/module.S): none of
 // its code has run, so it can be patched as at start, whatever other threads do.
+#include <link.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -26,6 +27,8 @@
 #include "runtime/hooks/sleds.h"
 
 extern "C" {
+#pragma weak _r_debug  // of the dynamic linker; libkarst needs no library but libc
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 int __cxa_atexit(void (*function)(void*), void* argument, void* module);
 
 /// A module has come, or is about to go: `note` lies in its memory. Called by its first constructor and its last
@@ -69,6 +72,27 @@ void note_program(ArenaHeader& h, const Options& options) {
     sys::close(static_cast<int>(fd));
   }
   keep(options.raw, length(options.raw), h.options_offset, h.options_size);
+}
+
+using ModuleEvent = void (*)(const void* note, int loaded);
+ModuleEvent g_first;  // of the libkarst that this one leaves all to
+
+/// In a namespace of its own (dlmopen of what is linked with libkarst) there is a second libkarst, and a process has
+/// one trace: null, or the one in the first namespace, by its ELF entry point as in toolchain/module.S.
+ModuleEvent find_first() {
+#ifndef KARST_STATIC
+  if (&_r_debug == nullptr) return nullptr;
+  for (const link_map* m = _r_debug.r_map; m != nullptr; m = m->l_next) {
+    const char* name = m->l_name != nullptr ? m->l_name : "";
+    for (const char* p = name; *p != '\0'; ++p)
+      if (*p == '/') name = p + 1;
+    if (!starts_with(name, "libkarst.so")) continue;
+    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(m->l_addr);
+    if (header == &__ehdr_start) return nullptr;
+    return header->e_entry == 0 ? nullptr : reinterpret_cast<ModuleEvent>(m->l_addr + header->e_entry);
+  }
+#endif
+  return nullptr;
 }
 
 /// Sleds can be patched as here only while nobody executes them.
@@ -148,6 +172,8 @@ void start(int, char**, char** environment) {
   // It is in the program whoever runs it. `karst run` sets the variable; without it the program is as if untraced.
   if (!g_options.given) return;
 #endif
+  g_first = find_first();
+  if (g_first != nullptr) return;
   // Code that threads may be executing cannot be patched as here. Modules that came with libkarst register themselves.
   if (!is_alone() || count_instrumented_modules() == 0) {
     g_life = Life::kIdle;
@@ -178,6 +204,7 @@ __attribute__((destructor)) void end() {
 }
 
 void come(std::uintptr_t note) {
+  if (g_first != nullptr) return g_first(reinterpret_cast<const void*>(note), 1);
   Arrived arrived{};
   if (g_life != Life::kNotStarted && is_program(note)) follow_exit();
   if (g_life == Life::kIdle) {
@@ -197,6 +224,7 @@ void come(std::uintptr_t note) {
 }
 
 void go(std::uintptr_t note) {
+  if (g_first != nullptr) return g_first(reinterpret_cast<const void*>(note), 0);
   if (g_exiting || g_life != Life::kTracing || !own_arena()) return;
   leave_module(note);
 }

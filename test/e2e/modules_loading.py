@@ -83,6 +83,13 @@ class Loading(LibraryTest):
         self.assertEqual(run.out, "3\n")
         self.check(run, "first", runs=3)
 
+    def test_runtime_that_comes_into_a_namespace_leaves_all_to_the_first(self):
+        run = self.run_traced(host(), "namespace", library("linked", "--karst-link"), 3)
+        self.assertEqual(run.out, "3\n")
+        self.check(run, "linked", runs=3)
+        self.assertEqual(len(run.trace.processes), 1)
+        self.assertEqual(run.trace.counts["main"], 1)
+
     def test_while_other_threads_run_traced_code(self):
         run = self.run_traced(host(), "threads", library("first"), 300, library("other"), options=("--memory", "1M"))
         self.assertEqual(run.out, "600\n")
