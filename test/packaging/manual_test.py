@@ -15,7 +15,7 @@ zpty -w z "PS1=; fpath=($1 \$fpath); autoload -Uz compinit; compinit -u -d $2; z
 zpty -w z "zstyle ':completion:*' completer _complete; LISTMAX=1000; bindkey '^I' complete-word; print rea''dy"
 zpty -r -m z line '*ready*'
 zpty -w -n z "$3"$'\t\t'
-sleep 1
+sleep 2
 zpty -w -n z $'\C-u'"print en''d"$'\n'
 zpty -r -m z line '*end*'
 print -r -- "$line"
