@@ -116,24 +116,36 @@ class Launcher {
       session_.add_descriptors(descriptors);
       const std::size_t first_process = descriptors.size();
       processes_.add_descriptors(descriptors);
-      if (poll(descriptors.data(), descriptors.size(), -1) < 0 && errno != EINTR) break;
+      if (poll(descriptors.data(), descriptors.size(), processes_.look_after_unwatched() ? 50 : -1) < 0 &&
+          errno != EINTR)
+        break;
       // Reports before ends: one that a process sent before it died is there by then.
-      for (Arrival& arrival : session_.take()) arrive(std::move(arrival));
+      take_reports();
       processes_.notice_ends(std::span(descriptors).subspan(first_process));
       take_signals();
       if (!running_ && !others_left()) break;
     }
-    for (Arrival& arrival : session_.take()) arrive(std::move(arrival));
+    take_reports();
     result_.pairs.push_back(read_clock_pair());
     result_.processes = processes_.take(program_, result_.wait_status);
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
+    if (session_.lost() != 0)
+      result_.problems.push_back(
+          {std::to_string(session_.lost()) +
+               " processes are missing: the limit on open files (ulimit -n) is too low for so many",
+           session_.lost()});
     for (auto* problems : {&processes_.problems(), &chooser_.problems()})
       std::move(problems->begin(), problems->end(), std::back_inserter(result_.problems));
     return std::move(result_);
   }
 
  private:
+  void take_reports() {
+    for (auto arrivals = session_.take(); !arrivals.empty(); arrivals = session_.take())
+      for (Arrival& arrival : arrivals) arrive(std::move(arrival));
+  }
+
   void arrive(Arrival arrival) {
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
@@ -144,7 +156,7 @@ class Launcher {
   bool others_left() {
     if (!options_.wait) return false;
     // What was reported until now decides it.
-    for (Arrival& arrival : session_.take()) arrive(std::move(arrival));
+    take_reports();
     if (processes_.left() == 0 && !processes_.find_silent_children()) return false;
     if (options_.on_left_behind && !told_) options_.on_left_behind(processes_.left());
     told_ = true;

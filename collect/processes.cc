@@ -1,6 +1,7 @@
 #include "collect/processes.h"
 
 #include <dirent.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ using namespace format;
 
 namespace {
 
+constexpr rlim_t kKeptDescriptors = 32;
+
 Descriptor open_process(pid_t pid) { return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
 /// Clock ticks after boot at which a process was started; 0 when it is not there.
@@ -34,6 +37,22 @@ std::uint64_t start_of(pid_t pid) {
   std::uint64_t ticks = 0;
   if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
   return ticks;
+}
+
+/// True if it has ended, reaped or not.
+bool is_gone(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  const std::size_t name_end = text.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] == 'Z' ||
+         text[name_end + 2] == 'X';
+}
+
+/// Below the limit on descriptors some are kept for processes to report themselves by.
+bool descriptors_are_short(int latest) {
+  rlimit limit{};
+  return latest < 0 ||
+         (getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(latest) + kKeptDescriptors > limit.rlim_cur);
 }
 
 /// True if the process has part of one of these arenas mapped.
@@ -74,6 +93,7 @@ void Processes::arrive(Arrival arrival) {
   if (before != nullptr && arrival.outcome == HelloOutcome::kImpossible) {
     before->in_vain = true;
     before->pidfd = Descriptor();
+    before->unwatched = false;
     return;
   }
   // A process that reports again has called exec, or is another one with the number of one that has ended.
@@ -96,6 +116,8 @@ void Processes::begin(Arrival arrival) {
   inodes_.insert(view->inode());
   Descriptor pidfd = open_process(arrival.pid);
   const bool gone = !pidfd && errno == ESRCH;
+  const bool unwatched = !gone && descriptors_are_short(pidfd.get());
+  if (unwatched) pidfd = Descriptor();
   const reader::Process facts = view->process_without_functions();
   std::int64_t parent = -1;
   for (std::size_t i = watched_.size(); !forked && i-- != 0 && parent < 0;)
@@ -103,7 +125,7 @@ void Processes::begin(Arrival arrival) {
       parent = static_cast<std::int64_t>(i);
   RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}};
   watched_.push_back(
-      {arrival.pid, std::move(pidfd), facts.pid, facts.start_ticks, std::move(process), {}, true, false});
+      {arrival.pid, std::move(pidfd), facts.pid, facts.start_ticks, std::move(process), {}, true, false, unwatched});
   arrival.reply();
   if (forked) inherit(watched_.back(), arrival.origin);
   if (gone) end(watched_.back());
@@ -128,6 +150,7 @@ void Processes::inherit(Watched& child, const ForkOrigin& origin) {
 void Processes::end(Watched& w) {
   if (w.process.end_ticks == 0) w.process.end_ticks = read_clock_pair().ticks;
   w.pidfd = Descriptor();
+  w.unwatched = false;
   if (w.process.forked) w.process.history.detach();
 }
 
@@ -147,10 +170,21 @@ void Processes::notice_ends(std::span<const pollfd> descriptors) {
   std::erase_if(silent_, [&](const Silent& s) { return ended.contains(s.pidfd.get()); });
 }
 
+bool Processes::look_after_unwatched() {
+  bool any = false;
+  for (Watched& w : watched_) {
+    if (!w.unwatched) continue;
+    if (is_gone(w.pid))
+      end(w);
+    else
+      any = true;
+  }
+  return any;
+}
+
 std::size_t Processes::left() const {
-  return silent_.size() +
-         static_cast<std::size_t>(std::count_if(watched_.begin(), watched_.end(),
-                                                [](const Watched& w) { return static_cast<bool>(w.pidfd); }));
+  return silent_.size() + static_cast<std::size_t>(std::count_if(watched_.begin(), watched_.end(),
+                                                                 [](const Watched& w) { return w.left(); }));
 }
 
 bool Processes::find_silent_children() {
@@ -165,7 +199,7 @@ bool Processes::find_silent_children() {
     if (fstatat(dirfd(directory.get()), entry->d_name, &status, 0) != 0 || status.st_uid != geteuid()) continue;
     if (start_of(pid) < first || !maps_any(pid, inodes_)) continue;
     const Watched* known = latest(pid);
-    if (known != nullptr && known->pidfd) continue;
+    if (known != nullptr && known->left()) continue;
     Descriptor pidfd = open_process(pid);
     if (pidfd) silent_.push_back({pid, std::move(pidfd)});
   }

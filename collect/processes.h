@@ -27,6 +27,8 @@ class Processes {
   /// Descriptors that become readable when a process ends; notice_ends() takes them as poll() has filled them in.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   void notice_ends(std::span<const pollfd> descriptors);
+  /// Looks for the end of processes that no descriptor watches. True if there are any: call it again before long.
+  bool look_after_unwatched();
   /// Traced processes that have not ended.
   std::size_t left() const;
   /// Looks in /proc for children of traced processes, by fork, that have had no event yet and so have not reported.
@@ -47,6 +49,8 @@ class Processes {
     OpenCallsOf open_calls;
     bool is_last_image = true;  ///< no exec after it
     bool in_vain = false;       ///< it announced its arena, and then that it cannot be traced
+    bool unwatched = false;     ///< it lives, and there was no descriptor left to watch it by
+    bool left() const { return pidfd || unwatched; }
   };
   struct Silent {
     pid_t pid;

@@ -19,6 +19,8 @@ namespace {
 
 // Peers speak right after connecting; more that do not are not ours.
 constexpr std::size_t kMostSilent = 256;
+// Each takes two descriptors until it is dealt with. What is left makes the socket readable again.
+constexpr int kMostAtOnce = 8;
 
 }  // namespace
 
@@ -60,8 +62,8 @@ void Session::add_descriptors(std::vector<pollfd>& descriptors) const {
   for (const Peer& peer : silent_) descriptors.push_back({peer.connection.get(), POLLIN, 0});
 }
 
-void Session::accept_all() {
-  for (;;) {
+void Session::accept_some() {
+  for (int taken = 0; taken < kMostAtOnce; ++taken) {
     Descriptor connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection) {
       // The peer is waiting still; do not ask again at once.
@@ -80,7 +82,7 @@ void Session::accept_all() {
 }
 
 std::vector<Arrival> Session::take() {
-  accept_all();
+  accept_some();
   std::vector<Arrival> arrivals;
   std::vector<Peer> silent;
   for (Peer& peer : silent_) {
@@ -123,7 +125,10 @@ std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
   arrival.origin = hello.origin;
   if (hello.kind > static_cast<std::uint32_t>(HelloKind::kArrived)) return std::nullopt;
   const bool announces = arrival.outcome == HelloOutcome::kTracing && arrival.kind != HelloKind::kArrived;
-  if (announces && !arrival.arena) return std::nullopt;
+  if (announces && !arrival.arena) {
+    if ((message.msg_flags & MSG_CTRUNC) != 0) ++lost_;
+    return std::nullopt;
+  }
   return arrival;
 }
 

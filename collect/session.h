@@ -54,9 +54,11 @@ class Session {
   const std::string& name() const { return name_; }
   /// What to poll for reading; when any of it is ready, call take().
   void add_descriptors(std::vector<pollfd>& descriptors) const;
-  /// The processes that have reported themselves since, in order of their connecting as far as they have spoken. Never
-  /// blocks. Left out: peers that are not our user's, and what is not understood.
+  /// Processes that have reported themselves since, in order of their connecting as far as they have spoken; a few at a
+  /// time, until there is none. Never blocks. Left out: peers that are not our user's, and what is not understood.
   std::vector<Arrival> take();
+  /// Processes whose arena could not be received, because this process had no descriptor free.
+  std::uint64_t lost() const { return lost_; }
 
  private:
   struct Peer {
@@ -64,12 +66,13 @@ class Session {
     pid_t pid;
   };
   Session(Descriptor socket, std::string name) : socket_(std::move(socket)), name_(std::move(name)) {}
-  void accept_all();
-  static std::optional<Arrival> read(Peer& peer, bool& silent);
+  void accept_some();
+  std::optional<Arrival> read(Peer& peer, bool& silent);
 
   Descriptor socket_;
   std::string name_;
   std::vector<Peer> silent_;  ///< connected, not spoken yet
+  std::uint64_t lost_ = 0;
 };
 
 }  // namespace karst::collect
