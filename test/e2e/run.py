@@ -286,7 +286,7 @@ class Options(RunTest):
 
     def test_patterns_that_leave_nothing_are_said(self):
         run = self.run_traced(guest(), options=("--functions", "no_such_function"))
-        self.assertIn("leave no function", run.err)
+        self.assertIn("leave none", run.err)
         self.assertEqual(run.trace.info["events"], 0)
 
     def test_off_gives_a_trace_without_calls(self):
