@@ -194,6 +194,35 @@ describe("the page of a real trace", () => {
     expect(unreachable).toEqual([]);
   });
 
+  test("mouse: the wheel zooms at the pointer, a pinch does too, dragging moves, Shift and the wheel scroll", async () => {
+    const view = async () => {
+      const [, begin, span] = /t=(-?[\d.]+)\+([\d.]+)/.exec(await tab.page.evaluate(() => location.hash)) ?? [];
+      return { begin: Number(begin), span: Number(span), y: Number(/&y=(\d+)/.exec(await tab.page.evaluate(() => location.hash))?.[1] ?? 0) };
+    };
+    const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+    const at = { x: box.x + box.width / 4, y: box.y + 60 };
+    await tab.page.mouse.move(at.x, at.y);
+    await tab.page.mouse.wheel(0, -1);
+    const before = await until(view, (v) => v.span > 0, "an address");
+    await tab.page.mouse.wheel(0, -200);
+    const closer = await until(view, (v) => v.span < before.span * 0.9, "a closer view");
+    // The moment under the pointer stays.
+    expect(Math.abs(closer.begin + closer.span / 4 - (before.begin + before.span / 4)) / before.span).toBeLessThan(0.01);
+    await tab.page.keyboard.down("Control");
+    await tab.page.mouse.wheel(0, -30);
+    await tab.page.keyboard.up("Control");
+    const pinched = await until(view, (v) => v.span < closer.span * 0.9, "a pinched view");
+    await tab.page.mouse.down();
+    await tab.page.mouse.move(at.x + 100, at.y, { steps: 4 });
+    await tab.page.mouse.up();
+    const moved = await until(view, (v) => v.begin < pinched.begin, "a moved view");
+    expect((pinched.begin - moved.begin) / pinched.span).toBeCloseTo(100 / box.width, 2);
+    await tab.page.keyboard.down("Shift");
+    await tab.page.mouse.wheel(0, 120);
+    await tab.page.keyboard.up("Shift");
+    await until(view, (v) => v.y > 0, "scrolled tracks");
+  });
+
   test("a reload and a link restore the view, the selection, filters and tab", async () => {
     await find("shop::price");
     await tab.press("f", "3");
