@@ -17,11 +17,12 @@ import calls  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
 import traces  # noqa: E402
+import viewer  # noqa: E402
 import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "ways_out", "startup", "programs", "traces", "wrappers")
+SECTIONS = ("calls", "ways_out", "startup", "programs", "traces", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -84,6 +85,7 @@ def main():
         "programs": lambda: programs.bench_programs(rounds, options, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
+        "viewer": lambda: viewer.bench_viewer(options.quick, scratch, notes),
     }
     failed = False
     try:

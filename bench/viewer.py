@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast the viewer's server is: synthetic traces of some million calls, one trace a size, over 64 threads and over one.
 
-    bench/viewer.py --build build [--calls 20 100] [--threads 64 1] [--browser]
+    bench/viewer.py --build build [--calls 20 100] [--threads 64 1] [--browser]     (script/bench --only viewer: judged)
 
 Times to the first picture from the start of `karst view`, of tiles (each a depth of a thread, 1920 pixels wide), of tables and
 flame graphs, the same picture the second time (the index is kept), and the memory of the server beside that of the trace's columns (27 bytes a call). Prints one line of JSON a trace.
@@ -19,6 +19,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from measure import BUILD, Row  # noqa: E402
 
 COLUMN_BYTES = 27  # a call in the reader's columns
 
@@ -137,13 +141,55 @@ def measure(build, path, cache, browser):
         kept = wait_for_index(cache)
     if kept:
         with Viewer(build, path, cache) as viewer:
-            viewer.ready()
+            result["kept_ready_s"] = round(viewer.ready(), 3)
             viewer.get(f"api/tiles?begin=0&end={span}&width=1920&threads={rows}")
             result["kept_first_picture_s"] = round(time.monotonic() - viewer.started, 3)
             if browser:
                 result["page"] = page(viewer.url)
             result["kept_memory_per_column_byte"] = round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2)
     return result
+
+
+def rows_of(title, result, judge):
+    """Rows of script/bench's table from one measured trace; `judge` says which targets hold for it."""
+    found = [Row(title, "first opening: server ready", result["ready_s"], "s", note=f"{result['ready_cpu_s']} s CPU"),
+             Row(title, "a row of 1920 pixels", result["row_ms_median"], "ms"),
+             Row(title, "server memory", result["memory_after_per_column_byte"], "x columns", target="< 3 x columns",
+                 met=result["memory_after_per_column_byte"] < 3)]
+    shown = result.get("page")
+    if shown is None:
+        return found
+    drawn = shown["first_picture_ms"] / 1000
+    first = result["ready_s"] + drawn
+    limit = max(1.0, result["calls"] / 20e6)
+    found.append(Row(title, "first picture, not indexed", first, "s", target=f"< {limit:.1f} s",
+                     met=first < limit if judge else None))
+    kept = result["kept_ready_s"] + drawn
+    gigabytes = result["file_bytes"] / 1e9
+    found.append(Row(title, "first picture, indexed", kept, "s", target="< 1 s for 1 GB",
+                     met=kept < 1 if judge and gigabytes <= 1.05 else None, note=f"{gigabytes:.2f} GB"))
+    for name, key, target, most in (("frame, median", "frame_median_ms", "< 16 ms", 16),
+                                    ("frame, 99th percentile", "frame_p99_ms", "< 50 ms", 50)):
+        found.append(Row(title, name, shown[key], "ms", target=target, met=shown[key] < most if judge else None))
+    found.append(Row(title, "page memory", shown["memory_mb"], "MB", target="< 300 MB", met=shown["memory_mb"] < 300))
+    return found
+
+
+def bench_viewer(quick, scratch, notes):
+    """script/bench's section: a trace of 1 GB and one of 100 million calls, in Chromium if it is there."""
+    browser = shutil.which("chromium") is not None
+    if not browser:
+        notes.append("chromium is not installed: the viewer's page was not measured")
+    rows = []
+    for millions in ([1] if quick else [62, 100]):
+        path = os.path.join(scratch, "viewer.karst")
+        cache = os.path.join(scratch, "viewer-cache")
+        make(str(BUILD), path, millions * 1_000_000, 64)
+        result = measure(str(BUILD), path, cache, browser)
+        rows += rows_of(f"viewer: {millions} M calls, 64 threads", result, not quick)
+        os.remove(path)
+        shutil.rmtree(cache, ignore_errors=True)
+    return rows
 
 
 def main():

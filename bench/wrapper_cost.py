@@ -1,5 +1,6 @@
 """What the wrappers add to a compilation and to a link: karst-gcc and karst-clang beside the compilers they run."""
 
+import pathlib
 import shutil
 import statistics
 import subprocess
@@ -35,7 +36,7 @@ def added(plain, traced, directory, repeats):
 
 
 def bench_wrapper_cost(rounds, scratch, notes):
-    directory = scratch / "wrapper_cost"
+    directory = pathlib.Path(scratch) / "wrapper_cost"
     directory.mkdir(exist_ok=True)
     (directory / "a.c").write_text(SOURCE)
     rows = []
