@@ -1,9 +1,11 @@
 """What docs/limits.md says of ways out that are not seen: that it is so, and that nothing is invented."""
+import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import TortureTest, build, main  # noqa: E402
+from torture_support import HERE, TortureTest, build, main  # noqa: E402
 from ways_out import STEADY, STEADY_GCC, shown  # noqa: E402
 
 
@@ -32,14 +34,41 @@ class Limits(TortureTest):
         at = tree.index("thread_main  [unwound]")
         self.assertEqual(tree[at:at + 3], ["thread_main  [unwound]", "  ends  [open]", "    handler"])
 
+    def unwinds(self, rounds, *flags):
+        """How often a caller was found and lost: in the program, in hooks, in trampolines."""
+        run = self.run_traced(build(f"ways_out.unwinding{len(flags)}", "ways_out/limits/unwinding.cc", "-O1",
+                                    "-fomit-frame-pointer", "-mno-red-zone", *STEADY, *flags), rounds)
+        counts = list(map(int, run.out.split()))
+        return list(zip(counts[::2], counts[1::2]))
+
     def test_unwinding_works_at_every_instruction_of_hooks_and_not_in_trampolines(self):
-        run = self.run_traced(build("ways_out.unwinding", "ways_out/limits/unwinding.cc", "-O1", "-fomit-frame-pointer",
-                                    "-mno-red-zone", *STEADY))
-        in_program, lost_there, in_hooks, lost_in_hooks, in_trampolines, lost_in_trampolines = map(int, run.out.split())
-        self.assertGreater(in_program, 2000)
-        self.assertGreater(in_hooks, 300 * 4 * 20)
-        self.assertEqual((lost_there, lost_in_hooks), (0, 0))
-        self.assertEqual((in_trampolines, lost_in_trampolines), (0, 300 * 4 * 2))
+        program, hooks, trampolines = self.unwinds(300)
+        self.assertGreater(program[0], 2000)
+        self.assertGreater(hooks[0], 300 * 4 * 20)
+        self.assertEqual((program[1], hooks[1]), (0, 0))
+        self.assertEqual(trampolines, (0, 300 * 4 * 2))
+
+    def test_libunwind_unwinds_as_backtrace_does(self):
+        program, hooks, trampolines = self.unwinds(30, "-DWITH_LIBUNWIND", "-lunwind")
+        self.assertGreater(program[0], 200)
+        self.assertGreater(hooks[0], 30 * 4 * 20)
+        self.assertEqual((program[1], hooks[1]), (0, 0))
+        self.assertEqual(trampolines, (0, 30 * 4 * 2))
+
+    def test_gdb_unwinds_at_every_instruction_of_hooks_and_trampolines(self):
+        if shutil.which("gdb") is None:
+            self.skipTest("no gdb")
+        run = self.run_traced("gdb", "-nx", "-batch", "-x", HERE / "ways_out/limits/step_in_gdb.py",
+                              build("ways_out.stepped", "ways_out/limits/stepped.cc", "-O1", "-fomit-frame-pointer",
+                                    *STEADY))
+        steps = [line.split()[1:] for line in run.out.splitlines() if line.startswith("step ")]
+        counts = Counter(where for where, *_ in steps)
+        self.assertGreater(counts["hook"], 2 * 20, run.out + run.err)
+        self.assertEqual((counts["trampoline"], counts["library"]), (2 * 2, 0))
+        for where, *names in steps:
+            self.assertEqual(names[-2:], ["calls", "main"], (where, names))
+            if where in ("hook", "trampoline"):
+                self.assertEqual(names[-3], "leaf", (where, names))
 
 
 if __name__ == "__main__":
