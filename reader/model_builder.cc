@@ -324,31 +324,33 @@ void ModelBuilder::settle_modules(Process& process) {
   }
 }
 
-// Second ids stand for the function at their address.
+// Second ids stand for the function at their address. Of functions that the linker has folded into one, which have
+// their address in common, each has a second id, in the same order.
 void ModelBuilder::settle_tail_exits(Process& process) {
   auto& functions = process.functions;
-  const auto has = [](const Function& f, bool tail_exit) { return f.id != 0 && f.tail_exit == tail_exit; };
-  if (std::none_of(functions.begin(), functions.end(), [&](const Function& f) { return has(f, true); })) return;
-  std::vector<std::uint32_t> by_address;
+  const auto place = [&](std::uint32_t id) { return std::tuple(functions[id].module, functions[id].address); };
+  const auto before = [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); };
+  std::vector<std::uint32_t> firsts;
+  std::vector<std::uint32_t> seconds;
   for (const Function& function : functions) {
-    if (has(function, false)) by_address.push_back(function.id);
+    if (function.id != 0) (function.tail_exit ? seconds : firsts).push_back(function.id);
   }
-  const auto place = [](const Function& f) { return std::tuple(f.module, f.address); };
-  std::stable_sort(by_address.begin(), by_address.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return place(functions[a]) < place(functions[b]); });
-  for (Function& function : functions) {
-    if (!has(function, true)) continue;
-    const auto at =
-        std::lower_bound(by_address.begin(), by_address.end(), function,
-                         [&](std::uint32_t id, const Function& f) { return place(functions[id]) < place(f); });
-    if (at == by_address.end() || place(functions[*at]) != place(function)) {
+  if (seconds.empty()) return;
+  std::stable_sort(firsts.begin(), firsts.end(), before);
+  std::stable_sort(seconds.begin(), seconds.end(), before);
+  std::size_t folded = 0;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    folded = i != 0 && place(seconds[i - 1]) == place(seconds[i]) ? folded + 1 : 0;
+    Function& function = functions[seconds[i]];
+    const auto [at, end] = std::equal_range(firsts.begin(), firsts.end(), function.id, before);
+    if (at == end) {
       problems_.add("tail exit",
                     [&] { return fmt::format("function {} is a second id of one that is not there", function.id); });
       function.tail_exit = false;
       continue;
     }
-    function.of = *at;
-    if (function.name.empty()) function.name = functions[*at].name;
+    function.of = *(at + static_cast<std::ptrdiff_t>(std::min<std::size_t>(folded, end - at - 1)));
+    if (function.name.empty()) function.name = functions[function.of].name;
   }
 }
 

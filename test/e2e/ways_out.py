@@ -163,6 +163,26 @@ class Ada(TortureTest):
         self.assertEqual(tree, ["# thread", *once, *once])
 
 
+class Folded(TortureTest):
+    def test_functions_that_the_linker_folds_end_as_they_ended(self):
+        expected = (CORPUS / "folded/folded.tree").read_text().splitlines()
+        for compiler, linker in ((c, l) for c in ("gcc", "clang") for l in ("gold", "lld")):
+            clang = compiler == "clang"
+            needed = ["ld." + linker, *(["clang++"] if clang else [])]
+            if not all(map(shutil.which, needed)) or (clang and not (BIN / "karst-clang++").exists()):
+                continue
+            with self.subTest(compiler=compiler, linker=linker):
+                run = self.run_traced(build(
+                    f"ways_out.folded.{compiler}.{linker}", "ways_out/folded/folded.cc", "-O2", "-std=c++17",
+                    *([] if clang else STEADY_GCC), "-ffunction-sections", "-fuse-ld=" + linker, "-Wl,--icf=all",
+                    compiler=str(BIN / "karst-clang++") if clang else "karst-g++"))
+                # Functions with tables of handlers are not folded by each of the linkers.
+                self.assertLessEqual({"throws", "last", "tail", "tail_throws"}, set(run.out.split()))
+                tree = [re.sub("_(one|two)", "", line) for line in shown(run.trace.tree("--marks"))]
+                self.assertEqual(tree, expected)
+                self.assert_whole(run.trace)
+
+
 class Brought(TortureTest):
     """Where libkarst and the unwinder come from."""
 
