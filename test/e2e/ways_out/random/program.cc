@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "../steps.h"
 
@@ -23,7 +25,7 @@ namespace {
 
 constexpr int kMaxNodes = 4096;
 constexpr int kMaxDepth = 14;
-constexpr int kKinds = 9;  // of functions, see `table`
+constexpr int kKinds = 10;  // of functions, see `table`
 constexpr int kVariants = 3;
 
 enum class How : uint8_t { kReturned, kUnwound, kJumped, kTail };
@@ -47,6 +49,8 @@ struct Context {
   int barrier;  // no exception may pass the catchers before this one: there is a destructor in between
   bool exiting;
   bool in_handler;
+  volatile bool awaits;  // the timer's signal, which may come at any instruction
+  timer_t timer;
   Node node[kMaxNodes];
   int stack[256];
   bool catches_long[256];  // by number of the catcher
@@ -80,7 +84,8 @@ HELPER int leave(Context& c) {
 using Function = int (*)(Context&);
 extern Function table[kKinds * kVariants];
 
-HELPER Function choose(Context& c) { return table[below(c, kKinds * kVariants)]; }
+// Odd seeds do without the last kind, the timer's.
+HELPER Function choose(Context& c) { return table[below(c, (c.seed % 2 == 0 ? kKinds : kKinds - 1) * kVariants)]; }
 
 // The innermost catcher of the type that an exception thrown now would reach.
 HELPER bool may_throw(const Context& c, bool of_long) {
@@ -266,6 +271,45 @@ NOINLINE void handler(int) {
   leave(c);
 }
 
+// Interrupted at an instruction of the timer's choice. What the handler calls is the same wherever that is: the loop
+// makes no traced calls, and chance is asked before it and by the handler alone.
+template <int kVariant>
+NOINLINE int interrupted(Context& c) {
+  enter(c, "interrupted", kVariant);
+  if (!c.in_handler) {
+    itimerspec soon{};
+    soon.it_value.tv_nsec = 1000 + below(c, 20000);
+    c.awaits = true;
+    timer_settime(c.timer, 0, &soon, nullptr);
+    while (c.awaits) BARRIER();
+  }
+  act(c);
+  return leave(*g_context);
+}
+
+NOINLINE void interrupting(Context& c) {
+  enter(c, "interrupting", -1);
+  const int barrier = c.barrier;
+  c.barrier = c.catchers;  // nothing is thrown where no call is
+  c.in_handler = true;
+  act(c);
+  c.in_handler = false;
+  c.barrier = barrier;
+  if (c.places != 0 && !c.exiting && below(c, 3) == 0) {
+    siglongjmp(c.place[below(c, static_cast<unsigned>(c.places))], 1);
+  }
+  BARRIER();
+  leave(c);
+}
+
+UNTRACED void on_timer(int) {
+  Context& c = *g_context;
+  if (!c.awaits) return;
+  c.awaits = false;
+  interrupting(c);
+  BARRIER();
+}
+
 template <int kVariant>
 NOINLINE int tail(Context& c) {
   enter(c, "tail", kVariant);
@@ -283,9 +327,9 @@ NOINLINE int tail(Context& c) {
 }
 
 #define KIND(name) name<0>, name<1>, name<2>
-Function table[kKinds * kVariants] = {KIND(plain),         KIND(leaf),           KIND(guarded),
-                                      KIND(catcher),       KIND(hidden_catcher), KIND(setter),
-                                      KIND(hidden_setter), KIND(raiser),         KIND(tail)};
+Function table[kKinds * kVariants] = {KIND(plain),          KIND(leaf),       KIND(guarded),       KIND(catcher),
+                                      KIND(hidden_catcher), KIND(setter),     KIND(hidden_setter), KIND(raiser),
+                                      KIND(tail),           KIND(interrupted)};
 
 NOINLINE int exits_inside(Context& c) {
   enter(c, "exits_inside", -1);
@@ -322,6 +366,11 @@ UNTRACED void* run(void* argument) {
   stack.ss_size = 1 << 20;
   stack.ss_sp = malloc(stack.ss_size);
   sigaltstack(&stack, nullptr);
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGRTMIN;
+  event._sigev_un._tid = gettid();
+  if (timer_create(CLOCK_MONOTONIC, &event, &c->timer) != 0) abort();
   return seed(argument);
 }
 
@@ -338,9 +387,9 @@ UNTRACED void print(const Context& c) {
   }
 }
 
-UNTRACED void handle(int number, int flags) {
+UNTRACED void handle(int number, void (*by)(int), int flags) {
   struct sigaction action {};
-  action.sa_handler = handler;
+  action.sa_handler = by;
   action.sa_flags = flags | SA_NODEFER;
   sigaction(number, &action, nullptr);
 }
@@ -348,8 +397,9 @@ UNTRACED void handle(int number, int flags) {
 }  // namespace
 
 UNTRACED int main(int, char** argv) {
-  handle(SIGUSR1, 0);
-  handle(SIGUSR2, SA_ONSTACK);
+  handle(SIGUSR1, handler, 0);
+  handle(SIGUSR2, handler, SA_ONSTACK);
+  handle(SIGRTMIN, on_timer, 0);
   const int first = atoi(argv[1]);
   const int count = atoi(argv[2]);
   constexpr int kAtOnce = 4;
@@ -365,6 +415,7 @@ UNTRACED int main(int, char** argv) {
     }
     for (int i = 0; i < some; ++i) {
       pthread_join(threads[i], nullptr);
+      timer_delete(contexts[i].timer);
       end_to(contexts[i], 0, How::kUnwound);
       print(contexts[i]);
     }
