@@ -129,6 +129,27 @@ TEST(WaysOut, ATailExitWithoutItsBegin) {
             (Rows{{2, 30, 0, 0, kCallOpenBegin | kCallTail}, {3, 31, 9, 0, kCallComplete}}));
 }
 
+TEST(WaysOut, SecondIdsOfFoldedFunctionsAreInTheFunctionsOrder) {
+  Bytes bytes;
+  auto writer = collect::TraceWriter::to_memory(bytes);
+  std::vector<reader::Function> functions(5);
+  for (std::uint32_t i = 0; i < 5; ++i) {  // 1 and 2 have their address in common; 3, 4 and 5 are second ids there
+    functions[i].id = i + 1;
+    functions[i].tail_exit = i >= 2;
+    functions[i].address = 0x1000;
+  }
+  writer.add_functions(0, functions);
+  writer.add_block(0, 0, 0, 0, std::vector{enter(10, 2), leave(20, 4), enter(30, 1), leave(40, 3)});
+  ASSERT_TRUE(writer.finish().ok());
+  auto trace = reader::Trace::open_memory(bytes, "t");
+  ASSERT_TRUE(trace.ok());
+  const auto& read = trace->processes()[0].functions;
+  EXPECT_EQ((std::vector{read[3].of, read[4].of, read[5].of}), (std::vector{1U, 2U, 2U}));
+  const auto calls = rebuild_calls(*trace, trace->processes()[0].threads[0]);
+  EXPECT_EQ(rows(calls), (Rows{{2, 10, 10, 0, kCallTail}, {1, 30, 10, 0, kCallTail}}));
+  EXPECT_EQ(doubts(calls), 0U);
+}
+
 TEST(WaysOut, ASecondIdWithoutItsFunctionIsReported) {
   Bytes bytes;
   auto writer = collect::TraceWriter::to_memory(bytes);
