@@ -5,6 +5,9 @@
 // the books' sake: calls that were left by an exception or a jump are noticed by whoever goes on (a handler, a cleanup,
 // the function that called setjmp), which knows its own depth.
 //
+// Signals come by raise() and, with even seeds, by a timer that the thread waits for. What such a seed does is the same
+// wherever the signal comes.
+//
 // Compiled with -DTAIL_CALLS where the compiler makes tail calls.
 #include <pthread.h>
 #include <setjmp.h>
