@@ -80,6 +80,54 @@ bool is_inside(const dl_phdr_info& info, const T* table, std::uint64_t count) {
   return count == 0 || is_loaded(info, reinterpret_cast<std::uintptr_t>(table), count * sizeof(T));
 }
 
+/// A table of the dynamic section; null if it is not there as a whole. Some dynamic linkers put addresses into the
+/// section, others leave it as it is in the file.
+template <typename T>
+const T* dynamic_table(const dl_phdr_info& info, std::uint64_t value, std::uint64_t count) {
+  if (value == 0 || count > (std::uint64_t{1} << 32)) return nullptr;
+  const std::uint64_t size = count * sizeof(T);
+  if (is_loaded(info, value, size)) return reinterpret_cast<const T*>(value);
+  return is_loaded(info, info.dlpi_addr + value, size) ? reinterpret_cast<const T*>(info.dlpi_addr + value) : nullptr;
+}
+
+/// True if the module calls __cyg_profile_func_enter of another one: it has code made with -finstrument-functions,
+/// whatever it was linked with.
+bool calls_instrument_functions(const dl_phdr_info& info, const ElfW(Phdr) & segment) {
+  std::uint64_t symbols = 0;
+  std::uint64_t strings = 0;
+  std::uint64_t strings_size = 0;
+  std::uint64_t hash = 0;
+  std::uint64_t gnu_hash = 0;
+  const std::uint64_t all = segment.p_memsz / sizeof(ElfW(Dyn));
+  const auto* dynamic = dynamic_table<ElfW(Dyn)>(info, segment.p_vaddr, all);
+  for (std::uint64_t i = 0; dynamic != nullptr && i < all && dynamic[i].d_tag != DT_NULL; ++i) {
+    const std::uint64_t value = dynamic[i].d_un.d_ptr;
+    if (dynamic[i].d_tag == DT_SYMTAB) symbols = value;
+    if (dynamic[i].d_tag == DT_STRTAB) strings = value;
+    if (dynamic[i].d_tag == DT_STRSZ) strings_size = value;
+    if (dynamic[i].d_tag == DT_HASH) hash = value;
+    if (dynamic[i].d_tag == DT_GNU_HASH) gnu_hash = value;
+  }
+  // GNU's table begins with how many symbols stand before those that it finds: the undefined ones. The old one has a
+  // chain of all.
+  std::uint64_t count = 0;
+  if (const auto* words = dynamic_table<std::uint32_t>(info, gnu_hash, 4))
+    count = words[1];
+  else if (const auto* old = dynamic_table<std::uint32_t>(info, hash, 2))
+    count = old[1];
+  const auto* symbol = dynamic_table<ElfW(Sym)>(info, symbols, count);
+  const auto* text = dynamic_table<char>(info, strings, strings_size);
+  if (symbol == nullptr || text == nullptr) return false;
+  constexpr char kName[] = "__cyg_profile_func_enter";
+  for (std::uint64_t i = 1; i < count; ++i) {
+    if (symbol[i].st_shndx != SHN_UNDEF || symbol[i].st_name >= strings_size ||
+        strings_size - symbol[i].st_name < sizeof kName)
+      continue;
+    if (equal(text + symbol[i].st_name, kName)) return true;
+  }
+  return false;
+}
+
 #ifndef KARST_STATIC
 // Of another namespace than ours: dl_iterate_phdr shows only the caller's. `header` is the ELF header in memory.
 void describe(const char* path, std::uintptr_t bias, std::uintptr_t header, dl_phdr_info& info) {
@@ -103,6 +151,7 @@ bool read_image(const dl_phdr_info& info, ModuleImage& image) {
   image.path = info.dlpi_name;
   image.bias = info.dlpi_addr;
   std::uintptr_t low = ~std::uintptr_t{0};
+  const ElfW(Phdr)* dynamic = nullptr;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
     const std::uintptr_t begin = info.dlpi_addr + segment.p_vaddr;
@@ -110,6 +159,7 @@ bool read_image(const dl_phdr_info& info, ModuleImage& image) {
     // through by 4 all the same.
     if (segment.p_type == PT_NOTE && segment.p_align <= 8 && is_loaded(info, begin, segment.p_memsz))
       read_notes(reinterpret_cast<const char*>(begin), segment.p_memsz, image);
+    if (segment.p_type == PT_DYNAMIC) dynamic = &segment;
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
       if (begin < low) low = begin;
       if (begin + segment.p_memsz > image.text_end) image.text_end = begin + segment.p_memsz;
@@ -120,6 +170,12 @@ bool read_image(const dl_phdr_info& info, ModuleImage& image) {
     }
   }
   image.text_begin = low;
+  image.finstrument = (image.note_flags & KARST_NOTE_FINSTRUMENT) != 0;
+  image.own_exits = (image.note_flags & KARST_NOTE_NO_CLEANUPS) == 0;
+  if (image.has_note && !image.finstrument && dynamic != nullptr && calls_instrument_functions(info, *dynamic)) {
+    image.finstrument = true;
+    image.own_exits = image.record_count != 0 || image.xray_count == 0;  // the note does not tell which compiler's
+  }
   image.tables_inside =
       is_inside(info, image.records, image.record_count) && is_inside(info, image.xray, image.xray_count);
   return image.is_instrumented();

@@ -49,11 +49,12 @@ struct ModuleImage {
   std::uint64_t record_count = 0;
   const format::XRayRecord* xray = nullptr;
   std::uint64_t xray_count = 0;
+  bool finstrument = false;    ///< it has code made with -finstrument-functions: the note says so, or its symbols do
+  bool own_exits = false;      ///< of such code: it calls the exit function when an exception passes
   bool tables_inside = false;  ///< both tables lie within the module's own memory
 
   /// True if there is anything to trace in it.
-  bool is_instrumented() const { return has_note && (record_count != 0 || xray_count != 0 || finstrument()); }
-  bool finstrument() const { return (note_flags & KARST_NOTE_FINSTRUMENT) != 0; }
+  bool is_instrumented() const { return has_note && (record_count != 0 || xray_count != 0 || finstrument); }
 
   /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
   /// behind the module's path.

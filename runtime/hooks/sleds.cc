@@ -133,8 +133,8 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   m.text_end = image.text_end;
   m.bias = image.bias;
   m.loaded = 1;
-  m.finstrument = image.finstrument();
-  m.own_exits = (image.note_flags & KARST_NOTE_NO_CLEANUPS) == 0;
+  m.finstrument = image.finstrument;
+  m.own_exits = image.own_exits;
   if (!m.functions.create(image)) return kNoMemory;
   ArenaHeader& h = g_arena.header();
   const std::uint32_t module = g_module_count;
@@ -343,7 +343,8 @@ std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool* 
   const Locked lock(g_lock);
   *is_new = false;
   const Module* m = module_at(address);
-  if (m == nullptr) return 0;
+  // Code made with both kinds of instrumentation is recorded by its sleds.
+  if (m == nullptr || m->functions.find(address) != FunctionTable::kNone) return 0;
   ArenaHeader& h = g_arena.header();
   const std::uint32_t module = index_of(*m);
   ArenaFunction* functions = g_arena.functions();

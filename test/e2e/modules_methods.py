@@ -4,6 +4,7 @@ import struct
 import subprocess
 import unittest
 import unittest.mock
+from pathlib import Path
 
 from modules_support import KARST_CLANGXX, KARST_GCC, KARST_GXX, host, library, need
 from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
@@ -74,6 +75,44 @@ class Methods(TortureTest):
             with self.subTest(method=method):
                 program = instrumented(method, f"--karst-method={method}", "-O1", compiler=CLANG)
                 self.check(program)
+
+    def linked_by(self, linker, compiler, *flags):
+        """instrumented.cc with -finstrument-functions, linked as if nobody had said so."""
+        source = build("plainly-" + Path(compiler).name, "modules/instrumented.cc", "-O2", "-std=c++17",
+                       "-c", "-fPIC", "-finstrument-functions", compiler=compiler, output=f"plainly-{Path(compiler).name}.o")
+        program = str(self.directory / "plainly")
+        made = subprocess.run([linker, source, "-pthread", *flags, "-o", program], capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return program
+
+    def test_code_with_instrument_functions_in_a_module_linked_for_sleds(self):
+        for flags in ((), ("-Wl,--hash-style=sysv",)):
+            with self.subTest(flags=flags):
+                run = self.check(self.linked_by(KARST_GXX, "g++", *flags))
+                self.assert_sound(run.trace)
+                self.assertEqual(run.trace.info["open_calls"], 0)
+
+    def test_clangs_code_with_instrument_functions_in_a_module_linked_for_sleds(self):
+        need("clang++-14")
+        self.check(self.linked_by(KARST_CLANGXX, "clang++-14"))
+
+    def test_library_with_instrument_functions_linked_for_sleds(self):
+        source = build("plain-plugin", "modules/plugin.cc", "-O2", "-fno-inline", "-c", "-fPIC", "-DNAME=plainly",
+                       "-finstrument-functions", compiler="g++", output="plain-plugin.o")
+        plugin = str(self.directory / "plainly.so")
+        subprocess.run([KARST_GXX, "-shared", source, "-o", plugin], check=True)
+        run = self.run_traced(host(), "loop", plugin, 20)
+        self.assert_whole(run.trace)
+        self.assertEqual(run.trace.counts["plainly::leaf(int)"], 80)
+        self.assertEqual(run.trace.counts["plainly::jumps(int)"], 20)
+
+    def test_code_with_both_is_counted_once(self):
+        for compiler in (KARST_GXX, KARST_CLANGXX):
+            if compiler == KARST_CLANGXX:
+                need("clang++-14")
+            with self.subTest(compiler=compiler):
+                self.check(instrumented("both-" + Path(compiler).name, "-O2", "-finstrument-functions",
+                                        compiler=compiler))
 
     def test_functions_are_chosen_of_code_with_instrument_functions(self):
         program = instrumented("finstrument-chosen", "--karst-method=finstrument", "-O2", compiler=GCC)
