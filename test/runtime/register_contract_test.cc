@@ -40,6 +40,7 @@ const Trampolines& runtime_of_process() {
     karst_test_mask = vector_components();
     Options options;
     options.memory = kMemoryBlocks * kBlockSize;
+    options.prefault = true;
     if (g_arena.create(options) != nullptr || !prepare_threads(false) || !follow_forks(options))
       ADD_FAILURE() << "the runtime does not start";
     Trampolines made;
