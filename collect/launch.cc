@@ -156,8 +156,16 @@ class Launcher {
   bool others_left() {
     if (!options_.wait) return false;
     // What was reported until now decides it.
-    take_reports();
-    if (processes_.left() == 0 && !processes_.find_silent_children()) return false;
+    constexpr int kRounds = 50;
+    constexpr useconds_t kRoundMicroseconds = 4000;
+    for (int round = 0;; ++round) {
+      take_reports();
+      if (processes_.left() != 0 || processes_.find_silent_children()) break;
+      take_reports();  // the search takes a while
+      if (processes_.left() != 0) break;
+      if (!processes_.may_be_reporting() || round == kRounds) return false;
+      usleep(kRoundMicroseconds);
+    }
     if (options_.on_left_behind && !told_) options_.on_left_behind(processes_.left());
     told_ = true;
     return true;

@@ -55,19 +55,24 @@ bool descriptors_are_short(int latest) {
          (getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(latest) + kKeptDescriptors > limit.rlim_cur);
 }
 
-/// True if the process has part of one of these arenas mapped.
-bool maps_any(pid_t pid, const std::set<std::uint64_t>& inodes) {
+enum class Mapped { kNothing, kRuntimeAlone, kOtherArena, kOneOfThese };
+
+/// What the process has mapped of the runtime and of these arenas.
+Mapped maps_any(pid_t pid, const std::set<std::uint64_t>& inodes) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
+  Mapped found = Mapped::kNothing;
   for (std::string line; std::getline(in, line);) {
+    if (found == Mapped::kNothing && line.find("/libkarst.so") != std::string::npos) found = Mapped::kRuntimeAlone;
     if (line.find("/memfd:karst-arena") == std::string::npos) continue;
+    found = Mapped::kOtherArena;
     // address perms offset device inode path
     std::size_t at = 0;
     for (int field = 0; field < 4 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
     std::uint64_t inode = 0;
     if (at != std::string::npos) std::from_chars(line.data() + at + 1, line.data() + line.size(), inode);
-    if (inodes.contains(inode)) return true;
+    if (inodes.contains(inode)) return Mapped::kOneOfThese;
   }
-  return false;
+  return found;
 }
 
 }  // namespace
@@ -190,6 +195,7 @@ std::size_t Processes::left() const {
 bool Processes::find_silent_children() {
   const std::uint64_t first = start_of(getpid());
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir("/proc"), closedir);
+  between_arenas_ = false;
   if (!directory || inodes_.empty()) return false;
   while (const dirent* entry = readdir(directory.get())) {
     pid_t pid = 0;
@@ -197,9 +203,13 @@ bool Processes::find_silent_children() {
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc() || pid == getpid()) continue;
     struct stat status {};
     if (fstatat(dirfd(directory.get()), entry->d_name, &status, 0) != 0 || status.st_uid != geteuid()) continue;
-    if (start_of(pid) < first || !maps_any(pid, inodes_)) continue;
+    if (start_of(pid) < first) continue;
     const Watched* known = latest(pid);
     if (known != nullptr && known->left()) continue;
+    const Mapped mapped = maps_any(pid, inodes_);
+    between_arenas_ =
+        between_arenas_ || (known == nullptr && mapped != Mapped::kNothing && mapped != Mapped::kOneOfThese);
+    if (mapped != Mapped::kOneOfThese) continue;
     Descriptor pidfd = open_process(pid);
     if (pidfd) silent_.push_back({pid, std::move(pidfd)});
   }

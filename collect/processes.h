@@ -34,6 +34,9 @@ class Processes {
   /// Looks in /proc for children of traced processes, by fork, that have had no event yet and so have not reported.
   /// True if there are any; they are waited for like the others.
   bool find_silent_children();
+  /// True if the last search met a process with the runtime that is not known: of another run, without sleds, or a
+  /// forked child that has let go of its parent's tables and will report itself in a moment.
+  bool may_be_reporting() const { return between_arenas_; }
 
   /// All processes, parents before their children. `program`: whose last image ended with `wait_status`.
   std::vector<RecordedProcess> take(pid_t program, std::int32_t wait_status);
@@ -65,6 +68,7 @@ class Processes {
   FunctionChooser& chooser_;
   std::vector<Watched> watched_;  ///< in order of arrival
   std::vector<Silent> silent_;
+  bool between_arenas_ = false;
   std::set<std::uint64_t> inodes_;  ///< of all arenas
   std::vector<reader::Problem> problems_;
 };
