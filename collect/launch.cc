@@ -163,8 +163,9 @@ class Launcher {
       if (processes_.left() != 0 || processes_.find_silent_children()) break;
       take_reports();  // the search takes a while
       if (processes_.left() != 0) break;
-      if (!processes_.may_be_reporting() || round == kRounds) return false;
-      usleep(kRoundMicroseconds);
+      // Twice at least: a child made during the search may not have been on its list, nor its parent there any more.
+      if (round == kRounds || (round != 0 && !processes_.may_be_reporting())) return false;
+      if (processes_.may_be_reporting()) usleep(kRoundMicroseconds);
     }
     if (options_.on_left_behind && !told_) options_.on_left_behind(processes_.left());
     told_ = true;

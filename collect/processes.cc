@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -30,7 +29,8 @@ Descriptor open_process(pid_t pid) { return Descriptor(static_cast<int>(syscall(
 /// Clock ticks after boot at which a process was started; 0 when it is not there.
 std::uint64_t start_of(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string text((std::istreambuf_iterator<char>(in)), {});
+  std::string text;
+  std::getline(in, text, '\0');  // an iterator would throw when the process vanishes meanwhile
   // The name, in parentheses, may hold anything.
   std::size_t at = text.rfind(')');
   for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
@@ -42,7 +42,8 @@ std::uint64_t start_of(pid_t pid) {
 /// True if it has ended, reaped or not.
 bool is_gone(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string text((std::istreambuf_iterator<char>(in)), {});
+  std::string text;
+  std::getline(in, text, '\0');  // an iterator would throw when the process vanishes meanwhile
   const std::size_t name_end = text.rfind(')');
   return name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] == 'Z' ||
          text[name_end + 2] == 'X';
