@@ -1,12 +1,12 @@
 // The arena: the shared memory that a traced process fills and that `karst` reads from outside.
 //
-//   +--------------+---------+-----------+---------+--------+-----------------------------------+
-//   | ArenaHeader  | modules | functions | threads |  text  | block 0 | block 1 | ... | block N-1 |
-//   +--------------+---------+-----------+---------+--------+-----------------------------------+
+//   +-------------+---------+----------+---------+-----------------------------------+---------+-----------+------+
+//   | ArenaHeader | control | switches | threads | block 0 | block 1 | ... | block N-1 | modules | functions | text |
+//   +-------------+---------+----------+---------+-----------------------------------+---------+-----------+------+
 //
 // It lies in a memfd. Tables are reserved at their greatest size and take memory only where they are
-// used; blocks are made real in steps (ArenaHeader::blocks_reserved). The runtime alone writes, with the one exception
-// that `karst run` clears kArenaFunctionOn before it lets the program start. A reader trusts nothing in here: the
+// used; blocks are made real in steps (ArenaHeader::blocks_reserved). The runtime alone writes, with two exceptions:
+// kArenaFunctionOn, and what is wanted in the control page (format/control.h). A reader trusts nothing in here: the
 // program may scribble over it, die in the middle of a store, or be hostile.
 //
 // block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
@@ -33,7 +33,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 1;
+inline constexpr std::uint32_t kArenaVersion = 2;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -82,11 +82,12 @@ struct ArenaHeader {
   std::uint64_t hand;  ///< blocks handed out so far, skipped ones included; modulo capacity the next candidate
   std::uint64_t overwritten_events;  ///< of threads whose entries were reused; the others keep their own counts
   std::uint64_t lost_events;
-  std::uint64_t threads_total;  ///< threads that ever joined
-  std::uint64_t patch_ns;       ///< time taken to find and patch the sleds at start
-  std::uint64_t sites;          ///< sleds found, entries and exits
+  std::uint64_t threads_total;   ///< threads that ever joined
+  std::uint64_t patch_ns;        ///< time taken to find and patch the sleds at start
+  std::uint64_t sites;           ///< sleds found, entries and exits
+  std::uint64_t control_offset;  ///< of the ArenaControl (format/control.h), which outsiders may write to
 };
-static_assert(sizeof(ArenaHeader) == 232 && sizeof(ArenaHeader) <= 4096);
+static_assert(sizeof(ArenaHeader) == 240 && sizeof(ArenaHeader) <= 4096);
 
 enum class ArenaState : std::uint32_t {
   kStarting = 1,  ///< tables are being filled
@@ -120,6 +121,7 @@ enum ArenaFunctionFlag : std::uint32_t {
   /// A second id of the function of the same module and address: an exit with it was a tail call's.
   kArenaFunctionTailExit = 2,
   kArenaFunctionAlways = 4,  ///< KARST_ALWAYS in the source: filters and budgets leave it on
+  kArenaFunctionCulled = 8,  ///< the budget keeps it out for now; set and cleared by the process alone
 };
 
 struct ArenaThread {

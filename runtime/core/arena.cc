@@ -69,6 +69,17 @@ bool mapping_is_free() {
   return mode != '2';
 }
 
+/// A control page as it is before the first request.
+ArenaControl first_control(std::uint32_t enabled, std::uint32_t new_functions, std::uint64_t switches_offset) {
+  ArenaControl c{};
+  c.enabled = enabled;
+  c.new_functions = new_functions;
+  c.cost_ppm = ~std::uint32_t{0};
+  c.switches_offset = switches_offset;
+  c.switch_capacity = kArenaSwitches;
+  return c;
+}
+
 __attribute__((noinline, cold)) void say_memory_is_short(std::uint64_t kib) {  // apart: its buffer needs stack
   Message().text("memory is short: the trace keeps to ").number(kib).text(" KiB");
 }
@@ -91,6 +102,8 @@ const char* Arena::create(const Options& options) {
     end = align_up(end + size, kBlockSize);
     return offset;
   };
+  layout.control_offset = place(sizeof(ArenaControl));
+  const std::uint64_t switches_offset = place(sizeof(ArenaSwitch) * std::uint64_t{kArenaSwitches});
   // What a forked child needs of its parent's arena comes last: the tables alone are mapped in it.
   layout.threads_offset = place(sizeof(ArenaThread) * std::uint64_t{kArenaThreads});
   layout.blocks_offset = place(std::uint64_t{layout.block_capacity} * kBlockSize);
@@ -111,9 +124,10 @@ const char* Arena::create(const Options& options) {
   own_size_ = layout.modules_offset;
   block_capacity_ = layout.block_capacity;
 
-  bool enough = reserve(0, kBlockSize);
+  bool enough = reserve(0, kBlockSize) && reserve(layout.control_offset, sizeof(ArenaControl));
   if (enough) {
     copy(reinterpret_cast<void*>(base_), &layout, sizeof layout);
+    control() = first_control(options.off ? 0 : 1, 1, switches_offset);
     enough = reserve_blocks(options.prefault ? layout.block_capacity : 1);
   }
   if (!enough) {
@@ -188,10 +202,13 @@ const char* Arena::create_in_child() {
   h.lost_events = 0;
   h.threads_total = 0;
   h.text_used = text_bottom_;
+  ArenaControl c = first_control(kept_control_.enabled, kept_control_.new_functions, kept_control_.switches_offset);
+  c.budget_ppm = kept_control_.budget_ppm;
   close_memory();
   if (const char* why = open_memory(h.size)) return why;
   const auto old = [this](std::uint64_t offset) { return reinterpret_cast<const void*>(base_ + offset); };
-  if (!put(0, &h, sizeof h) || !put(h.modules_offset, old(h.modules_offset), h.module_count * sizeof(ArenaModule)) ||
+  if (!put(0, &h, sizeof h) || !put(h.control_offset, &c, sizeof c) ||
+      !put(h.modules_offset, old(h.modules_offset), h.module_count * sizeof(ArenaModule)) ||
       !put(h.functions_offset, old(h.functions_offset), (h.function_count + 1ULL) * sizeof(ArenaFunction)) ||
       !put(h.text_offset, old(h.text_offset), h.text_used)) {
     close_memory();

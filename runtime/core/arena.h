@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "format/arena.h"
+#include "format/control.h"
 #include "runtime/core/options.h"
 
 namespace karst::runtime {
@@ -17,6 +18,7 @@ class Arena {
   bool exists() const { return base_ != 0; }
   int descriptor() const { return descriptor_; }
   format::ArenaHeader& header() { return *reinterpret_cast<format::ArenaHeader*>(base_); }
+  format::ArenaControl& control() { return *at<format::ArenaControl>(header().control_offset); }
   format::ArenaModule* modules() { return at<format::ArenaModule>(header().modules_offset); }
   format::ArenaFunction* functions() { return at<format::ArenaFunction>(header().functions_offset); }
   format::ArenaThread& thread(std::uint32_t index) { return at<format::ArenaThread>(threads_offset_)[index]; }
@@ -58,6 +60,7 @@ class Arena {
   /// tables, and before a fork.
   void remember() {
     kept_ = header();
+    kept_control_ = control();
     remembered_at_ = __builtin_ia32_rdtsc();
   }
   /// The header as it was remembered. In a forked child it is the parent's.
@@ -97,6 +100,7 @@ class Arena {
   std::uint64_t own_size_ = 0;  ///< bytes from the start that a forked child does not get
   std::uint64_t inode_ = 0;
   format::ArenaHeader kept_{};
+  format::ArenaControl kept_control_{};
   std::uint64_t remembered_at_ = 0;
   std::uint32_t block_capacity_ = 0;  ///< as asked for
   bool stands_in_ = false;            ///< empty memory is where the parent's arena was
