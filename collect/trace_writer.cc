@@ -11,6 +11,7 @@
 
 #include "collect/output_file.h"
 #include "format/checksum.h"
+#include "format/moments.h"
 #include "format/trace.h"
 
 namespace karst::collect {
@@ -299,6 +300,29 @@ void TraceWriter::add_inlined(std::uint32_t process, const reader::InlinedTable&
     record.file = table.shared_text(std::string(inlined.text(call.file)));
     record.call_file = table.shared_text(std::string(inlined.text(call.call_file)));
     table.add_unsplit(record);
+  }
+}
+
+void TraceWriter::add_moments(std::uint32_t process, std::span<const reader::Moment> moments) {
+  auto table = make_table<format::MomentRecord>(*impl_, ChunkType::kMoments, process, true);
+  for (const auto& moment : moments) {
+    format::MomentRecord record{};
+    record.number = moment.number;
+    record.kind = moment.kind;
+    record.begin_ticks = moment.begin_ticks;
+    record.end_ticks = moment.end_ticks;
+    record.kept_from = moment.kept_from;
+    record.kept_to = moment.kept_to;
+    record.whole_from = moment.whole_from;
+    record.lost_events = moment.lost_events;
+    record.function = moment.function;
+    record.thread = moment.thread;
+    record.tid = moment.tid;
+    record.flags = moment.flags;
+    record.address = moment.address;
+    std::copy(moment.arguments.begin(), moment.arguments.end(), std::begin(record.arguments));
+    record.what = table.shared_text(moment.what);
+    table.add(record);
   }
 }
 

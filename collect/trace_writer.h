@@ -56,6 +56,8 @@ class TraceWriter {
                  std::span<const format::Event> events);
   /// INLN.
   void add_inlined(std::uint32_t process, const reader::InlinedTable& inlined);
+  /// MOMT.
+  void add_moments(std::uint32_t process, std::span<const reader::Moment> moments);
   /// Part of a SRCF chunk. False when the text is too long for any chunk and was left out.
   bool add_source(std::string_view path, std::string_view text);
 

@@ -9,7 +9,7 @@
 // than this header knows (a later minor version): readers step by TableHeader::record_size
 // and read the part they know. Unknown chunk types are skipped. Times are in ticks of the
 // trace's clock unless a name says ns. Order in a file that Karst writes: PROC, CLCK, MODL, FUNC,
-// SYMB, THRD, BLKS..., INLN, SRCF..., ENDT; readers accept any order. A file without ENDT was cut.
+// SYMB, THRD, BLKS..., INLN, SRCF..., STSR, TASK, STEV..., ENDT; readers accept any order. A file without ENDT was cut.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -49,9 +49,14 @@ enum class ChunkType : std::uint32_t {
   kFunctions = fourcc('F', 'U', 'N', 'C'),
   kSymbols = fourcc('S', 'Y', 'M', 'B'),
   kThreads = fourcc('T', 'H', 'R', 'D'),
+  kSwitches = fourcc('S', 'W', 'C', 'H'),
   kBlocks = fourcc('B', 'L', 'K', 'S'),
   kInlined = fourcc('I', 'N', 'L', 'N'),
   kSource = fourcc('S', 'R', 'C', 'F'),
+  kStateSource = fourcc('S', 'T', 'S', 'R'),
+  kTasks = fourcc('T', 'A', 'S', 'K'),
+  kStateEvents = fourcc('S', 'T', 'E', 'V'),
+  kMoments = fourcc('M', 'O', 'M', 'T'),  ///< format/moments.h
   kEnd = fourcc('E', 'N', 'D', 'T'),
 };
 
@@ -112,6 +117,8 @@ enum ProcessFlag : std::uint32_t {
   kProcessOff = 2,      ///< started with tracing off
   kProcessDamaged = 4,  ///< its arena held values that cannot be; what was sound was kept
   kProcessForked = 8,   ///< a child by fork that has not called exec
+  /// The process's log of switches was too short for all of them: the history before the first SWCH record was left out.
+  kProcessSwitchesCut = 16,
 };
 
 /// CLCK. Pairs of readings of the trace's clock and the kernel's.
@@ -152,9 +159,10 @@ struct FunctionRecord {
 static_assert(sizeof(FunctionRecord) == 24);
 
 enum FunctionFlag : std::uint32_t {
-  kFunctionFiltered = 1,  ///< left out by --functions / --not-functions
+  kFunctionFiltered = 1,  ///< not chosen when the trace was written: --functions, --not-functions, lists, karst off
   kFunctionTailExit = 2,  ///< a second id of the function of the same module and address: its exits are tail calls'
   kFunctionAlways = 4,    ///< the source asks to trace it always
+  kFunctionCulled = 8,    ///< the budget kept it out when the trace was written
 };
 
 /// SYMB. Names for functions; only in resolved traces.
@@ -181,7 +189,25 @@ struct ThreadRecord {
 };
 static_assert(sizeof(ThreadRecord) == 56);
 
-enum ThreadFlag : std::uint32_t { kThreadExited = 1 };
+enum ThreadFlag : std::uint32_t {
+  kThreadExited = 1,
+  /// The history was cut at a moment: the first `inherited` enters are those of calls that were open then, begun before.
+  kThreadCut = 2,
+};
+
+/// SWCH. One change of which functions are traced, in the order of their making. Events of the functions are whole before
+/// `begin_ticks` (if they were on) and from `end_ticks` on (if they are on then). Those in between, and all until they are
+/// switched on again, say nothing; the end of a call that is open at `begin_ticks` is not known. All events of the
+/// process up to the last record's `begin_ticks` are in the file, as far as blocks are.
+struct SwitchRecord {
+  std::uint64_t begin_ticks;
+  std::uint64_t end_ticks;  ///< 0: under way when the trace was written
+  std::uint32_t first;      ///< FunctionRecord::id of the first function; 0: of all that there are
+  std::uint32_t count;      ///< functions from `first` on
+  std::uint32_t on;         ///< 1: traced from `end_ticks` on; 0: not traced from `begin_ticks` on
+  std::uint32_t reason;     ///< SwitchReason of format/control.h: 0 asked for, 1 the time was up, 2 the budget
+};
+static_assert(sizeof(SwitchRecord) == 32);
 
 /// BLKS := BlocksHeader (BlockRecord Event*event_count)*count
 struct BlocksHeader {
@@ -221,6 +247,83 @@ struct SourceRecord {
   StringRef text;
 };
 static_assert(sizeof(SourceRecord) == 16);
+
+/// STSR. How thread states were recorded: one record.
+struct StateSourceRecord {
+  std::uint32_t backend;             ///< StateBackend
+  std::uint32_t flags;               ///< StatesFlag bits
+  std::uint32_t clock_error_ns;      ///< times of states may differ by so much from those of events
+  std::uint32_t cpus;                ///< 1 + the highest CPU number that was watched
+  std::uint64_t begin_ticks;         ///< states are known from here
+  std::uint64_t end_ticks;           ///< to here
+  std::uint64_t lost_events;         ///< never recorded; where, is in STEV as a gap
+  std::uint64_t overwritten_events;  ///< recycled because memory was full, at the begin
+  std::uint64_t page_faults;         ///< of all processes of the run; see kStatesFaults
+  std::uint64_t migrations;          ///< of their threads, from one CPU to another; see kStatesFaults
+  StringRef note;                    ///< why not a better backend, and what would be needed for it; may be empty
+};
+static_assert(sizeof(StateSourceRecord) == 72 && offsetof(StateSourceRecord, begin_ticks) == 16);
+
+enum class StateBackend : std::uint32_t { kNone = 0, kPerf = 1, kFtrace = 2 };
+
+enum StatesFlag : std::uint32_t {
+  kStatesWakes = 1,     ///< who woke whom is recorded, so being woken and being blocked are told apart
+  kStatesOthers = 2,    ///< who took a CPU is recorded, other processes' threads too
+  kStatesSyscalls = 4,  ///< system calls are recorded
+  kStatesFaults = 8,    ///< page_faults and migrations were counted
+};
+
+/// TASK. A thread that STEV names, of the run or not.
+struct TaskRecord {
+  std::uint32_t tid;
+  std::uint32_t pid;    ///< 0: not known
+  std::uint32_t flags;  ///< TaskFlag bits
+  std::uint32_t reserved;
+  StringRef name;  ///< the latest known
+};
+static_assert(sizeof(TaskRecord) == 24);
+
+enum TaskFlag : std::uint32_t { kTaskOfRun = 1 };
+
+/// STEV. What happened to threads, in order of time.
+struct StateRecord {
+  std::uint64_t ticks;
+  std::uint32_t tid;
+  std::uint32_t other;
+  std::uint32_t value;
+  std::uint16_t cpu;
+  std::uint8_t kind;  ///< StateKind
+  std::uint8_t reserved;
+};
+static_assert(sizeof(StateRecord) == 24 && offsetof(StateRecord, kind) == 22);
+
+/// In tid and other: 0 is the idle thread of a CPU, this is a thread that is not known.
+inline constexpr std::uint32_t kUnknownTid = 0xffffffffU;
+
+enum StateKind : std::uint8_t {
+  kStateSwitch = 1,  ///< `tid` left `cpu` to `other`; value: the kernel's letter of what it waits in, SwitchFlag bits
+  kStateWaking = 2,  ///< `other` woke `tid`; value 1: an interrupt did, while `other` ran
+  kStateNewThread = 3,     ///< `other` made `tid`
+  kStateExit = 4,          ///< `tid` ended
+  kStateSyscallEnter = 5,  ///< value: number of the system call
+  kStateSyscallExit = 6,
+  kStateAt = 7,         ///< begin of what is kept: what `tid` has been doing since before, see StateAtBits
+  kStateLostBegin = 8,  ///< records of `cpu` are missing from here on
+  kStateLostEnd = 9,    ///< to here; value: how many
+};
+
+/// In the value of kStateAt, whose `other` is the thread that woke it or took its CPU.
+enum StateAtBits : std::uint32_t {
+  kStateAtState = 15,         ///< mask: 0 not known, 1 runs, 2 preempted, 3 woken, 4 blocked, 5 gone
+  kStateAtInterrupt = 16,     ///< an interrupt woke it
+  kStateAtLetterShift = 8,    ///< bits 8 to 15: the kernel's letter of what it waits in
+  kStateAtSyscallShift = 16,  ///< bits 16 to 31: 1 + the system call that it is in; 0: none or not known
+};
+
+/// In a switch's value, above the letter (0: not known).
+enum SwitchFlag : std::uint32_t {
+  kSwitchRunnable = 256,  ///< it could have run on
+};
 
 /// ENDT.
 struct EndRecord {

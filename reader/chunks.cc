@@ -16,9 +16,10 @@ using format::ChunkHeader;
 using format::ChunkType;
 using format::FileHeader;
 
-constexpr std::array kKnownTypes = {
-    ChunkType::kProcesses, ChunkType::kClock,  ChunkType::kModules, ChunkType::kFunctions, ChunkType::kSymbols,
-    ChunkType::kThreads,   ChunkType::kBlocks, ChunkType::kInlined, ChunkType::kSource,    ChunkType::kEnd};
+constexpr std::array kKnownTypes = {ChunkType::kProcesses, ChunkType::kClock,   ChunkType::kModules,
+                                    ChunkType::kFunctions, ChunkType::kSymbols, ChunkType::kThreads,
+                                    ChunkType::kBlocks,    ChunkType::kInlined, ChunkType::kSource,
+                                    ChunkType::kMoments,   ChunkType::kEnd};
 
 bool starts_with(std::span<const std::byte> file, std::string_view text) {
   return file.size() >= text.size() && std::memcmp(file.data(), text.data(), text.size()) == 0;
@@ -142,6 +143,8 @@ std::string_view chunk_name(ChunkType type) {
       return "INLN";
     case ChunkType::kSource:
       return "SRCF";
+    case ChunkType::kMoments:
+      return "MOMT";
     case ChunkType::kEnd:
       return "ENDT";
   }

@@ -4,6 +4,7 @@
 // module   executable or library      function  an instrumented function, by its id in the process
 // All times are ticks of the trace's clock; Clock turns differences into nanoseconds.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -52,6 +53,25 @@ struct Thread {
   std::string name;
 };
 
+/// A stretch of time that was asked to be kept; format/moments.h says what the fields mean.
+struct Moment {
+  std::uint32_t number = 0;
+  std::uint32_t kind = 0;  ///< format::MomentKind; unknown ones are possible
+  std::uint64_t begin_ticks = 0;
+  std::uint64_t end_ticks = 0;
+  std::uint64_t kept_from = 0;
+  std::uint64_t kept_to = 0;
+  std::uint64_t whole_from = 0;
+  std::uint64_t lost_events = 0;
+  std::uint32_t function = 0;
+  std::uint32_t thread = 0;
+  std::uint32_t tid = 0;
+  std::uint32_t flags = 0;  ///< format::MomentFlag
+  std::uint64_t address = 0;
+  std::array<std::uint64_t, 6> arguments{};
+  std::string what;
+};
+
 struct Process {
   std::uint32_t index = 0;
   std::uint32_t pid = 0;
@@ -70,6 +90,7 @@ struct Process {
   std::vector<Module> modules;        ///< by Module::index
   std::vector<Function> functions;    ///< by id; element 0 is unused
   std::vector<Thread> threads;        ///< in order of Thread::index
+  std::vector<Moment> moments;        ///< in order of number
   InlinedTable inlined;               ///< what the compiler inlined into them
   std::uint32_t dense_functions = 0;  ///< ids 1 to this one are all in the table
 };

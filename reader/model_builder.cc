@@ -7,11 +7,14 @@
 #include <tuple>
 #include <utility>
 
+#include "format/moments.h"
+
 namespace karst::reader {
 namespace {
 
 using format::ChunkType;
 
+constexpr std::size_t kMostMoments = 1 << 16;  // of one process
 constexpr std::uint32_t kUnset = 0xffffffffU;  // marks a hole in a table indexed by the file's numbers
 
 std::vector<std::string> split_arguments(const std::string& text) {
@@ -245,6 +248,34 @@ void ModelBuilder::add_inlined(const Chunk& chunk) {
   });
 }
 
+void ModelBuilder::add_moments(const Chunk& chunk) {
+  each_record<format::MomentRecord>(chunk, [this](const auto& table, const format::MomentRecord& record) {
+    auto& moments = process(table.process()).moments;
+    // A trace keeps dozens; what is far beyond is no trace of Karst's.
+    if (moments.size() == kMostMoments) {
+      problems_.add("moments", [] { return std::string("there are too many kept moments; the rest was skipped"); });
+      return;
+    }
+    Moment made;
+    made.number = record.number;
+    made.kind = record.kind;
+    made.begin_ticks = record.begin_ticks;
+    made.end_ticks = std::max(record.begin_ticks, record.end_ticks);
+    made.kept_from = std::min(record.kept_from, record.begin_ticks);
+    made.kept_to = std::max(record.kept_to, made.end_ticks);
+    made.whole_from = record.whole_from;
+    made.lost_events = record.lost_events;
+    made.function = record.function;
+    made.thread = record.thread;
+    made.tid = record.tid;
+    made.flags = record.flags;
+    made.address = record.address;
+    std::copy(std::begin(record.arguments), std::end(record.arguments), made.arguments.begin());
+    made.what = text(table, record.what);
+    moments.push_back(std::move(made));
+  });
+}
+
 void ModelBuilder::add_sources(const Chunk& chunk) {
   each_record<format::SourceRecord>(chunk, [this](const auto& table, const format::SourceRecord& record) {
     model_.sources.push_back({text(table, record.path), text(table, record.text)});
@@ -446,14 +477,18 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
       {ChunkType::kModules, &ModelBuilder::add_modules},     {ChunkType::kFunctions, &ModelBuilder::add_functions},
       {ChunkType::kSymbols, &ModelBuilder::add_symbols},     {ChunkType::kThreads, &ModelBuilder::add_threads},
       {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kInlined, &ModelBuilder::add_inlined},
-      {ChunkType::kSource, &ModelBuilder::add_sources},
+      {ChunkType::kSource, &ModelBuilder::add_sources},      {ChunkType::kMoments, &ModelBuilder::add_moments},
   };
   for (const auto& [type, add] : kOrder) {
     for (const Chunk& chunk : list.chunks) {
       if (chunk.type == type) (this->*add)(chunk);
     }
   }
-  for (auto& [index, made] : processes_) settle_threads(made);
+  for (auto& [index, made] : processes_) {
+    settle_threads(made);
+    std::stable_sort(made.moments.begin(), made.moments.end(),
+                     [](const Moment& a, const Moment& b) { return a.number < b.number; });
+  }
   settle_blocks();  // may add processes and threads
   if (!have_rate_) {
     problems_.add("clock", [] { return std::string("there is no clock record; one tick is shown as 1 ns"); });

@@ -60,6 +60,7 @@ class ModelBuilder {
   void add_symbols(const Chunk& chunk);
   void add_threads(const Chunk& chunk);
   void add_blocks(const Chunk& chunk);
+  void add_moments(const Chunk& chunk);
   void add_inlined(const Chunk& chunk);
   void add_sources(const Chunk& chunk);
 
