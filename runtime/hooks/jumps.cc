@@ -4,12 +4,13 @@
 // jump; the reader, which knows the calls that were open then, ends those begun since. That costs two words each, where
 // unwinding would cost a hundred times a longjmp. What begins in arch/*/jumps.S are the functions that return twice:
 // they go on into libc's with the caller's frame as it was.
+#include "runtime/hooks/jumps.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <ucontext.h>
 
-#include "format/event.h"
 #include "runtime/arch/jump_buffer.h"
 #include "runtime/core/marks.h"
 #include "runtime/core/memory.h"
@@ -54,19 +55,12 @@ inline void* libc(Function f) {
   return found != nullptr ? found : find_libc(f);
 }
 
-__attribute__((noinline)) void record_jump_slowly(std::uintptr_t stack_pointer) {
+void record_jump_to(std::uintptr_t stack_pointer) {
   const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
   record_group(words, 2);
 }
 
-// Inline as far as it is common: a longjmp costs no more than this.
-__attribute__((always_inline)) inline void record_jump_to(std::uintptr_t stack_pointer) {
-  const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
-  if (load(karst_marks_slowly) != 0 || !put_group<2>(*karst_state, words)) [[unlikely]]
-    record_jump_slowly(stack_pointer);
-}
-
-__attribute__((noinline)) void record_switch(std::uintptr_t from, std::uintptr_t to) {
+void record_switch(std::uintptr_t from, std::uintptr_t to) {
   const Event words[] = {make_mark(0, Mark::kSwitched), make_place(from), make_place(to)};
   record_group(words, 3);
 }
@@ -78,22 +72,14 @@ bool on_alternate_stack() {
 
 // Stacks grow down: whoever is jumped to on the same stack lies above. A jump down leads to another stack, and the
 // calls here may go on some day; but a handler on its alternate stack that jumps out ends them.
-__attribute__((always_inline)) inline void record_jump(std::uintptr_t here, std::uintptr_t to) {
+void record_jump(std::uintptr_t here, std::uintptr_t to) {
   if (to >= here || on_alternate_stack()) [[likely]]
     record_jump_to(to);
   else
     record_switch(here, to);
 }
 
-[[noreturn]] __attribute__((always_inline)) inline void jump(Function f, void* buffer, int value, std::uintptr_t here) {
-  record_jump(here, arch::stack_pointer_of(buffer));
-  reinterpret_cast<void (*)(void*, int)>(libc(f))(buffer, value);
-  __builtin_unreachable();
-}
-
 static_assert(kFunctions == sizeof karst_libc / sizeof karst_libc[0]);
-
-std::uintptr_t here(const void* frame) { return reinterpret_cast<std::uintptr_t>(frame); }
 
 // Before the program's own constructors, so that nothing needs looking up when a signal handler jumps.
 __attribute__((constructor)) void find_all() {
@@ -136,6 +122,12 @@ KARST_HIDDEN void* karst_swaps_context(const ucontext_t* to, std::uintptr_t stac
   return libc(kSwapcontext);
 }
 
+KARST_HIDDEN void* karst_jumps(std::uint32_t which, std::uintptr_t stack_pointer, const void* buffer) {
+  using namespace karst::runtime;
+  record_jump(stack_pointer, arch::stack_pointer_of(buffer));
+  return libc(static_cast<Function>(which));
+}
+
 /// In the parent, when the child has exec'd or ended: what the child called and did not return from is over.
 KARST_HIDDEN int karst_vforked(long result, std::uintptr_t stack_pointer) {
   karst::runtime::record_jump_to(stack_pointer);
@@ -143,16 +135,5 @@ KARST_HIDDEN int karst_vforked(long result, std::uintptr_t stack_pointer) {
   errno = static_cast<int>(-result);
   return -1;
 }
-
-#define KARST_JUMP(name, which)                                                                           \
-  __attribute__((visibility("default"), noreturn)) void karst_##name(void* buffer, int value) asm(#name); \
-  void karst_##name(void* buffer, int value) {                                                            \
-    karst::runtime::jump(which, buffer, value, karst::runtime::here(__builtin_dwarf_cfa()));              \
-  }
-
-KARST_JUMP(longjmp, karst::runtime::kLongjmp)
-KARST_JUMP(_longjmp, karst::runtime::kLongjmpPlain)
-KARST_JUMP(siglongjmp, karst::runtime::kSiglongjmp)
-KARST_JUMP(__longjmp_chk, karst::runtime::kLongjmpChecked)
 
 }  // extern "C"

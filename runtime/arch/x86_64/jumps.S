@@ -3,6 +3,7 @@
 //
 // Entry state: 0(%rsp) return address; rdi and rsi arguments. After the call the caller's stack pointer is rsp + 8.
 #include "runtime/core/state.h"
+#include "runtime/hooks/jumps.h"
 
 	.hidden	karst_state
 	.hidden	karst_marks_slowly
@@ -67,6 +68,70 @@
 	call	karst_sets_place
 	GO_ON	slowly_\name
 	.endm
+
+// longjmp and its like: the mark with the present time and, behind it, the stack pointer that execution goes on with,
+// which is that of rsp's place in the jmp_buf, mangled (runtime/arch/x86_64/jump_buffer.cc). A jump down leads to another
+// stack, which is looked into in C++.
+	.macro	JUMPS name, number
+	.globl	\name
+	.type	\name, @function
+	.balign	16
+\name:
+	.cfi_startproc
+	endbr64
+	cmpl	$0, karst_marks_slowly(%rip)
+	jne	.Lslowly_\name
+	movq	48(%rdi), %r8
+	rorq	$17, %r8
+	xorq	%fs:0x30, %r8
+	leaq	8(%rsp), %rax
+	cmpq	%rax, %r8
+	jb	.Lslowly_\name
+	shrq	$4, %r8
+	shlq	$KARST_EVENT_TICK_SHIFT, %r8
+	orq	$(KARST_EVENT_EXIT_BIT | KARST_MARK_PLACE), %r8		// r8: place
+	movq	karst_libc + 8 * \number(%rip), %r11
+	testq	%r11, %r11
+	jz	.Lslowly_\name
+	movq	karst_state@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %rcx		// rcx: state
+1:	movq	KARST_STATE_CURSOR(%rcx), %r9	// r9: slot
+	movl	%r9d, %eax
+	andl	$(KARST_BLOCK_SIZE - 1), %eax
+	decl	%eax
+	cmpl	$(KARST_BLOCK_SIZE - 16 - 1), %eax
+	ja	.Lslowly_\name			// no slot, or not two of them
+	rdtsc
+	xorl	KARST_STATE_EPOCH(%rcx), %edx
+	cmpl	$0xff, %edx
+	ja	.Lslowly_\name			// another epoch needs another block
+	shlq	$32, %rdx
+	orq	%rax, %rdx
+	shlq	$KARST_EVENT_TICK_SHIFT, %rdx
+	orq	$(KARST_EVENT_EXIT_BIT | KARST_MARK_JUMPED), %rdx	// rdx: mark
+	movq	%r9, %rax
+	leaq	16(%r9), %r10
+	cmpxchgq %r10, KARST_STATE_CURSOR(%rcx)
+	jne	1b				// a signal handler took the slot
+	movq	%rdx, (%rax)
+	movq	%r8, 8(%rax)
+	jmp	*%r11
+	.cfi_endproc
+.Lslowly_\name:
+	.size	\name, . - \name
+	NOTED	slowly_\name
+	movq	%rdi, %rdx
+	movl	$\number, %edi
+	leaq	32(%rsp), %rsi
+	call	karst_jumps
+	GO_ON	slowly_\name
+	.endm
+
+	.hidden	karst_jumps
+	JUMPS longjmp, 6
+	JUMPS _longjmp, 7
+	JUMPS siglongjmp, 8
+	JUMPS __longjmp_chk, 9
 
 	.hidden	karst_sets_place
 	.hidden	karst_sets_context
