@@ -266,7 +266,8 @@ void TraceWriter::add_functions(std::uint32_t process, std::span<const reader::F
     if (function.id == 0) continue;
     const std::uint32_t flags = (function.filtered ? std::uint32_t{format::kFunctionFiltered} : 0) |
                                 (function.tail_exit ? std::uint32_t{format::kFunctionTailExit} : 0) |
-                                (function.always ? std::uint32_t{format::kFunctionAlways} : 0);
+                                (function.always ? std::uint32_t{format::kFunctionAlways} : 0) |
+                                (function.culled ? std::uint32_t{format::kFunctionCulled} : 0);
     table.add({function.id, function.module, function.address, flags, 0});
   }
 }
@@ -332,7 +333,8 @@ void TraceWriter::add_threads(std::uint32_t process, std::span<const reader::Thr
     format::ThreadRecord record{};
     record.thread = thread.index;
     record.tid = thread.tid;
-    record.flags = thread.exited ? std::uint32_t{format::kThreadExited} : 0;
+    record.flags = (thread.exited ? std::uint32_t{format::kThreadExited} : 0) |
+                   (thread.cut ? std::uint32_t{format::kThreadCut} : 0);
     record.joined_ticks = thread.joined_ticks;
     record.exited_ticks = thread.exited_ticks;
     record.overwritten_events = thread.overwritten_events;
@@ -341,6 +343,39 @@ void TraceWriter::add_threads(std::uint32_t process, std::span<const reader::Thr
     record.name = table.text(thread.name);
     table.add(record);
   }
+}
+
+void TraceWriter::add_states(const reader::StateLog& log) {
+  {
+    auto table = make_table<format::StateSourceRecord>(*impl_, ChunkType::kStateSource, 0, false);
+    const reader::StateSource& s = log.source;
+    format::StateSourceRecord record{};
+    record.backend = static_cast<std::uint32_t>(s.backend);
+    record.flags = s.flags;
+    record.clock_error_ns = s.clock_error_ns;
+    record.cpus = s.cpus;
+    record.begin_ticks = s.begin_ticks;
+    record.end_ticks = s.end_ticks;
+    record.lost_events = s.lost_events;
+    record.overwritten_events = s.overwritten_events;
+    record.page_faults = s.page_faults;
+    record.migrations = s.migrations;
+    record.note = table.text(s.note);
+    table.add(record);
+  }
+  {
+    auto table = make_table<format::TaskRecord>(*impl_, ChunkType::kTasks, 0, true);
+    for (const reader::Task& task : log.tasks)
+      table.add(
+          {task.tid, task.pid, task.of_run ? std::uint32_t{format::kTaskOfRun} : 0, 0, table.shared_text(task.name)});
+  }
+  auto table = make_table<format::StateRecord>(*impl_, ChunkType::kStateEvents, 0, true);
+  for (const format::StateRecord& record : log.records) table.add(record);
+}
+
+void TraceWriter::add_switches(std::uint32_t process, std::span<const reader::Switch> switches) {
+  auto table = make_table<format::SwitchRecord>(*impl_, ChunkType::kSwitches, process, true);
+  for (const auto& s : switches) table.add({s.begin_ticks, s.end_ticks, s.first, s.count, s.on ? 1U : 0U, s.reason});
 }
 
 void TraceWriter::add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,

@@ -19,6 +19,7 @@
 #include "format/event.h"
 #include "reader/model.h"
 #include "reader/result.h"
+#include "reader/states.h"
 
 namespace karst::collect {
 
@@ -51,6 +52,8 @@ class TraceWriter {
   void add_symbols(std::uint32_t process, std::span<const reader::Function> functions);
   /// THRD.
   void add_threads(std::uint32_t process, std::span<const reader::Thread> threads);
+  /// SWCH, in the order of their making.
+  void add_switches(std::uint32_t process, std::span<const reader::Switch> switches);
   /// Part of a BLKS chunk: one block. Blocks of a thread are to come in rising `sequence`.
   void add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
                  std::span<const format::Event> events);
@@ -58,6 +61,8 @@ class TraceWriter {
   void add_inlined(std::uint32_t process, const reader::InlinedTable& inlined);
   /// MOMT.
   void add_moments(std::uint32_t process, std::span<const reader::Moment> moments);
+  /// STSR, TASK and STEV: all of a trace's states. Call once.
+  void add_states(const reader::StateLog& log);
   /// Part of a SRCF chunk. False when the text is too long for any chunk and was left out.
   bool add_source(std::string_view path, std::string_view text);
 

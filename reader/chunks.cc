@@ -16,10 +16,10 @@ using format::ChunkHeader;
 using format::ChunkType;
 using format::FileHeader;
 
-constexpr std::array kKnownTypes = {ChunkType::kProcesses, ChunkType::kClock,   ChunkType::kModules,
-                                    ChunkType::kFunctions, ChunkType::kSymbols, ChunkType::kThreads,
-                                    ChunkType::kBlocks,    ChunkType::kInlined, ChunkType::kSource,
-                                    ChunkType::kMoments,   ChunkType::kEnd};
+constexpr std::array kKnownTypes = {
+    ChunkType::kProcesses,   ChunkType::kClock,  ChunkType::kModules,     ChunkType::kFunctions, ChunkType::kSymbols,
+    ChunkType::kThreads,     ChunkType::kBlocks, ChunkType::kInlined,     ChunkType::kSwitches,  ChunkType::kSource,
+    ChunkType::kStateSource, ChunkType::kTasks,  ChunkType::kStateEvents, ChunkType::kMoments,   ChunkType::kEnd};
 
 bool starts_with(std::span<const std::byte> file, std::string_view text) {
   return file.size() >= text.size() && std::memcmp(file.data(), text.data(), text.size()) == 0;
@@ -139,10 +139,18 @@ std::string_view chunk_name(ChunkType type) {
       return "THRD";
     case ChunkType::kBlocks:
       return "BLKS";
+    case ChunkType::kSwitches:
+      return "SWCH";
     case ChunkType::kInlined:
       return "INLN";
     case ChunkType::kSource:
       return "SRCF";
+    case ChunkType::kStateSource:
+      return "STSR";
+    case ChunkType::kTasks:
+      return "TASK";
+    case ChunkType::kStateEvents:
+      return "STEV";
     case ChunkType::kMoments:
       return "MOMT";
     case ChunkType::kEnd:

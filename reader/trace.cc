@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "reader/file_bytes.h"
 #include "reader/model_builder.h"
 #include "reader/problems.h"
+#include "reader/state_chunks.h"
 
 namespace karst::reader {
 
@@ -21,6 +23,7 @@ struct Trace::Impl {
     if (!list) return list.error();
     auto impl = std::make_unique<Impl>(Impl{std::move(bytes), std::move(name)});
     impl->model = ModelBuilder(impl->bytes.bytes().size(), problems).build(*list);
+    impl->state_log = read_state_log(*list, problems);
     impl->complete = list->ended;
     impl->minor = list->minor;
     // A damaged header has lost its flags; then the symbols themselves tell.
@@ -44,6 +47,10 @@ struct Trace::Impl {
   bool complete = false;
   bool resolved = false;
   std::uint16_t minor = 0;
+  // Columns of states, made of the log when they are asked for.
+  StateLog state_log{};
+  std::unique_ptr<std::once_flag> states_once = std::make_unique<std::once_flag>();
+  std::optional<States> states{};
   std::unique_ptr<StandIns> stand_ins = std::make_unique<StandIns>();
 };
 
@@ -76,6 +83,11 @@ const Clock& Trace::clock() const { return impl_->model.clock; }
 const std::vector<SourceFile>& Trace::sources() const { return impl_->model.sources; }
 const std::vector<Problem>& Trace::problems() const { return impl_->problems; }
 std::uint64_t Trace::event_count() const { return impl_->model.events; }
+
+const States& Trace::states() const {
+  std::call_once(*impl_->states_once, [this] { impl_->states.emplace(std::move(impl_->state_log)); });
+  return *impl_->states;
+}
 
 const Function& Trace::function(const Process& process, std::uint32_t id) const {
   if (id < process.functions.size() && process.functions[id].id != 0) return process.functions[id];

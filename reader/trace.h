@@ -12,6 +12,7 @@
 #include "format/trace.h"
 #include "reader/model.h"
 #include "reader/result.h"
+#include "reader/states.h"
 
 namespace karst::reader {
 
@@ -49,6 +50,9 @@ class Trace {
   /// Blocks of a thread in order of sequence.
   std::span<const BlockView> blocks(const Thread& thread) const;
   std::uint64_t event_count() const;
+  /// What threads did beside their calls; empty() when it was not recorded, its source() says why. Made at the first
+  /// call, which takes a moment when there are millions of records.
+  const States& states() const;
 
  private:
   struct Impl;

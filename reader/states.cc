@@ -1,0 +1,175 @@
+#include "reader/states.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "reader/state_walk.h"
+
+namespace karst::reader {
+namespace {
+
+using format::StateRecord;
+
+/// Adds a state to a thread's columns; one that lasted no time gives way to the next.
+void push(ThreadStates& to, std::uint64_t begin, const StateNow& now) {
+  std::size_t n = to.size();
+  if (n != 0 && to.begin[n - 1] >= begin) {
+    // A state that was entered and left at one moment is not seen; the first one of all stays where it began.
+    begin = to.begin[n - 1];
+    --n;
+    to.begin.set_size(n);
+    to.state.set_size(n);
+    to.cpu.set_size(n);
+    to.letter.set_size(n);
+    to.syscall.set_size(n);
+    to.by.set_size(n);
+  }
+  to.begin.push_back(begin);
+  to.state.push_back(now.state);
+  to.cpu.push_back(now.cpu);
+  to.letter.push_back(now.letter);
+  to.syscall.push_back(now.state == ThreadState::kBlocked ? now.syscall : 0);
+  to.by.push_back(now.by);
+}
+
+void sum_up(ThreadStates& t) {
+  StateTimes sums;
+  const auto reserve = [&](auto&... columns) { (columns.reserve(t.size()), ...); };
+  reserve(t.running_before, t.runnable_before, t.blocked_before);
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    t.running_before.push_back(sums.running);
+    t.runnable_before.push_back(sums.runnable);
+    t.blocked_before.push_back(sums.blocked);
+    const std::uint64_t length = t.end_of(i) - t.begin[i];
+    if (t.state[i] == ThreadState::kRunning) sums.running += length;
+    if (t.state[i] == ThreadState::kPreempted || t.state[i] == ThreadState::kWoken) sums.runnable += length;
+    if (t.state[i] == ThreadState::kBlocked) sums.blocked += length;
+  }
+}
+
+void push(CpuLane& lane, std::uint64_t begin, std::uint32_t task, bool mixed) {
+  if (!lane.begin.empty() && lane.begin.back() >= begin) {
+    lane.task.back() = task;
+    lane.mixed.back() = mixed ? 1 : 0;
+    return;
+  }
+  if (!lane.task.empty() && lane.task.back() == task && lane.mixed.back() == (mixed ? 1 : 0)) return;
+  lane.begin.push_back(begin);
+  lane.task.push_back(task);
+  lane.mixed.push_back(mixed ? 1 : 0);
+}
+
+}  // namespace
+
+std::size_t ThreadStates::at(std::uint64_t ticks) const {
+  if (begin.empty() || ticks < begin[0] || ticks >= end) return size();
+  return static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), ticks) - begin.begin()) - 1;
+}
+
+StateTimes ThreadStates::before(std::uint64_t ticks, std::size_t& hint) const {
+  StateTimes times;
+  if (begin.empty() || ticks <= begin[0]) return times;
+  const std::uint64_t until = std::min(ticks, end);
+  std::size_t i = std::min(hint, size() - 1);
+  // Near the hint by steps, else by halves.
+  constexpr int kSteps = 8;
+  int steps = 0;
+  while (steps < kSteps && i + 1 < size() && begin[i + 1] <= until) ++i, ++steps;
+  while (steps < kSteps && i != 0 && begin[i] > until) --i, ++steps;
+  if (begin[i] > until || (i + 1 < size() && begin[i + 1] <= until))
+    i = static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), until) - begin.begin()) - 1;
+  hint = i;
+  times.running = running_before[i];
+  times.runnable = runnable_before[i];
+  times.blocked = blocked_before[i];
+  const std::uint64_t part = until - begin[i];
+  if (state[i] == ThreadState::kRunning) times.running += part;
+  if (state[i] == ThreadState::kPreempted || state[i] == ThreadState::kWoken) times.runnable += part;
+  if (state[i] == ThreadState::kBlocked) times.blocked += part;
+  times.unknown = ticks - begin[0] - times.running - times.runnable - times.blocked;
+  return times;
+}
+
+StateTimes ThreadStates::between(std::uint64_t from, std::uint64_t to) const {
+  if (to <= from) return {};
+  std::size_t hint = size() / 2;
+  const StateTimes first = before(from, hint);
+  StateTimes times = before(to, hint) - first;
+  times.unknown = to - from - times.running - times.runnable - times.blocked;
+  return times;
+}
+
+States::States(StateLog log) : log_(std::move(log)) {
+  const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
+  if (!std::is_sorted(log_.records.begin(), log_.records.end(), before))
+    std::stable_sort(log_.records.begin(), log_.records.end(), before);
+  for (std::uint32_t i = 0; i < log_.tasks.size(); ++i) task_of_.try_emplace(log_.tasks[i].tid, i);
+
+  // What lies at the end is known up to there.
+  std::uint64_t end = log_.source.end_ticks;
+  if (!log_.records.empty()) end = std::max(end, log_.records.back().ticks);
+  log_.source.end_ticks = end;
+
+  std::map<std::uint16_t, CpuLane> lanes;
+  const auto lane_of = [&](std::uint16_t cpu) -> CpuLane& {
+    CpuLane& lane = lanes[cpu];
+    lane.cpu = cpu;
+    return lane;
+  };
+  const auto name = [&](std::uint32_t tid) { return tid == 0 ? kIdleTask : task_of(tid); };
+  StateWalk walk([&](std::uint32_t tid) {
+    const std::uint32_t task = task_of(tid);
+    return task != kNoTask && log_.tasks[task].of_run;
+  });
+  walk.on_state = [&](std::uint32_t tid, std::uint64_t begin, const StateNow& now) {
+    const auto [at, fresh] = thread_of_.try_emplace(tid, threads_.size());
+    if (fresh) {
+      threads_.emplace_back().task = task_of(tid);
+      if (begin > log_.source.begin_ticks) push(threads_.back(), log_.source.begin_ticks, {});
+    }
+    StateNow named = now;
+    named.by = now.by_interrupt ? kInterruptTask : name(now.by);
+    ThreadStates& states = threads_[at->second];
+    // The waker is known when the state ends.
+    if (now.state == ThreadState::kWoken && !states.state.empty() && states.state.back() == ThreadState::kBlocked)
+      states.by.back() = named.by;
+    push(states, begin, named);
+  };
+  walk.on_amend = [&](std::uint32_t tid, const StateNow& now) {
+    ThreadStates& states = threads_[thread_of_.at(tid)];
+    states.state.back() = now.state;
+    states.letter.back() = now.letter;
+    states.syscall.back() = 0;
+    states.by.back() = now.by_interrupt ? kInterruptTask : name(now.by);
+  };
+  walk.on_cpu = [&](std::uint16_t cpu, std::uint64_t begin, std::uint32_t tid) {
+    const std::uint32_t task = name(tid);
+    push(lane_of(cpu), begin, task, task < log_.tasks.size() && !log_.tasks[task].of_run);
+  };
+  for (const StateRecord& record : log_.records) walk.take(record);
+  walk.finish(end);
+  gaps_ = walk.gaps();
+
+  for (ThreadStates& t : threads_) {
+    t.end = std::max(end, t.begin.back());
+    sum_up(t);
+  }
+  for (auto& [cpu, lane] : lanes) cpus_.push_back(std::move(lane));
+}
+
+const ThreadStates* States::of(std::uint32_t pid, std::uint32_t tid) const {
+  const auto at = thread_of_.find(tid);
+  if (at == thread_of_.end()) return nullptr;
+  const std::uint32_t known = log_.tasks[threads_[at->second].task].pid;
+  return known == 0 || known == pid ? &threads_[at->second] : nullptr;
+}
+
+std::uint32_t States::task_of(std::uint32_t tid) const {
+  if (tid == format::kUnknownTid) return kNoTask;
+  const auto at = task_of_.find(tid);
+  return at != task_of_.end() ? at->second : kNoTask;
+}
+
+}  // namespace karst::reader
