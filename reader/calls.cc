@@ -22,7 +22,11 @@ std::uint64_t span_of(std::uint64_t begin, std::uint64_t end) { return end > beg
 
 }  // namespace
 
-Rebuilder::Rebuilder(const Process& process, std::size_t rows) : functions_(process.functions), reserved_(rows) {
+Rebuilder::Rebuilder(const Process& process, std::size_t rows)
+    : functions_(process.functions),
+      reserved_(rows),
+      switching_(!process.switching.empty()),
+      cursor_(process.switching) {
   known_ = process.dense_functions;
   // The exact number of enters; untouched pages cost nothing.
   calls_.function.reserve(rows);
@@ -33,6 +37,8 @@ Rebuilder::Rebuilder(const Process& process, std::size_t rows) : functions_(proc
   calls_.marks.reserve(rows);
 }
 
+// Twice: a process without switches does not pay for them.
+template <bool kSwitching>
 void Rebuilder::consume(const BlockView& block) {
   const std::uint64_t epoch = block.ticks & ~format::kEventTickMask;
   std::uint32_t* function = nullptr;
@@ -49,6 +55,7 @@ void Rebuilder::consume(const BlockView& block) {
   std::uint64_t holes = 0;
   std::uint64_t unknown = 0;
   std::uint64_t beyond = 0;
+  std::uint64_t ignored = 0;
   // What the loop works on is kept out of memory; the rare ways go through the members.
   const auto load = [&] {
     function = calls_.function.data();
@@ -88,6 +95,17 @@ void Rebuilder::consume(const BlockView& block) {
       if (!table_has(id)) ++unknown;
     }
     const std::uint64_t ticks = epoch | (event >> KARST_EVENT_TICK_SHIFT);
+    if constexpr (kSwitching) {
+      if (ticks >= cursor_.next()) [[unlikely]] {
+        store();
+        pass_switches(ticks);
+        load();
+      }
+      if (is_blind(id)) {
+        ++ignored;
+        continue;
+      }
+    }
     if (!started_) [[unlikely]] {
       started_ = true;
       first_ = last = highest_ = ticks;
@@ -116,12 +134,19 @@ void Rebuilder::consume(const BlockView& block) {
       stack[top++] = {ticks, static_cast<std::uint32_t>(row), id};
       ++row;
       if (counting_) [[unlikely]]
-        ++open_count_[id];
+        ++count_of(id).calls;
     } else if (top != base && stack[top - 1].function == id) {
       --top;
       duration[stack[top].row] = span_of(stack[top].begin, ticks);
       if (counting_) [[unlikely]]
-        --open_count_[id];
+        --count_of(id).calls;
+      if constexpr (kSwitching) {
+        if (top <= old_) [[unlikely]] {
+          store();
+          end_cut(ticks);
+          load();
+        }
+      }
     } else {
       std::uint8_t how = kCallComplete;
       if (id < functions_.size() && functions_[id].tail_exit) {
@@ -132,6 +157,13 @@ void Rebuilder::consume(const BlockView& block) {
         --top;
         duration[stack[top].row] = span_of(stack[top].begin, ticks);
         marks[stack[top].row] = kCallTail;
+        if constexpr (kSwitching) {
+          if (top <= old_) [[unlikely]] {
+            store();
+            end_cut(ticks);
+            load();
+          }
+        }
         continue;
       }
       store();
@@ -143,14 +175,28 @@ void Rebuilder::consume(const BlockView& block) {
   calls_.events += block.events.size() - holes;
   calls_.unknown_ids += unknown;
   calls_.beyond_limit += beyond;
+  calls_.ignored += ignored;
+}
+
+Rebuilder::OpenCount& Rebuilder::count_of(std::uint32_t id) {
+  OpenCount& count = open_count_[id];
+  if (switching_) {
+    const std::uint64_t blinded = cursor_.blinded(id);
+    if (count.blinded != blinded) count = {blinded, 0};
+  }
+  return count;
 }
 
 // Ends the innermost open call.
 void Rebuilder::end_top(std::uint64_t end, std::uint8_t marks) {
   const Open& open = stack_[--top_];
   calls_.duration[open.row] = span_of(open.begin, end);
+  if (top_ < old_ && is_cut(open)) {
+    calls_.marks[open.row] |= kCallCut;
+    return;
+  }
   calls_.marks[open.row] |= marks;
-  if (counting_) --open_count_[open.function];
+  if (counting_) --count_of(open.function).calls;
 }
 
 void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside, std::uint8_t marks) {
@@ -158,8 +204,10 @@ void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint6
   while (top_ == base_ && !below_.empty()) {
     below_.pop_back();
     base_ = below_.empty() ? 0 : below_.back().base;
+    if (switching_) end_cut(last_inside);
   }
   if (top_ == 0) {
+    if (switching_ && began_unseen(id)) return;
     if (out_of_rows()) {
       ++calls_.beyond_limit;
       return;
@@ -172,14 +220,15 @@ void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint6
   std::size_t at = top_;
   if (counting_) {
     const auto count = open_count_.find(id);
-    if (count == open_count_.end() || count->second == 0) at = base_;
+    if (count == open_count_.end() || count_of(id).calls == 0) at = base_;
   }
-  while (at != base_ && stack_[at - 1].function != id) --at;
+  while (at != base_ && (stack_[at - 1].function != id || (at <= old_ && is_cut(stack_[at - 1])))) --at;
   if (at == base_) {
-    ++calls_.unmatched_exits;
+    if (!switching_ || !began_unseen(id)) ++calls_.unmatched_exits;
     if (!counting_ && top_ > kScanFreely) {
       counting_ = true;
-      for (std::size_t i = 0; i < top_; ++i) ++open_count_[stack_[i].function];
+      for (std::size_t i = 0; i < top_; ++i)
+        if (i >= old_ || !is_cut(stack_[i])) ++count_of(stack_[i].function).calls;
     }
     return;
   }
@@ -188,13 +237,16 @@ void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint6
     ++calls_.missing_exits;
   }
   end_top(ticks, marks);
+  if (switching_) end_cut(ticks);
 }
 
-void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited) {
+void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
+                        std::uint8_t inherited_marks) {
   const std::size_t first_row = rows_;
   const bool first_segment = calls_.events == 0;
   started_ = false;
   from_thread_start_ = from_thread_start;
+  knows_stacks_ = from_thread_start;
   open_begins_.clear();
   places_.clear();
   below_.clear();
@@ -202,13 +254,17 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
   aside_.clear();
   counting_ = false;
   open_count_.clear();
-  for (const BlockView& block : blocks) consume(block);
+  old_ = 0;
+  moved_.clear();
+  for (const BlockView& block : blocks) switching_ ? consume<true>(block) : consume<false>(block);
   if (!started_) return;
 
   const std::uint64_t end = std::max(last_, highest_);
+  // All that the thread did until then is here (SwitchRecord), unless blocks are missing behind this segment.
+  if (last_segment_ && switching_) pass_switches(ended_ != 0 ? ended_ : ~std::uint64_t{0});
   while (top_ != 0) end_top(std::max(end, ended_), kCallOpenEnd);
   for (std::size_t row = first_row; row < std::min(rows_, first_row + inherited); ++row)
-    calls_.marks[row] |= kCallInherited;
+    calls_.marks[row] |= inherited_marks;
   if (!open_begins_.empty()) insert_open_begins(first_row);
   if (first_segment) calls_.first_ticks = first_;
   calls_.last_ticks = std::max(calls_.last_ticks, end);
@@ -296,7 +352,8 @@ Calls rebuild_calls(const Trace& trace, const Thread& thread) {
     std::size_t end = i + 1;
     while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].sequence + 1) ++end;
     if (end == blocks.size()) rebuilder.ended(thread.exited_ticks != 0 ? thread.exited_ticks : process.end_ticks);
-    rebuilder.segment(blocks.subspan(i, end - i), i == 0 && blocks[0].sequence == 0, i == 0 ? thread.inherited : 0);
+    rebuilder.segment(blocks.subspan(i, end - i), i == 0 && blocks[0].sequence == 0, i == 0 ? thread.inherited : 0,
+                      thread.cut ? kCallOpenBegin : kCallInherited);
     if (end < blocks.size()) missing += blocks[end].sequence - blocks[end - 1].sequence - 1;
     i = end;
   }

@@ -12,6 +12,7 @@
 
 #include "reader/column.h"
 #include "reader/inlined.h"
+#include "reader/switches.h"
 
 namespace karst::reader {
 
@@ -32,6 +33,7 @@ struct Function {
   std::uint64_t address = 0;
   std::uint32_t line = 0;  ///< 0: not known
   bool filtered = false;
+  bool culled = false;    ///< the budget kept it out when the trace was written
   std::string name;       ///< demangled; `module+0x1234` or `function#id` when there is no symbol
   std::string link_name;  ///< empty: not known
   std::string file;       ///< empty: not known
@@ -50,6 +52,7 @@ struct Thread {
   std::uint64_t overwritten_events = 0;
   std::uint64_t lost_events = 0;
   std::uint32_t inherited = 0;  ///< so many first enters are those of the parent's calls that a forked child is inside
+  bool cut = false;  ///< these first enters are of any calls that were open where the history was cut: begun before
   std::string name;
 };
 
@@ -93,6 +96,8 @@ struct Process {
   std::vector<Moment> moments;        ///< in order of number
   InlinedTable inlined;               ///< what the compiler inlined into them
   std::uint32_t dense_functions = 0;  ///< ids 1 to this one are all in the table
+  std::vector<Switch> switches;       ///< in the order of their making
+  SwitchTimeline switching;           ///< made of them by the reader
 };
 
 struct ClockPair {
@@ -137,6 +142,10 @@ enum CallMark : std::uint8_t {
   kCallSwitched = 64,    ///< with kCallOpenEnd: a switch of stacks interrupted it here
   kCallInherited = 128,  ///< in a forked child: its parent's call, which it is inside too; it began there
 };
+/// Both bits: the call was open when tracing of its function was switched off (or changed). It has not ended here; it
+/// is known to last as long as this.
+inline constexpr std::uint8_t kCallCut = kCallOpenEnd | kCallTail;
+constexpr bool call_is_cut(std::uint8_t marks) { return (marks & kCallCut) == kCallCut; }
 /// True if the times of both ends are not measured.
 constexpr bool call_is_open(std::uint8_t marks) { return (marks & (kCallOpenBegin | kCallOpenEnd)) != 0; }
 
@@ -161,6 +170,7 @@ struct Calls {
   std::uint64_t unknown_ids = 0;      ///< events whose id is not in the function table
   std::uint64_t missing_blocks = 0;   ///< gaps in the block sequence after the first kept one
   std::uint64_t strange_jumps = 0;    ///< longjmps to a place whose call is not open: to another stack, perhaps
+  std::uint64_t ignored = 0;          ///< events of functions that were switched off, or being switched
   std::uint64_t beyond_limit = 0;     ///< events left out because a thread's rows are limited to kMaxRows
 
   std::size_t size() const { return function.size(); }

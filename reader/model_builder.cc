@@ -178,6 +178,7 @@ void ModelBuilder::add_functions(const Chunk& chunk) {
     made.address = record.address;
     made.filtered = (record.flags & format::kFunctionFiltered) != 0;
     made.always = (record.flags & format::kFunctionAlways) != 0;
+    made.culled = (record.flags & format::kFunctionCulled) != 0;
     made.tail_exit = (record.flags & format::kFunctionTailExit) != 0;
   });
 }
@@ -212,6 +213,7 @@ void ModelBuilder::add_threads(const Chunk& chunk) {
     made.overwritten_events = record.overwritten_events;
     made.lost_events = record.lost_events;
     made.inherited = record.inherited;
+    made.cut = (record.flags & format::kThreadCut) != 0;
     made.name = text(table, record.name);
     process(table.process()).threads.push_back(std::move(made));
   });
@@ -274,6 +276,24 @@ void ModelBuilder::add_moments(const Chunk& chunk) {
     made.what = text(table, record.what);
     moments.push_back(std::move(made));
   });
+}
+
+void ModelBuilder::add_switches(const Chunk& chunk) {
+  each_record<format::SwitchRecord>(chunk, [this](const auto& table, const format::SwitchRecord& record) {
+    process(table.process())
+        .switches.push_back(
+            {record.begin_ticks, record.end_ticks, record.first, record.count, record.on != 0, record.reason});
+  });
+}
+
+void ModelBuilder::settle_switches(Process& process) {
+  process.switching = SwitchTimeline(process.switches, process.functions.size());
+  if (const std::size_t widened = process.switching.widened(); widened != 0) {
+    problems_.add("switches", [widened] {
+      return fmt::format("{} changes of what is traced are taken for changes of all functions, as there are too many",
+                         widened);
+    });
+  }
 }
 
 void ModelBuilder::add_sources(const Chunk& chunk) {
@@ -477,7 +497,8 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
       {ChunkType::kModules, &ModelBuilder::add_modules},     {ChunkType::kFunctions, &ModelBuilder::add_functions},
       {ChunkType::kSymbols, &ModelBuilder::add_symbols},     {ChunkType::kThreads, &ModelBuilder::add_threads},
       {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kInlined, &ModelBuilder::add_inlined},
-      {ChunkType::kSource, &ModelBuilder::add_sources},      {ChunkType::kMoments, &ModelBuilder::add_moments},
+      {ChunkType::kSwitches, &ModelBuilder::add_switches},   {ChunkType::kSource, &ModelBuilder::add_sources},
+      {ChunkType::kMoments, &ModelBuilder::add_moments},
   };
   for (const auto& [type, add] : kOrder) {
     for (const Chunk& chunk : list.chunks) {
@@ -504,6 +525,7 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
     settle_modules(made);
     made.inlined.settle();
     settle_functions(made);
+    settle_switches(made);
     const auto position = static_cast<std::uint32_t>(model_.processes.size());
     auto& ranges = model_.ranges.emplace_back();
     for (Thread& thread : made.threads) {

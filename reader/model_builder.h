@@ -62,10 +62,12 @@ class ModelBuilder {
   void add_blocks(const Chunk& chunk);
   void add_moments(const Chunk& chunk);
   void add_inlined(const Chunk& chunk);
+  void add_switches(const Chunk& chunk);
   void add_sources(const Chunk& chunk);
 
   void settle_modules(Process& process);
   void settle_functions(Process& process);
+  void settle_switches(Process& process);
   void settle_tail_exits(Process& process);
   void settle_threads(Process& process);
   void settle_blocks();

@@ -18,6 +18,10 @@
 // - A switch of stacks puts the calls of the stack that is left aside, marked open; when the thread comes back they go
 //   on as new rows. A stack that was never seen in a whole history is one made new: its calls are below those of
 //   the stack that switched to it.
+// - Switches (switches.h): events of blind functions are ignored. A call that is open when its function is blinded is
+// cut:
+//   it keeps its place until the calls within it have ended, as it lasts at least as long, and its own exit counts no
+//   more.
 // - What is open when the segment ends is marked open, its last sure moment is the last event; after the last segment
 //   the end of the thread or of its process, if it has come.
 #pragma once
@@ -39,10 +43,15 @@ class Rebuilder {
   Rebuilder(const Process& process, std::size_t rows);
 
   /// `inherited`: so many first enters are those of calls that began in another process.
-  void segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited);
+  /// `inherited_marks`: what they are marked with.
+  void segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
+               std::uint8_t inherited_marks = kCallInherited);
   /// Before the last segment: what is open at its end was so until then, when the thread or its process ended. 0: not
   /// known.
-  void ended(std::uint64_t ticks) { ended_ = ticks; }
+  void ended(std::uint64_t ticks) {
+    ended_ = ticks;
+    last_segment_ = true;
+  }
   Calls finish();
 
  private:
@@ -67,11 +76,24 @@ class Rebuilder {
     std::uint32_t row;  // of the innermost of them
   };
 
+  /// Functions open on a stack that was put aside, and when that was.
+  struct Aside {
+    std::vector<std::uint32_t> functions;
+    std::uint64_t ticks = 0;
+  };
+  /// Calls of a function among the stack's, those that were cut left out.
+  struct OpenCount {
+    std::uint64_t blinded = 0;  // what was counted before the function was last blinded is cut
+    std::uint64_t calls = 0;
+  };
+
   // calls.cc
+  template <bool kSwitching>
   void consume(const BlockView& block);
   void exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside, std::uint8_t marks);
   void end_top(std::uint64_t end, std::uint8_t marks);
   void insert_open_begins(std::size_t first_row);
+  OpenCount& count_of(std::uint32_t id);
   bool table_has(std::uint32_t id) const { return id < functions_.size() && functions_[id].id != 0; }
   bool out_of_rows() const { return rows_ + open_begins_.size() >= kMaxRows; }
 
@@ -84,6 +106,14 @@ class Rebuilder {
   void put_aside(std::uint64_t place, std::size_t down_to, std::uint64_t ticks);
   void resume(std::uint64_t place, std::uint64_t ticks);
   void see_time(std::uint64_t ticks);
+
+  // cuts.cc
+  void pass_switches(std::uint64_t ticks);
+  bool is_cut(const Open& open) const { return cursor_.blinded_since(open.function, open.begin); }
+  void end_cut(std::uint64_t ticks);
+  bool is_blind(std::uint32_t id) const;
+  bool began_unseen(std::uint32_t id) const;
+  Place standing(Place place);
 
   std::span<const Function> functions_;
   std::uint32_t known_ = 0;  // ids 1 to known_ need no look into the table
@@ -101,16 +131,23 @@ class Rebuilder {
   std::uint64_t highest_ = 0;  // the latest time before the clock went back
   std::uint64_t ended_ = 0;    // see ended()
   bool from_thread_start_ = false;
+  bool knows_stacks_ = false;  // a stack that was never seen is a new one
 
-  std::unordered_map<std::uint64_t, Place> places_;                      // by event_place
-  std::vector<Below> below_;                                             // outermost first
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> aside_;  // functions open there, by place
-  std::uint64_t resumed_ = 0;                                            // rows made by resume()
+  std::unordered_map<std::uint64_t, Place> places_;  // by event_place
+  std::vector<Below> below_;                         // outermost first
+  std::unordered_map<std::uint64_t, Aside> aside_;   // by place
+  std::uint64_t resumed_ = 0;                        // rows made by resume()
 
   // How often each function is on the stack. Kept only once a deep stack was searched in vain, so
   // that impossible exits cannot make the work quadratic.
   bool counting_ = false;
-  std::unordered_map<std::uint32_t, std::uint32_t> open_count_;
+  std::unordered_map<std::uint32_t, OpenCount> open_count_;
+
+  bool switching_;  // there are switches
+  bool last_segment_ = false;
+  SwitchCursor cursor_;
+  std::size_t old_ = 0;                             // entries of stack_ below this one may be cut
+  std::unordered_map<std::uint32_t, Place> moved_;  // where places count that were set in a cut call, by its row
 };
 
 }  // namespace karst::reader

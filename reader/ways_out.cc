@@ -17,6 +17,7 @@ constexpr std::uint64_t kResumedFreely = 1 << 16;
 }  // namespace
 
 void Rebuilder::see_time(std::uint64_t ticks) {
+  if (switching_) pass_switches(ticks);
   if (!started_) {
     started_ = true;
     first_ = last_ = highest_ = ticks;
@@ -63,12 +64,18 @@ std::size_t Rebuilder::read_mark(std::span<const Event> words, std::uint64_t epo
 }
 
 void Rebuilder::unwound(std::uint32_t id, std::uint64_t ticks, std::uint64_t before) {
+  if (switching_ && is_blind(id)) {
+    ++calls_.ignored;
+    return;
+  }
   if (id < functions_.size() && functions_[id].tail_exit) id = functions_[id].of;
   if (id - 1 >= known_ && !table_has(id)) ++calls_.unknown_ids;
-  if (top_ != base_ && stack_[top_ - 1].function == id)
+  if (top_ != base_ && stack_[top_ - 1].function == id) {
     end_top(ticks, kCallUnwound);
-  else
+    if (switching_) end_cut(ticks);
+  } else {
     exit_elsewhere(id, ticks, before, kCallUnwound);
+  }
 }
 
 void Rebuilder::set_place(std::uint64_t place) {
@@ -78,6 +85,7 @@ void Rebuilder::set_place(std::uint64_t place) {
 void Rebuilder::jump(std::uint64_t place, std::uint64_t ticks) {
   std::size_t depth = 0;
   if (const auto set = places_.find(place); set != places_.end()) {
+    if (switching_) set->second = standing(set->second);
     depth = set->second.depth;
     // The call that set the place must still be open. If not, this is no way out of the calls that are: a jump to
     // another stack, most likely.
@@ -89,6 +97,7 @@ void Rebuilder::jump(std::uint64_t place, std::uint64_t ticks) {
   while (top_ > depth) end_top(ticks, kCallJumped);
   while (!below_.empty() && below_.back().base > depth) below_.pop_back();
   base_ = below_.empty() ? 0 : below_.back().base;
+  if (switching_) end_cut(ticks);
 }
 
 void Rebuilder::switch_stack(std::uint64_t from, std::uint64_t to, std::uint64_t ticks) {
@@ -104,9 +113,10 @@ void Rebuilder::switch_stack(std::uint64_t from, std::uint64_t to, std::uint64_t
       below_.pop_back();
     }
     base_ = below_.empty() ? 0 : below_.back().base;
+    if (switching_) end_cut(ticks);
     return;
   }
-  if (!from_thread_start_ && !aside_.contains(to)) {
+  if (!knows_stacks_ && !aside_.contains(to)) {
     // It may be any stack: that it is above the calls at hand would be a guess.
     std::uint64_t place = from;
     while (!below_.empty()) {
@@ -124,17 +134,23 @@ void Rebuilder::switch_stack(std::uint64_t from, std::uint64_t to, std::uint64_t
 }
 
 void Rebuilder::put_aside(std::uint64_t place, std::size_t down_to, std::uint64_t ticks) {
-  std::vector<std::uint32_t>& functions = aside_[place];
-  functions.clear();
-  for (std::size_t i = down_to; i < top_; ++i) functions.push_back(stack_[i].function);
+  Aside& aside = aside_[place];
+  aside.functions.clear();
+  aside.ticks = ticks;
+  for (std::size_t i = down_to; i < top_; ++i)
+    if (i >= old_ || !is_cut(stack_[i])) aside.functions.push_back(stack_[i].function);
   while (top_ > down_to) end_top(ticks, kCallOpenEnd | kCallSwitched);
-  if (functions.empty()) aside_.erase(place);
+  if (aside.functions.empty()) aside_.erase(place);
 }
 
 void Rebuilder::resume(std::uint64_t place, std::uint64_t ticks) {
   const auto found = aside_.find(place);
   if (found == aside_.end()) return;
-  const std::vector<std::uint32_t> functions = std::move(found->second);
+  std::vector<std::uint32_t> functions = std::move(found->second.functions);
+  if (switching_) {
+    const std::uint64_t left = found->second.ticks;
+    std::erase_if(functions, [this, left](std::uint32_t id) { return cursor_.blinded_since(id, left); });
+  }
   aside_.erase(found);
   const std::size_t count = functions.size();
   if (resumed_ + count > kResumedFreely + kResumedPerEvent * calls_.events ||
@@ -163,7 +179,7 @@ void Rebuilder::resume(std::uint64_t place, std::uint64_t ticks) {
     calls_.depth[row] = static_cast<std::uint16_t>(std::min<std::size_t>(top_, 65535));
     calls_.marks[row] = kCallOpenBegin | kCallResumed;
     stack_[top_++] = {ticks, row, id};
-    if (counting_) ++open_count_[id];
+    if (counting_) ++count_of(id).calls;
   }
 }
 

@@ -84,6 +84,7 @@ class Trace:
         self.processes, self.modules, self.functions, self.symbols = {}, {}, {}, {}
         self.threads, self.blocks = {}, {}
         self.inlined = []
+        self.switches = []
         self.events, self.complete = 0, False
         seen = 0
         for kind, payload in chunks(data):
@@ -125,6 +126,10 @@ class Trace:
     def thrd(self, payload):
         for process, v, text in records(payload, "4I4Q2I"):
             self.threads[process, v[0]] = v[1], v[2] & 1, v[4:8], text(v[8], v[9])
+
+    def swch(self, payload):
+        for process, v, _ in records(payload, "2Q4I"):
+            self.switches.append((process, "on" if v[4] else "off", v[2], v[3], v[0], v[1], v[5]))
 
     def srcf(self, payload):
         for _, v, text in records(payload, "4I"):
@@ -176,6 +181,9 @@ class Trace:
                 name, file, call_file = map(escaped, texts)
                 yield "inlined %d depth %d copies %d name %s at %s %d called %s %d" % (
                     function, depth, copies, name, file, line, call_file, call_line)
+        for process, *switch in self.switches:
+            if process == index:
+                yield "switch %s from %d of %d begin %d end %d reason %d" % tuple(switch)
         for (process, thread), (tid, exited, numbers, name) in sorted(self.threads.items()):
             if process != index:
                 continue

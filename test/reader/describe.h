@@ -59,6 +59,10 @@ inline std::string describe(const reader::Trace& trace) {
            escaped(process.inlined.text(call.name)), escaped(process.inlined.text(call.file)), call.line,
            escaped(process.inlined.text(call.call_file)), call.call_line);
     }
+    for (const auto& s : process.switches) {
+      line("switch {} from {} of {} begin {} end {} reason {}", s.on ? "on" : "off", s.first, s.count, s.begin_ticks,
+           s.end_ticks, s.reason);
+    }
     for (const auto& thread : process.threads) {
       line("thread {} tid {} exited {} from {} to {} overwritten {} lost {} name {}", thread.index, thread.tid,
            thread.exited ? 1 : 0, thread.joined_ticks, thread.exited_ticks, thread.overwritten_events,
