@@ -133,9 +133,13 @@ struct ArenaThread {
   std::uint64_t lost_events;
   std::uint32_t block_count;  ///< blocks that hold this thread's history
   std::uint32_t reserved;
-  char name[16];         ///< as the kernel knows it; NUL-terminated unless 16 long
-  std::uint64_t oldest;  ///< block_key() of the thread's block to recycle first; its low half 0: there is none
-  std::uint8_t pad[56];
+  char name[16];                  ///< as the kernel knows it; NUL-terminated unless 16 long
+  std::uint64_t oldest;           ///< block_key() of the thread's block to recycle first; its low half 0: there is none
+  std::uint32_t given_name;       ///< in text: what the program calls the thread (karst_thread_set_name)
+  std::uint32_t given_name_size;  ///< 0: it has not, or is changing it
+  std::uint32_t given_name_space;  ///< bytes of text that are the entry's, for this name and later ones
+  std::uint32_t floor_blocks;      ///< as much history it keeps (karst_thread_set_history); 0: as all threads
+  std::uint8_t pad[40];
 };
 static_assert(sizeof(ArenaThread) == 128);
 
