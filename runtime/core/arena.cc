@@ -287,13 +287,20 @@ bool Arena::reserve_modules(std::uint32_t count) {
 }
 
 std::uint32_t Arena::add_text(const char* text, std::uint32_t size) {
-  if (size == 0 || size > kArenaTextSize - text_bottom_ || !reserve(header().text_offset + text_bottom_, size))
-    return 0;
-  const std::uint32_t offset = text_bottom_;
-  copy(reinterpret_cast<void*>(base_ + header().text_offset + offset), text, size);
-  text_bottom_ += size;
-  header().text_used = text_bottom_;
+  const std::uint32_t offset = take_text(size);
+  if (offset != 0) copy(reinterpret_cast<void*>(base_ + header().text_offset + offset), text, size);
   return offset;
+}
+
+std::uint32_t Arena::take_text(std::uint32_t size) {
+  std::uint32_t offset = 0;
+  do {
+    offset = load(text_bottom_);
+    if (size == 0 || size > kArenaTextSize - offset) return 0;
+  } while (!exchange_if(text_bottom_, offset, offset + size));
+  for (std::uint32_t used = load(header().text_used); used < offset + size; used = load(header().text_used))
+    if (exchange_if(header().text_used, used, offset + size)) break;
+  return reserve(header().text_offset + offset, size) ? offset : 0;
 }
 
 std::uint32_t Arena::claim_thread() {
@@ -407,7 +414,8 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
   const std::uint32_t thread_index = load(met.thread);
   ArenaThread& owner = thread(thread_index);
   const bool living = load(owner.state) == static_cast<std::uint32_t>(ThreadLife::kLive);
-  if (living && load(owner.block_count) <= floor) return nullptr;
+  const std::uint32_t own_floor = load(owner.floor_blocks);
+  if (living && load(owner.block_count) <= (own_floor > floor ? own_floor : floor)) return nullptr;
 
   std::uint64_t oldest = load(owner.oldest);
   const auto oldest_index = static_cast<std::uint32_t>(oldest);

@@ -29,8 +29,11 @@ class Arena {
   /// At start. Makes room for `count` more entries of a table; false when memory cannot be had.
   bool reserve_functions(std::uint32_t count);
   bool reserve_modules(std::uint32_t count);
-  /// At start. Puts text into the arena; returns its offset, or 0 with no text when there is no room.
+  /// Any thread. Puts text into the arena; returns its offset, or 0 with no text when there is no room.
   std::uint32_t add_text(const char* text, std::uint32_t size);
+  /// Room for text that is written later, by text_space(); 0 when there is none. Any thread, any context.
+  std::uint32_t take_text(std::uint32_t size);
+  char* text_space(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
   const char* text(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
 
   /// Claims a thread's entry, never used or left by a thread whose history is gone; kNoThread when all are in use.

@@ -27,6 +27,7 @@ struct alignas(64) ThreadState {
   std::uint64_t sequence;     ///< of the next block, while there is no current one
   std::uint64_t spare;        ///< blocks claimed ahead: turn << 32 | index + 1 of the first (see Arena::take_block)
   std::uint64_t last;         ///< block_key() of the last block, while there is no current one; 0: there was none
+  std::uint32_t ignored;      ///< 1: the thread asked for it; its events go nowhere
 };
 static_assert(sizeof(ThreadState) == 64);
 static_assert(offsetof(ThreadState, cursor) == KARST_STATE_CURSOR);

@@ -34,6 +34,7 @@ ThreadState* g_states;
 
 bool g_stopped;
 bool g_by_tid;
+std::uint32_t g_floors;  // blocks that threads keep beyond the floor of all, by their own wish
 
 // How many slow paths the thread is in: one, and those of the handlers that interrupted them.
 __attribute__((tls_model("initial-exec"))) __thread int t_in_slow_path;
@@ -87,6 +88,8 @@ void leave(ThreadState& state) {
   }
   state.cursor = 0;
   g_arena.give_back_spare(state.spare);
+  __atomic_sub_fetch(&g_floors, t.floor_blocks, __ATOMIC_RELAXED);
+  store(t.floor_blocks, 0U);
   t.exited_ticks = now();
   __atomic_sub_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
   store(t.state, static_cast<std::uint32_t>(ThreadLife::kExited));
@@ -134,6 +137,8 @@ ThreadState* new_thread(std::uint32_t tid) {
   t.lost_events = 0;
   t.block_count = 0;
   t.oldest = 0;
+  t.given_name_size = 0;
+  t.floor_blocks = 0;
   sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
   store(t.state, static_cast<std::uint32_t>(ThreadLife::kLive));
   __atomic_add_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
@@ -170,6 +175,7 @@ void join() {
 // Gives the thread its next block. Lock-free: a signal handler that comes between does the same for itself, and
 // the cmpxchg on the cursor shows it.
 void next_block(ThreadState& state) {
+  if (load(state.ignored) != 0) return aim_at_sink(state);
   const std::uintptr_t before = load(state.cursor);
   ArenaThread& t = g_arena.thread(state.thread);
   BlockHeader* old = before == 0 || in_sink(before) ? nullptr : block_of(before);
@@ -278,6 +284,7 @@ void forget_thread() {
 }
 
 bool renew_threads(bool forgotten) {
+  g_floors = 0;
   // A hook that was interrupted by the handler that forked goes on with the state that it had: it must stay mapped, and
   // may become the same thread's again.
   if (forgotten || karst_state != &g_nobody) {
@@ -319,6 +326,18 @@ void note_thread_names() {
       copy(t.name, name, sizeof name);
     }
   }
+}
+
+ThreadProgress progress_of(std::uint32_t thread) {
+  const ThreadState& state = g_states[thread];
+  const std::uint64_t lost = load(g_arena.thread(thread).lost_events);
+  const std::uintptr_t cursor = load(state.cursor);
+  if (cursor == 0) return {load(state.sequence) * kEventsPerBlock + lost, nullptr, 0};
+  const BlockHeader* block = block_of(cursor);
+  const auto used =
+      static_cast<std::uint32_t>((cursor - reinterpret_cast<std::uintptr_t>(block) - kBlockHeaderSize) / sizeof(Event));
+  if (in_sink(cursor)) return {load(state.sequence) * kEventsPerBlock + lost + used, nullptr, 0};
+  return {load(block->sequence) * kEventsPerBlock + lost + used, block, used};
 }
 
 void stop_recording() {
@@ -377,6 +396,53 @@ extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
   auto* slot = reinterpret_cast<Event*>(state->cursor);
   state->cursor += sizeof(Event);
   __atomic_store_n(slot, ticks << KARST_EVENT_TICK_SHIFT | event_low_bits, __ATOMIC_RELEASE);
+}
+
+// ---- what a program asks of its own thread (api.cc) ------------------------------------------------
+
+ThreadState* own_state() {
+  const sys::SignalsBlocked guard;
+  if (g_stopped) return nullptr;
+  if (load(g_by_tid)) {
+    const auto tid = static_cast<std::uint32_t>(sys::gettid());
+    ThreadState* state = find_by_tid(tid);
+    return state != nullptr ? state : new_thread(tid);
+  }
+  // A thread that forked by a raw system call still has its parent's.
+  if (karst_state != &g_nobody && !is_current(karst_state)) karst_state = &g_nobody;
+  if (karst_state == &g_nobody) join();
+  return karst_state != &g_nobody ? karst_state : nullptr;
+}
+
+void ignore_thread() {
+  const sys::SignalsBlocked guard;
+  ThreadState* state = own_state();
+  if (state == nullptr || state->ignored != 0) return;
+  store(state->ignored, 1U);
+  const std::uintptr_t cursor = state->cursor;
+  if (cursor != 0 && !in_sink(cursor)) {
+    state->sequence = block_of(cursor)->sequence + 1;
+    remember_last(*state, g_arena.key_of(*block_of(cursor)));
+    aim_at_sink(*state);
+    store(block_of(cursor)->state, static_cast<std::uint32_t>(BlockState::kFull));
+  } else {
+    aim_at_sink(*state);
+  }
+  g_arena.give_back_spare(state->spare);
+}
+
+bool set_history_floor(ThreadState& state, std::uint32_t blocks) {
+  const sys::SignalsBlocked guard;
+  ArenaThread& t = g_arena.thread(state.thread);
+  const std::uint32_t before = t.floor_blocks;
+  const std::uint32_t most = load(g_arena.header().block_capacity) / 4;
+  std::uint32_t sum = 0;
+  do {
+    sum = load(g_floors);
+    if (blocks > before && (blocks > most || sum - before > most - blocks)) return false;
+  } while (!exchange_if(g_floors, sum, sum - before + blocks));
+  store(t.floor_blocks, blocks);
+  return true;
 }
 
 // ---- words that belong together (hooks/unwind.cc, hooks/jumps.cc) -------------------------------

@@ -18,6 +18,23 @@ bool renew_threads(bool forgotten);
 /// Writes the kernel's names of all living threads into the arena. At the process's orderly end.
 void note_thread_names();
 
+/// How far the thread of this entry has come, as any other thread sees it at one moment.
+struct ThreadProgress {
+  std::uint64_t events;              ///< since it joined, slots left empty included
+  const format::BlockHeader* block;  ///< where it writes now; null: nowhere that is kept. May be recycled meanwhile
+  std::uint32_t used;                ///< slots of the block
+};
+ThreadProgress progress_of(std::uint32_t thread);
+
+/// The calling thread's state, which it gets now if it has had no event; null when there is none to be had. Requires an
+/// arena of this process's own. Any context.
+ThreadState* own_state();
+/// Events of the calling thread go nowhere from now on, until it ends. Any context.
+void ignore_thread();
+/// While others need memory the calling thread keeps `blocks` of its history, if that is more than all threads'. False:
+/// the floors of such threads would be more than a fourth of memory; then it is as before. Any context.
+bool set_history_floor(ThreadState& state, std::uint32_t blocks);
+
 /// Events of this process go nowhere from now on, for good.
 void stop_recording();
 
