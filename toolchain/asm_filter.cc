@@ -131,6 +131,17 @@ int entry_call_lines(std::string_view line, Lines lines) {
   return 0;
 }
 
+// The runtime changes a sled that threads are executing by storing its first two bytes at once, which the processor
+// promises to do as one for an even address.
+constexpr std::string_view kAlign = "\t.p2align 1,0x90\n";
+
+/// True if behind the label come gcc's NOP and the record of an exit.
+bool is_exit_sled(Lines lines) {
+  if (!bare(lines.peek()).starts_with(".byte")) return false;
+  lines.next();
+  return starts_record(bare(lines.peek()), "__return_loc");
+}
+
 }  // namespace
 
 std::string filter_assembly(std::string_view source) {
@@ -143,9 +154,11 @@ std::string filter_assembly(std::string_view source) {
     const std::string_view line = bare(raw);
     if (int count = entry_call_lines(line, lines); count != 0) {
       while (--count != 0) lines.next();
+      out += kAlign;
       out += "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n";
       continue;
     }
+    if (line == "1:" && function.has_entry() && is_exit_sled(lines)) out += kAlign;
     const bool entry = starts_entry_record(line);
     if (entry || starts_record(line, "__return_loc")) {
       lines.next();  // .quad 1b

@@ -18,14 +18,43 @@ inline constexpr std::uint64_t kReach = (std::uint64_t{1} << 31) - (std::uint64_
 
 /// Bytes that a sled takes.
 std::uint32_t sled_size(Sled sled);
-/// True if the bytes at `site` are such a sled, unpatched.
+/// True if the bytes at `site` are such a sled, as the compiler wrote it.
 bool is_sled(const unsigned char* site, Sled sled = Sled::kNop);
 /// Writes the call to a trampoline over a sled. The site is writable, and nobody executes it meanwhile.
 void write_call(unsigned char* site, std::uintptr_t trampoline, Sled sled = Sled::kNop);
 /// Restores the bytes that the compiler wrote.
 void write_off(unsigned char* site, Sled sled = Sled::kNop);
+
+// Sleds that threads may be executing are changed in three passes over all of them. Behind each pass every processor
+// must have been told that code has changed (membarrier's SYNC_CORE), so that no thread has instructions at hand that
+// are older than what the next pass writes.
+//
+//   pass      gcc's NOP, on and off      clang's jump over NOPs, and return
+//   kBlock    jump over the sled         off: the jump, or the return
+//   kTail     the other three bytes      on: all behind the first two bytes
+//   kHead     NOP, or call               on: call
+//
+// Passes kBlock and kHead store two bytes at once, which the processor does as one within a line of the cache. So a
+// thread finds a whole instruction at any moment. Instructions that a call returns to stay as they are once written.
+
+enum class Pass : std::uint8_t { kBlock, kTail, kHead };
+
+/// False if the first two bytes lie in two lines of the cache. The compilers' tools align all sleds to 2.
+bool can_change_live(const unsigned char* site);
+/// One pass over one sled; the site is writable. `trampoline` 0: off.
+void change_live(Pass pass, unsigned char* site, std::uintptr_t trampoline, Sled sled);
+/// True if the sled is a call now, to whatever; false if it is off. Anything else that may stand there is a defect.
+bool is_call(const unsigned char* site);
+bool is_off(const unsigned char* site, Sled sled);
+
 /// Writes a trampoline: pass `event_low_bits`, jump to the address stored at `hook_slot`. At most kTrampolineSize
 /// bytes.
 void write_trampoline(unsigned char* at, std::uint32_t event_low_bits, std::uintptr_t hook_slot);
+
+/// Makes a thread with clone(): its flags, the top of the thread's stack, the word that the kernel sets to the thread's
+/// id and clears when it ends, its thread-local pointer. It calls `body` and ends. What clone() returned.
+extern "C" __attribute__((visibility("hidden"))) long karst_make_thread(std::uint64_t flags, std::uintptr_t stack_top,
+                                                                        std::uint32_t* tid,
+                                                                        std::uintptr_t thread_pointer, void (*body)());
 
 }  // namespace karst::runtime::arch

@@ -10,9 +10,9 @@ class OwnThread {
  public:
   using Body = void (*)();
 
-  /// Runs `body`; the thread ends when it returns. `name` (at most 15 bytes) is what `ps` and debuggers show. False,
-  /// and nothing said, when no thread can be had (RLIMIT_NPROC, seccomp, memory). Not while one is running.
-  bool start(Body body, const char* name);
+  /// Runs `body`; the thread ends when it returns. False, and nothing said, when no thread can be had (RLIMIT_NPROC,
+  /// seccomp, memory). Not while one is running.
+  bool start(Body body);
 
   /// Waits until the kernel counts the thread no more. Whoever calls it has made `body` return.
   void wait_until_gone();
@@ -27,5 +27,8 @@ class OwnThread {
   std::uint32_t tid_ = 0;      // cleared by the kernel when the thread ends
   std::uint32_t last_tid_ = 0;
 };
+
+/// What `ps` and debuggers show of the calling thread, one of the runtime's own; at most 15 bytes.
+void name_own_thread(const char* name);
 
 }  // namespace karst::runtime

@@ -13,7 +13,7 @@ using format::SledKind;
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint32_t kEndbr64Size = 4;
+constexpr std::uint64_t kMostBeforeSled = 5;  // of gcc's: an endbr64, and a byte that makes the address even
 
 // Heap sort (Williams, Floyd 1964). libstdc++'s <algorithm> does not compile without floating point, which the runtime
 // must do without; this one needs no memory and no recursion either.
@@ -36,6 +36,17 @@ void heap_sort(T* v, std::uint32_t count, Less less) {
     v[size - 1] = greatest;
     sift_down(0, size - 1);
   }
+}
+
+/// True if the bytes are what stands between the beginning of a function and its sled.
+bool is_before_sled(const unsigned char* p, std::uint64_t size) {
+  constexpr unsigned char kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  if (size >= sizeof kEndbr64) {
+    for (const unsigned char byte : kEndbr64)
+      if (*p++ != byte) return false;
+    size -= sizeof kEndbr64;
+  }
+  return size == 0 || (size == 1 && *p == 0x90);
 }
 
 }  // namespace
@@ -100,7 +111,9 @@ std::uint32_t FunctionTable::find(std::uintptr_t begin) const {
     const std::uint64_t at = sorted_[low] >> 32;
     // Of functions that the linker has folded into one, the last has its call in the sled.
     while (low + 1 < count_ && sorted_[low + 1] >> 32 == at) ++low;
-    if (at == offset || at == offset + kEndbr64Size) return low;  // the sled may be the second instruction
+    if (at == offset ||
+        (at - offset <= kMostBeforeSled && is_before_sled(reinterpret_cast<const unsigned char*>(begin), at - offset)))
+      return low;
   }
   std::uint32_t first = 0;
   for (std::uint32_t high = cold_count_; first < high;) {

@@ -26,8 +26,9 @@ constexpr std::string_view kExit =
     "\t.quad 1b\n"
     "\t.previous\n";
 
-std::string entry_sled() { return "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n"; }
-std::string exit_sled() { return "1:\n\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n"; }
+std::string aligned() { return "\t.p2align 1,0x90\n"; }
+std::string entry_sled() { return aligned() + "1:\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n"; }
+std::string exit_sled() { return aligned() + "1:\n\t.byte\t0x0f, 0x1f, 0x44, 0x00, 0x00\n"; }
 
 std::string record(char kind) {
   return std::string("\t.pushsection\tkarst_sleds,\"aR?\",@progbits\n\t.balign\t4\n\t.long\t1b - ., ") + kind +
@@ -121,7 +122,7 @@ TEST(AsmFilter, ThunkWithoutEntryGetsNoRecord) {
   const std::string in = function_start("_ZN1C1bEi") + text(kEntry) + text(kExit) + "\tret\n" + thunk + text(kExit) +
                          "\tjmp\t.LTHUNK0\n" + function_start("g") + text(kEntry) + text(kExit) + "\tret\n";
   const std::string out = filter_assembly(in);
-  EXPECT_NE(out.find(thunk + exit_sled() + "\tjmp\t.LTHUNK0\n"), std::string::npos) << out;
+  EXPECT_NE(out.find(thunk + exit_sled().substr(aligned().size()) + "\tjmp\t.LTHUNK0\n"), std::string::npos) << out;
   EXPECT_EQ(count(out, "\tkarst_sleds"), 4U);
 }
 

@@ -5,6 +5,8 @@ namespace karst::runtime::arch {
 namespace {
 
 constexpr std::uint32_t kCallSize = 5;
+constexpr unsigned char kCallOpcode = 0xe8;                       // call rel32
+constexpr unsigned char kJumpOverTail[] = {0xeb, kCallSize - 2};  // jmp rel8
 
 struct Bytes {
   std::uint32_t size;
@@ -26,6 +28,12 @@ void put32(unsigned char* at, std::uint64_t value) {
   for (int i = 0; i < 4; ++i) at[i] = static_cast<unsigned char>(value >> (8 * i));
 }
 
+/// Two bytes by one store, which stays one however the compiler sees it.
+void store_head(unsigned char* site, const unsigned char* bytes) {
+  const auto word = static_cast<std::uint16_t>(bytes[0] | bytes[1] << 8);
+  asm volatile("movw %1, (%0)" : : "r"(site), "r"(word) : "memory");
+}
+
 }  // namespace
 
 std::uint32_t sled_size(Sled sled) { return bytes_of(sled).size; }
@@ -38,13 +46,52 @@ bool is_sled(const unsigned char* site, Sled sled) {
 }
 
 void write_call(unsigned char* site, std::uintptr_t trampoline, Sled sled) {
-  site[0] = 0xe8;  // call rel32
+  site[0] = kCallOpcode;
   put32(site + 1, trampoline - (reinterpret_cast<std::uintptr_t>(site) + kCallSize));
   const Bytes& b = bytes_of(sled);
   copy(site + kCallSize, b.behind_call, b.size - kCallSize);
 }
 
 void write_off(unsigned char* site, Sled sled) { copy(site, bytes_of(sled).off, bytes_of(sled).size); }
+
+bool can_change_live(const unsigned char* site) {
+  constexpr std::uintptr_t kCacheLine = 64;
+  return reinterpret_cast<std::uintptr_t>(site) % kCacheLine != kCacheLine - 1;
+}
+
+void change_live(Pass pass, unsigned char* site, std::uintptr_t trampoline, Sled sled) {
+  const Bytes& b = bytes_of(sled);
+  const bool on = trampoline != 0;
+  unsigned char call[kCallSize] = {kCallOpcode};
+  put32(call + 1, trampoline - (reinterpret_cast<std::uintptr_t>(site) + kCallSize));
+  switch (pass) {
+    case Pass::kBlock:
+      if (sled == Sled::kNop)
+        store_head(site, kJumpOverTail);
+      else if (!on)
+        store_head(site, b.off);
+      return;
+    case Pass::kTail:
+      // A thread that is in the hook comes back to what stands behind the call. Off, nobody goes there but it.
+      if (on || sled == Sled::kNop) copy(site + 2, (on ? call : b.off) + 2, kCallSize - 2);
+      if (on) copy(site + kCallSize, b.behind_call, b.size - kCallSize);
+      return;
+    case Pass::kHead:
+      if (on || sled == Sled::kNop) store_head(site, on ? call : b.off);
+      return;
+  }
+}
+
+bool is_call(const unsigned char* site) { return site[0] == kCallOpcode; }
+
+bool is_off(const unsigned char* site, Sled sled) {
+  if (is_sled(site, sled)) return true;
+  const Bytes& b = bytes_of(sled);
+  if (sled == Sled::kNop || site[0] != b.off[0] || site[1] != b.off[1]) return false;
+  for (std::uint32_t i = kCallSize; i < b.size; ++i)
+    if (site[i] != b.behind_call[i - kCallSize]) return false;
+  return true;
+}
 
 void write_trampoline(unsigned char* at, std::uint32_t event_low_bits, std::uintptr_t hook_slot) {
   at[0] = 0x68;  // push imm32
