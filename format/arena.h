@@ -6,8 +6,8 @@
 //
 // It lies in a memfd. Tables are reserved at their greatest size and take memory only where they are
 // used; blocks are made real in steps (ArenaHeader::blocks_reserved). The runtime alone writes, with two exceptions:
-// kArenaFunctionOn, and what is wanted in the control page (format/control.h). A reader trusts nothing in here: the
-// program may scribble over it, die in the middle of a store, or be hostile.
+// kArenaFunctionOn and kArenaFunctionKeep, and what is wanted in the control page (format/control.h). A reader trusts
+// nothing in here: the program may scribble over it, die in the middle of a store, or be hostile.
 //
 // block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
 //          non-zero one; a zero before it is the slot of a hook that a signal interrupted.
@@ -122,6 +122,10 @@ enum ArenaFunctionFlag : std::uint32_t {
   kArenaFunctionTailExit = 2,
   kArenaFunctionAlways = 4,  ///< KARST_ALWAYS in the source: filters and budgets leave it on
   kArenaFunctionCulled = 8,  ///< the budget keeps it out for now; set and cleared by the process alone
+  /// On and not culled when switches were last applied, which the log of switches has; set and cleared by the process
+  /// alone.
+  kArenaFunctionSwitchedOn = 32,
+  kArenaFunctionKeep = 16,  ///< --keep: budgets leave it on; set by `karst run` before the program is told to go
 };
 
 struct ArenaThread {

@@ -60,7 +60,10 @@ enum class ControlOutcome : std::uint32_t {
   kRefused = 1,  ///< the system does not let the code be changed (W^X)
 };
 
-/// One change of `count` functions from `first` on; `first` 0: of all there are.
+/// One change of `count` functions from `first` on. `first` 0: of the process, by `enabled`: nothing is traced between
+/// such a switching off and the next such switching on, whatever each function's own switches say; they count again
+/// from then on. A function whose first record switches it on was off before; one without a record was as its flags
+/// are.
 struct ArenaSwitch {
   std::uint64_t begin_ticks;
   std::uint64_t end_ticks;  ///< 0: under way
