@@ -33,13 +33,13 @@ struct Function {
   std::uint64_t address = 0;
   std::uint32_t line = 0;  ///< 0: not known
   bool filtered = false;
-  bool culled = false;    ///< the budget kept it out when the trace was written
   std::string name;       ///< demangled; `module+0x1234` or `function#id` when there is no symbol
   std::string link_name;  ///< empty: not known
   std::string file;       ///< empty: not known
   bool always = false;
   bool tail_exit = false;  ///< a second id: its exits are tail calls' of the function `of`
   std::uint32_t of = 0;    ///< with tail_exit: that function's id; 0: no record of it
+  bool culled = false;    ///< the budget kept it out when the trace was written
 };
 
 struct Thread {
@@ -52,8 +52,8 @@ struct Thread {
   std::uint64_t overwritten_events = 0;
   std::uint64_t lost_events = 0;
   std::uint32_t inherited = 0;  ///< so many first enters are those of the parent's calls that a forked child is inside
-  bool cut = false;  ///< these first enters are of any calls that were open where the history was cut: begun before
   std::string name;
+  bool cut = false;  ///< these first enters are of any calls that were open where the history was cut: begun before
 };
 
 /// A stretch of time that was asked to be kept; format/moments.h says what the fields mean.
