@@ -1,0 +1,123 @@
+// What include/karst/karst.h declares. Each function finds out first whether this process is traced; a forked child
+// gets an arena of its own by that, as it would by its first traced call.
+#include <errno.h>
+
+#include "runtime/core/arena.h"
+#include "runtime/core/fork.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/rate.h"
+#include "runtime/core/snapshot.h"
+#include "runtime/core/syscalls.h"
+#include "runtime/core/thread.h"
+
+namespace karst::runtime {
+namespace {
+
+constexpr std::uint32_t kLongestName = 64 << 10;
+
+bool is_traced() { return g_arena.exists() && own_arena(); }
+
+std::uint64_t now() { return __builtin_ia32_rdtsc(); }
+
+SnapshotRequest request_since(std::uint64_t since) {
+  return {since, now(), format::MomentKind::kSnapshot, "the program's own"};
+}
+
+/// Two words that no signal handler of the same thread may see half of.
+int give_name(format::ArenaThread& t, const char* name, std::uint32_t size) {
+  const sys::SignalsBlocked guard;
+  store(t.given_name_size, 0U);
+  if (size == 0) return 0;
+  if (size > t.given_name_space) {
+    // Names that grow step by step shall not use up the text.
+    const auto space = static_cast<std::uint32_t>(align_up(size + size / 2, 32));
+    const std::uint32_t offset = g_arena.take_text(space);
+    if (offset == 0) return -ENOMEM;
+    t.given_name = offset;
+    t.given_name_space = space;
+  }
+  copy(g_arena.text_space(t.given_name), name, size);
+  store(t.given_name_size, size);
+  return 0;
+}
+
+}  // namespace
+}  // namespace karst::runtime
+
+using namespace karst;
+using namespace karst::runtime;
+
+// The header's stubs have these names already, so they look for others.
+#define KARST_EXPORT extern "C" __attribute__((visibility("default")))
+
+KARST_EXPORT std::uint64_t karst_time() { return now(); }
+
+KARST_EXPORT std::uint64_t karst_ticks_per_second() { return is_traced() ? tsc_rate().ticks_per_second : 0; }
+
+KARST_EXPORT Snapshot* karst_snapshot_since(std::uint64_t time) {
+  return is_traced() ? take_snapshot(request_since(time)) : nullptr;
+}
+
+KARST_EXPORT Snapshot* karst_snapshot_last(std::uint64_t ticks) {
+  if (!is_traced()) return nullptr;
+  const std::uint64_t time = now();
+  return take_snapshot(request_since(ticks < time ? time - ticks : 0));
+}
+
+KARST_EXPORT Snapshot* karst_snapshot_all() { return is_traced() ? take_snapshot(request_since(0)) : nullptr; }
+
+KARST_EXPORT std::uint64_t karst_snapshot_whole_from(const Snapshot* snapshot) {
+  return snapshot != nullptr ? whole_from(*snapshot) : 0;
+}
+
+KARST_EXPORT int karst_snapshot_write(const Snapshot* snapshot, const char* path) {
+  if (snapshot == nullptr || path == nullptr) return -EINVAL;
+  return is_traced() ? write_snapshot(*snapshot, path) : -ENOSYS;
+}
+
+KARST_EXPORT void karst_snapshot_free(Snapshot* snapshot) { free_snapshot(snapshot); }
+
+KARST_EXPORT int karst_snapshot_save(const char* path, std::uint64_t since) {
+  if (path == nullptr) return -EINVAL;
+  return is_traced() ? save_snapshot(request_since(since), path) : -ENOSYS;
+}
+
+KARST_EXPORT int karst_thread_ignore() {
+  if (!is_traced()) return -ENOSYS;
+  ignore_thread();
+  return 0;
+}
+
+KARST_EXPORT int karst_thread_set_name(const char* name) {
+  if (!is_traced()) return -ENOSYS;
+  ThreadState* state = own_state();
+  if (state == nullptr) return -ENOMEM;
+  const std::size_t size = name == nullptr ? 0 : length(name);
+  return give_name(g_arena.thread(state->thread), name,
+                   static_cast<std::uint32_t>(size < kLongestName ? size : kLongestName));
+}
+
+KARST_EXPORT int karst_thread_set_history(std::uint64_t bytes) {
+  if (!is_traced()) return -ENOSYS;
+  ThreadState* state = own_state();
+  if (state == nullptr) return -ENOMEM;
+  // One more: the block that the thread writes to is about half full.
+  const std::uint64_t blocks = bytes == 0 ? 0 : align_up(bytes, format::kBlockSize) / format::kBlockSize + 1;
+  return blocks <= 0xffffffffU && set_history_floor(*state, static_cast<std::uint32_t>(blocks)) ? 0 : -ENOMEM;
+}
+
+#define KARST_ALIAS(name) \
+  extern "C" __attribute__((visibility("default"), alias("karst_" #name))) decltype(karst_##name) karst_api_##name
+
+KARST_ALIAS(time);
+KARST_ALIAS(ticks_per_second);
+KARST_ALIAS(snapshot_since);
+KARST_ALIAS(snapshot_last);
+KARST_ALIAS(snapshot_all);
+KARST_ALIAS(snapshot_whole_from);
+KARST_ALIAS(snapshot_write);
+KARST_ALIAS(snapshot_free);
+KARST_ALIAS(snapshot_save);
+KARST_ALIAS(thread_ignore);
+KARST_ALIAS(thread_set_name);
+KARST_ALIAS(thread_set_history);

@@ -1,0 +1,61 @@
+// The blocks of a time range, listed and then copied in the order of their start.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "format/arena.h"
+#include "format/trace.h"
+
+namespace karst::runtime {
+
+/// What one block takes at most in a BLKS chunk.
+inline constexpr std::size_t kCopiedBlockMost =
+    sizeof(format::BlockRecord) + format::kEventsPerBlock * sizeof(format::Event);
+
+/// One thread at a time; owns some memory of the system's.
+class Copying {
+ public:
+  /// Lists the blocks with events from `since` to `until`, and the newest of each living thread, as it says what the
+  /// thread is inside of.
+  /// Blocks that begin before `not_before` are as good as recycled.
+  Copying(std::uint64_t since, std::uint64_t until, std::uint64_t not_before);
+  ~Copying();
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+  /// False when memory cannot be had.
+  explicit operator bool() const { return places_ != nullptr; }
+
+  std::uint64_t blocks() const { return count_; }
+  std::uint64_t left() const { return count_ - next_; }
+  /// Makes the payload of a BLKS chunk of the next blocks. False when there are no more.
+  bool fill(char* payload, std::size_t space, std::uint64_t& size, std::uint64_t& events);
+
+  /// Of the range, events known to be missing within a thread's history.
+  std::uint64_t lost_events() const { return lost_events_; }
+  /// From when on nothing is missing; 0: nothing is.
+  std::uint64_t whole_from() const { return whole_from_; }
+
+ private:
+  struct Place {
+    std::uint64_t ticks;
+    std::uint32_t block;
+    std::uint32_t thread;
+  };
+  void list(std::uint64_t until);
+  void sort();
+  std::size_t copy_block(const Place& place, char* to, std::uint64_t& events);
+  void note_first(const format::BlockRecord& record);
+
+  std::uint64_t since_;
+  std::uint64_t not_before_;
+  std::uint64_t size_ = 0;  ///< of the mapping
+  Place* places_ = nullptr;
+  Place* other_ = nullptr;
+  std::uint64_t* known_ = nullptr;  ///< bit of a thread: its history from `since` on is whole, or has been judged
+  std::uint64_t count_ = 0;
+  std::uint64_t next_ = 0;
+  std::uint64_t lost_events_ = 0;
+  std::uint64_t whole_from_ = 0;
+};
+
+}  // namespace karst::runtime
