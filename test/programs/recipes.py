@@ -48,6 +48,17 @@ def run_lua(bench):
     bench.run(bench.source / "src/lua", HERE / "workload.lua")
 
 
+# Lua as C++, as Debian has it too: each error and each yield is an exception -------------------------------------------
+
+def build_lua_cxx(bench, flags):
+    bench.command("make", JOBS, "linux", "CC=karst-g++", f"MYCFLAGS={flags}", "MYLDFLAGS=--coverage")
+
+
+def run_lua_cxx(bench):
+    for work in ("workload.lua", "workload_errors.lua"):
+        bench.run(bench.source / "src/lua", HERE / work)
+
+
 # SQLite's shell: autotools -------------------------------------------------------------------------------------------
 
 def build_sqlite(bench, flags):
@@ -168,6 +179,7 @@ def run_python(bench):
 
 RECIPES = [
     Recipe("lua", "lua-source", build_lua, run_lua, lambda b: [b.source / "src/lua"], "lua5.4", ["make"], True),
+    Recipe("lua-c++", "lua-source", build_lua_cxx, run_lua_cxx, lambda b: [b.source / "src/lua"], "lua5.4", ["make"], True),
     Recipe("sqlite", "sqlite3", build_sqlite, run_sqlite, lambda b: [b.source / "sqlite3"], "sqlite3", ["make", "tclsh"], True),
     Recipe("zstd", "libzstd", build_zstd, run_zstd, lambda b: [b.source / "programs/zstd"], "libzstd", ["make"]),
     Recipe("leveldb", "leveldb", build_leveldb, run_leveldb, lambda b: [b.directory / "out/leveldb-workload"]),
