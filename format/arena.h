@@ -33,7 +33,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 2;
+inline constexpr std::uint32_t kArenaVersion = 3;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -82,12 +82,19 @@ struct ArenaHeader {
   std::uint64_t hand;  ///< blocks handed out so far, skipped ones included; modulo capacity the next candidate
   std::uint64_t overwritten_events;  ///< of threads whose entries were reused; the others keep their own counts
   std::uint64_t lost_events;
-  std::uint64_t threads_total;   ///< threads that ever joined
-  std::uint64_t patch_ns;        ///< time taken to find and patch the sleds at start
-  std::uint64_t sites;           ///< sleds found, entries and exits
-  std::uint64_t control_offset;  ///< of the ArenaControl (format/control.h), which outsiders may write to
+  std::uint64_t threads_total;        ///< threads that ever joined
+  std::uint64_t patch_ns;             ///< time taken to find and patch the sleds at start
+  std::uint64_t sites;                ///< sleds found, entries and exits
+  std::uint64_t control_offset;       ///< of the ArenaControl (format/control.h), which outsiders may write to
+  std::uint64_t min_duration_ticks;   ///< calls that are shorter and contain nothing are taken back; 0: none are
+  std::uint64_t clock_period_ticks;   ///< 0: the TSC itself stamps events; else a thread stores it about so often
+  std::uint64_t clock_longest_ticks;  ///< the longest time that this thread did not
+  std::uint64_t counts_offset;        ///< not 0: calls are counted, not recorded (see CountPage)
+  std::uint32_t count_capacity;       ///< pages of counters
+  std::uint32_t count_pages;          ///< of them in use
+  std::uint64_t uncounted_calls;      ///< for whose counters there was no memory
 };
-static_assert(sizeof(ArenaHeader) == 240 && sizeof(ArenaHeader) <= 4096);
+static_assert(sizeof(ArenaHeader) == 288 && sizeof(ArenaHeader) <= 4096);
 
 enum class ArenaState : std::uint32_t {
   kStarting = 1,  ///< tables are being filled
@@ -160,7 +167,23 @@ struct BlockHeader {
   std::uint32_t next;          ///< index + 1 of the thread's following block, in history and among its spare ones
   std::uint32_t reserved[5];
 };
-static_assert(sizeof(BlockHeader) == kBlockHeaderSize);
+static_assert(sizeof(BlockHeader) == kBlockHeaderSize);  // its last 8 bytes stay 0: they are no enter (hooks.S)
+
+/// Under `karst count`: the counters of kCountsPerPage ids that follow each other, of one thread. The owners' table,
+/// one CountOwner for each page, lies at counts_offset, the pages behind it at the next multiple of 4 KiB. The number
+/// of calls of a function is the sum over all pages of its ids: when a thread ends, the next one goes on with its
+/// pages.
+inline constexpr std::uint32_t kCountsPerPage = kBlockSize / sizeof(std::uint64_t);
+inline constexpr std::uint32_t kCountGroups = (kMaxFunctionId + kCountsPerPage) / kCountsPerPage;
+struct CountPage {
+  std::uint64_t calls[kCountsPerPage];
+};
+static_assert(sizeof(CountPage) == kBlockSize);
+struct CountOwner {
+  std::uint32_t group;  ///< 1 + the first id / kCountsPerPage; 0: the page is not in use yet
+  std::uint32_t used;   ///< 1: a thread counts here
+};
+static_assert(sizeof(CountOwner) == 8);
 
 /// A block in the order of recycling: the low half of its number in its thread, and its index + 1.
 constexpr std::uint64_t block_key(std::uint64_t sequence, std::uint32_t index) { return sequence << 32 | (index + 1U); }

@@ -42,4 +42,90 @@ static_assert([] {
   return parse_memory_size("256M", bytes) && bytes == std::uint64_t{256} << 20 && !parse_memory_size("63K", bytes);
 }());
 
+/// "5%", "0.5%": a share of time, from 0.1% to 100%, in millionths. False for anything else; then `ppm` is as it was.
+constexpr bool parse_budget(const char* s, std::uint32_t& ppm) {
+  std::uint32_t n = 0;
+  std::uint32_t unit = 10'000;  // of the next digit behind the point
+  const char* digits = s;
+  for (; *s >= '0' && *s <= '9'; ++s) {
+    if (n > 100) return false;
+    n = n * 10 + static_cast<std::uint32_t>(*s - '0');
+  }
+  if (s == digits || n > 100) return false;
+  n *= unit;
+  if (*s == '.') {
+    const char* fraction = ++s;
+    for (; *s >= '0' && *s <= '9'; ++s) n += static_cast<std::uint32_t>(*s - '0') * (unit /= 10);
+    if (s == fraction) return false;
+  }
+  if (*s != '%' || s[1] != '\0' || n < 1'000 || n > 1'000'000) return false;
+  ppm = n;
+  return true;
+}
+
+static_assert([] {
+  std::uint32_t ppm = 0;
+  return parse_budget("5%", ppm) && ppm == 50'000 && parse_budget("0.25%", ppm) && ppm == 2'500 &&
+         !parse_budget("5", ppm) && !parse_budget("101%", ppm) && !parse_budget("0.05%", ppm);
+}());
+
+inline constexpr std::uint64_t kLongestMinDurationNs = 10'000'000'000;
+
+/// "5us", "500ns", "2ms": nanoseconds, from 1ns to 10000ms. Reads up to the end of the text. False for anything else;
+/// then `ns` is as it was.
+constexpr bool parse_duration(const char* s, std::uint64_t& ns) {
+  std::uint64_t n = 0;
+  const char* digits = s;
+  for (; *s >= '0' && *s <= '9'; ++s) {
+    if (n > kLongestMinDurationNs) return false;
+    n = n * 10 + static_cast<std::uint64_t>(*s - '0');
+  }
+  if (s == digits || *s == '\0' || s[1] != 's' || s[2] != '\0') return false;
+  std::uint64_t unit = 0;
+  if (*s == 'n') unit = 1;
+  if (*s == 'u') unit = 1'000;
+  if (*s == 'm') unit = 1'000'000;
+  if (unit == 0 || n == 0 || n > kLongestMinDurationNs / unit) return false;
+  ns = n * unit;
+  return true;
+}
+
+inline constexpr std::uint64_t kShortestClockNs = 20;
+inline constexpr std::uint64_t kLongestClockNs = 1'000'000;
+inline constexpr std::uint64_t kUsualClockNs = 100;
+
+/// "tsc", "thread", "thread:200ns": 0 for the first, else how often the clock thread stores the time, from 20ns to 1ms.
+/// False for anything else; then `period_ns` is as it was.
+constexpr bool parse_clock(const char* s, std::uint64_t& period_ns) {
+  const auto skip = [&s](const char* word) {
+    const char* at = s;
+    for (; *word != '\0'; ++word, ++at)
+      if (*at != *word) return false;
+    s = at;
+    return true;
+  };
+  std::uint64_t period = 0;
+  if (skip("thread")) {
+    period = kUsualClockNs;
+    if (skip(":")) {
+      if (!parse_duration(s, period) || period < kShortestClockNs || period > kLongestClockNs) return false;
+    } else if (*s != '\0') {
+      return false;
+    }
+  } else if (!skip("tsc") || *s != '\0') {
+    return false;
+  }
+  period_ns = period;
+  return true;
+}
+
+static_assert([] {
+  std::uint64_t ns = 0;
+  return parse_duration("5us", ns) && ns == 5'000 && parse_duration("10000ms", ns) && ns == kLongestMinDurationNs &&
+         !parse_duration("5", ns) && !parse_duration("0ns", ns) && !parse_duration("5s", ns) &&
+         !parse_duration("1us ", ns) && parse_clock("tsc", ns) && ns == 0 && parse_clock("thread", ns) && ns == 100 &&
+         parse_clock("thread:1us", ns) && ns == 1'000 && !parse_clock("thread:", ns) && !parse_clock("threads", ns) &&
+         !parse_clock("thread:5ms", ns) && !parse_clock("tsc:1us", ns);
+}());
+
 }  // namespace karst::format

@@ -9,6 +9,7 @@
 
 #define KARST_STATE_CURSOR 0
 #define KARST_STATE_EPOCH 8
+#define KARST_STATE_COUNTS 56
 
 #ifndef __ASSEMBLER__
 #include <cstddef>
@@ -28,10 +29,13 @@ struct alignas(64) ThreadState {
   std::uint64_t spare;        ///< blocks claimed ahead: turn << 32 | index + 1 of the first (see Arena::take_block)
   std::uint64_t last;         ///< block_key() of the last block, while there is no current one; 0: there was none
   std::uint32_t ignored;      ///< 1: the thread asked for it; its events go nowhere
+  format::CountPage**
+      counts;  ///< `karst count`: the thread's page for each group of ids (core/count.h); null: none yet
 };
 static_assert(sizeof(ThreadState) == 64);
 static_assert(offsetof(ThreadState, cursor) == KARST_STATE_CURSOR);
 static_assert(offsetof(ThreadState, epoch) == KARST_STATE_EPOCH);
+static_assert(offsetof(ThreadState, counts) == KARST_STATE_COUNTS);
 
 /// The calling thread's state; the shared empty one before its first event. (__thread, not thread_local: nothing to
 /// construct, so no wrapper function is called for it.)
