@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/rate.h"
@@ -17,7 +18,7 @@ constexpr std::uint32_t kLongestName = 64 << 10;
 
 bool is_traced() { return g_arena.exists() && own_arena(); }
 
-std::uint64_t now() { return __builtin_ia32_rdtsc(); }
+std::uint64_t now() { return event_time(); }
 
 SnapshotRequest request_since(std::uint64_t since) {
   return {since, now(), format::MomentKind::kSnapshot, "the program's own"};

@@ -22,6 +22,10 @@ using namespace format;
 
 Arena g_arena;
 
+extern "C" {
+__attribute__((visibility("hidden"))) ArenaFunction* karst_functions;
+}
+
 namespace {
 
 constexpr std::uint32_t kReserveStep = 64;  // blocks made real at a time: 256 KiB, some 20 us
@@ -29,6 +33,7 @@ constexpr std::uint32_t kFirstStep = 8;     // most processes of a build or a sc
 constexpr std::uint32_t kFloorBlocks = 16;
 constexpr std::uint32_t kSpareRounds = 256;
 constexpr std::uint32_t kClaimsAhead = 15;
+constexpr std::uint32_t kMostCountPages = 1 << 16;  // 256 MiB: 65,536 threads that call one module's functions
 constexpr std::uint32_t kThreadsPerPage = kBlockSize / sizeof(ArenaThread);
 
 /// A file's growth past RLIMIT_FSIZE raises SIGXFSZ, which would end our host; memfds are files to that limit.
@@ -107,6 +112,11 @@ const char* Arena::create(const Options& options) {
   // What a forked child needs of its parent's arena comes last: the tables alone are mapped in it.
   layout.threads_offset = place(sizeof(ArenaThread) * std::uint64_t{kArenaThreads});
   layout.blocks_offset = place(std::uint64_t{layout.block_capacity} * kBlockSize);
+  if (options.count) {
+    layout.count_capacity = kMostCountPages;
+    layout.counts_offset = place(sizeof(CountOwner) * std::uint64_t{kMostCountPages});
+    place(sizeof(CountPage) * std::uint64_t{kMostCountPages});
+  }
   layout.modules_offset = place(sizeof(ArenaModule) * kArenaModules);
   layout.functions_offset = place(sizeof(ArenaFunction) * std::uint64_t{layout.function_capacity});
   layout.text_offset = place(kArenaTextSize);
@@ -136,6 +146,7 @@ const char* Arena::create(const Options& options) {
     base_ = 0;
     return "there is not enough memory for the trace";
   }
+  karst_functions = functions();
   // A forked child must not write into its parent's history.
   sys::madvise(reinterpret_cast<void*>(base_), own_size_, MADV_DONTFORK);
   mapping_is_free_ = mapping_is_free();
@@ -193,6 +204,7 @@ bool Arena::put(std::uint64_t offset, const void* from, std::uint64_t size) cons
 const char* Arena::create_in_child() {
   ArenaHeader h = kept_;
   h.block_capacity = block_capacity_;
+  h.off = kept_control_.enabled == 0 ? 1 : 0;
   h.end_ticks = 0;
   h.thread_count = 0;
   h.blocks_reserved = 0;
@@ -201,6 +213,8 @@ const char* Arena::create_in_child() {
   h.overwritten_events = 0;
   h.lost_events = 0;
   h.threads_total = 0;
+  h.count_pages = 0;
+  h.uncounted_calls = 0;
   h.text_used = text_bottom_;
   ArenaControl c = first_control(kept_control_.enabled, kept_control_.new_functions, kept_control_.switches_offset);
   c.budget_ppm = kept_control_.budget_ppm;
@@ -227,6 +241,7 @@ const char* Arena::create_in_child() {
   stands_in_ = false;
   base_ = static_cast<std::uintptr_t>(mapped);
   blocks_ = base_ + h.blocks_offset;
+  karst_functions = functions();
   sys::madvise(reinterpret_cast<void*>(base_), own_size_, MADV_DONTFORK);
   if (!reserve_blocks(1)) return "there is not enough memory for the trace";
   // Modules that the parent has unloaded since the fork are still here.
@@ -280,10 +295,26 @@ bool Arena::reserve_functions(std::uint32_t count) {
          reserve(header().functions_offset + used * sizeof(ArenaFunction), count * sizeof(ArenaFunction));
 }
 
+bool Arena::reserve_switches(std::uint32_t first, std::uint32_t count) {
+  return count == 0 || reserve(control().switches_offset + std::uint64_t{first} * sizeof(ArenaSwitch),
+                               std::uint64_t{count} * sizeof(ArenaSwitch));
+}
+
 bool Arena::reserve_modules(std::uint32_t count) {
   const std::uint32_t used = header().module_count;
   return count <= kArenaModules - used &&
          reserve(header().modules_offset + used * sizeof(ArenaModule), count * sizeof(ArenaModule));
+}
+
+CountPage* Arena::count_page(std::uint32_t index) {
+  const std::uint64_t pages = header().counts_offset + sizeof(CountOwner) * std::uint64_t{header().count_capacity};
+  return at<CountPage>(align_up(pages, kBlockSize)) + index;
+}
+
+bool Arena::reserve_count_page(std::uint32_t index) {
+  const auto offset_of = [this](const void* p) { return reinterpret_cast<std::uintptr_t>(p) - base_; };
+  return reserve(offset_of(count_owners() + index), sizeof(CountOwner)) &&
+         reserve(offset_of(count_page(index)), sizeof(CountPage));
 }
 
 std::uint32_t Arena::add_text(const char* text, std::uint32_t size) {

@@ -6,6 +6,7 @@
 
 #include "format/arena.h"
 #include "format/control.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/options.h"
 
 namespace karst::runtime {
@@ -19,6 +20,7 @@ class Arena {
   int descriptor() const { return descriptor_; }
   format::ArenaHeader& header() { return *reinterpret_cast<format::ArenaHeader*>(base_); }
   format::ArenaControl& control() { return *at<format::ArenaControl>(header().control_offset); }
+  format::ArenaSwitch* switches() { return at<format::ArenaSwitch>(control().switches_offset); }
   format::ArenaModule* modules() { return at<format::ArenaModule>(header().modules_offset); }
   format::ArenaFunction* functions() { return at<format::ArenaFunction>(header().functions_offset); }
   format::ArenaThread& thread(std::uint32_t index) { return at<format::ArenaThread>(threads_offset_)[index]; }
@@ -29,12 +31,19 @@ class Arena {
   /// At start. Makes room for `count` more entries of a table; false when memory cannot be had.
   bool reserve_functions(std::uint32_t count);
   bool reserve_modules(std::uint32_t count);
+  /// Any time: makes room for these records of the log of switches.
+  bool reserve_switches(std::uint32_t first, std::uint32_t count);
   /// Any thread. Puts text into the arena; returns its offset, or 0 with no text when there is no room.
   std::uint32_t add_text(const char* text, std::uint32_t size);
   /// Room for text that is written later, by text_space(); 0 when there is none. Any thread, any context.
   std::uint32_t take_text(std::uint32_t size);
   char* text_space(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
   const char* text(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
+
+  /// Where calls are counted (ArenaHeader::counts_offset). reserve_count_page(): any thread; false when memory is short.
+  format::CountOwner* count_owners() { return at<format::CountOwner>(header().counts_offset); }
+  format::CountPage* count_page(std::uint32_t index);
+  bool reserve_count_page(std::uint32_t index);
 
   /// Claims a thread's entry, never used or left by a thread whose history is gone; kNoThread when all are in use.
   std::uint32_t claim_thread();
@@ -64,7 +73,7 @@ class Arena {
   void remember() {
     kept_ = header();
     kept_control_ = control();
-    remembered_at_ = __builtin_ia32_rdtsc();
+    remembered_at_ = event_time();
   }
   /// The header as it was remembered. In a forked child it is the parent's.
   const format::ArenaHeader& remembered() const { return kept_; }
@@ -114,6 +123,11 @@ class Arena {
 
 /// The one arena of the process.
 extern Arena g_arena;
+
+extern "C" {
+/// g_arena.functions(), for hooks.
+extern __attribute__((visibility("hidden"))) format::ArenaFunction* karst_functions;
+}
 
 /// Blocks of history that a living thread keeps while others need memory: 16 (64 KiB), less when the floors of
 /// all living threads would take more than half of the memory.

@@ -1,10 +1,52 @@
-// Readings of the kernel's clocks beside the TSC, by system calls.
+// The clocks: what events are stamped with, and readings of the kernel's beside the TSC.
+//
+// Events carry ticks of the TSC, which a hook reads itself; under clock=thread a thread of the runtime's own stores the
+// TSC into karst_clock every so often, and hooks load that: a quarter of the time, and no order among the calls of a
+// thread is lost, as the word never goes back. Whatever stamps anything that is compared with events takes
+// event_time().
+//
+// While no thread records anything for some 50 ms, the clock thread sleeps. The word then is of an epoch that no block
+// has, so the next hook comes by the slow path, which sets the time and wakes it: sleeping costs hooks nothing.
 #pragma once
 #include <cstdint>
 
 #include "format/arena.h"
 
 namespace karst::runtime {
+
+/// A cache line of its own: it is written ten million times a second.
+struct alignas(64) ClockLine {
+  std::uint64_t ticks;  ///< kClockSleeps: the clock thread sleeps
+  std::uint64_t unused[7];
+};
+inline constexpr std::uint64_t kClockSleeps = ~std::uint64_t{0};
+
+extern "C" {
+extern __attribute__((visibility("hidden"))) ClockLine karst_clock;
+/// Not 0: the clock thread's time stamps events.
+extern __attribute__((visibility("hidden"))) std::uint32_t karst_clock_on;
+}
+
+/// The time for an event, unless it is kClockSleeps: then it is no time, and of no block's epoch.
+inline std::uint64_t stamp() {
+  if (__atomic_load_n(&karst_clock_on, __ATOMIC_ACQUIRE) == 0) [[likely]]
+    return __builtin_ia32_rdtsc();
+  return __atomic_load_n(&karst_clock.ticks, __ATOMIC_ACQUIRE);
+}
+
+/// The present time by the clock of events; wakes the clock thread if it sleeps. Any thread, any context.
+std::uint64_t event_time();
+
+/// At start, with an arena and before the first event: makes the clock thread. False, with a message, when it cannot be
+/// had: on one CPU, or because the system allows no thread. Then the TSC stamps events.
+bool start_clock_thread(std::uint64_t period_ns);
+/// In a forked child with an arena of its own, before its first event: a clock thread of its own, else the TSC.
+void renew_clock_thread();
+/// For what a process with more than one thread is refused: no clock thread from now on. Waits until it has gone.
+void end_clock_thread();
+
+/// Ticks of the TSC in so much time. Makes system calls.
+std::uint64_t ticks_of(std::uint64_t ns);
 
 /// Time of a clock (CLOCK_MONOTONIC_RAW and its like) in nanoseconds.
 std::uint64_t clock_ns(int clock);

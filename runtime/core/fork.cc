@@ -5,8 +5,11 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/control.h"
+#include "runtime/core/count.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
+#include "runtime/core/patch_lock.h"
 #include "runtime/core/session.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
@@ -49,7 +52,6 @@ __attribute__((tls_model("initial-exec"))) __thread Fork t_fork;
 Fork g_fork;
 std::uint32_t g_forked_pid;  // 0: it was not
 
-std::uint64_t now() { return __builtin_ia32_rdtsc(); }
 std::uint32_t own_pid() { return static_cast<std::uint32_t>(sys::getpid()); }
 std::uint32_t own_tid() { return static_cast<std::uint32_t>(sys::gettid()); }
 
@@ -58,11 +60,12 @@ ForkOrigin origin_in(std::uint32_t tid, std::uint64_t ticks) {
 }
 
 void before_fork() {
+  hold_patching();
   const std::uint32_t pid = own_pid();
   t_fork.parent = pid;
   if (!in_forked_child()) {
     g_arena.remember();
-    t_fork.origin = origin_in(own_tid(), now());
+    t_fork.origin = origin_in(own_tid(), event_time());
   } else if (g_forked_pid == pid && own_tid() == pid) {
     t_fork.origin = g_fork.origin;  // nothing has been recorded since: the grandchild comes from there
   } else {
@@ -76,6 +79,8 @@ void give_up() {
   g_arena.let_go();
   store(g_process->life, static_cast<std::uint32_t>(kUntraced));
 }
+
+void in_parent() { release_patching(); }
 
 void in_child() {
   g_fork = t_fork;
@@ -105,7 +110,9 @@ bool adopt() {
     return false;
   }
   // When `karst run` is gone nobody asks for this trace any more.
-  return report_fork(g_session, h.module_count, g_arena.descriptor(), origin);
+  if (!report_fork(g_session, h.module_count, g_arena.descriptor(), origin)) return false;
+  renew_maintenance();
+  return true;
 }
 
 }  // namespace
@@ -121,7 +128,7 @@ bool follow_forks(const Options& options) {
   // Under prefault=1 hooks make no system call, which an arena takes many of.
   g_leave_children = options.prefault || !options.follow;
   // Registered before all others of the program: called last before a fork, and first in the child.
-  pthread_atfork(before_fork, nullptr, in_child);
+  pthread_atfork(before_fork, in_parent, in_child);
   return true;
 }
 
@@ -154,7 +161,7 @@ bool own_arena() {
 void note_clone() {
   t_fork.parent = own_pid();
   if (!in_forked_child()) g_arena.remember();
-  t_fork.origin = origin_in(0, now());
+  t_fork.origin = origin_in(0, event_time());
 }
 
 void in_cloned_child() { in_child(); }

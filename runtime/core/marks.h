@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "format/event.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/state.h"
 
@@ -28,7 +29,7 @@ __attribute__((always_inline)) inline bool put_group(ThreadState& state, const f
     if (used == 0) return false;
     std::uint64_t ticks = 0;
     if (kCount != 1 || format::event_has_time(words[0])) {
-      ticks = __builtin_ia32_rdtsc();
+      ticks = stamp();
       if (((static_cast<std::uint32_t>(ticks >> 32) ^ state.epoch) & ~0xffU) != 0) return false;
     }
     const bool fits = used + kCount * sizeof(format::Event) <= KARST_BLOCK_SIZE;

@@ -24,8 +24,11 @@ void apply(Options& options, char* entry) {
           .text("KARST_OPTIONS: memory=")
           .text(value, length(value))
           .text(" ignored: a size from 64K to 64G is needed, like 256M");
-  } else if (equal(entry, "off") || equal(entry, "prefault") || equal(entry, "stats") || equal(entry, "follow")) {
+  } else if (equal(entry, "off") || equal(entry, "count") || equal(entry, "prefault") || equal(entry, "stats") || equal(entry, "follow") ||
+             equal(entry, "control")) {
     bool& target = entry[0] == 'o'   ? options.off
+                   : entry[0] == 'c' ? options.count
+                   : entry[0] == 'c' ? options.control
                    : entry[0] == 'p' ? options.prefault
                    : entry[0] == 'f' ? options.follow
                                      : options.stats;
@@ -36,11 +39,30 @@ void apply(Options& options, char* entry) {
           .text("=")
           .text(value, length(value))
           .text(" ignored: 0 or 1 is needed");
+  } else if (equal(entry, "budget")) {
+    if (!format::parse_budget(value, options.budget))
+      Message()
+          .text("KARST_OPTIONS: budget=")
+          .text(value, length(value))
+          .text(" ignored: a share of time from 0.1% to 100% is needed, like 5%");
+  } else if (equal(entry, "min-duration")) {
+    if (!format::parse_duration(value, options.min_duration_ns))
+      Message()
+          .text("KARST_OPTIONS: min-duration=")
+          .text(value, length(value))
+          .text(" ignored: a time from 1ns to 10000ms is needed, like 5us");
+  } else if (equal(entry, "clock")) {
+    if (!format::parse_clock(value, options.clock_period_ns))
+      Message()
+          .text("KARST_OPTIONS: clock=")
+          .text(value, length(value))
+          .text(" ignored: tsc, thread, or a thread's period from 20ns to 1ms is needed, like thread:100ns");
   } else if (equal(entry, "session")) {
     const std::uint64_t n = length(value);
     if (n < sizeof options.session) copy(options.session, value, n + 1);
   } else if (equal(entry, "functions") || equal(entry, "not-functions") || equal(entry, "no-trace") ||
-             equal(entry, "only") || equal(entry, "min-instructions") || equal(entry, "carried-lists")) {
+             equal(entry, "only") || equal(entry, "min-instructions") || equal(entry, "carried-lists") ||
+             equal(entry, "keep")) {
     if (options.session[0] == '\0')
       Message().text("KARST_OPTIONS: ").text(entry).text(" ignored: it takes effect under `karst run` alone");
   } else {
@@ -48,10 +70,11 @@ void apply(Options& options, char* entry) {
         .text("KARST_OPTIONS: unknown option ")
         .text(entry, length(entry))
         .text(
-            " ignored (known: memory, off, prefault, stats, follow; under `karst run` functions, not-functions, "
+            " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget; under `karst run` functions, "
+            "not-functions, "
             "no-trace, "
             "only, "
-            "min-instructions, carried-lists)");
+            "min-instructions, carried-lists, keep)");
   }
 }
 
@@ -84,7 +107,7 @@ Options Options::from(char** environment) {
     entry[size] = '\0';
     // A regular expression for `karst run` may be long; nothing of ours is.
     if (size != 0 && (!too_long || starts_with(entry, "functions=") || starts_with(entry, "not-functions=") ||
-                      starts_with(entry, "no-trace=") || starts_with(entry, "only=")))
+                      starts_with(entry, "no-trace=") || starts_with(entry, "keep=") || starts_with(entry, "only=")))
       apply(options, entry);
     else if (too_long)
       Message().text("KARST_OPTIONS: an entry of more than 255 bytes was ignored");

@@ -13,7 +13,12 @@ struct Options {
   std::uint64_t memory = std::uint64_t{64} << 20;  ///< bytes of blocks for the whole process
   bool off = false;                                ///< start with every sled a NOP
   bool prefault = false;                           ///< take all memory at start; hooks make no system call for it later
+  std::uint64_t min_duration_ns = 0;               ///< calls that are shorter and contain nothing leave no trace
+  std::uint64_t clock_period_ns = 0;               ///< 0: the TSC stamps events; else a thread's clock does
+  bool count = false;                              ///< count calls, and record none of them (`karst count`)
   bool stats = false;                              ///< one line about the sleds found and the time it took
+  std::uint32_t budget = 0;                        ///< what tracing may cost, in millionths of time; 0: anything
+  bool control = true;                             ///< can be switched on and off, by a thread of the runtime's own
   bool follow = true;                              ///< trace the processes that this one makes, too
   char session[108] = {};                          ///< abstract socket name of `karst run`; empty: none
   bool given = false;                              ///< there is such a variable

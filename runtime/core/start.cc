@@ -15,6 +15,8 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/count.h"
+#include "runtime/core/control.h"
 #include "runtime/core/environment.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/memory.h"
@@ -95,7 +97,7 @@ ModuleEvent find_first() {
   return nullptr;
 }
 
-/// Sleds can be patched as here only while nobody executes them.
+/// Nobody else executes sleds: before we have made a thread of our own, and when libkarst has not come late.
 bool is_alone() {
   struct stat status {};
   // A directory's links: itself, its name, and one for each thread.
@@ -111,6 +113,23 @@ void keep_options(char** environment) {
   if (!g_options.follow) hide_from_children(environment);
 }
 
+/// Which hooks will do, and what they need.
+void choose_variants(ArenaHeader& h, const Options& options) {
+  if (options.count) {
+    begin_counting();
+  } else {
+    if (options.min_duration_ns != 0) {
+      karst_min_duration = ticks_of(options.min_duration_ns);
+      h.min_duration_ticks = karst_min_duration;
+    }
+    if (options.clock_period_ns != 0 && options.prefault)
+      Message().text("clock=thread ignored: under prefault=1 hooks may not make the system calls that wake it");
+    else if (options.clock_period_ns != 0)
+      start_clock_thread(options.clock_period_ns);
+  }
+  choose_hooks();
+}
+
 /// Null when the arena is there, else why tracing is impossible.
 const char* make_arena() {
   if (const char* why = g_arena.create(g_options)) return why;
@@ -123,6 +142,7 @@ const char* make_arena() {
   if (!prepare_threads(g_options.prefault) || !follow_forks(g_options) || !prepare_modules())
     return "there is not enough memory for the threads' table";
   set_instrument_session(g_options.session);
+  choose_variants(h, g_options);
   return nullptr;
 }
 
@@ -147,7 +167,7 @@ const char* trace_all() {
   const std::uint64_t registered = clock_ns(CLOCK_MONOTONIC_RAW);
   announce_arena();
   const std::uint64_t chosen = clock_ns(CLOCK_MONOTONIC_RAW);
-  if (!g_options.off && !patch_modules())
+  if (!patch_modules(is_alone()))
     return "the system does not let the program's code be changed (a W^X policy, or no memory near the code)";
   h.patch_ns = registered - begin + clock_ns(CLOCK_MONOTONIC_RAW) - chosen;
   return nullptr;
@@ -174,14 +194,15 @@ void start(int, char**, char** environment) {
 #endif
   g_first = find_first();
   if (g_first != nullptr) return;
-  // Code that threads may be executing cannot be patched as here. Modules that came with libkarst register themselves.
-  if (!is_alone() || count_instrumented_modules() == 0) {
+  // Modules that came with a late libkarst register themselves, after this.
+  if (count_instrumented_modules() == 0) {
     g_life = Life::kIdle;
     report_to_session(g_options.session, HelloOutcome::kNoSleds, 0, -1);
     return;
   }
   if (const char* why = trace_all()) return give_up(why);
   g_life = Life::kTracing;
+  start_maintenance(g_options.control);
   if (g_options.stats)
     Message()
         .number(g_arena.header().function_count)
@@ -213,14 +234,15 @@ void come(std::uintptr_t note) {
     follow_exit();
     const bool entered = enter_module(note, arrived);
     announce_arena();
-    if (!entered) return;
+    if (entered) patch_module(arrived.module);
+    start_maintenance(g_options.control);
   } else {
     if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;
     follow_exit();
     if (arrived.function_count != 0)
       report_arrival(g_options.session, module_count(), arrived.first_function, arrived.function_count);
+    patch_module(arrived.module);
   }
-  if (!g_options.off) patch_module(arrived.module);
 }
 
 void go(std::uintptr_t note) {

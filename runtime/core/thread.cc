@@ -5,6 +5,8 @@
 #include <sys/prctl.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/count.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/marks.h"
 #include "runtime/core/memory.h"
@@ -47,8 +49,6 @@ bool g_exit_key_usable;
 
 constexpr std::uint32_t kExitRounds = 3;  // PTHREAD_DESTRUCTOR_ITERATIONS is 4: leave in the last but one at the latest
 
-std::uint64_t now() { return __builtin_ia32_rdtsc(); }
-
 std::uint32_t epoch_of(std::uint64_t ticks) { return static_cast<std::uint32_t>(ticks >> 32) & ~0xffU; }
 
 bool in_sink(std::uintptr_t cursor) {
@@ -57,7 +57,7 @@ bool in_sink(std::uintptr_t cursor) {
 }
 
 void aim_at_sink(ThreadState& state) {
-  state.epoch = epoch_of(now());
+  state.epoch = epoch_of(event_time());
   store(state.cursor, reinterpret_cast<std::uintptr_t>(g_sink) + kBlockHeaderSize);
 }
 
@@ -88,9 +88,10 @@ void leave(ThreadState& state) {
   }
   state.cursor = 0;
   g_arena.give_back_spare(state.spare);
+  leave_counts(state);
   __atomic_sub_fetch(&g_floors, t.floor_blocks, __ATOMIC_RELAXED);
   store(t.floor_blocks, 0U);
-  t.exited_ticks = now();
+  t.exited_ticks = event_time();
   __atomic_sub_fetch(&g_arena.header().live_threads, 1, __ATOMIC_RELAXED);
   store(t.state, static_cast<std::uint32_t>(ThreadLife::kExited));
 }
@@ -130,7 +131,7 @@ ThreadState* new_thread(std::uint32_t tid) {
   if (index == Arena::kNoThread) return nullptr;
   ArenaThread& t = g_arena.thread(index);
   t.tid = tid;
-  t.joined_ticks = now();
+  t.joined_ticks = event_time();
   t.exited_ticks = 0;
   __atomic_add_fetch(&g_arena.header().overwritten_events, t.overwritten_events, __ATOMIC_RELAXED);
   t.overwritten_events = 0;
@@ -187,7 +188,7 @@ void next_block(ThreadState& state) {
     const std::uintptr_t sink = reinterpret_cast<std::uintptr_t>(g_sink) + kBlockHeaderSize;
     if (old != nullptr) remember_last(state, last);
     if (!exchange_if(state.cursor, before, sink)) return;  // a handler found one
-    state.epoch = epoch_of(now());
+    state.epoch = epoch_of(event_time());
     // A gap in the numbers tells the reader.
     if (old != nullptr) {
       state.sequence = old->sequence + 2;
@@ -197,7 +198,7 @@ void next_block(ThreadState& state) {
     }
     return;
   }
-  const std::uint64_t ticks = now();
+  const std::uint64_t ticks = event_time();
   next->thread = state.thread;
   next->sequence = old != nullptr ? old->sequence + 1 : state.sequence;
   next->ticks = ticks;
@@ -223,6 +224,7 @@ void next_block(ThreadState& state) {
 extern "C" {
 __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread ThreadState* karst_state = &g_nobody;
 __attribute__((visibility("hidden"))) std::uint32_t karst_marks_slowly;
+__attribute__((visibility("hidden"))) std::uint64_t karst_min_duration;
 }
 
 namespace {
@@ -236,6 +238,8 @@ void give_slot() {
     state = karst_state;
     if (state == &g_nobody) return;
   }
+  // The clock thread slept, and that was all.
+  if (state->cursor % KARST_BLOCK_SIZE != 0 && state->epoch == epoch_of(event_time())) return;
   next_block(*state);
 }
 
@@ -344,7 +348,31 @@ void stop_recording() {
   g_stopped = true;
   store(karst_marks_slowly, 1U);
   aim_at_sink(g_nobody);
-  set_hooks(karst_hook_discard, karst_hook_discard);
+  choose_hooks();
+}
+
+std::uint64_t recording_progress() {
+  std::uint64_t sum = 0;
+  const std::uint32_t count = load(g_arena.header().thread_count);
+  for (std::uint32_t i = 0; i < count; ++i) sum = sum * 31 + load(g_states[i].cursor);
+  return sum;
+}
+
+void choose_hooks() {
+  if (g_stopped) {
+    set_hooks(karst_hook_discard, karst_hook_discard);
+  } else if (is_counting()) {
+    store(karst_marks_slowly, 1U);  // which record_group() leaves alone
+    set_hooks(load(g_by_tid) ? karst_hook_count_by_tid : karst_hook_count, karst_hook_discard);
+  } else if (load(g_by_tid)) {
+    store(karst_marks_slowly, 1U);
+    set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
+  } else if (load(karst_clock_on) != 0) {
+    store(karst_marks_slowly, 1U);  // assembly that writes marks knows the TSC alone
+    set_hooks(karst_hook_trace_clock, karst_min_duration != 0 ? karst_hook_trim_clock : karst_hook_trace_clock);
+  } else {
+    set_hooks(karst_hook_trace, karst_min_duration != 0 ? karst_hook_trim : karst_hook_trace);
+  }
 }
 
 // ---- threads that cannot be found by a thread-local pointer (see clone.cc) ----------------------
@@ -377,9 +405,27 @@ ThreadState* find_by_tid(std::uint32_t tid) {
 void find_threads_by_tid() {
   if (g_stopped) return;
   store(g_by_tid, true);
-  store(karst_marks_slowly, 1U);
-  set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
+  choose_hooks();
 }
+
+namespace {
+
+/// As karst_hook_trim: true if the exit's call was short and had nothing in it, and its enter is taken back.
+bool take_back(ThreadState& state, std::uint64_t ticks, std::uint32_t id) {
+  if (state.cursor % KARST_BLOCK_SIZE <= kBlockHeaderSize && state.cursor % KARST_BLOCK_SIZE != 0) return false;
+  auto* slot = reinterpret_cast<Event*>(state.cursor) - 1;
+  const Event enter = *slot;
+  const ArenaFunction* functions = g_arena.functions();
+  if (enter == 0 || event_is_exit(enter) ||
+      ((ticks - (enter >> KARST_EVENT_TICK_SHIFT)) & kEventTickMask) >= karst_min_duration ||
+      (event_function(enter) != id && functions[event_function(enter)].address != functions[id].address))
+    return false;
+  store(*slot, Event{0});
+  state.cursor -= sizeof(Event);
+  return true;
+}
+
+}  // namespace
 
 extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
   const sys::SignalsBlocked guard;
@@ -388,11 +434,14 @@ extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
   ThreadState* state = find_by_tid(tid);
   if (state == nullptr) state = new_thread(tid);
   if (state == nullptr) return;
-  std::uint64_t ticks = now();
+  std::uint64_t ticks = event_time();
   if (state->cursor % KARST_BLOCK_SIZE == 0 || state->epoch != epoch_of(ticks)) {
     next_block(*state);
-    ticks = now();
+    ticks = event_time();
   }
+  if (karst_min_duration != 0 && event_is_exit(event_low_bits) &&
+      take_back(*state, ticks, event_function(event_low_bits)))
+    return;
   auto* slot = reinterpret_cast<Event*>(state->cursor);
   state->cursor += sizeof(Event);
   __atomic_store_n(slot, ticks << KARST_EVENT_TICK_SHIFT | event_low_bits, __ATOMIC_RELEASE);
@@ -457,7 +506,7 @@ bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
 }  // namespace
 
 bool is_recording() {
-  if (!g_arena.exists() || g_stopped) return false;
+  if (!g_arena.exists() || g_stopped || is_counting()) return false;
   if (load(g_by_tid)) return !in_forked_child();
   return karst_state->live != 0;
 }

@@ -35,6 +35,13 @@ void ignore_thread();
 /// the floors of such threads would be more than a fourth of memory; then it is as before. Any context.
 bool set_history_floor(ThreadState& state, std::uint32_t blocks);
 
+/// A number that changes while threads record. Any thread; may be wrong by chance.
+std::uint64_t recording_progress();
+
+/// Sets the hooks that are right now: by the options (karst_min_duration, karst_clock_on, is_counting()), by what
+/// threads there are, and whether anything is recorded still. Any thread.
+void choose_hooks();
+
 /// Events of this process go nowhere from now on, for good.
 void stop_recording();
 
@@ -54,6 +61,8 @@ extern "C" {
 /// lock, makes no system call but at a thread's first event and when the arena grows.
 __attribute__((visibility("hidden"))) void karst_slow_path();
 __attribute__((visibility("hidden"))) void karst_record_by_tid(std::uint64_t event_low_bits);
+/// Ticks. Calls that are shorter and have nothing in them are taken back; 0: none are. Set at start.
+extern __attribute__((visibility("hidden"))) std::uint64_t karst_min_duration;
 }
 
 }  // namespace karst::runtime

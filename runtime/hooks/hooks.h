@@ -15,7 +15,12 @@ namespace karst::runtime {
 extern "C" {
 // Not callable from C++: they expect an event's low bits on the stack.
 __attribute__((visibility("hidden"))) void karst_hook_trace();
+__attribute__((visibility("hidden"))) void karst_hook_trace_clock();
+__attribute__((visibility("hidden"))) void karst_hook_trim();
+__attribute__((visibility("hidden"))) void karst_hook_trim_clock();
 __attribute__((visibility("hidden"))) void karst_hook_trace_by_tid();
+__attribute__((visibility("hidden"))) void karst_hook_count();
+__attribute__((visibility("hidden"))) void karst_hook_count_by_tid();
 __attribute__((visibility("hidden"))) void karst_hook_discard();
 }
 

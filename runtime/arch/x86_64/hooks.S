@@ -13,6 +13,11 @@
 	.hidden	karst_state
 	.hidden	karst_slow_path
 	.hidden	karst_record_by_tid
+	.hidden	karst_min_duration
+	.hidden	karst_functions
+	.hidden	karst_clock
+	.hidden	karst_count_slowly
+	.hidden	karst_count_by_tid
 	.text
 
 	.macro	PUSH reg
@@ -60,37 +65,13 @@
 	.size	\name, . - \name
 	.endm
 
-// karst_hook_trace: records one event. Budget: 28 instructions from here to ret (checked by a test).
-//
-// A signal handler may interrupt it anywhere and run hooks itself. The slot is taken by one cmpxchg
-// (no lock prefix needed: only this thread's own handlers compete): if a handler recorded events since the
-// cursor was read, the cursor has moved; the event is stamped anew and comes after them. Between cmpxchg and
-// the store the slot reads as zero, and handlers use the slots behind it.
-	HOOK	karst_hook_trace
+	.macro	PUSH_SOME
 	PUSH	rax
 	PUSH	rdx
 	PUSH	rcx
 	PUSH	rsi
-	movq	karst_state@gottpoff(%rip), %rcx
-	movq	%fs:(%rcx), %rcx		// rcx: state
-.Lretry:
-	movq	KARST_STATE_CURSOR(%rcx), %rsi	// rsi: slot
-	testl	$(KARST_BLOCK_SIZE - 1), %esi
-	jz	.Lslow				// the block is full, or there is none
-	rdtsc
-	xorl	KARST_STATE_EPOCH(%rcx), %edx	// edx: bits 32..39 if the epoch is the block's
-	cmpl	$0xff, %edx
-	ja	.Lslow				// another epoch needs another block
-	shlq	$32, %rdx
-	orq	%rax, %rdx
-	shlq	$KARST_EVENT_TICK_SHIFT, %rdx
-	orq	32(%rsp), %rdx			// rdx: event
-	movq	%rsi, %rax
-	addq	$8, %rsi
-	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
-	jne	.Lretry				// a signal handler took the slot
-	movq	%rdx, (%rax)
-	.cfi_remember_state
+	.endm
+	.macro	RETURN			// to the sled
 	POP	rsi
 	POP	rcx
 	POP	rdx
@@ -98,28 +79,177 @@
 	leaq	8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
 	ret
-.Lslow:
-	.cfi_restore_state
+	.endm
+	.macro	STAMP clock, slow	// rdx: event; rax is lost. rcx: state
+	.ifc	\clock, tsc
+	rdtsc
+	xorl	KARST_STATE_EPOCH(%rcx), %edx	// edx: bits 32..39 if the epoch is the block's
+	cmpl	$0xff, %edx
+	ja	\slow				// another epoch needs another block
+	shlq	$32, %rdx
+	orq	%rax, %rdx
+	.else
+	movq	karst_clock(%rip), %rdx
+	movq	%rdx, %rax
+	shrq	$32, %rax
+	xorl	KARST_STATE_EPOCH(%rcx), %eax
+	cmpl	$0xff, %eax
+	ja	\slow				// also: the clock thread sleeps
+	.endif
+	shlq	$KARST_EVENT_TICK_SHIFT, %rdx
+	orq	32(%rsp), %rdx
+	.endm
+	.macro	GO_SLOWLY retry
 	PUSH_REST
 	call	karst_slow_path
 	POP_REST
 	movq	karst_state@gottpoff(%rip), %rcx
 	movq	%fs:(%rcx), %rcx
-	jmp	.Lretry
-	HOOK_END karst_hook_trace
+	jmp	\retry
+	.endm
 
-// karst_hook_trace_by_tid: the same event, for processes with threads that a thread-local pointer cannot find
-// (core/clone.cc): it asks the kernel for the thread's id. Some 20 times slower, and in use only once the program makes
-// such a thread.
-	HOOK	karst_hook_trace_by_tid
+// karst_hook_trace: records one event. Budget: 28 instructions from here to ret (checked by a test).
+// karst_hook_trace_clock: the same by the clock thread's time (core/clock.h). Budget: 28 instructions.
+//
+// A signal handler may interrupt it anywhere and run hooks itself. The slot is taken by one cmpxchg
+// (no lock prefix needed: only this thread's own handlers compete): if a handler recorded events since the
+// cursor was read, the cursor has moved; the event is stamped anew and comes after them. Between cmpxchg and
+// the store the slot reads as zero, and handlers use the slots behind it.
+	.macro	TRACE name, clock
+	HOOK	\name
+	PUSH_SOME
+	movq	karst_state@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %rcx		// rcx: state
+1:	movq	KARST_STATE_CURSOR(%rcx), %rsi	// rsi: slot
+	testl	$(KARST_BLOCK_SIZE - 1), %esi
+	jz	2f				// the block is full, or there is none
+	STAMP	\clock, 2f
+	movq	%rsi, %rax
+	addq	$8, %rsi
+	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
+	jne	1b				// a signal handler took the slot
+	movq	%rdx, (%rax)
+	.cfi_remember_state
+	RETURN
+2:	.cfi_restore_state
+	GO_SLOWLY 1b
+	HOOK_END \name
+	.endm
+
+	TRACE	karst_hook_trace, tsc
+	TRACE	karst_hook_trace_clock, clock
+
+// karst_hook_trim: an exit under --min-duration; karst_hook_trim_clock: the same by the clock thread's time. When the
+// slot before the exit's has the enter of the same call, and that is not long ago, the call was short and has nothing
+// in it: the enter is taken back. Budget: 36 instructions for a call that is taken back, 35 for one that is too long.
+//
+// The exit's slot is taken first. It is zero until the end, and handlers use the slots behind it; so this block cannot
+// change hands meanwhile, however much they record (a block with a hole is spared, format/arena.h), and the enter's slot
+// stays this call's. Only then is the enter cleared; the cursor goes back over both slots in one step, unless a handler
+// has recorded something: then the call stays as it was, for the reader to leave out. If a handler jumps out of here, what
+// it leaves is an enter without an exit, or nothing of the call, whose end it was.
+	.macro	TRIM name, clock
+	HOOK	\name
+	PUSH_SOME
+	movq	karst_state@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %rcx		// rcx: state
+1:	movq	KARST_STATE_CURSOR(%rcx), %rsi
+	testl	$(KARST_BLOCK_SIZE - 1), %esi
+	jz	2f
+	STAMP	\clock, 2f			// rdx: exit
+	movq	%rsi, %rax			// rax: its slot
+	addq	$8, %rsi
+	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
+	jne	1b
+	movq	%rdx, %rsi			// the first slot has the header's end before it: zero
+	subq	-8(%rax), %rsi
+	subq	$KARST_EVENT_EXIT_BIT, %rsi
+	rorq	$KARST_EVENT_TICK_SHIFT, %rsi	// rsi: ticks, if that was the call's enter; else beyond all limits
+	cmpq	karst_min_duration(%rip), %rsi
+	jae	5f
+3:	.cfi_remember_state
+	PUSH	rdi
+	movq	-8(%rax), %rdi			// rdi: enter
+	movq	$0, -8(%rax)
+	leaq	-8(%rax), %rsi			// rsi: its slot
+	addq	$8, %rax
+	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
+	jne	4f
+	.cfi_remember_state
+	POP	rdi
+	RETURN
+4:	.cfi_restore_state
+	movq	%rdi, (%rsi)			// a signal handler recorded something
+	movq	%rdx, 8(%rsi)
+	POP	rdi
+	RETURN
+5:	.cfi_restore_state
+	testl	$KARST_EVENT_EXIT_BIT, -8(%rax)
+	jz	7f
+6:	movq	%rdx, (%rax)
+	.cfi_remember_state
+	RETURN
+7:	.cfi_restore_state			// an enter: perhaps the call's own, and this exit is a tail call's, whose id is another
+	movq	-8(%rax), %rsi
+	testl	$KARST_EVENT_ID_MASK, %esi
+	jz	6b
+	subq	%rdx, %rsi
+	negq	%rsi
+	shrq	$KARST_EVENT_TICK_SHIFT, %rsi
+	cmpq	karst_min_duration(%rip), %rsi
+	jae	6b
+	PUSH	rdi
+	movl	-8(%rax), %esi
+	andl	$KARST_EVENT_ID_MASK, %esi
+	shlq	$4, %rsi
+	addq	karst_functions(%rip), %rsi
+	movl	%edx, %edi
+	andl	$KARST_EVENT_ID_MASK, %edi
+	shlq	$4, %rdi
+	addq	karst_functions(%rip), %rdi
+	movq	(%rdi), %rdi			// two ids with one address are one function
+	cmpq	(%rsi), %rdi
+	POP	rdi
+	je	3b
+	jmp	6b
+2:	GO_SLOWLY 1b
+	HOOK_END \name
+	.endm
+
+	TRIM	karst_hook_trim, tsc
+	TRIM	karst_hook_trim_clock, clock
+
+// karst_hook_count: an entry under `karst count`. Adds one to the function's counter in a page of the thread's own
+// (core/count.h); an increment in memory is one instruction, so handlers cannot come between. Budget: 19 instructions.
+	HOOK	karst_hook_count
 	PUSH	rax
 	PUSH	rdx
 	PUSH	rcx
+	movq	karst_state@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %rcx
+	movl	24(%rsp), %eax			// eax: id
+	movq	KARST_STATE_COUNTS(%rcx), %rcx	// rcx: the thread's pages
+	testq	%rcx, %rcx
+	jz	1f
+	movl	%eax, %edx
+	shrl	$9, %edx
+	movq	(%rcx,%rdx,8), %rcx
+	testq	%rcx, %rcx
+	jz	1f
+	andl	$511, %eax
+	incq	(%rcx,%rax,8)
+	.cfi_remember_state
+	POP	rcx
+	POP	rdx
+	POP	rax
+	leaq	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+1:	.cfi_restore_state
 	PUSH	rsi
-	movq	32(%rsp), %rax
 	PUSH_REST
-	movq	%rax, %rdi
-	call	karst_record_by_tid
+	movl	%eax, %edi
+	call	karst_count_slowly
 	POP_REST
 	POP	rsi
 	POP	rcx
@@ -128,7 +258,25 @@
 	leaq	8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
 	ret
-	HOOK_END karst_hook_trace_by_tid
+	HOOK_END karst_hook_count
+
+// karst_hook_trace_by_tid: the same event, for processes with threads that a thread-local pointer cannot find
+// (core/clone.cc): it asks the kernel for the thread's id. Some 20 times slower, and in use only once the program makes
+// such a thread. karst_hook_count_by_tid: the same for `karst count`.
+	.macro	BY_TID name, function
+	HOOK	\name
+	PUSH_SOME
+	movq	32(%rsp), %rax
+	PUSH_REST
+	movq	%rax, %rdi
+	call	\function
+	POP_REST
+	RETURN
+	HOOK_END \name
+	.endm
+
+	BY_TID	karst_hook_trace_by_tid, karst_record_by_tid
+	BY_TID	karst_hook_count_by_tid, karst_count_by_tid
 
 // karst_hook_discard: records nothing. For forked children, whose history belongs to nobody.
 	HOOK	karst_hook_discard

@@ -1,0 +1,144 @@
+#include <sched.h>
+
+#include "runtime/core/arena.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/message.h"
+#include "runtime/core/own_thread.h"
+#include "runtime/core/rate.h"
+#include "runtime/core/syscalls.h"
+#include "runtime/core/thread.h"
+
+namespace karst::runtime {
+
+extern "C" {
+__attribute__((visibility("hidden"))) ClockLine karst_clock;
+__attribute__((visibility("hidden"))) std::uint32_t karst_clock_on;
+}
+
+namespace {
+
+constexpr std::uint64_t kLookNs = 10'000'000;  // how often it looks whether anything is recorded
+constexpr std::uint32_t kIdleLooks = 5;        // so often in vain, and it sleeps
+
+OwnThread g_thread;
+std::uint32_t g_asleep;  // futex
+std::uint32_t g_end;
+std::uint64_t g_period;  // ticks
+std::uint64_t g_look;
+
+std::uint64_t tsc() { return __builtin_ia32_rdtsc(); }
+
+/// CPUs that the calling thread may run on.
+std::uint32_t usable_cpus() {
+  std::uint64_t set[128] = {};
+  const long size = sys::call(SYS_sched_getaffinity, 0, sizeof set, sys::word(set));
+  std::uint32_t count = 0;
+  for (long i = 0; i < size / 8; ++i)
+    for (std::uint64_t bits = set[i]; bits != 0; bits &= bits - 1) ++count;
+  return size > 0 ? count : 2;  // not told: let us try
+}
+
+/// Until somebody records again.
+void sleep_until_woken() {
+  store(g_asleep, 1U);
+  store(karst_clock.ticks, kClockSleeps);
+  while (load(g_asleep) == 1 && load(g_end) == 0) sys::call(SYS_futex, sys::word(&g_asleep), FUTEX_WAIT_PRIVATE, 1, 0);
+}
+
+void tick() {
+  name_own_thread("karst-clock");
+  std::uint64_t& longest = g_arena.header().clock_longest_ticks;
+  std::uint64_t last = tsc();
+  std::uint64_t next_look = last + g_look;
+  std::uint64_t progress = 0;
+  std::uint32_t idle = 0;
+  while (load(g_end) == 0) {
+    const std::uint64_t ticks = tsc();
+    store(karst_clock.ticks, ticks);
+    if (ticks - last > load(longest)) store(longest, ticks - last);
+    last = ticks;
+    if (ticks >= next_look) {
+      next_look = ticks + g_look;
+      const std::uint64_t before = progress;
+      progress = recording_progress();
+      idle = progress == before ? idle + 1 : 0;
+      if (idle >= kIdleLooks) {
+        sleep_until_woken();
+        idle = 0;
+        last = tsc();
+        next_look = last + g_look;
+      }
+    }
+    while (tsc() - ticks < g_period) __builtin_ia32_pause();
+  }
+}
+
+bool make_thread() {
+  store(g_end, 0U);
+  store(g_asleep, 0U);
+  store(karst_clock.ticks, tsc());
+  if (!g_thread.start(tick)) return false;
+  store(karst_clock_on, 1U);
+  g_arena.header().clock_period_ticks = g_period;
+  g_arena.header().clock_longest_ticks = 0;
+  return true;
+}
+
+}  // namespace
+
+std::uint64_t event_time() {
+  for (;;) {
+    const std::uint64_t ticks = stamp();
+    if (ticks != kClockSleeps) [[likely]]
+      return ticks;
+    const std::uint64_t here = tsc();
+    if (!exchange_if(karst_clock.ticks, kClockSleeps, here)) continue;  // another thread was faster
+    store(g_asleep, 0U);
+    sys::call(SYS_futex, sys::word(&g_asleep), FUTEX_WAKE_PRIVATE, 1);
+    return here;
+  }
+}
+
+std::uint64_t ticks_of(std::uint64_t ns) {
+  const std::uint64_t ticks = ns * (tsc_rate().ticks_per_second / 1'000) / 1'000'000;
+  return ticks == 0 ? 1 : ticks;
+}
+
+bool start_clock_thread(std::uint64_t period_ns) {
+  const char* why = nullptr;
+  if (usable_cpus() < 2) {
+    why = "one CPU alone is there, which the clock thread would take from the program";
+  } else {
+    g_period = ticks_of(period_ns);
+    g_look = ticks_of(kLookNs);
+    if (!make_thread()) why = "the system allows no further thread";
+  }
+  if (why != nullptr) Message().text("clock=thread: ").text(why).text("; the processor's clock (tsc) is used");
+  return why == nullptr;
+}
+
+void renew_clock_thread() {
+  if (load(karst_clock_on) == 0) return;
+  g_thread.forget();
+  if (usable_cpus() >= 2 && make_thread()) return;
+  // A hook that is under way still stamps by the line.
+  store(karst_clock.ticks, tsc());
+  store(karst_clock_on, 0U);
+  g_arena.header().clock_period_ticks = 0;
+  choose_hooks();
+}
+
+void end_clock_thread() {
+  if (load(karst_clock_on) == 0) return;
+  const sys::SignalsBlocked guard;
+  store(g_end, 1U);
+  store(g_asleep, 0U);
+  sys::call(SYS_futex, sys::word(&g_asleep), FUTEX_WAKE_PRIVATE, 1);
+  g_thread.wait_until_gone();
+  store(karst_clock.ticks, tsc());
+  store(karst_clock_on, 0U);
+  choose_hooks();
+}
+
+}  // namespace karst::runtime
