@@ -18,6 +18,7 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/states.h"
 #include "cli/text.h"
 #include "collect/choose_functions.h"
 #include "collect/launch.h"
@@ -37,6 +38,7 @@ constexpr int kNotExecutable = 126;
 struct RunOptions {
   std::string output;
   std::optional<std::string> memory;
+  std::optional<std::string> budget;
   bool view = false;
   bool off = false;
   bool prefault = false;
@@ -49,9 +51,11 @@ struct RunOptions {
   std::vector<std::string> no_trace;  // files
   std::vector<std::string> only;
   std::optional<std::string> min_instructions;
+  std::vector<std::string> keep;
   bool no_carried_lists = false;
   std::vector<std::string> map_paths;
   std::vector<std::string> debug_dirs;
+  StateArguments states;
 };
 
 /// What the command line and the environment say about which functions to trace.
@@ -60,6 +64,7 @@ struct Choice {
   std::vector<std::string> not_functions;
   std::vector<std::string> no_trace;
   std::vector<std::string> only;
+  std::vector<std::string> keep;
   std::string min_instructions;
   std::string carried_lists = "1";
 };
@@ -102,6 +107,8 @@ bool take_choice(const std::string& entry, Choice& choice) {
     choice.no_trace.push_back(value);
   } else if (name == "only") {
     choice.only.push_back(value);
+  } else if (name == "keep") {
+    choice.keep.push_back(value);
   } else if (name == "min-instructions") {
     choice.min_instructions = value;
   } else if (name == "carried-lists") {
@@ -122,6 +129,7 @@ std::string runtime_options(const RunOptions& options, Choice& choice) {
   for (const std::string& entry : split_options(std::getenv("KARST_OPTIONS")))
     if (!take_choice(entry, choice) && !entry.starts_with("session=")) append_option(all, entry);
   if (options.memory) append_option(all, "memory=" + *options.memory);
+  if (options.budget) append_option(all, "budget=" + *options.budget);
   if (options.off) append_option(all, "off=1");
   if (options.prefault) append_option(all, "prefault=1");
   if (options.no_follow) append_option(all, "follow=0");
@@ -130,6 +138,7 @@ std::string runtime_options(const RunOptions& options, Choice& choice) {
   append(choice.not_functions, options.not_functions);
   append(choice.no_trace, options.no_trace);
   append(choice.only, options.only);
+  append(choice.keep, options.keep);
   if (options.min_instructions) choice.min_instructions = *options.min_instructions;
   if (options.no_carried_lists) choice.carried_lists = "0";
   return all;
@@ -152,7 +161,15 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   }
   if (choice.carried_lists != "0" && choice.carried_lists != "1")
     return Error{"carried-lists=" + choice.carried_lists + ": 0 or 1 is needed"};
-  return collect::FunctionChoice::make(std::move(*filter), std::move(lists), choice.carried_lists == "1");
+  auto made = collect::FunctionChoice::make(std::move(*filter), std::move(lists), choice.carried_lists == "1");
+  if (!made) return made;
+  if (const Status kept = made->keep(choice.keep); !kept) return kept.error();
+  return made;
+}
+
+bool is_budget(const std::string& text) {
+  std::uint32_t ppm = 0;
+  return format::parse_budget(text.c_str(), ppm);
 }
 
 bool is_size(const std::string& text) {
@@ -210,13 +227,15 @@ collect::RecordingSummary write_trace(const RunOptions& options, const collect::
                                       collect::LaunchResult& ran, const std::string& output,
                                       collect::TraceWriter& writer) {
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
-  return collect::record(ran.processes, ran.pairs, {!options.no_source, launch.resolve, &progress.done}, writer);
+  return collect::record(ran.processes, ran.pairs, {!options.no_source, launch.resolve, &progress.done, &ran.states}, writer);
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (command.empty()) return usage_error("which program shall be run?", "run");
   if (options.memory && !is_size(*options.memory))
     return usage_error("--memory " + *options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
+  if (options.budget && !is_budget(*options.budget))
+    return usage_error("--budget " + *options.budget + ": a share of time from 0.1% to 100% is needed, like 5%", "run");
   collect::LaunchOptions launch;
   Choice choice;
   launch.runtime_options = runtime_options(options, choice);
@@ -231,6 +250,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   // Before those of the environment.
   launch.resolve.debug.directories.insert(launch.resolve.debug.directories.begin(), options.debug_dirs.begin(),
                                           options.debug_dirs.end());
+
+  auto states = state_options(options.states);
+  if (!states) return usage_error(states.error().message, "run");
+  launch.states = *states;
 
   auto program = collect::find_program(command[0]);
   if (!program) {
@@ -276,6 +299,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (ran->functions != 0 && ran->functions_off == ran->functions)
     fail({"the patterns and lists of functions to trace leave none"});
   for (const reader::Problem& p : summary.problems) fail({p.message});
+  report_missing_states(options.states, ran->states.source);
   std::fprintf(stderr, "karst: %s\n", printable(summary_line(output, summary)).c_str());
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   return status;
@@ -307,8 +331,9 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc or karst-g++. Its standard\n"
       "streams and signals are its own; karst run ends with its exit status (127: not found, 128+n: killed by\n"
       "signal n) and says one line about the trace on stderr. Ctrl-C ends the program and keeps the trace.\n"
-      "The options memory, off, prefault, stats, functions, not-functions, no-trace, only, min-instructions and\n"
-      "carried-lists may also stand in the environment: KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\".");
+      "The options memory, budget, keep, off, prefault, stats, functions, not-functions, no-trace, only,\n"
+      "min-instructions and carried-lists may also stand in the environment: "
+      "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\".");
   command->add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
       ->type_name("FILE");
   command
@@ -316,6 +341,17 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
           "--memory", options->memory,
           "Memory for the history of all threads of a process; when it is full, the oldest calls go (default 64M)")
       ->type_name("SIZE");
+  command
+      ->add_option("--budget", options->budget,
+                   "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left\n"
+                   "out while it would be more, which the trace says")
+      ->type_name("SHARE");
+  command
+      ->add_option("--keep", options->keep,
+                   "A budget leaves no function out whose demangled name matches; nor one marked KARST_ALWAYS")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  add_state_options(*command, options->states);
   command->add_flag("--off", options->off, "Start with tracing off: every sled stays a NOP");
   command->add_option("--functions", options->functions, "Trace only functions whose demangled name matches")
       ->type_name("REGEX")

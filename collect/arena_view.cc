@@ -97,6 +97,11 @@ void ArenaView::turn_off(std::uint32_t id) {
   __atomic_and_fetch(&functions[id].flags, ~static_cast<std::uint32_t>(kArenaFunctionOn), __ATOMIC_RELEASE);
 }
 
+void ArenaView::keep(std::uint32_t id) {
+  auto* functions = reinterpret_cast<ArenaFunction*>(base_ + layout_.functions_offset);
+  __atomic_or_fetch(&functions[id].flags, static_cast<std::uint32_t>(kArenaFunctionKeep), __ATOMIC_RELEASE);
+}
+
 reader::ClockPair ArenaView::start() const {
   return {layout_.start_ticks, layout_.start_monotonic_raw_ns, layout_.start_realtime_ns,
           static_cast<std::uint32_t>(std::min<std::uint64_t>(layout_.start_uncertainty_ticks, 1'000'000'000))};

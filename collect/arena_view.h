@@ -55,6 +55,8 @@ class ArenaView {
   std::uint32_t function_count() const;
   /// Takes functions out of tracing, before the process is told to go. `id` is from 1 to function_count().
   void turn_off(std::uint32_t id);
+  /// A budget leaves this function on. The same holds for `id`.
+  void keep(std::uint32_t id);
 
  private:
   ArenaView(std::byte* base, std::size_t size, const format::ArenaHeader& layout);

@@ -27,6 +27,14 @@ Result<FunctionChoice> FunctionChoice::make(symbols::FunctionFilter filter, List
   return choice;
 }
 
+Status FunctionChoice::keep(const std::vector<std::string>& patterns) {
+  auto filter = symbols::FunctionFilter::compile(patterns, {});
+  if (!filter) return filter.error();
+  kept_ = std::move(*filter);
+  has_kept_ = !patterns.empty();
+  return Unit{};
+}
+
 /// What one module carries.
 struct FunctionChooser::Carried {
   ListChoice lists;
@@ -62,7 +70,8 @@ const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& p
 }
 
 bool FunctionChooser::concerns(const reader::Module& module) {
-  return !choice_.filter().keeps_all() || !choice_.lists().empty() || !carried_by(module.path).lists.empty();
+  return choice_.has_kept() || !choice_.filter().keeps_all() || !choice_.lists().empty() ||
+         !carried_by(module.path).lists.empty();
 }
 
 bool FunctionChooser::keeps(const reader::Function& f, const Carried& carried) const {
@@ -100,6 +109,7 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
   for (const reader::Function& f : process.functions) {
     has_functions[f.module] = true;
     if (!f.file.empty()) has_files[f.module] = true;
+    if (choice_.is_kept(f.name)) arena.keep(f.id);
     if (keeps(f, carried_by(process.modules[f.module].path)))
       kept[f.module].push_back(&f);
     else

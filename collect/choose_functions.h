@@ -27,10 +27,14 @@ class FunctionChoice {
   FunctionChoice() = default;
   /// `filter`: --functions and --not-functions. `use_carried`: false ignores what programs carry.
   static Result<FunctionChoice> make(symbols::FunctionFilter filter, symbols::ListChoice lists, bool use_carried);
+  /// What a budget leaves on: functions that one of the patterns matches. The error is a bad pattern's.
+  Status keep(const std::vector<std::string>& patterns);
 
   const symbols::FunctionFilter& filter() const { return filter_; }
   const symbols::ListChoice& lists() const { return lists_; }
   bool uses_carried() const { return use_carried_; }
+  bool has_kept() const { return has_kept_; }
+  bool is_kept(const std::string& name) const { return has_kept_ && kept_.keeps(name); }
   const symbols::GlobSet& no_trace() const { return no_trace_; }
   const symbols::GlobSet& only() const { return only_; }
 
@@ -40,6 +44,8 @@ class FunctionChoice {
   symbols::GlobSet no_trace_;
   symbols::GlobSet only_;
   bool use_carried_ = true;
+  symbols::FunctionFilter kept_;
+  bool has_kept_ = false;
 };
 
 /// Applies a choice to processes' functions. Remembers modules' lists, not their symbols. One thread.

@@ -1,0 +1,77 @@
+// Which functions some of a thread's newest events belong to, and how long their calls took: what the budget
+// (core/budget.h) decides by. Hooks pay nothing for it; the events are there anyway.
+//
+// Threads: one, the maintenance thread.
+#pragma once
+#include <cstdint>
+
+#include "format/event.h"
+
+namespace karst::runtime {
+
+/// One function's part of a sample.
+struct FunctionSample {
+  std::uint32_t function;
+  std::uint32_t calls;    ///< of which something is known: whole ones, and those that reach beyond the sample
+  std::uint64_t weight;   ///< its events, each times the weight that was given with it
+  std::uint64_t ticks;    ///< time in those calls; at least, for those that reach beyond the sample
+  std::uint64_t longest;  ///< of them
+};
+
+class EventSample {
+ public:
+  static constexpr std::uint32_t kMostFunctions = 8192;
+
+  /// Once. False when memory is short.
+  bool create();
+  void clear();
+
+  /// Which function the cost of an id's events is to be counted for; 0: nobody's. Asked once a sample for each id.
+  using OwnerOf = std::uint32_t (*)(void* context, std::uint32_t id);
+  void set_owner_of(OwnerOf owner_of, void* context) { owner_of_ = owner_of, context_ = context; }
+
+  /// Adds `count` events of a block that began at `block_ticks`, those before `since` left out. `follows`: they come
+  /// right behind what was added last, so calls may reach from there into here.
+  void add(const format::Event* events, std::uint32_t count, std::uint64_t block_ticks, std::uint64_t since,
+           std::uint32_t weight, bool follows);
+  /// Calls that are still open are taken to have lasted until now, at least.
+  void finish();
+
+  std::uint32_t size() const { return size_; }
+  const FunctionSample& operator[](std::uint32_t i) const { return functions_[i]; }
+  /// The weight of all events.
+  std::uint64_t weight() const { return weight_; }
+
+ private:
+  static constexpr std::uint32_t kSlots = 2 * kMostFunctions;
+  static constexpr std::uint32_t kDepth = 512;
+  struct Slot {
+    std::uint32_t id;
+    std::uint32_t place;  // in functions_, + 1; 0: nobody's
+    std::uint32_t turn;   // the slot is free unless it is this sample's
+  };
+  struct Open {
+    std::uint32_t place;
+    std::uint64_t ticks;
+  };
+
+  std::uint32_t place_of(std::uint32_t id);
+  void count(std::uint32_t place, std::uint64_t ticks);
+  void leave(std::uint32_t place, std::uint64_t ticks);
+
+  FunctionSample* functions_ = nullptr;
+  Slot* slots_ = nullptr;
+  Slot* owners_ = nullptr;
+  Open* open_ = nullptr;
+  OwnerOf owner_of_ = nullptr;
+  void* context_ = nullptr;
+  std::uint32_t size_ = 0;
+  std::uint32_t ids_ = 0;
+  std::uint32_t turn_ = 1;
+  std::uint32_t depth_ = 0;
+  std::uint64_t first_ticks_ = 0;
+  std::uint64_t last_ticks_ = 0;
+  std::uint64_t weight_ = 0;
+};
+
+}  // namespace karst::runtime

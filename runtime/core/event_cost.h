@@ -1,0 +1,25 @@
+// What one event costs the thread that records it, measured in this process with the hooks that are in force.
+#pragma once
+#include <cstdint>
+
+namespace karst::runtime {
+
+/// Parts of a nanosecond that costs are given in.
+inline constexpr std::uint64_t kEventCostUnit = 64;
+
+/// At start, when hooks are chosen, by any thread that has a thread-local area: times some hundred events in memory of
+/// its own. Some 20 us, signals blocked.
+void measure_event_cost();
+
+/// In 1/kEventCostUnit ns; with those hooks that are in force now. Any thread.
+std::uint64_t cost_of_event();
+
+/// Ticks of the TSC in 1024 ns, as it was seen then: to within some percent.
+std::uint64_t rough_ticks_per_1024ns();
+
+extern "C" {
+/// Calls both hooks `pairs` times, as sleds do by their trampolines (arch/*/event_cost.S).
+__attribute__((visibility("hidden"))) void karst_make_events(void (*enter)(), void (*exit)(), std::uint64_t pairs);
+}
+
+}  // namespace karst::runtime
