@@ -132,6 +132,7 @@ enum ArenaFunctionFlag : std::uint32_t {
   /// On and not culled when switches were last applied, which the log of switches has; set and cleared by the process
   /// alone.
   kArenaFunctionSwitchedOn = 32,
+  kArenaFunctionSwitchingOn = 64,  ///< what it is about to be; the process's own
   kArenaFunctionKeep = 16,  ///< --keep: budgets leave it on; set by `karst run` before the program is told to go
 };
 

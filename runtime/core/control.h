@@ -37,6 +37,10 @@ bool has_maintenance();
 /// Requesters therefore wait until `applied` has passed their own number, not until it is equal.
 void wake_maintenance();
 
+/// No thread any more, for good: the program is about to give up what it may do (a seccomp filter is the calling
+/// thread's alone, and one thread without it would be a way around).
+void end_maintenance();
+
 /// Takes the thread away while this lives.
 class MaintenanceAway {
  public:

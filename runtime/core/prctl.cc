@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/control.h"
 #include "runtime/core/message.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
@@ -23,6 +24,7 @@ int karst_prctl(int option, unsigned long a, unsigned long b, unsigned long c, u
     Message().text("the program gives up reading the processor's clock; the trace ends here");
     stop_recording();
   }
+  if (option == PR_SET_SECCOMP) end_maintenance();
   const long result = sys::call(SYS_prctl, option, static_cast<long>(a), static_cast<long>(b), static_cast<long>(c),
                                 static_cast<long>(d));
   if (!sys::failed(result)) return static_cast<int>(result);

@@ -81,6 +81,10 @@ bool FunctionTable::create(const ModuleImage& image) {
   for (std::uint32_t i = 0; i < count_; ++i) order_[static_cast<std::uint32_t>(sorted_[i])] = i;
   for_each_sled(image, [&](const SledPlace& p, std::uint32_t index) {
     if (p.kind == SledKind::kEntry && p.always) bits_[index] |= kAlways;
+    if (p.kind != SledKind::kCold && !arch::can_change_live(reinterpret_cast<const unsigned char*>(p.address))) {
+      bits_[index] |= kFixed;
+      ++fixed_sleds_;
+    }
     if (p.kind == SledKind::kTailCall) aliases_[index] = 1;
     if (p.kind == SledKind::kCold) cold_[cold_count_++] = {p.address - text_begin_, index};
   });
@@ -94,7 +98,12 @@ bool FunctionTable::create(const ModuleImage& image) {
 }
 
 void FunctionTable::set_patched(std::uint32_t index, bool patched) {
-  store(bits_[index], static_cast<std::uint8_t>((bits_[index] & kAlways) | (patched ? kPatched : 0)));
+  store(bits_[index], static_cast<std::uint8_t>((bits_[index] & ~kPatched) | (patched ? kPatched : 0)));
+}
+
+void FunctionTable::set_fixed(std::uint32_t index) {
+  store(bits_[index], static_cast<std::uint8_t>(bits_[index] | kFixed));
+  ++fixed_sleds_;
 }
 
 std::uint32_t FunctionTable::find(std::uintptr_t begin) const {

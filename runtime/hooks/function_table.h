@@ -33,12 +33,17 @@ class FunctionTable {
   /// The function that begins at this address, or whose part in another section does; kNone if there is none.
   std::uint32_t find(std::uintptr_t begin) const;
 
+  /// It has a sled that cannot be changed while threads may execute it (arch::can_change_live).
+  bool fixed(std::uint32_t index) const { return (bits_[index] & kFixed) != 0; }
+  void set_fixed(std::uint32_t index);
+  std::uint32_t fixed_sleds() const { return fixed_sleds_; }
+
   /// Calls visit(SledPlace, index of its function) for the sleds that belong to one.
   template <typename Visit>
-  void for_each_sled(const ModuleImage& image, Visit visit) const;
+  void for_each_sled(const SledTables& tables, Visit visit) const;
 
  private:
-  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2 };
+  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4 };
   struct Cold {
     std::uint64_t offset;  // from the beginning of the module's code
     std::uint64_t index;
@@ -54,16 +59,17 @@ class FunctionTable {
   std::uint32_t count_ = 0;
   std::uint32_t alias_count_ = 0;
   std::uint32_t cold_count_ = 0;
+  std::uint32_t fixed_sleds_ = 0;
   std::uint64_t sleds_ = 0;
 };
 
 /// Which function a sled belongs to, while one steps through a module's sleds in order: calls visit(place, number of
 /// its entry in the order of the tables). Left out are exits of functions without an entry.
 template <typename Visit>
-void for_each_owned_sled(const ModuleImage& image, Visit visit) {
+void for_each_owned_sled(const SledTables& tables, Visit visit) {
   std::uint32_t entries = 0;
   std::uintptr_t function = 0;
-  image.for_each_sled([&](const SledPlace& p) {
+  tables.for_each_sled([&](const SledPlace& p) {
     if (p.kind == format::SledKind::kEntry) {
       ++entries;
       function = p.function;
@@ -75,8 +81,8 @@ void for_each_owned_sled(const ModuleImage& image, Visit visit) {
 }
 
 template <typename Visit>
-void FunctionTable::for_each_sled(const ModuleImage& image, Visit visit) const {
-  for_each_owned_sled(image, [&](const SledPlace& p, std::uint32_t entry) { visit(p, order_[entry]); });
+void FunctionTable::for_each_sled(const SledTables& tables, Visit visit) const {
+  for_each_owned_sled(tables, [&](const SledPlace& p, std::uint32_t entry) { visit(p, order_[entry]); });
 }
 
 }  // namespace karst::runtime

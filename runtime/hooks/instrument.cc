@@ -10,6 +10,7 @@
 #include "runtime/core/options.h"
 #include "runtime/core/session.h"
 #include "runtime/core/syscalls.h"
+#include "runtime/hooks/live_patch.h"
 #include "runtime/hooks/sleds.h"
 
 namespace karst::runtime {
@@ -51,7 +52,19 @@ InstrumentedCall* entry_of(std::uint64_t function) {
   return nullptr;
 }
 
-bool is_on(std::uint32_t id) { return (load(g_arena.functions()[id].flags) & format::kArenaFunctionOn) != 0; }
+std::uint32_t id_if_on(std::uint32_t id) { return id != 0 && is_switched_on() && is_switched_on(id) ? id : 0; }
+
+/// Gives an entry the id that `was` was to become, or 0 if it is switched off. Switches may change at any moment:
+/// switch_instrument_call() passes by entries that are undecided, so what they are is looked at once more.
+std::uint32_t decide(InstrumentedCall& c, std::uint32_t was, std::uint32_t id) {
+  std::uint32_t decided = id_if_on(id);
+  if (!exchange_if(c.id, was, decided)) return load(c.id) < kUndecided ? load(c.id) : 0;
+  for (std::uint32_t wanted = id_if_on(id); wanted != decided; wanted = id_if_on(id)) {
+    exchange_if(c.id, decided, wanted);
+    decided = wanted;
+  }
+  return decided;
+}
 
 /// Enters the function under the lock. Its id is undecided if the session is to be asked.
 InstrumentedCall* insert(std::uint64_t function) {
@@ -69,9 +82,10 @@ InstrumentedCall* insert(std::uint64_t function) {
   const std::uint32_t id = enter_function(function, c->known_id, &is_new);
   c->known_id = id;
   if (id == 0) ++g_outside;
-  const std::uint32_t decided = id != 0 && is_on(id) ? id : 0;
   const bool ask = is_new && g_session[0] != '\0' && !load(g_keeps_all[g_arena.functions()[id].module]);
-  store(c->id, ask ? kUndecided | id : decided);
+  const std::uint32_t undecided = kUndecided | id;
+  store(c->id, undecided);
+  if (!ask) decide(*c, undecided, id);
   if (fresh) {
     ++g_used;
     store(c->function, function);
@@ -79,7 +93,21 @@ InstrumentedCall* insert(std::uint64_t function) {
   return c;
 }
 
+/// The session has left the function out: it begins switched off, without a record in the log.
+void drop_if_left_out(std::uint32_t id) {
+  std::uint32_t& flags = g_arena.functions()[id].flags;
+  if ((load(flags) & format::kArenaFunctionOn) == 0)
+    __atomic_and_fetch(&flags, ~std::uint32_t{format::kArenaFunctionSwitchedOn}, __ATOMIC_ACQ_REL);
+}
+
 }  // namespace
+
+void switch_instrument_call(std::uintptr_t function, std::uint32_t id) {
+  InstrumentedCall* c = entry_of(function);
+  if (c == nullptr || load(c->function) != function || load(c->known_id) != id) return;
+  const std::uint32_t is = load(c->id);
+  if (is < kUndecided) exchange_if(c->id, is, id_if_on(id));
+}
 
 bool prepare_instrument_calls() {
   if (karst_calls != nullptr) {
@@ -134,9 +162,8 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   // Every thread that comes before the answer asks for itself, so that none ever waits for another.
   if (!report_arrival(g_session, module_count(), id - kUndecided, 1))
     store(g_keeps_all[g_arena.functions()[id - kUndecided].module], true);
-  const std::uint32_t decided = is_on(id - kUndecided) ? id - kUndecided : 0;
-  exchange_if(c->id, id, decided);
-  return decided;
+  drop_if_left_out(id - kUndecided);
+  return decide(*c, id, id - kUndecided);
 }
 
 }  // namespace karst::runtime

@@ -33,6 +33,9 @@ bool prepare_instrument_calls();
 void set_instrument_session(const char* name);
 /// The module with this code is going.
 void forget_instrument_calls(std::uintptr_t text_begin, std::uintptr_t text_end);
+/// The function's switch, or that of tracing as a whole, has changed: makes its entry follow. Under the lock of
+/// patching.
+void switch_instrument_call(std::uintptr_t function, std::uint32_t id);
 /// The id of the function at this address if it has been called, and is traced; else 0. Async-signal-safe, lock-free.
 std::uint32_t find_instrument_call(std::uintptr_t function);
 

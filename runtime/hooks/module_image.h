@@ -11,9 +11,9 @@
 namespace karst::runtime {
 
 struct CodeSegment {
-  std::uintptr_t begin;  ///< whole pages
-  std::uintptr_t end;
-  int protection;
+  std::uintptr_t begin = 0;  ///< whole pages
+  std::uintptr_t end = 0;
+  int protection = 0;
 };
 
 /// One sled, or place of a function that is known by the tables, whichever compiler wrote them.
@@ -29,15 +29,27 @@ struct SledPlace {
   std::uintptr_t known_by() const { return function != 0 ? function : address; }
 };
 
-struct ModuleImage {
+/// Where a module's code and its sleds are. All of it is in the module's memory: valid while that is loaded.
+struct SledTables {
   static constexpr std::uint32_t kMostSegments = 8;
 
+  CodeSegment segments[kMostSegments];
+  std::uint32_t segment_count = 0;
+  const format::SledRecord* records = nullptr;
+  std::uint64_t record_count = 0;
+  const format::XRayRecord* xray = nullptr;
+  std::uint64_t xray_count = 0;
+
+  /// Calls visit(SledPlace) for every sled in the tables' order: a function's entry comes before its exits.
+  template <typename Visit>
+  void for_each_sled(Visit visit) const;
+};
+
+struct ModuleImage : SledTables {
   const char* path = "";  ///< empty: the program itself. Valid while the module is loaded
   std::uint64_t bias = 0;
   std::uintptr_t text_begin = 0;  ///< of all executable segments
   std::uintptr_t text_end = 0;
-  CodeSegment segments[kMostSegments];
-  std::uint32_t segment_count = 0;
   const std::uint8_t* build_id = nullptr;
   std::uint32_t build_id_size = 0;
 
@@ -45,10 +57,6 @@ struct ModuleImage {
   std::uint32_t note_version = 0;  ///< 0: a note that makes no sense
   std::uint32_t note_flags = 0;
   std::uint32_t least_runtime = 0;
-  const format::SledRecord* records = nullptr;
-  std::uint64_t record_count = 0;
-  const format::XRayRecord* xray = nullptr;
-  std::uint64_t xray_count = 0;
   bool finstrument = false;    ///< it has code made with -finstrument-functions: the note says so, or its symbols do
   bool own_exits = false;      ///< of such code: it calls the exit function when an exception passes
   bool tables_inside = false;  ///< both tables lie within the module's own memory
@@ -59,10 +67,6 @@ struct ModuleImage {
   /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
   /// behind the module's path.
   const char* defect() const;
-
-  /// Calls visit(SledPlace) for every sled in the tables' order: a function's entry comes before its exits.
-  template <typename Visit>
-  void for_each_sled(Visit visit) const;
 
  private:
   bool in_code(std::uintptr_t at, std::uint32_t size) const;
@@ -87,7 +91,7 @@ void for_each_image(Visit visit) {
 }
 
 template <typename Visit>
-void ModuleImage::for_each_sled(Visit visit) const {
+void SledTables::for_each_sled(Visit visit) const {
   for (std::uint64_t i = 0; i < record_count; ++i) {
     const format::SledRecord& r = records[i];
     const auto kind = static_cast<format::SledKind>(r.kind & KARST_SLED_KIND_MASK);

@@ -1,40 +1,29 @@
 #include "runtime/hooks/sleds.h"
 
-#include <sys/mman.h>
-
 #include "runtime/core/arena.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
+#include "runtime/core/patch_lock.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/hooks/live_patch.h"
 #include "runtime/hooks/module_image.h"
+#include "runtime/hooks/modules.h"
 
 namespace karst::runtime {
 
 using namespace format;
 
-namespace {
-
-/// An entered module; its place among g_modules is its index in the arena.
-struct Module {
-  std::uintptr_t text_begin = 0;
-  std::uintptr_t text_end = 0;
-  std::uint64_t bias = 0;
-  std::uint32_t loaded = 0;  ///< 1 while it is there
-  bool finstrument = false;
-  bool own_exits = false;
-  bool has_trampolines = false;
-  std::uint32_t first_id = 0;
-  FunctionTable functions{};
-  Trampolines trampolines{};
-};
-
 // constinit: an initialiser that runs would run behind start(), and forget what that has found.
 constinit Module g_modules[kArenaModules];
 std::uint32_t g_module_count;
+
+namespace {
+
 std::uint64_t g_sleds;
 WipedLock g_lock;  // of the arena's function ids, which any thread may take
 
@@ -44,7 +33,7 @@ std::uint64_t g_refused[kMostRefused];
 std::uint32_t g_refused_count;
 bool g_said_unpatchable;
 
-std::uint64_t now() { return __builtin_ia32_rdtsc(); }
+std::uint64_t now() { return event_time(); }
 
 Module* module_at(std::uintptr_t address) {
   const std::uint32_t count = load(g_module_count);
@@ -78,6 +67,8 @@ void refuse(const char* path, std::uint32_t path_size, const char* why) {
   Message().text(path, path_size).text(" ").text(why).text("; it is not traced");
 }
 
+std::uint32_t new_flags() { return load(g_arena.control().new_functions) != 0 ? std::uint32_t{kArenaFunctionOn} : 0; }
+
 bool enter_functions(Module& m, std::uint32_t module) {
   const std::uint32_t count = m.functions.count();
   const std::uint32_t all = count + m.functions.alias_count();
@@ -89,7 +80,7 @@ bool enter_functions(Module& m, std::uint32_t module) {
     const std::uint32_t index = i < count ? i : m.functions.function_of_alias(i - count);
     functions[i].address = m.functions.address(index);
     functions[i].module = module;
-    functions[i].flags = (m.functions.always(index) ? kArenaFunctionOn | kArenaFunctionAlways : kArenaFunctionOn) |
+    functions[i].flags = (m.functions.always(index) ? kArenaFunctionOn | kArenaFunctionAlways : new_flags()) |
                          (i < count ? 0U : static_cast<std::uint32_t>(kArenaFunctionTailExit));
   }
   store(h.function_count, h.function_count + all);
@@ -180,62 +171,9 @@ Module* enter(const ModuleImage& image, Arrived& arrived) {
     return nullptr;
   }
   Module& m = g_modules[g_module_count - 1];
-  if (m.finstrument && g_arena.header().off == 0) prepare_instrument_calls();
+  if (m.finstrument) prepare_instrument_calls();
   arrived = {index_of(m), m.first_id, m.functions.count() + m.functions.alias_count()};
   return &m;
-}
-
-bool set_protection(const CodeSegment& s, int protection) {
-  return sys::mprotect(s.begin, s.end - s.begin, protection) == 0;
-}
-
-// In a static program we are ourselves in the code that is patched.
-#ifdef KARST_STATIC
-constexpr int kWhilePatching = PROT_READ | PROT_WRITE | PROT_EXEC;
-#else
-constexpr int kWhilePatching = PROT_READ | PROT_WRITE;
-#endif
-
-bool make_writable(const ModuleImage& m) {
-  for (std::uint32_t i = 0; i < m.segment_count; ++i)
-    if (!set_protection(m.segments[i], kWhilePatching)) return false;
-  return true;
-}
-
-void restore_protection(const ModuleImage& m) {
-  for (std::uint32_t i = 0; i < m.segment_count; ++i)
-    if (!set_protection(m.segments[i], m.segments[i].protection))
-      set_protection(m.segments[i], PROT_READ | PROT_WRITE | PROT_EXEC);
-}
-
-void write_calls(const ModuleImage& image, Module& m) {
-  const ArenaFunction* functions = g_arena.functions() + m.first_id;
-  m.functions.for_each_sled(image, [&](const SledPlace& p, std::uint32_t index) {
-    if (p.kind == SledKind::kCold || (load(functions[index].flags) & kArenaFunctionOn) == 0) return;
-    const std::uint32_t alias = p.kind == SledKind::kTailCall ? m.functions.alias(index) : FunctionTable::kNone;
-    const std::uint32_t target = alias == FunctionTable::kNone ? index : alias;
-    arch::write_call(reinterpret_cast<unsigned char*>(p.address),
-                     p.kind == SledKind::kEntry ? m.trampolines.enter(target) : m.trampolines.exit(target), p.sled);
-  });
-  for (std::uint32_t i = 0; i < m.functions.count(); ++i)
-    m.functions.set_patched(i, (load(functions[i].flags) & kArenaFunctionOn) != 0);
-}
-
-/// Trampolines show whether the system lets written memory become executable (SELinux, systemd's
-/// MemoryDenyWriteExecute, PR_SET_MDWE), before anything of the program is touched.
-bool make_trampolines(Module& m) {
-  const std::uint32_t ids = m.functions.count() + m.functions.alias_count();
-  if (!m.has_trampolines && ids != 0)
-    m.has_trampolines = m.trampolines.create(m.text_begin, m.text_end, m.first_id, ids);
-  return m.has_trampolines || ids == 0;
-}
-
-bool patch(const ModuleImage& image, Module& m) {
-  if (m.functions.count() == 0) return true;
-  const bool writable = make_writable(image);
-  if (writable) write_calls(image, m);
-  restore_protection(image);
-  return writable;
 }
 
 Module* module_of(const ModuleImage& image) {
@@ -244,9 +182,9 @@ Module* module_of(const ModuleImage& image) {
 }
 
 void leave(Module& m) {
-  store(g_arena.modules()[index_of(m)].unloaded_ticks, now());
-  store(m.loaded, 0U);
-  if (m.finstrument) forget_instrument_calls(m.text_begin, m.text_end);
+  const Patching lock;
+  module_is_gone(m);
+  note_patched();
 }
 
 /// True if the module that we know at the image's place is the one that is there now: its sleds are as we left them.
@@ -275,7 +213,26 @@ void forget_replaced(const ModuleImage& image) {
 
 }  // namespace
 
-bool prepare_modules() { return g_lock.create(); }
+bool make_trampolines(Module& m) {
+  if (!m.has_trampolines && id_count(m) != 0)
+    m.has_trampolines = m.trampolines.create(m.text_begin, m.text_end, m.first_id, id_count(m));
+  return m.has_trampolines || id_count(m) == 0;
+}
+
+void module_is_gone(Module& m) {
+  store(g_arena.modules()[index_of(m)].unloaded_ticks, now());
+  store(m.loaded, 0U);
+  m.chosen = false;
+  m.patched_functions = 0;
+  m.patched_sites = 0;
+  for (std::uint32_t i = 0; i < m.functions.count(); ++i) m.functions.set_patched(i, false);
+  if (m.finstrument) forget_instrument_calls(m.text_begin, m.text_end);
+}
+
+bool prepare_modules() {
+  start_switches();
+  return g_lock.create() && prepare_patch_lock();
+}
 
 std::uint32_t count_instrumented_modules() {
   std::uint32_t count = 0;
@@ -291,17 +248,22 @@ std::uint32_t register_modules() {
   return g_module_count;
 }
 
-bool patch_modules() {
-  for (std::uint32_t i = 0; i < g_module_count; ++i)
-    if (!make_trampolines(g_modules[i])) return false;
-  // A handler of the program (when libkarst comes late) could be in the code that cannot be executed now.
-  const sys::SignalsBlocked guard;
-  bool done = true;
-  for_each_image([&done](const ModuleImage& image) {
-    Module* m = done ? module_of(image) : nullptr;
-    if (m != nullptr) done = patch(image, *m);
+bool patch_modules(bool alone) {
+  const Patching lock;
+  for_each_image([](const ModuleImage& image) {
+    if (Module* m = module_of(image)) begin_switches(*m, image);
   });
-  if (!done) set_hooks(karst_hook_discard, karst_hook_discard);  // modules before the one that could not are patched
+  bool done = true;
+  if (!alone) {
+    done = patch_used();
+  } else if (is_switched_on()) {
+    // All of it is asked for before any of the program is touched.
+    for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && make_trampolines(g_modules[i]);
+    if (!done) return false;
+    for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && patch_unused(g_modules[i]);
+    if (!done) set_hooks(karst_hook_discard, karst_hook_discard);  // modules before the one that could not are patched
+  }
+  note_patched();
   return done;
 }
 
@@ -320,8 +282,13 @@ bool is_program(std::uintptr_t note) {
 void patch_module(std::uint32_t module) {
   Module& m = g_modules[module];
   ModuleImage image;
-  const sys::SignalsBlocked guard;
-  if (find_image(m.text_begin, image) && make_trampolines(m) && patch(image, m)) return;
+  {
+    const Patching lock;
+    if (find_image(m.text_begin, image)) {
+      begin_switches(m, image);
+      if (patch_unused(m)) return note_patched();
+    }
+  }
   if (g_said_unpatchable) return;
   g_said_unpatchable = true;
   Message()
@@ -354,7 +321,7 @@ std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool* 
   const std::uint32_t id = h.function_count + 1;
   functions[id].address = address;
   functions[id].module = module;
-  functions[id].flags = kArenaFunctionOn;
+  functions[id].flags = new_flags() == 0 ? 0 : kArenaFunctionOn | kArenaFunctionSwitchedOn;
   store(h.function_count, id);
   g_arena.remember();
   *is_new = true;

@@ -23,9 +23,9 @@ std::uint32_t count_instrumented_modules();
 /// is left alone with a message. Returns how many modules can be patched.
 std::uint32_t register_modules();
 
-/// At start, before other threads exist. Patches the sleds of the functions that are on in the arena. False when the
-/// system does not allow it; then nothing is patched.
-bool patch_modules();
+/// At start. Patches the sleds of the functions that are on in the arena, if tracing as a whole is. `alone`: no other
+/// thread exists. False when the system does not allow it; then nothing is patched.
+bool patch_modules(bool alone);
 
 /// What a module that came later brought.
 struct Arrived {
@@ -39,7 +39,8 @@ struct Arrived {
 bool enter_module(std::uintptr_t note, Arrived& arrived);
 /// True if `note` lies in the program itself, not in a library.
 bool is_program(std::uintptr_t note);
-/// The functions of an entered module are chosen: patches it. When the system does not allow it, says so.
+/// The functions of an entered module are chosen: patches it, if tracing as a whole is on. When the system does not
+/// allow it, says so.
 void patch_module(std::uint32_t module);
 /// The module is about to go.
 void leave_module(std::uintptr_t note);

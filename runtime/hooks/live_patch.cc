@@ -1,0 +1,397 @@
+#include "runtime/hooks/live_patch.h"
+
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "runtime/core/arena.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/control.h"
+#include "runtime/core/patch_lock.h"
+#include "runtime/core/syscalls.h"
+#include "runtime/hooks/instrument.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+bool g_on;        // tracing as a whole, as last applied
+bool g_changing;  // code is between two states: a child by a raw system call may find it so
+bool g_mending;   // every sled is written, whatever it seems to be
+
+constexpr long kNoMemory = -12;  // ENOMEM
+constexpr long kNotRegistered = -1;
+
+std::uint64_t now() { return event_time(); }
+
+/// Tells every processor that runs a thread of ours that code has changed. False if the kernel cannot.
+bool synchronize_cores() {
+  for (;;) {
+    const long result = sys::call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+    if (result == 0) return true;
+    if (result == kNoMemory) continue;
+    if (result != kNotRegistered ||
+        sys::call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) != 0)
+      return false;
+  }
+}
+
+bool is_wanted(std::uint32_t flags) { return (flags & kArenaFunctionOn) != 0 && (flags & kArenaFunctionCulled) == 0; }
+
+/// Whether the sleds of the function shall be calls.
+bool target(const Module& m, std::uint32_t index) { return g_on && is_switched_on(m.first_id + index); }
+
+bool differs(const Module& m, std::uint32_t index) {
+  return !m.functions.fixed(index) && (g_mending || target(m, index) != m.functions.patched(index));
+}
+
+template <typename Visit>
+void for_each_chosen(Visit visit) {
+  const std::uint32_t count = load(g_module_count);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (g_modules[i].chosen) visit(g_modules[i]);
+}
+
+// ---- protection ---------------------------------------------------------------------------------
+
+enum class Access { kGranted, kRefused, kGone };
+
+void restore_protection(const Module& m, std::uint32_t segments) {
+  for (std::uint32_t i = 0; i < segments; ++i) {
+    const CodeSegment& s = m.tables.segments[i];
+    if (sys::mprotect(s.begin, s.end - s.begin, s.protection) != 0)
+      sys::mprotect(s.begin, s.end - s.begin, PROT_READ | PROT_WRITE | PROT_EXEC);
+  }
+}
+
+Access make_writable(const Module& m) {
+  for (std::uint32_t i = 0; i < m.tables.segment_count; ++i) {
+    const CodeSegment& s = m.tables.segments[i];
+    if (sys::mprotect(s.begin, s.end - s.begin, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) continue;
+    unsigned char residency = 0;
+    const bool gone = sys::call(SYS_mincore, static_cast<long>(s.begin), 4096, sys::word(&residency)) == kNoMemory;
+    if (!gone) restore_protection(m, i);
+    return gone ? Access::kGone : Access::kRefused;
+  }
+  return Access::kGranted;
+}
+
+/// The modules of which a function changes, while they are writable.
+struct Writable {
+  std::uint32_t count = 0;
+  std::uint32_t modules[kArenaModules];
+};
+Writable g_writable;  // under the lock; too large for a stack
+
+void restore_all() {
+  for (std::uint32_t i = 0; i < g_writable.count; ++i) {
+    const Module& m = g_modules[g_writable.modules[i]];
+    restore_protection(m, m.tables.segment_count);
+  }
+  g_writable.count = 0;
+}
+
+/// Makes those modules writable in which a sled will change: `will_be_on(flags)` says what each function will be.
+/// False, and nothing changed, if that is not allowed.
+template <typename WillBeOn>
+bool make_all_writable(WillBeOn will_be_on) {
+  g_writable.count = 0;
+  bool allowed = true;
+  const ArenaFunction* functions = g_arena.functions();
+  for_each_chosen([&](Module& m) {
+    bool changes = false;
+    bool gets_calls = false;
+    for (std::uint32_t i = 0; i < m.functions.count() && allowed && !gets_calls; ++i) {
+      if (m.functions.fixed(i)) continue;
+      const bool on = will_be_on(load(functions[m.first_id + i].flags));
+      if (on == m.functions.patched(i) && !g_mending) continue;
+      changes = true;
+      gets_calls = on;
+    }
+    if (!changes || !allowed) return;
+    allowed = (g_writable.count != 0 || synchronize_cores()) && (!gets_calls || make_trampolines(m));
+    if (!allowed) return;
+    const Access access = make_writable(m);
+    if (access == Access::kGranted) g_writable.modules[g_writable.count++] = static_cast<std::uint32_t>(&m - g_modules);
+    if (access == Access::kGone) module_is_gone(m);
+    allowed = access != Access::kRefused;
+  });
+  if (!allowed) restore_all();
+  return allowed;
+}
+
+// ---- the passes ---------------------------------------------------------------------------------
+
+/// True if the bytes are as we left them.
+bool is_ours(const unsigned char* site, arch::Sled sled, bool patched) {
+  return g_mending || (patched ? arch::is_call(site) : arch::is_off(site, sled));
+}
+
+void check_sites(Module& m) {
+  m.functions.for_each_sled(m.tables, [&m](const SledPlace& p, std::uint32_t index) {
+    if (p.kind == SledKind::kCold || !differs(m, index)) return;
+    if (!is_ours(reinterpret_cast<const unsigned char*>(p.address), p.sled, m.functions.patched(index)))
+      m.functions.set_fixed(index);  // what somebody else has written is not ours to change
+  });
+}
+
+void pass_over(Module& m, arch::Pass pass) {
+  m.functions.for_each_sled(m.tables, [&](const SledPlace& p, std::uint32_t index) {
+    if (p.kind == SledKind::kCold || !differs(m, index)) return;
+    const bool on = target(m, index);
+    arch::change_live(pass, reinterpret_cast<unsigned char*>(p.address), on ? trampoline_of(m, p, index) : 0, p.sled);
+    if (pass == arch::Pass::kHead && !g_mending) m.patched_sites += on ? 1 : ~std::uint64_t{0};
+  });
+}
+
+void note_done(Module& m) {
+  for (std::uint32_t i = 0; i < m.functions.count(); ++i) {
+    const bool on = target(m, i);
+    if (m.functions.fixed(i)) {
+      // It is never called, as far as the trace will tell.
+      if (on && !m.functions.patched(i))
+        __atomic_and_fetch(&g_arena.functions()[m.first_id + i].flags, ~(kArenaFunctionOn | kArenaFunctionSwitchedOn),
+                           __ATOMIC_ACQ_REL);
+      continue;
+    }
+    if (on == m.functions.patched(i)) continue;
+    m.functions.set_patched(i, on);
+    m.patched_functions += on ? 1 : ~std::uint32_t{0};
+  }
+}
+
+void change_code() {
+  store(g_changing, true);
+  const auto each = [](auto visit) {
+    for (std::uint32_t i = 0; i < g_writable.count; ++i) visit(g_modules[g_writable.modules[i]]);
+  };
+  each(check_sites);
+  constexpr arch::Pass kPasses[] = {arch::Pass::kBlock, arch::Pass::kTail, arch::Pass::kHead};
+  for (const arch::Pass pass : kPasses) {
+    each([pass](Module& m) { pass_over(m, pass); });
+    if (g_writable.count != 0) synchronize_cores();
+  }
+  each(note_done);
+  restore_all();
+  store(g_changing, false);
+}
+
+// ---- the log ------------------------------------------------------------------------------------
+
+bool is_chosen(std::uint32_t flags) { return (flags & kArenaFunctionSwitchingOn) != 0; }
+bool was_on(std::uint32_t flags) { return (flags & kArenaFunctionSwitchedOn) != 0; }
+
+void set_flag(std::uint32_t id, std::uint32_t flag, bool on) {
+  std::uint32_t& flags = g_arena.functions()[id].flags;
+  if (((load(flags) & flag) != 0) == on) return;
+  if (on)
+    __atomic_or_fetch(&flags, flag, __ATOMIC_ACQ_REL);
+  else
+    __atomic_and_fetch(&flags, ~flag, __ATOMIC_ACQ_REL);
+}
+
+/// `karst run` still chooses among the module's functions.
+bool is_arriving(std::uint32_t module) {
+  return module >= load(g_module_count) || (load(g_modules[module].loaded) == 1 && !g_modules[module].chosen);
+}
+
+/// What is wanted now, put aside: requesters go on meanwhile. True if anything differs from what was applied last.
+bool choose() {
+  const ArenaFunction* functions = g_arena.functions();
+  const std::uint32_t count = load(g_arena.header().function_count);
+  bool any = false;
+  for (std::uint32_t id = 1; id <= count; ++id) {
+    const std::uint32_t flags = load(functions[id].flags);
+    const bool on = is_arriving(functions[id].module) ? was_on(flags) : is_wanted(flags);
+    if (on != is_chosen(flags)) set_flag(id, kArenaFunctionSwitchingOn, on);
+    any = any || on != was_on(flags);
+  }
+  return any;
+}
+
+/// Calls visit(first, count, on) for each run of ids whose own switch changes.
+template <typename Visit>
+void for_each_change(Visit visit) {
+  const ArenaFunction* functions = g_arena.functions();
+  const std::uint32_t count = load(g_arena.header().function_count);
+  std::uint32_t first = 0;
+  bool run_on = false;
+  for (std::uint32_t id = 1; id <= count; ++id) {
+    const std::uint32_t flags = load(functions[id].flags);
+    const bool on = is_chosen(flags);
+    const bool changes = on != was_on(flags);
+    if (first != 0 && (!changes || on != run_on)) {
+      visit(first, id - first, run_on);
+      first = 0;
+    }
+    if (changes && first == 0) {
+      first = id;
+      run_on = on;
+    }
+  }
+  if (first != 0) visit(first, count + 1 - first, run_on);
+}
+
+/// Memory for what is to be logged: the last records, if there are more than the log can have.
+bool reserve_log(bool whole, bool functions) {
+  std::uint64_t records = whole ? 1 : 0;
+  if (functions) for_each_change([&records](std::uint32_t, std::uint32_t, bool) { ++records; });
+  const std::uint64_t from = g_arena.control().switch_count % kArenaSwitches;
+  const auto all = [](std::uint64_t first, std::uint64_t end) {
+    return g_arena.reserve_switches(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(end - first));
+  };
+  if (from + records <= kArenaSwitches) return all(from, from + records);
+  return all(0, kArenaSwitches);
+}
+
+void add_record(const ArenaSwitch& record) {
+  ArenaControl& c = g_arena.control();
+  g_arena.switches()[c.switch_count % kArenaSwitches] = record;
+  store(c.switch_count, c.switch_count + 1);
+}
+
+void complete_records(std::uint64_t from) {
+  const std::uint64_t end = now();
+  const std::uint64_t count = g_arena.control().switch_count;
+  for (std::uint64_t i = count - from > kArenaSwitches ? count - kArenaSwitches : from; i < count; ++i)
+    store(g_arena.switches()[i % kArenaSwitches].end_ticks, end);
+}
+
+/// Code of -finstrument-functions asks a table.
+void switch_instrument_calls() {
+  const ArenaFunction* functions = g_arena.functions();
+  const std::uint32_t count = load(g_arena.header().function_count);
+  bool any = false;
+  for_each_chosen([&any](const Module& m) { any = any || m.finstrument; });
+  if (!any) return;
+  for (std::uint32_t id = 1; id <= count; ++id) {
+    const Module& m = g_modules[functions[id].module];
+    if (!m.chosen || !m.finstrument || id - m.first_id < id_count(m)) continue;
+    switch_instrument_call(functions[id].address, id);
+  }
+}
+
+bool may_change(bool gate, bool functions) {
+  return reserve_log(gate != g_on, functions) &&
+         make_all_writable([gate](std::uint32_t flags) { return gate && is_chosen(flags); });
+}
+
+void change(bool gate, bool functions, SwitchReason reason) {
+  const std::uint64_t first_record = g_arena.control().switch_count;
+  const std::uint64_t begin = now();
+  const auto why = static_cast<std::uint32_t>(reason);
+  if (gate != g_on) add_record({begin, 0, 0, 0, gate ? 1U : 0U, why});
+  if (functions) {
+    for_each_change([&](std::uint32_t first, std::uint32_t count, bool on) {
+      add_record({begin, 0, first, count, on ? 1U : 0U, why});
+    });
+    const std::uint32_t count = load(g_arena.header().function_count);
+    for (std::uint32_t id = 1; id <= count; ++id)
+      set_flag(id, kArenaFunctionSwitchedOn, is_chosen(load(g_arena.functions()[id].flags)));
+  }
+  store(g_on, gate);
+  // Sleds come last of what is switched on and off, as they are what takes time.
+  switch_instrument_calls();
+  change_code();
+  complete_records(first_record);
+}
+
+}  // namespace
+
+ControlOutcome apply_switches(SwitchReason reason) {
+  const Patching lock;
+  ArenaControl& c = g_arena.control();
+  const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
+  const bool functions = choose();
+  const bool gate = load(c.enabled) != 0;
+  if (!functions && gate == g_on) return ControlOutcome::kDone;
+  if (!may_change(gate, functions)) return ControlOutcome::kRefused;
+  change(gate, functions, reason);
+  note_patched();
+  store(c.last_patch_ns, clock_ns(CLOCK_MONOTONIC_RAW) - begin);
+  return ControlOutcome::kDone;
+}
+
+void prepare_live_patch() { sys::call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0); }
+
+void start_switches() { store(g_on, load(g_arena.control().enabled) != 0); }
+
+void begin_switches(Module& m, const SledTables& tables) {
+  m.tables = tables;
+  m.chosen = true;
+  for (std::uint32_t id = m.first_id; id < m.first_id + id_count(m); ++id)
+    set_flag(id, kArenaFunctionSwitchedOn, is_wanted(load(g_arena.functions()[id].flags)));
+}
+
+bool patch_unused(Module& m) {
+  // In a static program we are ourselves in the code that is patched.
+#ifdef KARST_STATIC
+  constexpr int kWhilePatching = PROT_READ | PROT_WRITE | PROT_EXEC;
+#else
+  constexpr int kWhilePatching = PROT_READ | PROT_WRITE;
+#endif
+  if (!g_on || m.functions.count() == 0) return true;
+  if (!make_trampolines(m)) return false;
+  bool writable = true;
+  for (std::uint32_t i = 0; i < m.tables.segment_count && writable; ++i) {
+    const CodeSegment& s = m.tables.segments[i];
+    writable = sys::mprotect(s.begin, s.end - s.begin, kWhilePatching) == 0;
+  }
+  if (writable) {
+    m.functions.for_each_sled(m.tables, [&](const SledPlace& p, std::uint32_t index) {
+      if (p.kind == SledKind::kCold || !target(m, index)) return;
+      arch::write_call(reinterpret_cast<unsigned char*>(p.address), trampoline_of(m, p, index), p.sled);
+      ++m.patched_sites;
+    });
+    for (std::uint32_t i = 0; i < m.functions.count(); ++i) {
+      m.functions.set_patched(i, target(m, i));
+      m.patched_functions += target(m, i) ? 1 : 0;
+    }
+  }
+  restore_protection(m, m.tables.segment_count);
+  return writable;
+}
+
+bool patch_used() {
+  if (!make_all_writable([](std::uint32_t flags) { return g_on && was_on(flags); })) return false;
+  change_code();
+  return true;
+}
+
+void mend_after_fork() {
+  g_mending = load(g_changing);
+  patch_used();
+  if (!g_mending) return;
+  g_mending = false;
+  for_each_chosen([](Module& m) {
+    m.patched_sites = 0;
+    m.functions.for_each_sled(m.tables, [&m](const SledPlace& p, std::uint32_t index) {
+      m.patched_sites += p.kind != SledKind::kCold && m.functions.patched(index);
+    });
+  });
+}
+
+bool was_forked_in_change() { return load(g_changing); }
+
+void note_patched() {
+  std::uint32_t functions = 0;
+  std::uint64_t sites = 0;
+  std::uint64_t fixed = 0;
+  for_each_chosen([&](const Module& m) {
+    functions += m.patched_functions;
+    sites += m.patched_sites;
+    fixed += m.functions.fixed_sleds();
+  });
+  ArenaControl& c = g_arena.control();
+  store(c.patched_functions, functions);
+  store(c.patched_sites, sites);
+  store(c.unpatchable_sites, static_cast<std::uint32_t>(fixed));
+}
+
+bool is_switched_on() { return load(g_on); }
+
+bool is_switched_on(std::uint32_t id) { return (load(g_arena.functions()[id].flags) & kArenaFunctionSwitchedOn) != 0; }
+
+}  // namespace karst::runtime

@@ -1,0 +1,53 @@
+// The modules that have been entered, as sleds.cc keeps them and live_patch.cc changes them.
+#pragma once
+#include <cstdint>
+
+#include "format/arena.h"
+#include "runtime/core/memory.h"
+#include "runtime/hooks/function_table.h"
+#include "runtime/hooks/hooks.h"
+
+namespace karst::runtime {
+
+/// An entered module; its place among g_modules is its index in the arena.
+struct Module {
+  std::uintptr_t text_begin = 0;
+  std::uintptr_t text_end = 0;
+  std::uint64_t bias = 0;
+  std::uint32_t loaded = 0;  ///< 1 while it is there
+  bool finstrument = false;
+  bool own_exits = false;
+  bool has_trampolines = false;
+  std::uint32_t first_id = 0;
+  FunctionTable functions{};
+  Trampolines trampolines{};
+
+  // Under the lock of patching.
+  bool chosen = false;  ///< its functions are chosen, and its sleds are as is wanted: switches apply to it
+  std::uint32_t patched_functions = 0;
+  std::uint64_t patched_sites = 0;
+  SledTables tables{};  ///< valid while it is chosen
+};
+
+extern Module g_modules[format::kArenaModules];
+extern std::uint32_t g_module_count;
+
+/// Ids of its tables, aliases among them.
+inline std::uint32_t id_count(const Module& m) { return m.functions.count() + m.functions.alias_count(); }
+
+/// Makes the module's trampolines if it has none yet. They show whether the system lets written memory become
+/// executable (SELinux, systemd's MemoryDenyWriteExecute, PR_SET_MDWE), before anything of the program is touched.
+bool make_trampolines(Module& module);
+
+/// Where a sled of the function shall call.
+inline std::uintptr_t trampoline_of(const Module& m, const SledPlace& place, std::uint32_t index) {
+  const std::uint32_t alias =
+      place.kind == format::SledKind::kTailCall ? m.functions.alias(index) : FunctionTable::kNone;
+  const std::uint32_t target = alias == FunctionTable::kNone ? index : alias;
+  return place.kind == format::SledKind::kEntry ? m.trampolines.enter(target) : m.trampolines.exit(target);
+}
+
+/// The module has gone. Under the lock of patching.
+void module_is_gone(Module& module);
+
+}  // namespace karst::runtime
