@@ -82,10 +82,18 @@ class Launcher {
     if (pipe2(failure, O_CLOEXEC) != 0) return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
     Descriptor failure_in(failure[0]);
     Descriptor failure_out(failure[1]);
+    // The program waits until the recording of its states has begun.
+    int go[2];
+    if (pipe2(go, O_CLOEXEC) != 0) return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
+    Descriptor go_in(go[0]);
+    Descriptor go_out(go[1]);
     result_.pairs.push_back(read_clock_pair());
     program_ = fork();
     if (program_ < 0) return Error{std::string("cannot start a process: ") + std::strerror(errno)};
     if (program_ == 0) {
+      go_out = Descriptor();
+      char word = 0;
+      if (read(go_in.get(), &word, 1) != 1) _exit(127);  // whoever should trace us has ended
       signals_.restore();
       setenv("LD_PRELOAD", preload->c_str(), 1);
       setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
@@ -101,6 +109,8 @@ class Launcher {
       _exit(127);
     }
     failure_out = Descriptor();
+    states_.start(program_);
+    static_cast<void>(!write(go_out.get(), "", 1));
     int error = 0;
     if (read(failure_in.get(), &error, sizeof error) == static_cast<ssize_t>(sizeof error)) {
       waitpid(program_, nullptr, 0);
@@ -127,6 +137,7 @@ class Launcher {
     }
     take_reports();
     result_.pairs.push_back(read_clock_pair());
+    result_.states = states_.stop();
     result_.processes = processes_.take(program_, result_.wait_status);
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
@@ -214,6 +225,7 @@ class Launcher {
   Processes processes_{chooser_};
   Session session_;
   Signals signals_;
+  sched::StateRecorder states_{options_.states};
   pid_t program_ = -1;
   bool running_ = true;
   bool stop_ = false;

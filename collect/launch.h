@@ -9,6 +9,7 @@
 #include "collect/program.h"
 #include "collect/recording.h"
 #include "reader/result.h"
+#include "sched/recorder.h"
 
 namespace karst::collect {
 
@@ -21,6 +22,7 @@ struct LaunchOptions {
   bool wait = true;                    ///< for all traced processes, not for the program alone
   /// Called once if the program has ended and this many traced processes are waited for. May be empty.
   std::function<void(std::size_t)> on_left_behind;
+  sched::StateOptions states;       ///< how to record thread states
   symbols::ResolveOptions resolve;  ///< how to find their names, when the choice needs them
 };
 
@@ -32,6 +34,7 @@ struct LaunchResult {
   bool impossible = false;               ///< a process could not be traced and said why itself
   std::uint64_t functions = 0;           ///< of all processes
   std::uint64_t functions_off = 0;       ///< left out by the filter
+  reader::StateLog states;               ///< what threads did beside their calls, or why that is not known
   std::vector<reader::Problem> problems;
 };
 

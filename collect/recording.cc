@@ -278,6 +278,7 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
     std::erase_if(p.functions, [&seen](const reader::Function& f) { return !seen[f.id]; });
   }
   summary.span_ns = clock.to_ns(span.length());
+  if (options.states != nullptr) writer.add_states(*options.states);
   if (options.source) {
     const symbols::Sources sources = symbols::collect_sources(processes);
     for (const reader::SourceFile& file : sources.files) writer.add_source(file.path, file.text);

@@ -197,12 +197,11 @@ enum ThreadFlag : std::uint32_t {
 
 /// SWCH. One change of which functions are traced, in the order of their making. Events of the functions are whole before
 /// `begin_ticks` (if they were on) and from `end_ticks` on (if they are on then). Those in between, and all until they are
-/// switched on again, say nothing; the end of a call that is open at `begin_ticks` is not known. All events of the
-/// process up to the last record's `begin_ticks` are in the file, as far as blocks are.
+/// switched on again, say nothing; the end of a call that is open at `begin_ticks` is not known.
 struct SwitchRecord {
   std::uint64_t begin_ticks;
   std::uint64_t end_ticks;  ///< 0: under way when the trace was written
-  std::uint32_t first;      ///< FunctionRecord::id of the first function; 0: of all that there are
+  std::uint32_t first;      ///< FunctionRecord::id of the first function; 0: the process's own switch
   std::uint32_t count;      ///< functions from `first` on
   std::uint32_t on;         ///< 1: traced from `end_ticks` on; 0: not traced from `begin_ticks` on
   std::uint32_t reason;     ///< SwitchReason of format/control.h: 0 asked for, 1 the time was up, 2 the budget
@@ -271,6 +270,7 @@ enum StatesFlag : std::uint32_t {
   kStatesOthers = 2,    ///< who took a CPU is recorded, other processes' threads too
   kStatesSyscalls = 4,  ///< system calls are recorded
   kStatesFaults = 8,    ///< page_faults and migrations were counted
+  kStatesCpus = 16,     ///< what CPUs did is asked for (karst run --cpus); with kStatesOthers, all of it
 };
 
 /// TASK. A thread that STEV names, of the run or not.

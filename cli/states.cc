@@ -1,0 +1,96 @@
+#include "cli/states.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "format/options.h"
+
+namespace karst::cli {
+namespace {
+
+/// True the first time for this user: a file remembers it. False where there is no place for it.
+bool is_first_time() {
+  const char* base = std::getenv("XDG_CACHE_HOME");
+  std::filesystem::path directory;
+  if (base != nullptr && *base == '/') {
+    directory = base;
+  } else {
+    const char* home = std::getenv("HOME");
+    if (home == nullptr || *home != '/') return false;
+    directory = std::filesystem::path(home) / ".cache";
+  }
+  directory /= "karst";
+  std::error_code error;
+  std::filesystem::create_directories(directory.parent_path(), error);
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return false;
+  const int fd = open((directory / "no-thread-states-said").c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0) return false;
+  close(fd);
+  return true;
+}
+
+}  // namespace
+
+void add_state_options(CLI::App& command, StateArguments& arguments) {
+  command
+      .add_option("--sched", arguments.sched,
+                  "How to record when threads run and wait: auto (the best that works), ftrace (for root: also\n"
+                  "who woke whom and what else ran), perf (without privileges), off; karst info says which it was")
+      ->check(one_of({"auto", "perf", "ftrace", "off"}))
+      ->type_name("auto|perf|ftrace|off");
+  command.add_flag("--syscalls", arguments.syscalls, "Record system calls too, by which blocked threads wait (ftrace)");
+  command.add_flag("--cpus", arguments.cpus,
+                   "A lane per CPU in the timeline: which thread and function ran there, with ftrace other\n"
+                   "processes' threads too");
+  command
+      .add_option("--sched-memory", arguments.memory,
+                  "Memory for what is recorded of thread states; when it is full, the oldest goes (default 64M)")
+      ->type_name("SIZE");
+}
+
+Result<sched::StateOptions> state_options(const StateArguments& arguments) {
+  sched::StateOptions options;
+  if (arguments.sched == "perf") options.wanted = sched::Wanted::kPerf;
+  if (arguments.sched == "ftrace") options.wanted = sched::Wanted::kFtrace;
+  if (arguments.sched == "off") options.wanted = sched::Wanted::kOff;
+  options.syscalls = arguments.syscalls;
+  options.cpus = arguments.cpus;
+  if (arguments.memory) {
+    std::uint64_t bytes = 0;
+    if (!format::parse_memory_size(arguments.memory->c_str(), bytes) || bytes < sched::kLeastStateMemory)
+      return Error{"--sched-memory " + *arguments.memory + ": a size from 1M to 64G is needed, like 256M"};
+    options.memory = bytes;
+  }
+  return options;
+}
+
+void report_missing_states(const StateArguments& arguments, const reader::StateSource& source) {
+  if (source.backend != format::StateBackend::kNone || arguments.sched == "off") return;
+  if (arguments.sched == "auto" && !is_first_time()) return;
+  fail({"when threads ran and waited is not in the trace: " + source.note +
+        (arguments.sched == "auto" ? " (said once; karst info says it of each trace)" : "")});
+}
+
+const char* backend_name(format::StateBackend backend) {
+  switch (backend) {
+    case format::StateBackend::kPerf:
+      return "perf events";
+    case format::StateBackend::kFtrace:
+      return "ftrace";
+    case format::StateBackend::kNone:
+      break;
+  }
+  return "none";
+}
+
+}  // namespace karst::cli

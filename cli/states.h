@@ -1,0 +1,35 @@
+// What the commands have in common about thread states: options of karst run, words for people.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "reader/result.h"
+#include "reader/states.h"
+#include "sched/recorder.h"
+
+namespace CLI {
+class App;
+}
+
+namespace karst::cli {
+
+struct StateArguments {
+  std::string sched = "auto";
+  bool syscalls = false;
+  bool cpus = false;
+  std::optional<std::string> memory;
+};
+
+/// Adds --sched, --syscalls, --cpus and --sched-memory; `arguments` outlives the parse.
+void add_state_options(CLI::App& command, StateArguments& arguments);
+/// Error: a value that cannot be, in words for the user.
+Result<sched::StateOptions> state_options(const StateArguments& arguments);
+
+/// Says on stderr that states are missing: if they were asked for by name, or else the first time that this user
+/// gets none.
+void report_missing_states(const StateArguments& arguments, const reader::StateSource& source);
+
+/// `perf events`, `ftrace`, `none`.
+const char* backend_name(format::StateBackend backend);
+
+}  // namespace karst::cli

@@ -1,0 +1,257 @@
+#include "sched/ftrace.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "format/trace.h"
+#include "sched/cpus.h"
+#include "sched/libtracefs.h"
+
+// C without a word for C++.
+extern "C" {
+#include <event-parse.h>
+#include <kbuffer.h>
+}
+
+namespace karst::sched {
+namespace {
+
+constexpr std::size_t kSmallestRing = std::size_t{64} << 10;
+constexpr std::size_t kLargestRing = std::size_t{4} << 20;
+constexpr std::uint64_t kCloneThread = 0x10000;
+constexpr std::uint64_t kPreempted = 0x100;         // TASK_REPORT_MAX
+constexpr std::uint8_t kInInterrupt = 0x08 | 0x10;  // TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ
+
+std::uint64_t number_at(std::span<const std::byte> record, std::uint32_t offset, std::uint32_t size) {
+  std::uint64_t value = 0;
+  if (size <= sizeof value && offset + std::uint64_t{size} <= record.size())
+    std::memcpy(&value, record.data() + offset, size);
+  return value;
+}
+
+std::string_view text_at(std::span<const std::byte> record, std::uint32_t offset, std::uint32_t size) {
+  if (offset + std::uint64_t{size} > record.size()) return {};
+  const auto* text = reinterpret_cast<const char*>(record.data()) + offset;
+  return {text, strnlen(text, size)};
+}
+
+/// The kernel's letters, as `ps` shows them, from the bits of prev_state.
+char letter_of(std::uint64_t state) {
+  constexpr std::string_view kLetters = "SDTtXZPI";
+  const auto bits = state & 0xff;
+  return bits == 0 ? 'R' : kLetters[static_cast<std::size_t>(std::countr_zero(bits))];
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Ftrace>> Ftrace::open(const FtraceOptions& options) {
+  auto place = TracefsPlace::find();
+  if (!place) return place.error();
+  remove_orphans(*place);
+  std::unique_ptr<Ftrace> made(new Ftrace(std::move(*place)));
+  if (tracefs_set_tracing_dir(const_cast<char*>(made->place_.path().c_str())) != 0)
+    return Error{"ftrace cannot be used: " + made->place_.path() + " is no tracefs to libtracefs"};
+  // A run before this one in the same process may have left a name that is not removed yet.
+  made->instance_ = tracefs_instance_create(own_instance_name().c_str());
+  if (made->instance_ == nullptr)
+    return Error{std::string("ftrace has no instance for us (") + std::strerror(errno) + ")"};
+  if (const Status done = made->set_up(options); !done) return done.error();
+  return made;
+}
+
+Ftrace::~Ftrace() {
+  for (const Cpu& cpu : cpus_) tracefs_cpu_close(cpu.reader);
+  if (page_ != nullptr) kbuffer_free(page_);
+  if (instance_ != nullptr) {
+    tracefs_trace_off(instance_);
+    tracefs_event_disable(instance_, nullptr, nullptr);
+    tracefs_instance_destroy(instance_);
+    tracefs_instance_free(instance_);
+  }
+}
+
+Status Ftrace::set_up(const FtraceOptions& options) {
+  options_ = options;
+  if (const Status read = read_layout(); !read) return read.error();
+  const auto refused = [](const char* what) {
+    return Error{fmt::format("ftrace refuses {} ({})", what, std::strerror(errno))};
+  };
+  tracefs_trace_off(instance_);
+  if (tracefs_instance_file_write(instance_, "trace_clock", "x86-tsc") < 0) return refused("the clock x86-tsc");
+  const auto numbers = online_cpus();
+  const std::size_t each =
+      std::clamp(options.bytes / std::max<std::size_t>(1, numbers.size()), kSmallestRing, kLargestRing);
+  if (tracefs_instance_set_buffer_size(instance_, each >> 10, -1) < 0) return refused("memory for its rings");
+  page_ = kbuffer_alloc(KBUFFER_LSIZE_SAME_AS_HOST, KBUFFER_ENDIAN_SAME_AS_HOST);
+  for (const std::uint16_t number : numbers) {
+    tracefs_cpu* reader = tracefs_cpu_open(instance_, number, true);
+    if (reader == nullptr) return refused("to be read");
+    cpus_.push_back({number, reader, 0});
+    buffer_.resize(std::max<std::size_t>(buffer_.size(), static_cast<std::size_t>(tracefs_cpu_read_size(reader))));
+  }
+  return page_ != nullptr ? Status(Unit{}) : Status(Error{"no memory to read ftrace"});
+}
+
+Status Ftrace::read_layout() {
+  constexpr const char* kSystems[] = {"sched", "task", "raw_syscalls", nullptr};
+  tep_handle* formats = tracefs_local_events_system(place_.path().c_str(), kSystems);
+  if (formats == nullptr) return Error{"ftrace's event formats cannot be read"};
+  std::string missing;
+  const auto event = [&](const char* system, const char* name) {
+    tep_event* found = tep_find_event_by_name(formats, system, name);
+    if (found == nullptr) missing = name;
+    return found;
+  };
+  const auto field = [&](tep_event* of, const char* name) {
+    tep_format_field* found = of != nullptr ? tep_find_any_field(of, name) : nullptr;
+    if (found == nullptr || found->offset < 0 || found->size < 0) {
+      missing = name;
+      return Field{};
+    }
+    return Field{static_cast<std::uint32_t>(found->offset), static_cast<std::uint32_t>(found->size)};
+  };
+  const auto id = [](const tep_event* of) {
+    return of != nullptr ? static_cast<std::uint16_t>(of->id) : std::uint16_t{0};
+  };
+  Layout& l = layout_;
+  tep_event* switched = event("sched", "sched_switch");
+  l.switch_id = id(switched);
+  l.type = field(switched, "common_type");
+  l.flags = field(switched, "common_flags");
+  l.pid = field(switched, "common_pid");
+  l.prev_comm = field(switched, "prev_comm");
+  l.prev_pid = field(switched, "prev_pid");
+  l.prev_state = field(switched, "prev_state");
+  l.next_comm = field(switched, "next_comm");
+  l.next_pid = field(switched, "next_pid");
+  tep_event* waking = event("sched", "sched_waking");
+  l.waking_id = id(waking);
+  l.woken_comm = field(waking, "comm");
+  l.woken_pid = field(waking, "pid");
+  tep_event* made = event("task", "task_newtask");
+  l.newtask_id = id(made);
+  l.new_pid = field(made, "pid");
+  l.new_comm = field(made, "comm");
+  l.new_flags = field(made, "clone_flags");
+  tep_event* renamed = event("task", "task_rename");
+  l.rename_id = id(renamed);
+  l.renamed_pid = field(renamed, "pid");
+  l.renamed_comm = field(renamed, "newcomm");
+  const bool usable = missing.empty();
+  if (options_.syscalls) {
+    tep_event* enter = event("raw_syscalls", "sys_enter");
+    tep_event* leave = event("raw_syscalls", "sys_exit");
+    l.enter_id = id(enter);
+    l.exit_id = id(leave);
+    l.enter_nr = field(enter, "id");
+    l.exit_nr = field(leave, "id");
+  }
+  tep_free(formats);
+  if (!usable) return Error{"ftrace's events are not as we know them: " + missing + " is missing"};
+  return Unit{};
+}
+
+Status Ftrace::start(pid_t program, RecordStore& store) {
+  const auto refused = [](const std::string& what) {
+    return Error{fmt::format("ftrace refuses {} ({})", what, std::strerror(errno))};
+  };
+  store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
+  if (!options_.everybody) {
+    if (tracefs_instance_file_write(instance_, "set_event_pid", std::to_string(program).c_str()) < 0)
+      return refused("a filter by process");
+    if (tracefs_instance_file_write(instance_, "options/event-fork", "1") < 0) return refused("to follow forks");
+  }
+  const std::pair<const char*, const char*> events[] = {
+      {"sched", "sched_switch"}, {"sched", "sched_waking"}, {"task", "task_newtask"}, {"task", "task_rename"}};
+  for (const auto& [system, name] : events)
+    if (tracefs_event_enable(instance_, system, name) < 0) return refused(name);
+  if (options_.syscalls && (tracefs_event_enable(instance_, "raw_syscalls", "sys_enter") < 0 ||
+                            tracefs_event_enable(instance_, "raw_syscalls", "sys_exit") < 0))
+    return refused("system calls");
+  for (Cpu& cpu : cpus_) cpu.last_ticks = __rdtsc();
+  if (tracefs_trace_on(instance_) < 0) return refused("to start");
+  return Unit{};
+}
+
+void Ftrace::drain(RecordStore& store) {
+  const std::uint64_t now = __rdtsc();
+  for (Cpu& cpu : cpus_) drain(cpu, store);
+  // What another CPU was just writing when we looked comes the next time.
+  constexpr std::uint64_t kSlack = 3'000'000;  // ticks: a millisecond or so
+  store.settle(now - kSlack);
+}
+
+void Ftrace::drain(Cpu& cpu, RecordStore& store) {
+  while (tracefs_cpu_read(cpu.reader, buffer_.data(), true) > 0) {
+    if (kbuffer_load_subbuffer(page_, buffer_.data()) != 0) return;
+    unsigned long long ticks = 0;
+    const void* record = kbuffer_read_event(page_, &ticks);
+    const int missed = kbuffer_missed_events(page_);
+    if (missed != 0) {
+      store.add({cpu.last_ticks, 0, 0, 0, cpu.number, format::kStateLostBegin, 0});
+      const std::uint64_t until = record != nullptr ? ticks : cpu.last_ticks;
+      // The kernel does not always know how many.
+      store.add(
+          {until, 0, 0, missed > 0 ? static_cast<std::uint32_t>(missed) : 1U, cpu.number, format::kStateLostEnd, 0});
+    }
+    for (; record != nullptr; record = kbuffer_next_event(page_, &ticks)) {
+      const auto size = static_cast<std::size_t>(std::max(0, kbuffer_event_size(page_)));
+      take(cpu, ticks, {static_cast<const std::byte*>(record), size}, store);
+      cpu.last_ticks = ticks;
+    }
+  }
+}
+
+void Ftrace::take(Cpu& cpu, std::uint64_t ticks, std::span<const std::byte> record, RecordStore& store) {
+  const Layout& l = layout_;
+  const auto number = [&](const Field& f) { return number_at(record, f.offset, f.size); };
+  const auto tid = [&](const Field& f) { return static_cast<std::uint32_t>(number(f)); };
+  const auto text = [&](const Field& f) { return text_at(record, f.offset, f.size); };
+  const auto type = number(l.type);
+  const std::uint32_t current = tid(l.pid);
+  format::StateRecord made{ticks, current, 0, 0, cpu.number, 0, 0};
+  if (type == l.switch_id) {
+    made.tid = tid(l.prev_pid);
+    made.other = tid(l.next_pid);
+    const std::uint64_t state = number(l.prev_state);
+    const char letter = letter_of(state);
+    made.value = static_cast<unsigned char>(letter) |
+                 ((state & kPreempted) != 0 || letter == 'R' ? std::uint32_t{format::kSwitchRunnable} : 0);
+    made.kind = format::kStateSwitch;
+    if (made.tid != 0) store.name(made.tid, text(l.prev_comm), true);
+    if (made.other != 0) store.name(made.other, text(l.next_comm), true);
+  } else if (type == l.waking_id) {
+    made.tid = tid(l.woken_pid);
+    if (!store.is_of_run(made.tid)) return;
+    made.other = current;
+    made.value = (number(l.flags) & kInInterrupt) != 0 ? 1 : 0;
+    made.kind = format::kStateWaking;
+  } else if (type == l.newtask_id) {
+    if (!store.is_of_run(current)) return;
+    made.tid = tid(l.new_pid);
+    made.other = current;
+    made.kind = format::kStateNewThread;
+    const bool thread = (number(l.new_flags) & kCloneThread) != 0;
+    store.add_of_run(made.tid, thread ? store.process_of(current) : made.tid);
+    store.name(made.tid, text(l.new_comm), false);
+  } else if (type == l.rename_id) {
+    store.name(tid(l.renamed_pid), text(l.renamed_comm), true);
+    return;
+  } else if (l.enter_id != 0 && (type == l.enter_id || type == l.exit_id)) {
+    if (!store.is_of_run(current)) return;
+    made.value = static_cast<std::uint32_t>(number(type == l.enter_id ? l.enter_nr : l.exit_nr));
+    made.kind = type == l.enter_id ? format::kStateSyscallEnter : format::kStateSyscallExit;
+  } else {
+    return;
+  }
+  store.add(made);
+}
+
+}  // namespace karst::sched

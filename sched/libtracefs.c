@@ -1,0 +1,3 @@
+#include "sched/libtracefs.h"
+
+#include <tracefs.h>

@@ -1,0 +1,251 @@
+#include "sched/perf_events.h"
+
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <string_view>
+
+#include "collect/clock.h"
+#include "format/trace.h"
+#include "sched/cpus.h"
+
+namespace karst::sched {
+namespace {
+
+constexpr std::size_t kSmallestRing = 8;  // pages
+constexpr std::size_t kLargestRing = 64;  // with its page of control, half of what one user may lock a CPU by default
+
+int open_event(perf_event_attr attributes, pid_t pid, int cpu) {
+  attributes.size = sizeof attributes;
+  attributes.exclude_kernel = 1;  // all that kernel.perf_event_paranoid 2 allows
+  attributes.exclude_hv = 1;
+  attributes.inherit = 1;
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+std::string why_refused(int error) {
+  std::ifstream in("/proc/sys/kernel/perf_event_paranoid");
+  int paranoid = 0;
+  const bool known = static_cast<bool>(in >> paranoid);
+  if (known && paranoid > 2 && (error == EACCES || error == EPERM))
+    return fmt::format(
+        "perf events are refused, as kernel.perf_event_paranoid is {}: sudo sysctl kernel.perf_event_paranoid=2, or "
+        "CAP_PERFMON",
+        paranoid);
+  if (error == ENOSYS || error == EPERM || error == EACCES)
+    return "perf events are refused here (perf_event_open: " + std::string(std::strerror(error)) +
+           "); a container needs a seccomp profile that allows it, for example docker run --security-opt "
+           "seccomp=unconfined";
+  return "perf events cannot be had (perf_event_open: " + std::string(std::strerror(error)) + ")";
+}
+
+template <typename T>
+T read_at(std::span<const std::byte> bytes, std::size_t offset) {
+  T value{};
+  if (offset + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+FaultCounter::FaultCounter(pid_t program) {
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_PAGE_FAULTS;
+  fd_ = open_event(attributes, program, -1);
+}
+
+FaultCounter::~FaultCounter() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::uint64_t FaultCounter::read() const {
+  std::uint64_t count = 0;
+  return fd_ >= 0 && ::read(fd_, &count, sizeof count) == static_cast<ssize_t>(sizeof count) ? count : 0;
+}
+
+Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, std::size_t bytes, RecordStore& store) {
+  std::unique_ptr<PerfEvents> made(new PerfEvents);
+  made->from_ = collect::read_clock_pair();
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_DUMMY;
+  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attributes.sample_id_all = 1;
+  attributes.context_switch = 1;
+  attributes.task = 1;
+  attributes.comm = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC_RAW;
+  attributes.watermark = 1;
+  const auto cpus = online_cpus();
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t each =
+      std::clamp(std::bit_floor(std::max<std::size_t>(bytes / page / std::max<std::size_t>(1, cpus.size()), 1)),
+                 kSmallestRing, kLargestRing);
+  attributes.wakeup_watermark = static_cast<std::uint32_t>(each * page / 4);
+  for (const std::uint16_t cpu : cpus) {
+    const int fd = open_event(attributes, program, cpu);
+    if (fd < 0 && (errno == ENODEV || errno == ENXIO)) continue;  // it went offline
+    if (fd < 0) return Error{why_refused(errno)};
+    made->rings_.push_back({fd, cpu, nullptr, 0, 0});
+  }
+  // Other programs' rings may have used up a part of what the user may lock.
+  bool mapped = false;
+  for (std::size_t pages = each; !mapped && pages >= kSmallestRing; pages /= 2) mapped = made->map(pages * page);
+  if (!mapped || made->rings_.empty())
+    return Error{
+        fmt::format("perf events have no memory left to write to (mmap: {}): raise kernel.perf_event_mlock_kb "
+                    "or ulimit -l",
+                    std::strerror(errno))};
+  for (Ring& ring : made->rings_) ring.last_ns = made->from_.monotonic_raw_ns;
+  store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
+  return made;
+}
+
+PerfEvents::~PerfEvents() {
+  for (const Ring& ring : rings_) {
+    if (ring.base != nullptr) munmap(ring.base, ring.mapped);
+    close(ring.fd);
+  }
+}
+
+bool PerfEvents::map(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (Ring& ring : rings_) {
+    void* base = mmap(nullptr, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
+    if (base == MAP_FAILED) {
+      const int error = errno;
+      for (Ring& other : rings_) {
+        if (other.base != nullptr) munmap(other.base, other.mapped);
+        other.base = nullptr;
+      }
+      errno = error;
+      return false;
+    }
+    ring.base = static_cast<std::byte*>(base);
+    ring.mapped = page + bytes;
+  }
+  return true;
+}
+
+void PerfEvents::add_descriptors(std::vector<pollfd>& to) const {
+  for (const Ring& ring : rings_) to.push_back({ring.fd, POLLIN, 0});
+}
+
+std::uint64_t PerfEvents::ticks_at(std::uint64_t raw_ns) const {
+  const double ns = static_cast<double>(static_cast<std::int64_t>(raw_ns - to_.monotonic_raw_ns));
+  return to_.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(ns * ticks_per_ns_));
+}
+
+void PerfEvents::drain(RecordStore& store) {
+  constexpr std::uint64_t kShortest = 1'000'000;  // ns between readings, so that their error does not tilt the line
+  reader::ClockPair now = collect::read_clock_pair();
+  while (now.monotonic_raw_ns - from_.monotonic_raw_ns < kShortest) now = collect::read_clock_pair();
+  to_ = now;
+  ticks_per_ns_ =
+      static_cast<double>(to_.ticks - from_.ticks) / static_cast<double>(to_.monotonic_raw_ns - from_.monotonic_raw_ns);
+  const double uncertainty = static_cast<double>(std::max(from_.uncertainty_ns, to_.uncertainty_ns));  // in ticks yet
+  error_ns_ = std::max(error_ns_, static_cast<std::uint32_t>(uncertainty / ticks_per_ns_) + 2);
+  for (Ring& ring : rings_) drain(ring, store);
+  from_ = to_;
+  // What another CPU was just writing when we looked comes the next time.
+  constexpr double kSlack = 1e6;  // ns
+  store.settle(to_.ticks - static_cast<std::uint64_t>(kSlack * ticks_per_ns_));
+}
+
+void PerfEvents::drain(Ring& ring, RecordStore& store) {
+  auto& control = *reinterpret_cast<perf_event_mmap_page*>(ring.base);
+  const std::uint64_t head = __atomic_load_n(&control.data_head, __ATOMIC_ACQUIRE);
+  std::uint64_t tail = control.data_tail;
+  const std::byte* data = ring.base + control.data_offset;
+  const std::uint64_t size = control.data_size;
+  while (tail != head) {
+    const std::size_t at = tail % size;
+    // Records are multiples of 8 bytes, so a header never wraps.
+    const auto header = read_at<perf_event_header>({data + at, sizeof(perf_event_header)}, 0);
+    if (header.size < sizeof header || header.size > head - tail) break;
+    std::span<const std::byte> record(data + at, header.size);
+    if (at + header.size > size) {
+      copy_.resize(header.size);
+      std::copy(data + at, data + size, copy_.begin());
+      std::copy(data, data + (header.size - (size - at)), copy_.begin() + static_cast<std::ptrdiff_t>(size - at));
+      record = copy_;
+    }
+    take(ring, record, store);
+    tail += header.size;
+  }
+  __atomic_store_n(&control.data_tail, head, __ATOMIC_RELEASE);
+}
+
+void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore& store) {
+  using format::kUnknownTid;
+  const auto header = read_at<perf_event_header>(record, 0);
+  // sample_id: pid, tid, time.
+  if (record.size() < sizeof header + 16) return;
+  const auto pid = read_at<std::uint32_t>(record, record.size() - 16);
+  const auto tid = read_at<std::uint32_t>(record, record.size() - 12);
+  const auto ns = read_at<std::uint64_t>(record, record.size() - 8);
+  const std::uint64_t before = ring.last_ns;
+  if (ns != 0) ring.last_ns = ns;
+  format::StateRecord made{ticks_at(ns), tid, kUnknownTid, 0, ring.cpu, 0, 0};
+  switch (header.type) {
+    case PERF_RECORD_SWITCH:
+      if (tid == 0 || tid == kUnknownTid) return;  // not in a namespace that we see
+      if (!store.is_of_run(tid)) store.add_of_run(tid, pid);
+      made.kind = format::kStateSwitch;
+      if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) {
+        made.tid = kUnknownTid;
+        made.other = tid;
+      } else if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0) {
+        made.value = std::uint32_t{format::kSwitchRunnable} | static_cast<unsigned char>('R');
+      }
+      break;
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT: {
+      // pid, parent's pid, tid, parent's tid, time
+      const auto of = read_at<std::uint32_t>(record, sizeof header);
+      made.tid = read_at<std::uint32_t>(record, sizeof header + 8);
+      if (made.tid == 0 || made.tid == kUnknownTid) return;
+      const bool fork = header.type == PERF_RECORD_FORK;
+      if (fork) store.add_of_run(made.tid, of);
+      if (fork) made.other = read_at<std::uint32_t>(record, sizeof header + 12);
+      made.kind = fork ? format::kStateNewThread : format::kStateExit;
+      break;
+    }
+    case PERF_RECORD_COMM: {
+      const auto named = read_at<std::uint32_t>(record, sizeof header + 4);
+      const auto* text = reinterpret_cast<const char*>(record.data()) + sizeof header + 8;
+      const std::size_t room = record.size() - std::min(record.size(), sizeof header + 8 + 16);
+      if (!store.is_of_run(named)) store.add_of_run(named, read_at<std::uint32_t>(record, sizeof header));
+      store.name(named, std::string_view(text, strnlen(text, room)), false);
+      return;
+    }
+    case PERF_RECORD_LOST: {
+      format::StateRecord gap{ticks_at(before), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0};
+      store.add(gap);
+      made.tid = 0;
+      made.other = 0;
+      made.value = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(read_at<std::uint64_t>(record, sizeof header + 8), 0xffffffffU));
+      made.kind = format::kStateLostEnd;
+      break;
+    }
+    default:
+      return;
+  }
+  store.add(made);
+}
+
+}  // namespace karst::sched

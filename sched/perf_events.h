@@ -1,0 +1,73 @@
+// Thread states by perf_event_open, which needs no privileges where kernel.perf_event_paranoid is 2 or less.
+//
+// The program's first thread gets, before it calls exec, one software event per CPU that counts nothing, with
+// `context_switch`, `task` and `comm`: the kernel then writes a record whenever a thread of the program, or of what
+// descends from it, comes to that CPU or leaves it, and says if it could have run on. The events are inherited; the
+// kernel lets inherited events be mapped only if each belongs to one CPU, which is why there is one for each. The rings
+// they write to are ours, in the karst process: nothing of it is in the traced program, and they outlive it.
+//
+// Times are CLOCK_MONOTONIC_RAW. Each drain takes a paired reading of it and of the trace's clock; records lie between
+// two of these and are placed by interpolation.
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reader/model.h"
+#include "reader/result.h"
+#include "sched/collector.h"
+
+namespace karst::sched {
+
+/// Reads page faults of a process and its descendants: a counter, no ring.
+class FaultCounter {
+ public:
+  explicit FaultCounter(pid_t program);
+  ~FaultCounter();
+  FaultCounter(const FaultCounter&) = delete;
+  FaultCounter& operator=(const FaultCounter&) = delete;
+  bool works() const { return fd_ >= 0; }
+  std::uint64_t read() const;
+
+ private:
+  int fd_;
+};
+
+class PerfEvents : public Collector {
+ public:
+  /// `program` must not have called exec yet. Rings take at most `bytes` together. Error: why the kernel refuses, and
+  /// what would have to be done.
+  static Result<std::unique_ptr<PerfEvents>> open(pid_t program, std::size_t bytes, RecordStore& store);
+  ~PerfEvents() override;
+
+  void drain(RecordStore& store) override;
+  void add_descriptors(std::vector<pollfd>& to) const override;
+  int interval_ms() const override { return 200; }
+  std::uint32_t clock_error_ns() const override { return error_ns_; }
+
+ private:
+  struct Ring {
+    int fd = -1;
+    std::uint16_t cpu = 0;
+    std::byte* base = nullptr;
+    std::size_t mapped = 0;
+    std::uint64_t last_ns = 0;  ///< time of the latest record
+  };
+  PerfEvents() = default;
+  bool map(std::size_t bytes);
+  void drain(Ring& ring, RecordStore& store);
+  void take(Ring& ring, std::span<const std::byte> record, RecordStore& store);
+  std::uint64_t ticks_at(std::uint64_t raw_ns) const;
+
+  std::vector<Ring> rings_;
+  std::vector<std::byte> copy_;  ///< of a record that wraps around
+  reader::ClockPair from_;
+  reader::ClockPair to_;
+  double ticks_per_ns_ = 0;  ///< between the two
+  std::uint32_t error_ns_ = 0;
+};
+
+}  // namespace karst::sched

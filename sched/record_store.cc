@@ -1,0 +1,121 @@
+#include "sched/record_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace karst::sched {
+namespace {
+
+using format::StateRecord;
+
+/// The process of a thread that runs on this machine; 0 when it has gone.
+std::uint32_t ask_for_process(std::uint32_t tid) {
+  std::ifstream in("/proc/" + std::to_string(tid) + "/status");
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("Tgid:")) continue;
+    const std::size_t at = line.find_first_of("0123456789");
+    std::uint32_t pid = 0;
+    if (at != std::string::npos) std::from_chars(line.data() + at, line.data() + line.size(), pid);
+    return pid;
+  }
+  return 0;
+}
+
+}  // namespace
+
+RecordStore::RecordStore(std::size_t bytes)
+    : most_blocks_(std::max<std::size_t>(1, bytes / (kBlock * sizeof(StateRecord)))),
+      folded_([this](std::uint32_t tid) { return is_of_run(tid); }) {}
+
+void RecordStore::settle(std::uint64_t ticks) {
+  const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
+  std::stable_sort(pending_.begin(), pending_.end(), before);
+  const auto* rest = std::lower_bound(pending_.begin(), pending_.end(), ticks,
+                                      [](const StateRecord& r, std::uint64_t t) { return r.ticks < t; });
+  for (const auto* r = pending_.begin(); r != rest; ++r) keep(*r);
+  const auto left = static_cast<std::size_t>(pending_.end() - rest);
+  std::copy(rest, static_cast<const StateRecord*>(pending_.end()), pending_.begin());
+  pending_.set_size(left);
+}
+
+void RecordStore::keep(const StateRecord& record) {
+  if (record.kind == format::kStateLostEnd) lost_ += record.value;
+  if (record.kind == format::kStateSwitch && is_of_run(record.other)) {
+    const auto [at, fresh] = last_cpu_.try_emplace(record.other, record.cpu);
+    if (!fresh && std::exchange(at->second, record.cpu) != record.cpu) ++migrations_;
+  }
+  if (blocks_.empty() || blocks_.back().size() == kBlock) {
+    if (blocks_.size() == most_blocks_) fold_oldest();
+    blocks_.emplace_back().reserve(kBlock);
+  }
+  blocks_.back().push_back(record);
+}
+
+void RecordStore::fold_oldest() {
+  const Block& oldest = blocks_.front();
+  for (const StateRecord& r : oldest) folded_.take(r);
+  overwritten_ += oldest.size();
+  folded_until_ = oldest.back().ticks;
+  blocks_.pop_front();
+}
+
+void RecordStore::add_of_run(std::uint32_t tid, std::uint32_t pid) {
+  reader::Task& task = tasks_[tid];
+  task.tid = tid;
+  task.pid = pid;
+  task.of_run = true;
+}
+
+bool RecordStore::is_of_run(std::uint32_t tid) const {
+  const auto at = tasks_.find(tid);
+  return at != tasks_.end() && at->second.of_run;
+}
+
+void RecordStore::name(std::uint32_t tid, std::string_view name, bool look_up) {
+  const auto [at, fresh] = tasks_.try_emplace(tid);
+  reader::Task& task = at->second;
+  if (fresh) {
+    task.tid = tid;
+    if (look_up) task.pid = ask_for_process(tid);
+  }
+  if (task.name != name) task.name = name;
+}
+
+std::uint32_t RecordStore::process_of(std::uint32_t tid) const {
+  const auto at = tasks_.find(tid);
+  return at != tasks_.end() ? at->second.pid : 0;
+}
+
+reader::StateLog RecordStore::take(std::uint64_t begin, std::uint64_t end) {
+  settle(~std::uint64_t{0});
+  reader::StateLog log;
+  log.source.begin_ticks = begin;
+  log.source.end_ticks = end;
+  log.source.lost_events = lost_;
+  log.source.overwritten_events = overwritten_;
+  log.source.migrations = migrations_;
+  std::size_t records = 0;
+  for (const Block& b : blocks_) records += b.size();
+  log.records.reserve(records);
+  if (overwritten_ != 0) {
+    log.source.begin_ticks = std::max(begin, folded_until_);
+    folded_.finish(log.source.begin_ticks);
+    folded_.restate(log.source.begin_ticks, log.records);
+  }
+  for (; !blocks_.empty(); blocks_.pop_front())
+    for (const StateRecord& r : blocks_.front()) {
+      log.records.push_back(r);
+      if (r.kind == format::kStateSwitch || r.kind == format::kStateLostBegin || r.kind == format::kStateLostEnd)
+        log.source.cpus = std::max<std::uint32_t>(log.source.cpus, r.cpu + 1U);
+    }
+  log.tasks.reserve(tasks_.size());
+  for (auto& [tid, task] : tasks_) log.tasks.push_back(std::move(task));
+  std::sort(log.tasks.begin(), log.tasks.end(), [](const auto& a, const auto& b) { return a.tid < b.tid; });
+  tasks_.clear();
+  return log;
+}
+
+}  // namespace karst::sched

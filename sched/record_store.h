@@ -1,0 +1,58 @@
+// Where collectors put what they learn: records in order of time, within a bound of memory, and the tasks they name.
+//
+// When the memory is full the oldest records go. What they said is folded into the state of every thread at the begin
+// of what is kept, so that the states there are known.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <unordered_map>
+
+#include "format/trace.h"
+#include "reader/state_walk.h"
+#include "reader/states.h"
+
+namespace karst::sched {
+
+/// One thread at a time.
+class RecordStore {
+ public:
+  /// `bytes`: of records; at least a block of them is kept.
+  explicit RecordStore(std::size_t bytes);
+
+  /// Adds a record; those of one settle() to the next may come in any order.
+  void add(const format::StateRecord& record) { pending_.push_back(record); }
+  /// All records before `ticks` have been added.
+  void settle(std::uint64_t ticks);
+
+  /// The thread is one of the run's, of process `pid`.
+  void add_of_run(std::uint32_t tid, std::uint32_t pid);
+  bool is_of_run(std::uint32_t tid) const;
+  /// The thread's name now; others are asked for their process if `look_up`.
+  void name(std::uint32_t tid, std::string_view name, bool look_up);
+  std::uint32_t process_of(std::uint32_t tid) const;
+
+  /// Everything kept from `begin` on. The store is empty then.
+  reader::StateLog take(std::uint64_t begin, std::uint64_t end);
+
+ private:
+  static constexpr std::size_t kBlock = 8192;  // records
+  using Block = reader::Column<format::StateRecord>;
+
+  void keep(const format::StateRecord& record);
+  void fold_oldest();
+
+  std::size_t most_blocks_;
+  Block pending_;
+  std::deque<Block> blocks_;
+  std::unordered_map<std::uint32_t, reader::Task> tasks_;
+  std::unordered_map<std::uint32_t, std::uint16_t> last_cpu_;
+  reader::StateWalk folded_;
+  std::uint64_t folded_until_ = 0;
+  std::uint64_t overwritten_ = 0;
+  std::uint64_t lost_ = 0;
+  std::uint64_t migrations_ = 0;
+};
+
+}  // namespace karst::sched

@@ -1,0 +1,154 @@
+#include "sched/recorder.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "sched/collector.h"
+#include "sched/ftrace.h"
+#include "sched/perf_events.h"
+#include "sched/record_store.h"
+
+namespace karst::sched {
+namespace {
+
+/// What only ftrace has, for the note of a lesser way.
+std::string wish(const StateOptions& options) {
+  std::string text = "who woke whom and what else ran";
+  if (options.syscalls) text += ", and the system calls that were asked for,";
+  return text + " are not known: ";
+}
+
+}  // namespace
+
+struct StateRecorder::Impl {
+  explicit Impl(const StateOptions& asked) : options(asked), store(std::max(asked.memory, kLeastStateMemory)) {}
+
+  void open_ftrace(pid_t program) {
+    FtraceOptions how;
+    how.syscalls = options.syscalls;
+    how.everybody = options.cpus;
+    how.bytes = std::max(options.memory, kLeastStateMemory) / 4;
+    auto made = Ftrace::open(how);
+    if (!made) {
+      why_not_ftrace = made.error().message;
+      return;
+    }
+    if (const Status started = (*made)->start(program, store); !started) {
+      why_not_ftrace = started.error().message;
+      return;
+    }
+    collector = std::move(*made);
+    backend = format::StateBackend::kFtrace;
+    flags =
+        format::kStatesWakes | format::kStatesOthers | (options.syscalls ? std::uint32_t{format::kStatesSyscalls} : 0);
+  }
+
+  void open_perf(pid_t program) {
+    auto made = PerfEvents::open(program, std::max(options.memory, kLeastStateMemory) / 4, store);
+    if (!made) {
+      why_not_perf = made.error().message;
+      return;
+    }
+    collector = std::move(*made);
+    backend = format::StateBackend::kPerf;
+  }
+
+  std::string note() const {
+    switch (backend) {
+      case format::StateBackend::kFtrace:
+        return {};
+      case format::StateBackend::kPerf:
+        return wish(options) + (options.wanted == Wanted::kPerf ? "--sched ftrace was not asked for" : why_not_ftrace);
+      case format::StateBackend::kNone:
+        break;
+    }
+    if (options.wanted == Wanted::kOff) return "switched off (--sched off)";
+    std::string text = why_not_perf;
+    if (!text.empty() && !why_not_ftrace.empty()) text += "; ";
+    return text + why_not_ftrace;
+  }
+
+  void run() {
+    std::vector<pollfd> descriptors;
+    while (true) {
+      descriptors = {{stop_event, POLLIN, 0}};
+      collector->add_descriptors(descriptors);
+      poll(descriptors.data(), descriptors.size(), collector->interval_ms());
+      collector->drain(store);
+      if (descriptors[0].revents != 0) return;
+    }
+  }
+
+  StateOptions options;
+  RecordStore store;
+  std::unique_ptr<Collector> collector;
+  std::optional<FaultCounter> faults;
+  std::string why_not_ftrace;
+  std::string why_not_perf;
+  format::StateBackend backend = format::StateBackend::kNone;
+  std::uint32_t flags = 0;
+  std::uint64_t begin = 0;
+  int stop_event = -1;
+  std::thread thread;
+};
+
+StateRecorder::StateRecorder(const StateOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+
+StateRecorder::~StateRecorder() {
+  if (impl_->thread.joinable()) stop();
+}
+
+void StateRecorder::start(pid_t program) {
+  Impl& r = *impl_;
+  if (r.options.wanted == Wanted::kOff) return;
+  if (r.options.wanted != Wanted::kPerf) r.open_ftrace(program);
+  if (r.collector == nullptr && r.options.wanted != Wanted::kFtrace) r.open_perf(program);
+  if (r.collector == nullptr) return;
+  r.begin = __rdtsc();
+  r.faults.emplace(program);
+  r.stop_event = eventfd(0, EFD_CLOEXEC);
+  // Signals are for the thread that waits for them.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  r.thread = std::thread([&r] { r.run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(r.thread.native_handle(), "karst-states");
+}
+
+reader::StateLog StateRecorder::stop() {
+  Impl& r = *impl_;
+  reader::StateLog log;
+  if (r.thread.joinable()) {
+    const std::uint64_t end = __rdtsc();
+    eventfd_write(r.stop_event, 1);
+    r.thread.join();
+    close(r.stop_event);
+    log = r.store.take(r.begin, end);
+    log.source.clock_error_ns = r.collector->clock_error_ns();
+    if (r.faults->works()) {
+      log.source.page_faults = r.faults->read();
+      r.flags |= format::kStatesFaults;
+    }
+    r.collector.reset();
+    if (r.options.cpus) r.flags |= format::kStatesCpus;
+  }
+  log.source.backend = r.backend;
+  log.source.flags = r.flags;
+  log.source.note = r.note();
+  return log;
+}
+
+}  // namespace karst::sched

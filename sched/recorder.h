@@ -1,0 +1,47 @@
+// Thread states of one run: chooses the best way that works, records in a thread of its own, and gives the log.
+//
+// ftrace knows who woke whom and which other processes took the CPU, perf events need no privileges
+// (sched/ftrace.h, sched/perf_events.h). Nothing here fails: what cannot be had is missing from the log, whose source
+// says why and what would be needed.
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "reader/states.h"
+
+namespace karst::sched {
+
+enum class Wanted : std::uint8_t { kAuto, kPerf, kFtrace, kOff };
+
+struct StateOptions {
+  Wanted wanted = Wanted::kAuto;
+  bool syscalls = false;  ///< record system calls (ftrace alone can)
+  bool cpus = false;      ///< record all that ran on the CPUs, also of others (ftrace alone can)
+  std::size_t memory =
+      std::size_t{64} << 20;  ///< bytes of records that are kept; a quarter more for the kernel's rings
+};
+
+inline constexpr std::size_t kLeastStateMemory = std::size_t{1} << 20;
+
+/// Use from one thread.
+class StateRecorder {
+ public:
+  explicit StateRecorder(const StateOptions& options);
+  ~StateRecorder();
+  StateRecorder(const StateRecorder&) = delete;
+  StateRecorder& operator=(const StateRecorder&) = delete;
+
+  /// Begins. `program` is a child that waits to be let on to exec. Makes a thread, which takes no signals.
+  void start(pid_t program);
+  /// Ends, and gives what was recorded.
+  reader::StateLog stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace karst::sched
