@@ -50,6 +50,7 @@ enum class ChunkType : std::uint32_t {
   kSymbols = fourcc('S', 'Y', 'M', 'B'),
   kThreads = fourcc('T', 'H', 'R', 'D'),
   kSwitches = fourcc('S', 'W', 'C', 'H'),
+  kModes = fourcc('M', 'O', 'D', 'E'),
   kBlocks = fourcc('B', 'L', 'K', 'S'),
   kInlined = fourcc('I', 'N', 'L', 'N'),
   kSource = fourcc('S', 'R', 'C', 'F'),
@@ -207,6 +208,14 @@ struct SwitchRecord {
   std::uint32_t reason;     ///< SwitchReason of format/control.h: 0 asked for, 1 the time was up, 2 the budget
 };
 static_assert(sizeof(SwitchRecord) == 32);
+
+/// MODE. What a process's events leave out, and what stamped them, where that is not the usual: all calls, the TSC.
+struct ModeRecord {
+  std::uint64_t min_duration_ticks;   ///< calls shorter than this that contain nothing are left out; 0: none are
+  std::uint64_t clock_period_ticks;   ///< not 0: a thread of the process stored the clock about so often
+  std::uint64_t clock_longest_ticks;  ///< and this is the longest time that it did not, while anything was recorded
+};
+static_assert(sizeof(ModeRecord) == 24);
 
 /// BLKS := BlocksHeader (BlockRecord Event*event_count)*count
 struct BlocksHeader {

@@ -23,7 +23,7 @@ std::uint64_t span_of(std::uint64_t begin, std::uint64_t end) { return end > beg
 }  // namespace
 
 Rebuilder::Rebuilder(const Process& process, std::size_t rows)
-    : functions_(process.functions),
+    : functions_(process.functions), min_duration_(process.min_duration_ticks),
       reserved_(rows),
       switching_(!process.switching.empty()),
       cursor_(process.switching) {
@@ -56,6 +56,12 @@ void Rebuilder::consume(const BlockView& block) {
   std::uint64_t unknown = 0;
   std::uint64_t beyond = 0;
   std::uint64_t ignored = 0;
+  const std::uint64_t min_duration = min_duration_;
+  const auto leave_out = [&](std::uint32_t ended) {
+    if (ended + std::size_t{1} != row || ended < keep_rows_ || marks[ended] != kCallComplete) return;
+    --row;
+    ++calls_.short_calls;
+  };
   // What the loop works on is kept out of memory; the rare ways go through the members.
   const auto load = [&] {
     function = calls_.function.data();
@@ -140,6 +146,8 @@ void Rebuilder::consume(const BlockView& block) {
       duration[stack[top].row] = span_of(stack[top].begin, ticks);
       if (counting_) [[unlikely]]
         --count_of(id).calls;
+      if (duration[stack[top].row] < min_duration) [[unlikely]]
+        leave_out(stack[top].row);
       if constexpr (kSwitching) {
         if (top <= old_) [[unlikely]] {
           store();
@@ -156,7 +164,9 @@ void Rebuilder::consume(const BlockView& block) {
       if (how == kCallTail && top != base && stack[top - 1].function == id && !counting_) [[likely]] {
         --top;
         duration[stack[top].row] = span_of(stack[top].begin, ticks);
-        marks[stack[top].row] = kCallTail;
+        if (duration[stack[top].row] < min_duration) [[unlikely]]
+          leave_out(stack[top].row);
+        marks[stack[top].row] = kCallTail;  // if it was left out, the place is free
         if constexpr (kSwitching) {
           if (top <= old_) [[unlikely]] {
             store();
@@ -254,14 +264,14 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
   aside_.clear();
   counting_ = false;
   open_count_.clear();
+  keep_rows_ = rows_ + inherited;
   old_ = 0;
   moved_.clear();
   for (const BlockView& block : blocks) switching_ ? consume<true>(block) : consume<false>(block);
   if (!started_) return;
 
   const std::uint64_t end = std::max(last_, highest_);
-  // All that the thread did until then is here (SwitchRecord), unless blocks are missing behind this segment.
-  if (last_segment_ && switching_) pass_switches(ended_ != 0 ? ended_ : ~std::uint64_t{0});
+  if (switching_) pass_switches(std::max(end, ended_));
   while (top_ != 0) end_top(std::max(end, ended_), kCallOpenEnd);
   for (std::size_t row = first_row; row < std::min(rows_, first_row + inherited); ++row)
     calls_.marks[row] |= inherited_marks;

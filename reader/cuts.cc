@@ -31,8 +31,9 @@ void Rebuilder::end_cut(std::uint64_t ticks) {
 }
 
 bool Rebuilder::is_blind(std::uint32_t id) const {
-  if (cursor_.blind(id)) return true;
-  return id < functions_.size() && functions_[id].tail_exit && cursor_.blind(functions_[id].of);
+  // A second id is its function's, whatever the switches say of it.
+  if (id < functions_.size() && functions_[id].tail_exit) id = functions_[id].of;
+  return cursor_.blind(id);
 }
 
 // An exit that fits no call: its enter lies where the function was blind, and not before the kept history.

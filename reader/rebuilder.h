@@ -22,6 +22,8 @@
 // cut:
 //   it keeps its place until the calls within it have ended, as it lasts at least as long, and its own exit counts no
 //   more.
+// - A call that is shorter than the process's least duration, and has nothing in it, is left out: the process could not
+//   do so itself where a block ended between enter and exit, or a signal handler came.
 // - What is open when the segment ends is marked open, its last sure moment is the last event; after the last segment
 //   the end of the thread or of its process, if it has come.
 #pragma once
@@ -48,10 +50,7 @@ class Rebuilder {
                std::uint8_t inherited_marks = kCallInherited);
   /// Before the last segment: what is open at its end was so until then, when the thread or its process ended. 0: not
   /// known.
-  void ended(std::uint64_t ticks) {
-    ended_ = ticks;
-    last_segment_ = true;
-  }
+  void ended(std::uint64_t ticks) { ended_ = ticks; }
   Calls finish();
 
  private:
@@ -117,6 +116,8 @@ class Rebuilder {
 
   std::span<const Function> functions_;
   std::uint32_t known_ = 0;  // ids 1 to known_ need no look into the table
+  const std::uint64_t min_duration_;  // ticks: shorter calls with nothing in them are no rows
+  std::size_t keep_rows_ = 0;         // rows before this one stay, however short
   Calls calls_;
   std::size_t rows_ = 0;
   std::size_t reserved_;  // all enters of the thread and the rows made besides so far: room for every row to come
@@ -144,7 +145,6 @@ class Rebuilder {
   std::unordered_map<std::uint32_t, OpenCount> open_count_;
 
   bool switching_;  // there are switches
-  bool last_segment_ = false;
   SwitchCursor cursor_;
   std::size_t old_ = 0;                             // entries of stack_ below this one may be cut
   std::unordered_map<std::uint32_t, Place> moved_;  // where places count that were set in a cut call, by its row

@@ -64,10 +64,9 @@ SwitchCursor::SwitchCursor(const SwitchTimeline& timeline)
 void SwitchCursor::apply(State& state, std::uint32_t range, bool begins, std::uint64_t ticks) {
   if (begins) {
     state.blinded = ticks;
-    state.serial = serial_;
-    state.range = range;
+    state.range = range + 1;
     state.visible = false;
-  } else if (state.range == range && state.serial != 0 && !state.visible) {  // no later switch has begun meanwhile
+  } else if (state.range == range + 1 && !state.visible) {  // no later switch has begun meanwhile
     state.restored = ticks;
     state.visible = true;
   }
@@ -77,7 +76,6 @@ SwitchCursor::Blinded SwitchCursor::step() {
   const SwitchTimeline::Step step = timeline_->steps_[at_++];
   next_ = at_ < timeline_->steps_.size() ? timeline_->steps_[at_].ticks : kNever;
   const SwitchTimeline::Range& range = timeline_->ranges_[step.range];
-  if (step.begins) ++serial_;
   const bool all = range.first_group == range.end_group;
   if (all) {
     apply(all_, step.range, step.begins, step.ticks);

@@ -1,7 +1,9 @@
 // When functions were switched off and on, and what that makes of events (docs/trace-format.md, SwitchRecord).
 //
 // A switch *blinds* its functions from its begin on: their events say nothing, calls of theirs that are open are cut.
-// At its end a switch that switches on makes them *visible*.
+// At its end a switch that switches on makes them *visible*. The
+// process as a whole has a switch of its own (`first` 0) beside those of its functions: what is visible by both is
+// traced.
 //
 // Functions that no switch tells apart are a group, so that work goes by records and not by functions. A process may
 // have tens of thousands of switches of a hundred thousand functions and a thousand threads: those of all functions
@@ -19,7 +21,7 @@ namespace karst::reader {
 struct Switch {
   std::uint64_t begin_ticks = 0;
   std::uint64_t end_ticks = 0;  ///< 0: under way when the trace was written
-  std::uint32_t first = 0;      ///< id of the first function; 0: all
+  std::uint32_t first = 0;      ///< id of the first function; 0: the process
   std::uint32_t count = 0;
   bool on = false;
   std::uint32_t reason = 0;  ///< format::SwitchReason
@@ -41,7 +43,7 @@ class SwitchTimeline {
   friend class SwitchCursor;
   struct Range {
     std::uint32_t first_group = 0;
-    std::uint32_t end_group = 0;  // equal to first_group: all functions
+    std::uint32_t end_group = 0;  // equal to first_group: the process
     bool restores = false;        // at its end they are visible
   };
   struct Step {
@@ -76,14 +78,11 @@ class SwitchCursor {
   }
 
   /// Events of the function say nothing now.
-  bool blind(std::uint32_t id) const {
-    const State& state = of(id);
-    return state.serial > all_.serial ? !state.visible : !all_.visible;
-  }
+  bool blind(std::uint32_t id) const { return !all_.visible || !of(id).visible; }
   /// It was blinded at `ticks` or later. Calls begun before that are cut.
   bool blinded_since(std::uint32_t id, std::uint64_t ticks) const {
     const State& state = of(id);
-    return (state.serial != 0 && state.blinded >= ticks) || (all_.serial != 0 && all_.blinded >= ticks);
+    return (state.range != 0 && state.blinded >= ticks) || (all_.range != 0 && all_.blinded >= ticks);
   }
   /// When it was last blinded; 0: never.
   std::uint64_t blinded(std::uint32_t id) const {
@@ -100,8 +99,7 @@ class SwitchCursor {
   struct State {
     std::uint64_t blinded = 0;
     std::uint64_t restored = 0;
-    std::uint32_t serial = 0;  // of the step that blinded last; 0: none has
-    std::uint32_t range = 0;   // its switch
+    std::uint32_t range = 0;  // 1 + number of that which blinded last; 0: none has
     bool visible = true;
   };
   const State& of(std::uint32_t id) const { return groups_[timeline_->group_of(id)]; }
@@ -110,7 +108,6 @@ class SwitchCursor {
   const SwitchTimeline* timeline_;
   std::size_t at_ = 0;
   std::uint64_t next_;
-  std::uint32_t serial_ = 0;
   State all_;
   std::vector<State> groups_;
 };

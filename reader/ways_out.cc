@@ -79,6 +79,7 @@ void Rebuilder::unwound(std::uint32_t id, std::uint64_t ticks, std::uint64_t bef
 }
 
 void Rebuilder::set_place(std::uint64_t place) {
+  keep_rows_ = std::max(keep_rows_, rows_);
   places_.insert_or_assign(place, Place{top_, top_ == 0 ? kNoParent : stack_[top_ - 1].row});
 }
 
@@ -101,6 +102,7 @@ void Rebuilder::jump(std::uint64_t place, std::uint64_t ticks) {
 }
 
 void Rebuilder::switch_stack(std::uint64_t from, std::uint64_t to, std::uint64_t ticks) {
+  keep_rows_ = std::max(keep_rows_, rows_);
   const auto back = std::find_if(below_.rbegin(), below_.rend(), [to](const Below& b) { return b.left_at == to; });
   if (back != below_.rend()) {
     // Back to a stack that waits for this one; perhaps past others in between.
