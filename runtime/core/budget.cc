@@ -10,6 +10,7 @@
 #include "runtime/core/event_cost.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
+#include "runtime/core/rate.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
 
@@ -83,6 +84,21 @@ std::uint64_t cpu_time() { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 // ---- functions ----------------------------------------------------------------------------------
 
+/// The first of `count` ids from `first` on that `is_behind` is true for, which it is from some id on.
+template <typename Test>
+std::uint32_t first_behind(std::uint32_t first, std::uint32_t count, Test is_behind) {
+  while (count != 0) {
+    const std::uint32_t half = count / 2;
+    if (is_behind(first + half)) {
+      count = half;
+    } else {
+      first += half + 1;
+      count -= half + 1;
+    }
+  }
+  return first;
+}
+
 /// An id of tail calls (kArenaFunctionTailExit) is an alias of the function at its address, which is the one to switch.
 std::uint32_t owner_of(void*, std::uint32_t id) {
   const ArenaHeader& h = g_arena.header();
@@ -91,18 +107,11 @@ std::uint32_t owner_of(void*, std::uint32_t id) {
   if ((load(functions[id].flags) & kArenaFunctionTailExit) == 0) return id;
   if (functions[id].module >= load(h.module_count)) return 0;
   // A module's functions by address, then its aliases.
-  std::uint32_t low = g_arena.modules()[functions[id].module].first_function;
-  std::uint32_t high = id;
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    const bool before = (load(functions[middle].flags) & kArenaFunctionTailExit) == 0 &&
-                        functions[middle].address < functions[id].address;
-    if (before)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return functions[low].address == functions[id].address ? low : 0;
+  const ArenaModule& m = g_arena.modules()[functions[id].module];
+  const std::uint32_t own = first_behind(m.first_function, id - m.first_function, [&](std::uint32_t i) {
+    return (load(functions[i].flags) & kArenaFunctionTailExit) != 0 || functions[i].address >= functions[id].address;
+  });
+  return functions[own].address == functions[id].address ? own : 0;
 }
 
 Culler::Kind kind_of(void*, std::uint32_t function) {
@@ -119,18 +128,22 @@ void change_one(std::uint32_t function, bool culled) {
     __atomic_fetch_and(&flags, ~static_cast<std::uint32_t>(kArenaFunctionCulled), __ATOMIC_ACQ_REL);
 }
 
-/// Functions that the linker folded share their sleds: they come and go together.
+/// With the ids for its tail calls. Functions that the linker folded share their sleds: they come and go together.
 void change(void*, std::uint32_t function, bool culled) {
   const ArenaFunction* functions = g_arena.functions();
-  const std::uint32_t count = load(g_arena.header().function_count);
-  const auto same = [&](std::uint32_t other) {
-    return functions[other].address == functions[function].address &&
-           functions[other].module == functions[function].module &&
-           (load(functions[other].flags) & kArenaFunctionTailExit) == 0;
+  const ArenaModule& m = g_arena.modules()[functions[function].module];
+  const std::uint32_t end = m.first_function + m.function_count;
+  if (function < m.first_function || function >= end) return change_one(function, culled);  // of -finstrument-functions
+  const auto is_alias = [&](std::uint32_t id) { return (load(functions[id].flags) & kArenaFunctionTailExit) != 0; };
+  const std::uint32_t aliases = first_behind(m.first_function, m.function_count, is_alias);
+  const auto change_among = [&](std::uint32_t first, std::uint32_t behind) {
+    const std::uint64_t address = functions[function].address;
+    std::uint32_t id =
+        first_behind(first, behind - first, [&](std::uint32_t i) { return functions[i].address >= address; });
+    for (; id < behind && functions[id].address == address; ++id) change_one(id, culled);
   };
-  std::uint32_t first = function;
-  while (first > 1 && same(first - 1)) --first;
-  for (std::uint32_t id = first; id <= count && same(id); ++id) change_one(id, culled);
+  change_among(m.first_function, aliases);
+  change_among(aliases, end);
 }
 
 // ---- threads ------------------------------------------------------------------------------------
@@ -380,6 +393,7 @@ bool start_budget(std::uint64_t now) {
   const std::uint32_t count = load(g_arena.header().function_count);
   for (std::uint32_t id = 1; id <= count; ++id)  // a forked child's parent had one
     if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0) g_culler.adopt(id, now);
+  g_culler.set_ticks_per_1024ns(tsc_rate().ticks_per_second / 1'000'000 * 1024 / 1000);
   g.started = true;
   return true;
 }
@@ -414,8 +428,18 @@ std::uint64_t next_tick(std::uint64_t now, std::uint32_t worst) {
 }  // namespace
 
 void prepare_budget(const Options& options) {
-  measure_event_cost();
-  g_arena.control().budget_ppm = options.budget;
+  if (options.budget != 0 && (options.min_duration_ns != 0 || options.count || !options.control)) {
+    Message()
+        .text("budget= ignored: with ")
+        .text(options.count     ? "count=1"
+              : options.control ? "min-duration="
+                                : "control=0")
+        .text(options.control ? " what short calls cost leaves no trace to see it by" : " nothing can be switched off");
+  } else {
+    g_arena.control().budget_ppm = options.budget;
+  }
+  if (!options.count) measure_event_cost();
+  add_task(budget_task);
 }
 
 std::uint64_t budget_task(const Moment& now) {
@@ -424,8 +448,6 @@ std::uint64_t budget_task(const Moment& now) {
   const std::uint64_t until_due = g.last + (g.budget == 0 ? kIdleTick / 2 : kMillisecond / 2);
   take_budget(now.ns);
   if (now.ns < until_due) return until_due - now.ns;  // others wake the thread, too
-  const std::uint64_t ticks = ticks_per_us();
-  g_culler.set_ticks_per_1024ns(ticks != 0 ? ticks * 1024 / 1000 : rough_ticks_per_1024ns());
   const std::uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   look_at_threads(now.ns);
   sum_up(now.ns);

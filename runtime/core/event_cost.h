@@ -7,15 +7,11 @@ namespace karst::runtime {
 /// Parts of a nanosecond that costs are given in.
 inline constexpr std::uint64_t kEventCostUnit = 64;
 
-/// At start, when hooks are chosen, by any thread that has a thread-local area: times some hundred events in memory of
-/// its own. Some 20 us, signals blocked.
+/// At start, by any thread that has a thread-local area: times some hundred events in memory of its own, in some 20 us.
 void measure_event_cost();
 
-/// In 1/kEventCostUnit ns; with those hooks that are in force now. Any thread.
+/// In 1/kEventCostUnit ns; with those hooks that are in force now. The maintenance thread.
 std::uint64_t cost_of_event();
-
-/// Ticks of the TSC in 1024 ns, as it was seen then: to within some percent.
-std::uint64_t rough_ticks_per_1024ns();
 
 extern "C" {
 /// Calls both hooks `pairs` times, as sleds do by their trampolines (arch/*/event_cost.S).

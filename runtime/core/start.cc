@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/budget.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/count.h"
 #include "runtime/core/control.h"
@@ -143,6 +144,7 @@ const char* make_arena() {
     return "there is not enough memory for the threads' table";
   set_instrument_session(g_options.session);
   choose_variants(h, g_options);
+  prepare_budget(g_options);
   return nullptr;
 }
 
