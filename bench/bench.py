@@ -14,6 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import calls  # noqa: E402
+import live  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
 import traces  # noqa: E402
@@ -22,7 +23,7 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "ways_out", "startup", "programs", "traces", "wrappers", "viewer")
+SECTIONS = ("calls", "ways_out", "startup", "live", "programs", "traces", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -82,6 +83,7 @@ def main():
         "calls": lambda: calls.bench_calls(rounds, options.peers, scratch, notes),
         "ways_out": lambda: ways_out.bench_ways_out(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
+        "live": lambda: live.bench_live(rounds, notes),
         "programs": lambda: programs.bench_programs(rounds, options, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
