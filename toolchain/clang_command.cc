@@ -19,6 +19,11 @@ constexpr std::array<std::string_view, 26> kWithOperand = {
     "-z",       "-MF",      "-MT",      "-MQ",     "-MJ",        "-Xclang", "-Xlinker", "-Xassembler", "-Xpreprocessor",
     "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-target", "-arch",    "-mllvm"};
 
+/// What libkarst.a stands before (runtime/hooks/ways_out.h); karst-gcc.specs has the same.
+constexpr std::array<std::string_view, 11> kWrapped = {"setjmp",     "_setjmp",       "__sigsetjmp",   "getcontext",
+                                                       "setcontext", "swapcontext",   "longjmp",       "_longjmp",
+                                                       "siglongjmp", "__longjmp_chk", "pthread_create"};
+
 constexpr std::array<std::string_view, 7> kStops = {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--precompile"};
 
 /// Words of a response file, as GNU tools and clang take it apart: white space separates, quotes and backslashes do
@@ -59,10 +64,11 @@ struct Overview {
   bool stops_early = false;  ///< before linking
   bool relocatable = false;
   bool is_static = false;
-  std::string foreign;    ///< the option that asks for another architecture
-  bool own_xray = false;  ///< the user asks for XRay, and so for LLVM's runtime when linking ...
-  bool link_deps = true;  ///< ... unless this says no
-  bool off = false;       ///< -fno-xray-instrument
+  bool own_unwinder = false;  ///< the unwinder is linked into the module
+  std::string foreign;        ///< the option that asks for another architecture
+  bool own_xray = false;      ///< the user asks for XRay, and so for LLVM's runtime when linking ...
+  bool link_deps = true;      ///< ... unless this says no
+  bool off = false;           ///< -fno-xray-instrument
 
   bool links() const { return has_input && !stops_early && !relocatable; }
 
@@ -93,7 +99,8 @@ struct Overview {
   void see_option(const std::string& a, const std::string& next) {
     if (a == "-r") relocatable = true;
     if (std::find(kStops.begin(), kStops.end(), a) != kStops.end()) stops_early = true;
-    if (a == "-static" || a == "-static-pie" || a == "--static") is_static = true;
+    if (a == "-static" || a == "-static-pie" || a == "--static") is_static = own_unwinder = true;
+    if (a == "-static-libgcc") own_unwinder = true;
     if (a == "-m32" || a == "-mx32" || a == "-m16") foreign = a;
     if (a.starts_with("--target=") && !a.starts_with("--target=x86_64")) foreign = a;
     if (a == "-target" && !next.starts_with("x86_64")) foreign = a + " " + next;
@@ -149,8 +156,13 @@ Result<std::vector<std::string>> clang_command(const std::string& compiler, cons
   command.insert(command.end(), flags.begin(), flags.end());
   if (!installed.include.empty()) command.insert(command.end(), {"-idirafter", installed.include});
   if (overview.links()) {
-    if (overview.is_static)  // it cannot load the runtime, so it has it inside
-      command.insert(command.end(), {"-u", "karst_register_module", installed.directory + "/libkarst.a"});
+    if (overview.is_static) {  // it cannot load the runtime, so it has it inside
+      for (const std::string_view name : kWrapped) command.push_back("-Wl,--wrap=" + std::string(name));
+      command.insert(command.end(), {"-u", "karst_register_module", "-u", "karst_static_ways_out",
+                                     installed.directory + "/libkarst.a"});
+    }
+    if (overview.own_unwinder)
+      command.insert(command.end(), {"-Wl,--wrap=_Unwind_SetIP", installed.directory + "/own-unwinder.o"});
     command.push_back(installed.directory +
                       (request.method == Method::kSled ? "/module.o" : "/module-finstrument-clang.o"));
     if (!request.lists.empty()) {

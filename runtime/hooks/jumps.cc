@@ -18,8 +18,26 @@
 #include "runtime/core/thread.h"
 
 extern "C" {
+#ifdef KARST_STATIC
+void __real_setjmp();
+void __real__setjmp();
+void __real___sigsetjmp();
+void __real_getcontext();
+void __real_setcontext();
+void __real_swapcontext();
+void __real_longjmp();
+void __real__longjmp();
+void __real_siglongjmp();
+void __real___longjmp_chk();
+#define KARST_REAL(name) reinterpret_cast<void*>(__real_##name)
+#else
+#define KARST_REAL(name) nullptr
+#endif
 /// libc's own functions, by Function; jumps.S reads it, too.
-__attribute__((visibility("hidden"))) void* karst_libc[10];
+__attribute__((visibility("hidden"))) void* karst_libc[10] = {
+    KARST_REAL(setjmp),     KARST_REAL(_setjmp),      KARST_REAL(__sigsetjmp), KARST_REAL(getcontext),
+    KARST_REAL(setcontext), KARST_REAL(swapcontext),  KARST_REAL(longjmp),     KARST_REAL(_longjmp),
+    KARST_REAL(siglongjmp), KARST_REAL(__longjmp_chk)};
 }
 
 namespace karst::runtime {
@@ -41,6 +59,9 @@ enum Function : std::uint32_t {
   kLongjmpChecked,
   kFunctions
 };
+#ifdef KARST_STATIC
+void* libc(Function f) { return karst_libc[f]; }
+#else
 constexpr const char* kNames[kFunctions] = {"setjmp",      "_setjmp", "__sigsetjmp", "getcontext", "setcontext",
                                             "swapcontext", "longjmp", "_longjmp",    "siglongjmp", "__longjmp_chk"};
 
@@ -54,6 +75,7 @@ inline void* libc(Function f) {
   void* found = load(karst_libc[f]);
   return found != nullptr ? found : find_libc(f);
 }
+#endif
 
 void record_jump_to(std::uintptr_t stack_pointer) {
   const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
@@ -81,10 +103,12 @@ void record_jump(std::uintptr_t here, std::uintptr_t to) {
 
 static_assert(kFunctions == sizeof karst_libc / sizeof karst_libc[0]);
 
+#ifndef KARST_STATIC
 // Before the program's own constructors, so that nothing needs looking up when a signal handler jumps.
 __attribute__((constructor)) void find_all() {
   for (std::uint32_t f = 0; f < kFunctions; ++f) libc(static_cast<Function>(f));
 }
+#endif
 
 }  // namespace
 

@@ -8,6 +8,11 @@
 #include "runtime/core/memory.h"
 #include "runtime/hooks/ways_out.h"
 
+#ifdef KARST_STATIC
+// Not for want of it: whoever creates threads brings it.
+extern "C" __attribute__((weak)) int __real_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+#endif
+
 namespace karst::runtime {
 namespace {
 
@@ -32,6 +37,9 @@ Start* take_start() {
   return nullptr;
 }
 
+#ifdef KARST_STATIC
+Create libc_create() { return __real_pthread_create; }
+#else
 Create g_create;
 
 Create libc_create() {
@@ -42,6 +50,7 @@ Create libc_create() {
   }
   return found;
 }
+#endif
 
 }  // namespace
 
@@ -67,9 +76,9 @@ __attribute__((visibility("hidden"))) int karst_thread_personality(int version, 
   return kGoOn;
 }
 
-__attribute__((visibility("default"))) int karst_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                                                                void* (*function)(void*),
-                                                                void* argument) asm("pthread_create");
+__attribute__((visibility("default"))) int karst_pthread_create(
+    pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+    void* argument) asm(KARST_NAME_OF(KARST_BEFORE(pthread_create)));
 
 int karst_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
                          void* argument) {

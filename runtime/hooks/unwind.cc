@@ -18,22 +18,34 @@
 #include "runtime/hooks/sleds.h"
 #include "runtime/hooks/ways_out.h"
 
+#ifdef KARST_STATIC
+#pragma weak _Unwind_SetIP
+#pragma weak _Unwind_GetCFA
+#pragma weak _Unwind_GetRegionStart
+#pragma weak _Unwind_GetLanguageSpecificData
+#pragma weak _Unwind_Backtrace
+extern "C" {
+void _Unwind_SetIP(karst::runtime::Context*, std::uintptr_t);
+std::uintptr_t _Unwind_GetCFA(karst::runtime::Context*);
+std::uintptr_t _Unwind_GetRegionStart(karst::runtime::Context*);
+void* _Unwind_GetLanguageSpecificData(karst::runtime::Context*);
+int _Unwind_Backtrace(int (*)(karst::runtime::Context*, void*), void*);
+}
+#endif
+
 namespace karst::runtime {
 namespace {
 
 using namespace format;
 
-struct Context;  // _Unwind_Context, of whichever unwinder
-
-using Step = int (*)(Context*, void*);
-struct Unwinder {
-  void (*set_ip)(Context*, std::uintptr_t);
-  std::uintptr_t (*stack_pointer)(Context*);  // _Unwind_GetCFA: the stack pointer in the frame, as its call left it
-  std::uintptr_t (*region_start)(Context*);
-  void* (*language_data)(Context*);
-  int (*backtrace)(Step, void*);
-};
-
+#ifdef KARST_STATIC
+/// The program's own, if it has one.
+const Unwinder* find_unwinder(const void*) {
+  static constinit Unwinder s_unwinder{_Unwind_SetIP, _Unwind_GetCFA, _Unwind_GetRegionStart,
+                                       _Unwind_GetLanguageSpecificData, _Unwind_Backtrace};
+  return &s_unwinder;
+}
+#else
 Unwinder g_unwinder;
 bool g_found;
 
@@ -65,6 +77,7 @@ const Unwinder* find_unwinder(const void* caller) {
   store(g_found, true);
   return &g_unwinder;
 }
+#endif
 
 struct Walk {
   const Unwinder& unwinder;
@@ -121,6 +134,12 @@ void frames_are_gone(void* context, const void* caller) {
 
 }  // namespace karst::runtime
 
+void karst_frames_gone(karst::runtime::Context* context, const karst::runtime::Unwinder* unwinder) {
+  using namespace karst::runtime;
+  if (is_recording() && is_whole(*unwinder)) record_gone(*unwinder, context);
+}
+
+#ifndef KARST_STATIC
 extern "C" {
 
 __attribute__((visibility("default"))) void karst_unwind_set_ip(karst::runtime::Context* context,
@@ -135,3 +154,4 @@ void karst_unwind_set_ip(karst::runtime::Context* context, std::uintptr_t addres
 }
 
 }  // extern "C"
+#endif

@@ -4,6 +4,7 @@
 // Entry state: 0(%rsp) return address; rdi and rsi arguments. After the call the caller's stack pointer is rsp + 8.
 #include "runtime/core/state.h"
 #include "runtime/hooks/jumps.h"
+#include "runtime/hooks/ways_out.h"
 
 	.hidden	karst_state
 	.hidden	karst_marks_slowly
@@ -128,35 +129,35 @@
 	.endm
 
 	.hidden	karst_jumps
-	JUMPS longjmp, 6
-	JUMPS _longjmp, 7
-	JUMPS siglongjmp, 8
-	JUMPS __longjmp_chk, 9
+	JUMPS KARST_BEFORE(longjmp), 6
+	JUMPS KARST_BEFORE(_longjmp), 7
+	JUMPS KARST_BEFORE(siglongjmp), 8
+	JUMPS KARST_BEFORE(__longjmp_chk), 9
 
 	.hidden	karst_sets_place
 	.hidden	karst_sets_context
 	.hidden	karst_swaps_context
 	.hidden	karst_vforked
 
-	SETS_PLACE setjmp, 0
-	SETS_PLACE _setjmp, 1
-	SETS_PLACE __sigsetjmp, 2
-	SETS_PLACE getcontext, 3
+	SETS_PLACE KARST_BEFORE(setjmp), 0
+	SETS_PLACE KARST_BEFORE(_setjmp), 1
+	SETS_PLACE KARST_BEFORE(__sigsetjmp), 2
+	SETS_PLACE KARST_BEFORE(getcontext), 3
 
-	.globl	setcontext
+	.globl	KARST_BEFORE(setcontext)
 	.balign	16
-	NOTED	setcontext
+	NOTED	KARST_BEFORE(setcontext)
 	leaq	32(%rsp), %rsi
 	call	karst_sets_context
-	GO_ON	setcontext
+	GO_ON	KARST_BEFORE(setcontext)
 
-	.globl	swapcontext
+	.globl	KARST_BEFORE(swapcontext)
 	.balign	16
-	NOTED	swapcontext
+	NOTED	KARST_BEFORE(swapcontext)
 	movq	%rsi, %rdi
 	leaq	32(%rsp), %rsi
 	call	karst_swaps_context
-	GO_ON	swapcontext
+	GO_ON	KARST_BEFORE(swapcontext)
 
 // vfork returns twice as well. Its child runs on this stack and may write over what lies above: the return address
 // waits in a register, which a system call preserves. Made here rather than by libc's own, so that the parent comes by
@@ -194,5 +195,11 @@ vfork:
 1:	ret
 	.cfi_endproc
 	.size	vfork, . - vfork
+
+#ifdef KARST_STATIC
+// What -u names, so that a static program has this object of libkarst.a. (vfork needs no --wrap: libc's is not called.)
+	.globl	karst_static_ways_out
+karst_static_ways_out:
+#endif
 
 	.section .note.GNU-stack, "", @progbits
