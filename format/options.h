@@ -128,4 +128,18 @@ static_assert([] {
          !parse_clock("thread:5ms", ns) && !parse_clock("tsc:1us", ns);
 }());
 
+/// "USR1", "SIGUSR2", or the number of a real-time signal that libc leaves to programs (34 to 64).
+constexpr bool parse_signal(const char* s, int& number) {
+  if (s[0] == 'S' && s[1] == 'I' && s[2] == 'G') s += 3;
+  if (s[0] == 'U' && s[1] == 'S' && s[2] == 'R' && (s[3] == '1' || s[3] == '2') && s[4] == '\0') {
+    number = s[3] == '1' ? 10 : 12;
+    return true;
+  }
+  if (s[0] < '3' || s[0] > '6' || s[1] < '0' || s[1] > '9' || s[2] != '\0') return false;
+  const int n = (s[0] - '0') * 10 + (s[1] - '0');
+  if (n < 34 || n > 64) return false;
+  number = n;
+  return true;
+}
+
 }  // namespace karst::format

@@ -88,9 +88,7 @@ KARST_STUB_ karst_snapshot* karst_snapshot_since(uint64_t time) {
 KARST_STUB_ karst_snapshot* karst_snapshot_last(uint64_t ticks) {
   KARST_CALL_(karst_snapshot*, snapshot_last, (uint64_t), (ticks), 0);
 }
-KARST_STUB_ karst_snapshot* karst_snapshot_all(void) {
-  KARST_CALL_(karst_snapshot*, snapshot_all, (void), (), 0);
-}
+KARST_STUB_ karst_snapshot* karst_snapshot_all(void) { KARST_CALL_(karst_snapshot*, snapshot_all, (void), (), 0); }
 
 /* The time from which on nothing of any thread is missing: that which was asked for, or a later one, when memory was
  * too small and its oldest part had been overwritten (see --memory, and karst_thread_set_history). 0 for NULL. */
@@ -117,6 +115,13 @@ KARST_STUB_ void karst_snapshot_free(karst_snapshot* snapshot) {
 KARST_STUB_ int karst_snapshot_save(const char* path, uint64_t since) {
   KARST_CALL_(int, snapshot_save, (const char*, uint64_t), (path, since), KARST_NOT_TRACED_);
 }
+
+/* Switches tracing of the whole process on or off, as `karst on` and `karst off` do from outside; the trace tells when
+ * it was off. Done when it returns, some milliseconds later. -EOPNOTSUPP where the process cannot be switched
+ * (control=0), -EACCES where its code may not be changed, -ETIMEDOUT if it is not done after a second (then it will
+ * be). */
+KARST_STUB_ int karst_enable(void) { KARST_CALL_(int, enable, (void), (), KARST_NOT_TRACED_); }
+KARST_STUB_ int karst_disable(void) { KARST_CALL_(int, disable, (void), (), KARST_NOT_TRACED_); }
 
 /* The calling thread makes no events from now on until it ends. Its earlier history stays. */
 KARST_STUB_ int karst_thread_ignore(void) { KARST_CALL_(int, thread_ignore, (void), (), KARST_NOT_TRACED_); }

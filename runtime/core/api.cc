@@ -1,9 +1,11 @@
 // What include/karst/karst.h declares. Each function finds out first whether this process is traced; a forked child
 // gets an arena of its own by that, as it would by its first traced call.
 #include <errno.h>
+#include <time.h>
 
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/control.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/rate.h"
@@ -40,6 +42,24 @@ int give_name(format::ArenaThread& t, const char* name, std::uint32_t size) {
   copy(g_arena.text_space(t.given_name), name, size);
   store(t.given_name_size, size);
   return 0;
+}
+
+/// By the maintenance thread: this one may be a signal handler's, and hold any lock.
+int switch_all(bool on) {
+  if (!has_maintenance()) return -EOPNOTSUPP;
+  format::ArenaControl& c = g_arena.control();
+  store(c.enabled, on ? 1U : 0U);
+  const std::uint32_t wanted = load(c.request) + 1;
+  wake_maintenance();
+  constexpr long kStep = 20'000'000;  // ns; the word may change before one sleeps on it
+  for (int step = 0; step < 50; ++step) {
+    const std::uint32_t applied = load(c.applied);
+    if (static_cast<std::int32_t>(applied - wanted) >= 0)
+      return load(c.outcome) == static_cast<std::uint32_t>(format::ControlOutcome::kRefused) ? -EACCES : 0;
+    const timespec limit{0, kStep};
+    sys::call(SYS_futex, sys::word(&c.applied), FUTEX_WAIT, applied, sys::word(&limit));
+  }
+  return -ETIMEDOUT;
 }
 
 }  // namespace
@@ -107,10 +127,16 @@ KARST_EXPORT int karst_thread_set_history(std::uint64_t bytes) {
   return blocks <= 0xffffffffU && set_history_floor(*state, static_cast<std::uint32_t>(blocks)) ? 0 : -ENOMEM;
 }
 
+KARST_EXPORT int karst_enable() { return is_traced() ? switch_all(true) : -ENOSYS; }
+
+KARST_EXPORT int karst_disable() { return is_traced() ? switch_all(false) : -ENOSYS; }
+
 #define KARST_ALIAS(name) \
   extern "C" __attribute__((visibility("default"), alias("karst_" #name))) decltype(karst_##name) karst_api_##name
 
 KARST_ALIAS(time);
+KARST_ALIAS(enable);
+KARST_ALIAS(disable);
 KARST_ALIAS(ticks_per_second);
 KARST_ALIAS(snapshot_since);
 KARST_ALIAS(snapshot_last);

@@ -57,6 +57,18 @@ void apply(Options& options, char* entry) {
           .text("KARST_OPTIONS: clock=")
           .text(value, length(value))
           .text(" ignored: tsc, thread, or a thread's period from 20ns to 1ms is needed, like thread:100ns");
+  } else if (equal(entry, "signal")) {
+    if (!format::parse_signal(value, options.signal))
+      Message()
+          .text("KARST_OPTIONS: signal=")
+          .text(value, length(value))
+          .text(" ignored: USR1, USR2 or a number from 34 to 64 is needed");
+  } else if (equal(entry, "snapshots")) {
+    const std::uint64_t n = length(value);
+    if (n < sizeof options.snapshots)
+      copy(options.snapshots, value, n + 1);
+    else
+      Message().text("KARST_OPTIONS: snapshots= ignored: the directory's name is too long");
   } else if (equal(entry, "session")) {
     const std::uint64_t n = length(value);
     if (n < sizeof options.session) copy(options.session, value, n + 1);

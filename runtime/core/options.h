@@ -20,6 +20,8 @@ struct Options {
   std::uint32_t budget = 0;                        ///< what tracing may cost, in millionths of time; 0: anything
   bool control = true;                             ///< can be switched on and off, by a thread of the runtime's own
   bool follow = true;                              ///< trace the processes that this one makes, too
+  int signal = 0;                                  ///< that makes the process write a snapshot; 0: none
+  char snapshots[192] = {};                        ///< directory for those; empty: the working directory
   char session[108] = {};                          ///< abstract socket name of `karst run`; empty: none
   bool given = false;                              ///< there is such a variable
   const char* raw = "";                            ///< as it was

@@ -24,6 +24,7 @@
 #include "runtime/core/message.h"
 #include "runtime/core/options.h"
 #include "runtime/core/session.h"
+#include "runtime/core/signal.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
 #include "runtime/hooks/instrument.h"
@@ -112,6 +113,16 @@ void keep_options(char** environment) {
   copy(g_raw_options, g_options.raw, size < sizeof g_raw_options ? size : sizeof g_raw_options - 1);
   g_options.raw = g_raw_options;
   if (!g_options.follow) hide_from_children(environment);
+  if (g_options.count) {
+    if (g_options.prefault || g_options.budget != 0 || g_options.min_duration_ns != 0 || g_options.clock_period_ns != 0)
+      Message().text("KARST_OPTIONS: prefault, budget, min-duration and clock have no effect on counting");
+    g_options.prefault = false;
+    g_options.budget = 0;
+  }
+  if (g_options.budget != 0 && g_options.min_duration_ns != 0) {
+    Message().text("budget ignored: it goes by the events of all calls, and min-duration leaves the short ones out");
+    g_options.budget = 0;
+  }
 }
 
 /// Which hooks will do, and what they need.
@@ -204,6 +215,7 @@ void start(int, char**, char** environment) {
   }
   if (const char* why = trace_all()) return give_up(why);
   g_life = Life::kTracing;
+  take_signal(g_options);
   start_maintenance(g_options.control);
   if (g_options.stats)
     Message()
@@ -237,6 +249,7 @@ void come(std::uintptr_t note) {
     const bool entered = enter_module(note, arrived);
     announce_arena();
     if (entered) patch_module(arrived.module);
+    take_signal(g_options);
     start_maintenance(g_options.control);
   } else {
     if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;

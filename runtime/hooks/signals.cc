@@ -1,0 +1,65 @@
+// sigaction(), signal() and their like, for the one signal that libkarst has taken (signal=USR2): the program is told
+// of its own handler and may change it, and libkarst's, which calls it, stays installed. All others go to libc.
+#include <dlfcn.h>
+#include <signal.h>
+
+#include "runtime/core/memory.h"
+#include "runtime/core/signal.h"
+
+extern "C" int __sigaction(int number, const struct sigaction* action, struct sigaction* before);
+
+namespace {
+
+using Handler = void (*)(int);
+using Set = Handler (*)(int, Handler);
+
+Handler pass_on(Set& found, const char* name, int number, Handler handler) {
+  using namespace karst::runtime;
+  Set libc = load(found);
+  if (libc == nullptr) {
+    libc = reinterpret_cast<Set>(dlsym(RTLD_NEXT, name));
+    store(found, libc);
+  }
+  return libc != nullptr ? libc(number, handler) : SIG_ERR;
+}
+
+Handler set_own(Handler handler, int flags, int number) {
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  if ((flags & SA_NODEFER) == 0) action.sa_mask.__val[0] = 1UL << (number - 1);
+  return karst::runtime::change_own_action(&action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+bool is_ours(int number) { return number != 0 && number == karst::runtime::taken_signal(); }
+
+constexpr int kOneShot = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
+
+Set g_signal;
+Set g_sysv_signal;
+
+}  // namespace
+
+#define KARST_BEFORE_LIBC extern "C" __attribute__((visibility("default")))
+
+KARST_BEFORE_LIBC int karst_sigaction(int, const struct sigaction*, struct sigaction*) asm("sigaction");
+KARST_BEFORE_LIBC Handler karst_signal(int, Handler) asm("signal");
+KARST_BEFORE_LIBC Handler karst_bsd_signal(int, Handler) asm("bsd_signal");
+KARST_BEFORE_LIBC Handler karst_sysv_signal(int, Handler) asm("sysv_signal");
+KARST_BEFORE_LIBC Handler karst_sysv_signal_(int, Handler) asm("__sysv_signal");
+
+int karst_sigaction(int number, const struct sigaction* action, struct sigaction* before) {
+  return is_ours(number) ? karst::runtime::change_own_action(action, before) : __sigaction(number, action, before);
+}
+
+Handler karst_signal(int number, Handler handler) {
+  return is_ours(number) ? set_own(handler, SA_RESTART, number) : pass_on(g_signal, "signal", number, handler);
+}
+Handler karst_bsd_signal(int number, Handler handler) { return karst_signal(number, handler); }
+
+Handler karst_sysv_signal(int number, Handler handler) {
+  return is_ours(number) ? set_own(handler, kOneShot, number)
+                         : pass_on(g_sysv_signal, "__sysv_signal", number, handler);
+}
+Handler karst_sysv_signal_(int number, Handler handler) { return karst_sysv_signal(number, handler); }
