@@ -304,6 +304,14 @@ void TraceWriter::add_inlined(std::uint32_t process, const reader::InlinedTable&
   }
 }
 
+void TraceWriter::add_chunk(ChunkType type, std::span<const std::byte> payload) {
+  impl_->flush_pending();
+  impl_->write_chunk(type, payload, type != ChunkType::kBlocks);
+}
+
+void TraceWriter::count_events(std::uint64_t events) { impl_->events += events; }
+void TraceWriter::mark_resolved() { impl_->resolved = true; }
+
 void TraceWriter::add_moments(std::uint32_t process, std::span<const reader::Moment> moments) {
   auto table = make_table<format::MomentRecord>(*impl_, ChunkType::kMoments, process, true);
   for (const auto& moment : moments) {
@@ -371,6 +379,12 @@ void TraceWriter::add_states(const reader::StateLog& log) {
   }
   auto table = make_table<format::StateRecord>(*impl_, ChunkType::kStateEvents, 0, true);
   for (const format::StateRecord& record : log.records) table.add(record);
+}
+
+void TraceWriter::add_mode(const reader::Process& process) {
+  if (process.min_duration_ticks == 0 && process.clock_period_ticks == 0) return;
+  auto table = make_table<format::ModeRecord>(*impl_, ChunkType::kModes, process.index, false);
+  table.add({process.min_duration_ticks, process.clock_period_ticks, process.clock_longest_ticks});
 }
 
 void TraceWriter::add_switches(std::uint32_t process, std::span<const reader::Switch> switches) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "format/event.h"
+#include "format/trace.h"
 #include "reader/model.h"
 #include "reader/result.h"
 #include "reader/states.h"
@@ -53,12 +54,18 @@ class TraceWriter {
   /// THRD.
   void add_threads(std::uint32_t process, std::span<const reader::Thread> threads);
   /// SWCH, in the order of their making.
+  /// Writes nothing for a process that was recorded in the usual way.
+  void add_mode(const reader::Process& process);
   void add_switches(std::uint32_t process, std::span<const reader::Switch> switches);
   /// Part of a BLKS chunk: one block. Blocks of a thread are to come in rising `sequence`.
   void add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
                  std::span<const format::Event> events);
   /// INLN.
   void add_inlined(std::uint32_t process, const reader::InlinedTable& inlined);
+  /// A chunk of another trace as it is; the caller counts its events and says whether it has names.
+  void add_chunk(format::ChunkType type, std::span<const std::byte> payload);
+  void count_events(std::uint64_t events);
+  void mark_resolved();
   /// MOMT.
   void add_moments(std::uint32_t process, std::span<const reader::Moment> moments);
   /// STSR, TASK and STEV: all of a trace's states. Call once.

@@ -79,6 +79,9 @@ bool Trace::resolved() const { return impl_->resolved; }
 bool Trace::complete() const { return impl_->complete; }
 std::uint16_t Trace::minor_version() const { return impl_->minor; }
 const std::vector<Process>& Trace::processes() const { return impl_->model.processes; }
+void Trace::complete_processes(const std::function<void(Process&)>& fill) {
+  for (Process& process : impl_->model.processes) fill(process);
+}
 const Clock& Trace::clock() const { return impl_->model.clock; }
 const std::vector<SourceFile>& Trace::sources() const { return impl_->model.sources; }
 const std::vector<Problem>& Trace::problems() const { return impl_->problems; }

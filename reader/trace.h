@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,6 +48,9 @@ class Trace {
   const std::vector<Problem>& problems() const;
   /// The function of an event's id; for an unknown id a stand-in named `function#id`.
   const Function& function(const Process& process, std::uint32_t id) const;
+  /// Right after it was opened, before anybody else looks: lets `fill` complete each process, as the names that a raw
+  /// trace (not resolved()) lacks.
+  void complete_processes(const std::function<void(Process&)>& fill);
   /// Blocks of a thread in order of sequence.
   std::span<const BlockView> blocks(const Thread& thread) const;
   std::uint64_t event_count() const;

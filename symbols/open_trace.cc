@@ -1,0 +1,24 @@
+#include "symbols/open_trace.h"
+
+#include <iterator>
+#include <utility>
+
+namespace karst::symbols {
+
+void name_functions(reader::Trace& trace, const ResolveOptions& options, std::vector<reader::Problem>* problems) {
+  if (trace.resolved()) return;
+  trace.complete_processes([&](reader::Process& process) {
+    ResolveResult result = resolve(process, options);
+    if (problems != nullptr) std::move(result.problems.begin(), result.problems.end(), std::back_inserter(*problems));
+  });
+}
+
+Result<reader::Trace> open_trace(const std::filesystem::path& path, const ResolveOptions& options,
+                                 std::vector<reader::Problem>* problems) {
+  auto trace = reader::Trace::open(path);
+  if (!trace) return trace.error();
+  name_functions(*trace, options, problems);
+  return trace;
+}
+
+}  // namespace karst::symbols
