@@ -34,9 +34,10 @@ enum Exit : int {
 
 /// `program` holds the program's own words when the callback runs; split_program() finds them.
 void register_run(CLI::App& app, int& status, const std::vector<std::string>& program);
-/// `karst run`'s options end at `--` or at the first word that is neither one nor the value of one. Copies what follows
+/// `karst run`'s and `karst count`'s options end at `--` or at the first word that is neither one nor the value of one. Copies what follows
 /// into `program`; returns how many words are left for the parser. (CLI11 would take the program's options for ours.)
-int split_program(const CLI::App& run, int argc, char** argv, std::vector<std::string>& program);
+int split_program(const CLI::App& launcher, int argc, char** argv, std::vector<std::string>& program);
+void register_count(CLI::App& app, int& status, const std::vector<std::string>& program);
 void register_info(CLI::App& app, int& status);
 void register_tree(CLI::App& app, int& status);
 void register_report(CLI::App& app, int& status);
@@ -44,6 +45,7 @@ void register_export(CLI::App& app, int& status);
 void register_view(CLI::App& app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
 int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser);
+void register_resolve(CLI::App& app, int& status);
 void register_describe(CLI::App& app);
 
 /// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.

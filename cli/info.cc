@@ -13,12 +13,15 @@
 
 #include "analysis/selection.h"
 #include "cli/command.h"
+#include "cli/kept.h"
 #include "cli/progress.h"
+#include "cli/states.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
 #include "export/text_encoding.h"
 #include "reader/trace.h"
+#include "symbols/open_trace.h"
 
 namespace karst::cli {
 namespace {
@@ -36,6 +39,7 @@ struct ThreadFacts {
   std::uint64_t elsewhere = 0;  // pieces of calls that are counted already, here or in the parent
   std::uint64_t events = 0;
   std::uint64_t span_ns = 0;
+  std::uint64_t short_calls = 0;  // left out
 };
 
 /// All that is printed, in either format.
@@ -76,6 +80,7 @@ Facts gather(const reader::Trace& trace) {
       }
       of_thread.calls = calls.size() - of_thread.elsewhere;
       of_thread.events = calls.events;
+      of_thread.short_calls = calls.short_calls;
       if (calls.last_ticks > calls.first_ticks) {
         of_thread.span_ns = trace.clock().to_ns(calls.last_ticks - calls.first_ticks);
       }
@@ -215,6 +220,17 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
                            count_text(inherited)));
   }
   if ((process.flags & format::kProcessOff) != 0) out.append("  started with tracing off\n");
+  const auto duration = [&](std::uint64_t ticks) { return duration_text(trace.clock().to_ns(ticks)); };
+  if (process.min_duration_ticks != 0) {
+    std::uint64_t left_out = 0;
+    for (const ThreadFacts& t : threads) left_out += t.short_calls;
+    out.append(fmt::format("  calls shorter than {} that contain nothing kept are left out ({} of them by the reader)\n",
+                           duration(process.min_duration_ticks), count_text(left_out)));
+  }
+  if (process.clock_period_ticks != 0) {
+    out.append(fmt::format("  times by a clock thread, every {}; the longest time that it did not run: {}\n",
+                           duration(process.clock_period_ticks), duration(process.clock_longest_ticks)));
+  }
   if ((process.flags & format::kProcessDamaged) != 0) {
     out.append("  its trace memory held values that cannot be: what was sound was kept\n");
   }
@@ -254,6 +270,8 @@ void print_text(const reader::Trace& trace, const Facts& facts, exporting::Outpu
   const std::uint64_t started = realtime(trace, analysis::first_ticks(trace));
   if (started != 0) out.append(fmt::format("first event  {}\n", time_text(started)));
   out.append(fmt::format("sources      {} files\n", trace.sources().size()));
+  out.append(states_text(trace));
+  print_moments(trace, out);
   if (trace.processes().size() > 1) print_process_tree(trace, facts, out);
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
     print_process(trace, trace.processes()[i], facts.threads[i], out);
@@ -284,7 +302,10 @@ std::string process_json(const reader::Trace& trace, const reader::Process& proc
                       known && WIFEXITED(status) ? std::to_string(WEXITSTATUS(status)) : "null",
                       known && WIFSIGNALED(status) ? std::to_string(WTERMSIG(status)) : "null",
                       realtime(trace, start_ticks(process, trace)), (process.flags & format::kProcessDamaged) != 0);
-  json += fmt::format(R"(,"overwritten_events":{},"lost_events":{},)", process.overwritten_events, process.lost_events);
+  json += fmt::format(R"(,"overwritten_events":{},"lost_events":{},"min_duration_ns":{},"clock":{},"clock_period_ns":{},"clock_longest_ns":{},)",
+                      process.overwritten_events, process.lost_events, trace.clock().to_ns(process.min_duration_ticks),
+                      process.clock_period_ticks != 0 ? R"("thread")" : R"("tsc")",
+                      trace.clock().to_ns(process.clock_period_ticks), trace.clock().to_ns(process.clock_longest_ticks));
   json += "\"threads\":[";
   for (std::size_t i = 0; i < process.threads.size(); ++i) {
     const reader::Thread& thread = process.threads[i];
@@ -318,6 +339,8 @@ void print_json(const reader::Trace& trace, const Facts& facts, exporting::Outpu
       fmt::format(R"("clock":{{"ticks_per_second":{},"rate_source":{},"pairs":{},"first_event_realtime_ns":{}}},)",
                   clock.ticks_per_second, json_string(rate_source(clock.rate_source)), clock.pairs.size(),
                   realtime(trace, analysis::first_ticks(trace))));
+  out.append("\"states\":" + states_json(trace) + ",");
+  out.append("\"kept\":" + moments_json(trace) + ",\n");
   out.append("\"processes\":[");
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
     out.append(i == 0 ? "\n" : ",\n");
@@ -333,6 +356,8 @@ void print_json(const reader::Trace& trace, const Facts& facts, exporting::Outpu
 
 int info(const Options& options) {
   auto trace = reader::Trace::open(options.input.file);
+  // Of functions only those of kept moments are named here.
+  if (trace && !moments_json(*trace).starts_with("[]")) symbols::name_functions(*trace, {}, nullptr);
   if (!trace) return fail(trace.error());
   const Facts facts = gather(*trace);
   exporting::Output out = exporting::Output::to_stdout();

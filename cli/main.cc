@@ -26,7 +26,7 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "'karst help COMMAND' or 'karst COMMAND --help' explains a command.\n"
     "Exit status: 0 done, 1 something failed, 2 the command line was not understood;\n"
-    "'karst run' passes on the status of the program it ran.";
+    "'karst run' and 'karst count' pass on the status of the program they ran.";
 
 // Unlike CLI11's own message this names the commands that there are.
 std::string command_names(const CLI::App& app) {
@@ -66,11 +66,13 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(0, 1);
   std::vector<std::string> program;
   register_run(app, status, program);
+  register_count(app, status, program);
   register_info(app, status);
   register_tree(app, status);
   register_report(app, status);
   register_export(app, status);
   register_view(app, status);
+  register_resolve(app, status);
   register_describe(app);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
@@ -86,7 +88,7 @@ int run_command_line(int argc, char** argv) {
   if (chosen == nullptr && !first.starts_with('-')) {
     return usage_error("there is no command '" + std::string(first) + "'; there are: " + command_names(app));
   }
-  if (first == "run") argc = split_program(*chosen, argc, argv, program);
+  if (first == "run" || first == "count") argc = split_program(*chosen, argc, argv, program);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

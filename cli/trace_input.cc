@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/kept.h"
 #include "cli/text.h"
 #include "symbols/function_filter.h"
+#include "symbols/open_trace.h"
 
 namespace karst::cli {
 
@@ -21,6 +23,9 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
   command.add_option("--thread", options.selection.thread, "Only threads of this name or thread id")
       ->type_name("NAME|TID");
   command.add_option("--process", options.selection.process, "Only the process with this id")->type_name("PID");
+  command.add_option("--kept", options.kept, "Only the time of kept moment N, as 'karst info' numbers them")
+      ->check(positive())
+      ->type_name("N");
   command.add_option("--function", options.function, function_help)
       ->type_name("REGEX")
       ->each([&options](const std::string&) { options.has_function = true; });
@@ -34,10 +39,20 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& options) {
   auto filter = symbols::FunctionFilter::compile({options.function}, {});
   if (options.has_function && !filter) return filter.error();
 
-  auto trace = reader::Trace::open(options.file);
+  std::vector<reader::Problem> unnamed;
+  auto trace = symbols::open_trace(options.file, {}, &unnamed);
   if (!trace) return trace.error();
-  auto input = std::make_unique<Input>(Input{std::move(*trace), {}, {}});
-  if (!input->trace.problems().empty()) {
+  for (const reader::Problem& problem : unnamed) fail({problem.message});
+  std::vector<std::byte> bytes;
+  const bool damaged = !trace->problems().empty();
+  if (options.kept != 0) {
+    auto cut = cut_to_moment(std::move(*trace), options.kept, bytes);
+    if (!cut) return cut.error();
+    symbols::name_functions(*cut, {}, nullptr);
+    trace = std::move(*cut);
+  }
+  auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}});
+  if (damaged) {
     std::fprintf(stderr,
                  "karst: %s is damaged or incomplete; this shows what could be read ('karst info' tells more)\n",
                  printable(options.file).c_str());

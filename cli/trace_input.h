@@ -23,11 +23,12 @@ struct InputOptions {
   analysis::Selection selection;
   std::string function;  ///< regular expression; empty: all functions
   bool has_function = false;
+  std::uint32_t kept = 0;  ///< number of a kept moment; 0: the whole trace
 };
 
 /// FILE.
 void add_file_option(CLI::App& command, InputOptions& options);
-/// --thread, --process and --function; `function_help` says what the last one does here.
+/// --thread, --process, --kept and --function; `function_help` says what the last one does here.
 void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help);
 
 /// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
@@ -37,6 +38,7 @@ CLI::Validator one_of(const std::vector<std::string>& words);
 
 /// A trace, open, and the part of it that was asked for.
 struct Input {
+  std::vector<std::byte> bytes;  ///< of a trace that was made in memory
   reader::Trace trace;
   std::vector<const reader::Thread*> threads;
   std::optional<analysis::FunctionSet> functions;  ///< set when --function was given

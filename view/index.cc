@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analysis/selection.h"
+#include "symbols/open_trace.h"
 #include "view/index_cache.h"
 #include "view/protocol.h"
 #include "view/selection.h"
@@ -145,7 +146,7 @@ void hold_times(reader::Calls& calls) {
 
 Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::path& path, IndexProgress& progress,
                                                       const IndexCache* cache) {
-  auto trace = reader::Trace::open(path);
+  auto trace = symbols::open_trace(path);
   if (!trace) return trace.error();
   if (cache != nullptr) {
     std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(*trace)));
@@ -197,6 +198,26 @@ void TraceIndex::sum_up() {
     last_ = std::max(last_, index.last_ticks);
   }
   last_ = std::max(last_, origin_);
+  build_strips();
+}
+
+void TraceIndex::build_strips() {
+  const reader::States& states = trace_.states();
+  if (states.empty()) return;
+  thread_of_task_.assign(states.tasks().size(), -1);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const reader::Thread& thread = *threads_[i].thread;
+    threads_[i].states = states.of(trace_.processes()[thread.process].pid, thread.tid);
+    if (threads_[i].states != nullptr) thread_of_task_[threads_[i].states->task] = static_cast<std::int64_t>(i);
+  }
+  cpus_.resize(states.cpus().size());
+  run_parallel(threads_.size() + cpus_.size(), [&](std::size_t i) {
+    if (i >= threads_.size()) {
+      cpus_[i - threads_.size()] = make_strip(states.cpus()[i - threads_.size()], states.source().end_ticks);
+    } else if (threads_[i].states != nullptr) {
+      threads_[i].strip = make_strip(*threads_[i].states);
+    }
+  });
 }
 
 Status TraceIndex::build_threads(IndexProgress& progress) {

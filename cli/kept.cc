@@ -1,0 +1,143 @@
+#include "cli/kept.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <utility>
+
+#include "analysis/selection.h"
+#include "cli/text.h"
+#include "export/text_encoding.h"
+#include "format/moments.h"
+#include "view/cut.h"
+#include "view/index.h"
+
+namespace karst::cli {
+namespace {
+
+const char* kind_of(const reader::Moment& moment) {
+  switch (static_cast<format::MomentKind>(moment.kind)) {
+    case format::MomentKind::kSnapshot:
+      return "snapshot";
+    case format::MomentKind::kSignal:
+      return "signal";
+    case format::MomentKind::kTrigger:
+      return "trigger";
+    case format::MomentKind::kSlowest:
+      return "slowest";
+    case format::MomentKind::kOver:
+      return "over";
+  }
+  return "unknown";
+}
+
+bool has(const reader::Moment& moment, format::MomentFlag flag) { return (moment.flags & flag) != 0; }
+
+std::string arguments_of(const reader::Moment& moment) {
+  std::string text;
+  if (!has(moment, format::kMomentHasArguments)) return text;
+  static constexpr const char* kRegisters[] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
+  for (std::size_t i = 0; i < std::size(kRegisters); ++i)
+    text += fmt::format("{}{}={:#x}", i == 0 ? "" : " ", kRegisters[i], moment.arguments[i]);
+  return text;
+}
+
+std::uint64_t since(std::uint64_t from, std::uint64_t ticks) { return ticks > from ? ticks - from : 0; }
+
+/// How much of the range is missing, in words.
+std::string losses_of(const reader::Trace& trace, const reader::Moment& moment) {
+  std::string text;
+  if (moment.whole_from > moment.kept_from)
+    text = fmt::format("; memory was too small for all of it: whole for the last {} of {}",
+                       duration_text(trace.clock().to_ns(since(moment.whole_from, moment.kept_to))),
+                       duration_text(trace.clock().to_ns(since(moment.kept_from, moment.kept_to))));
+  if (moment.lost_events != 0) text += fmt::format("; {} events of it are missing", count_text(moment.lost_events));
+  if (text.empty() && has(moment, format::kMomentGaveUp)) text = "; memory was too small for all of it";
+  return text;
+}
+
+}  // namespace
+
+void print_moments(const reader::Trace& trace, exporting::Output& out) {
+  const std::uint64_t origin = analysis::first_ticks(trace);
+  bool first = true;
+  for (const reader::Process& process : trace.processes()) {
+    for (const reader::Moment& moment : process.moments) {
+      if (first) out.append(fmt::format("\n  {:>6}  {:<9}{:>12}{:>12}  {}\n", "kept", "kind", "at", "length", "what"));
+      first = false;
+      std::string what = printable(moment.what);
+      if (moment.function != 0)
+        what += (what.empty() ? "" : ": ") + printable(trace.function(process, moment.function).name);
+      if (moment.tid != 0) what += fmt::format(", thread {}", moment.tid);
+      const std::string arguments = arguments_of(moment);
+      if (!arguments.empty()) what += fmt::format(", at {:#x} with {}", moment.address, arguments);
+      out.append(fmt::format("  {:>6}  {:<9}{:>12}{:>12}  {}{}\n", moment.number, kind_of(moment),
+                             duration_text(trace.clock().to_ns(since(origin, moment.begin_ticks))),
+                             duration_text(trace.clock().to_ns(since(moment.begin_ticks, moment.end_ticks))), what,
+                             losses_of(trace, moment)));
+    }
+  }
+}
+
+std::string moments_json(const reader::Trace& trace) {
+  const std::uint64_t origin = analysis::first_ticks(trace);
+  std::string json = "[";
+  const auto ns = [&](std::uint64_t ticks) { return trace.clock().to_ns(since(origin, ticks)); };
+  for (const reader::Process& process : trace.processes()) {
+    for (const reader::Moment& moment : process.moments) {
+      if (json.size() > 1) json += ",\n";
+      json += fmt::format(
+          R"({{"number":{},"kind":"{}","what":{},"function":{},"pid":{},"tid":{},"begin_ns":{},"end_ns":{},)"
+          R"("kept_from_ns":{},"kept_to_ns":{},"whole_from_ns":{},"lost_events":{},"gave_up":{},"address":"{:#x}")",
+          moment.number, kind_of(moment), exporting::json_string(moment.what),
+          moment.function != 0 ? exporting::json_string(trace.function(process, moment.function).name) : "null",
+          process.pid, moment.tid, ns(moment.begin_ticks), ns(moment.end_ticks), ns(moment.kept_from),
+          ns(moment.kept_to), ns(moment.whole_from), moment.lost_events, has(moment, format::kMomentGaveUp),
+          moment.address);
+      if (has(moment, format::kMomentHasArguments)) {
+        json += ",\"arguments\":[";
+        for (std::size_t i = 0; i < moment.arguments.size(); ++i)
+          json += fmt::format("{}\"{:#x}\"", i == 0 ? "" : ",", moment.arguments[i]);
+        json += "]";
+      }
+      json += "}";
+    }
+  }
+  return json + "]";
+}
+
+Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, std::vector<std::byte>& bytes) {
+  const reader::Moment* chosen = nullptr;
+  std::string there;
+  for (const reader::Process& process : trace.processes()) {
+    for (const reader::Moment& moment : process.moments) {
+      if (moment.number == number) chosen = &moment;
+      if (there.size() < 200) there += fmt::format("{}{}", there.empty() ? "" : ", ", moment.number);
+    }
+  }
+  const std::string name = trace.name();
+  if (chosen == nullptr)
+    return Error{there.empty() ? fmt::format("{} has no kept moments", name)
+                               : fmt::format("{} has no kept moment {}; it has {}", name, number, there)};
+  const view::TickRange range{chosen->kept_from, chosen->kept_to + 1};
+  view::IndexProgress progress;
+  auto index = view::TraceIndex::build(std::move(trace), progress);
+  if (!index) return index.error();
+  view::Scope scope;
+  scope.index = index->get();
+  std::uint32_t at = 0;
+  for (const view::ThreadIndex& thread : (*index)->threads()) {
+    view::Scope::Part part;
+    part.thread = &thread;
+    part.number = at++;
+    part.rows = view::rows_in(thread.calls, range);
+    part.rows.range = range;
+    scope.parts.push_back(std::move(part));
+  }
+  auto cut = view::cut_trace(scope);
+  if (!cut) return cut.error();
+  bytes = std::move(*cut);
+  return reader::Trace::open_memory(bytes, name);
+}
+
+}  // namespace karst::cli

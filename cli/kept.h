@@ -1,0 +1,23 @@
+// Moments that a trace keeps (format/moments.h): how they are told, and the part of a trace that is one of them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "export/output.h"
+#include "reader/result.h"
+#include "reader/trace.h"
+
+namespace karst::cli {
+
+/// For `karst info`; nothing when there are none.
+void print_moments(const reader::Trace& trace, exporting::Output& out);
+/// A JSON array of them.
+std::string moments_json(const reader::Trace& trace);
+
+/// The calls of the time that moment `number` kept, as a trace of its own in `bytes`, which must outlive it.
+/// Error: there is no such moment (the message names those that there are), or it is too large.
+Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, std::vector<std::byte>& bytes);
+
+}  // namespace karst::cli

@@ -1,0 +1,72 @@
+// karst resolve: makes a raw trace, which a program has written of itself, self-contained.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "collect/raw.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  std::string raw;
+  std::string output;
+  bool no_source = false;
+  std::vector<std::string> map_paths;
+  std::vector<std::string> debug_dirs;
+};
+
+int resolve(const Options& options) {
+  collect::RawOptions raw;
+  raw.source = !options.no_source;
+  for (const std::string& text : options.map_paths) {
+    auto mapping = symbols::PathMapping::parse(text);
+    if (!mapping) return usage_error(mapping.error().message, "resolve");
+    raw.resolve.map_paths.push_back(std::move(*mapping));
+  }
+  raw.resolve.debug.directories.insert(raw.resolve.debug.directories.begin(), options.debug_dirs.begin(),
+                                       options.debug_dirs.end());
+  const std::string output = options.output.empty() ? options.raw : options.output;
+  auto summary = collect::resolve_raw(options.raw, output, raw);
+  if (!summary) return fail(summary.error());
+  for (const reader::Problem& problem : summary->problems) fail({problem.message});
+  std::fprintf(stderr, "karst: %s: %s functions named, %s without a name, %s events\n", printable(output).c_str(),
+               count_text(summary->named).c_str(), count_text(summary->unnamed).c_str(),
+               count_text(summary->events).c_str());
+  return kExitOk;
+}
+
+}  // namespace
+
+void register_resolve(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("resolve", "Give a raw trace names, lines and sources, so that it opens anywhere");
+  command->footer(
+      "Raw traces are what programs write of themselves: karst_snapshot_save and its like in karst/karst.h, and\n"
+      "signal=USR2. Every command opens them and looks names up each time, in the executables and libraries\n"
+      "that ran. Those must be there still, and be the same files: a module whose build-id differs gives no names.\n"
+      "The result is as 'karst run' writes it.");
+  command->add_option("RAW", options->raw, "The raw trace")->type_name("")->required();
+  command->add_option("-o,--output", options->output, "Trace file to write (default: in the place of RAW)")
+      ->type_name("FILE");
+  command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+  command
+      ->add_option("--debug-dir", options->debug_dirs,
+                   "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  command->add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
+      ->type_name("FROM=TO")
+      ->allow_extra_args(false);
+  command->callback([options, &status] { status = resolve(*options); });
+}
+
+}  // namespace karst::cli
