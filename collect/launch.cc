@@ -19,6 +19,9 @@
 #include "collect/clock.h"
 #include "collect/processes.h"
 #include "collect/session.h"
+#include "collect/trigger.h"
+#include "collect/untraced_programs.h"
+#include "format/moments.h"
 
 namespace karst::collect {
 namespace {
@@ -126,16 +129,22 @@ class Launcher {
       session_.add_descriptors(descriptors);
       const std::size_t first_process = descriptors.size();
       processes_.add_descriptors(descriptors);
-      if (poll(descriptors.data(), descriptors.size(), processes_.look_after_unwatched() ? 50 : -1) < 0 &&
-          errno != EINTR)
-        break;
+      const std::size_t end_of_processes = descriptors.size();
+      triggers_.add_descriptors(descriptors);
+      const bool look_again = processes_.look_after_unwatched() || (armed_ && triggers_.waiting());
+      if (poll(descriptors.data(), descriptors.size(), look_again ? 50 : -1) < 0 && errno != EINTR) break;
       // Reports before ends: one that a process sent before it died is there by then.
       take_reports();
-      processes_.notice_ends(std::span(descriptors).subspan(first_process));
+      take_hits();  // before ends, too
+      processes_.notice_ends(std::span(descriptors).subspan(first_process, end_of_processes - first_process));
+      if (armed_ && running_ && triggers_.waiting()) arm_triggers();
       take_signals();
       if (!running_ && !others_left()) break;
     }
     take_reports();
+    take_hits();
+    if (armed_ && trigger_problem_.empty())
+      for (reader::Problem& problem : triggers_.problems()) result_.problems.push_back(std::move(problem));
     result_.pairs.push_back(read_clock_pair());
     result_.states = states_.stop();
     result_.processes = processes_.take(program_, result_.wait_status);
@@ -146,7 +155,7 @@ class Launcher {
           {std::to_string(session_.lost()) +
                " processes are missing: the limit on open files (ulimit -n) is too low for so many",
            session_.lost()});
-    for (auto* problems : {&processes_.problems(), &chooser_.problems()})
+    for (auto* problems : {&processes_.problems(), &chooser_.problems(), &untraced_.problems()})
       std::move(problems->begin(), problems->end(), std::back_inserter(result_.problems));
     return std::move(result_);
   }
@@ -158,9 +167,39 @@ class Launcher {
   }
 
   void arrive(Arrival arrival) {
+    if (arrival.kind == format::HelloKind::kStarts) {
+      untraced_.see(arrival.arena.get(), arrival.first_function != 0);
+      return;
+    }
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
+    // It waits for its go.
+    if (arrival.pid == program_ && !options_.triggers.empty() && running_) arm_triggers();
     processes_.arrive(std::move(arrival));
+  }
+
+  void arm_triggers() {
+    armed_ = true;
+    if (!trigger_problem_.empty()) return;
+    if (const Status armed = triggers_.arm(program_); !armed) {
+      trigger_problem_ = armed.error().message;
+      result_.problems.push_back({trigger_problem_});
+    }
+  }
+
+  void take_hits() {
+    for (TriggerHit& taken : triggers_.take()) {
+      const std::uint64_t last = trigger_clock_.to_ticks(options_.trigger_last_ns);
+      reader::Moment moment;
+      moment.kind = static_cast<std::uint32_t>(format::MomentKind::kTrigger);
+      moment.what = std::move(taken.what);
+      moment.begin_ticks = moment.end_ticks = taken.hit.ticks;
+      moment.tid = static_cast<std::uint32_t>(taken.hit.tid);
+      moment.address = taken.hit.address;
+      moment.arguments = taken.hit.arguments;
+      if (taken.hit.has_arguments) moment.flags |= format::kMomentHasArguments;
+      processes_.keep(taken.hit.pid, taken.hit.ticks > last ? taken.hit.ticks - last : 0, std::move(moment));
+    }
   }
 
   /// After the program has ended.
@@ -223,9 +262,14 @@ class Launcher {
   const LaunchOptions& options_;
   FunctionChooser chooser_{options_.choice, options_.resolve};
   Processes processes_{chooser_};
+  UntracedPrograms untraced_;
   Session session_;
   Signals signals_;
   sched::StateRecorder states_{options_.states};
+  Triggers triggers_{options_.triggers, options_.several_triggers, options_.resolve};
+  TriggerClock trigger_clock_;
+  std::string trigger_problem_;
+  bool armed_ = false;
   pid_t program_ = -1;
   bool running_ = true;
   bool stop_ = false;

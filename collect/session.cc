@@ -123,7 +123,7 @@ std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
   arrival.first_function = hello.first_function;
   arrival.function_count = hello.function_count;
   arrival.origin = hello.origin;
-  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kArrived)) return std::nullopt;
+  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kStarts)) return std::nullopt;
   const bool announces = arrival.outcome == HelloOutcome::kTracing && arrival.kind != HelloKind::kArrived;
   if (announces && !arrival.arena) {
     if ((message.msg_flags & MSG_CTRUNC) != 0) ++lost_;

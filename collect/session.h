@@ -39,7 +39,7 @@ struct Arrival {
   std::uint32_t first_function = 0;  ///< kArrived: the ids that are new
   std::uint32_t function_count = 0;
   format::ForkOrigin origin{};  ///< kForked
-  Descriptor arena;             ///< none unless a new arena is announced
+  Descriptor arena;             ///< none unless a new arena is announced; kStarts: the program's file
   Descriptor connection;
 
   /// Lets the process go on. `flags`: format::GoFlag bits.

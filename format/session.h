@@ -8,7 +8,8 @@
 // A process speaks up when it starts (with an arena, or to say that it has nothing to trace), when the first module
 // with sleds arrives in one that had nothing to trace (HelloKind::kStart again, now with an arena), when more modules
 // arrive (kArrived: the session chooses among the new functions), and, being forked, when it has an arena of its own
-// (kForked). A forked child has its parent's choice of functions and does not wait for Go.
+// (kForked). A forked child has its parent's choice of functions and does not wait for Go. Each program that a process
+// is about to start is announced (kStarts), as one that cannot load the runtime says nothing itself.
 //
 // karst takes messages from its own user alone (SO_PEERCRED) and gives up nothing by a peer that lies.
 #pragma once
@@ -23,6 +24,7 @@ enum class HelloKind : std::uint32_t {
   kStart = 0,    ///< a process image, or its first traced module
   kForked = 1,   ///< a child made by fork of a traced process: `origin` says of which, when and in which thread
   kArrived = 2,  ///< modules came to an arena that karst has: `first_function` and `function_count` say what is new
+  kStarts = 3,   ///< the process is about to start the program whose file comes as SCM_RIGHTS; it does not wait
 };
 
 /// Where a forked child comes from: the nearest process before it that had an arena.
@@ -41,7 +43,8 @@ struct Hello {
   std::uint32_t outcome;         ///< HelloOutcome
   std::uint32_t modules;         ///< modules with sleds
   std::uint32_t kind;            ///< HelloKind
-  std::uint32_t first_function;  ///< kArrived: the new ids are first_function .. first_function + function_count - 1
+  std::uint32_t first_function;  ///< kArrived: the new ids are first_function .. first_function + function_count - 1;
+                                 ///< kStarts: 1: setuid bits have no effect (no_new_privs)
   std::uint32_t function_count;
   ForkOrigin origin;  ///< kForked
 };

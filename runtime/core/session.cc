@@ -1,5 +1,6 @@
 #include "runtime/core/session.h"
 
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -96,6 +97,15 @@ bool report_arrival(const char* name, std::uint32_t modules, std::uint32_t first
   const bool chooses = send(fd, hello, -1) && (wait_for_go(fd) & kGoKeepsAll) == 0;
   sys::close(fd);
   return chooses;
+}
+
+void report_program(const char* name, int descriptor) {
+  const int fd = connect_to(name);
+  if (fd < 0) return;
+  Hello hello = hello_of(HelloKind::kStarts, HelloOutcome::kNoSleds, 0);
+  hello.first_function = sys::call(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1 ? 1 : 0;
+  send(fd, hello, descriptor);
+  sys::close(fd);
 }
 
 bool report_fork(const char* name, std::uint32_t modules, int descriptor, const ForkOrigin& origin) {

@@ -15,6 +15,9 @@ void report_to_session(const char* name, format::HelloOutcome outcome, std::uint
 /// no such session (any more), which is found out at once.
 bool report_arrival(const char* name, std::uint32_t modules, std::uint32_t first, std::uint32_t count);
 
+/// The process is about to start the program of this file (a descriptor; O_PATH will do). Does not wait.
+void report_program(const char* name, int descriptor);
+
 /// A forked child with an arena of its own. Does not wait. False when the session is over.
 bool report_fork(const char* name, std::uint32_t modules, int descriptor, const format::ForkOrigin& origin);
 

@@ -27,6 +27,7 @@
 #include "runtime/core/signal.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
+#include "runtime/hooks/exec.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/sleds.h"
 
@@ -113,16 +114,6 @@ void keep_options(char** environment) {
   copy(g_raw_options, g_options.raw, size < sizeof g_raw_options ? size : sizeof g_raw_options - 1);
   g_options.raw = g_raw_options;
   if (!g_options.follow) hide_from_children(environment);
-  if (g_options.count) {
-    if (g_options.prefault || g_options.budget != 0 || g_options.min_duration_ns != 0 || g_options.clock_period_ns != 0)
-      Message().text("KARST_OPTIONS: prefault, budget, min-duration and clock have no effect on counting");
-    g_options.prefault = false;
-    g_options.budget = 0;
-  }
-  if (g_options.budget != 0 && g_options.min_duration_ns != 0) {
-    Message().text("budget ignored: it goes by the events of all calls, and min-duration leaves the short ones out");
-    g_options.budget = 0;
-  }
 }
 
 /// Which hooks will do, and what they need.
@@ -142,8 +133,23 @@ void choose_variants(ArenaHeader& h, const Options& options) {
   choose_hooks();
 }
 
+/// Options that do not go together.
+void settle_options() {
+  if (g_options.count) {
+    if (g_options.prefault || g_options.budget != 0 || g_options.min_duration_ns != 0 || g_options.clock_period_ns != 0)
+      Message().text("KARST_OPTIONS: prefault, budget, min-duration and clock have no effect on counting");
+    g_options.prefault = false;
+    g_options.budget = 0;
+  }
+  if (g_options.budget != 0 && g_options.min_duration_ns != 0) {
+    Message().text("budget ignored: it goes by the events of all calls, and min-duration leaves the short ones out");
+    g_options.budget = 0;
+  }
+}
+
 /// Null when the arena is there, else why tracing is impossible.
 const char* make_arena() {
+  settle_options();
   if (const char* why = g_arena.create(g_options)) return why;
   ArenaHeader& h = g_arena.header();
   h.pid = static_cast<std::uint32_t>(sys::getpid());
@@ -173,6 +179,7 @@ void give_up(const char* why) {
 
 /// Null when all modules that are loaded now are traced, else why that is impossible.
 const char* trace_all() {
+  const bool alone = is_alone();  // the clock thread, which make_arena() may make, executes no sleds
   if (const char* why = make_arena()) return why;
   ArenaHeader& h = g_arena.header();
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
@@ -180,7 +187,7 @@ const char* trace_all() {
   const std::uint64_t registered = clock_ns(CLOCK_MONOTONIC_RAW);
   announce_arena();
   const std::uint64_t chosen = clock_ns(CLOCK_MONOTONIC_RAW);
-  if (!patch_modules(is_alone()))
+  if (!patch_modules(alone))
     return "the system does not let the program's code be changed (a W^X policy, or no memory near the code)";
   h.patch_ns = registered - begin + clock_ns(CLOCK_MONOTONIC_RAW) - chosen;
   return nullptr;
@@ -207,6 +214,9 @@ void start(int, char**, char** environment) {
 #endif
   g_first = find_first();
   if (g_first != nullptr) return;
+#ifndef KARST_STATIC
+  if (g_options.follow) report_started_programs(g_options.session);
+#endif
   // Modules that came with a late libkarst register themselves, after this.
   if (count_instrumented_modules() == 0) {
     g_life = Life::kIdle;
