@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import budget  # noqa: E402
 import calls  # noqa: E402
 import live  # noqa: E402
 import programs  # noqa: E402
@@ -23,7 +24,7 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "ways_out", "startup", "live", "programs", "traces", "wrappers", "viewer")
+SECTIONS = ("calls", "ways_out", "startup", "live", "budget", "programs", "traces", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -85,6 +86,7 @@ def main():
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),
         "programs": lambda: programs.bench_programs(rounds, options, scratch, notes),
+        "budget": lambda: budget.bench_budget(rounds, options.quick, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
         "viewer": lambda: viewer.bench_viewer(options.quick, scratch, notes),

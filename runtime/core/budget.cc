@@ -62,6 +62,8 @@ struct State {
   std::uint64_t settled_ns;
   std::uint64_t brought_back;
   Meter process;
+  Meter own;                          // what this thread itself costs: looking, and changing code
+  std::uint64_t own_cost;             // since the last tick, ns
   std::uint32_t heaviest[kHeaviest];  // indices of the threads with the greatest recent shares
   std::uint32_t heaviest_count;
   char* block;  // a copy
@@ -234,8 +236,9 @@ void sum_up(std::uint64_t now) {
   std::uint64_t cost = g.cost;
   if (used > elapsed) cost = cost * (elapsed / 1000 + 1) / (used / 1000 + 1);
   g.process.add(elapsed, cost, g.budget);
+  g.own.add(elapsed, g.own_cost, 0);
   g.cpu = cpu;
-  g.cost = 0;
+  g.cost = g.own_cost = 0;
 }
 
 // ---- samples ------------------------------------------------------------------------------------
@@ -311,6 +314,7 @@ bool bring_back(std::uint64_t now, std::uint32_t worst) {
   const ArenaControl& c = g_arena.control();
   const std::uint32_t target = target_of(g.budget);
   if (now - g.brought_back < kBringBackEvery || worst >= target || !g.process.has_room(g.budget)) return false;
+  if (g.own.second() > g.budget / 10) return false;
   if (load(c.switch_count) + kSwitchesLeft > c.switch_capacity) return false;
   for (std::uint32_t i = 0; i < g.heaviest_count; ++i)
     if (!g.watches[g.heaviest[i]].meter.has_room(g.budget)) return false;
@@ -322,7 +326,9 @@ bool bring_back(std::uint64_t now, std::uint32_t worst) {
 void settle() {
   ArenaControl& c = g_arena.control();
   const std::uint64_t now = clock_ns(CLOCK_MONOTONIC_RAW);
-  g.cost += load(c.last_patch_ns);
+  // Threads go on meanwhile; they are held for some microseconds by each of the barriers and changes of protection.
+  const std::uint64_t patching = load(c.last_patch_ns);
+  g.own_cost += patching < kMillisecond ? patching : kMillisecond;
   look_at_threads(now);
   sum_up(now);
   g.last = now;
@@ -380,6 +386,8 @@ bool begin(const Moment& now) {
   g.cost = 0;
   g.process = Meter{};
   g.process.start(g.budget);
+  g.own = Meter{};
+  g.own_cost = 0;
   return true;
 }
 
@@ -445,8 +453,8 @@ void prepare_budget(const Options& options) {
 std::uint64_t budget_task(const Moment& now) {
   ArenaControl& c = g_arena.control();
   if (g.pid != g_arena.header().pid && !begin(now)) return kOnWake;
-  const std::uint64_t until_due = g.last + (g.budget == 0 ? kIdleTick / 2 : kMillisecond / 2);
   take_budget(now.ns);
+  const std::uint64_t until_due = g.last + (g.budget == 0 ? kIdleTick / 2 : kMillisecond / 2);
   if (now.ns < until_due) return until_due - now.ns;  // others wake the thread, too
   const std::uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   look_at_threads(now.ns);
@@ -454,14 +462,14 @@ std::uint64_t budget_task(const Moment& now) {
   g.last = now.ns;
   const std::uint32_t recent = worst_recent();
   const std::uint32_t second = worst_second();
-  store(c.cost_ppm, second < kMillion ? second : kMillion);
+  store(c.cost_ppm, second + g.own.second() < kMillion ? second + g.own.second() : kMillion);
   store(c.cost_ticks, now.ticks);
   if (g.budget != 0) {
     const std::uint32_t culled = g_culler.culled();
     cull(now.ns);
     if (g_culler.culled() != culled || bring_back(now.ns, recent > second ? recent : second)) apply();
   }
-  g.cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+  g.own_cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
   return next_tick(now.ns, recent);
 }
 

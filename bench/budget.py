@@ -1,0 +1,144 @@
+"""What --budget 5% costs: Lua's fib(32), SQLite inserting a million rows, LevelDB; and that what it leaves is whole."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import measure
+from lua_source import lua_source
+from measure import ROOT, WORK, BenchError, Row, compile_program, interleaved, karst_tool, median, run_child
+from programs import leveldb_program
+from sqlite_source import sqlite_source
+
+BUDGET = "5%"
+TARGET = 1.07
+LONG_NS = 100_000
+# Wall time of the program alone, its start under libkarst and the patching of its sleds included; the start of
+# `karst run` before and the writing of the trace behind it are not the program's.
+TIMER = ("import subprocess, sys, time\n"
+         "begin = time.perf_counter()\n"
+         "status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n"
+         "print(f'wall {time.perf_counter() - begin:.6f}')\n"
+         "sys.exit(status)")
+
+FIB = """
+local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end
+for _ = 1, %d do fib(%d) end
+"""
+ROWS = """
+CREATE TABLE part(id INTEGER PRIMARY KEY, name TEXT, size REAL, parent INTEGER);
+BEGIN;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+  INSERT INTO part SELECT i, 'part ' || i, i * 1.5, i / 2 FROM n;
+COMMIT;
+"""
+
+
+def lua(name, compiler):
+    source = lua_source()
+    files = sorted(path for path in source.glob("*.c") if path.name != "luac.c")
+    return compile_program(WORK / "lua" / name, [compiler, "-O2", "-g", "-DLUA_USE_POSIX", *files, "-lm"], files)
+
+
+def sqlite(name, compiler):
+    source = sqlite_source()
+    files = [source / "sqlite3.c", source / "shell.c"]
+    return compile_program(WORK / "sqlite" / name, [compiler, "-O2", "-g", "-DSQLITE_OMIT_LOAD_EXTENSION", "-I", source,
+                                                    *files, "-lm", "-lpthread"], files)
+
+
+def written(scratch, name, text):
+    path = f"{scratch}/{name}"
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    return path
+
+
+def workloads(quick, scratch):
+    """(title, how to build, arguments, arguments of a run short enough to be traced whole)."""
+    batches = ("500", "100") if quick else ("6000", "200")
+    fib = [written(scratch, f"fib-{i}.lua", FIB % size) for i, size in enumerate([(2, 27) if quick else (10, 32), (1, 24)])]
+    rows = [written(scratch, f"rows-{i}.sql", ROWS % n) for i, n in enumerate([100_000 if quick else 1_000_000, 20_000])]
+    return [
+        ("Lua 5.4, fib(32)", lua, ("gcc", "karst-gcc"), [fib[0]], [fib[1]]),
+        ("SQLite, a million rows", sqlite, ("gcc", "karst-gcc"), [":memory:", f".read {rows[0]}"],
+         [":memory:", f".read {rows[1]}"]),
+        ("LevelDB, 4 writers", leveldb_program, ("g++", "karst-g++"), ["--threads", "4", "--batches", batches[0]],
+         ["--threads", "4", "--batches", batches[1]]),
+        ("LevelDB, 1 thread", leveldb_program, ("g++", "karst-g++"), ["--single", "--batches", batches[0]],
+         ["--single", "--batches", batches[1]]),
+    ]
+
+
+def wall(child):
+    found = re.search(r"^wall ([0-9.]+)$", child.output, re.M)
+    if not found:
+        raise BenchError(f"no time in the output: {child.output!r}")
+    return float(found.group(1))
+
+
+def timed_runs(plain, traced, arguments, scratch):
+    env = {"TMPDIR": scratch}
+    timer = [sys.executable, "-c", TIMER]
+
+    def under(*flags):
+        return lambda: wall(measure.karst_run(scratch, flags, [*timer, traced, *arguments], 0, env=env))
+
+    return {"not instrumented": lambda: wall(run_child([*timer, plain, *arguments], env=env)),
+            f"karst --budget {BUDGET}": under("--budget", BUDGET),
+            "karst off": under("--off")}
+
+
+def functions_of(trace):
+    """Calls and longest call by name, and whether all are there, by `karst report` and `karst info`."""
+    ask = [karst_tool("karst")]
+    report = json.loads(run_child([*ask, "report", "--format", "json", trace]).output)
+    info = json.loads(run_child([*ask, "info", "--format", "json", trace]).output)
+    if info["overwritten_events"] or info["lost_events"]:
+        raise BenchError(f"{trace}: memory was full")
+    return {f["name"]: f for f in report["functions"]}, info
+
+
+def culled_names(info):
+    return {f["name"] for p in info["processes"] for f in p.get("switched", [])}
+
+
+def compare(title, traced, arguments, scratch, notes):
+    """One run traced whole and one under the budget: what the second has of functions that were never left out."""
+    found = []
+    for flags in ([], ["--budget", BUDGET]):
+        trace = f"{scratch}/whole.karst"
+        run_child([karst_tool("karst"), "run", "-o", trace, "--no-source", "--memory", "3G", *flags, traced, *arguments],
+                  env={"TMPDIR": scratch})
+        found.append(functions_of(trace))
+        os.remove(trace)
+    (whole, _), (some, info) = found
+    culled = culled_names(info)
+    long = {name for name, f in whole.items() if f["max_ns"] >= LONG_NS}
+    kept = long - culled
+    missing = sorted(name for name in kept if name not in some)
+    notes.append(f"{title}: {len(culled)} of {len(whole)} functions were left out at times; of {len(long)} with a call "
+                 f"over 100 us, {len(kept)} never" + (f"; MISSING: {', '.join(missing)}" if missing else ""))
+    return not missing
+
+
+def bench_budget(rounds, quick, scratch, notes):
+    rows = []
+    for title, build, compilers, arguments, short in workloads(quick, scratch):
+        plain = build("plain", compilers[0])
+        traced = build("karst", karst_tool(compilers[1]))
+        samples, failures = interleaved(timed_runs(plain, traced, arguments, scratch), rounds, title)
+        notes += [f"{title}: {name} failed: {why}" for name, why in failures.items()]
+        base = median(samples["not instrumented"]) if "not instrumented" in samples else None
+        for name, values in samples.items():
+            # Of pairs: the runs of one round share the machine's mood.
+            pairs = [value / other for value, other in zip(values, samples.get("not instrumented", []))]
+            row = Row(f"Budget: {title}", name, median(values), "s", median(pairs) if pairs else None, "not instrumented")
+            if name.startswith("karst --budget") and base is not None:
+                row.target, row.met = f"<= {TARGET:.2f} x", row.ratio <= TARGET
+            rows.append(row)
+        if not compare(title, traced, short, scratch, notes):
+            rows.append(Row(f"Budget: {title}", "what was never left out", 0, "whole", None, "", "whole", False))
+    return rows
