@@ -10,6 +10,7 @@
 #include "collect/recording.h"
 #include "reader/result.h"
 #include "sched/recorder.h"
+#include "symbols/places.h"
 
 namespace karst::collect {
 
@@ -22,8 +23,11 @@ struct LaunchOptions {
   bool wait = true;                    ///< for all traced processes, not for the program alone
   /// Called once if the program has ended and this many traced processes are waited for. May be empty.
   std::function<void(std::size_t)> on_left_behind;
-  sched::StateOptions states;       ///< how to record thread states
-  symbols::ResolveOptions resolve;  ///< how to find their names, when the choice needs them
+  sched::StateOptions states;                   ///< how to record thread states
+  std::vector<symbols::PlaceName> triggers;     ///< places whose being reached is kept, with what came before
+  bool several_triggers = false;                ///< a name may mean several functions
+  std::uint64_t trigger_last_ns = 200'000'000;  ///< so much of what came before
+  symbols::ResolveOptions resolve;              ///< how to find their names, when the choice needs them
 };
 
 struct LaunchResult {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "collect/clock.h"
+#include "format/moments.h"
 
 namespace karst::collect {
 
@@ -129,7 +130,7 @@ void Processes::begin(Arrival arrival) {
   for (std::size_t i = watched_.size(); !forked && i-- != 0 && parent < 0;)
     if (watched_[i].pid == arrival.pid || watched_[i].arena_pid == facts.parent_pid)
       parent = static_cast<std::int64_t>(i);
-  RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}};
+  RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}, {}};
   watched_.push_back(
       {arrival.pid, std::move(pidfd), facts.pid, facts.start_ticks, std::move(process), {}, true, false, unwatched});
   arrival.reply();
@@ -215,6 +216,29 @@ bool Processes::find_silent_children() {
     if (pidfd) silent_.push_back({pid, std::move(pidfd)});
   }
   return !silent_.empty();
+}
+
+bool Processes::keep(pid_t pid, std::uint64_t from, reader::Moment moment) {
+  Watched* watched = latest(pid);
+  if (watched == nullptr) return false;
+  History& history = watched->process.history;
+  moment.kept_from = from;
+  moment.whole_from = history.keep(from);
+  moment.kept_to = std::max(moment.end_ticks, read_clock_pair().ticks);
+  if (moment.whole_from > from) moment.flags |= format::kMomentGaveUp;
+  moment.thread = format::kNoThread;
+  for (const reader::Thread& thread : history.threads())
+    if (thread.tid == moment.tid && !thread.exited) moment.thread = thread.index;
+  // The entry sled is among a function's first instructions.
+  constexpr std::uint64_t kSledWithin = 16;
+  for (std::uint32_t id = 1; moment.address != 0 && id <= history.function_count(); ++id) {
+    const std::uint64_t address = history.address_of(id);
+    if (address < moment.address || address - moment.address >= kSledWithin) continue;
+    moment.function = id;
+    break;
+  }
+  watched->process.moments.push_back(std::move(moment));
+  return true;
 }
 
 std::vector<RecordedProcess> Processes::take(pid_t program, std::int32_t wait_status) {
