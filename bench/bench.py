@@ -19,12 +19,13 @@ import live  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
 import traces  # noqa: E402
+import variants  # noqa: E402
 import viewer  # noqa: E402
 import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "ways_out", "startup", "live", "budget", "programs", "traces", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "startup", "live", "budget", "programs", "traces", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -82,6 +83,7 @@ def main():
     rows, notes = [], []
     sections = {
         "calls": lambda: calls.bench_calls(rounds, options.peers, scratch, notes),
+        "variants": lambda: variants.bench_variants(rounds, options, scratch, notes),
         "ways_out": lambda: ways_out.bench_ways_out(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),

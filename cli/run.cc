@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/program_options.h"
 #include "cli/progress.h"
 #include "cli/states.h"
 #include "cli/text.h"
@@ -28,12 +29,10 @@
 #include "format/filter_list.h"
 #include "format/options.h"
 #include "symbols/function_filter.h"
+#include "symbols/places.h"
 
 namespace karst::cli {
 namespace {
-
-constexpr int kNotFound = 127;
-constexpr int kNotExecutable = 126;
 
 struct RunOptions {
   std::string output;
@@ -42,129 +41,44 @@ struct RunOptions {
   bool view = false;
   bool off = false;
   bool prefault = false;
-  bool no_follow = false;
-  bool no_wait = false;
   bool stats = false;
   bool no_source = false;
-  std::vector<std::string> functions;
-  std::vector<std::string> not_functions;
-  std::vector<std::string> no_trace;  // files
-  std::vector<std::string> only;
-  std::optional<std::string> min_instructions;
-  std::vector<std::string> keep;
-  bool no_carried_lists = false;
-  std::vector<std::string> map_paths;
-  std::vector<std::string> debug_dirs;
   StateArguments states;
-};
-
-/// What the command line and the environment say about which functions to trace.
-struct Choice {
-  std::vector<std::string> functions;
-  std::vector<std::string> not_functions;
-  std::vector<std::string> no_trace;
-  std::vector<std::string> only;
+  std::optional<std::string> min_duration;
+  std::optional<std::string> clock;
   std::vector<std::string> keep;
-  std::string min_instructions;
-  std::string carried_lists = "1";
+  std::vector<std::string> triggers;
+  bool multi = false;
+  std::string last = "200ms";
+  std::optional<std::string> signal;
+  std::optional<std::string> snapshots;
+  ProgramOptions program;
 };
 
-/// Entries of KARST_OPTIONS, unescaped (the grammar is that of runtime/core/options.h).
-std::vector<std::string> split_options(const char* text) {
+/// Entries for KARST_OPTIONS.
+std::vector<std::string> runtime_options(const RunOptions& options) {
   std::vector<std::string> entries;
-  std::string entry;
-  for (; text != nullptr && *text != '\0'; ++text) {
-    if (*text == ',') {
-      if (!entry.empty()) entries.push_back(std::exchange(entry, {}));
-      continue;
-    }
-    if (*text == '\\' && text[1] != '\0') ++text;
-    entry += *text;
-  }
-  if (!entry.empty()) entries.push_back(std::move(entry));
+  if (options.memory) entries.push_back("memory=" + *options.memory);
+  if (options.budget) entries.push_back("budget=" + *options.budget);
+  if (options.min_duration) entries.push_back("min-duration=" + *options.min_duration);
+  if (options.clock) entries.push_back("clock=" + *options.clock);
+  for (const std::string& pattern : options.keep) entries.push_back("keep=" + pattern);
+  if (options.signal) entries.push_back("signal=" + *options.signal);
+  if (options.snapshots) entries.push_back("snapshots=" + *options.snapshots);
+  if (options.off) entries.emplace_back("off=1");
+  if (options.prefault) entries.emplace_back("prefault=1");
+  if (options.stats) entries.emplace_back("stats=1");
   return entries;
 }
 
-void append_option(std::string& all, const std::string& entry) {
-  if (!all.empty()) all += ',';
-  for (const char c : entry) {
-    if (c == ',' || c == '\\') all += '\\';
-    all += c;
-  }
+bool is_duration(const std::string& text) {
+  std::uint64_t ns = 0;
+  return format::parse_duration(text.c_str(), ns);
 }
 
-/// True if the entry is of the choice of functions, which is made here: names need a demangler, which the runtime has
-/// not. Where one value is needed, the last one counts.
-bool take_choice(const std::string& entry, Choice& choice) {
-  const auto equals = entry.find('=');
-  const std::string_view name = std::string_view(entry).substr(0, equals);
-  const std::string value = equals == std::string::npos ? std::string() : entry.substr(equals + 1);
-  if (name == "functions") {
-    choice.functions.push_back(value);
-  } else if (name == "not-functions") {
-    choice.not_functions.push_back(value);
-  } else if (name == "no-trace") {
-    choice.no_trace.push_back(value);
-  } else if (name == "only") {
-    choice.only.push_back(value);
-  } else if (name == "keep") {
-    choice.keep.push_back(value);
-  } else if (name == "min-instructions") {
-    choice.min_instructions = value;
-  } else if (name == "carried-lists") {
-    choice.carried_lists = value;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
-/// What the environment says first, the command line behind it, so that it wins.
-std::string runtime_options(const RunOptions& options, Choice& choice) {
-  std::string all;
-  for (const std::string& entry : split_options(std::getenv("KARST_OPTIONS")))
-    if (!take_choice(entry, choice) && !entry.starts_with("session=")) append_option(all, entry);
-  if (options.memory) append_option(all, "memory=" + *options.memory);
-  if (options.budget) append_option(all, "budget=" + *options.budget);
-  if (options.off) append_option(all, "off=1");
-  if (options.prefault) append_option(all, "prefault=1");
-  if (options.no_follow) append_option(all, "follow=0");
-  if (options.stats) append_option(all, "stats=1");
-  append(choice.functions, options.functions);
-  append(choice.not_functions, options.not_functions);
-  append(choice.no_trace, options.no_trace);
-  append(choice.only, options.only);
-  append(choice.keep, options.keep);
-  if (options.min_instructions) choice.min_instructions = *options.min_instructions;
-  if (options.no_carried_lists) choice.carried_lists = "0";
-  return all;
-}
-
-Result<collect::FunctionChoice> make_choice(const Choice& choice) {
-  auto filter = symbols::FunctionFilter::compile(choice.functions, choice.not_functions);
-  if (!filter) return filter.error();
-  symbols::ListChoice lists;
-  for (const std::string& file : choice.no_trace)
-    if (auto problem = format::read_glob_list(file, lists.no_trace)) return Error{"--no-trace: " + *problem};
-  for (const std::string& file : choice.only) {
-    if (auto problem = format::read_glob_list(file, lists.only)) return Error{"--only: " + *problem};
-    if (lists.only.empty()) return Error{"--only: " + file + " has no globs, so nothing would be traced"};
-  }
-  if (!choice.min_instructions.empty()) {
-    lists.min_instructions = format::parse_min_instructions(choice.min_instructions);
-    if (!lists.min_instructions)
-      return Error{"--min-instructions " + choice.min_instructions + ": a number up to 1000000 is needed"};
-  }
-  if (choice.carried_lists != "0" && choice.carried_lists != "1")
-    return Error{"carried-lists=" + choice.carried_lists + ": 0 or 1 is needed"};
-  auto made = collect::FunctionChoice::make(std::move(*filter), std::move(lists), choice.carried_lists == "1");
-  if (!made) return made;
-  if (const Status kept = made->keep(choice.keep); !kept) return kept.error();
-  return made;
+bool is_clock(const std::string& text) {
+  std::uint64_t ns = 0;
+  return format::parse_clock(text.c_str(), ns);
 }
 
 bool is_budget(const std::string& text) {
@@ -175,20 +89,6 @@ bool is_budget(const std::string& text) {
 bool is_size(const std::string& text) {
   std::uint64_t bytes = 0;
   return format::parse_memory_size(text.c_str(), bytes);
-}
-
-/// libkarst.so beside this program: ../lib as installed and as built.
-Result<std::string> find_runtime() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto runtime = self.parent_path().parent_path() / "lib" / "libkarst.so.0";
-  if (error || !std::filesystem::exists(runtime, error))
-    return Error{"the tracing runtime " + runtime.string() + " is missing; is Karst installed whole?"};
-  return runtime.string();
-}
-
-std::string plural(std::uint64_t count, const char* what, const char* ending = "s") {
-  return count_text(count) + " " + what + (count == 1 ? "" : ending);
 }
 
 std::string summary_line(const std::string& file, const collect::RecordingSummary& s) {
@@ -202,32 +102,12 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
   return line;
 }
 
-constexpr const char* kHowToBuild =
-    "Build it with karst-gcc or karst-g++ in the compiler's place, for example\n"
-    "  karst-g++ -O2 -g app.cpp -o app      make CXX=karst-g++ CC=karst-gcc      cmake -DCMAKE_CXX_COMPILER=karst-g++";
-
-/// Why there is nothing to write.
-std::string explain_nothing(const std::string& name, const collect::Program& program,
-                            const collect::LaunchResult& run) {
-  if (run.impossible) return "no trace was written";
-  if (!program.interpreter.empty())
-    return fmt::format("{} is a script, run by {}, and nothing that it ran has sleds, so there is no trace.\n{}", name,
-                       program.interpreter, kHowToBuild);
-  if (!run.reached && program.has_sleds)
-    return fmt::format("{} did not load the tracing runtime (LD_PRELOAD was not honoured), so there is no trace", name);
-  return fmt::format("{} has no sleds, nor has any library or program that it loaded, so there is no trace.\n{}", name,
-                     kHowToBuild);
-}
-
-int exit_status(std::int32_t wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 collect::RecordingSummary write_trace(const RunOptions& options, const collect::LaunchOptions& launch,
                                       collect::LaunchResult& ran, const std::string& output,
                                       collect::TraceWriter& writer) {
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
-  return collect::record(ran.processes, ran.pairs, {!options.no_source, launch.resolve, &progress.done, &ran.states}, writer);
+  return collect::record(ran.processes, ran.pairs, {!options.no_source, launch.resolve, &progress.done, &ran.states},
+                         writer);
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& command) {
@@ -236,41 +116,33 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     return usage_error("--memory " + *options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
   if (options.budget && !is_budget(*options.budget))
     return usage_error("--budget " + *options.budget + ": a share of time from 0.1% to 100% is needed, like 5%", "run");
+  if (options.min_duration && !is_duration(*options.min_duration))
+    return usage_error("--min-duration " + *options.min_duration + ": a time from 1ns to 10000ms is needed, like 5us",
+                       "run");
+  if (options.min_duration && options.budget)
+    return usage_error("--budget and --min-duration do not go together: a budget goes by the events of all calls",
+                       "run");
+  if (options.clock && !is_clock(*options.clock))
+    return usage_error("--clock " + *options.clock +
+                           ": tsc, thread, or a thread's period from 20ns to 1ms is needed, like thread:100ns",
+                       "run");
   collect::LaunchOptions launch;
-  Choice choice;
-  launch.runtime_options = runtime_options(options, choice);
-  auto made = make_choice(choice);
-  if (!made) return usage_error(made.error().message, "run");
-  launch.choice = std::move(*made);
-  for (const std::string& text : options.map_paths) {
-    auto mapping = symbols::PathMapping::parse(text);
-    if (!mapping) return usage_error(mapping.error().message, "run");
-    launch.resolve.map_paths.push_back(std::move(*mapping));
+  if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
+    return wrong;
+  for (const std::string& text : options.triggers) {
+    auto place = symbols::PlaceName::parse(text);
+    if (!place) return usage_error("--trigger: " + place.error().message, "run");
+    launch.triggers.push_back(std::move(*place));
   }
-  // Before those of the environment.
-  launch.resolve.debug.directories.insert(launch.resolve.debug.directories.begin(), options.debug_dirs.begin(),
-                                          options.debug_dirs.end());
-
+  launch.several_triggers = options.multi;
+  if (!format::parse_duration(options.last.c_str(), launch.trigger_last_ns))
+    return usage_error("--last " + options.last + ": a time from 1ns to 10000ms is needed, like 200ms", "run");
+  if (int number = 0; options.signal && !format::parse_signal(options.signal->c_str(), number))
+    return usage_error("--signal " + *options.signal + ": USR1, USR2 or a number from 34 to 64 is needed", "run");
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "run");
   launch.states = *states;
 
-  auto program = collect::find_program(command[0]);
-  if (!program) {
-    fail({command[0] + ": there is no such program" + (command[0].find('/') == std::string::npos ? " in PATH" : "")});
-    return kNotFound;
-  }
-  if (!program->executable) {
-    fail({program->path.string() + " is not executable (chmod +x?)"});
-    return kNotExecutable;
-  }
-  if (const Status traceable = collect::check_traceable(*program); !traceable) return fail(traceable.error());
-  auto runtime = find_runtime();
-  if (!runtime) return fail(runtime.error());
-  launch.program = *program;
-  launch.arguments = command;
-  launch.runtime = *runtime;
-  launch.wait = !options.no_wait;
   if (isatty(STDERR_FILENO) == 1)
     launch.on_left_behind = [](std::size_t count) {
       std::fprintf(stderr, "karst: waiting for %s that the program left behind; Ctrl-C writes the trace now\n",
@@ -288,7 +160,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const int failed = status != 0 ? status : kExitFailed;
   for (const reader::Problem& p : ran->problems) fail({p.message});
   if (ran->processes.empty()) {
-    fail({explain_nothing(command[0], *program, *ran)});
+    fail({explain_nothing(command[0], launch.program, *ran, "trace")});
     return failed;
   }
   const collect::RecordingSummary summary = write_trace(options, launch, *ran, output, *writer);
@@ -307,22 +179,6 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
 
 }  // namespace
 
-int split_program(const CLI::App& run, int argc, char** argv, std::vector<std::string>& program) {
-  int at = 2;
-  for (; at < argc; ++at) {
-    const std::string_view word = argv[at];
-    if (word == "--" || word == "-" || !word.starts_with('-')) break;
-    const bool is_long = word.starts_with("--");
-    const std::string name(word.substr(0, is_long ? word.find('=') : 2));
-    const CLI::Option* option = run.get_option_no_throw(name);
-    const bool whole = word == name;  // no value attached: --memory=1M, -oFILE
-    if (option != nullptr && option->get_items_expected_max() > 0 && whole) ++at;
-  }
-  if (at > argc) return argc;  // the last option lacks its value: the parser says so
-  program.assign(argv + (at < argc && std::string_view(argv[at]) == "--" ? at + 1 : at), argv + argc);
-  return at;
-}
-
 void register_run(CLI::App& app, int& status, const std::vector<std::string>& program) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a program and trace its calls");
@@ -331,7 +187,8 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc or karst-g++. Its standard\n"
       "streams and signals are its own; karst run ends with its exit status (127: not found, 128+n: killed by\n"
       "signal n) and says one line about the trace on stderr. Ctrl-C ends the program and keeps the trace.\n"
-      "The options memory, budget, keep, off, prefault, stats, functions, not-functions, no-trace, only,\n"
+      "The options memory, budget, keep, min-duration, clock, off, prefault, stats, functions, not-functions, "
+      "no-trace, only,\n"
       "min-instructions and carried-lists may also stand in the environment: "
       "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\".");
   command->add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
@@ -351,46 +208,38 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
                    "A budget leaves no function out whose demangled name matches; nor one marked KARST_ALWAYS")
       ->type_name("REGEX")
       ->allow_extra_args(false);
+  command
+      ->add_option("--min-duration", options->min_duration,
+                   "Keep no calls that are shorter and contain nothing that is kept, like 5us: more history")
+      ->type_name("TIME");
+  command
+      ->add_option("--clock", options->clock,
+                   "What stamps events: tsc, the processor's clock (the default), or thread[:100ns], a thread that\n"
+                   "keeps the time in memory: cheaper and coarser; it takes a CPU while the program calls")
+      ->type_name("CLOCK");
   add_state_options(*command, options->states);
   command->add_flag("--off", options->off, "Start with tracing off: every sled stays a NOP");
-  command->add_option("--functions", options->functions, "Trace only functions whose demangled name matches")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
-  command->add_option("--not-functions", options->not_functions, "Do not trace functions whose demangled name matches")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
-  command
-      ->add_option(
-          "--no-trace", options->no_trace,
-          "Do not trace functions that a glob in FILE (one a line) matches: by demangled name, or with a slash\n"
-          "in it by source path")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  command->add_option("--only", options->only, "Trace only functions that a glob in FILE matches")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--min-instructions", options->min_instructions,
-                   "Do not trace functions of fewer machine instructions that have no loop")
-      ->type_name("N");
-  command->add_flag("--no-carried-lists", options->no_carried_lists,
-                    "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
+  add_program_options(*command, options->program);
   command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
-  command
-      ->add_option("--debug-dir", options->debug_dirs,
-                   "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command->add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
-      ->type_name("FROM=TO")
-      ->allow_extra_args(false);
-  command->add_flag("--no-follow", options->no_follow, "Trace the program alone, not the processes that it makes");
-  command->add_flag(
-      "--wait,!--no-wait", [options](std::int64_t count) { options->no_wait = count < 0; },
-      "Wait for all traced processes (the default), or write the trace when the program itself has ended");
   command->add_flag(
       "--prefault", options->prefault,
       "Take all memory at start, for programs that forbid themselves system calls later (seccomp filters)");
+  command
+      ->add_option("--trigger", options->triggers,
+                   "Keep what all threads did before PLACE was reached, with the arguments in its registers: a function,\n"
+                   "traced or not, FILE:LINE, 0xADDRESS in the executable, MODULE+0xADDRESS; :N behind it for the\n"
+                   "first N times (default 1). 'karst info' lists what was kept, --kept N shows it")
+      ->type_name("PLACE")
+      ->allow_extra_args(false);
+  command->add_flag("--multi", options->multi, "A trigger's name may be that of several functions");
+  command->add_option("--last", options->last, "How much of what came before a trigger is kept (default 200ms)")
+      ->type_name("TIME");
+  command
+      ->add_option("--signal", options->signal,
+                   "This signal (USR2) makes the program write its history to PROGRAM-PID-N.karst, a raw trace")
+      ->type_name("NAME");
+  command->add_option("--snapshots", options->snapshots, "Directory for those (default: the program's own)")
+      ->type_name("DIR");
   command->add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
   command->add_flag("--stats", options->stats, "Let the runtime say how many sleds it found and how long that took");
   command->callback([options, &status, &program] { status = run(*options, program); });

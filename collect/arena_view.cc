@@ -29,13 +29,21 @@ bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::ui
   return offset <= size && offset % 8 == 0 && count <= (size - offset) / each;
 }
 
+std::uint64_t count_pages_offset(const ArenaHeader& h) {
+  return (h.counts_offset + std::uint64_t{h.count_capacity} * sizeof(CountOwner) + kBlockSize - 1) / kBlockSize *
+         kBlockSize;
+}
+
 bool layout_is_sound(const ArenaHeader& h, std::uint64_t size) {
   return h.size <= size && fits(h.modules_offset, h.module_capacity, sizeof(ArenaModule), size) &&
          fits(h.functions_offset, h.function_capacity, sizeof(ArenaFunction), size) &&
          h.function_capacity <= kMaxFunctionId + 1 && h.function_capacity > 0 &&
          fits(h.threads_offset, h.thread_capacity, sizeof(ArenaThread), size) &&
          fits(h.text_offset, h.text_capacity, 1, size) && h.blocks_offset % kBlockSize == 0 &&
-         fits(h.blocks_offset, h.block_capacity, kBlockSize, size);
+         fits(h.control_offset, 1, sizeof(ArenaControl), size) &&
+         fits(h.blocks_offset, h.block_capacity, kBlockSize, size) &&
+         fits(h.counts_offset, h.count_capacity, sizeof(CountOwner), size) &&
+         fits(count_pages_offset(h), h.count_capacity, sizeof(CountPage), size);
 }
 
 std::string bounded_name(const char (&name)[16]) { return {name, strnlen(name, sizeof name)}; }
@@ -102,6 +110,49 @@ void ArenaView::keep(std::uint32_t id) {
   __atomic_or_fetch(&functions[id].flags, static_cast<std::uint32_t>(kArenaFunctionKeep), __ATOMIC_RELEASE);
 }
 
+bool ArenaView::choose(std::uint32_t id, bool on) {
+  std::uint32_t& flags = reinterpret_cast<ArenaFunction*>(base_ + layout_.functions_offset)[id].flags;
+  constexpr auto kOn = static_cast<std::uint32_t>(kArenaFunctionOn);
+  const std::uint32_t before =
+      on ? __atomic_fetch_or(&flags, kOn, __ATOMIC_ACQ_REL) : __atomic_fetch_and(&flags, ~kOn, __ATOMIC_ACQ_REL);
+  return ((before & kOn) != 0) != on;
+}
+
+std::uint32_t ArenaView::function_flags(std::uint32_t id) const {
+  return id <= function_count() ? load(table<ArenaFunction>(layout_.functions_offset)[id].flags) : 0;
+}
+
+std::vector<reader::Switch> ArenaView::switches() const {
+  const ArenaControl& c = control();
+  const std::uint32_t capacity = c.switch_capacity;
+  const std::uint64_t offset = c.switches_offset;
+  if (capacity == 0 || capacity > kArenaSwitches || !fits(offset, capacity, sizeof(ArenaSwitch), size_)) return {};
+  const std::uint64_t count = load(c.switch_count);
+  std::uint64_t first = count > capacity ? count - capacity : 0;
+  std::vector<reader::Switch> log;
+  log.reserve(count - first);
+  for (std::uint64_t i = first; i < count; ++i) {
+    const ArenaSwitch& at = table<ArenaSwitch>(offset)[i % capacity];
+    log.push_back({at.begin_ticks, load(at.end_ticks), at.first, at.count, at.on != 0, at.reason});
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  // What was overwritten meanwhile, or is being so.
+  const std::uint64_t later = load(c.switch_count) + 1;
+  const std::uint64_t sound = later > capacity ? later - capacity : 0;
+  if (sound == 0) return log;
+  log.erase(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(sound - first, log.size())));
+  if (log.empty()) return {{0, ~std::uint64_t{0}, 0, 0, true, kSwitchesUnknown}};
+  // Others of the same moment may be gone.
+  const std::uint64_t moment = log[0].begin_ticks;
+  const auto next = std::find_if(log.begin(), log.end(), [moment](const auto& s) { return s.begin_ticks != moment; });
+  const std::uint64_t known_from = next != log.end()           ? next->begin_ticks
+                                   : log.back().end_ticks != 0 ? log.back().end_ticks
+                                                               : ~std::uint64_t{0};
+  log.erase(log.begin(), next);
+  log.insert(log.begin(), {0, known_from, 0, 0, true, kSwitchesUnknown});
+  return log;
+}
+
 reader::ClockPair ArenaView::start() const {
   return {layout_.start_ticks, layout_.start_monotonic_raw_ns, layout_.start_realtime_ns,
           static_cast<std::uint32_t>(std::min<std::uint64_t>(layout_.start_uncertainty_ticks, 1'000'000'000))};
@@ -117,6 +168,9 @@ reader::Process ArenaView::process_without_functions() const {
   p.end_ticks = now.end_ticks;
   p.overwritten_events = now.overwritten_events;
   p.lost_events = now.lost_events;
+  p.min_duration_ticks = now.min_duration_ticks;
+  p.clock_period_ticks = now.clock_period_ticks;
+  p.clock_longest_ticks = now.clock_longest_ticks;
   p.executable = text(now.executable_offset, now.executable_size);
   // The session's name is between `karst run` and the process, and comes last.
   p.options = text(now.options_offset, now.options_size);
@@ -192,8 +246,25 @@ std::optional<reader::Function> ArenaView::function(std::uint32_t id, const read
   out.address = f.address;
   out.filtered = (f.flags & kArenaFunctionOn) == 0;
   out.always = (f.flags & kArenaFunctionAlways) != 0;
+  out.culled = (f.flags & kArenaFunctionCulled) != 0;
   out.tail_exit = (f.flags & kArenaFunctionTailExit) != 0;
   return out;
+}
+
+std::vector<std::uint64_t> ArenaView::counts() const {
+  if (layout_.counts_offset == 0) return {};
+  std::vector<std::uint64_t> sums(function_count() + std::size_t{1});
+  const std::uint32_t pages = std::min(load(live().count_pages), layout_.count_capacity);
+  const auto* owners = table<CountOwner>(layout_.counts_offset);
+  const auto* counters = table<CountPage>(count_pages_offset(layout_));
+  for (std::uint32_t page = 0; page < pages; ++page) {
+    const std::uint32_t group = load(owners[page].group);
+    if (group == 0 || group > kCountGroups) continue;
+    const std::size_t first = std::size_t{group - 1} * kCountsPerPage;
+    for (std::size_t i = 0; i < kCountsPerPage && first + i < sums.size(); ++i)
+      sums[first + i] += load(counters[page].calls[i]);
+  }
+  return sums;
 }
 
 std::uint64_t ArenaView::address_of(std::uint32_t id) const {
@@ -229,10 +300,20 @@ std::span<const Event> ArenaView::read(const ArenaBlock& block, std::vector<Even
   const std::byte* at = base_ + layout_.blocks_offset + std::uint64_t{block.index} * kBlockSize;
   buffer.resize(kEventsPerBlock);
   std::memcpy(buffer.data(), at + kBlockHeaderSize, kEventsPerBlock * sizeof(Event));
+  const auto& header = *reinterpret_cast<const BlockHeader*>(at);
+  std::size_t settled = kEventsPerBlock;
+  if (layout_.min_duration_ticks != 0 && load(header.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
+    // Slots at the end may have been taken back and used again while they were copied. What is the same a second time
+    // was there at the moment between the two: no word comes twice, as time goes on.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const auto* events = reinterpret_cast<const Event*>(at + kBlockHeaderSize);
+    settled = 0;
+    while (settled != kEventsPerBlock && load(events[settled]) == buffer[settled]) ++settled;
+  }
   // The copy counts only if the block did not change hands meanwhile.
   std::atomic_thread_fence(std::memory_order_acquire);
   if (load(reinterpret_cast<const BlockHeader*>(at)->generation) != block.generation) return {};
-  std::size_t count = kEventsPerBlock;
+  std::size_t count = settled;
   while (count != 0 && buffer[count - 1] == 0) --count;
   return {buffer.data(), count};
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "format/arena.h"
+#include "format/control.h"
 #include "reader/model.h"
 #include "reader/result.h"
 
@@ -52,9 +53,25 @@ class ArenaView {
   /// Copies the events of a block; empty when it was recycled since blocks() or holds none.
   std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
 
+  /// Calls by function id, where the process counts them (format/arena.h, CountPage); else empty.
+  std::vector<std::uint64_t> counts() const;
+  /// Calls for whose counters there was no memory.
+  std::uint64_t uncounted_calls() const { return live().uncounted_calls; }
+
+  /// The log of switches, in the order of their making. If it was too short for all of them the first record says so
+  /// (format::kSwitchesUnknown).
+  std::vector<reader::Switch> switches() const;
+
   std::uint32_t function_count() const;
   /// Takes functions out of tracing, before the process is told to go. `id` is from 1 to function_count().
   void turn_off(std::uint32_t id);
+  /// The same at any time, either way; what it is to do is done by a request (control.h). False if it was so already.
+  bool choose(std::uint32_t id, bool on);
+  std::uint32_t function_flags(std::uint32_t id) const;
+  /// The control page: shared with the process and with others, so for atomic operations alone.
+  format::ArenaControl& control() const {
+    return *reinterpret_cast<format::ArenaControl*>(base_ + layout_.control_offset);
+  }
   /// A budget leaves this function on. The same holds for `id`.
   void keep(std::uint32_t id);
 

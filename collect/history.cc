@@ -8,6 +8,10 @@ namespace karst::collect {
 
 using namespace format;
 
+namespace {
+constexpr std::uint32_t kKept = 0xffffffffU;  // the index of blocks that lie here, not in the arena
+}
+
 void History::detach() {
   if (!arena_) return;
   auto copy = std::make_unique<Copy>();
@@ -26,9 +30,14 @@ void History::detach() {
   }
   copy->begins.push_back(copy->events.size());
   copy->events.shrink_to_fit();
+  copy->counts = arena_->counts();
+  copy->uncounted_calls = arena_->uncounted_calls();
+  for (std::size_t id = 0; id < copy->counts.size() && id < seen.size(); ++id)
+    if (copy->counts[id] != 0) seen[id] = true;
   // A tail call's exit has an id of its own, which means nothing without its function's.
   std::set<std::uint64_t> tail_exits;
   copy->process = arena_->process_without_functions();
+  copy->process.switches = arena_->switches();
   for (std::uint32_t id = 1; id < seen.size(); ++id)
     if (seen[id] && arena_->is_tail_exit(id)) tail_exits.insert(arena_->address_of(id));
   for (std::uint32_t id = 1; id < seen.size(); ++id) {
@@ -47,9 +56,63 @@ std::vector<reader::Thread> History::threads() const {
 
 reader::ClockPair History::start() const { return arena_ ? arena_->start() : copy_->start; }
 
-std::vector<ArenaBlock> History::blocks() const { return arena_ ? arena_->blocks() : copy_->blocks; }
+std::vector<ArenaBlock> History::blocks() const {
+  std::vector<ArenaBlock> blocks = arena_ ? arena_->blocks() : copy_->blocks;
+  if (kept_.empty()) return blocks;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> there;
+  for (const ArenaBlock& block : blocks) there.emplace(block.thread, block.sequence);
+  for (const auto& [key, kept] : kept_)
+    if (!there.contains(key)) blocks.push_back(kept.block);
+  std::sort(blocks.begin(), blocks.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
+    return a.ticks != b.ticks ? a.ticks < b.ticks : a.sequence < b.sequence;
+  });
+  return blocks;
+}
+
+std::uint64_t History::keep(std::uint64_t from) {
+  if (!arena_) return from;
+  const std::vector<ArenaBlock> blocks = arena_->blocks();
+  // A block ends where its thread's next one begins.
+  std::map<std::uint32_t, const ArenaBlock*> next;
+  std::map<std::uint32_t, const ArenaBlock*> first;
+  std::vector<const ArenaBlock*> wanted;
+  for (auto at = blocks.rbegin(); at != blocks.rend(); ++at) {
+    const auto [later, last] = next.try_emplace(at->thread, &*at);
+    // The last one is wanted in any case: it says what its thread is inside of.
+    if (last || later->second->ticks >= from) {
+      wanted.push_back(&*at);
+      first[at->thread] = &*at;
+    }
+    later->second = &*at;
+  }
+  std::uint64_t whole_from = from;
+  std::vector<Event> buffer;
+  // The oldest first, as they are the next to go.
+  for (auto at = wanted.rbegin(); at != wanted.rend(); ++at) {
+    const ArenaBlock& block = **at;
+    const auto events = arena_->read(block, buffer);
+    if (events.empty()) {
+      whole_from = std::max(whole_from, block.ticks);
+      continue;
+    }
+    Kept& kept = kept_[{block.thread, block.sequence}];
+    kept.block = block;
+    kept.block.index = kKept;
+    kept.events.assign(events.begin(), events.end());
+  }
+  for (const auto& [thread, block] : first) {
+    // What came before it has been recycled, if it is not merely older.
+    if (block->sequence != 0 && block->ticks > from && next[thread] == block)
+      whole_from = std::max(whole_from, block->ticks);
+  }
+  return whole_from;
+}
 
 std::span<const Event> History::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
+  if (block.index == kKept) {
+    const auto kept = kept_.find({block.thread, block.sequence});
+    return kept != kept_.end() ? std::span<const Event>(kept->second.events) : std::span<const Event>();
+  }
   if (arena_) return arena_->read(block, buffer);
   const std::size_t begin = copy_->begins[block.index];
   return std::span(copy_->events).subspan(begin, copy_->begins[block.index + std::size_t{1}] - begin);
@@ -62,6 +125,8 @@ std::uint64_t History::address_of(std::uint32_t id) const {
                                    [](const reader::Function& f, std::uint32_t wanted) { return f.id < wanted; });
   return at != functions.end() && at->id == id ? at->address : 0;
 }
+
+std::vector<reader::Switch> History::switches() const { return arena_ ? arena_->switches() : copy_->process.switches; }
 
 std::uint32_t History::function_count() const {
   return arena_ ? arena_->function_count() : static_cast<std::uint32_t>(copy_->process.functions.size());
@@ -100,6 +165,7 @@ OpenCalls OpenCallsOf::at(const History& history, std::uint32_t tid, std::uint64
     point.open = open;
     point.next_sequence = block.sequence + 1;
   }
+  open.leave_out_unsure(history.switches(), ticks);
   return open;
 }
 

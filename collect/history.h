@@ -4,6 +4,7 @@
 // arena unmapped. The copy has only those functions that occur in it.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,10 +26,13 @@ class History {
 
   /// Copies what the arena holds now and unmaps it. Does nothing the second time.
   void detach();
+  /// Copies the blocks with events from `from` on, which blocks() and read() then have also when the arena has recycled
+  /// them. Does nothing once detached. Returns from when on nothing of any thread is missing: `from`, or later.
+  std::uint64_t keep(std::uint64_t from);
   /// None once detached.
   ArenaView* arena() { return arena_ ? &*arena_ : nullptr; }
 
-  /// All functions, or, when detached, those that events name, in order of id (not by id). Without names.
+  /// All functions, or, when detached, those that events or counts name, in order of id (not by id). Without names.
   reader::Process process() const;
   std::vector<reader::Thread> threads() const;
   reader::ClockPair start() const;
@@ -37,6 +41,11 @@ class History {
   std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
   std::uint64_t address_of(std::uint32_t id) const;
   std::uint32_t function_count() const;
+  /// As ArenaView::switches().
+  std::vector<reader::Switch> switches() const;
+  /// As ArenaView::counts(), for all functions that the process has had.
+  std::vector<std::uint64_t> counts() const { return arena_ ? arena_->counts() : copy_->counts; }
+  std::uint64_t uncounted_calls() const { return arena_ ? arena_->uncounted_calls() : copy_->uncounted_calls; }
 
  private:
   struct Copy {
@@ -45,9 +54,18 @@ class History {
     std::vector<ArenaBlock> blocks;  ///< `index` is that in this list
     std::vector<format::Event> events;
     std::vector<std::size_t> begins;  ///< of each block's events, and the end of all
+    std::vector<std::uint64_t> counts;
+    std::uint64_t uncounted_calls = 0;
   };
   std::optional<ArenaView> arena_;
   std::unique_ptr<Copy> copy_;
+
+  /// Of keep(): what the arena may no longer have.
+  struct Kept {
+    ArenaBlock block;
+    std::vector<format::Event> events;
+  };
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> kept_;  // by thread and sequence
 };
 
 /// The threads' open calls at moments of a process's life, each event being looked at once however often one asks.

@@ -7,6 +7,7 @@
 
 #include "collect/clock.h"
 #include "format/event.h"
+#include "format/moments.h"
 #include "format/trace.h"
 #include "symbols/sources.h"
 
@@ -59,8 +60,25 @@ void mark_seen(format::Event e, std::vector<bool>& seen) {
 /// carry the table of a large program, in the file and in every reader's memory.
 class Renumbering {
  public:
-  std::uint32_t add(std::uint32_t id) {
-    return to_.try_emplace(id, static_cast<std::uint32_t>(to_.size()) + 1).first->second;
+  void add(std::uint32_t id) { to_.try_emplace(id, 0); }
+  /// Once all are added: new ids are in the order of the old ones, so a range of these is one of new ones.
+  void settle() {
+    old_.reserve(to_.size());
+    for (const auto& [id, to] : to_) old_.push_back(id);
+    std::sort(old_.begin(), old_.end());
+    for (std::size_t i = 0; i < old_.size(); ++i) to_[old_[i]] = static_cast<std::uint32_t>(i + 1);
+  }
+  std::uint32_t of(std::uint32_t id) const { return to_.at(id); }
+  /// The switch of those of its functions that there are; none if there are none.
+  std::optional<reader::Switch> operator()(reader::Switch s) const {
+    if (s.first == 0) return s;
+    const auto number = [this](std::uint64_t id) {
+      return static_cast<std::uint32_t>(std::lower_bound(old_.begin(), old_.end(), id) - old_.begin());
+    };
+    const std::uint32_t begin = number(s.first);
+    s.count = number(std::uint64_t{s.first} + s.count) - begin;
+    s.first = begin + 1;
+    return s.count != 0 ? std::optional(s) : std::nullopt;
   }
   format::Event operator()(format::Event e) const {
     if (e == 0 || format::event_is_mark(e)) return e;
@@ -73,6 +91,12 @@ class Renumbering {
 
  private:
   std::unordered_map<std::uint32_t, std::uint32_t> to_;
+  std::vector<std::uint32_t> old_;
+};
+
+/// What threads were inside where the range begins, as events at that moment.
+struct RangeBegin {
+  std::unordered_map<std::uint32_t, std::vector<format::Event>> enters;  // by thread
 };
 
 /// What a process needs on its way into the file.
@@ -82,6 +106,7 @@ struct Writing {
   bool inherits = false;
   std::vector<format::Event> first;  ///< the inherited calls' enters, and the places within
   std::vector<std::uint64_t> first_ticks;
+  RangeBegin begin;
 };
 
 /// The index of the thread that a forked child began with; none when it made no call.
@@ -104,10 +129,22 @@ bool take_names(reader::Process& child, const reader::Process& ancestor, const R
   std::vector<reader::Function> functions = std::move(child.functions);
   child.functions.clear();
   child.functions.emplace_back();
+  std::vector<reader::Function> all;
+  const auto gather = [&](reader::Function f) {
+    if (ids.knows(f.id)) return;
+    ids.add(f.id);
+    all.push_back(std::move(f));
+  };
+  for (const OpenItem& item : recorded.inherited.items())
+    if (item.function != 0 && item.function < ancestor.functions.size() && ancestor.functions[item.function].id != 0)
+      gather(ancestor.functions[item.function]);
+  for (reader::Function& f : functions) gather(std::move(f));
+  ids.settle();
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+
   bool all_named = true;
   const auto add = [&](reader::Function f) {
     const std::uint32_t from = f.id;
-    if (ids.knows(from)) return;
     const reader::Function* same = from < ancestor.functions.size() ? &ancestor.functions[from] : nullptr;
     if (same != nullptr && same->id == from && same->address == f.address && same->module == f.module &&
         f.module < ancestor.modules.size() && f.module < child.modules.size() &&
@@ -122,13 +159,10 @@ bool take_names(reader::Process& child, const reader::Process& ancestor, const R
       }
     }
     all_named = all_named && !f.name.empty();
-    f.id = ids.add(from);
+    f.id = ids.of(from);
     child.functions.push_back(std::move(f));
   };
-  for (const OpenItem& item : recorded.inherited.items())
-    if (item.function != 0 && item.function < ancestor.functions.size() && ancestor.functions[item.function].id != 0)
-      add(ancestor.functions[item.function]);
-  for (reader::Function& f : functions) add(std::move(f));
+  for (reader::Function& f : all) add(std::move(f));
   child.inlined.settle();
   return all_named;
 }
@@ -143,9 +177,8 @@ void prepare_inherited(Writing& child, reader::Process& process, const RecordedP
   std::uint32_t calls = 0;
   for (const OpenItem& item : recorded.inherited.items()) {
     if (item.function == 0) {
-      child.first.push_back(format::make_mark(item.ticks, format::Mark::kSetPlace));
-      child.first.push_back(item.place << KARST_EVENT_TICK_SHIFT | format::make_place(0));
-      child.first_ticks.insert(child.first_ticks.end(), 2, item.ticks);
+      child.first.push_back(format::make_place(item.place << 4, format::Mark::kSetPlace));
+      child.first_ticks.push_back(item.ticks);
     } else {
       child.first.push_back((*child.ids)(format::make_event(item.ticks, false, item.function)));
       child.first_ticks.push_back(item.ticks);
@@ -165,12 +198,65 @@ std::uint64_t write_inherited(const Writing& w, std::uint32_t process, const Rec
     std::size_t end = begin + 1;
     const auto epoch = [&](std::size_t i) { return w.first_ticks[i] & ~format::kEventTickMask; };
     while (end < w.first.size() && epoch(end) == epoch(begin) && end - begin < format::kEventsPerBlock - 2) ++end;
-    if (end < w.first.size() && format::event_is(w.first[end], format::Mark::kPlace)) ++end;
     writer.add_block(process, w.heir, sequence++, w.first_ticks[begin], std::span(w.first).subspan(begin, end - begin));
     summary.events += end - begin;
     begin = end;
   }
   return sequence;
+}
+
+RangeBegin begin_of_range(const History& history, std::uint64_t from, const std::vector<reader::Switch>& switches) {
+  std::vector<ArenaBlock> blocks = history.blocks();
+  std::erase_if(blocks, [from](const ArenaBlock& b) { return b.ticks >= from; });
+  std::sort(blocks.begin(), blocks.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
+    return a.thread != b.thread ? a.thread < b.thread : a.sequence < b.sequence;
+  });
+  const OpenCalls::AddressOf address_of = [&history](std::uint32_t id) { return history.address_of(id); };
+  RangeBegin range;
+  std::vector<format::Event> buffer;
+  for (std::size_t i = 0; i < blocks.size();) {
+    OpenCalls open;
+    const std::uint32_t thread = blocks[i].thread;
+    std::uint64_t next = blocks[i].sequence;
+    for (; i < blocks.size() && blocks[i].thread == thread; ++i) {
+      if (blocks[i].sequence != next) open.forget();
+      next = blocks[i].sequence + 1;
+      open.consume(history.read(blocks[i], buffer), blocks[i].ticks, from - 1, address_of);
+    }
+    open.leave_out_unsure(switches, from);
+    std::vector<format::Event>& enters = range.enters[thread];
+    for (const OpenItem& item : open.items()) {
+      if (item.function == 0) {
+        enters.push_back(format::make_place(item.place << 4, format::Mark::kSetPlace));
+      } else {
+        enters.push_back(format::make_event(from, false, item.function));
+      }
+    }
+  }
+  return range;
+}
+
+/// The events of a block that are in the range; marks stay with what belongs to them.
+std::span<const format::Event> within(std::span<const format::Event> events, std::uint64_t block_ticks,
+                                      std::uint64_t from, std::uint64_t to) {
+  const auto ticks_at = [&](std::size_t i) -> std::optional<std::uint64_t> {
+    if (events[i] == 0 || !format::event_has_time(events[i])) return std::nullopt;
+    return format::event_ticks(events[i], block_ticks);
+  };
+  std::size_t begin = 0;
+  if (block_ticks < from)
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const auto ticks = ticks_at(i);
+      if (ticks && *ticks >= from) break;
+      begin = i + 1;
+    }
+  std::size_t end = begin;
+  for (std::size_t i = begin; i < events.size(); ++i) {
+    const auto ticks = ticks_at(i);
+    if (ticks && *ticks > to) break;
+    end = i + 1;
+  }
+  return events.subspan(begin, end - begin);
 }
 
 /// Streams the blocks of one process into the file; marks the functions that occur.
@@ -186,27 +272,84 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     threads[w.heir].depth = count_calls(recorded.inherited.items());
     for (const format::Event e : w.first) mark_seen(e, seen);
   }
+  const bool cut = options.from != 0;
+  RangeBegin range = w.begin;
+  const auto put_begin = [&](std::uint32_t thread, std::uint64_t sequence) {
+    const auto at = range.enters.find(thread);
+    if (at == range.enters.end() || at->second.empty()) return;
+    writer.add_block(process, thread, sequence, options.from, at->second);
+    threads[thread].depth += static_cast<std::int64_t>(at->second.size());
+    threads[thread].calls += at->second.size();
+    summary.events += at->second.size();
+    for (const format::Event e : at->second) mark_seen(e, seen);
+    at->second.clear();
+    span.include(options.from);
+  };
   for (const ArenaBlock& block : recorded.history.blocks()) {
     advance(options, 1);
-    auto events = recorded.history.read(block, buffer);
+    if (block.ticks > options.to) continue;
+    auto events = within(recorded.history.read(block, buffer), block.ticks, options.from, options.to);
     if (events.empty()) continue;
+    // Number 0 would say that the thread's history begins here.
+    if (cut) put_begin(block.thread, block.sequence + 1);
     if (w.ids) {
       renumbered.assign(events.begin(), events.end());
       std::transform(renumbered.begin(), renumbered.end(), renumbered.begin(), *w.ids);
       events = renumbered;
     }
-    const std::uint64_t sequence = block.sequence + (block.thread == w.heir ? shift : 0);
+    const std::uint64_t sequence = block.sequence + (block.thread == w.heir ? shift : 0) + (cut ? 2 : 0);
     writer.add_block(process, block.thread, sequence, block.ticks, events);
     threads[block.thread].count(events);
     summary.events += events.size();
-    span.include(block.ticks);
+    span.include(std::max(block.ticks, options.from));
     const auto has_time = [](format::Event e) { return e != 0 && format::event_has_time(e); };
     const auto last = std::find_if(events.rbegin(), events.rend(), has_time);
     if (last != events.rend()) span.include(format::event_ticks(*last, block.ticks));
     for (const format::Event e : events) mark_seen(e, seen);
   }
+  // Threads that did nothing in the range sit where they were.
+  while (!range.enters.empty()) {
+    put_begin(range.enters.begin()->first, 1);
+    range.enters.erase(range.enters.begin());
+  }
   summary.threads += threads.size();
   for (const auto& [thread, counter] : threads) summary.calls += counter.calls;
+}
+
+/// What the tables say of a process and its threads, at the range's end.
+void fit_to_range(reader::Process& p, const History& history, const RecordingOptions& options, RangeBegin& begin) {
+  const std::uint64_t from = options.from;
+  const std::uint64_t to = options.to;
+  if (p.end_ticks > to) p.end_ticks = 0;
+  std::erase_if(p.threads, [=](const reader::Thread& t) {
+    return t.joined_ticks > to || (t.exited_ticks != 0 && t.exited_ticks < from);
+  });
+  for (reader::Thread& t : p.threads) {
+    if (t.exited_ticks <= to) continue;
+    t.exited = false;
+    t.exited_ticks = 0;
+  }
+  if (from != 0) {
+    begin = begin_of_range(history, from, history.switches());
+    for (reader::Thread& t : p.threads) {
+      const auto at = begin.enters.find(t.index);
+      t.cut = at != begin.enters.end() && !at->second.empty();
+      t.inherited =
+          !t.cut ? 0
+                 : static_cast<std::uint32_t>(std::count_if(at->second.begin(), at->second.end(),
+                                                            [](format::Event e) { return !format::event_is_exit(e); }));
+    }
+  }
+  if (options.moment.empty()) return;
+  reader::Moment moment;
+  moment.number = 1;
+  moment.kind = static_cast<std::uint32_t>(format::MomentKind::kSnapshot);
+  moment.begin_ticks = moment.kept_from = std::max(from, p.start_ticks);
+  moment.end_ticks = moment.kept_to = to;
+  moment.whole_from = moment.kept_from;
+  moment.thread = format::kNoThread;
+  moment.what = options.moment;
+  p.moments.push_back(std::move(moment));
 }
 
 }  // namespace
@@ -237,6 +380,7 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
       if (p.end_ticks == 0) p.end_ticks = r.end_ticks;
     }
     for (reader::Thread& t : p.threads) t.process = p.index;
+    fit_to_range(p, r.history, options, all[p.index].begin);
     summary.overwritten += p.overwritten_events;
     summary.lost += p.lost_events;
     advance(options, p.functions.size());
@@ -262,16 +406,32 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
 
   writer.add_processes(processes);
   writer.add_clock(clock);
+  std::uint32_t moments = options.moment.empty() ? 0 : 1;
   for (const reader::Process& p : processes) {
     writer.add_modules(p.index, p.modules);
     writer.add_functions(p.index, p.functions);
     writer.add_symbols(p.index, p.functions);
     writer.add_threads(p.index, p.threads);
+    for (reader::Moment& moment : recorded[p.index].moments) moment.number = ++moments;
+    writer.add_moments(p.index, recorded[p.index].moments);
+    writer.add_mode(p);
   }
   Span span;
   for (reader::Process& p : processes) {
     std::vector<bool> seen(p.functions.size());
     write_blocks(recorded[p.index], all[p.index], p.index, options, writer, summary, span, seen);
+    // Read again: the process may have gone on while its blocks were copied, and what it switched meanwhile concerns
+    // them.
+    std::vector<reader::Switch> switches = recorded[p.index].history.switches();
+    if (const auto& ids = all[p.index].ids) {
+      std::vector<reader::Switch> renumbered;
+      for (const reader::Switch& s : switches)
+        if (const auto known = (*ids)(s)) renumbered.push_back(*known);
+      switches = std::move(renumbered);
+    }
+    std::erase_if(switches, [&options](const reader::Switch& s) { return s.begin_ticks > options.to; });
+    writer.add_switches(p.index, switches);
+    if (!p.moments.empty()) writer.add_moments(p.index, p.moments);
     p.inlined.keep(seen);
     writer.add_inlined(p.index, p.inlined);
     // Sources are kept of what was called, not of all that could have been.

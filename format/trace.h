@@ -208,6 +208,8 @@ struct SwitchRecord {
   std::uint32_t reason;     ///< SwitchReason of format/control.h: 0 asked for, 1 the time was up, 2 the budget
 };
 static_assert(sizeof(SwitchRecord) == 32);
+/// Its own reason, of a first record: what was before its end is not known, as the process's log was too short.
+inline constexpr std::uint32_t kSwitchesUnknown = 3;
 
 /// MODE. What a process's events leave out, and what stamped them, where that is not the usual: all calls, the TSC.
 struct ModeRecord {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/event.h"
+#include "format/moments.h"
 #include "reader/model.h"
 #include "reader/rebuilder.h"
 #include "reader/trace.h"
@@ -23,7 +24,8 @@ std::uint64_t span_of(std::uint64_t begin, std::uint64_t end) { return end > beg
 }  // namespace
 
 Rebuilder::Rebuilder(const Process& process, std::size_t rows)
-    : functions_(process.functions), min_duration_(process.min_duration_ticks),
+    : functions_(process.functions),
+      min_duration_(process.min_duration_ticks),
       reserved_(rows),
       switching_(!process.switching.empty()),
       cursor_(process.switching) {
@@ -361,7 +363,16 @@ Calls rebuild_calls(const Trace& trace, const Thread& thread) {
   for (std::size_t i = 0; i < blocks.size();) {
     std::size_t end = i + 1;
     while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].sequence + 1) ++end;
-    if (end == blocks.size()) rebuilder.ended(thread.exited_ticks != 0 ? thread.exited_ticks : process.end_ticks);
+    if (end == blocks.size()) {
+      // A snapshot has all that was until it was taken.
+      const auto& moments = process.moments;
+      const bool snapshot = moments.size() == 1 &&
+                            moments[0].kind == static_cast<std::uint32_t>(format::MomentKind::kSnapshot);
+      rebuilder.ended(thread.exited_ticks != 0 ? thread.exited_ticks
+                      : process.end_ticks != 0 ? process.end_ticks
+                      : snapshot               ? moments[0].kept_to
+                                               : 0);
+    }
     rebuilder.segment(blocks.subspan(i, end - i), i == 0 && blocks[0].sequence == 0, i == 0 ? thread.inherited : 0,
                       thread.cut ? kCallOpenBegin : kCallInherited);
     if (end < blocks.size()) missing += blocks[end].sequence - blocks[end - 1].sequence - 1;

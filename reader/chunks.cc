@@ -19,7 +19,8 @@ using format::FileHeader;
 constexpr std::array kKnownTypes = {
     ChunkType::kProcesses,   ChunkType::kClock,  ChunkType::kModules,     ChunkType::kFunctions, ChunkType::kSymbols,
     ChunkType::kThreads,     ChunkType::kBlocks, ChunkType::kInlined,     ChunkType::kSwitches,  ChunkType::kSource,
-    ChunkType::kStateSource, ChunkType::kTasks,  ChunkType::kStateEvents, ChunkType::kMoments,   ChunkType::kEnd};
+    ChunkType::kStateSource, ChunkType::kTasks,  ChunkType::kStateEvents, ChunkType::kMoments,   ChunkType::kModes,
+    ChunkType::kEnd};
 
 bool starts_with(std::span<const std::byte> file, std::string_view text) {
   return file.size() >= text.size() && std::memcmp(file.data(), text.data(), text.size()) == 0;
@@ -141,6 +142,8 @@ std::string_view chunk_name(ChunkType type) {
       return "BLKS";
     case ChunkType::kSwitches:
       return "SWCH";
+    case ChunkType::kModes:
+      return "MODE";
     case ChunkType::kInlined:
       return "INLN";
     case ChunkType::kSource:

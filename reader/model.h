@@ -98,6 +98,9 @@ struct Process {
   std::uint32_t dense_functions = 0;  ///< ids 1 to this one are all in the table
   std::vector<Switch> switches;       ///< in the order of their making
   SwitchTimeline switching;           ///< made of them by the reader
+  std::uint64_t min_duration_ticks = 0;   ///< shorter calls that contain nothing are left out; 0: none are
+  std::uint64_t clock_period_ticks = 0;   ///< not 0: a thread's clock stamped the events, at about this period
+  std::uint64_t clock_longest_ticks = 0;  ///< and stood still for so long at most
 };
 
 struct ClockPair {
@@ -170,6 +173,7 @@ struct Calls {
   std::uint64_t unknown_ids = 0;      ///< events whose id is not in the function table
   std::uint64_t missing_blocks = 0;   ///< gaps in the block sequence after the first kept one
   std::uint64_t strange_jumps = 0;    ///< longjmps to a place whose call is not open: to another stack, perhaps
+  std::uint64_t short_calls = 0;      ///< shorter than the process's least duration, left out here and not by itself
   std::uint64_t ignored = 0;          ///< events of functions that were switched off, or being switched
   std::uint64_t beyond_limit = 0;     ///< events left out because a thread's rows are limited to kMaxRows
 

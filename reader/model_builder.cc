@@ -286,7 +286,21 @@ void ModelBuilder::add_switches(const Chunk& chunk) {
   });
 }
 
+void ModelBuilder::add_modes(const Chunk& chunk) {
+  each_record<format::ModeRecord>(chunk, [this](const auto& table, const format::ModeRecord& record) {
+    Process& made = process(table.process());
+    made.min_duration_ticks = record.min_duration_ticks;
+    made.clock_period_ticks = record.clock_period_ticks;
+    made.clock_longest_ticks = record.clock_longest_ticks;
+  });
+}
+
 void ModelBuilder::settle_switches(Process& process) {
+  auto& switches = process.switches;
+  if ((process.flags & format::kProcessSwitchesCut) != 0 && !switches.empty() &&
+      switches[0].reason != format::kSwitchesUnknown) {
+    switches.insert(switches.begin(), {0, switches[0].begin_ticks, 0, 0, true, format::kSwitchesUnknown});
+  }
   process.switching = SwitchTimeline(process.switches, process.functions.size());
   if (const std::size_t widened = process.switching.widened(); widened != 0) {
     problems_.add("switches", [widened] {
@@ -498,7 +512,7 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
       {ChunkType::kSymbols, &ModelBuilder::add_symbols},     {ChunkType::kThreads, &ModelBuilder::add_threads},
       {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kInlined, &ModelBuilder::add_inlined},
       {ChunkType::kSwitches, &ModelBuilder::add_switches},   {ChunkType::kSource, &ModelBuilder::add_sources},
-      {ChunkType::kMoments, &ModelBuilder::add_moments},
+      {ChunkType::kMoments, &ModelBuilder::add_moments},     {ChunkType::kModes, &ModelBuilder::add_modes},
   };
   for (const auto& [type, add] : kOrder) {
     for (const Chunk& chunk : list.chunks) {

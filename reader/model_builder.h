@@ -63,6 +63,7 @@ class ModelBuilder {
   void add_moments(const Chunk& chunk);
   void add_inlined(const Chunk& chunk);
   void add_switches(const Chunk& chunk);
+  void add_modes(const Chunk& chunk);
   void add_sources(const Chunk& chunk);
 
   void settle_modules(Process& process);

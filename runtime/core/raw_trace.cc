@@ -153,6 +153,14 @@ void write_switches(RawFile& file, char* space, const RawTrace& trace) {
   }
 }
 
+void write_mode(RawFile& file, char* space, const RawTrace& trace) {
+  const ArenaHeader& h = *trace.header;
+  if (h.min_duration_ticks == 0 && h.clock_period_ticks == 0) return;
+  RawTable<ModeRecord> table(file, ChunkType::kModes, space);
+  table.make_room(0);
+  table.add({h.min_duration_ticks, h.clock_period_ticks, h.clock_longest_ticks});
+}
+
 void write_moment(RawFile& file, char* space, const RawTrace& trace) {
   RawTable<MomentRecord> table(file, ChunkType::kMoments, space);
   MomentRecord r = *trace.moment;
@@ -190,6 +198,7 @@ void write_tables(RawFile& file, char* space, const RawTrace& trace) {
   write_functions(file, space);
   write_threads(file, space, trace);
   write_switches(file, space, trace);
+  write_mode(file, space, trace);
   write_moment(file, space, trace);
 }
 

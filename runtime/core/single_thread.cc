@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "runtime/core/clock.h"
 #include "runtime/core/control.h"
 #include "runtime/core/memory.h"
 
@@ -41,6 +42,7 @@ int call_alone(Next<int(Parameters...)>& next, Arguments... arguments) {
     return -1;
   }
   const MaintenanceAway away;
+  end_clock_thread();
   const int result = function(arguments...);
   return result;
 }

@@ -5,6 +5,7 @@
 #include "runtime/core/arena.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
+#include "runtime/core/thread.h"
 
 namespace karst::runtime {
 
@@ -124,6 +125,14 @@ std::size_t Copying::copy_block(const Place& place, char* to, std::uint64_t& eve
     return 0;
   }
   copy(to + sizeof record, events_of(b), kEventsPerBlock * sizeof(Event));
+  std::uint32_t settled = kEventsPerBlock;
+  if (karst_min_duration != 0 && load(b.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
+    // As collect/arena_view.cc: slots at the end may have been taken back and used again meanwhile.
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    settled = 0;
+    const auto* first = reinterpret_cast<const Event*>(to + sizeof record);
+    while (settled != kEventsPerBlock && load(events_of(b)[settled]) == first[settled]) ++settled;
+  }
   // The copy counts only if the block did not change hands meanwhile.
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   if (load(b.generation) != generation) {
@@ -131,7 +140,7 @@ std::size_t Copying::copy_block(const Place& place, char* to, std::uint64_t& eve
     return 0;
   }
   const auto* copied = reinterpret_cast<const Event*>(to + sizeof record);
-  std::uint32_t count = kEventsPerBlock;
+  std::uint32_t count = settled;
   while (count != 0 && copied[count - 1] == 0) --count;
   if (count == 0) return 0;
   record.event_count = count;

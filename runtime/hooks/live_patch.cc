@@ -131,7 +131,7 @@ bool is_ours(const unsigned char* site, arch::Sled sled, bool patched) {
 
 void check_sites(Module& m) {
   m.functions.for_each_sled(m.tables, [&m](const SledPlace& p, std::uint32_t index) {
-    if (p.kind == SledKind::kCold || !differs(m, index)) return;
+    if (!is_used(p) || !differs(m, index)) return;
     if (!is_ours(reinterpret_cast<const unsigned char*>(p.address), p.sled, m.functions.patched(index)))
       m.functions.set_fixed(index);  // what somebody else has written is not ours to change
   });
@@ -139,7 +139,7 @@ void check_sites(Module& m) {
 
 void pass_over(Module& m, arch::Pass pass) {
   m.functions.for_each_sled(m.tables, [&](const SledPlace& p, std::uint32_t index) {
-    if (p.kind == SledKind::kCold || !differs(m, index)) return;
+    if (!is_used(p) || !differs(m, index)) return;
     const bool on = target(m, index);
     arch::change_live(pass, reinterpret_cast<unsigned char*>(p.address), on ? trampoline_of(m, p, index) : 0, p.sled);
     if (pass == arch::Pass::kHead && !g_mending) m.patched_sites += on ? 1 : ~std::uint64_t{0};
@@ -341,7 +341,7 @@ bool patch_unused(Module& m) {
   }
   if (writable) {
     m.functions.for_each_sled(m.tables, [&](const SledPlace& p, std::uint32_t index) {
-      if (p.kind == SledKind::kCold || !target(m, index)) return;
+      if (!is_used(p) || !target(m, index)) return;
       arch::write_call(reinterpret_cast<unsigned char*>(p.address), trampoline_of(m, p, index), p.sled);
       ++m.patched_sites;
     });
@@ -368,7 +368,7 @@ void mend_after_fork() {
   for_each_chosen([](Module& m) {
     m.patched_sites = 0;
     m.functions.for_each_sled(m.tables, [&m](const SledPlace& p, std::uint32_t index) {
-      m.patched_sites += p.kind != SledKind::kCold && m.functions.patched(index);
+      m.patched_sites += is_used(p) && m.functions.patched(index);
     });
   });
 }

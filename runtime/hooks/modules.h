@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "format/arena.h"
+#include "runtime/core/count.h"
 #include "runtime/core/memory.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
@@ -38,6 +39,11 @@ inline std::uint32_t id_count(const Module& m) { return m.functions.count() + m.
 /// Makes the module's trampolines if it has none yet. They show whether the system lets written memory become
 /// executable (SELinux, systemd's MemoryDenyWriteExecute, PR_SET_MDWE), before anything of the program is touched.
 bool make_trampolines(Module& module);
+
+/// True for sleds that get calls: under `karst count` entries alone.
+inline bool is_used(const SledPlace& place) {
+  return place.kind == format::SledKind::kEntry || (place.kind != format::SledKind::kCold && !is_counting());
+}
 
 /// Where a sled of the function shall call.
 inline std::uintptr_t trampoline_of(const Module& m, const SledPlace& place, std::uint32_t index) {

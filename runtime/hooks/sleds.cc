@@ -195,7 +195,7 @@ bool is_still_here(const ModuleImage& image, const Module& m) {
   std::uint64_t sleds = 0;
   m.functions.for_each_sled(image, [&](const SledPlace& p, std::uint32_t index) {
     sleds += p.kind != SledKind::kCold;
-    if (seen || p.kind == SledKind::kCold || index >= m.functions.count() || !m.functions.patched(index)) return;
+    if (seen || !is_used(p) || index >= m.functions.count() || !m.functions.patched(index)) return;
     seen = true;
     same = !arch::is_sled(reinterpret_cast<const unsigned char*>(p.address), p.sled);
   });

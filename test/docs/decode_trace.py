@@ -84,7 +84,9 @@ class Trace:
         self.processes, self.modules, self.functions, self.symbols = {}, {}, {}, {}
         self.threads, self.blocks = {}, {}
         self.inlined = []
+        self.state_source, self.tasks, self.states = None, [], []
         self.switches = []
+        self.modes = []
         self.events, self.complete = 0, False
         seen = 0
         for kind, payload in chunks(data):
@@ -131,9 +133,25 @@ class Trace:
         for process, v, _ in records(payload, "2Q4I"):
             self.switches.append((process, "on" if v[4] else "off", v[2], v[3], v[0], v[1], v[5]))
 
+    def mode(self, payload):
+        for process, v, _ in records(payload, "3Q"):
+            self.modes.append((process, v))
+
     def srcf(self, payload):
         for _, v, text in records(payload, "4I"):
             self.sources.append((text(v[0], v[1]), text(v[2], v[3])))
+
+    def stsr(self, payload):
+        for _, v, text in records(payload, "4I6Q2I"):
+            self.state_source = v[:10] + (escaped(text(v[10], v[11])),)
+
+    def task(self, payload):
+        for _, v, text in records(payload, "6I"):
+            self.tasks.append((v[0], v[1], v[2] & 1, escaped(text(v[4], v[5]))))
+
+    def stev(self, payload):
+        for _, v, _ in records(payload, "Q3IHBB"):
+            self.states.append(v[:6])
 
     def blks(self, payload):
         process, count = struct.unpack_from("<II", payload)
@@ -157,6 +175,13 @@ class Trace:
             yield from self.process_lines(index)
         for path, text in self.sources:
             yield "source %s %s" % (escaped(path), escaped(text))
+        if self.state_source:
+            yield ("states by %d flags %d error %d cpus %d from %d to %d lost %d overwritten %d faults %d "
+                   "migrations %d note %s") % self.state_source
+        for task in self.tasks:
+            yield "task %d of %d run %d name %s" % task
+        for ticks, tid, other, value, cpu, kind in self.states:
+            yield "state %d kind %d tid %d other %d value %d cpu %d" % (ticks, kind, tid, other, value, cpu)
 
     def process_lines(self, index):
         v, (name, command_line, executable, options) = self.processes[index]
@@ -181,6 +206,9 @@ class Trace:
                 name, file, call_file = map(escaped, texts)
                 yield "inlined %d depth %d copies %d name %s at %s %d called %s %d" % (
                     function, depth, copies, name, file, line, call_file, call_line)
+        for process, mode in self.modes:
+            if process == index:
+                yield "mode least %d clock %d longest %d" % mode
         for process, *switch in self.switches:
             if process == index:
                 yield "switch %s from %d of %d begin %d end %d reason %d" % tuple(switch)

@@ -81,6 +81,8 @@ const std::map<std::string, Layout>& header_layouts() {
       LAYOUT(SwitchRecord, FIELD(SwitchRecord, begin_ticks), FIELD(SwitchRecord, end_ticks),
              FIELD(SwitchRecord, first), FIELD(SwitchRecord, count), FIELD(SwitchRecord, on),
              FIELD(SwitchRecord, reason)),
+      LAYOUT(ModeRecord, FIELD(ModeRecord, min_duration_ticks), FIELD(ModeRecord, clock_period_ticks),
+             FIELD(ModeRecord, clock_longest_ticks)),
       LAYOUT(BlocksHeader, FIELD(BlocksHeader, process), FIELD(BlocksHeader, count)),
       LAYOUT(BlockRecord, FIELD(BlockRecord, thread), FIELD(BlockRecord, event_count), FIELD(BlockRecord, sequence),
              FIELD(BlockRecord, ticks)),
@@ -88,13 +90,24 @@ const std::map<std::string, Layout>& header_layouts() {
              FIELD(InlinedRecord, line), FIELD(InlinedRecord, call_line), FIELD(InlinedRecord, reserved),
              FIELD(InlinedRecord, name), FIELD(InlinedRecord, file), FIELD(InlinedRecord, call_file)),
       LAYOUT(SourceRecord, FIELD(SourceRecord, path), FIELD(SourceRecord, text)),
+      LAYOUT(StateSourceRecord, FIELD(StateSourceRecord, backend), FIELD(StateSourceRecord, flags),
+             FIELD(StateSourceRecord, clock_error_ns), FIELD(StateSourceRecord, cpus),
+             FIELD(StateSourceRecord, begin_ticks), FIELD(StateSourceRecord, end_ticks),
+             FIELD(StateSourceRecord, lost_events), FIELD(StateSourceRecord, overwritten_events),
+             FIELD(StateSourceRecord, page_faults), FIELD(StateSourceRecord, migrations),
+             FIELD(StateSourceRecord, note)),
+      LAYOUT(TaskRecord, FIELD(TaskRecord, tid), FIELD(TaskRecord, pid), FIELD(TaskRecord, flags),
+             FIELD(TaskRecord, reserved), FIELD(TaskRecord, name)),
+      LAYOUT(StateRecord, FIELD(StateRecord, ticks), FIELD(StateRecord, tid), FIELD(StateRecord, other),
+             FIELD(StateRecord, value), FIELD(StateRecord, cpu), FIELD(StateRecord, kind),
+             FIELD(StateRecord, reserved)),
       LAYOUT(EndRecord, FIELD(EndRecord, chunks), FIELD(EndRecord, events)),
   };
   return layouts;
 }
 
 std::size_t size_of_type(const std::string& type) {
-  static const std::map<std::string, std::size_t> sizes = {{"u8[8]", 8}, {"u16", 2}, {"u32", 4},
+  static const std::map<std::string, std::size_t> sizes = {{"u8[8]", 8}, {"u8", 1}, {"u16", 2}, {"u32", 4},
                                                            {"i32", 4},   {"u64", 8}, {"str", 8}};
   const auto at = sizes.find(type);
   return at == sizes.end() ? 0 : at->second;
@@ -173,7 +186,7 @@ TEST(Page, ListsTheChunkTypes) {
 TEST(Page, ListsTheFlagsWithTheirValues) {
   const std::string header = read_file("format/trace.h");
   std::map<std::string, std::string> in_header;
-  const std::regex declared("(kFile|kProcess|kFunction|kThread)(\\w+) = (\\d+)");
+  const std::regex declared("(kFile|kProcess|kFunction|kThread|kState|kTask|kSwitch)(\\w+) = (\\d+)");
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at) {
     in_header[(*at)[1].str() + (*at)[2].str()] = (*at)[3];
   }

@@ -44,6 +44,27 @@ class Hooks(unittest.TestCase):
         leaving = [i for i in path if i.startswith("j")]
         self.assertEqual([i.split()[0] for i in leaving], ["je", "ja", "jne"])
 
+    def test_the_other_hooks_fast_paths_keep_theirs(self):
+        with open(HOOKS, encoding="utf-8") as file:
+            text = file.read()
+        # Up to the first `ret`: the whole of each common way.
+        for hook, leaving in (("karst_hook_trace_clock", ["je", "ja", "jne"]),
+                              ("karst_hook_trim", ["je", "ja", "jne", "jae", "jne"]),
+                              ("karst_hook_trim_clock", ["je", "ja", "jne", "jae", "jne"]),
+                              ("karst_hook_count", ["je", "je"])):
+            budget = re.search(r"// " + hook + r": (?:(?!karst_hook_).)*?Budget: (\d+) instructions", text, re.DOTALL)
+            self.assertIsNotNone(budget, f"hooks.S does not state the budget of {hook}")
+            path = []
+            for _, instruction in disassemble(hook):
+                path.append(instruction)
+                if instruction.split()[0] in ("ret", "retq"):
+                    break
+            self.assertEqual(len(path), int(budget[1]), hook + "\n" + "\n".join(path))
+            for instruction in path:
+                self.assertNotRegex(instruction, r"^(call|lock|jmp)\b")
+            self.assertEqual([i.split()[0] for i in path if i.startswith("j")], leaving)
+            self.assertEqual(any(i.startswith("rdtsc") for i in path), hook == "karst_hook_trim")
+
     def test_discarding_hook_is_two_instructions(self):
         code = [i for _, i in disassemble("karst_hook_discard")]
         self.assertEqual([i.split()[0] for i in code[:2]], ["lea", "ret"])
@@ -60,7 +81,8 @@ class Hooks(unittest.TestCase):
     def test_each_hook_has_unwind_information(self):
         frames = output("readelf", "--debug-dump=frames", LIBRARY)
         ranges = [(int(b, 16), int(e, 16)) for b, e in re.findall(r"pc=([0-9a-f]+)\.\.([0-9a-f]+)", frames)]
-        for hook in ("karst_hook_trace", "karst_hook_trace_by_tid", "karst_hook_discard"):
+        for hook in ("karst_hook_trace", "karst_hook_trace_clock", "karst_hook_trim", "karst_hook_trim_clock",
+                     "karst_hook_trace_by_tid", "karst_hook_count", "karst_hook_count_by_tid", "karst_hook_discard"):
             begin = disassemble(hook)[0][0]
             self.assertTrue(any(b <= begin < e for b, e in ranges), hook)
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/thread.h"
 #include "runtime/hooks/hooks.h"
@@ -41,7 +42,7 @@ const Trampolines& runtime_of_process() {
     Options options;
     options.memory = kMemoryBlocks * kBlockSize;
     options.prefault = true;
-    if (g_arena.create(options) != nullptr || !prepare_threads(false) || !follow_forks(options))
+    if (g_arena.create(options) != nullptr || !g_arena.reserve_functions(kId + 16) || !prepare_threads(false) || !follow_forks(options))
       ADD_FAILURE() << "the runtime does not start";
     Trampolines made;
     const auto code = reinterpret_cast<std::uintptr_t>(&karst_test_cross);
@@ -262,6 +263,159 @@ TEST_F(RegisterContract, HookThatDiscards) {
   EXPECT_EQ(cross([] {}), "");
   EXPECT_EQ(karst_state->cursor, cursor);
 }
+
+// ---- --min-duration -------------------------------------------------------------------------------
+
+/// Sets what the hooks go by, for one test.
+class Trimming : public RegisterContract {
+ protected:
+  void SetUp() override {
+    RegisterContract::SetUp();
+    if (IsSkipped()) return;
+    set_hooks(karst_hook_trace, karst_hook_trim);
+    karst_min_duration = std::uint64_t{1} << 38;
+    auto& functions = *g_arena.functions();
+    (&functions)[kId].address = 0x1000;
+    (&functions)[kOther].address = 0x2000;
+    (&functions)[kTail].address = 0x1000;
+    have_slots();
+    cross_once(true);  // an exit before it all: nothing is open
+  }
+  void TearDown() override { karst_min_duration = 0; }
+
+  static constexpr std::uint32_t kOther = kId + 1;
+  static constexpr std::uint32_t kTail = kId + 2;
+
+  /// As if this had been recorded.
+  static void put(Event e) {
+    *reinterpret_cast<Event*>(karst_state->cursor) = e;
+    karst_state->cursor += sizeof(Event);
+  }
+  static Event at_cursor() { return *reinterpret_cast<const Event*>(karst_state->cursor); }
+  static std::uint64_t ticks() { return __builtin_ia32_rdtsc(); }
+};
+
+TEST_F(Trimming, AShortCallIsTakenBack) {
+  for (const Hook hook : {karst_hook_trim, karst_hook_trim_clock}) {
+    karst_clock.ticks = ticks();
+    set_hooks(hook == karst_hook_trim ? karst_hook_trace : karst_hook_trace_clock, hook);
+    for (const std::uint64_t shift : {0, 8}) {
+      have_slots();
+      const std::uintptr_t cursor = karst_state->cursor;
+      EXPECT_EQ(cross_once(false, shift), "");
+      EXPECT_EQ(karst_state->cursor, cursor + sizeof(Event));
+      EXPECT_EQ(cross_once(true, shift), "");
+      EXPECT_EQ(karst_state->cursor, cursor);
+      EXPECT_EQ(at_cursor(), 0U);
+    }
+  }
+}
+
+TEST_F(Trimming, ALongCallIsKept) {
+  for (const Hook hook : {karst_hook_trim, karst_hook_trim_clock}) {
+    set_hooks(karst_hook_trace, hook);
+    for (const std::uint64_t shift : {0, 8}) {
+      have_slots();
+      EXPECT_EQ(cross_once(false), "");
+      karst_clock.ticks = ticks();
+      karst_min_duration = 1;
+      const std::uintptr_t cursor = karst_state->cursor;
+      EXPECT_EQ(cross_once(true, shift), "");
+      EXPECT_EQ(karst_state->cursor, cursor + sizeof(Event));
+      EXPECT_TRUE(event_is_exit(last_event()));
+    }
+  }
+}
+
+TEST_F(Trimming, WhatIsInBetweenKeepsACall) {
+  const Event between[] = {make_event(ticks(), true, kOther), make_place(0x7ff000, Mark::kSetPlace),
+                           make_mark(ticks(), Mark::kUnwound), make_event(ticks(), false, kOther), Event{0}};
+  for (const Event e : between) {
+    have_slots();
+    EXPECT_EQ(cross_once(false), "");
+    put(e);
+    const std::uintptr_t cursor = karst_state->cursor;
+    EXPECT_EQ(cross_once(true), "") << e;
+    EXPECT_EQ(karst_state->cursor, cursor + sizeof(Event)) << e;
+  }
+}
+
+TEST_F(Trimming, ATailCallsExitIsItsFunctions) {
+  for (const Hook hook : {karst_hook_trim, karst_hook_trim_clock}) {
+    karst_clock.ticks = ticks();
+    set_hooks(karst_hook_trace, hook);
+    have_slots();
+    const std::uintptr_t cursor = karst_state->cursor;
+    put(make_event(ticks() - 1000, false, kTail));  // two ids of one address
+    EXPECT_EQ(cross_once(true), "");
+    EXPECT_EQ(karst_state->cursor, cursor);
+    put(make_event(ticks() - (std::uint64_t{1} << 38) - 1'000'000, false, kTail));
+    EXPECT_EQ(cross_once(true), "");
+    EXPECT_EQ(karst_state->cursor, cursor + 2 * sizeof(Event));
+  }
+}
+
+TEST_F(Trimming, AnEnterInTheBlockBeforeStays) {
+  have_slots();
+  fill_block();
+  const std::uint64_t sequence = block().sequence;
+  EXPECT_EQ(cross_once(true), "");
+  EXPECT_EQ(block().sequence, sequence + 1);
+  EXPECT_EQ(karst_state->cursor % kBlockSize, kBlockHeaderSize + sizeof(Event));
+  EXPECT_TRUE(event_is_exit(last_event()));
+  // In the first slot of a block there is the header before it.
+  karst_state->cursor -= sizeof(Event);
+  *reinterpret_cast<Event*>(karst_state->cursor) = 0;
+  EXPECT_EQ(cross_once(true), "");
+  EXPECT_EQ(karst_state->cursor % kBlockSize, kBlockHeaderSize + sizeof(Event));
+}
+
+TEST_F(Trimming, ByThreadId) {
+  set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
+  have_slots();
+  const std::uintptr_t cursor = karst_state->cursor;
+  EXPECT_EQ(cross_once(false), "");
+  EXPECT_EQ(cross_once(true), "");
+  EXPECT_EQ(karst_state->cursor, cursor);
+  EXPECT_EQ(at_cursor(), 0U);
+}
+
+// ---- the clock thread's time ----------------------------------------------------------------------
+
+TEST_F(RegisterContract, HookByTheClockThread) {
+  have_slots();
+  set_hooks(karst_hook_trace_clock, karst_hook_trace_clock);
+  karst_clock.ticks = __builtin_ia32_rdtsc();
+  EXPECT_EQ(cross([] {}), "");
+  EXPECT_EQ(event_ticks(last_event(), block().ticks), karst_clock.ticks);
+}
+
+TEST_F(RegisterContract, AClockThatSleepsIsWokenByAHookWithoutANewBlock) {
+  have_slots();
+  set_hooks(karst_hook_trace_clock, karst_hook_trace_clock);
+  karst_clock_on = 1;
+  EXPECT_EQ(cross([] {
+              have_slots();
+              karst_clock.ticks = kClockSleeps;
+            }),
+            "");
+  karst_clock_on = 0;
+  EXPECT_NE(karst_clock.ticks, kClockSleeps);
+  EXPECT_EQ(event_ticks(last_event(), block().ticks), karst_clock.ticks);
+}
+
+TEST_F(RegisterContract, FirstEventOfAThreadWhileTheClockSleeps) {
+  set_hooks(karst_hook_trace_clock, karst_hook_trace_clock);
+  karst_clock_on = 1;
+  karst_clock.ticks = kClockSleeps;
+  std::string result = "not run";
+  std::thread([&] { result = cross_once(false); }).join();
+  karst_clock_on = 0;
+  EXPECT_EQ(result, "");
+  EXPECT_NE(karst_clock.ticks, kClockSleeps);
+}
+
+// ---- counting: see count_test.cc for what it counts --------------------------------------------------
 
 TEST_F(RegisterContract, BrokenHooksAreSeen) {
   const auto with = [](Hook hook) {

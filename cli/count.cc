@@ -1,0 +1,192 @@
+// karst count: runs a program and counts the calls of each of its functions, exactly, and records nothing else.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/program_options.h"
+#include "cli/text.h"
+#include "collect/counts.h"
+#include "collect/launch.h"
+#include "export/output.h"
+#include "export/text_encoding.h"
+#include "format/options.h"
+#include "symbols/function_filter.h"
+
+namespace karst::cli {
+namespace {
+
+struct CountOptions {
+  ProgramOptions program;
+  std::string output;
+  std::string format = "text";
+  std::optional<std::string> show;
+  std::optional<std::string> suggest;
+  std::size_t limit = 0;  // 0: all
+};
+
+std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+using Shown = std::vector<const collect::FunctionCount*>;
+
+void print_text(const collect::Counts& counts, const Shown& shown, exporting::Output& out) {
+  out.append(fmt::format("{:>15} {:>7}  function  [module]  file:line\n", "calls", "share"));
+  for (const collect::FunctionCount* f : shown) {
+    out.append(fmt::format("{:>15} {:>6.2f}%  {}  [{}]", count_text(f->calls),
+                           100.0 * static_cast<double>(f->calls) / static_cast<double>(counts.calls),
+                           printable(f->name), printable(base_name(f->module))));
+    if (!f->file.empty()) out.append(fmt::format("  {}:{}", printable(f->file), f->line));
+    out.append("\n");
+  }
+}
+
+// RFC 4180, with a line feed alone; control characters are escaped as in text.
+std::string quoted(std::string_view text) {
+  std::string field = "\"";
+  for (const char c : printable(text)) field += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return field + "\"";
+}
+
+void print_csv(const Shown& shown, exporting::Output& out) {
+  out.append("name,module,file,line,calls\n");
+  for (const collect::FunctionCount* f : shown)
+    out.append(fmt::format("{},{},{},{},{}\n", quoted(f->name), quoted(f->module), quoted(f->file), f->line, f->calls));
+}
+
+void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns, exporting::Output& out) {
+  using exporting::json_string;
+  out.append("{\"functions\":[");
+  const char* separator = "\n";
+  for (const collect::FunctionCount* f : shown) {
+    out.append(fmt::format(R"({}{{"name":{},"module":{},"file":{},"line":{},"calls":{}}})", separator,
+                           json_string(f->name), json_string(f->module), json_string(f->file), f->line, f->calls));
+    separator = ",\n";
+  }
+  out.append(fmt::format("\n],\"calls\":{},\"uncounted_calls\":{},\"processes\":{},\"cpu_ns\":{:.0f}}}\n", counts.calls,
+                         counts.uncounted, counts.processes, cpu_ns));
+}
+
+/// A glob (format/filter_list.h) that matches this name alone.
+std::string glob_of(const std::string& name) {
+  std::string glob;
+  for (const char c : name) {
+    if (std::string_view("\\*?[/#").find(c) != std::string_view::npos) glob += '\\';
+    glob += c;
+  }
+  return glob;
+}
+
+void print_suggestion(const collect::Counts& counts, const CountOptions& options, double share, double cpu_ns,
+                      exporting::Output& out) {
+  const double call_ns = collect::call_cost_ns();
+  const collect::Suggestion s = collect::suggest(counts, share, call_ns, cpu_ns);
+  out.append(
+      fmt::format("# Functions to leave out, so that tracing costs less than {} of the program's CPU time:\n"
+                  "# for --karst-no-trace= at compile time, or --no-trace of karst run.\n"
+                  "# Estimated: {} calls in {}, at {:.1f} ns a call, are {:.1f}%; without these, {:.1f}%.\n",
+                  *options.suggest, count_text(counts.calls), duration_text(static_cast<std::uint64_t>(cpu_ns)),
+                  call_ns, 100 * s.share_now, 100 * s.share_then));
+  if (s.share_then >= share)
+    out.append("# It cannot be less: what is left is marked KARST_ALWAYS, which lists do not leave out.\n");
+  for (const collect::FunctionCount* f : s.functions)
+    out.append(fmt::format("{}  # {} calls\n", glob_of(printable(f->name)), count_text(f->calls)));
+}
+
+double children_cpu_ns() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto ns = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+int count(const CountOptions& options, const std::vector<std::string>& command) {
+  if (command.empty()) return usage_error("which program's calls shall be counted?", "count");
+  std::uint32_t ppm = 0;
+  if (options.suggest && !format::parse_budget(options.suggest->c_str(), ppm))
+    return usage_error("--suggest " + *options.suggest + ": a share of time from 0.1% to 100% is needed, like 5%",
+                       "count");
+  if (options.suggest && options.format != "text")
+    return usage_error("--suggest makes a list of its own: it takes no --format", "count");
+  auto show =
+      symbols::FunctionFilter::compile(options.show ? std::vector{*options.show} : std::vector<std::string>(), {});
+  if (!show) return usage_error("--show: " + show.error().message, "count");
+  collect::LaunchOptions launch;
+  if (const int wrong = prepare_launch(options.program, {"count=1"}, command, "count", launch); wrong != 0)
+    return wrong;
+  auto out = exporting::Output::create(options.output.empty() ? "-" : options.output);
+  if (!out) return fail(out.error());
+  auto ran = collect::launch(launch);
+  if (!ran) return fail(ran.error());
+
+  const int status = exit_status(ran->wait_status);
+  const int failed = status != 0 ? status : kExitFailed;
+  for (const reader::Problem& p : ran->problems) fail({p.message});
+  if (ran->processes.empty()) {
+    fail({explain_nothing(command[0], launch.program, *ran, "count")});
+    return failed;
+  }
+  const collect::Counts counts = collect::count_calls(ran->processes, launch.resolve);
+  if (ran->functions != 0 && ran->functions_off == ran->functions)
+    fail({"the patterns and lists of functions to trace leave none"});
+  for (const reader::Problem& p : counts.problems) fail({p.message});
+  if (counts.uncounted != 0)
+    fail({count_text(counts.uncounted) + " calls were not counted: there was no memory for their counters"});
+  Shown shown;
+  for (const collect::FunctionCount& f : counts.functions)
+    if (show->keeps(f.name) && (options.limit == 0 || shown.size() < options.limit)) shown.push_back(&f);
+  const double cpu_ns = children_cpu_ns();
+  if (options.suggest)
+    print_suggestion(counts, options, ppm / 1e6, cpu_ns, *out);
+  else if (options.format == "json")
+    print_json(counts, shown, cpu_ns, *out);
+  else if (options.format == "csv")
+    print_csv(shown, *out);
+  else
+    print_text(counts, shown, *out);
+  if (const Status done = out->finish(); !done) {
+    fail(done.error());
+    return failed;
+  }
+  std::fprintf(stderr, "karst: %s\n",
+               fmt::format("{}, {} of {}", plural(counts.processes, "process", "es"), plural(counts.calls, "call"),
+                           plural(counts.functions.size(), "function"))
+                   .c_str());
+  return status;
+}
+
+}  // namespace
+
+void register_count(CLI::App& app, int& status, const std::vector<std::string>& program) {
+  auto options = std::make_shared<CountOptions>();
+  CLI::App* command = app.add_subcommand("count", "Run a program and count the calls of each function");
+  command->footer(
+      "Usage: karst count [OPTIONS] [--] PROGRAM [ARG...]\n\n"
+      "Counts what karst run would trace with the same options, exactly, for a tenth of the cost and in little "
+      "memory:\n"
+      "each thread has counters of its own. Nothing else is recorded: no times, no callers. The program is started as\n"
+      "by karst run, and its exit status passed on; the counts go to standard output, or to FILE, when it has ended.");
+  command->add_option("-o,--output", options->output, "Where to write the counts (default: standard output)")
+      ->type_name("FILE");
+  command->add_option("--format", options->format, "text, json or csv (default text)")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->type_name("text|json|csv");
+  command->add_option("--show", options->show, "Only functions whose demangled name matches")->type_name("REGEX");
+  command->add_option("--limit", options->limit, "Only the N functions called most")->type_name("N");
+  command
+      ->add_option("--suggest", options->suggest,
+                   "Write a list of functions to leave out of tracing, so that it costs less than SHARE, like 5%")
+      ->type_name("SHARE");
+  add_program_options(*command, options->program);
+  command->callback([options, &status, &program] { status = count(*options, program); });
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,254 @@
+#include "cli/program_options.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "format/filter_list.h"
+#include "symbols/function_filter.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr int kNotFound = 127;
+constexpr int kNotExecutable = 126;
+
+/// What the command line and the environment say about which functions to trace.
+struct Choice {
+  std::vector<std::string> functions;
+  std::vector<std::string> not_functions;
+  std::vector<std::string> no_trace;
+  std::vector<std::string> only;
+  std::vector<std::string> keep;
+  std::string min_instructions;
+  std::string carried_lists = "1";
+};
+
+/// Entries of KARST_OPTIONS, unescaped (the grammar is that of runtime/core/options.h).
+std::vector<std::string> split_options(const char* text) {
+  std::vector<std::string> entries;
+  std::string entry;
+  for (; text != nullptr && *text != '\0'; ++text) {
+    if (*text == ',') {
+      if (!entry.empty()) entries.push_back(std::exchange(entry, {}));
+      continue;
+    }
+    if (*text == '\\' && text[1] != '\0') ++text;
+    entry += *text;
+  }
+  if (!entry.empty()) entries.push_back(std::move(entry));
+  return entries;
+}
+
+void append_option(std::string& all, const std::string& entry) {
+  if (!all.empty()) all += ',';
+  for (const char c : entry) {
+    if (c == ',' || c == '\\') all += '\\';
+    all += c;
+  }
+}
+
+/// True if the entry is of the choice of functions, which is made here: names need a demangler, which the runtime has
+/// not. Where one value is needed, the last one counts.
+bool take_choice(const std::string& entry, Choice& choice) {
+  const auto equals = entry.find('=');
+  const std::string_view name = std::string_view(entry).substr(0, equals);
+  const std::string value = equals == std::string::npos ? std::string() : entry.substr(equals + 1);
+  if (name == "functions") {
+    choice.functions.push_back(value);
+  } else if (name == "not-functions") {
+    choice.not_functions.push_back(value);
+  } else if (name == "no-trace") {
+    choice.no_trace.push_back(value);
+  } else if (name == "only") {
+    choice.only.push_back(value);
+  } else if (name == "keep") {
+    choice.keep.push_back(value);
+  } else if (name == "min-instructions") {
+    choice.min_instructions = value;
+  } else if (name == "carried-lists") {
+    choice.carried_lists = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+/// What the environment says first, the command line behind it, so that it wins.
+std::string all_options(const ProgramOptions& options, const std::vector<std::string>& entries, Choice& choice) {
+  std::string all;
+  for (const std::string& entry : split_options(std::getenv("KARST_OPTIONS")))
+    if (!take_choice(entry, choice) && !entry.starts_with("session=")) append_option(all, entry);
+  for (const std::string& entry : entries)
+    if (!take_choice(entry, choice)) append_option(all, entry);
+  if (options.no_follow) append_option(all, "follow=0");
+  append(choice.functions, options.functions);
+  append(choice.not_functions, options.not_functions);
+  append(choice.no_trace, options.no_trace);
+  append(choice.only, options.only);
+  if (options.min_instructions) choice.min_instructions = *options.min_instructions;
+  if (options.no_carried_lists) choice.carried_lists = "0";
+  return all;
+}
+
+Result<collect::FunctionChoice> make_choice(const Choice& choice) {
+  auto filter = symbols::FunctionFilter::compile(choice.functions, choice.not_functions);
+  if (!filter) return filter.error();
+  symbols::ListChoice lists;
+  for (const std::string& file : choice.no_trace)
+    if (auto problem = format::read_glob_list(file, lists.no_trace)) return Error{"--no-trace: " + *problem};
+  for (const std::string& file : choice.only) {
+    if (auto problem = format::read_glob_list(file, lists.only)) return Error{"--only: " + *problem};
+    if (lists.only.empty()) return Error{"--only: " + file + " has no globs, so nothing would be traced"};
+  }
+  if (!choice.min_instructions.empty()) {
+    lists.min_instructions = format::parse_min_instructions(choice.min_instructions);
+    if (!lists.min_instructions)
+      return Error{"--min-instructions " + choice.min_instructions + ": a number up to 1000000 is needed"};
+  }
+  if (choice.carried_lists != "0" && choice.carried_lists != "1")
+    return Error{"carried-lists=" + choice.carried_lists + ": 0 or 1 is needed"};
+  auto made = collect::FunctionChoice::make(std::move(*filter), std::move(lists), choice.carried_lists == "1");
+  if (!made) return made;
+  if (const Status kept = made->keep(choice.keep); !kept) return kept.error();
+  return made;
+}
+
+/// libkarst.so beside this program: ../lib as installed and as built.
+Result<std::string> find_runtime() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto runtime = self.parent_path().parent_path() / "lib" / "libkarst.so.0";
+  if (error || !std::filesystem::exists(runtime, error))
+    return Error{"the tracing runtime " + runtime.string() + " is missing; is Karst installed whole?"};
+  return runtime.string();
+}
+
+constexpr const char* kHowToBuild =
+    "Build it with karst-gcc or karst-g++ in the compiler's place, for example\n"
+    "  karst-g++ -O2 -g app.cpp -o app      make CXX=karst-g++ CC=karst-gcc      cmake -DCMAKE_CXX_COMPILER=karst-g++";
+
+}  // namespace
+
+std::string plural(std::uint64_t count, const char* what, const char* ending) {
+  return count_text(count) + " " + what + (count == 1 ? "" : ending);
+}
+
+std::string explain_nothing(const std::string& name, const collect::Program& program, const collect::LaunchResult& run,
+                            const char* what) {
+  if (run.impossible) return fmt::format("no {} was written", what);
+  if (!program.interpreter.empty())
+    return fmt::format("{} is a script, run by {}, and nothing that it ran has sleds, so there is no {}.\n{}", name,
+                       program.interpreter, what, kHowToBuild);
+  if (!run.reached && program.has_sleds)
+    return fmt::format("{} did not load the tracing runtime (LD_PRELOAD was not honoured), so there is no {}", name,
+                       what);
+  return fmt::format("{} has no sleds, nor has any library or program that it loaded, so there is no {}.\n{}", name,
+                     what, kHowToBuild);
+}
+
+int exit_status(std::int32_t wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+int prepare_launch(const ProgramOptions& options, const std::vector<std::string>& entries,
+                   const std::vector<std::string>& command, const char* subcommand, collect::LaunchOptions& launch) {
+  Choice choice;
+  launch.runtime_options = all_options(options, entries, choice);
+  auto made = make_choice(choice);
+  if (!made) return usage_error(made.error().message, subcommand);
+  launch.choice = std::move(*made);
+  for (const std::string& text : options.map_paths) {
+    auto mapping = symbols::PathMapping::parse(text);
+    if (!mapping) return usage_error(mapping.error().message, subcommand);
+    launch.resolve.map_paths.push_back(std::move(*mapping));
+  }
+  // Before those of the environment.
+  launch.resolve.debug.directories.insert(launch.resolve.debug.directories.begin(), options.debug_dirs.begin(),
+                                          options.debug_dirs.end());
+
+  auto program = collect::find_program(command[0]);
+  if (!program) {
+    fail({command[0] + ": there is no such program" + (command[0].find('/') == std::string::npos ? " in PATH" : "")});
+    return kNotFound;
+  }
+  if (!program->executable) {
+    fail({program->path.string() + " is not executable (chmod +x?)"});
+    return kNotExecutable;
+  }
+  if (const Status traceable = collect::check_traceable(*program); !traceable) return fail(traceable.error());
+  auto runtime = find_runtime();
+  if (!runtime) return fail(runtime.error());
+  launch.program = *program;
+  launch.arguments = command;
+  launch.runtime = *runtime;
+  launch.wait = !options.no_wait;
+  return kExitOk;
+}
+
+void add_program_options(CLI::App& command, ProgramOptions& options) {
+  command.add_option("--functions", options.functions, "Trace only functions whose demangled name matches")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  command.add_option("--not-functions", options.not_functions, "Do not trace functions whose demangled name matches")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  command
+      .add_option(
+          "--no-trace", options.no_trace,
+          "Do not trace functions that a glob in FILE (one a line) matches: by demangled name, or with a slash\n"
+          "in it by source path")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command.add_option("--only", options.only, "Trace only functions that a glob in FILE matches")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--min-instructions", options.min_instructions,
+                  "Do not trace functions of fewer machine instructions that have no loop")
+      ->type_name("N");
+  command.add_flag("--no-carried-lists", options.no_carried_lists,
+                   "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
+  command
+      .add_option("--debug-dir", options.debug_dirs,
+                  "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  command.add_option("--map-path", options.map_paths, "Sources under FROM are under TO now")
+      ->type_name("FROM=TO")
+      ->allow_extra_args(false);
+  command.add_flag("--no-follow", options.no_follow, "Trace the program alone, not the processes that it makes");
+  command.add_flag(
+      "--wait,!--no-wait", [&options](std::int64_t count) { options.no_wait = count < 0; },
+      "Wait for all traced processes (the default), or write the trace when the program itself has ended");
+}
+
+int split_program(const CLI::App& launcher, int argc, char** argv, std::vector<std::string>& program) {
+  int at = 2;
+  for (; at < argc; ++at) {
+    const std::string_view word = argv[at];
+    if (word == "--" || word == "-" || !word.starts_with('-')) break;
+    const bool is_long = word.starts_with("--");
+    const std::string name(word.substr(0, is_long ? word.find('=') : 2));
+    const CLI::Option* option = launcher.get_option_no_throw(name);
+    const bool whole = word == name;  // no value attached: --memory=1M, -oFILE
+    if (option != nullptr && option->get_items_expected_max() > 0 && whole) ++at;
+  }
+  if (at > argc) return argc;  // the last option lacks its value: the parser says so
+  program.assign(argv + (at < argc && std::string_view(argv[at]) == "--" ? at + 1 : at), argv + argc);
+  return at;
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,47 @@
+// What `karst run` and `karst count` share: which functions and processes, and how a program is made ready to be
+// started.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/launch.h"
+#include "collect/program.h"
+
+namespace CLI {
+class App;
+}
+
+namespace karst::cli {
+
+struct ProgramOptions {
+  std::vector<std::string> functions;
+  std::vector<std::string> not_functions;
+  std::vector<std::string> no_trace;  ///< files
+  std::vector<std::string> only;
+  std::optional<std::string> min_instructions;
+  bool no_carried_lists = false;
+  std::vector<std::string> map_paths;
+  std::vector<std::string> debug_dirs;
+  bool no_follow = false;
+  bool no_wait = false;
+};
+
+/// `options` must live until the command line was parsed.
+void add_program_options(CLI::App& command, ProgramOptions& options);
+
+/// Fills in what collect::launch() needs for `command`, which is not empty. `entries` go into KARST_OPTIONS, behind
+/// what is there, so that they win. Returns kExitOk, or the exit status when it said what is wrong.
+int prepare_launch(const ProgramOptions& options, const std::vector<std::string>& entries,
+                   const std::vector<std::string>& command, const char* subcommand, collect::LaunchOptions& launch);
+
+/// Why there is nothing to show: `what` ("trace") there would be.
+std::string explain_nothing(const std::string& name, const collect::Program& program, const collect::LaunchResult& run,
+                            const char* what);
+/// The exit status that passes on how a program ended.
+int exit_status(std::int32_t wait_status);
+/// "1 call", "2,000 calls".
+std::string plural(std::uint64_t count, const char* what, const char* ending = "s");
+
+}  // namespace karst::cli
