@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/waits.h"
+
 namespace karst::analysis {
 namespace {
 
@@ -28,6 +30,7 @@ struct Group {
   std::uint64_t complete = 0;
   std::uint64_t cursor = 0;  // of the thread at hand: its complete calls, then where the next duration goes
   bool touched = false;      // by the thread at hand
+  reader::StateTimes total_states, self_states;
 };
 
 // A thread's durations of one group.
@@ -60,6 +63,8 @@ struct ReportBuilder::Impl {
   std::vector<Piece> pieces;
 
   Impl(const reader::Trace& t, const FunctionSet* f) : trace(t), functions(f) {}
+
+  void add(const reader::Thread& thread, const reader::Calls& calls);
 
   std::uint32_t find_group(std::uint32_t id) {
     const reader::Process& owner = trace.processes()[process];
@@ -134,7 +139,7 @@ struct ReportBuilder::Impl {
       if (marks != reader::kCallComplete) {
         group.unwound += (marks & reader::kCallUnwound) != 0 ? 1 : 0;
         group.jumped += (marks & reader::kCallJumped) != 0 ? 1 : 0;
-        group.tail += (marks & reader::kCallTail) != 0 ? 1 : 0;
+        group.tail += (marks & reader::kCallTail) != 0 && !reader::call_is_cut(marks) ? 1 : 0;
       }
       if (inherited) {
         // Neither complete nor open: its time is that of two processes.
@@ -149,6 +154,42 @@ struct ReportBuilder::Impl {
       stack.push_back({row, index});
     }
     for (const Frame& frame : stack) --groups[frame.group].active;
+  }
+
+  // Total and self time by state. Parts that are the parent's, and recursion, count as in add_up().
+  void add_states(const reader::Calls& calls, const reader::ThreadStates* states) {
+    struct Frame {
+      std::uint32_t row;
+      std::uint32_t group;
+    };
+    std::vector<Frame> stack;
+    const std::uint64_t forked_at = trace.processes()[process].start_ticks;
+    std::size_t at_begin = 0;
+    std::size_t at_end = 0;
+    const auto count = static_cast<std::uint32_t>(calls.size());
+    for (std::uint32_t row = 0; row < count; ++row) {
+      while (!stack.empty() && stack.back().row != calls.parent[row]) {
+        --groups[stack.back().group].active;
+        stack.pop_back();
+      }
+      const std::uint64_t end = calls.begin[row] + calls.duration[row];
+      std::uint64_t begin = calls.begin[row];
+      if ((calls.marks[row] & reader::kCallInherited) != 0) begin = std::min(std::max(begin, forked_at), end);
+      const reader::StateTimes times = states_between(states, begin, end, at_begin, at_end);
+      const std::uint32_t index = group_of_id[calls.function[row]];
+      Group& group = groups[index];
+      if (group.active++ == 0) group.total_states += times;
+      group.self_states += times;
+      if (!stack.empty()) groups[stack.back().group].self_states = groups[stack.back().group].self_states - times;
+      stack.push_back({row, index});
+    }
+    for (const Frame& frame : stack) --groups[frame.group].active;
+  }
+
+  StateReport state_report(const reader::StateTimes& times) const {
+    const reader::Clock& clock = trace.clock();
+    const auto ns = [&](std::uint64_t ticks) { return static_cast<std::int64_t>(ticks) < 0 ? 0 : clock.to_ns(ticks); };
+    return {ns(times.running), ns(times.runnable), ns(times.blocked), ns(times.unknown)};
   }
 
   // A counting sort of the complete calls' durations by group; Group::cursor holds the counts.
@@ -189,6 +230,8 @@ struct ReportBuilder::Impl {
     row.tail_calls = group.tail;
     row.total_ns = clock.to_ns(group.total);
     row.self_ns = static_cast<std::int64_t>(group.self) < 0 ? 0 : clock.to_ns(group.self);
+    row.total_states = state_report(group.total_states);
+    row.self_states = state_report(group.self_states);
     if (durations.empty()) return;
     row.min_ns = clock.to_ns(group.min);
     row.max_ns = clock.to_ns(group.max);
@@ -221,7 +264,22 @@ ReportBuilder::ReportBuilder(const reader::Trace& trace, const FunctionSet* func
 ReportBuilder::~ReportBuilder() = default;
 
 void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls) {
-  Report& report = impl_->report;
+  const reader::States& states = impl_->trace.states();
+  if (states.empty()) {
+    impl_->add(thread, calls);
+    return;
+  }
+  const std::uint32_t pid = impl_->trace.processes()[thread.process].pid;
+  add(thread, calls, states.of(pid, thread.tid));
+}
+
+void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states) {
+  impl_->report.has_states = true;
+  impl_->add(thread, calls);
+  impl_->add_states(calls, states);
+}
+
+void ReportBuilder::Impl::add(const reader::Thread& thread, const reader::Calls& calls) {
   report.threads += calls.size() != 0 ? 1 : 0;
   report.calls += calls.size() - std::min<std::size_t>(thread.inherited, calls.size());
   report.events += calls.events;
@@ -231,9 +289,9 @@ void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls
   report.unknown_ids += calls.unknown_ids;
   report.missing_blocks += calls.missing_blocks;
   std::vector<std::uint32_t> touched;
-  impl_->map_ids(thread, calls);
-  impl_->add_up(calls, touched);
-  impl_->keep_durations(calls, touched);
+  map_ids(thread, calls);
+  add_up(calls, touched);
+  keep_durations(calls, touched);
 }
 
 Report ReportBuilder::finish() {
@@ -259,6 +317,12 @@ void sort_report(Report& report, ReportOrder order) {
         return f.calls;
       case ReportOrder::kMax:
         return f.max_ns;
+      case ReportOrder::kCpu:
+        return f.total_states.cpu_ns;
+      case ReportOrder::kRunnable:
+        return f.total_states.runnable_ns;
+      case ReportOrder::kBlocked:
+        return f.total_states.blocked_ns;
       case ReportOrder::kTotal:
         return f.total_ns;
     }

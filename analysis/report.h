@@ -8,6 +8,9 @@
 // their time in `total` and `self`; they have no duration to speak of, so min, mean, percentiles and max
 // are over the complete calls alone.
 //
+// Where the trace has thread states, both times are also told apart by them: on a CPU, runnable (could run, had none),
+// blocked, and not known; the four add up to the time. A thread without states counts as not known.
+//
 // Percentiles are exact, by the nearest rank: p99 is the shortest duration that at least 99% of the calls
 // don't exceed. That takes all durations of the trace in memory (8 bytes a call) beside the
 // calls of one thread; they are kept sorted by function so that no call needs a hash.
@@ -23,6 +26,14 @@
 
 namespace karst::analysis {
 
+/// A time by what the thread was doing, in ns. Together they are the time, but for rounding.
+struct StateReport {
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t runnable_ns = 0;
+  std::uint64_t blocked_ns = 0;
+  std::uint64_t unknown_ns = 0;
+};
+
 struct FunctionReport {
   std::string name;    ///< demangled
   std::string module;  ///< path; empty: not known
@@ -35,6 +46,8 @@ struct FunctionReport {
   std::uint64_t tail_calls = 0;     ///< ... that ended with a tail call
   std::uint64_t total_ns = 0;
   std::uint64_t self_ns = 0;
+  StateReport total_states;  ///< of total_ns; all 0 when the trace has no states, as the next
+  StateReport self_states;   ///< of self_ns
   std::uint64_t min_ns = 0;  ///< this and the rest: 0 when no call is complete
   std::uint64_t mean_ns = 0;
   std::uint64_t p50_ns = 0;
@@ -48,6 +61,7 @@ struct Report {
   std::uint64_t calls = 0;                ///< of all functions, also of those that were not asked for
   std::uint64_t events = 0;
   std::uint64_t span_ns = 0;  ///< from the first to the last event
+  bool has_states = false;
   std::uint64_t out_of_order = 0, unmatched_exits = 0, missing_exits = 0, unknown_ids = 0, missing_blocks = 0;
 };
 
@@ -60,6 +74,8 @@ class ReportBuilder {
   ReportBuilder(ReportBuilder&&) = delete;
 
   void add(const reader::Thread& thread, const reader::Calls& calls);
+  /// The same with these states in the trace's stead; null: nothing is known of this thread's.
+  void add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states);
   /// Call once.
   Report finish();
 
@@ -68,7 +84,7 @@ class ReportBuilder {
   std::unique_ptr<Impl> impl_;
 };
 
-enum class ReportOrder { kTotal, kSelf, kCalls, kMax };
+enum class ReportOrder { kTotal, kSelf, kCalls, kMax, kCpu, kRunnable, kBlocked };
 
 /// Greatest first; equals by name, so that the order is the same every time.
 void sort_report(Report& report, ReportOrder order);

@@ -96,10 +96,12 @@ def wait_for_index(cache):
     return False
 
 
-def page(url):
-    """Frames and memory of the page in headless Chromium, by viewer/test/frames.mjs."""
+def page(build, path, cache):
+    """The first picture from the start of `karst view`, frames and memory of the page in headless Chromium, by viewer/test/frames.mjs."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../viewer/test/frames.mjs")
-    done = subprocess.run(["node", script, url, shutil.which("chromium") or "chromium"], check=True, stdout=subprocess.PIPE, text=True)
+    command = [os.path.join(build, "bin/karst"), "view", "--no-browser", "--keep", path]
+    done = subprocess.run(["node", script, shutil.which("chromium") or "chromium", *command], check=True, stdout=subprocess.PIPE,
+                          text=True, env={**os.environ, "XDG_CACHE_HOME": cache})
     return {name: round(value, 2) for name, value in json.loads(done.stdout).items()}
 
 
@@ -144,9 +146,13 @@ def measure(build, path, cache, browser):
             result["kept_ready_s"] = round(viewer.ready(), 3)
             viewer.get(f"api/tiles?begin=0&end={span}&width=1920&threads={rows}")
             result["kept_first_picture_s"] = round(time.monotonic() - viewer.started, 3)
-            if browser:
-                result["page"] = page(viewer.url)
             result["kept_memory_per_column_byte"] = round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2)
+    if browser:
+        if kept:
+            result["page"] = page(build, path, cache)
+        # Without an index: this one is not waited for.
+        with tempfile.TemporaryDirectory() as fresh:
+            result["page_not_indexed"] = page(build, path, fresh)
     return result
 
 
@@ -159,12 +165,11 @@ def rows_of(title, result, judge):
     shown = result.get("page")
     if shown is None:
         return found
-    drawn = shown["first_picture_ms"] / 1000
-    first = result["ready_s"] + drawn
+    first = result["page_not_indexed"]["first_picture_ms"] / 1000
     limit = max(1.0, result["calls"] / 20e6)
     found.append(Row(title, "first picture, not indexed", first, "s", target=f"< {limit:.1f} s",
                      met=first < limit if judge else None))
-    kept = result["kept_ready_s"] + drawn
+    kept = shown["first_picture_ms"] / 1000
     gigabytes = result["file_bytes"] / 1e9
     found.append(Row(title, "first picture, indexed", kept, "s", target="< 1 s for 1 GB",
                      met=kept < 1 if judge and gigabytes <= 1.05 else None, note=f"{gigabytes:.2f} GB"))

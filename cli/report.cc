@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -34,6 +35,11 @@ constexpr const char* kFooter = R"(Columns:
   calls   behind the name '+N open': N of them with a begin or an end that is not known;
           '+N unwound', '+N jumped', '+N tail': ended by an exception, a longjmp, a tail call
   min mean p50 p99 max   of the complete calls; percentiles are exact (nearest rank)
+Where the trace has thread states (karst run --sched), total and self are told apart:
+  cpu       on a CPU
+  runnable  could run, but had no CPU
+  blocked   waited for something: a lock, a disk, another thread
+  What is missing from the sum was not recorded; csv and json have it as unknown.
 Threads add up: four threads busy for a second make four seconds.
 csv and json give all times in whole nanoseconds.)";
 
@@ -44,17 +50,38 @@ std::string place(const analysis::FunctionReport& f) {
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
+// Total and self by state, in the order of kStateColumns.
+std::array<std::uint64_t, 8> state_times(const analysis::FunctionReport& f) {
+  const analysis::StateReport& t = f.total_states;
+  const analysis::StateReport& s = f.self_states;
+  return {t.cpu_ns, t.runnable_ns, t.blocked_ns, t.unknown_ns, s.cpu_ns, s.runnable_ns, s.blocked_ns, s.unknown_ns};
+}
+constexpr std::array<const char*, 8> kStateColumns = {"cpu_ns",          "runnable_ns",    "blocked_ns",
+                                                      "unknown_ns",      "self_cpu_ns",    "self_runnable_ns",
+                                                      "self_blocked_ns", "self_unknown_ns"};
+constexpr bool shown_in_text(std::size_t column) { return column % 4 != 3; }
+
 void print_text(const analysis::Report& report, const reader::Trace& trace, exporting::Output& out) {
   out.append(fmt::format("{}: {} calls by {} threads in {}\n", printable(trace.name()), count_text(report.calls),
                          count_text(report.threads), duration_text(report.span_ns)));
-  out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}  {}\n", "total", "self", "calls",
-                         "min", "mean", "p50", "p99", "max", "function  [module]  file:line"));
+  out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}", "total", "self", "calls", "min",
+                         "mean", "p50", "p99", "max"));
+  if (report.has_states) {
+    out.append(fmt::format(" {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", "cpu", "runnable", "blocked", "self cpu",
+                           "s.runnable", "s.blocked"));
+  }
+  out.append("  function  [module]  file:line\n");
   for (const analysis::FunctionReport& f : report.functions) {
     const bool complete = f.open_calls < f.calls;
     auto of_complete = [&](std::uint64_t ns) { return complete ? duration_text(ns) : std::string("-"); };
-    out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}  {}", duration_text(f.total_ns),
+    out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}", duration_text(f.total_ns),
                            duration_text(f.self_ns), count_text(f.calls), of_complete(f.min_ns), of_complete(f.mean_ns),
-                           of_complete(f.p50_ns), of_complete(f.p99_ns), of_complete(f.max_ns), printable(f.name)));
+                           of_complete(f.p50_ns), of_complete(f.p99_ns), of_complete(f.max_ns)));
+    const auto states = state_times(f);
+    for (std::size_t i = 0; report.has_states && i < states.size(); ++i) {
+      if (shown_in_text(i)) out.append(fmt::format(" {:>10}", duration_text(states[i])));
+    }
+    out.append("  " + printable(f.name));
     if (!f.module.empty()) out.append(fmt::format("  [{}]", printable(base_name(f.module))));
     if (!f.file.empty()) out.append("  " + place(f));
     const std::pair<std::uint64_t, const char*> marked[] = {
@@ -76,11 +103,19 @@ std::string csv_field(std::string_view text) {
 void print_csv(const analysis::Report& report, exporting::Output& out) {
   out.append(
       "name,module,file,line,calls,open_calls,unwound_calls,jumped_calls,tail_calls,total_ns,self_ns,min_ns,mean_ns,"
-      "p50_ns,p99_ns,max_ns\n");
+      "p50_ns,p99_ns,max_ns");
+  for (const char* column : kStateColumns) {
+    if (report.has_states) out.append(fmt::format(",{}", column));
+  }
+  out.append("\n");
   for (const analysis::FunctionReport& f : report.functions) {
-    out.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(f.name), csv_field(f.module),
+    out.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(f.name), csv_field(f.module),
                            csv_field(f.file), f.line, f.calls, f.open_calls, f.unwound_calls, f.jumped_calls,
                            f.tail_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns, f.p50_ns, f.p99_ns, f.max_ns));
+    for (const std::uint64_t ns : state_times(f)) {
+      if (report.has_states) out.append(fmt::format(",{}", ns));
+    }
+    out.append("\n");
   }
 }
 
@@ -94,9 +129,14 @@ void print_json(const analysis::Report& report, const reader::Trace& trace, expo
                ",\"file\":" + exporting::json_string(f.file));
     out.append(fmt::format(
         R"(,"line":{},"calls":{},"open_calls":{},"unwound_calls":{},"jumped_calls":{},"tail_calls":{},"total_ns":{},"self_ns":{},"min_ns":{},)"
-        R"("mean_ns":{},"p50_ns":{},"p99_ns":{},"max_ns":{}}})",
+        R"("mean_ns":{},"p50_ns":{},"p99_ns":{},"max_ns":{})",
         f.line, f.calls, f.open_calls, f.unwound_calls, f.jumped_calls, f.tail_calls, f.total_ns, f.self_ns, f.min_ns,
         f.mean_ns, f.p50_ns, f.p99_ns, f.max_ns));
+    const auto states = state_times(f);
+    for (std::size_t i = 0; report.has_states && i < states.size(); ++i) {
+      out.append(fmt::format(R"(,"{}":{})", kStateColumns[i], states[i]));
+    }
+    out.append("}");
   }
   out.append(fmt::format(R"(
 ],"trace":{{"file":{},"threads":{},"calls":{},"events":{},"span_ns":{},"complete":{},)"
@@ -124,10 +164,17 @@ int report_command(const Options& options) {
     }
     report = builder.finish();
   }
-  analysis::sort_report(report, options.sort == "self"    ? analysis::ReportOrder::kSelf
-                                : options.sort == "calls" ? analysis::ReportOrder::kCalls
-                                : options.sort == "max"   ? analysis::ReportOrder::kMax
-                                                          : analysis::ReportOrder::kTotal);
+  if (!report.has_states && (options.sort == "cpu" || options.sort == "runnable" || options.sort == "blocked")) {
+    return fail({trace.name() +
+                 " has no thread states to sort by: see 'karst info', and record with 'karst run --sched auto'"});
+  }
+  analysis::sort_report(report, options.sort == "self"       ? analysis::ReportOrder::kSelf
+                                : options.sort == "calls"    ? analysis::ReportOrder::kCalls
+                                : options.sort == "max"      ? analysis::ReportOrder::kMax
+                                : options.sort == "cpu"      ? analysis::ReportOrder::kCpu
+                                : options.sort == "runnable" ? analysis::ReportOrder::kRunnable
+                                : options.sort == "blocked"  ? analysis::ReportOrder::kBlocked
+                                                             : analysis::ReportOrder::kTotal);
   if (options.limit != 0 && report.functions.size() > options.limit) report.functions.resize(options.limit);
 
   exporting::Output out = exporting::Output::to_stdout();
@@ -148,9 +195,12 @@ void register_report(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("report", "Show which functions were called how often and took how long");
   command->footer(kFooter);
   add_file_option(*command, options->input);
-  command->add_option("--sort", options->sort, "Greatest first by total (the default), self, calls or max")
-      ->check(one_of({"total", "self", "calls", "max"}))
-      ->type_name("total|self|calls|max");
+  command
+      ->add_option("--sort", options->sort,
+                   "Greatest first by total (the default), self, calls or max; with thread states by cpu, runnable or "
+                   "blocked time")
+      ->check(one_of({"total", "self", "calls", "max", "cpu", "runnable", "blocked"}))
+      ->type_name("total|self|calls|max|cpu|runnable|blocked");
   command->add_option("--format", options->format, "text (the default), csv or json")
       ->check(one_of({"text", "csv", "json"}))
       ->type_name("text|csv|json");

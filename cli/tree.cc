@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/waits.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -30,6 +31,8 @@ struct Options {
   bool plain = false;
   bool inlined = false;
   bool marks = false;
+  bool states = false;
+  std::string min_wait = "100us";
 };
 
 constexpr const char* kFooter = R"(Output: a line for each thread, then one for each call in order of time:
@@ -62,6 +65,16 @@ They have no times, because an inlined function has no call. It says that their
 code is part of the function, not that it ran; what it calls appears as called
 by the function that it is part of.
 
+--states adds, where the trace has thread states (karst run --sched), a line for
+each long wait (--min-wait) below the call that waited:
+
+    20.12 ms    Queue::pop(Item&)
+    19.90 ms      [blocked in futex, woken by 4711 main in Queue::push(Item); then 12.00 us for a CPU]
+     4.00 ms      [runnable, kept off CPU 3 by 812 stress]
+
+Who woke a thread and who took its CPU is known if ftrace recorded it, and the
+system call with --syscalls; 'karst info' says what there is.
+
 --plain prints names alone, two spaces a level, for programs and diff.)";
 
 constexpr std::uint32_t kMostIndented = 100;
@@ -69,8 +82,10 @@ constexpr std::uint32_t kMostIndented = 100;
 class TreePrinter {
  public:
   TreePrinter(const Input& input, const Options& options, const analysis::TreeOptions& tree, exporting::Output& output,
-              Progress& progress)
-      : input_(input), options_(options), tree_(tree), output_(output), progress_(progress) {}
+              Progress& progress, std::uint64_t min_wait_ticks)
+      : input_(input), options_(options), tree_(tree), output_(output), progress_(progress) {
+    if (options.states) waits_ = std::make_unique<analysis::Waits>(input.trace, min_wait_ticks);
+  }
 
   void print_threads() {
     for (const reader::Thread* thread : input_.threads) {
@@ -141,9 +156,11 @@ class TreePrinter {
   }
 
   void print(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t only_root) {
+    WaitCursor waits(waits_ == nullptr ? kNoWaits : waits_->of(thread), calls, only_root);
     analysis::walk(
         calls, thread.process, tree_,
         [&](std::uint32_t row, std::uint32_t level) {
+          print_waits(waits, calls.begin[row]);
           if (header_due_) print_thread_line(thread);
           if (options_.plain) {
             indent(level);
@@ -156,10 +173,62 @@ class TreePrinter {
           if (options_.marks) print_marks(calls.marks[row]);
           output_.append("\n");
           if (options_.inlined) print_inlined(thread, calls.function[row], level);
+          waits.enter(level, calls.begin[row] + calls.duration[row]);
           if ((row & 0xfff) == 0) progress_.done.fetch_add(0x1000, std::memory_order_relaxed);
           return !output_.failed();
         },
-        [](std::uint32_t, std::uint32_t) {}, only_root);
+        [&](std::uint32_t row, std::uint32_t) {
+          print_waits(waits, calls.begin[row] + calls.duration[row]);
+          waits.leave();
+        },
+        only_root);
+  }
+
+  // Walks a thread's waits along with its calls.
+  class WaitCursor {
+   public:
+    WaitCursor(const std::vector<analysis::Wait>& waits, const reader::Calls& calls, std::uint32_t only_root)
+        : next_(waits.begin()), end_(waits.end()) {
+      if (only_root == reader::kNoParent) return;
+      next_ = std::lower_bound(next_, end_, calls.begin[only_root],
+                               [](const analysis::Wait& wait, std::uint64_t ticks) { return wait.begin < ticks; });
+    }
+    void enter(std::uint32_t level, std::uint64_t end) { open_.push_back({level, end}); }
+    void leave() { open_.pop_back(); }
+    /// The next wait that began before `ticks` within a call that is shown, and its level.
+    const analysis::Wait* next(std::uint64_t ticks, std::uint32_t& level) {
+      while (next_ != end_ && next_->begin < ticks) {
+        const analysis::Wait& wait = *next_++;
+        if (open_.empty() || wait.begin >= open_.back().end) continue;
+        level = open_.back().level + 1;
+        return &wait;
+      }
+      return nullptr;
+    }
+
+   private:
+    struct Open {
+      std::uint32_t level;
+      std::uint64_t end;
+    };
+    std::vector<analysis::Wait>::const_iterator next_, end_;
+    std::vector<Open> open_;
+  };
+
+  // Those of the innermost open call that began before `ticks`.
+  void print_waits(WaitCursor& waits, std::uint64_t ticks) {
+    const reader::Clock& clock = input_.trace.clock();
+    std::uint32_t level = 0;
+    while (const analysis::Wait* const wait = waits.next(ticks, level)) {
+      if (output_.failed()) return;
+      if (!options_.plain) output_.append(fmt::format("{:>10}    ", duration_text(clock.to_ns(wait->length()))));
+      indent(options_.plain ? level : std::min(level, kMostIndented));
+      const std::string words = analysis::describe(
+          *wait, input_.trace.states(),
+          [&](const reader::Thread& of, std::uint32_t id) { return input_.trace.function(process(of), id).name; },
+          [&](std::uint64_t of) { return duration_text(clock.to_ns(of)); });
+      output_.append("[" + printable(words) + "]\n");
+    }
   }
 
   void indent(std::uint32_t level) {
@@ -233,6 +302,8 @@ class TreePrinter {
   std::uint32_t named_process_ = 0;
   std::vector<bool> inlined_shown_;  // by id, since the last thread's line
   bool header_due_ = false;
+  inline static const std::vector<analysis::Wait> kNoWaits;
+  std::unique_ptr<analysis::Waits> waits_;
 };
 
 int tree(const Options& options) {
@@ -245,18 +316,27 @@ int tree(const Options& options) {
   if (options.slowest != 0 && !options.input.has_function) {
     return usage_error("--slowest needs --function: the slowest calls of which functions?", "tree");
   }
+  const auto min_wait = parse_duration(options.min_wait);
+  if (!min_wait) return usage_error("--min-wait: " + min_wait.error().message, "tree");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
+  if (options.states && (*input)->trace.states().empty()) {
+    return fail({(*input)->trace.name() +
+                 " has no thread states: 'karst info' says why; 'karst run --sched auto' records them"});
+  }
 
   analysis::TreeOptions shown;
   shown.roots = (*input)->function_set();
   shown.max_levels = options.depth;
-  shown.min_ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(min_ns) *
-                                               (*input)->trace.clock().ticks_per_second / 1'000'000'000U);
+  const auto to_ticks = [&](std::uint64_t ns) {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * (*input)->trace.clock().ticks_per_second /
+                                      1'000'000'000U);
+  };
+  shown.min_ticks = to_ticks(min_ns);
   exporting::Output output = exporting::Output::to_stdout();
   {
     Progress progress("printing calls", (*input)->events / 2);
-    TreePrinter printer(**input, options, shown, output, progress);
+    TreePrinter printer(**input, options, shown, output, progress, to_ticks(*min_wait));
     if (options.slowest != 0) {
       printer.print_slowest();
     } else {
@@ -292,6 +372,11 @@ void register_tree(CLI::App& app, int& status) {
   command->add_flag("--inlined", options->inlined,
                     "Show below the first call of each function what the compiler inlined into it (no times: it has "
                     "no calls)");
+  command->add_flag("--states", options->states,
+                    "Show long waits inside calls, with their reason, where the trace has thread states");
+  command
+      ->add_option("--min-wait", options->min_wait, "With --states: leave out waits shorter than this (default 100us)")
+      ->type_name("TIME");
   command->add_flag("--plain", options->plain, "Print names alone, two spaces a level");
   command->add_flag("--marks", options->marks, "Say behind each name in words how its call began and ended");
   command->callback([options, &status] { status = tree(*options); });

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "analysis/tree.h"
+#include "analysis/waits.h"
 #include "export/export.h"
+#include "export/sched_events.h"
 #include "export/text_encoding.h"
 
 namespace karst::exporting {
@@ -50,7 +52,9 @@ class ChromeWriter {
       if (output_.failed()) return;
       write_thread(*thread);
     }
+    write_wakings();
     output_.append("\n]");
+    write_states();
     write_base_time();
     write_file_info();
     output_.append("}\n");
@@ -138,6 +142,72 @@ class ChromeWriter {
 
   void add_progress(std::uint64_t calls) {
     if (options_.calls_done != nullptr) options_.calls_done->fetch_add(calls, std::memory_order_relaxed);
+  }
+
+  // An arrow from the call that woke a thread to the one that had waited.
+  void write_wakings() {
+    if (trace_.states().empty()) return;
+    const analysis::Waits waits(trace_, 1);
+    std::uint64_t id = 0;
+    for (const reader::Thread* thread : options_.threads) {
+      for (const analysis::Wait& wait : waits.of(*thread)) {
+        if (output_.failed()) return;
+        if (wait.state != reader::ThreadState::kBlocked || wait.waker.row == reader::kNoParent) continue;
+        if (wait.end < origin_) continue;
+        ++id;
+        write_flow('s', *wait.waker.thread, ns(wait.end), id);
+        write_flow('f', *thread, ns(wait.end), id);
+      }
+    }
+  }
+
+  void write_flow(char phase, const reader::Thread& thread, std::uint64_t at, std::uint64_t id) {
+    separate();
+    output_.append(fmt::format(R"({{"ph":"{}","bp":"e","cat":"waking","name":"wakes","id":{},"pid":{},"tid":{},"ts":)",
+                               phase, id, trace_.processes()[thread.process].pid, thread.tid));
+    append_us(output_, at);
+    output_.append("}");
+  }
+
+  // In ftrace's text form, in one string: viewers make tracks of CPUs and of thread states of it.
+  void write_states() {
+    const reader::States& states = trace_.states();
+    if (states.empty()) return;
+    // What lies before ts 0 is told as what was so then.
+    const reader::StateLog log = reader::cut_states(states.log(), origin_, ~std::uint64_t{0});
+    SchedEvents events(log);
+    output_.append(",\n\"systemTraceEvents\":\"# tracer: nop\\n#\\n");
+    // Says that the times are those of ts.
+    output_.append(
+        "<...>-0 [000] .... 0.000000000: tracing_mark_write: trace_event_clock_sync: parent_ts=0.000000000\\n");
+    std::string line;
+    events.each([&](const SchedEvent& event) {
+      line.clear();
+      append_sched_event(line, event, events);
+      output_.append(line);
+      return !output_.failed();
+    });
+    output_.append("\"");
+  }
+
+  void append_sched_event(std::string& line, const SchedEvent& event, const SchedEvents& events) const {
+    const auto name = [&](std::uint32_t tid) {
+      const std::string quoted = json_string(events.name(tid));
+      return quoted.substr(1, quoted.size() - 2);
+    };
+    const std::uint64_t at = ns(event.ticks);
+    fmt::format_to(std::back_inserter(line), "{}-{} [{:03}] .... {}.{:09}: ", name(event.tid), event.tid, event.cpu,
+                   at / 1'000'000'000, at % 1'000'000'000);
+    if (event.kind == SchedEvent::kSwitch) {
+      fmt::format_to(std::back_inserter(line),
+                     "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={} ==> next_comm={} next_pid={} "
+                     "next_prio=120\\n",
+                     name(event.tid), event.tid, event.letter, name(event.other), event.other);
+    } else {
+      fmt::format_to(std::back_inserter(line), "{}: comm={} pid={} prio=120 target_cpu={:03}\\n",
+                     event.kind == SchedEvent::kWaking ? "sched_waking" : "sched_wakeup_new", name(event.other),
+                     event.other, event.cpu);
+    }
   }
 
   // CLOCK_REALTIME at ts 0, as viztracer has it.

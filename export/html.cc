@@ -11,6 +11,7 @@
 #include "view/json.h"
 #include "view/protocol.h"
 #include "view/selection.h"
+#include "view/states.h"
 #include "view/tiles.h"
 
 namespace karst::exporting {
@@ -135,6 +136,8 @@ Status export_html(const view::TraceIndex& index, std::string_view page, const H
     const view::ThreadIndex& thread = index.threads()[number];
     scope.parts.push_back({&thread, number, view::rows_in(thread.calls, ticks)});
     calls += scope.parts.back().rows.outer.size() + (scope.parts.back().rows.last - scope.parts.back().rows.first);
+    const auto [first, last] = thread.strip.rows_in(ticks.begin, ticks.end);
+    calls += last - first;  // states take as much room as calls
   }
   if (!options.aggregated && calls > kMaxHtmlCalls) {
     return Error{
@@ -157,9 +160,14 @@ Status export_html(const view::TraceIndex& index, std::string_view page, const H
   for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
   json.field("minimap", base64(view::encode_minimap(index, all, 1024)));
   write_sources(json, scope);
+  if (!options.aggregated) view::write_exported_waits(json, scope);
   if (options.aggregated) {
     std::vector<view::ThreadRows> rows;
-    for (const std::uint32_t number : options.threads) rows.push_back({number});
+    for (const std::uint32_t number : options.threads) {
+      rows.push_back({number});
+      rows.push_back({view::kStatesOfThread + number});
+    }
+    for (std::uint32_t i = 0; i < index.cpus().size(); ++i) rows.push_back({view::kCpuLane + i});
     for (std::uint32_t width = 4096;; width /= 2) {
       const auto tiles = view::encode_tiles(index, rows, begin, std::max(end, begin + 1), width);
       view::TileHeader header{};

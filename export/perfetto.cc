@@ -4,18 +4,24 @@
 // Each thread is one packet sequence, so that its names are interned apart and its times are differences:
 //
 //   sequence 1      ClockSnapshots; a TrackDescriptor for each process
+//                   with thread states: bundles of ftrace's sched events, a CPU each, on CLOCK_MONOTONIC_RAW
 //   sequence 2...   a thread: defaults, a ClockSnapshot that ties the sequence's own incremental clock (64, ns) to
 //                   CLOCK_MONOTONIC_RAW; TrackDescriptor; then a begin and an end packet for each call, nested
 //
 // A function's id is its interning id for name and source location.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <protozero/pbf_writer.hpp>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/tree.h"
+#include "analysis/waits.h"
 #include "export/export.h"
+#include "export/sched_events.h"
 #include "export/text_encoding.h"
 
 namespace karst::exporting {
@@ -24,6 +30,7 @@ namespace {
 enum Trace : unsigned { kTracePacket = 1 };
 
 enum TracePacket : unsigned {
+  kFtraceEvents = 1,
   kClockSnapshot = 6,
   kTimestamp = 8,
   kSequenceId = 10,
@@ -62,10 +69,55 @@ enum SourceLocation : unsigned { kLocationIid = 1, kFileName = 2, kFunctionName 
 }  // namespace interned
 
 namespace event {
-enum Field : unsigned { kDebugAnnotations = 4, kType = 9, kNameIid = 10, kSourceLocationIid = 34 };
-enum Type : int { kSliceBegin = 1, kSliceEnd = 2 };
-enum DebugAnnotation : unsigned { kStringValue = 6, kName = 10 };
+enum Field : unsigned {
+  kDebugAnnotations = 4,
+  kType = 9,
+  kNameIid = 10,
+  kName = 23,
+  kSourceLocationIid = 34,
+  kFlowIds = 47,
+  kTerminatingFlowIds = 48
+};
+enum Type : int { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3 };
+enum DebugAnnotation : unsigned { kStringValue = 6, kAnnotationName = 10 };
 }  // namespace event
+
+namespace ftrace {
+enum Bundle : unsigned { kCpu = 1, kEvent = 2, kClock = 5 };
+constexpr int kMonoRaw = 4;  // FTRACE_CLOCK_MONO_RAW
+enum Event : unsigned { kTimestamp = 1, kPid = 2, kSwitch = 4, kWaking = 20, kWakeupNew = 114 };
+enum Switch : unsigned {
+  kPrevComm = 1,
+  kPrevPid = 2,
+  kPrevPrio = 3,
+  kPrevState = 4,
+  kNextComm = 5,
+  kNextPid = 6,
+  kNextPrio = 7
+};
+enum Wakeup : unsigned { kComm = 1, kWokenPid = 2, kPrio = 3, kTargetCpu = 5 };
+constexpr std::int32_t kPrioOfNice0 = 120;
+constexpr std::size_t kBundleSize = 32 << 10;  // bytes, about
+
+// The bits of prev_state that mean the same in all kernels; the others' meaning changed over time.
+std::int64_t state_bits(char letter) {
+  switch (letter) {
+    case 'R':
+      return 0;
+    case 'D':
+      return 2;
+    case 'T':
+      return 4;
+    case 't':
+      return 8;
+    case 'X':
+    case 'Z':
+      return 16;
+    default:
+      return 1;  // S
+  }
+}
+}  // namespace ftrace
 
 // Reused messages: no allocation a call.
 struct Message {
@@ -88,6 +140,8 @@ class PerfettoWriter {
   void write() {
     write_clocks();
     write_processes();
+    write_states();
+    if (!trace_.states().empty()) find_wakings();
     sequence_ = 1;
     for (const reader::Thread* thread : options_.threads) {
       if (output_.failed()) return;
@@ -163,6 +217,94 @@ class PerfettoWriter {
         body.add_string(track::kProcessName, valid_utf8(process.name));
       }
       emit_packet();
+    }
+  }
+
+  // The kernel's events, as Perfetto's own recorder would have them: its tracks of CPUs and thread states come of
+  // these.
+  void write_states() {
+    const reader::States& states = trace_.states();
+    if (states.empty()) return;
+    SchedEvents events(states.log());
+    std::map<std::uint16_t, std::string> bundles;  // by CPU
+    events.each([&](const SchedEvent& event) {
+      std::string& bundle = bundles[event.cpu];
+      if (bundle.empty()) {
+        protozero::pbf_writer head(bundle);
+        head.add_uint32(ftrace::kCpu, event.cpu);
+        head.add_enum(ftrace::kClock, ftrace::kMonoRaw);
+      }
+      add_sched_event(bundle, event, events);
+      if (bundle.size() > ftrace::kBundleSize) emit_bundle(bundle);
+      return !output_.failed();
+    });
+    for (auto& [cpu, bundle] : bundles) emit_bundle(bundle);
+  }
+
+  void add_sched_event(std::string& bundle, const SchedEvent& event, const SchedEvents& events) {
+    event_.clear();
+    event_.pbf.add_uint64(ftrace::kTimestamp, raw_ns(event.ticks));
+    event_.pbf.add_uint32(ftrace::kPid, event.tid);
+    const auto pid = [](std::uint32_t tid) { return static_cast<std::int32_t>(tid); };
+    if (event.kind == SchedEvent::kSwitch) {
+      protozero::pbf_writer body(event_.pbf, ftrace::kSwitch);
+      body.add_string(ftrace::kPrevComm, events.name(event.tid));
+      body.add_int32(ftrace::kPrevPid, pid(event.tid));
+      body.add_int32(ftrace::kPrevPrio, ftrace::kPrioOfNice0);
+      body.add_int64(ftrace::kPrevState, ftrace::state_bits(event.letter));
+      body.add_string(ftrace::kNextComm, events.name(event.other));
+      body.add_int32(ftrace::kNextPid, pid(event.other));
+      body.add_int32(ftrace::kNextPrio, ftrace::kPrioOfNice0);
+    } else {
+      protozero::pbf_writer body(event_.pbf, event.kind == SchedEvent::kWaking ? ftrace::kWaking : ftrace::kWakeupNew);
+      body.add_string(ftrace::kComm, events.name(event.other));
+      body.add_int32(ftrace::kWokenPid, pid(event.other));
+      body.add_int32(ftrace::kPrio, ftrace::kPrioOfNice0);
+      body.add_int32(ftrace::kTargetCpu, event.cpu);
+    }
+    protozero::pbf_writer(bundle).add_message(ftrace::kEvent, event_.bytes);
+  }
+
+  void emit_bundle(std::string& bundle) {
+    if (bundle.empty()) return;
+    packet_.pbf.add_uint32(kSequenceId, 1);
+    packet_.pbf.add_message(kFtraceEvents, bundle);
+    emit_packet();
+    bundle.clear();
+  }
+
+  // An instant in the call that woke a thread, and one in the call that had waited, tied to each other.
+  struct Waking {
+    std::uint64_t ticks;
+    std::uint64_t id;
+    bool wakes;
+  };
+
+  void find_wakings() {
+    const analysis::Waits waits(trace_, 1);
+    std::uint64_t id = 0;
+    for (const reader::Thread* thread : options_.threads) {
+      for (const analysis::Wait& wait : waits.of(*thread)) {
+        if (wait.state != reader::ThreadState::kBlocked || wait.waker.row == reader::kNoParent) continue;
+        ++id;
+        wakings_[wait.waker.thread].push_back({wait.end, id, true});
+        wakings_[thread].push_back({wait.end, id, false});
+      }
+    }
+    for (auto& [thread, list] : wakings_) {
+      std::stable_sort(list.begin(), list.end(), [](const Waking& a, const Waking& b) { return a.ticks < b.ticks; });
+    }
+  }
+
+  // Those that come before `ticks`.
+  void write_wakings(std::span<const Waking>& left, std::uint64_t ticks) {
+    while (!left.empty() && left.front().ticks < ticks) {
+      start_event(raw_ns(left.front().ticks), event::kInstant);
+      event_.pbf.add_string(event::kName, left.front().wakes ? "wakes" : "woken");
+      event_.pbf.add_fixed64(left.front().wakes ? event::kFlowIds : event::kTerminatingFlowIds, left.front().id);
+      packet_.pbf.add_message(kTrackEvent, event_.bytes);
+      emit_packet();
+      left = left.subspan(1);
     }
   }
 
@@ -246,7 +388,7 @@ class PerfettoWriter {
   void annotate(const char* name, const char* value) {
     if (value == nullptr) return;
     protozero::pbf_writer annotation(event_.pbf, event::kDebugAnnotations);
-    annotation.add_string(event::kName, name);
+    annotation.add_string(event::kAnnotationName, name);
     annotation.add_string(event::kStringValue, value);
   }
 
@@ -265,14 +407,21 @@ class PerfettoWriter {
     std::uint64_t done = 0;
     analysis::TreeOptions tree;
     tree.roots = options_.functions;
+    const auto wakings_at = wakings_.find(&thread);
+    std::span<const Waking> wakings;
+    if (wakings_at != wakings_.end()) wakings = wakings_at->second;
     analysis::walk(
         calls, thread.process, tree,
         [&](std::uint32_t row, std::uint32_t) {
+          write_wakings(wakings, calls.begin[row]);
           begin(process, calls.function[row], calls.marks[row], raw_ns(calls.begin[row]));
           if ((++done & 0xfff) == 0) add_progress(0x1000);
           return !output_.failed();
         },
-        [&](std::uint32_t row, std::uint32_t) { end(raw_ns(calls.begin[row] + calls.duration[row])); });
+        [&](std::uint32_t row, std::uint32_t) {
+          write_wakings(wakings, calls.begin[row] + calls.duration[row]);
+          end(raw_ns(calls.begin[row] + calls.duration[row]));
+        });
     add_progress(done & 0xfff);
   }
 
@@ -290,6 +439,7 @@ class PerfettoWriter {
   std::uint32_t sequence_ = 1;
   std::uint64_t last_ns_ = 0;  // of the sequence
   std::vector<Known> known_;   // functions whose names the sequence has interned
+  std::unordered_map<const reader::Thread*, std::vector<Waking>> wakings_;  // in order of time
   Message packet_, event_, framed_;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <new>
-#include <unordered_map>
 
 #include "symbols/function_filter.h"
 #include "view/calls.h"
@@ -11,6 +10,7 @@
 #include "view/protocol.h"
 #include "view/question.h"
 #include "view/source.h"
+#include "view/states.h"
 #include "view/statistics.h"
 
 namespace karst::view {
@@ -54,7 +54,7 @@ Reply error_reply(int status, std::string_view message) {
 Api::Api(std::vector<const TraceIndex*> traces, std::string version)
     : traces_(std::move(traces)), version_(std::move(version)) {}
 
-Reply Api::answer(std::string_view path, const Parameters& parameters) {
+Reply Api::answer(std::string_view path, const Parameters& parameters, Work* work) {
   struct Route {
     std::string_view path;
     Reply (Api::*answer)(const Question&);
@@ -69,16 +69,20 @@ Reply Api::answer(std::string_view path, const Parameters& parameters) {
       {"histogram", &Api::histogram, true},
       {"functions", &Api::functions, true},
       {"flame", &Api::flame, true},
+      {"align", &Api::align, true},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
+      {"state", &Api::state, false},
       {"cut", &Api::cut, false},
   };
   for (const Route& route : kRoutes) {
     if (route.path != path) continue;
     try {
-      const Question question(traces_, parameters);
+      const Question question(traces_, parameters, work);
       std::string key(path);
-      for (const auto& [name, value] : parameters) key.append("&").append(name).append("=").append(value);
+      for (const auto& [name, value] : parameters) {
+        if (name != "job") key.append("&").append(name).append("=").append(value);
+      }
       if (route.remember) {
         if (auto body = remembered(key)) {
           Reply reply;
@@ -89,6 +93,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters) {
       }
       Reply reply = question.error().empty() ? (this->*route.answer)(question) : Reply{};
       if (!question.error().empty()) return error_reply(400, question.error());
+      if (is_stopped(work)) return error_reply(499, "this was stopped");
       if (route.remember && reply.status == 200) remember(key, reply.body);
       return reply;
     } catch (const std::bad_alloc&) {
@@ -128,8 +133,8 @@ Reply Api::trace(const Question& question) {
   return reply;
 }
 
-std::shared_ptr<const FilteredLanes> Api::filtered(const TraceIndex& index,
-                                                   const std::vector<std::uint32_t>& functions) {
+std::shared_ptr<const FilteredLanes> Api::filtered(const TraceIndex& index, const std::vector<std::uint32_t>& functions,
+                                                   Work* work) {
   {
     const std::lock_guard lock(mutex_);
     for (auto at = filtered_.begin(); at != filtered_.end(); ++at) {
@@ -138,7 +143,8 @@ std::shared_ptr<const FilteredLanes> Api::filtered(const TraceIndex& index,
       return filtered_.front().lanes;
     }
   }
-  auto lanes = std::make_shared<const FilteredLanes>(filter_lanes(index, functions));
+  auto lanes = std::make_shared<const FilteredLanes>(filter_lanes(index, functions, work));
+  if (is_stopped(work)) return lanes;
   const std::lock_guard lock(mutex_);
   filtered_.insert(filtered_.begin(), {&index, functions, lanes});
   if (filtered_.size() > kFiltered) filtered_.resize(kFiltered);
@@ -157,7 +163,8 @@ Reply Api::tiles(const Question& question) {
   std::shared_ptr<const FilteredLanes> lanes;
   if (functions) {
     std::sort(functions->begin(), functions->end());
-    lanes = filtered(question.index(), *functions);
+    lanes = filtered(question.index(), *functions, question.work());
+    if (is_stopped(question.work())) return {};
   }
   auto tiles = encode_tiles(question.index(), rows, begin, end, static_cast<std::uint32_t>(width), lanes.get());
   if (!tiles) return error_reply(413, tiles.error().message);
@@ -189,6 +196,7 @@ Reply Api::call(const Question& question) {
   json.field("duration", ns(index, place->duration));
   json.field("self", ns(index, place->duration - std::min(children.total, place->duration)));
   json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
+  write_call_states(json, index, thread, place->row);
   std::vector<std::uint32_t> parents;
   std::uint64_t more = 0;
   for (std::uint32_t row = calls.parent[place->row]; row != reader::kNoParent; row = calls.parent[row]) {
@@ -216,6 +224,19 @@ Reply Api::call(const Question& question) {
   return json_reply(json);
 }
 
+Reply Api::state(const Question& question) {
+  const std::uint64_t number = question.whole("thread", 0);
+  const std::uint64_t state = question.whole("index", 0);
+  if (!question.error().empty()) return {};
+  const auto& threads = question.index().threads();
+  if (number >= threads.size() || threads[number].states == nullptr || state >= threads[number].states->size()) {
+    return error_reply(404, "there is no state " + std::to_string(state) + " of thread " + std::to_string(number));
+  }
+  Json json;
+  write_state(json, question.index(), threads[number], state);
+  return json_reply(json);
+}
+
 Reply Api::occurrences(const Question& question) {
   const std::uint32_t function = question.function();
   const std::string order = question.has("order") ? question.text("order") : "time";
@@ -232,8 +253,10 @@ Reply Api::occurrences(const Question& question) {
   scope.index = &index;
   for (const std::uint32_t number : question.threads()) {
     scope.parts.push_back({&index.threads()[number], number, rows_in(index.threads()[number].calls, question.ticks())});
+    scope.parts.back().rows.work = question.work();
   }
   if (!question.error().empty()) return {};
+  expect(question.work(), scope.rows());
   const Occurrences found =
       view::occurrences(scope, function, order == "time" ? OccurrenceOrder::kTime : OccurrenceOrder::kDuration,
                         direction == "previous", around, limit);
@@ -296,6 +319,7 @@ Reply Api::functions(const Question& question) {
   Json json;
   json.open('{').field("begin", question.begin()).field("end", question.end()).field("threads", table.threads);
   json.field("calls", table.calls).field("open_calls", table.open_calls).field("busy", ns(index, table.self));
+  if (table.has_states) write_state_times(json, "states", index, table.states);
   json.key("rows").open('{');
   const auto& rows = table.functions;
   json.list("function", rows, [](const FunctionStatistics& f) { return f.function; });
@@ -319,6 +343,21 @@ Reply Api::functions(const Question& question) {
   times("p50", [&](const FunctionStatistics& f) { return ns(index, f.p50); });
   times("p99", [&](const FunctionStatistics& f) { return ns(index, f.p99); });
   times("max", [&](const FunctionStatistics& f) { return ns(index, f.max); });
+  if (table.has_states) {
+    const auto states = [&](const char* name, reader::StateTimes FunctionStatistics::*of,
+                            std::uint64_t reader::StateTimes::*part) {
+      json.list(name, rows, [&](const FunctionStatistics& f) {
+        const std::uint64_t ticks = f.*of.*part;
+        return static_cast<std::int64_t>(ticks) < 0 ? 0 : ns(index, ticks);
+      });
+    };
+    states("cpu", &FunctionStatistics::total_states, &reader::StateTimes::running);
+    states("runnable", &FunctionStatistics::total_states, &reader::StateTimes::runnable);
+    states("blocked", &FunctionStatistics::total_states, &reader::StateTimes::blocked);
+    states("self_cpu", &FunctionStatistics::self_states, &reader::StateTimes::running);
+    states("self_runnable", &FunctionStatistics::self_states, &reader::StateTimes::runnable);
+    states("self_blocked", &FunctionStatistics::self_states, &reader::StateTimes::blocked);
+  }
   json.close('}').close('}');
   return json_reply(json);
 }
@@ -344,24 +383,10 @@ Reply Api::flame(const Question& question) {
   FlameTree tree = view::flame(scope, root_function);
   std::vector<std::string> extra;
   if (compares) {
-    // By name: a change moves lines, and a new build lies elsewhere.
-    const auto& functions = index.functions().functions();
-    std::unordered_map<std::string_view, std::uint32_t> by_name;
-    for (std::uint32_t i = 0; i < functions.size(); ++i) by_name.emplace(functions[i].name, i);
-    std::vector<std::uint32_t> number_of;
-    for (const FunctionInfo& function : other.index->functions().functions()) {
-      if (other.index == &index) {
-        number_of.push_back(static_cast<std::uint32_t>(number_of.size()));
-        continue;
-      }
-      const auto [at, fresh] =
-          by_name.emplace(function.name, static_cast<std::uint32_t>(functions.size() + extra.size()));
-      if (fresh) extra.push_back(function.name);
-      number_of.push_back(at->second);
-    }
+    const std::vector<std::uint32_t> number_of = common_names(index, *other.index, extra);
     tree.merge(view::flame(other, other_function), &number_of, true);
   }
-  if (question.has("inverted") && question.text("inverted") != "0") tree = tree.inverted();
+  if (question.has("inverted") && question.text("inverted") != "0") tree = tree.inverted(question.work());
   const std::uint32_t root = path ? tree.find(*path) : 0;
   if (root == FlameTree::kRoot) return error_reply(404, "there is no such path");
   const FlameView view = prune(tree, root, share);

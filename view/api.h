@@ -39,7 +39,8 @@ class Api {
 
   /// `path` is what follows `api/`. Never fails: a question that makes no sense has an answer with a status of 400 and
   /// up.
-  Reply answer(std::string_view path, const Parameters& parameters);
+  /// When `work` is stopped the answer has the status 499.
+  Reply answer(std::string_view path, const Parameters& parameters, Work* work = nullptr);
 
   /// Set before the first question: what the page is told about the server.
   struct Server {
@@ -60,11 +61,14 @@ class Api {
   Reply histogram(const Question& question);
   Reply functions(const Question& question);
   Reply flame(const Question& question);
+  Reply align(const Question& question);
   Reply search(const Question& question);
   Reply source(const Question& question);
+  Reply state(const Question& question);
   Reply cut(const Question& question);
 
-  std::shared_ptr<const FilteredLanes> filtered(const TraceIndex& index, const std::vector<std::uint32_t>& functions);
+  std::shared_ptr<const FilteredLanes> filtered(const TraceIndex& index, const std::vector<std::uint32_t>& functions,
+                                                Work* work);
 
   std::vector<const TraceIndex*> traces_;
   std::string version_;

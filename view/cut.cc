@@ -229,6 +229,11 @@ Result<std::vector<std::byte>> cut_trace(const Scope& scope) {
     for (const Scope::Part& part : scope.parts) {
       if (!part.rows.empty()) ThreadCut(scope, part, writer).write();
     }
+    if (!trace.states().empty()) {
+      const TickRange& range = scope.parts.empty() ? TickRange{} : scope.parts.front().rows.range;
+      const std::uint64_t begin = std::max(range.begin, trace.states().source().begin_ticks);
+      writer.add_states(reader::cut_states(trace.states().log(), begin, range.end));
+    }
     for (const reader::SourceFile& source : trace.sources()) writer.add_source(source.path, source.text);
     const auto status = writer.finish();
     if (!status) return status.error();

@@ -2,8 +2,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "format/control.h"
+#include "format/moments.h"
 #include "format/trace.h"
 #include "view/api.h"
+#include "view/protocol.h"
+#include "view/states.h"
 
 namespace karst::view {
 namespace {
@@ -45,6 +49,64 @@ void write_clock(Json& json, const TraceIndex& index) {
   json.field("resolution_ns", 1e9 / static_cast<double>(clock.ticks_per_second)).close('}');
 }
 
+const char* switch_reason(std::uint32_t reason) {
+  switch (static_cast<format::SwitchReason>(reason)) {
+    case format::SwitchReason::kTimer:
+      return "timer";
+    case format::SwitchReason::kBudget:
+      return "budget";
+    default:
+      return "request";
+  }
+}
+
+void write_switches(Json& json, const TraceIndex& index, const reader::Process& process) {
+  json.key("switches").open('[');
+  for (std::size_t i = 0; i < process.switches.size() && i < kMaxGaps; ++i) {
+    const reader::Switch& of = process.switches[i];
+    json.open('{').field("begin", index.since_origin(of.begin_ticks));
+    write_time(json, "end", index, of.end_ticks);
+    json.field("all", of.first == 0).field("functions", of.count).field("on", of.on);
+    json.field("reason", switch_reason(of.reason)).close('}');
+  }
+  json.close(']').field("switch_count", process.switches.size());
+}
+
+const char* moment_kind(std::uint32_t kind) {
+  switch (static_cast<format::MomentKind>(kind)) {
+    case format::MomentKind::kSnapshot:
+      return "snapshot";
+    case format::MomentKind::kSignal:
+      return "signal";
+    case format::MomentKind::kTrigger:
+      return "trigger";
+    case format::MomentKind::kSlowest:
+      return "slowest";
+    case format::MomentKind::kOver:
+      return "over";
+  }
+  return "unknown";
+}
+
+// What was asked to be kept. A moment's thread is -1 where it is of all, or made no traced call.
+void write_moments(Json& json, const TraceIndex& index, const reader::Process& process) {
+  json.key("moments").open('[');
+  for (std::size_t i = 0; i < process.moments.size() && i < kMaxGaps; ++i) {
+    const reader::Moment& moment = process.moments[i];
+    std::int64_t thread = -1;
+    for (std::size_t t = 0; t < index.threads().size(); ++t) {
+      const reader::Thread& of = *index.threads()[t].thread;
+      if (&index.trace().processes()[of.process] == &process && of.index == moment.thread)
+        thread = static_cast<std::int64_t>(t);
+    }
+    json.open('{').field("number", moment.number).field("kind", moment_kind(moment.kind));
+    json.field("begin", index.since_origin(moment.begin_ticks)).field("end", index.since_origin(moment.end_ticks));
+    json.field("kept_from", index.since_origin(moment.kept_from)).field("kept_to", index.since_origin(moment.kept_to));
+    json.field("thread", thread).field("what", moment.what).field("lost_events", moment.lost_events).close('}');
+  }
+  json.close(']');
+}
+
 void write_processes(Json& json, const TraceIndex& index) {
   json.key("processes").open('[');
   for (const reader::Process& process : index.trace().processes()) {
@@ -61,7 +123,10 @@ void write_processes(Json& json, const TraceIndex& index) {
     }
     json.field("ended", (process.flags & format::kProcessEnded) != 0);
     json.field("damaged", (process.flags & format::kProcessDamaged) != 0);
-    json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events).close('}');
+    json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events);
+    write_switches(json, index, process);
+    write_moments(json, index, process);
+    json.close('}');
   }
   json.close(']');
 }
@@ -86,7 +151,7 @@ void write_threads(Json& json, const TraceIndex& index) {
       json.open('{').field("begin", index.since_origin(gap.begin)).field("end", index.since_origin(gap.end));
       json.field("kind", gap.overwritten ? "overwritten" : "missing").field("blocks", gap.blocks).close('}');
     }
-    json.close(']').field("gap_count", thread.gap_count).close('}');
+    json.close(']').field("gap_count", thread.gap_count).field("states", thread.states != nullptr).close('}');
   }
   json.close(']');
 }
@@ -130,6 +195,7 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   write_processes(json, index);
   write_threads(json, index);
   write_functions(json, index);
+  write_state_facts(json, index);
   json.key("features").open('[');
   if (can_cut) json.value("cut");
   json.close(']').close('}');

@@ -144,12 +144,12 @@ std::uint32_t FlameTree::find(const std::vector<std::uint32_t>& path) const {
   return node;
 }
 
-FlameTree FlameTree::inverted() const {
+FlameTree FlameTree::inverted(const Work* work) const {
   FlameTree result;
   result.truncated_ = truncated_;
   // Each node walks up its path; that of a recursion a million calls deep would take as many steps for each of them.
   const std::size_t most_callers = std::clamp<std::size_t>((std::size_t{1} << 27U) / nodes_.size(), 32, 512);
-  for (std::uint32_t from = 1; from < nodes_.size(); ++from) {
+  for (std::uint32_t from = 1; from < nodes_.size() && !is_stopped(work); ++from) {
     const FlameNode& leaf = nodes_[from];
     if (leaf.side[0].self == 0 && leaf.side[1].self == 0 && leaf.side[0].calls == 0 && leaf.side[1].calls == 0)
       continue;
@@ -184,6 +184,7 @@ FlameTree flame(const Scope& scope, std::uint32_t function) {
   // A tree for each processor, whichever threads it works on: merging costs as much as many calls.
   std::vector<std::unique_ptr<FlameTree>> free;
   std::mutex mutex;  // of free
+  expect(scope.work, scope.rows());
   run_parallel(scope.parts.size(), [&](std::size_t i) {
     const Scope::Part& part = scope.parts[i];
     if (part.rows.empty()) return;
@@ -203,7 +204,9 @@ FlameTree flame(const Scope& scope, std::uint32_t function) {
   if (free.empty()) return {};
   FlameTree tree = std::move(*free.back());
   free.pop_back();
-  for (const auto& other : free) tree.merge(*other);
+  for (const auto& other : free) {
+    if (!is_stopped(scope.work)) tree.merge(*other);
+  }
   return tree;
 }
 

@@ -2,6 +2,7 @@
 // within the range. Iterative throughout: paths may be a million calls long.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "view/selection.h"
@@ -46,7 +47,7 @@ class FlameTree {
   std::uint32_t find(const std::vector<std::uint32_t>& path) const;
   /// From each function to its callers; a node's `total` is the self time that ran along its path, see the protocol.
   /// Callers are followed for some hundred calls upwards; what is above is summed.
-  FlameTree inverted() const;
+  FlameTree inverted(const Work* work = nullptr) const;
 
  private:
   std::uint32_t child(std::uint32_t parent, std::uint32_t function);
@@ -64,6 +65,10 @@ class FlameTree {
 
 /// All of a scope. With `function` as in FlameTree::add.
 FlameTree flame(const Scope& scope, std::uint32_t function);
+
+/// Functions of `b` as functions of `a`: the same when their names are, as a change moves lines and a new build lies
+/// elsewhere. Those that only b has are numbered behind a's; their names are added to `extra`.
+std::vector<std::uint32_t> common_names(const TraceIndex& a, const TraceIndex& b, std::vector<std::string>& extra);
 
 /// What is shown of a tree: small nodes summed, in the order of the protocol.
 struct FlameView {

@@ -14,6 +14,7 @@
 #include "view/columns.h"
 #include "view/functions.h"
 #include "view/lanes.h"
+#include "view/strips.h"
 
 namespace karst::view {
 
@@ -37,6 +38,9 @@ struct ThreadIndex {
   std::uint64_t events = 0, out_of_order = 0, unmatched_exits = 0, missing_exits = 0, unknown_ids = 0;
 
   reader::Calls owned;  ///< what `calls` views
+
+  const reader::ThreadStates* states = nullptr;  ///< null: nothing is known of them
+  Strip strip;                                   ///< of its states
 };
 
 /// What is being done, for whoever looks on from another thread.
@@ -66,6 +70,12 @@ class TraceIndex {
   /// In the file's order: by process, then by when they joined it.
   const std::vector<ThreadIndex>& threads() const { return threads_; }
   const FunctionList& functions() const { return functions_; }
+  /// By CPU, in the order of States::cpus(); empty when there are no states.
+  const std::vector<Strip>& cpus() const { return cpus_; }
+  /// Thread of the index that a task of States::tasks is, as far as it made calls; -1: none.
+  std::int64_t thread_of_task(std::uint32_t task) const {
+    return task < thread_of_task_.size() ? thread_of_task_[task] : -1;
+  }
   /// As analysis/report.h counts.
   std::uint64_t calls() const { return calls_; }
   std::uint64_t origin() const { return origin_; }  ///< ticks of the first event; ns in the protocol count from here
@@ -89,12 +99,15 @@ class TraceIndex {
   Status build_threads(IndexProgress& progress);
   void list_threads();
   void sum_up();
+  void build_strips();
 
   reader::Trace trace_;
   std::shared_ptr<const void> mapping_;  // what the columns lie in when they came from a cache
   std::vector<ThreadIndex> threads_;
   std::vector<std::vector<std::uint64_t>> counts_;  // by process and id: 0 when it has no row, else its calls and 1
   FunctionList functions_;
+  std::vector<Strip> cpus_;
+  std::vector<std::int64_t> thread_of_task_;
   std::uint64_t calls_ = 0;
   std::uint64_t origin_ = 0;
   std::uint64_t last_ = 0;

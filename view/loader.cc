@@ -59,6 +59,11 @@ void Loader::wait() {
   changed_.wait(lock, [this] { return finished_; });
 }
 
+bool Loader::wait_for(std::chrono::milliseconds longest) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, longest, [this] { return finished_; });
+}
+
 std::string Loader::error() const {
   const std::lock_guard lock(mutex_);
   return error_;

@@ -1,6 +1,7 @@
 // Opens and indexes traces in the background, so that the page can be shown at once and tell how far it is.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <memory>
@@ -31,6 +32,8 @@ class Loader {
   bool finished() const;
   /// Waits until it is finished.
   void wait();
+  /// The same, for at most `longest`; whether it is finished.
+  bool wait_for(std::chrono::milliseconds longest);
   /// Why it failed; empty when it did not.
   std::string error() const;
 

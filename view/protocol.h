@@ -13,6 +13,9 @@ inline constexpr std::uint32_t kMinimapMagic = 0x504d4d4b;  ///< "KMMP"
 inline constexpr std::uint32_t kColumnsMagic = 0x4c4f434b;  ///< "KCOL"
 
 inline constexpr std::uint32_t kMaxWidth = 8192;  ///< pixels of a tile
+/// In tiles and columns, numbers of threads from here on are of the strips of their states, and of CPUs.
+inline constexpr std::uint32_t kStatesOfThread = 0x80000000U;
+inline constexpr std::uint32_t kCpuLane = 0xc0000000U;
 /// In tiles: several calls in one slice. Stands where reader::kCallInherited does elsewhere.
 inline constexpr std::uint8_t kSliceSummed = 128;
 inline constexpr std::size_t kMaxGaps = 1000;           ///< of a thread in api/trace

@@ -11,6 +11,7 @@
 
 #include "view/api.h"
 #include "view/calls.h"
+#include "view/protocol.h"
 
 namespace karst::view {
 
@@ -19,8 +20,9 @@ namespace karst::view {
 class Api::Question {
  public:
   /// `prefix` is put before each name: "b." for the second set of a comparison.
-  Question(const std::vector<const TraceIndex*>& traces, const Parameters& parameters, std::string prefix = "")
-      : traces_(traces), parameters_(parameters), prefix_(std::move(prefix)) {
+  Question(const std::vector<const TraceIndex*>& traces, const Parameters& parameters, Work* work,
+           std::string prefix = "")
+      : traces_(traces), parameters_(parameters), prefix_(std::move(prefix)), work_(work) {
     const std::uint64_t number = whole("trace", 0);
     index_ = number < traces.size() ? traces[number] : traces[0];
     if (number >= traces.size()) complain("there is no trace " + std::to_string(number));
@@ -28,7 +30,9 @@ class Api::Question {
 
   const TraceIndex& index() const { return *index_; }
   const std::string& error() const { return error_; }
-  Question second() const { return {traces_, parameters_, "b."}; }
+  /// Null: nobody looks on.
+  Work* work() const { return work_; }
+  Question second() const { return {traces_, parameters_, work_, "b."}; }
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// Whether any parameter of this prefix is there.
@@ -101,7 +105,7 @@ class Api::Question {
     for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
     return all;
   }
-  /// `threads` of api/tiles: 0,3:4-9
+  /// `threads` of api/tiles: 0,3:4-9,s3,c0
   std::vector<ThreadRows> rows() const {
     std::vector<ThreadRows> result;
     const std::string* found = find("threads");
@@ -114,7 +118,13 @@ class Api::Question {
       std::uint64_t thread = 0;
       std::uint64_t first = 0;
       std::uint64_t last = std::numeric_limits<std::uint32_t>::max();
-      bool good = parse(part.substr(0, colon), thread) && thread < index_->threads().size();
+      // s3: the states of thread 3; c0: the first CPU.
+      const char kind = part.empty() ? '0' : part[0];
+      const bool strip = kind == 's' || kind == 'c';
+      const std::size_t bound = kind == 'c' ? index_->cpus().size() : index_->threads().size();
+      bool good = parse(part.substr(strip ? 1 : 0, colon - (strip ? 1 : 0)), thread) && thread < bound;
+      if (kind == 's') thread += kStatesOfThread;
+      if (kind == 'c') thread += kCpuLane;
       if (colon != std::string_view::npos) {
         const std::string_view depths = part.substr(colon + 1);
         const std::size_t dash = depths.find('-');
@@ -155,15 +165,18 @@ class Api::Question {
   Scope scope() const {
     Scope scope;
     scope.index = index_;
+    scope.work = work_;
     if (const auto one = call()) {
       const ThreadIndex& thread = index_->threads()[one->thread];
       scope.parts.push_back({&thread, one->thread, rows_of_call(thread.calls, one->row)});
+      scope.parts.back().rows.work = work_;
       return scope;
     }
     const TickRange range = ticks();
     for (const std::uint32_t number : threads()) {
       const ThreadIndex& thread = index_->threads()[number];
       scope.parts.push_back({&thread, number, rows_in(thread.calls, range)});
+      scope.parts.back().rows.work = work_;
     }
     return scope;
   }
@@ -200,6 +213,7 @@ class Api::Question {
   const std::vector<const TraceIndex*>& traces_;
   const Parameters& parameters_;
   std::string prefix_;
+  Work* work_;
   const TraceIndex* index_ = nullptr;
   mutable std::string error_;
 };

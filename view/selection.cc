@@ -31,6 +31,14 @@ std::uint32_t subtree_end(const CallColumns& calls, std::uint32_t row) {
   return at;
 }
 
+std::uint32_t innermost_at(const CallColumns& calls, std::uint64_t ticks) {
+  const auto behind = std::upper_bound(calls.begin.begin(), calls.begin.end(), ticks);
+  if (behind == calls.begin.begin()) return reader::kNoParent;
+  auto row = static_cast<std::uint32_t>(behind - calls.begin.begin()) - 1;
+  while (row != reader::kNoParent && calls.end(row) <= ticks) row = calls.parent[row];
+  return row;
+}
+
 RowRange rows_of_call(const CallColumns& calls, std::uint32_t row) {
   RowRange rows;
   rows.first = row;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "view/jobs.h"
 #include "view/loader.h"
 #include "view/page.h"
 
@@ -20,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kWorkers = 24;  // a browser keeps six connections a page open, and each holds a thread
 constexpr auto kTick = std::chrono::milliseconds(250);
+constexpr int kLongestWait = 80;  // ticks that `api/progress?wait=1` takes to answer
 
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self'; img-src 'self' data: blob:; "
@@ -62,6 +64,7 @@ struct Server::Impl {
   int port = 0;
   httplib::Server http;
   std::unique_ptr<Loader> loader;
+  Jobs jobs;
 
   std::mutex mutex;  // of what follows
   std::condition_variable stopping_changed;
@@ -115,8 +118,17 @@ struct Server::Impl {
     if (path == "api/alive") {
       keep_alive(response);
     } else if (path == "api/progress") {
+      // In slices, so that a server that ends need not wait.
+      for (int i = 0; request.has_param("wait") && i < kLongestWait && !is_stopping(); ++i) {
+        if (loader->wait_for(kTick)) break;
+      }
       Reply reply;
       reply.body = loader->progress_json();
+      send(response, std::move(reply));
+    } else if (path == "api/stop") {
+      jobs.stop(request.get_param_value("job"));
+      Reply reply;
+      reply.body = "{}";
       send(response, std::move(reply));
     } else if (path.starts_with("api/")) {
       send(response, data(path.substr(4), request));
@@ -139,7 +151,8 @@ struct Server::Impl {
     }
     Parameters parameters;
     for (const auto& [name, value] : request.params) parameters.emplace(name, value);
-    return api->answer(path, parameters);
+    Jobs::Running job(jobs, request.get_param_value("job"));
+    return api->answer(path, parameters, job.work());
   }
 
   static Reply page(std::string_view path) {
@@ -189,16 +202,20 @@ struct Server::Impl {
       last_page_left = Clock::now();
     });
     const auto last = std::make_shared<std::string>();
+    const auto last_jobs = std::make_shared<std::string>("{}");
     response.set_chunked_content_provider(
-        "text/event-stream", [this, last, page](std::size_t, httplib::DataSink& sink) {
+        "text/event-stream", [this, last, last_jobs, page](std::size_t, httplib::DataSink& sink) {
           if (is_stopping()) {
             sink.done();
             return true;
           }
           const std::string now = loader->progress_json();
           // A comment keeps asking the connection whether somebody is there.
-          const std::string event = now == *last ? std::string(":\n\n") : "event: progress\ndata: " + now + "\n\n";
+          std::string event = now == *last ? std::string(":\n\n") : "event: progress\ndata: " + now + "\n\n";
           *last = now;
+          const std::string at_work = jobs.progress_json();
+          if (at_work != *last_jobs) event += "event: jobs\ndata: " + at_work + "\n\n";
+          *last_jobs = at_work;
           if (!sink.write(event.data(), event.size())) return false;
           std::unique_lock lock(mutex);
           stopping_changed.wait_for(lock, kTick, [this] { return stopping; });
@@ -217,6 +234,7 @@ struct Server::Impl {
       }
     }
     lock.unlock();
+    jobs.stop_all();
     http.stop();
   }
 };

@@ -17,15 +17,19 @@ struct Sums {
   std::uint64_t min = ~std::uint64_t{0};
   std::uint32_t active = 0;  // calls on the stack
   bool seen = false;
+  reader::StateTimes total_states, self_states;
 };
 
-void add_up(const Scope::Part& part, const std::vector<std::uint32_t>& function_of, std::vector<Sums>& sums) {
+void add_up(const Scope::Part& part, const std::vector<std::uint32_t>& function_of, bool with_states,
+            std::vector<Sums>& sums) {
   struct Frame {
     std::uint32_t row;
     std::uint32_t function;
   };
   const CallColumns& calls = part.thread->calls;
   std::vector<Frame> stack;
+  std::size_t begin_hint = 0;
+  std::size_t end_hint = 0;
   each_row(part.rows, [&](std::uint32_t row) {
     const std::uint32_t parent = calls.parent[row];
     while (!stack.empty() && stack.back().row != parent) {
@@ -37,6 +41,15 @@ void add_up(const Scope::Part& part, const std::vector<std::uint32_t>& function_
     const std::uint64_t duration = calls.duration[row];
     const std::uint64_t inside = part.time_of(row);
     of.seen = true;
+    if (with_states) {
+      const reader::StateTimes times = part.states_of(row, begin_hint, end_hint);
+      if (of.active == 0) of.total_states += times;
+      of.self_states += times;
+      if (!stack.empty()) {
+        reader::StateTimes& above = sums[stack.back().function].self_states;
+        above = above - times;
+      }
+    }
     if (of.active++ == 0) of.total += inside;
     of.self += inside;
     if (!stack.empty()) sums[stack.back().function].self -= inside;
@@ -104,6 +117,7 @@ void percentiles(const Scope& scope, std::span<FunctionStatistics* const> batch,
     });
     for (std::size_t slot = 0; slot < packs.size(); ++slot) put(slot);
   });
+  if (is_stopped(scope.work)) return;  // there are holes in it
   run_parallel(batch.size(), [&](std::size_t i) {
     const std::span<std::uint64_t> values(durations.data() + start[i], batch[i]->complete);
     std::size_t rank = 0;
@@ -131,11 +145,13 @@ Statistics function_statistics(const Scope& scope) {
   const std::size_t count = scope.index->functions().functions().size();
   std::vector<Sums> sums(count);
   std::mutex mutex;  // of sums
+  const bool with_states = !scope.index->trace().states().empty();
+  expect(scope.work, scope.rows() * 2);  // once more for the percentiles, or oftener
   run_parallel(scope.parts.size(), [&](std::size_t i) {
     const Scope::Part& part = scope.parts[i];
     if (part.rows.empty()) return;
     std::vector<Sums> own(count);
-    add_up(part, scope.index->functions().of_process(part.thread->thread->process), own);
+    add_up(part, scope.index->functions().of_process(part.thread->thread->process), with_states, own);
     const std::lock_guard lock(mutex);
     for (std::size_t f = 0; f < count; ++f) {
       sums[f].seen = sums[f].seen || own[f].seen;
@@ -144,19 +160,23 @@ Statistics function_statistics(const Scope& scope) {
       sums[f].total += own[f].total;
       sums[f].self += own[f].self;
       sums[f].sum += own[f].sum;
+      sums[f].total_states += own[f].total_states;
+      sums[f].self_states += own[f].self_states;
       sums[f].min = std::min(sums[f].min, own[f].min);
       sums[f].max = std::max(sums[f].max, own[f].max);
     }
   });
 
   Statistics result;
+  result.has_states = with_states;
   for (const Scope::Part& part : scope.parts) result.threads += part.rows.empty() ? 0 : 1;
   for (std::uint32_t f = 0; f < count; ++f) {
     const Sums& of = sums[f];
     if (!of.seen) continue;
     const std::uint64_t known = of.calls - of.open_calls;
-    result.functions.push_back(
-        {f, of.calls, of.open_calls, of.total, of.self, known, of.sum, known == 0 ? 0 : of.min, of.max, 0, 0});
+    result.functions.push_back({f, of.calls, of.open_calls, of.total, of.self, known, of.sum, known == 0 ? 0 : of.min,
+                                of.max, 0, 0, of.total_states, of.self_states});
+    result.states += of.self_states;
     result.calls += of.calls;
     result.open_calls += of.open_calls;
     result.self += of.self;
@@ -164,7 +184,7 @@ Statistics function_statistics(const Scope& scope) {
   std::vector<FunctionStatistics*> batch;
   std::uint64_t size = 0;
   const auto finish = [&] {
-    if (!batch.empty()) percentiles(scope, batch, count);
+    if (!batch.empty() && !is_stopped(scope.work)) percentiles(scope, batch, count);
     batch.clear();
     size = 0;
   };
@@ -174,7 +194,10 @@ Statistics function_statistics(const Scope& scope) {
       f.p50 = f.p99 = f.min;
       continue;
     }
-    if (size + f.complete > std::max(kLeastBatch, result.calls / 2)) finish();
+    if (size + f.complete > std::max(kLeastBatch, result.calls / 2)) {
+      finish();
+      expect(scope.work, scope.rows());
+    }
     batch.push_back(&f);
     size += f.complete;
   }
@@ -193,6 +216,7 @@ Histogram duration_histogram(const Scope& scope, std::uint32_t function) {
   sums.min = ~std::uint64_t{0};
   std::vector<std::uint64_t> counts;
   std::mutex mutex;  // of all these
+  expect(scope.work, scope.rows() * 2);
   run_parallel(scope.parts.size(), [&](std::size_t i) {
     const Scope::Part& part = scope.parts[i];
     const CallColumns& calls = part.thread->calls;
@@ -224,7 +248,7 @@ Histogram duration_histogram(const Scope& scope, std::uint32_t function) {
   });
   result.open_calls = sums.open_calls;
   result.calls = sums.complete + sums.open_calls;
-  if (sums.complete == 0) return result;
+  if (sums.complete == 0 || is_stopped(scope.work)) return result;
   FunctionStatistics* const batch[] = {&sums};
   percentiles(scope, batch, scope.index->functions().functions().size());
   result.sum = sums.sum;

@@ -18,13 +18,16 @@ struct FunctionStatistics {
   std::uint64_t complete = 0;    ///< calls with both ends known; the rest is about their whole durations
   std::uint64_t sum = 0;
   std::uint64_t min = 0, max = 0;
-  std::uint64_t p50 = 0, p99 = 0;  ///< exact, by the nearest rank
+  std::uint64_t p50 = 0, p99 = 0;                ///< exact, by the nearest rank
+  reader::StateTimes total_states, self_states;  ///< of `total` and `self`; empty without Statistics::has_states
 };
 
 struct Statistics {
   std::vector<FunctionStatistics> functions;  ///< those that occur, by falling total, then by number
   std::uint64_t threads = 0;                  ///< with calls in the range
   std::uint64_t calls = 0, open_calls = 0, self = 0;
+  bool has_states = false;
+  reader::StateTimes states;  ///< of `self`
 };
 
 /// Memory: 8 bytes for half of the calls, or for those of the function with the most, but at least 128 MiB.

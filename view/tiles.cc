@@ -32,19 +32,101 @@ struct TileColumns {
   std::vector<std::uint8_t> flags, density;
 };
 
+void add_slice(const TraceIndex& index, const CallColumns& calls, const Slice& slice, std::uint32_t number,
+               const Picture& picture, TileColumns& columns) {
+  const bool summed = slice.count > 1;
+  columns.begin.push_back(index.since_origin(calls.begin[slice.row]));
+  columns.duration.push_back(index.to_ns(static_cast<double>(calls.duration[slice.row])));
+  columns.function.push_back(calls.function[slice.row]);
+  columns.row.push_back(number);
+  columns.count.push_back(slice.count);
+  columns.flags.push_back(summed ? kSliceSummed : std::uint8_t{0});
+  columns.density.push_back(summed ? eighth_bits(static_cast<double>(slice.sum) * picture.scale()) : 255);
+}
+
+// Which function ran on a CPU: the innermost traced call at the middle of each pixel, as a slice for each run of pixels
+// with the same one. A stretch shorter than a pixel is not looked into.
+void add_cpu_functions(const TraceIndex& index, const CallColumns& stretches, const std::vector<Slice>& slices,
+                       const Picture& picture, TileColumns& columns) {
+  for (const Slice& slice : slices) {
+    const std::int64_t number = index.thread_of_task(stretches.function[slice.row]);
+    if (slice.count != 1 || number < 0 || !picture.wide(stretches.duration[slice.row])) continue;
+    const ThreadIndex& thread = index.threads()[static_cast<std::size_t>(number)];
+    const std::uint64_t first = std::max(stretches.begin[slice.row], picture.first_tick());
+    const std::uint64_t last = std::min(stretches.end(slice.row), picture.end_tick());
+    const double step = 1 / picture.scale();
+    std::uint32_t function = kNoFunction;
+    std::uint64_t from = first;
+    const auto flush = [&](std::uint64_t to) {
+      if (function != kNoFunction && to > from) {
+        columns.begin.push_back(index.since_origin(from));
+        columns.duration.push_back(index.to_ns(static_cast<double>(to - from)));
+        columns.function.push_back(function);
+        columns.row.push_back(static_cast<std::uint32_t>(number));
+        columns.count.push_back(1);
+        columns.flags.push_back(0);
+        columns.density.push_back(255);
+      }
+      from = to;
+    };
+    for (std::uint64_t i = 0;; ++i) {
+      const std::uint64_t at = first + static_cast<std::uint64_t>(static_cast<double>(i) * step);
+      if (at >= last || i > 2 * kMaxWidth) break;
+      const std::uint32_t row =
+          innermost_at(thread.calls, std::min(at + static_cast<std::uint64_t>(step / 2), last - 1));
+      const std::uint32_t now = row == reader::kNoParent ? kNoFunction : index.function_of(thread, row);
+      if (now == function) continue;
+      flush(at);
+      function = now;
+    }
+    flush(last);
+  }
+}
+
+void add_strip(const TraceIndex& index, const ThreadRows& wanted, const Picture& picture, std::vector<TileRow>& table,
+               TileColumns& columns) {
+  const bool cpu = wanted.thread >= kCpuLane;
+  const Strip& strip =
+      cpu ? index.cpus()[wanted.thread - kCpuLane] : index.threads()[wanted.thread - kStatesOfThread].strip;
+  std::vector<Slice> slices;
+  const auto row = [&](std::uint32_t depth, std::size_t first) {
+    const std::size_t count = columns.begin.size() - first;
+    if (count != 0)
+      table.push_back({wanted.thread, depth, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)});
+  };
+  for (std::uint64_t depth = wanted.first_depth; depth < strip.lanes.depths() && depth <= wanted.last_depth; ++depth) {
+    slices.clear();
+    strip.lanes.draw(strip.calls, static_cast<std::uint32_t>(depth), picture, slices);
+    const std::size_t first = columns.begin.size();
+    for (const Slice& slice : slices) {
+      add_slice(index, strip.calls, slice, strip.source[slice.row], picture, columns);
+    }
+    row(static_cast<std::uint32_t>(depth), first);
+  }
+  if (!cpu || wanted.first_depth > kCpuFunction || wanted.last_depth < kCpuFunction || strip.lanes.depths() == 0)
+    return;
+  slices.clear();
+  strip.lanes.draw(strip.calls, kCpuThread, picture, slices);
+  const std::size_t first = columns.begin.size();
+  add_cpu_functions(index, strip.calls, slices, picture, columns);
+  row(kCpuFunction, first);
+}
+
 }  // namespace
 
-FilteredLanes filter_lanes(const TraceIndex& index, const std::vector<std::uint32_t>& functions) {
+FilteredLanes filter_lanes(const TraceIndex& index, const std::vector<std::uint32_t>& functions, Work* work) {
   std::vector<std::uint8_t> wanted(index.functions().functions().size());
   for (const std::uint32_t function : functions) wanted[function] = 1;
   FilteredLanes filtered;
   filtered.threads.resize(index.threads().size());
+  for (const ThreadIndex& thread : index.threads()) expect(work, thread.calls.size());
   run_parallel(index.threads().size(), [&](std::size_t i) {
     const ThreadIndex& thread = index.threads()[i];
     if (thread.calls.size() == 0) return;
     const auto& function_of = index.functions().of_process(thread.thread->process);
     std::vector<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < thread.calls.size(); ++row) {
+      if (row % kWorkStep == kWorkStep - 1 && !go_on(work, kWorkStep)) return;
       if (wanted[function_of[thread.calls.function[row]]] != 0) rows.push_back(row);
     }
     filtered.threads[i].build(thread.calls, rows);
@@ -59,6 +141,10 @@ Result<std::string> encode_tiles(const TraceIndex& index, const std::vector<Thre
   TileColumns columns;
   std::vector<Slice> slices;
   for (const ThreadRows& wanted : rows) {
+    if (wanted.thread >= kStatesOfThread) {
+      if (filtered == nullptr) add_strip(index, wanted, picture, table, columns);
+      continue;
+    }
     const ThreadIndex& thread = index.threads()[wanted.thread];
     const Lanes& lanes = filtered == nullptr ? thread.lanes : filtered->threads[wanted.thread];
     const CallColumns& calls = thread.calls;
@@ -163,6 +249,32 @@ std::string encode_columns(const Scope& scope) {
       ++thread.count;
     });
     threads.push_back(thread);
+  }
+  const auto add_strip = [&](std::uint32_t number, const Strip& strip, TickRange range) {
+    const auto [from, to] = strip.rows_in(range.begin, range.end);
+    if (from == to) return;
+    ColumnsThread thread{number, 0, static_cast<std::uint32_t>(function.size()), 0};
+    std::uint64_t last = 0;
+    for (std::size_t row = from; row < to; ++row) {
+      const std::uint64_t ticks = std::max(strip.calls.begin[row], index.origin());
+      const std::uint64_t begin = index.trace().clock().to_ns(ticks - index.origin());
+      split(begin - last, begin_low, begin_high);
+      last = begin;
+      split(index.trace().clock().to_ns(strip.calls.end(row) - std::min(strip.calls.end(row), ticks)), duration_low,
+            duration_high);
+      function.push_back(strip.calls.function[row]);
+      parent.push_back(reader::kNoParent);
+      depth.push_back(strip.calls.depth[row]);
+      flags.push_back(0);
+      ++thread.count;
+    }
+    threads.push_back(thread);
+  };
+  for (const Scope::Part& part : scope.parts) {
+    add_strip(kStatesOfThread + part.number, part.thread->strip, part.rows.range);
+  }
+  for (std::uint32_t i = 0; i < index.cpus().size() && !scope.parts.empty(); ++i) {
+    add_strip(kCpuLane + i, index.cpus()[i], scope.parts.front().rows.range);
   }
   const ColumnsHeader header{kColumnsMagic, kProtocolVersion, static_cast<std::uint32_t>(threads.size()),
                              static_cast<std::uint32_t>(function.size())};

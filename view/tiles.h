@@ -14,7 +14,7 @@ namespace karst::view {
 
 /// Some depths of a thread.
 struct ThreadRows {
-  std::uint32_t thread = 0;
+  std::uint32_t thread = 0;  ///< or its strip of states, or a CPU: see kStatesOfThread
   std::uint32_t first_depth = 0;
   std::uint32_t last_depth = std::numeric_limits<std::uint32_t>::max();  ///< included
 };
@@ -23,7 +23,8 @@ struct ThreadRows {
 struct FilteredLanes {
   std::vector<Lanes> threads;  ///< by thread of the index
 };
-FilteredLanes filter_lanes(const TraceIndex& index, const std::vector<std::uint32_t>& functions);
+/// Worth nothing when `work` was stopped.
+FilteredLanes filter_lanes(const TraceIndex& index, const std::vector<std::uint32_t>& functions, Work* work = nullptr);
 
 /// Slices an answer may have.
 inline constexpr std::size_t kMaxSlices = std::size_t{4} << 20U;

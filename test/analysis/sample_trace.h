@@ -84,6 +84,10 @@ class SampleTrace {
     sources_.push_back({path, text});
     return *this;
   }
+  SampleTrace& states(reader::StateLog log) {
+    states_ = std::move(log);
+    return *this;
+  }
   reader::Function& function(std::uint32_t id) { return processes_.back().functions[id]; }
 
   /// Writes the trace; the bytes live as long as this object.
@@ -116,6 +120,7 @@ class SampleTrace {
       }
     }
     for (const auto& [path, text] : sources_) writer.add_source(path, text);
+    if (!states_.records.empty()) writer.add_states(states_);
     if (more) more(writer);
     if (const Status status = writer.finish(); !status) throw std::runtime_error(status.error().message);
   }
@@ -124,6 +129,7 @@ class SampleTrace {
   std::vector<reader::Process> processes_;
   std::vector<std::pair<std::uint64_t, std::vector<format::Event>>> events_;  // by thread: first sequence, events
   std::vector<std::pair<std::string, std::string>> sources_;
+  reader::StateLog states_;
   std::vector<std::byte> bytes_;
 };
 

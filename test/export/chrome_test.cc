@@ -156,5 +156,47 @@ TEST(Chrome, AnEmptySelectionIsStillAWholeFile) {
   EXPECT_TRUE(Parsed(test::exported(trace, export_chrome, {})).calls().empty());
 }
 
+TEST(Chrome, ThreadStatesAreInFtracesText) {
+  SampleTrace sample;
+  const reader::Trace trace = test::trace_with_states(sample);
+  const Parsed parsed(test::exported(trace, export_chrome, test::all_threads(trace)));
+  const std::string text(std::string_view(parsed.root()["systemTraceEvents"]));
+  // Times are those of ts: the first event, at tick 2000, is 0. Who was on a CPU then got it then.
+  EXPECT_EQ(
+      text,
+      "# tracer: nop\n#\n"
+      "<...>-0 [000] .... 0.000000000: tracing_mark_write: trace_event_clock_sync: parent_ts=0.000000000\n"
+      "(not known)-4194305 [000] .... 0.000000000: sched_switch: prev_comm=(not known) prev_pid=4194305 prev_prio=120 "
+      "prev_state=R ==> next_comm=main next_pid=10 next_prio=120\n"
+      "(not known)-4194306 [001] .... 0.000088000: sched_switch: prev_comm=(not known) prev_pid=4194306 prev_prio=120 "
+      "prev_state=R ==> next_comm=wor?ker next_pid=11 next_prio=120\n"
+      "wor?ker-11 [001] .... 0.000198000: sched_switch: prev_comm=wor?ker prev_pid=11 prev_prio=120 "
+      "prev_state=D ==> next_comm=stranger next_pid=99 next_prio=120\n"
+      "main-10 [000] .... 0.000998000: sched_waking: comm=wor?ker pid=11 prio=120 target_cpu=000\n"
+      "stranger-99 [001] .... 0.001298000: sched_switch: prev_comm=stranger prev_pid=99 prev_prio=120 "
+      "prev_state=S ==> next_comm=wor?ker next_pid=11 next_prio=120\n"
+      "wor?ker-11 [001] .... 0.001498000: sched_switch: prev_comm=wor?ker prev_pid=11 prev_prio=120 "
+      "prev_state=R ==> next_comm=stranger next_pid=99 next_prio=120\n"
+      "stranger-99 [001] .... 0.001598000: sched_switch: prev_comm=stranger prev_pid=99 prev_prio=120 "
+      "prev_state=S ==> next_comm=(not known) next_pid=4194306 next_prio=120\n"
+      "(not known)-4194306 [001] .... 0.001798000: sched_switch: prev_comm=(not known) prev_pid=4194306 prev_prio=120 "
+      "prev_state=R ==> next_comm=wor?ker next_pid=11 next_prio=120\n");
+  std::map<std::string, std::pair<std::int64_t, std::uint64_t>> flow;
+  for (simdjson::dom::element event : parsed.root()["traceEvents"].get_array()) {
+    const std::string phase(std::string_view(event["ph"]));
+    if (phase != "s" && phase != "f") continue;
+    EXPECT_EQ(std::int64_t(event["id"]), 1);
+    flow[phase] = {std::int64_t(event["tid"]), ns_of(event["ts"].get_double())};
+  }
+  EXPECT_EQ(flow, (decltype(flow){{"s", {10, 998'000}}, {"f", {11, 998'000}}}));
+}
+
+TEST(Chrome, TracesWithoutStatesHaveNone) {
+  SampleTrace sample;
+  const reader::Trace trace = test::rich_trace(sample);
+  EXPECT_EQ(test::exported(trace, export_chrome, test::all_threads(trace)).find("systemTraceEvents"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace karst::exporting

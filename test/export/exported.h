@@ -3,6 +3,7 @@
 #include <string>
 
 #include "export/export.h"
+#include "test/analysis/sample_states.h"
 #include "test/analysis/sample_trace.h"
 
 namespace karst::test {
@@ -35,6 +36,21 @@ inline reader::Trace rich_trace(SampleTrace& sample) {
   sample.function(3).file.clear();
   sample.process(20, "child", {"main"}).thread(20, "child").call(1, 3'000'000, 3'000'001);
   sample.source("/src/sample.cc", "int main() {\n  return \"\\n\"[0];\n}\n").source("/src/unused.h", "#pragma once\n");
+  return sample.open();
+}
+
+/// Main (10) wakes worker (11) out of take() by put(); a stranger (99) is on the worker's CPU meanwhile; records of CPU
+/// 1 are missing in the end.
+inline reader::Trace trace_with_states(SampleTrace& sample) {
+  sample.process(10, "app", {"main", "put(int)", "take()"});
+  sample.thread(10, "main").enter(1, 2'000).call(2, 900'000, 1'000'100).exit(1, 3'000'000);
+  sample.thread(11, "worker").call(3, 100'000, 2'000'000);
+  SampleStates states(1'000, 3'000'000);
+  states.task(10, 10, "main").task(11, 10, "wor\nker").task(99, 98, "stranger", false);
+  states.go(1'500, 0, 0, 'R', 10).go(90'000, 1, 0, 'R', 11).go(200'000, 1, 11, 'D', 99);
+  states.wake(1'000'000, 0, 11, 10).go(1'300'000, 1, 99, 'S', 11).go(1'500'000, 1, 11, 'R', 99);
+  states.lost(1'600'000, 1'700'000, 1).go(1'800'000, 1, 0, 'R', 11);
+  sample.states(states.log());
   return sample.open();
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "export/text_encoding.h"
@@ -105,6 +106,8 @@ struct Timeline {
   std::vector<Slice> slices;  // in order of their begin
   std::map<std::uint64_t, const Message*> tracks;
   std::vector<const Message*> snapshots;
+  // By id: tid, time and slice of where a flow comes from and where it goes.
+  std::map<std::uint64_t, std::array<std::tuple<std::uint64_t, std::uint64_t, std::string>, 2>> flows;
   std::unique_ptr<Message> root;
 
   explicit Timeline(const std::string& bytes) : root(decoded(bytes)) {
@@ -146,6 +149,13 @@ struct Timeline {
     EXPECT_EQ(packet.number("sequence_flags"), 2U);
     EXPECT_FALSE(packet.has("timestamp_clock_id"));
     sequence.now += packet.number("timestamp");
+    if (event.value("type") == "TYPE_INSTANT") {
+      const Message* thread = tracks.at(sequence.default_track)->message("thread");
+      const bool wakes = event.has("flow_ids");
+      flows[event.number(wakes ? "flow_ids" : "terminating_flow_ids")][wakes ? 0 : 1] = {
+          thread->number("tid"), sequence.now, slices.at(sequence.stack.back()).name};
+      return;
+    }
     if (event.value("type") == "TYPE_SLICE_END") {
       ASSERT_FALSE(sequence.stack.empty());
       slices[sequence.stack.back()].end = sequence.now;
@@ -194,6 +204,56 @@ TEST(Perfetto, HasEveryCallWithItsTimesPlacesAndMarks) {
   }
   ASSERT_GE(expected.size(), 9U);
   EXPECT_EQ(timeline.slices, expected);
+}
+
+TEST(Perfetto, ThreadStatesAreTheKernelsEvents) {
+  SampleTrace sample;
+  const reader::Trace trace = test::trace_with_states(sample);
+  const Timeline timeline(test::exported(trace, export_perfetto, test::all_threads(trace)));
+  std::multimap<std::uint64_t, std::string> events;  // by time
+  for (const auto& [name, packet] : timeline.root->messages) {
+    const Message* bundle = packet->message("ftrace_events");
+    if (bundle == nullptr) continue;
+    EXPECT_EQ(bundle->value("ftrace_clock"), "FTRACE_CLOCK_MONO_RAW");
+    const std::string cpu = "cpu" + bundle->value("cpu") + " ";
+    std::uint64_t last = 0;
+    for (const auto& [kind, event] : bundle->messages) {
+      EXPECT_GE(event->number("timestamp"), last);
+      last = event->number("timestamp");
+      std::string text = cpu + event->value("pid") + ": ";
+      if (const Message* s = event->message("sched_switch")) {
+        text += s->value("prev_comm") + " " + s->value("prev_pid") + " " + s->value("prev_state") + " > " +
+                s->value("next_comm") + " " + s->value("next_pid");
+      } else if (const Message* w = event->message("sched_waking")) {
+        text += "wakes " + w->value("comm") + " " + w->value("pid");
+      }
+      events.emplace(last - 5'000'000'000, text);
+    }
+  }
+  const std::multimap<std::uint64_t, std::string> want = {
+      {1'500, "cpu0 4194305: (not known) 4194305 0 > main 10"},
+      {90'000, "cpu1 4194306: (not known) 4194306 0 > wor?ker 11"},
+      {200'000, "cpu1 11: wor?ker 11 2 > stranger 99"},
+      {1'000'000, "cpu0 10: wakes wor?ker 11"},
+      {1'300'000, "cpu1 99: stranger 99 1 > wor?ker 11"},
+      {1'500'000, "cpu1 11: wor?ker 11 0 > stranger 99"},
+      // What was lost is no running.
+      {1'600'000, "cpu1 99: stranger 99 1 > (not known) 4194306"},
+      {1'800'000, "cpu1 4194306: (not known) 4194306 0 > wor?ker 11"},
+  };
+  EXPECT_EQ(events, want);
+  EXPECT_EQ(timeline.slices.size(), 3U);
+}
+
+TEST(Perfetto, WhoWokeIsTiedToWhoWaited) {
+  SampleTrace sample;
+  const reader::Trace trace = test::trace_with_states(sample);
+  const Timeline timeline(test::exported(trace, export_perfetto, test::all_threads(trace)));
+  ASSERT_EQ(timeline.flows.size(), 1U);
+  using End = std::tuple<std::uint64_t, std::uint64_t, std::string>;
+  const auto& [from, to] = timeline.flows.begin()->second;
+  EXPECT_EQ(from, End(10, 5'001'000'000, "put(int)"));
+  EXPECT_EQ(to, End(11, 5'001'000'000, "take()"));
 }
 
 TEST(Perfetto, TracksNameProcessesAndThreads) {

@@ -1,8 +1,8 @@
 // The page: loads the trace or traces, then shows them; says what went wrong when they cannot be shown.
 import { useEffect, useState } from "preact/hooks";
 import { LocalBackend } from "./backend/local";
-import { progress, ServerBackend, stayAlive } from "./backend/server";
-import { BackendError, type Backend, type Progress } from "./backend/types";
+import { prepareTiles, ready, ServerBackend, stayAlive } from "./backend/server";
+import type { Backend, Progress } from "./backend/types";
 import { onKey } from "./model/keys";
 import { attempt, selectedFacts } from "./model/actions";
 import type { Theme } from "./model/colour";
@@ -86,15 +86,10 @@ function Failure({ message }: { message: string }) {
   );
 }
 
-/** Asks until the trace is ready; the event stream tells of the progress meanwhile. */
-async function openServer(onProgress: (now: Progress) => void): Promise<LoadedTrace[]> {
-  for (;;) {
-    const now = await progress();
-    onProgress(now);
-    if (now.phase === "failed") throw new BackendError(now.error);
-    if (now.phase === "ready") break;
-    await new Promise((resolve) => setTimeout(resolve, 120));
-  }
+/** Waits until the trace is ready; the event stream tells of the progress meanwhile. */
+async function openServer(): Promise<LoadedTrace[]> {
+  prepareTiles();
+  await ready();
   const first = new ServerBackend(0);
   const info = await first.trace();
   const loaded: LoadedTrace[] = [{ number: 0, backend: first, info }];
@@ -183,7 +178,7 @@ export function App() {
     const embedded = document.getElementById("karst-embedded")?.textContent;
     let stop = () => {};
     if (!embedded) stayAlive(setNow, () => setLost(true), () => setLost(false));
-    (embedded ? openEmbedded(embedded) : openServer(setNow)).then(
+    (embedded ? openEmbedded(embedded) : openServer()).then(
       (loaded) => {
         document.title = `${loaded.map((t) => t.info.name).join(" ↔ ")} · Karst`;
         store.set(startState(loaded));

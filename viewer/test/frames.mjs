@@ -1,22 +1,31 @@
 // Measures the page in headless Chromium: time to the first whole picture, frames while zooming and panning at 1920x1080,
 // and the browser's memory. Prints one line of JSON. For script/bench.
 //
-//   node test/frames.mjs ADDRESS [CHROMIUM]     ADDRESS as `karst view --no-browser --keep FILE` prints it
+//   node test/frames.mjs CHROMIUM KARST view --no-browser --keep FILE
 //
-//   first_picture_ms   from navigation to a timeline with all its tiles
+//   first_picture_ms   from the start of that command, with a browser that runs, to a timeline with all its tiles
+//   ready_ms           of that, until the server could answer
 //   frame_*_ms         work of a frame: tiles chosen, rows painted, names drawn, before the browser composes it
 //   interval_*_ms      from one frame to the next, as the browser gives them (16.7 at 60 Hz)
 //   memory_mb          JavaScript heap and array buffers after all that
+import { spawn } from "node:child_process";
 import { chromium } from "playwright-core";
 
-const [address, executablePath = "/usr/bin/chromium"] = process.argv.slice(2);
-if (!address) {
-  console.error("usage: node test/frames.mjs ADDRESS [CHROMIUM]");
+const [executablePath, ...command] = process.argv.slice(2);
+if (command.length === 0) {
+  console.error("usage: node test/frames.mjs CHROMIUM KARST view --no-browser --keep FILE");
   process.exit(2);
 }
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--enable-precise-memory-info"] });
 const page = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
 const started = performance.now();
+const server = spawn(command[0], command.slice(1), { stdio: ["ignore", "pipe", "inherit"] });
+const address = await new Promise((resolve, reject) => {
+  let text = "";
+  server.stdout.on("data", (data) => (text += data).includes("\n") && resolve(text.split("\n")[0]));
+  server.on("exit", (code) => reject(new Error(`${command.join(" ")} ended with ${code}`)));
+});
+const ready = fetch(`${address}api/progress?wait=1`).then(() => performance.now() - started);
 await page.goto(address);
 const complete = () => page.waitForFunction(() => window.karstFrames?.complete && window.karstFrames.frames > 1, null, { timeout: 120_000 });
 await page.waitForSelector("[data-testid=timeline]", { timeout: 120_000 });
@@ -59,5 +68,7 @@ const result = await page.evaluate(() => {
 const session = await page.context().newCDPSession(page);
 await session.send("HeapProfiler.collectGarbage");
 const { usedSize, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
-console.log(JSON.stringify({ first_picture_ms: first, ...result, memory_mb: (usedSize + backingStorageSize) / 1e6 }));
+console.log(JSON.stringify({ first_picture_ms: first, ready_ms: await ready, ...result, memory_mb: (usedSize + backingStorageSize) / 1e6 }));
 await browser.close();
+server.removeAllListeners("exit");
+server.kill();

@@ -1,6 +1,7 @@
 // Answers in JSON to the page's own types. What is missing gets a value that shows as nothing: a
 // page must not fail because a fact does.
 import type {
+  Alignment,
   CallInfo,
   CallLine,
   Flame,
@@ -9,6 +10,8 @@ import type {
   Histogram,
   Occurrences,
   SourceText,
+  StateLine,
+  StateTimes,
   TraceInfo,
 } from "./types";
 
@@ -47,6 +50,22 @@ export function traceFacts(json: Json): TraceInfo {
       options: text(p.options),
       waitStatus: maybe(p.wait_status),
       damaged: p.damaged === true,
+      switches: list(p.switches).map((s) => ({
+        begin: num(s.begin),
+        end: maybe(s.end),
+        all: s.all === true,
+        functions: num(s.functions),
+        on: s.on === true,
+        reason: text(s.reason),
+      })),
+      moments: list(p.moments).map((m) => ({
+        number: num(m.number),
+        kind: text(m.kind),
+        begin: num(m.begin),
+        end: num(m.end),
+        thread: num(m.thread, -1),
+        what: text(m.what),
+      })),
     })),
     threads: list(json.threads).map((t, index) => ({
       index,
@@ -69,6 +88,7 @@ export function traceFacts(json: Json): TraceInfo {
         kind: g.kind === "missing" ? "missing" : "overwritten",
         blocks: num(g.blocks),
       })),
+      states: t.states === true,
     })),
     functions: list(f.name).map((name, i) => {
       const file = num(f.file?.[i], -1);
@@ -82,7 +102,51 @@ export function traceFacts(json: Json): TraceInfo {
       };
     }),
     canCut: list(json.features).includes("cut"),
+    states: json.states
+      ? {
+          backend: text(json.states.backend),
+          wakes: json.states.wakes === true,
+          others: json.states.others === true,
+          syscalls: json.states.syscalls === true,
+          clockErrorNs: num(json.states.clock_error_ns),
+          lostEvents: num(json.states.lost_events),
+          note: text(json.states.note),
+        }
+      : null,
+    tasks: list(json.tasks).map((t) => ({
+      tid: num(t.tid),
+      pid: num(t.pid),
+      name: text(t.name),
+      ofRun: t.of_run === true,
+      thread: num(t.thread, -1),
+    })),
+    cpus: list(json.cpus).map((c) => ({
+      cpu: num(c.cpu),
+      gaps: list(c.gaps).map((g) => ({ begin: num(g.begin), end: num(g.end), lost: num(g.lost) })),
+    })),
   };
+}
+
+const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
+  value === undefined ? {} : ({ [key]: value } as { [P in K]?: T });
+
+export function stateTimes(json: Json | undefined): StateTimes | undefined {
+  if (!json) return undefined;
+  return { cpu: num(json.cpu), runnable: num(json.runnable), blocked: num(json.blocked), unknown: num(json.unknown) };
+}
+
+export function stateLine(json: Json): StateLine {
+  const line: StateLine = {
+    index: num(json.index),
+    begin: num(json.begin),
+    duration: num(json.duration),
+    runnable: num(json.runnable),
+    state: text(json.state),
+    words: text(json.words),
+  };
+  if (typeof json.by_index === "number")
+    line.by = { thread: num(json.by_thread), index: json.by_index, function: num(json.by_function) };
+  return line;
 }
 
 export function callLine(json: Json): CallLine {
@@ -115,6 +179,9 @@ export function callFacts(json: Json): CallInfo {
       longest: list(json.children?.longest).map(callLine),
     },
     subtreeCalls: num(json.subtree_calls),
+    ...optional("states", stateTimes(json.states)),
+    ...optional("selfStates", stateTimes(json.self_states)),
+    waits: list(json.waits).map(stateLine),
   };
 }
 
@@ -148,6 +215,7 @@ export function tableFacts(json: Json): FunctionTable {
     calls: num(json.calls),
     openCalls: num(json.open_calls),
     busy: num(json.busy),
+    ...optional("states", stateTimes(json.states)),
     rows: list(r.function).map(
       (func, i): FunctionRow => ({
         function: num(func),
@@ -160,6 +228,12 @@ export function tableFacts(json: Json): FunctionTable {
         p50: maybe(r.p50?.[i]),
         p99: maybe(r.p99?.[i]),
         max: maybe(r.max?.[i]),
+        cpu: maybe(r.cpu?.[i]),
+        runnable: maybe(r.runnable?.[i]),
+        blocked: maybe(r.blocked?.[i]),
+        selfCpu: maybe(r.self_cpu?.[i]),
+        selfRunnable: maybe(r.self_runnable?.[i]),
+        selfBlocked: maybe(r.self_blocked?.[i]),
       }),
     ),
   };
@@ -188,6 +262,20 @@ export function flameFacts(json: Json): Flame {
     };
   }
   return flame;
+}
+
+export function alignFacts(json: Json): Alignment {
+  const n = json.nodes ?? {};
+  return {
+    parent: Int32Array.from(list(n.parent)),
+    func: Int32Array.from(list(n.function)),
+    index: [Int32Array.from(list(n.index)), Int32Array.from(list(n.index_b))],
+    has: [Uint8Array.from(list(n.has)), Uint8Array.from(list(n.has_b))],
+    begin: [Float64Array.from(list(n.begin)), Float64Array.from(list(n.begin_b))],
+    duration: [Float64Array.from(list(n.duration)), Float64Array.from(list(n.duration_b))],
+    extraFunctions: list(json.extra_functions).map(text),
+    truncated: json.truncated === true,
+  };
 }
 
 export function sourceFacts(json: Json): SourceText {

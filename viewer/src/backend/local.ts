@@ -3,9 +3,13 @@
 import { byThread, decodeColumns, decodeMinimap, decodeTiles, unpack, type Columns } from "./decode";
 import { flameFacts, tableFacts, traceFacts, type Json } from "./facts";
 import { activity, callInfo, occurrences, tileRows } from "./local_calls";
+import { cpuFunctions, LocalStates } from "./local_states";
 import { flameOf, functionTable, histogramOf } from "./local_sums";
 import {
   BackendError,
+  CPU_LANE,
+  CPU_THREAD,
+  STATES_OF_THREAD,
   type Backend,
   type CallInfo,
   type CallRef,
@@ -18,6 +22,7 @@ import {
   type Row,
   type Scope,
   type SourceText,
+  type StateLine,
   type TileRequest,
   type TraceInfo,
 } from "./types";
@@ -65,6 +70,9 @@ export class LocalBackend implements Backend {
   readonly kind = "embedded";
   private facts: TraceInfo;
   private columns: Map<number, Columns> | undefined;
+  /** Of states and CPUs. */
+  private strips = new Map<number, Columns>();
+  private states: LocalStates | undefined;
   private rows: Map<number, Row[]> | undefined;
   picture?: { begin: number; pixelNs: number };
   private minimaps: Uint8Array[] | undefined;
@@ -80,10 +88,13 @@ export class LocalBackend implements Backend {
     if (json.version !== 1) throw new BackendError("This page's data is of another version than the page.");
     const backend = new LocalBackend(json);
     if (json.kind === "calls") {
-      backend.columns = decodeColumns(await unpack(json.columns, true));
+      backend.take(decodeColumns(await unpack(json.columns, true)), Array.isArray(json.waits) ? json.waits : []);
     } else {
       const raw = decodeTiles(await unpack(json.tiles, true));
-      backend.rows = byThread(raw, backend.facts.threads.map((thread) => thread.index));
+      const threads = backend.facts.threads.map((thread) => thread.index);
+      const strips = threads.map((thread) => STATES_OF_THREAD + thread);
+      const cpus = backend.facts.cpus.map((_, i) => CPU_LANE + i);
+      backend.rows = byThread(raw, [...threads, ...strips, ...cpus]);
       const { begin, end } = backend.facts.range ?? { begin: 0, end: backend.facts.span };
       backend.picture = { begin, pixelNs: (end - begin) / Math.max(1, Number(json.tiles_width) || 1) };
       backend.facts.aggregated = true;
@@ -96,8 +107,24 @@ export class LocalBackend implements Backend {
   static of(facts: TraceInfo, columns: Map<number, Columns>): LocalBackend {
     const backend = new LocalBackend({});
     backend.facts = facts;
-    backend.columns = columns;
+    backend.take(columns, []);
     return backend;
+  }
+
+  private take(all: Map<number, Columns>, waits: readonly Json[]): void {
+    this.columns = new Map([...all].filter(([number]) => number < STATES_OF_THREAD));
+    this.strips = new Map([...all].filter(([number]) => number >= STATES_OF_THREAD));
+    if (this.facts.states) this.states = new LocalStates(this.strips, waits);
+  }
+
+  private tilesOf(thread: number, begin: number, end: number, width: number, only: number | undefined): Row[] {
+    const columns = this.columns?.get(thread) ?? this.strips.get(thread);
+    if (!columns) return onlyOf(this.rows?.get(thread) ?? [], only);
+    const rows = tileRows(columns, begin, end, width, only);
+    if (thread < CPU_LANE) return rows;
+    const number = (task: number) => this.facts.tasks[task]?.thread ?? -1;
+    const lane = rows.find((row) => row.depth === CPU_THREAD);
+    return [...rows, ...cpuFunctions(lane, (task) => this.columns?.get(number(task)), number, begin, end, (end - begin) / width)];
   }
 
   trace(): Promise<TraceInfo> {
@@ -112,8 +139,7 @@ export class LocalBackend implements Backend {
   async tiles({ begin, end, width, levels, function: only }: TileRequest): Promise<Map<number, Row[]>> {
     const result = new Map<number, Row[]>();
     for (const { thread, from, to } of levels) {
-      const columns = this.columns?.get(thread);
-      const rows = columns ? tileRows(columns, begin, end, width, only) : onlyOf(this.rows?.get(thread) ?? [], only);
+      const rows = this.tilesOf(thread, begin, end, width, only);
       result.set(
         thread,
         rows.filter((row) => row.depth >= from && row.depth <= to),
@@ -129,7 +155,7 @@ export class LocalBackend implements Backend {
 
   async call(at: CallRef): Promise<CallInfo> {
     const columns = this.all().get(at.thread);
-    const info = columns && callInfo(columns, at);
+    const info = columns && callInfo(columns, at, this.states);
     if (!info) throw new BackendError("There is no such call in this file.", 404);
     return info;
   }
@@ -143,7 +169,7 @@ export class LocalBackend implements Backend {
   }
 
   async functions(scope: Scope): Promise<FunctionTable> {
-    if (this.columns) return functionTable(this.columns, scope);
+    if (this.columns) return functionTable(this.columns, scope, this.states);
     return tableFacts(this.json.functions ?? {});
   }
 
@@ -151,6 +177,10 @@ export class LocalBackend implements Backend {
     if (query.b) throw new BackendError("An exported page cannot compare. Open the traces with `karst view A B`.");
     if (this.columns) return flameOf(this.columns, scope, query);
     return flameFacts((query.inverted ? this.json.flame_inverted : this.json.flame) ?? {});
+  }
+
+  async align(): Promise<never> {
+    throw new BackendError("An exported page cannot compare. Open the traces with `karst view`.");
   }
 
   async search(pattern: string): Promise<{ functions: number[]; calls: number }> {
@@ -172,6 +202,12 @@ export class LocalBackend implements Backend {
     const source = (this.json.sources as { path: string; text: string }[] | undefined)?.find((s) => s.path === file);
     if (!source) throw new BackendError(file ? `The text of ${file} is not in this file.` : "No source is known.", 404);
     return { path: file, line, endLine: closingLine(source.text.split("\n"), line), firstLine: 1, text: source.text };
+  }
+
+  async state(thread: number, index: number): Promise<StateLine> {
+    const line = this.states?.line(thread, index);
+    if (!line) throw new BackendError(onlyPicture);
+    return line;
   }
 
   cutAddress(): undefined {

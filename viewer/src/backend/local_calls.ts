@@ -1,6 +1,7 @@
 // Answers about single calls from columns in memory: tiles, a call's family, its sisters. The same
 // rules as the server's (docs/viewer-protocol.md); for exported pages, which hold a bounded number of calls.
 import { kNoParent, type Columns } from "./decode";
+import { minus, type LocalStates } from "./local_states";
 import {
   kOpenBegin,
   kOpenEnd,
@@ -114,7 +115,7 @@ export function activity(columns: Columns | undefined, begin: number, end: numbe
   return Uint8Array.from(busy, (share) => Math.min(255, Math.ceil(share * 255)));
 }
 
-export function callInfo(columns: Columns, at: CallRef): CallInfo | undefined {
+export function callInfo(columns: Columns, at: CallRef, states?: LocalStates): CallInfo | undefined {
   const { thread, index } = at;
   if (index >= columns.begin.length) return undefined;
   const parents: CallLine[] = [];
@@ -150,7 +151,19 @@ export function callInfo(columns: Columns, at: CallRef): CallInfo | undefined {
       longest: children.sort((a, b) => b.duration - a.duration).slice(0, 50),
     },
     subtreeCalls: end - index - 1,
+    ...timesOf(columns, at, children, states),
   };
+}
+
+/** What its thread did during a call, and in the call itself. */
+function timesOf(columns: Columns, { thread, index }: CallRef, children: readonly CallLine[], states?: LocalStates) {
+  const own = states?.of(thread);
+  if (!own || !states) return { waits: [] };
+  const begin = columns.begin[index]!;
+  const end = begin + columns.duration[index]!;
+  const total = own.between(begin, end);
+  const self = children.reduce((left, c) => minus(left, own.between(c.begin, c.begin + c.duration)), total);
+  return { states: total, selfStates: self, waits: states.within(thread, begin, end) };
 }
 
 export function occurrences(threads: Map<number, Columns>, query: OccurrenceQuery): Occurrences {

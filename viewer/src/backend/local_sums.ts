@@ -2,20 +2,23 @@
 // of docs/viewer-protocol.md.
 import { kNoParent, type Columns } from "./decode";
 import { isComplete, subtreeEnd } from "./local_calls";
-import type { Flame, FlameQuery, FunctionRow, FunctionTable, Histogram, Scope } from "./types";
+import { minus, plus, type LocalStates } from "./local_states";
+import type { Flame, FlameQuery, FunctionRow, FunctionTable, Histogram, Scope, StateTimes } from "./types";
+
+const NOTHING: StateTimes = { cpu: 0, runnable: 0, blocked: 0, unknown: 0 };
 
 type Threads = Map<number, Columns>;
 
 /** The rows of a scope, thread by thread: `visit(columns, from, to, clip)` with the range of time to count. */
-function within(threads: Threads, scope: Scope, visit: (c: Columns, from: number, to: number, clip: [number, number]) => void) {
+function within(threads: Threads, scope: Scope, visit: (c: Columns, from: number, to: number, clip: [number, number], thread: number) => void) {
   const clip: [number, number] = [scope.begin ?? -Infinity, scope.end ?? Infinity];
   if (scope.thread !== undefined && scope.index !== undefined) {
     const columns = threads.get(scope.thread);
-    if (columns) visit(columns, scope.index, subtreeEnd(columns, scope.index), clip);
+    if (columns) visit(columns, scope.index, subtreeEnd(columns, scope.index), clip, scope.thread);
     return;
   }
   for (const [thread, columns] of threads)
-    if (!scope.threads || scope.threads.includes(thread)) visit(columns, 0, columns.begin.length, clip);
+    if (!scope.threads || scope.threads.includes(thread)) visit(columns, 0, columns.begin.length, clip, thread);
 }
 
 function clipped(columns: Columns, i: number, [begin, end]: [number, number]): number {
@@ -33,22 +36,25 @@ function rank(sorted: Float64Array, share: number): number | null {
   return sorted.length === 0 ? null : sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]!;
 }
 
-export function functionTable(threads: Threads, scope: Scope): FunctionTable {
+export function functionTable(threads: Threads, scope: Scope, states?: LocalStates): FunctionTable {
   interface Sum {
     calls: number;
     open: number;
     total: number;
     self: number;
     durations: number[];
+    totalStates: StateTimes;
+    selfStates: StateTimes;
   }
   const sums = new Map<number, Sum>();
   const of = (func: number): Sum => {
     let sum = sums.get(func);
-    if (!sum) sums.set(func, (sum = { calls: 0, open: 0, total: 0, self: 0, durations: [] }));
+    if (!sum) sums.set(func, (sum = { calls: 0, open: 0, total: 0, self: 0, durations: [], totalStates: NOTHING, selfStates: NOTHING }));
     return sum;
   };
   let calls = 0;
-  within(threads, scope, (c, from, to, clip) => {
+  within(threads, scope, (c, from, to, clip, thread) => {
+    const own = states?.of(thread);
     const onStack = new Map<number, number>();
     const stack: { end: number; func: number }[] = [];
     for (let i = from; i < to; ++i) {
@@ -67,6 +73,14 @@ export function functionTable(threads: Threads, scope: Scope): FunctionTable {
         sum.self += time;
         const up = c.parent[i]!;
         if (up !== kNoParent && up >= from) of(c.func[up]!).self -= time;
+        if (states) {
+          const low = Math.max(c.begin[i]!, clip[0]);
+          const high = Math.min(c.begin[i]! + c.duration[i]!, clip[1]);
+          const times = own ? own.between(low, high) : { ...NOTHING, unknown: Math.max(0, high - low) };
+          if (depth === 0) sum.totalStates = plus(sum.totalStates, times);
+          sum.selfStates = plus(sum.selfStates, times);
+          if (up !== kNoParent && up >= from) of(c.func[up]!).selfStates = minus(of(c.func[up]!).selfStates, times);
+        }
         if (isComplete(c.flags[i]!)) sum.durations.push(c.duration[i]!);
         else ++sum.open;
       }
@@ -92,9 +106,16 @@ export function functionTable(threads: Threads, scope: Scope): FunctionTable {
       p50: rank(sorted, 0.5),
       p99: rank(sorted, 0.99),
       max: sorted[sorted.length - 1] ?? null,
+      cpu: states ? sum.totalStates.cpu : null,
+      runnable: states ? sum.totalStates.runnable : null,
+      blocked: states ? sum.totalStates.blocked : null,
+      selfCpu: states ? sum.selfStates.cpu : null,
+      selfRunnable: states ? sum.selfStates.runnable : null,
+      selfBlocked: states ? sum.selfStates.blocked : null,
     });
   }
-  return { calls, openCalls, busy, rows };
+  const all = [...sums.values()].reduce((times, sum) => plus(times, sum.selfStates), NOTHING);
+  return { calls, openCalls, busy, rows, ...(states ? { states: all } : {}) };
 }
 
 export function histogramOf(threads: Threads, func: number): Histogram {

@@ -2,18 +2,25 @@
 // holds the token.
 import { byThread, decodeMinimap } from "./decode";
 import {
+  alignFacts,
   callFacts,
   flameFacts,
   histogramFacts,
   occurrenceFacts,
   sourceFacts,
+  stateLine,
   tableFacts,
   traceFacts,
   type Json,
 } from "./facts";
+import { jobsAre, startJob } from "./jobs";
 import type { WorkerAnswer } from "./tile_worker";
 import {
   BackendError,
+  CPU_LANE,
+  STATES_OF_THREAD,
+  type Alignment,
+  type AlignSide,
   type Backend,
   type CallInfo,
   type CallRef,
@@ -27,9 +34,16 @@ import {
   type Row,
   type Scope,
   type SourceText,
+  type StateLine,
   type TileRequest,
   type TraceInfo,
 } from "./types";
+
+/** How a thread, its strip or a CPU is called in addresses. */
+function trackName(thread: number): string {
+  if (thread >= CPU_LANE) return `c${thread - CPU_LANE}`;
+  return thread >= STATES_OF_THREAD ? `s${thread - STATES_OF_THREAD}` : String(thread);
+}
 
 type Parameters = Record<string, string | number | undefined>;
 
@@ -91,7 +105,18 @@ class TileFetcher {
   }
 }
 
+/** A request that was given up goes on at the server, which cannot see it: it has to be told. */
+function stopJob(name: string): void {
+  // Whether it could be told makes no difference here.
+  fetch(address("stop", 0, { job: name })).catch(() => undefined);
+}
+
 let fetcher: TileFetcher | undefined;
+
+/** Starts the worker ahead of its first tile, so that it is there when the trace is. */
+export function prepareTiles(): void {
+  fetcher ??= new TileFetcher();
+}
 
 export class ServerBackend implements Backend {
   readonly kind = "server";
@@ -100,7 +125,8 @@ export class ServerBackend implements Backend {
   constructor(private readonly number: number) {}
 
   private async json(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Json> {
-    return await (await ask(address(path, this.number, parameters), signal)).json();
+    const job = signal && startJob(signal, stopJob);
+    return await (await ask(address(path, this.number, { ...parameters, job }), signal)).json();
   }
 
   async trace(): Promise<TraceInfo> {
@@ -110,11 +136,15 @@ export class ServerBackend implements Backend {
   }
 
   async tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>> {
-    fetcher ??= new TileFetcher();
+    prepareTiles();
     const { begin, end, width, levels } = request;
-    const threads = levels.map(({ thread, from, to }) => `${thread}:${from}-${to}`).join(",");
-    const answer = await fetcher.fetch(
-      address("tiles", this.number, { begin, end, width, threads, function: request.function }),
+    const threads = levels.map(({ thread, from, to }) => `${trackName(thread)}:${from}-${to}`).join(",");
+    const answer = await fetcher!.fetch(
+      address("tiles", this.number, {
+        ...{ begin, end, width, threads, function: request.function },
+        // Calls of one function are sought among all; other tiles are there at once.
+        job: signal && request.function !== undefined ? startJob(signal, stopJob) : undefined,
+      }),
       signal,
     );
     if (answer.status === -1) throw new DOMException("aborted", "AbortError");
@@ -133,12 +163,12 @@ export class ServerBackend implements Backend {
     return callFacts(await this.json("call", { ...at }));
   }
 
-  async occurrences({ at, ...query }: OccurrenceQuery): Promise<Occurrences> {
-    return occurrenceFacts(await this.json("occurrences", { ...query, ...at }));
+  async occurrences({ at, ...query }: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences> {
+    return occurrenceFacts(await this.json("occurrences", { ...query, ...at }, signal));
   }
 
-  async histogram(func: number): Promise<Histogram> {
-    return histogramFacts(await this.json("histogram", { function: func }));
+  async histogram(func: number, signal?: AbortSignal): Promise<Histogram> {
+    return histogramFacts(await this.json("histogram", { function: func }, signal));
   }
 
   async functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable> {
@@ -155,9 +185,18 @@ export class ServerBackend implements Backend {
     return flameFacts(await this.json("flame", parameters, signal));
   }
 
+  async align(a: AlignSide, b: AlignSide, signal?: AbortSignal): Promise<Alignment> {
+    const parameters = { thread: a.thread, index: a.index, "b.trace": b.trace, "b.thread": b.thread, "b.index": b.index };
+    return alignFacts(await this.json("align", parameters, signal));
+  }
+
   async search(pattern: string): Promise<{ functions: number[]; calls: number }> {
     const json = await this.json("search", { q: pattern });
     return { functions: json.functions ?? [], calls: json.calls ?? 0 };
+  }
+
+  async state(thread: number, index: number): Promise<StateLine> {
+    return stateLine(await this.json("state", { thread, index }));
   }
 
   async source(func: number): Promise<SourceText> {
@@ -169,8 +208,14 @@ export class ServerBackend implements Backend {
   }
 }
 
-export async function progress(): Promise<Progress> {
-  return await (await ask(address("progress", 0))).json();
+/** Waits until the traces are ready to be asked about; fails with what opening them failed with. */
+export async function ready(): Promise<void> {
+  for (;;) {
+    // The server answers when there is something to say, or after some seconds.
+    const now: Progress = await (await ask(address("progress", 0, { wait: 1 }))).json();
+    if (now.phase === "failed") throw new BackendError(now.error);
+    if (now.phase === "ready") return;
+  }
 }
 
 /** Tells the server that the page is there, and hears about its progress. */
@@ -179,6 +224,13 @@ export function stayAlive(onProgress: (progress: Progress) => void, onLost: () =
   events.addEventListener("progress", (event) => {
     try {
       onProgress(JSON.parse((event as MessageEvent<string>).data));
+    } catch {
+      // Not for us.
+    }
+  });
+  events.addEventListener("jobs", (event) => {
+    try {
+      jobsAre(JSON.parse((event as MessageEvent<string>).data));
     } catch {
       // Not for us.
     }

@@ -7,6 +7,8 @@ export const kUnwound = 4;
 export const kJumped = 8;
 export const kTailCall = 16;
 export const kSummed = 128;
+/** Both bits: the call's function was switched off while it ran. */
+export const kCut = kOpenEnd | kTailCall;
 
 export interface Gap {
   begin: number;
@@ -31,6 +33,28 @@ export interface ThreadInfo {
   lostEvents: number;
   missingExits: number;
   gaps: Gap[];
+  /** Whether it is known what the thread did beside its calls. */
+  states: boolean;
+}
+
+/** Functions were switched off or on. */
+export interface SwitchInfo {
+  begin: number;
+  end: number | null; // under way when the trace was written
+  all: boolean;
+  functions: number;
+  on: boolean;
+  reason: string;
+}
+
+/** What was asked to be kept: a slow call, what led to a trigger, a snapshot. */
+export interface MomentInfo {
+  number: number;
+  kind: string;
+  begin: number;
+  end: number;
+  thread: number; // -1: of all
+  what: string;
 }
 
 export interface ProcessInfo {
@@ -42,6 +66,8 @@ export interface ProcessInfo {
   options: string;
   waitStatus: number | null;
   damaged: boolean;
+  switches: SwitchInfo[];
+  moments: MomentInfo[];
 }
 
 export interface FunctionInfo {
@@ -51,6 +77,58 @@ export interface FunctionInfo {
   line: number;
   calls: number;
   hasSource: boolean;
+}
+
+/** What is known of thread states, and from whom. */
+export interface StatesInfo {
+  backend: string;
+  wakes: boolean;
+  others: boolean;
+  syscalls: boolean;
+  clockErrorNs: number;
+  lostEvents: number;
+  note: string;
+}
+
+/** A thread as the kernel knows it, of the run or not. */
+export interface TaskInfo {
+  tid: number;
+  pid: number;
+  name: string;
+  ofRun: boolean;
+  thread: number; // in TraceInfo.threads; -1: none
+}
+
+export interface CpuInfo {
+  cpu: number;
+  gaps: { begin: number; end: number; lost: number }[];
+}
+
+/** Numbers of threads in tiles from here on are of strips: the states of a thread, what ran on a CPU. */
+export const STATES_OF_THREAD = 0x80000000;
+export const CPU_LANE = 0xc0000000;
+/** Depths of a thread's strip, and of a CPU's. */
+export const STRIP_DEPTHS = ["running", "runnable", "blocked", "unknown"] as const;
+export const CPU_THREAD = 0;
+export const CPU_FUNCTION = 1;
+
+export interface StateTimes {
+  cpu: number;
+  runnable: number;
+  blocked: number;
+  unknown: number;
+}
+
+export interface StateLine {
+  index: number;
+  begin: number;
+  duration: number;
+  /** The wait for a CPU that follows a blocking. */
+  runnable: number;
+  state: string;
+  words: string;
+  /** The call that ended the wait. */
+  by?: { thread: number; index: number; function: number };
 }
 
 export interface TraceInfo {
@@ -69,6 +147,9 @@ export interface TraceInfo {
   threads: ThreadInfo[];
   functions: FunctionInfo[];
   canCut: boolean;
+  states: StatesInfo | null;
+  tasks: TaskInfo[];
+  cpus: CpuInfo[];
   /** An exported page: the range it holds. */
   range?: { begin: number; end: number };
   /** An exported page that holds one picture and sums instead of each call. */
@@ -123,6 +204,9 @@ export interface CallInfo extends CallLine {
     longest: CallLine[];
   };
   subtreeCalls: number;
+  states?: StateTimes;
+  selfStates?: StateTimes;
+  waits: StateLine[];
 }
 
 export interface Occurrences {
@@ -156,12 +240,21 @@ export interface FunctionRow {
   p50: number | null;
   p99: number | null;
   max: number | null;
+  /** Null when the trace has no thread states. */
+  cpu: number | null;
+  runnable: number | null;
+  blocked: number | null;
+  selfCpu: number | null;
+  selfRunnable: number | null;
+  selfBlocked: number | null;
 }
 
 export interface FunctionTable {
   calls: number;
   openCalls: number;
   busy: number;
+  /** Of `busy`. */
+  states?: StateTimes;
   rows: FunctionRow[];
 }
 
@@ -178,6 +271,25 @@ export interface Flame {
   /** When two sets of calls are compared. */
   b?: { total: number; totals: Float64Array; selfs: Float64Array; counts: Float64Array };
   extraFunctions: string[];
+}
+
+/** Two flows, call by call: columns by side, then by node; parents come before their children. */
+export interface Alignment {
+  parent: Int32Array;
+  func: Int32Array; // -1: all of a thread
+  index: [Int32Array, Int32Array]; // -1: no row
+  has: [Uint8Array, Uint8Array];
+  begin: [Float64Array, Float64Array]; // since the root's begin
+  duration: [Float64Array, Float64Array];
+  extraFunctions: string[];
+  truncated: boolean;
+}
+
+/** A call, or all of a thread. */
+export interface AlignSide {
+  trace: number;
+  thread: number;
+  index?: number;
 }
 
 export interface SourceText {
@@ -247,12 +359,16 @@ export interface Backend {
   tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>>;
   minimap(width: number): Promise<Uint8Array[]>;
   call(at: CallRef): Promise<CallInfo>;
-  occurrences(query: OccurrenceQuery): Promise<Occurrences>;
-  histogram(func: number): Promise<Histogram>;
+  occurrences(query: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences>;
+  histogram(func: number, signal?: AbortSignal): Promise<Histogram>;
   functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
+  /** `a` is of this trace. */
+  align(a: AlignSide, b: AlignSide, signal?: AbortSignal): Promise<Alignment>;
   search(pattern: string): Promise<{ functions: number[]; calls: number }>;
   source(func: number): Promise<SourceText>;
+  /** One state of a thread. */
+  state(thread: number, index: number): Promise<StateLine>;
   /** Address of a .karst of just this range; undefined when there is no server to make it. */
   cutAddress(begin: number, end: number): string | undefined;
 }

@@ -39,7 +39,7 @@ export const panBy = (share: number) => moveTo(pan(goal ?? store.state.view, sha
 export const showAll = () => moveTo(wholeView(store.total));
 export const scrollBy = (pixels: number) => store.set({ scroll: Math.max(0, store.state.scroll + pixels) });
 
-const offsetOf = (trace: number) => (trace === 1 ? store.state.offset : 0);
+export const offsetOf = (trace: number) => (trace === 1 ? store.state.offset : 0);
 
 /** `f`: the range, else the selected call, else everything. */
 export function fitSelection(): void {
@@ -106,6 +106,9 @@ export async function attempt(work: () => Promise<void>): Promise<void> {
   }
 }
 
+/** The step that is being made; the next one takes its place. */
+let stepping: AbortController | undefined;
+
 /** Next or previous call of the selected (else highlighted) function. */
 export function stepCall(direction: "next" | "previous", order: "time" | "duration"): Promise<void> {
   return attempt(async () => {
@@ -119,7 +122,10 @@ export function stepCall(direction: "next" | "previous", order: "time" | "durati
     }
     const at: CallRef | undefined = selected && selectedSpan?.function === func ? selected : undefined;
     const query = { function: func, order, direction, ...(at ? { at: { thread: at.thread, index: at.index } } : {}) };
-    const found = await traces[trace]!.backend.occurrences(query);
+    stepping?.abort();
+    const { signal } = (stepping = new AbortController());
+    const found = await traces[trace]!.backend.occurrences(query, signal);
+    if (signal.aborted) return;
     const call = found.calls[0];
     if (!call) {
       const end = order === "time" ? (direction === "next" ? "last" : "first") : direction === "next" ? "shortest" : "longest";
@@ -136,6 +142,25 @@ export function goTo(at: Selected): Promise<void> {
   return attempt(async () => {
     const info = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
     select(at, info, { reveal: true });
+  });
+}
+
+/** Brings a call into sight without selecting it. */
+export function lookAt(at: Selected): Promise<void> {
+  return attempt(async () => {
+    const { begin, duration, depth } = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
+    const offset = offsetOf(at.trace);
+    moveTo(fit(begin + offset, begin + duration + offset, store.total));
+    requestAnimationFrame(() => bringTrack(at.trace, at.thread, depth));
+  });
+}
+
+/** From a wait to the call that ended it. */
+export function goToWaker(trace: number, thread: number, state: number): Promise<void> {
+  return attempt(async () => {
+    const line = await store.state.traces[trace]!.backend.state(thread, state);
+    if (line.by) await goTo({ trace, thread: line.by.thread, index: line.by.index });
+    else store.set({ notice: line.words });
   });
 }
 

@@ -25,7 +25,9 @@ export interface Range {
 
 export type Tab = "call" | "functions" | "flame" | "range" | "compare";
 export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
-export type SortKey = "name" | "calls" | "total" | "self" | "min" | "mean" | "p50" | "p99" | "max";
+export type SortKey =
+  | "name" | "calls" | "total" | "self" | "min" | "mean" | "p50" | "p99" | "max"
+  | "cpu" | "runnable" | "blocked" | "selfCpu" | "selfRunnable" | "selfBlocked";
 
 export interface State {
   readonly traces: readonly LoadedTrace[];
@@ -45,6 +47,8 @@ export interface State {
   readonly dockHeight: number;
   readonly scope: ScopeKind;
   readonly inverted: boolean;
+  /** Two sets of calls side by side in their order, or merged by path. */
+  readonly comparing: "order" | "path";
   readonly sort: SortKey;
   readonly ascending: boolean;
   readonly filter: string;
@@ -70,6 +74,7 @@ export const START: State = {
   dockHeight: 320,
   scope: "all",
   inverted: false,
+  comparing: "order",
   sort: "self",
   ascending: false,
   filter: "",

@@ -2,7 +2,9 @@
 //
 //   pinned tracks      stay in place while the others scroll
 //   process  (a heading, when there is more than one process or trace)
-//     thread           one row for each level of calls; folded: thin rows without names
+//     thread           a strip of its states if they are known, then one row for each level of calls; folded: thin
+//                      rows without names
+//   CPUs     (a heading; then for each CPU which thread and which function ran there)
 import type { ThreadInfo, TraceInfo } from "../backend/types";
 
 export type Order = "trace" | "name" | "calls" | "start";
@@ -31,15 +33,17 @@ export const NO_CHOICE: TrackChoice = {
 };
 
 export interface Track {
-  readonly kind: "process" | "thread";
+  readonly kind: "process" | "thread" | "cpus" | "cpu";
   readonly key: string;
   readonly trace: number;
   readonly process: number;
-  readonly thread: number; // index in the trace; -1 for a process
+  readonly thread: number; // index in the trace; -1 for a process; of a CPU its place in TraceInfo.cpus
   readonly title: string;
   readonly subtitle: string;
   readonly rows: number;
   readonly rowHeight: number;
+  /** Height of what stands above the first row: the strip of states. */
+  readonly lead: number;
   readonly folded: boolean;
   readonly pinned: boolean;
   readonly y: number; // within its area: pinned ones and the others each count from 0
@@ -61,11 +65,18 @@ const GAP = 7;
 const LEAST = 34; // room for a name and a second line
 const FOLDED_LEAST = 20;
 const HEADING = 24;
+/** The strip of a thread's states, and the air below it. */
+export const STRIP = 9;
+const STRIP_AIR = 2;
 /** No thread takes more rows at once; deeper levels are reached by scrolling in recursion this deep never looks at. */
 export const MOST_ROWS = 512;
 
 export function threadKey(trace: number, thread: number): string {
   return `${trace}:${thread}`;
+}
+
+export function cpuKey(trace: number, cpu: number): string {
+  return `${trace}:c${cpu}`;
 }
 
 /** Whether a thread does anything within [begin, end]. */
@@ -141,6 +152,7 @@ export function layoutTracks(
           subtitle: `${process.pid} · ${shown.length === 1 ? "1 thread" : `${shown.length} threads`}`,
           rows: 0,
           rowHeight: 0,
+          lead: 0,
           folded: processFolded,
           pinned: false,
           height: HEADING,
@@ -152,9 +164,10 @@ export function layoutTracks(
         if (processFolded && !isPinned && headings) continue;
         const folded = choice.folded.has(key);
         const rows = Math.min(Math.max(thread.maxDepth, 1), MOST_ROWS);
+        const lead = thread.states ? STRIP + STRIP_AIR : 0;
         const height = folded
-          ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + GAP)
-          : Math.max(LEAST, rows * ROW + GAP);
+          ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + GAP + lead)
+          : Math.max(LEAST, rows * ROW + GAP + lead);
         place({
           kind: "thread",
           key,
@@ -165,14 +178,47 @@ export function layoutTracks(
           subtitle: `${thread.tid}`,
           rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,
           rowHeight: folded ? FOLDED_ROW : ROW,
+          lead,
           folded,
           pinned: isPinned,
           height,
         });
       }
     }
+    placeCpus(trace, t, traces.length > 1, choice, place);
   });
   return { pinned, scrolled, pinnedHeight, scrolledHeight, hidden };
+}
+
+/** Below the threads: there may be hundreds of CPUs. */
+function placeCpus(
+  trace: TraceInfo,
+  t: number,
+  several: boolean,
+  choice: TrackChoice,
+  place: (track: Omit<Track, "y">) => void,
+): void {
+  if (trace.cpus.length === 0) return;
+  const common = { trace: t, process: -1, lead: 0 };
+  const key = `${t}:cpus`;
+  const folded = choice.folded.has(key);
+  place({
+    ...common,
+    ...{ kind: "cpus", key, thread: -1, folded, pinned: false, rows: 0, rowHeight: 0, height: HEADING },
+    title: several ? `${t === 0 ? "A" : "B"} · CPUs` : "CPUs",
+    subtitle: `${trace.cpus.length}: the thread and the function that ran there`,
+  });
+  trace.cpus.forEach(({ cpu }, i) => {
+    const key = cpuKey(t, i);
+    const pinned = choice.pinned.has(key);
+    if (folded && !pinned) return;
+    place({
+      ...common,
+      ...{ kind: "cpu", key, thread: i, folded: false, pinned, rows: 2, rowHeight: ROW, height: 2 * ROW + GAP },
+      title: `CPU ${cpu}`,
+      subtitle: "",
+    });
+  });
 }
 
 /** The tracks of one area that touch [from, to), by bisection. */

@@ -5,7 +5,7 @@ import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
 const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare"];
 const SCOPES: readonly ScopeKind[] = ["all", "view", "range", "thread", "call"];
-const SORTS: readonly SortKey[] = ["name", "calls", "total", "self", "min", "mean", "p50", "p99", "max"];
+const SORTS: readonly SortKey[] = ["name", "calls", "total", "self", "min", "mean", "p50", "p99", "max", "cpu", "runnable", "blocked", "selfCpu", "selfRunnable", "selfBlocked"];
 
 const round = (ns: number) => String(Number(ns.toFixed(3)));
 const call = (at: Selected) => `${at.trace}.${at.thread}.${at.index}`;
@@ -26,6 +26,7 @@ export function toHash(state: State): string {
   add("dock", !state.dockOpen && "0");
   add("of", state.scope !== "all" && state.scope);
   add("up", state.inverted && "1");
+  add("cmp", state.comparing !== "order" && state.comparing);
   add("sort", (state.sort !== "self" || state.ascending) && `${state.ascending ? "+" : "-"}${state.sort}`);
   add("q", state.filter);
   add("threads", state.choice.filter);
@@ -53,7 +54,7 @@ function one<T extends string>(text: string, of: readonly T[]): T | undefined {
   return of.find((value) => value === text);
 }
 
-const keys = (text: string) => new Set(text.split(",").filter((key) => /^\d+:p?\d+$/.test(key)));
+const keys = (text: string) => new Set(text.split(",").filter((key) => /^\d+:([pc]?\d+|cpus)$/.test(key)));
 
 /** What an address says; what is wrong in it is left out. */
 export function fromHash(hash: string, start: State): Partial<State> {
@@ -107,6 +108,9 @@ export function fromHash(hash: string, start: State): Partial<State> {
         break;
       case "up":
         change.inverted = value === "1";
+        break;
+      case "cmp":
+        change.comparing = value === "path" ? "path" : "order";
         break;
       case "sort":
         change.sort = one(value.slice(1), SORTS) ?? start.sort;

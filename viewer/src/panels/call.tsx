@@ -1,15 +1,16 @@
 // The selected call: its times, where it comes from, what it called, how it compares with its sisters, its source.
 import { useEffect } from "preact/hooks";
 import { kOpenBegin, kOpenEnd, type CallInfo, type CallLine } from "../backend/types";
-import { fitSelection, highlight, select, selectedFacts, stepCall } from "../model/actions";
+import { fitSelection, goTo, highlight, moveTo, offsetOf, select, selectedFacts, stepCall } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store, useStore, type Selected } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
-import { endings } from "../timeline/timeline";
+import { fit } from "../model/view";
+import { endings } from "../timeline/endings";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, formFor, functionName, Name, Swatch } from "./parts";
+import { Bar, Empty, Failed, formFor, functionName, Name, States, Swatch, Waiting } from "./parts";
 import { SourceView } from "./source";
 
 function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth: number; share: number }) {
@@ -66,12 +67,49 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
   );
 }
 
+/** What the thread did during the call, and the longest of its waits. */
+function Waits({ at, call }: { at: Selected; call: CallInfo }) {
+  if (!call.states) return null;
+  return (
+    <div class="waits">
+      <h3>On CPU or waiting</h3>
+      <States times={call.states} label="total" />
+      {call.selfStates && call.children.count > 0 && (
+        <>
+          <h3>Itself</h3>
+          <States times={call.selfStates} label="self" />
+        </>
+      )}
+      {call.waits.length > 0 && <h3>Longest waits</h3>}
+      {call.waits.map((wait) => (
+        <button
+          class="call-line"
+          data-testid="wait"
+          title={wait.by ? "Go to the call that woke it" : "Show it"}
+          onClick={() =>
+            wait.by
+              ? void goTo({ trace: at.trace, thread: wait.by.thread, index: wait.by.index })
+              : moveTo(fit(wait.begin + offsetOf(at.trace), wait.begin + wait.duration + offsetOf(at.trace), store.total))
+          }
+        >
+          <Bar share={call.duration > 0 ? (wait.duration + wait.runnable) / call.duration : 0} />
+          <i class={`state ${wait.state === "blocked" ? "blocked" : "runnable"}`} />
+          <Name text={visible(wait.words)} />
+          <span class="num">{duration(wait.duration + wait.runnable)}</span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
 function Details({ at, call }: { at: Selected; call: CallInfo }) {
   const loaded = store.state.traces[at.trace]!;
   const func = loaded.info.functions[call.function];
   const marked = useStore((s) => s.highlight?.function === call.function && s.highlight.trace === at.trace);
   const baseline = useStore((s) => s.baseline);
-  const histogram = useAnswer(`${at.trace}.${call.function}`, () => loaded.backend.histogram(call.function));
+  const histogram = useAnswer(`${at.trace}.${call.function}`, (signal) =>
+    loaded.backend.histogram(call.function, signal),
+  );
   const isBaseline = baseline?.trace === at.trace && baseline.thread === at.thread && baseline.index === at.index;
   return (
     <div class="call">
@@ -110,9 +148,11 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
           </button>
         </div>
         <Facts at={at} call={call} />
+        <Waits at={at} call={call} />
         {histogram.value && histogram.value.function === call.function && (
           <HistogramView histogram={histogram.value} marked={call.duration} open={(call.flags & 3) !== 0} />
         )}
+        {!histogram.value && histogram.waiting && <Waiting answer={histogram} />}
         {histogram.error && <div class="quiet">{histogram.error}</div>}
       </section>
       <section class="call-family" aria-label="Callers and callees">

@@ -1,4 +1,5 @@
-// Two traces, or two calls, merged by path: what is longer in B is red, what is shorter blue.
+// Two traces, or two calls: their flows aligned (aligned.tsx), or merged by path. What is longer in B is red, what is
+// shorter blue.
 import { useMemo, useState } from "preact/hooks";
 import type { Scope } from "../backend/types";
 import { highlight } from "../model/actions";
@@ -6,9 +7,10 @@ import { readable, visible } from "../model/names";
 import { matcher } from "../model/rows";
 import { store, useStore, type State } from "../model/store";
 import { count, duration } from "../model/time";
+import { Aligned, mainThreads, type AlignedSide } from "./aligned";
 import { useAnswer } from "./answers";
 import { FlameGraph } from "./flame";
-import { Empty, Failed, Swatch } from "./parts";
+import { Empty, Failed, Swatch, Waiting } from "./parts";
 
 interface Side {
   trace: number;
@@ -35,6 +37,16 @@ function sides(state: State): [Side, Side] | undefined {
   return undefined;
 }
 
+const MODES = [
+  { mode: "order", label: "In order", title: "One above the other: the same calls in the same places" },
+  { mode: "path", label: "By path", title: "Merged: calls with the same callers are one" },
+] as const;
+
+function alignedSides([a, b]: [Side, Side]): [AlignedSide, AlignedSide] {
+  const side = ({ trace, scope }: Side): AlignedSide => ({ trace, thread: scope.thread!, index: scope.index! });
+  return a.scope.index === undefined || b.scope.index === undefined ? mainThreads() : [side(a), side(b)];
+}
+
 function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
   const [filter, setFilter] = useState("");
   const answer = useAnswer(id, (signal) =>
@@ -55,7 +67,8 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
     });
     return [...byName.values()].sort((x, y) => Math.abs(y.self[1] - y.self[0]) - Math.abs(x.self[1] - x.self[0]));
   }, [answer.value]);
-  if (answer.error) return <Failed message={answer.error} />;
+  if (answer.error) return <Failed message={answer.error} again={answer.again} />;
+  if (!answer.value) return <Waiting answer={answer} />;
   const wanted = matcher(filter);
   const shown = rows.filter((row) => wanted.test(row.name)).slice(0, 200);
   const most = Math.max(1, ...rows.map((row) => Math.abs(row.self[1] - row.self[0])));
@@ -101,14 +114,15 @@ export function ComparePanel() {
   const pair = sides(store.state);
   const id = pair ? JSON.stringify(pair) : "";
   const path = zoom.id === id ? zoom.path : [];
-  const answer = useAnswer(pair ? `${id}|${path.join()}` : null, (signal) => {
+  const mode = useStore((s) => s.comparing);
+  const answer = useAnswer(pair && mode === "path" ? `${id}|${path.join()}` : null, (signal) => {
     const [a, b] = pair!;
     return store.state.traces[a.trace]!.backend.flame(a.scope, { path, b: { ...b.scope, trace: b.trace } }, signal);
   });
   if (!pair)
     return (
       <Empty>
-        Select a call and press <kbd>c</kbd> to keep it; then select another one to see both merged. Or open two traces:{" "}
+        Select a call and press <kbd>c</kbd> to keep it; then select another one to see both side by side. Or open two traces:{" "}
         <code>karst view A.karst B.karst</code>.
       </Empty>
     );
@@ -123,7 +137,14 @@ export function ComparePanel() {
         <span class="side">
           <b>B</b> {visible(b.label)}
         </span>
-        {answer.value?.b && (
+        <div class="segments" role="radiogroup" aria-label="Way of comparing">
+          {MODES.map(({ mode: way, label, title }) => (
+            <button role="radio" aria-checked={mode === way} title={title} onClick={() => store.set({ comparing: way })}>
+              {label}
+            </button>
+          ))}
+        </div>
+        {mode === "path" && answer.value?.b && (
           <span class="quiet" data-testid="compare-sum">
             A {duration(answer.value.total)} · B {duration(answer.value.b.total)}
           </span>
@@ -160,10 +181,15 @@ export function ComparePanel() {
       </div>
       {same ? (
         <Empty>This is the call that was kept. Select another one to compare it with.</Empty>
+      ) : mode === "order" ? (
+        <div class="compare-panes">
+          <Aligned sides={alignedSides(pair)} />
+          <Tables a={a} b={b} id={id} />
+        </div>
       ) : answer.error ? (
-        <Failed message={answer.error} />
+        <Failed message={answer.error} again={answer.again} />
       ) : !answer.value ? (
-        <Empty>…</Empty>
+        <Waiting answer={answer} />
       ) : (
         <div class="compare-panes">
           <FlameGraph flame={answer.value} trace={a.trace} rootLabel="both" onZoom={(more) => setZoom({ id, path: [...path, ...more].filter((f) => f >= 0) })} />

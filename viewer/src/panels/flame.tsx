@@ -8,7 +8,7 @@ import { store, useStore } from "../model/store";
 import { count, duration, percent } from "../model/time";
 import { currentScene } from "../timeline/steps";
 import { Icon } from "./icon";
-import { Empty, Failed } from "./parts";
+import { Empty, Failed, Waiting } from "./parts";
 import { ScopeChoice, useScoped } from "./scope";
 
 const ROW = 20;
@@ -28,7 +28,7 @@ export function useWidth() {
 }
 
 /** Red for longer, blue for shorter: told apart in all common kinds of colour blindness; the sign is in words too. */
-function changeColour(by: number): string {
+export function changeColour(by: number): string {
   const strength = Math.sqrt(Math.min(1, Math.abs(by))) * 70;
   return by > 0
     ? `color-mix(in oklab, var(--longer) ${strength}%, var(--same))`
@@ -147,9 +147,10 @@ export function FlamePanel() {
   const [path, setPath] = useState<{ for: string; path: number[] }>({ for: "", path: [] });
   const scopeKey = JSON.stringify([useStore((s) => s.scope), useStore((s) => s.selected), useStore((s) => s.range), inverted]);
   const zoomed = path.for === scopeKey ? path.path : [];
-  const { value, error, trace, label, waiting } = useScoped(`flame:${inverted}:${zoomed.join()}`, (t, scope, signal) =>
+  const answer = useScoped(`flame:${inverted}:${zoomed.join()}`, (t, scope, signal) =>
     store.state.traces[t]!.backend.flame(scope, { inverted, path: zoomed }, signal),
   );
+  const { value, error, trace, label, waiting } = answer;
   const functions = store.state.traces[trace]?.info.functions ?? [];
   const crumb = (func: number) => visible(forms(functions[func]?.name ?? "?").slice(-1)[0]!);
   return (
@@ -174,14 +175,14 @@ export function FlamePanel() {
           <span class="quiet" role="status" data-testid="flame-sum" data-total={value.total}>
             {duration(value.total)} · {count(value.calls)} calls
             {value.truncated && " · too many paths: the rest is in “others”"}
-            {waiting && " · …"}
           </span>
         )}
+        {waiting && value && <Waiting answer={answer} />}
       </div>
       {error ? (
-        <Failed message={error} />
+        <Failed message={error} again={answer.again} />
       ) : !value ? (
-        <Empty>…</Empty>
+        <Waiting answer={answer} />
       ) : value.total <= 0 ? (
         <Empty>No time was spent in traced calls here.</Empty>
       ) : (

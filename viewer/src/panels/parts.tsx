@@ -1,7 +1,11 @@
 // Small pieces that panels share.
+import { useEffect, useState } from "preact/hooks";
 import { forms, visible } from "../model/names";
 import { store } from "../model/store";
+import { duration, exact, percent } from "../model/time";
 import { currentScene } from "../timeline/steps";
+import type { StateTimes } from "../backend/types";
+import type { Answer } from "./answers";
 
 /** A function's colour as in the timeline. */
 export function Swatch({ trace, func }: { trace: number; func: number }) {
@@ -36,10 +40,56 @@ export function Empty({ children }: { children: preact.ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
-export function Failed({ message }: { message: string }) {
+/** A time by what the thread did, as a bar and in words. Colours as in the timeline, and always with their names. */
+export function States({ times, label }: { times: StateTimes; label: string }) {
+  const parts = [
+    { name: "on CPU", kind: "running", ns: times.cpu },
+    { name: "runnable", kind: "runnable", ns: times.runnable },
+    { name: "blocked", kind: "blocked", ns: times.blocked },
+    { name: "not known", kind: "unknown", ns: times.unknown },
+  ].filter((part) => part.ns > 0);
+  const sum = parts.reduce((total, part) => total + part.ns, 0);
+  if (sum <= 0) return null;
+  return (
+    <div class="states" data-testid={`states-${label}`} aria-label={`${label} by state`}>
+      <span class="states-bar" aria-hidden="true">
+        {parts.map((part) => (
+          <i class={`state ${part.kind}`} style={{ width: `${(part.ns / sum) * 100}%` }} />
+        ))}
+      </span>
+      {parts.map((part) => (
+        <span class="states-part" data-state={part.kind} data-ns={part.ns} title={exact(part.ns)}>
+          <i class={`state ${part.kind}`} /> {part.name} {duration(part.ns)} <span class="quiet">{percent(part.ns / sum)}</span>
+        </span>
+      ))}
+    </div>
+  );
+}
+
+/** For as long as an answer is on its way: how far it is, and an end to it. Nothing is shown of quick ones. */
+export function Waiting({ answer }: { answer: Pick<Answer<unknown>, "share" | "stop"> }) {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 350);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div class="waiting" role="status" data-testid="waiting">
+      {late && (
+        <>
+          <progress max={1} value={answer.share} aria-label="Adding up calls" />
+          <span>{answer.share === undefined ? "Adding up calls…" : `Adding up calls: ${percent(answer.share)}`}</span>
+          <button onClick={answer.stop}>Stop</button>
+        </>
+      )}
+    </div>
+  );
+}
+
+export function Failed({ message, again }: { message: string; again?: (() => void) | undefined }) {
   return (
     <div class="empty failed" role="alert">
-      {message}
+      {message} {again && <button onClick={again}>Ask again</button>}
     </div>
   );
 }

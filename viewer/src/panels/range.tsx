@@ -5,7 +5,7 @@ import { store, useStore } from "../model/store";
 import { count, duration, exact, parseTime, percent } from "../model/time";
 import { useAnswer } from "./answers";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, Swatch } from "./parts";
+import { Bar, Empty, Failed, States, Swatch, Waiting } from "./parts";
 
 export function RangePanel() {
   const range = useStore((s) => s.range);
@@ -64,6 +64,7 @@ export function RangePanel() {
             </div>
           </dl>
         )}
+        {answer.value?.states && <States times={answer.value.states} label="range" />}
         <div class="actions">
           <button onClick={() => (store.set({ tab: "range" }), fitSelection())}>
             <Icon name="fit" /> Fit
@@ -84,7 +85,8 @@ export function RangePanel() {
         <header class="pane-head">
           <h3>Self time in the range</h3>
         </header>
-        {answer.error && <Failed message={answer.error} />}
+        {answer.waiting && <Waiting answer={answer} />}
+        {answer.error && <Failed message={answer.error} again={answer.again} />}
         {top.map((row) => (
           <button class="call-line" onClick={() => highlight(0, row.function)} title={`${functions[row.function]?.name}\nClick: highlight all its calls`}>
             <Bar share={busy > 0 ? row.self / busy : 0} />

@@ -8,7 +8,7 @@ import { matcher, sortRows } from "../model/rows";
 import { store, useStore, type SortKey } from "../model/store";
 import { count, duration, percent } from "../model/time";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, Swatch } from "./parts";
+import { Bar, Empty, Failed, Swatch, Waiting } from "./parts";
 import { ScopeChoice, useScoped } from "./scope";
 
 const ROW = 24;
@@ -25,12 +25,23 @@ const COLUMNS: readonly { key: SortKey; label: string; title: string }[] = [
   { key: "max", label: "Max", title: "Longest complete call" },
 ];
 
+/** Where the trace has thread states. */
+const STATE_COLUMNS = [
+  { key: "cpu", label: "On CPU", title: "Part of the total time on a CPU" },
+  { key: "runnable", label: "Runnable", title: "Part of the total time in which the thread could run, but had no CPU" },
+  { key: "blocked", label: "Blocked", title: "Part of the total time in which the thread waited for something" },
+  { key: "selfCpu", label: "Self on CPU", title: "Part of the self time on a CPU" },
+  { key: "selfRunnable", label: "Self runnable", title: "Part of the self time in which the thread could run, but had no CPU" },
+  { key: "selfBlocked", label: "Self blocked", title: "Part of the self time in which the thread waited for something" },
+] as const;
+
 const time = (ns: number | null) => (ns === null ? "–" : duration(ns));
 
 export function TablePanel() {
-  const { value, error, trace, waiting } = useScoped("table", (t, scope, signal) =>
+  const answer = useScoped("table", (t, scope, signal) =>
     store.state.traces[t]!.backend.functions(scope, signal),
   );
+  const { value, error, trace, waiting } = answer;
   const sort = useStore((s) => s.sort);
   const ascending = useStore((s) => s.ascending);
   const filter = useStore((s) => s.filter);
@@ -83,6 +94,7 @@ export function TablePanel() {
     event.stopPropagation();
   };
 
+  const stateColumns = store.state.traces[trace]?.info.states ? STATE_COLUMNS : [];
   const busy = value?.busy ?? 0;
   const first = Math.max(0, Math.floor(top / ROW) - 4);
   const shown = rows.slice(first, first + Math.ceil(height / ROW) + 9);
@@ -106,17 +118,17 @@ export function TablePanel() {
         <span class="grow" />
         <span class="quiet" role="status" data-testid="table-sum">
           {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls · {duration(sum)} self
-          {waiting && " · …"}
         </span>
+        {waiting && value && <Waiting answer={answer} />}
       </div>
       {error ? (
-        <Failed message={error} />
+        <Failed message={error} again={answer.again} />
       ) : value === undefined ? (
-        <Empty>…</Empty>
+        <Waiting answer={answer} />
       ) : (
-        <div class="grid" role="grid" aria-label="Functions" aria-rowcount={rows.length + 1} ref={box} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
+        <div class={`grid${stateColumns.length > 0 ? " with-states" : ""}`} role="grid" aria-label="Functions" aria-rowcount={rows.length + 1} ref={box} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
           <div class="grid-row grid-head" role="row" aria-rowindex={1}>
-            {COLUMNS.map(({ key, label, title }) => (
+            {[...COLUMNS, ...stateColumns].map(({ key, label, title }) => (
               <div role="columnheader" aria-sort={sort === key ? (ascending ? "ascending" : "descending") : "none"} class={`cell ${key}`}>
                 <button title={title} onClick={() => sortBy(key)} class={sort === key ? "sorted" : ""}>
                   {label}
@@ -164,6 +176,11 @@ export function TablePanel() {
                     {duration(row.self)}
                   </div>
                   {(["min", "mean", "p50", "p99", "max"] as const).map((key) => (
+                    <div class={`cell num ${key}`} role="gridcell" data-column={key} data-ns={row[key] ?? ""}>
+                      {time(row[key])}
+                    </div>
+                  ))}
+                  {stateColumns.map(({ key }) => (
                     <div class={`cell num ${key}`} role="gridcell" data-column={key} data-ns={row[key] ?? ""}>
                       {time(row[key])}
                     </div>

@@ -1,11 +1,15 @@
 // One picture of the timeline: ruler, lanes, gaps, calls with their names. What follows the pointer is
 // drawn above it by overlay.ts.
-import { kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound } from "../backend/types";
+import { CPU_FUNCTION, CPU_THREAD, kCut, kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound } from "../backend/types";
 import type { State } from "../model/store";
 import { duration, moment, step } from "../model/time";
+import { momentWords, offStretches } from "../model/switches";
+import { STRIP } from "../model/tracks";
 import { RowPainter, type Label } from "./paint";
 import { FONT, SMALL, type Band, type Renderer } from "./renderer";
-import { RULER, type Placed, type Scene } from "./scene";
+
+import { RULER, stripOf, type Placed, type Scene } from "./scene";
+import { statePalette, type Looks } from "./theme";
 import { BAND_LEVELS } from "./tile_store";
 
 const MOST_LABELS = 2200;
@@ -23,6 +27,8 @@ interface PlacedLabel extends Label {
   y: number;
   height: number;
   dim: boolean;
+  /** What it is named by; left out: the trace's functions. */
+  looks?: Looks;
 }
 
 export function ticks(state: State, width: number): { stepNs: number; at: number[] } {
@@ -83,10 +89,11 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
   const labels: PlacedLabel[] = [];
   let nextPainter = 0;
   for (const { track, top } of placed) {
-    if (track.kind === "process") {
+    if (track.kind === "process" || track.kind === "cpus") {
       r.rect(0, top, r.width, track.height - 1, inks.heading);
       continue;
     }
+    if (track.kind === "cpu") continue;
     const thread = state.traces[track.trace]!.info.threads[track.thread]!;
     const offset = scene.offset(track.trace);
     const from = Math.max(0, toX(thread.begin + offset));
@@ -101,8 +108,12 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
   for (const place of placed) {
     const { track, top } = place;
     r.rect(0, top + track.height - 1, r.width, 1, inks.rule);
+    const strip = stripOf(track);
+    if (strip !== undefined)
+      nextPainter = drawStrip(r, scene, state, place, strip, bands, labels, nextPainter);
     if (track.kind !== "thread") continue;
     drawGaps(r, scene, state, place);
+    drawOff(r, scene, state, place);
     const looks = scene.looks(track.trace)!;
     const tiles = scene.tiles(track.trace)!;
     const marked = scene.highlightTiles(track.trace);
@@ -125,7 +136,7 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
           const found: Label[] = [];
           const tile = { begin: part.tile.origin, pixelNs: part.tile.pixelNs, from: part.from, to: part.to };
           at(row.depth).add(row, palette, shifted, tile, found, labelFrom);
-          const y = top + 2 + row.depth * track.rowHeight;
+          const y = top + 2 + track.lead + row.depth * track.rowHeight;
           for (const label of found) {
             // The highlighted ones are drawn again, in full.
             if (marked && row.func[label.at] === marked.only) continue;
@@ -141,19 +152,80 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
           const p = at(row.depth);
           const found: Label[] = [];
           p.overlay(row, looks.strong, shifted, tile, found, labelFrom);
-          const y = top + 2 + row.depth * track.rowHeight;
+          const y = top + 2 + track.lead + row.depth * track.rowHeight;
           for (const label of found)
             labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: false });
         }
       }
       used.forEach((p, i) => {
-        if (p) bands.push({ y: top + 2 + (low + i) * track.rowHeight, height: track.rowHeight - (track.folded ? 0 : 1), line: p.line });
+        if (p) bands.push({ y: top + 2 + track.lead + (low + i) * track.rowHeight, height: track.rowHeight - (track.folded ? 0 : 1), line: p.line });
       });
     }
   }
   r.bands(bands);
   drawLabels(r, scene, state, labels);
+  for (const place of placed) if (place.track.kind === "thread") drawMoments(r, scene, state, place);
   return bands.length;
+}
+
+/** Heights of the states' bands: told apart by more than colour. */
+const STATE_HEIGHTS = [STRIP, 6, 3, STRIP];
+
+/** A thread's states, or what ran on a CPU. Returns the next free painter. */
+function drawStrip(
+  r: Renderer,
+  scene: Scene,
+  state: State,
+  { track, top }: Placed,
+  strip: number,
+  bands: Band[],
+  labels: PlacedLabel[],
+  nextPainter: number,
+): number {
+  const { view } = state;
+  const width = Math.max(1, Math.round(r.width * r.scale));
+  const pixel = view.span / width;
+  const shifted = { begin: view.begin - scene.offset(track.trace), pixel };
+  const cover = scene.tiles(track.trace)!.cover({ thread: strip, band: 0 }, shifted.begin, shifted.begin + view.span, pixel);
+  const cpu = track.kind === "cpu";
+  if (cpu) drawCpuGaps(r, scene, state, track.trace, track.thread, top, track.height);
+  const used: RowPainter[] = [];
+  for (const { tile, from, to } of cover)
+    for (const row of tile.rows) {
+      if (row.depth > 3) continue;
+      const looks = !cpu ? undefined : row.depth === CPU_THREAD ? scene.taskLooks(track.trace)! : scene.looks(track.trace)!;
+      const p = (used[row.depth] ??= painter(nextPainter++, width));
+      const found: Label[] = [];
+      const palette = looks?.full ?? statePalette(scene.inks, row.depth);
+      p.add(row, palette, shifted, { begin: tile.origin, pixelNs: tile.pixelNs, from, to }, found, 12 * r.scale);
+      const y = top + 2 + row.depth * track.rowHeight;
+      if (looks)
+        for (const label of found) labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: false, looks });
+    }
+  used.forEach((p, depth) => {
+    if (cpu) {
+      p.finish((depth === CPU_FUNCTION ? scene.looks(track.trace)! : scene.taskLooks(track.trace)!).full);
+      bands.push({ y: top + 2 + depth * track.rowHeight, height: track.rowHeight - 1, line: p.line });
+      return;
+    }
+    p.finish(statePalette(scene.inks, depth));
+    const height = STATE_HEIGHTS[depth]!;
+    bands.push({ y: top + 2 + STRIP - height, height, line: p.line });
+  });
+  return nextPainter;
+}
+
+/** Where records of a CPU are missing nothing is said of it. */
+function drawCpuGaps(r: Renderer, scene: Scene, state: State, trace: number, cpu: number, top: number, height: number): void {
+  const { view } = state;
+  const offset = scene.offset(trace);
+  for (const gap of state.traces[trace]!.info.cpus[cpu]?.gaps ?? []) {
+    const x0 = Math.max(-2, ((gap.begin + offset - view.begin) / view.span) * r.width);
+    const x1 = Math.min(r.width + 2, ((gap.end + offset - view.begin) / view.span) * r.width);
+    if (x1 < 0 || x0 > r.width) continue;
+    r.rect(x0, top, Math.max(1, x1 - x0), height - 1, scene.inks.gapGround);
+    r.hatch(x0, top, Math.max(1, x1 - x0), height - 1, scene.inks.rule);
+  }
 }
 
 function drawGaps(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
@@ -172,12 +244,57 @@ function drawGaps(r: Renderer, scene: Scene, state: State, { track, top }: Place
   }
 }
 
+/** While nothing was traced nothing is said; where some functions were switched there is a notch. */
+function drawOff(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
+  const { inks } = scene;
+  const info = state.traces[track.trace]!.info;
+  const thread = info.threads[track.thread]!;
+  const { switches } = info.processes[thread.process] ?? { switches: [] };
+  if (switches.length === 0) return;
+  const toX = (ns: number) => ((ns + scene.offset(track.trace) - state.view.begin) / state.view.span) * r.width;
+  for (const [begin, end] of offStretches(switches, thread.end)) {
+    const x0 = Math.max(-2, toX(Math.max(begin, thread.begin)));
+    const x1 = Math.min(r.width + 2, toX(Math.min(end, thread.end)));
+    if (x1 <= x0) continue;
+    r.rect(x0, top, Math.max(1, x1 - x0), track.height - 1, inks.gapGround);
+    r.hatch(x0, top, Math.max(1, x1 - x0), track.height - 1, inks.rule);
+    const text = "tracing was switched off";
+    if (x1 - x0 > r.textWidth(text, SMALL) + 12) r.text(text, x0 + 6, top + track.height / 2, inks.quiet, SMALL);
+  }
+  for (const one of switches) {
+    const x = toX(one.begin);
+    if (!one.all && x >= 0 && x <= r.width) r.polygon([x - 3, top, x + 3, top, x, top + 5], inks.gap);
+  }
+}
+
+/** What was kept: a line over the call, a flag where it ended. */
+function drawMoments(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
+  const { inks } = scene;
+  const info = state.traces[track.trace]!.info;
+  const thread = info.threads[track.thread]!;
+  const { moments } = info.processes[thread.process] ?? { moments: [] };
+  const toX = (ns: number) => ((ns + scene.offset(track.trace) - state.view.begin) / state.view.span) * r.width;
+  for (const moment of moments) {
+    if (moment.thread !== track.thread) continue;
+    const x0 = Math.max(-4, toX(moment.begin));
+    const x1 = Math.min(r.width + 4, toX(moment.end));
+    if (x1 < -2 || x0 > r.width + 2) continue;
+    r.rect(x0, top, Math.max(2, x1 - x0), 2, inks.accent);
+    r.rect(x1 - 1, top, 2, track.height - 1, inks.accent);
+    const text = momentWords(moment);
+    const width = r.textWidth(text, SMALL) + 8;
+    if (x1 < 0 || x1 + width > r.width || track.height < 24) continue;
+    r.rect(x1, top + track.height - 15, width, 13, inks.accent);
+    r.text(text, x1 + 4, top + track.height - 8, inks.ground, SMALL);
+  }
+}
+
 function drawLabels(r: Renderer, scene: Scene, state: State, labels: readonly PlacedLabel[]): void {
   const least = labels.length > MOST_LABELS ? 60 : 24;
   const lastIndex = new Map<number, string>();
   for (const label of labels) {
     const { row, at, y, height } = label;
-    const looks = scene.looks(label.trace)!;
+    const looks = label.looks ?? scene.looks(label.trace)!;
     const from = label.from / r.scale;
     const to = label.to / r.scale;
     // A call that reaches over a tile's border is in both tiles.
@@ -241,7 +358,7 @@ function drawEnds(r: Renderer, scene: Scene, from: number, to: number, y: number
     // longjmp: over the edge, twice.
     r.polygon([to - 10, middle - 3.5, to - 6.5, middle, to - 10, middle + 3.5], ink);
     r.polygon([to - 6, middle - 3.5, to - 2.5, middle, to - 6, middle + 3.5], ink);
-  } else if (flags & kTailCall) {
+  } else if (flags & kTailCall && (flags & kCut) !== kCut) {
     // A tail call: on to the next.
     r.polygon([to - 7, middle - 3.5, to - 2, middle, to - 7, middle + 3.5], ink);
   }

@@ -3,7 +3,7 @@ import { togglePinned, toggleFolded } from "../model/actions";
 import { visible } from "../model/names";
 import { store, useStore } from "../model/store";
 import { count, duration } from "../model/time";
-import { ORDERS, type Order } from "../model/tracks";
+import { ORDERS, type Order, type Track } from "../model/tracks";
 import { Icon } from "../panels/icon";
 import { RULER, type Placed, type Scene } from "./scene";
 
@@ -17,21 +17,42 @@ function facts({ track }: Placed): string {
   return parts.join(" · ");
 }
 
+function Pin({ track }: { track: Track }) {
+  return (
+    <button
+      class={`icon pin${track.pinned ? " on" : ""}`}
+      aria-pressed={track.pinned}
+      aria-label={`Pin ${track.title}`}
+      title={track.pinned ? "Unpin" : "Pin: stays in place while the others scroll"}
+      onClick={() => togglePinned(track.key)}
+    >
+      <Icon name="pin" />
+    </button>
+  );
+}
+
 function Head({ place }: { place: Placed }) {
   const { track, top } = place;
-  if (track.kind === "process")
+  if (track.kind === "process" || track.kind === "cpus")
     return (
       <div class="head process" style={{ top: `${top}px`, height: `${track.height}px` }} role="listitem">
         <button
           class="icon"
           aria-expanded={!track.folded}
-          aria-label={`${track.folded ? "Unfold" : "Fold"} process ${track.title}`}
+          aria-label={`${track.folded ? "Unfold" : "Fold"} ${track.kind === "cpus" ? "" : "process "}${track.title}`}
           onClick={() => toggleFolded(track.key)}
         >
           <Icon name={track.folded ? "right" : "down"} />
         </button>
         <span class="title">{visible(track.title)}</span>
         <span class="sub">{track.subtitle}</span>
+      </div>
+    );
+  if (track.kind === "cpu")
+    return (
+      <div class="head cpu" style={{ top: `${top}px`, height: `${track.height}px` }} role="listitem">
+        <span class="title">{track.title}</span>
+        <Pin track={track} />
       </div>
     );
   const line = facts(place);
@@ -52,15 +73,7 @@ function Head({ place }: { place: Placed }) {
       </button>
       <span class="title">{visible(track.title)}</span>
       <span class="sub">{track.subtitle}</span>
-      <button
-        class={`icon pin${track.pinned ? " on" : ""}`}
-        aria-pressed={track.pinned}
-        aria-label={`Pin ${track.title}`}
-        title={track.pinned ? "Unpin" : "Pin: stays in place while the others scroll"}
-        onClick={() => togglePinned(track.key)}
-      >
-        <Icon name="pin" />
-      </button>
+      <Pin track={track} />
     </div>
   );
 }

@@ -1,10 +1,10 @@
 // Mouse, touch and touchpad on the timeline, like a map: the wheel zooms at the pointer, dragging moves in
 // time and across tracks. Dragging on the ruler, with Shift, or while measuring, marks a range.
-import { deselect, highlight, moveTo, select, setView } from "../model/actions";
+import { bringTrack, deselect, goToWaker, highlight, moveTo, select, setView } from "../model/actions";
 import type { Store } from "../model/store";
 import { fit, toTime, zoom } from "../model/view";
-import { kSummed } from "../backend/types";
-import { RULER, type Hit, type Scene } from "./scene";
+import { CPU_FUNCTION, kSummed } from "../backend/types";
+import { RULER, type Hit, type Scene, type StripHit } from "./scene";
 
 const CLICK = 4; // pixels that a click may move
 
@@ -118,7 +118,9 @@ export function attachInput(element: HTMLElement, scene: Scene, store: Store, ho
       return;
     }
     const hit = scene.hit(ended.x, ended.y);
+    const strip = hit ? undefined : scene.stripHit(ended.x, ended.y);
     if (hit) click(hit, event.ctrlKey || event.metaKey);
+    else if (strip) clickStrip(strip);
     else if (ended.y < RULER) store.set({ range: null });
     else deselect();
   };
@@ -138,6 +140,22 @@ export function attachInput(element: HTMLElement, scene: Scene, store: Store, ho
       { trace: hit.trace, thread: hit.thread, index: hit.index },
       { begin: hit.begin - scene.offset(hit.trace), duration: hit.duration, function: hit.func, depth: hit.depth },
     );
+  };
+
+  /** A wait leads to the call that ended it, a stretch on a CPU to its thread. */
+  const clickStrip = ({ track, trace, row, at, begin, pixelNs }: StripHit) => {
+    if (row.flags[at]! & kSummed) {
+      const middle = begin + row.duration[at]! / 2;
+      moveTo(fit(middle - pixelNs, middle + pixelNs, store.total));
+      return;
+    }
+    if (track.kind === "thread") {
+      void goToWaker(trace, track.thread, row.index[at]!);
+      return;
+    }
+    const info = store.state.traces[trace]!.info;
+    const thread = row.depth === CPU_FUNCTION ? row.index[at]! : (info.tasks[row.func[at]!]?.thread ?? -1);
+    if (thread >= 0) bringTrack(trace, thread);
   };
 
   const double = (event: MouseEvent) => {

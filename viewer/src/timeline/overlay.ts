@@ -35,7 +35,7 @@ export function drawOverlay(
     c.strokeStyle = colour;
     c.lineWidth = thick;
     const left = Math.max(x0, -4);
-    const y = place.top + 2 + depth * place.track.rowHeight;
+    const y = place.top + 2 + place.track.lead + depth * place.track.rowHeight;
     c.strokeRect(left, y - thick / 2 + 0.5, Math.min(x1, width + 4) - left, place.track.rowHeight - 2 + thick);
     c.restore();
   };

@@ -1,5 +1,5 @@
 // What the timeline knows between frames: tracks, tiles, looks; and what lies under a point.
-import { kSummed, type Row } from "../backend/types";
+import { CPU_LANE, kSummed, STATES_OF_THREAD, STRIP_DEPTHS, type Row } from "../backend/types";
 import type { Theme } from "../model/colour";
 import type { LoadedTrace, State, Store } from "../model/store";
 import { layoutTracks, visibleTracks, type Layout, type Track } from "../model/tracks";
@@ -32,11 +32,43 @@ export interface Placed {
   readonly pinned: boolean;
 }
 
+/** A state, or what ran on a CPU, under a point. */
+export interface StripHit {
+  readonly track: Track;
+  readonly trace: number;
+  readonly row: Row;
+  readonly at: number;
+  readonly begin: number; // on the timeline
+  readonly pixelNs: number;
+}
+
 interface TraceScene {
   readonly loaded: LoadedTrace;
   readonly tiles: TileStore;
   readonly looks: Record<Theme, Looks>;
+  /** Of tasks, for CPU lanes. */
+  readonly taskLooks: Record<Theme, Looks>;
   highlight?: { func: number; tiles: TileStore };
+}
+
+/** The number in tiles of the strip that a track has, if it has one. */
+export function stripOf(track: Track): number | undefined {
+  if (track.kind === "cpu") return CPU_LANE + track.thread;
+  return track.kind === "thread" && track.lead > 0 ? STATES_OF_THREAD + track.thread : undefined;
+}
+
+/** Made when a theme is first used. */
+function inThemes(make: (inks: Inks) => Looks): Record<Theme, Looks> {
+  let light: Looks | undefined;
+  let dark: Looks | undefined;
+  return {
+    get light() {
+      return (light ??= make(LIGHT));
+    },
+    get dark() {
+      return (dark ??= make(DARK));
+    },
+  };
 }
 
 export class Scene {
@@ -61,19 +93,14 @@ export class Scene {
     if (this.scenes.length !== state.traces.length || this.scenes.some((s, i) => s.loaded !== state.traces[i])) {
       this.scenes = state.traces.map((loaded) => {
         const names = loaded.info.functions.map((f) => f.name);
-        let light: Looks | undefined;
-        let dark: Looks | undefined;
+        const { tasks } = loaded.info;
+        const taskNames = tasks.map((task) => `${task.name || "thread"} ${task.tid}`);
+        const foreign = tasks.map((task) => !task.ofRun);
         return {
           loaded,
           tiles: new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
-          looks: {
-            get light() {
-              return (light ??= new Looks(names, LIGHT));
-            },
-            get dark() {
-              return (dark ??= new Looks(names, DARK));
-            },
-          },
+          looks: inThemes((inks) => new Looks(names, inks)),
+          taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
         };
       });
     }
@@ -82,6 +109,10 @@ export class Scene {
 
   looks(trace: number): Looks | undefined {
     return this.scenesOf(this.store.state)[trace]?.looks[this.inks.theme];
+  }
+
+  taskLooks(trace: number): Looks | undefined {
+    return this.scenesOf(this.store.state)[trace]?.taskLooks[this.inks.theme];
   }
 
   tiles(trace: number): TileStore | undefined {
@@ -162,8 +193,9 @@ export class Scene {
   levels({ track, top, pinned }: Placed): { from: number; to: number } {
     const low = pinned ? RULER : RULER + this.pinnedShown;
     const high = pinned ? RULER + this.pinnedShown : this.height;
-    const from = Math.max(0, Math.floor((low - top - 2) / track.rowHeight));
-    const to = Math.min(track.rows, Math.ceil((high - top - 2) / track.rowHeight));
+    const start = top + 2 + track.lead;
+    const from = Math.max(0, Math.floor((low - start) / track.rowHeight));
+    const to = Math.min(track.rows, Math.ceil((high - start) / track.rowHeight));
     return { from, to };
   }
 
@@ -174,14 +206,18 @@ export class Scene {
     const placed = this.placed();
     traces.forEach((_, trace) => {
       const needs: Need[] = [];
+      const strips: Need[] = [];
       for (const place of placed) {
-        if (place.track.trace !== trace || place.track.kind !== "thread") continue;
+        if (place.track.trace !== trace) continue;
+        const strip = stripOf(place.track);
+        if (strip !== undefined) strips.push({ thread: strip, band: 0 });
+        if (place.track.kind !== "thread") continue;
         const { from, to } = this.levels(place);
         for (let band = Math.floor(from / BAND_LEVELS); band * BAND_LEVELS < to; ++band)
           needs.push({ thread: place.track.thread, band });
       }
       const begin = view.begin - this.offset(trace);
-      this.tiles(trace)!.want(needs, begin, begin + view.span, pixel);
+      this.tiles(trace)!.want([...needs, ...strips], begin, begin + view.span, pixel);
       this.highlightTiles(trace)?.want(needs, begin, begin + view.span, pixel);
     });
   }
@@ -230,7 +266,7 @@ export class Scene {
     const place = this.trackAt(y);
     if (!place || place.track.kind !== "thread") return undefined;
     const { track, top } = place;
-    const depth = Math.floor((y - top - 2) / track.rowHeight);
+    const depth = Math.floor((y - top - 2 - track.lead) / track.rowHeight);
     if (depth < 0 || depth >= track.rows) return undefined;
     const { view } = this.store.state;
     const offset = this.offset(track.trace);
@@ -238,6 +274,33 @@ export class Scene {
     const slice = this.sliceAt(track.trace, track.thread, depth, ns);
     if (!slice) return undefined;
     return this.hitOf(track, depth, slice.row, slice.at, slice.pixelNs);
+  }
+
+  /** The state of a thread, or what ran on a CPU, under a point. */
+  stripHit(x: number, y: number): StripHit | undefined {
+    const place = this.trackAt(y);
+    const strip = place && stripOf(place.track);
+    if (!place || strip === undefined) return undefined;
+    const { track, top } = place;
+    const offset = this.offset(track.trace);
+    const ns = this.store.state.view.begin + (x / this.width) * this.store.state.view.span - offset;
+    let depths: readonly number[] = STRIP_DEPTHS.map((_, depth) => depth);
+    if (track.kind === "cpu") {
+      const depth = Math.floor((y - top - 2) / track.rowHeight);
+      if (depth < 0 || depth >= track.rows) return undefined;
+      depths = [depth];
+    } else if (y >= top + 2 + track.lead) return undefined;
+    let best: StripHit | undefined;
+    for (const depth of depths) {
+      const found = this.sliceAt(track.trace, strip, depth, ns);
+      if (!found) continue;
+      const { row, at, pixelNs } = found;
+      const begin = row.begin[at]!;
+      const within = begin <= ns && ns < begin + row.duration[at]!;
+      if (!best || within) best = { track, trace: track.trace, row, at, begin: begin + offset, pixelNs };
+      if (within) break;
+    }
+    return best;
   }
 
   hitOf(track: Track, depth: number, row: Row, at: number, pixelNs: number): Hit {

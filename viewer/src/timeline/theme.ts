@@ -21,6 +21,10 @@ export interface Inks {
   readonly gap: string;
   readonly gapGround: string;
   readonly end: string;
+  /** Of STRIP_DEPTHS: on a CPU, runnable, blocked, not known. Told apart by height too. */
+  readonly states: readonly Rgb[];
+  /** Threads of other processes. */
+  readonly foreign: Rgb;
 }
 
 export const LIGHT: Inks = {
@@ -41,6 +45,13 @@ export const LIGHT: Inks = {
   gap: "#8a93a0",
   gapGround: "#eef0f3",
   end: "#ffffff",
+  states: [
+    { r: 0, g: 135, b: 99 },
+    { r: 224, g: 139, b: 0 },
+    { r: 96, g: 133, b: 201 },
+    { r: 190, g: 196, b: 204 },
+  ],
+  foreign: { r: 205, g: 210, b: 217 },
 };
 
 export const DARK: Inks = {
@@ -61,6 +72,13 @@ export const DARK: Inks = {
   gap: "#6b7685",
   gapGround: "#1d2229",
   end: "#14171c",
+  states: [
+    { r: 32, g: 178, b: 132 },
+    { r: 240, g: 166, b: 30 },
+    { r: 104, g: 148, b: 222 },
+    { r: 84, g: 92, b: 104 },
+  ],
+  foreign: { r: 62, g: 69, b: 79 },
 };
 
 /** What a function's calls look like, and its name in ever shorter forms. Made once for a trace and theme. */
@@ -75,6 +93,8 @@ export class Looks {
   constructor(
     private readonly names: readonly string[],
     readonly inks: Inks,
+    /** Those that are not told apart by colour. */
+    plain?: readonly boolean[],
   ) {
     const n = names.length;
     const fill = new Uint32Array(n);
@@ -86,7 +106,7 @@ export class Looks {
     const dark = inks.theme === "dark";
     names.forEach((name, i) => {
       // By the plain name: overloads and instances of a template are kin.
-      const colour = functionColour(forms(name)[0]!, inks.theme);
+      const colour = plain?.[i] ? inks.foreign : functionColour(forms(name)[0]!, inks.theme);
       const line = mix(colour, dark ? { r: 0, g: 0, b: 0 } : { r: 60, g: 70, b: 85 }, dark ? 0.5 : 0.62);
       const grey = (colour.r * 3 + colour.g * 6 + colour.b) / 10;
       const dim = mix(mix(colour, { r: grey, g: grey, b: grey }, 0.25), inks.background, 0.4);
@@ -108,6 +128,13 @@ export class Looks {
   forms(func: number): readonly string[] {
     return (this.shown[func] ??= forms(this.names[func] ?? "?").map(visible));
   }
+}
+
+/** Palette of one depth of a thread's strip, whatever state a slice is of. */
+export function statePalette(inks: Inks, depth: number): Palette {
+  const colour = word(inks.states[depth] ?? inks.states[3]!);
+  const fill = new Uint32Array(8).fill(colour);
+  return { fill, edge: fill, background: word(inks.background) };
 }
 
 /** For tests: the least contrast of a label on its call. */

@@ -1,30 +1,22 @@
 // The timeline: the tracks' names beside a canvas. Draws on the next frame after anything changed, and
 // only then.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound } from "../backend/types";
+import { kSummed } from "../backend/types";
 import type { Theme } from "../model/colour";
 import { onScrollTo } from "../model/actions";
+import { firstPictureDrawn } from "../model/first_picture";
 import { readable } from "../model/names";
 import { store, useStore } from "../model/store";
 import { count, duration } from "../model/time";
 import { drawFrame } from "./draw";
+import { endings } from "./endings";
 import { Gutter } from "./gutter";
 import { attachInput } from "./input";
 import { drawOverlay, type Pointer } from "./overlay";
 import { CanvasRenderer } from "./renderer";
-import { RULER, Scene, type Hit } from "./scene";
+import { RULER, Scene, type Hit, type StripHit } from "./scene";
 import { setScene } from "./steps";
-
-/** Words for how a call's ends are known; empty for an ordinary call. */
-export function endings(flags: number): string[] {
-  const words: string[] = [];
-  if (flags & kOpenBegin) words.push("begin not known");
-  if (flags & kOpenEnd) words.push("end not known");
-  if (flags & kUnwound) words.push("left by an exception");
-  if (flags & kJumped) words.push("left by longjmp");
-  if (flags & kTailCall) words.push("left by a tail call");
-  return words;
-}
+import { StripTip } from "./strip_tip";
 
 /** Frames drawn, their times, and whether all that is needed is there: read by tests and measurements. */
 export interface FrameLog {
@@ -38,10 +30,9 @@ declare global {
   }
 }
 
-function Tip({ hit, pointer, area }: { hit: Hit; pointer: Pointer; area: { width: number; height: number } }) {
-  const info = store.state.traces[hit.trace]!.info;
-  const func = info.functions[hit.func];
-  const summed = (hit.flags & kSummed) !== 0;
+type Under = { hit: Hit; strip?: undefined } | { strip: StripHit; hit?: undefined };
+
+function Tip({ hit, strip, pointer, area }: Under & { pointer: Pointer; area: { width: number; height: number } }) {
   // Beside the pointer, on the side that has room.
   const right = pointer.x > area.width * 0.55;
   const above = pointer.y > area.height * 0.55;
@@ -56,6 +47,16 @@ function Tip({ hit, pointer, area }: { hit: Hit; pointer: Pointer; area: { width
         bottom: above ? `${area.height - pointer.y + 12}px` : "auto",
       }}
     >
+      {hit ? <CallTip hit={hit} /> : <StripTip hit={strip} />}
+    </div>
+  );
+}
+
+function CallTip({ hit }: { hit: Hit }) {
+  const func = store.state.traces[hit.trace]!.info.functions[hit.func];
+  const summed = (hit.flags & kSummed) !== 0;
+  return (
+    <>
       <div class="tip-name">{readable(func?.name ?? "?")}</div>
       <div class="tip-facts">
         {summed ? (
@@ -72,7 +73,7 @@ function Tip({ hit, pointer, area }: { hit: Hit; pointer: Pointer; area: { width
           </>
         )}
       </div>
-    </div>
+    </>
   );
 }
 
@@ -81,7 +82,7 @@ export function Timeline({ theme }: { theme: Theme }) {
   const base = useRef<HTMLCanvasElement>(null);
   const above = useRef<HTMLCanvasElement>(null);
   const bar = useRef<HTMLDivElement>(null);
-  const [tip, setTip] = useState<{ hit: Hit; pointer: Pointer } | undefined>();
+  const [tip, setTip] = useState<(Under & { pointer: Pointer }) | undefined>();
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [busy, setBusy] = useState(false);
   const choice = useStore((s) => s.choice);
@@ -124,10 +125,12 @@ export function Timeline({ theme }: { theme: Theme }) {
       context.setTransform(scale, 0, 0, scale, 0, 0);
       const hit = pointer && scene.hit(pointer.x, pointer.y);
       drawOverlay(context, scene, store.state, hit, pointer);
-      setTip(hit && pointer ? { hit, pointer } : undefined);
+      const strip = pointer && !hit ? scene.stripHit(pointer.x, pointer.y) : undefined;
+      setTip(!pointer ? undefined : hit ? { hit, pointer } : strip ? { strip, pointer } : undefined);
       setBusy(!scene.complete);
       log.frames++;
       log.complete = scene.complete;
+      if (log.complete) firstPictureDrawn();
       log.milliseconds.push(performance.now() - started);
       if (log.milliseconds.length > 4000) log.milliseconds.splice(0, 2000);
     };
@@ -169,7 +172,7 @@ export function Timeline({ theme }: { theme: Theme }) {
       const layout = scene.layout();
       const track = layout.scrolled.find((t) => t.key === key);
       if (!track) return;
-      const y = track.y + depth * track.rowHeight;
+      const y = track.y + track.lead + depth * track.rowHeight;
       const room = scene.height - RULER - scene.pinnedShown;
       const now = scene.scrollNow();
       if (y < now || y + track.rowHeight > now + room)

@@ -277,7 +277,21 @@ describe("the page of a real trace", () => {
     const longest = await callNs();
     await tab.press("c", "Shift+N");
     await until(callNs, (ns) => ns !== longest, "another call");
+    const second = await callNs();
     await tab.press("c");
+    // One above the other, each with its own length.
+    const lengths = await until(() => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(), (t) => t.length === 1, "the flows");
+    expect(lengths[0]).toMatch(second < longest ? /^A .*, B .*: .* shorter/ : /^A .*, B .*: .* longer/);
+    const cells = (side: string) => tab.page.locator(`[data-testid=aligned-${side}] [role=treeitem]`);
+    expect(await cells("a").first().getAttribute("aria-label")).toContain("shop::serve");
+    // What is a pair begins at the same place.
+    const places = async (side: string) =>
+      new Map(await cells(side).evaluateAll((all) => all.map((cell) => [cell.getAttribute("data-node")!, (cell as HTMLElement).style.left] as const)));
+    const [inA, inB] = [await places("a"), await places("b")];
+    const common = [...inA.keys()].filter((node) => inB.has(node));
+    expect(common.length).toBeGreaterThan(2);
+    for (const node of common) expect(inB.get(node)).toBe(inA.get(node));
+    await tab.page.getByRole("radio", { name: "By path" }).click();
     const text = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
     expect(text[0]).toMatch(/^A .* · B /);
     const rest = tab.page.locator(".compare-rows .call-line").first();
@@ -341,6 +355,9 @@ describe("other pages", () => {
       await tab.settle();
       expect(await tab.page.locator(".head.process .title").allInnerTexts()).toContain("A · shop");
       await tab.press("5");
+      const flows = await until(() => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(), (t) => t.length === 1, "the flows");
+      expect(flows[0]).toContain("the same");
+      await tab.page.getByRole("radio", { name: "By path" }).click();
       const sum = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
       const [, a, b] = /A (.*) · B (.*)/.exec(sum[0]!)!;
       expect(a).toBe(b);

@@ -1,0 +1,111 @@
+// What threads waited for while they were inside calls: a model of thread states (reader/states.h) beside one of calls.
+//
+// wait   a stretch in which a thread was blocked, was kept from a CPU after that, or had to give one up
+// waker  who ended a blocking; when it is a thread of the trace, the call that it was in is known too
+//
+// A wait belongs to the innermost call that was open when it began: whether one call or the one that follows it was
+// inside is a matter of the clocks' error (StateSource::clock_error_ns).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "reader/model.h"
+#include "reader/states.h"
+#include "reader/trace.h"
+
+namespace karst::analysis {
+
+/// Times in [begin, end) of a thread; all unknown when `states` is null. The hints are as of ThreadStates::before.
+inline reader::StateTimes states_between(const reader::ThreadStates* states, std::uint64_t begin, std::uint64_t end,
+                                         std::size_t& begin_hint, std::size_t& end_hint) {
+  reader::StateTimes times;
+  if (states != nullptr && end > begin) {
+    times = states->before(end, end_hint) - states->before(begin, begin_hint);
+  }
+  times.unknown = end - begin - times.running - times.runnable - times.blocked;
+  return times;
+}
+
+/// A call of a thread of the trace.
+struct CallOf {
+  const reader::Thread* thread = nullptr;
+  std::uint32_t row = reader::kNoParent;
+  std::uint32_t function = 0;  ///< id in the thread's process
+};
+
+struct Wait {
+  std::uint64_t begin = 0;                                    ///< ticks
+  std::uint64_t end = 0;                                      ///< of the state; the wait for a CPU follows it
+  std::uint64_t runnable = 0;                                 ///< blocked: ticks from `end` on until it ran
+  reader::ThreadState state = reader::ThreadState::kBlocked;  ///< kBlocked, kPreempted, kWoken (its begin is not known)
+  char letter = 0;                                            ///< as ThreadStates::letter
+  std::uint32_t syscall = 0;                                  ///< as ThreadStates::syscall
+  std::uint32_t by = reader::kNoTask;                         ///< as ThreadStates::by
+  std::uint16_t cpu = 0;
+  /// The call that the waker was in; `thread` alone when it is of the trace, but in no call then. Not of preemptors.
+  CallOf waker;
+
+  std::uint64_t length() const { return end - begin + runnable; }
+};
+
+/// The innermost call that is open at `ticks`, or kNoParent.
+std::uint32_t innermost_at(const reader::Calls& calls, std::uint64_t ticks);
+
+/// Which thread of the trace is which in the kernel, and back. Keeps references to both.
+class StateThreads {
+ public:
+  explicit StateThreads(const reader::Trace& trace);
+  const reader::ThreadStates* states_of(const reader::Thread& thread) const;
+  /// The thread of the trace that `task` was at `ticks`; null: none is.
+  const reader::Thread* thread_of(std::uint32_t task, std::uint64_t ticks) const;
+
+ private:
+  const reader::Trace& trace_;
+  std::unordered_map<std::uint32_t, std::vector<const reader::Thread*>> by_tid_;
+};
+
+/// The waits of a thread that last at least `min_ticks`, in order of time, without `waker.row`.
+std::vector<Wait> waits_of(const StateThreads& threads, const reader::ThreadStates& states, std::uint64_t min_ticks);
+
+/// The waits of all threads, with the calls of their wakers. Rebuilds the calls of each thread that woke another, one
+/// at a time.
+class Waits {
+ public:
+  Waits(const reader::Trace& trace, std::uint64_t min_ticks);
+  const std::vector<Wait>& of(const reader::Thread& thread) const;
+
+ private:
+  std::unordered_map<const reader::Thread*, std::vector<Wait>> waits_;
+};
+
+/// Words for a wait: "blocked in futex, woken by 4711 worker in Queue::push(int); then 1.2 ms for a CPU". `name` gives
+/// a function's name, fit to be shown; `time` words for ticks.
+template <typename Name, typename Time>
+std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time);
+
+/// "4711 worker", "an interrupt", "the idle thread"; empty when nobody is known.
+std::string task_words(const reader::States& states, std::uint32_t task);
+/// Where a thread is blocked: "futex", "uninterruptible sleep"; empty: not known.
+std::string blocked_words(std::uint32_t syscall, char letter);
+
+template <typename Name, typename Time>
+std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time) {
+  const std::string who = task_words(states, wait.by);
+  if (wait.state == reader::ThreadState::kPreempted) {
+    std::string text = "runnable, kept off CPU " + std::to_string(wait.cpu);
+    return who.empty() ? text : text + " by " + who;
+  }
+  std::string text = "runnable, waiting for a CPU";
+  if (wait.state == reader::ThreadState::kBlocked) {
+    const std::string where = blocked_words(wait.syscall, wait.letter);
+    text = where.empty() ? "blocked" : "blocked in " + where;
+  }
+  if (!who.empty()) text += ", woken by " + who;
+  if (wait.waker.row != reader::kNoParent) text += " in " + name(*wait.waker.thread, wait.waker.function);
+  if (wait.runnable != 0) text += "; then " + time(wait.runnable) + " for a CPU";
+  return text;
+}
+
+}  // namespace karst::analysis

@@ -1,0 +1,150 @@
+"""Real runs looked at: `karst run --view`, and thread states in report, tree, exports and the viewer."""
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+import unittest
+import urllib.request
+from pathlib import Path
+
+from torture_support import KARST, TIMEOUT, WORK, build, main
+
+# Fetches what it is given, as a browser would, and holds the page open for a moment.
+BROWSER = """#!/usr/bin/env python3
+import json, sys, time, urllib.request
+url = sys.argv[1]
+alive = urllib.request.urlopen(url + "api/alive")
+json.loads(urllib.request.urlopen(url + "api/progress?wait=1").read())
+facts = urllib.request.urlopen(url + "api/trace").read()
+page = urllib.request.urlopen(url).read()
+open({out!r}, "wb").write(facts)
+alive.close()
+"""
+
+
+def waiting():
+    return build("waiting", "view/waiting.cc", "-O1", "-pthread")
+
+
+class ViewRuns(unittest.TestCase):
+    def run_karst(self, *arguments, status=0, **more):
+        done = subprocess.run([KARST, *arguments], capture_output=True, text=True, timeout=TIMEOUT, **more)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout
+
+    def states_trace(self):
+        """A trace of waiting.cc with thread states, or a skip."""
+        path = str(WORK / f"{self.id().rsplit('.', 1)[-1]}.karst")
+        self.run_karst("run", "-o", path, waiting())
+        with open(path, "rb") as file:
+            if b"STEV" not in file.read():
+                self.skipTest("the system gives no thread states here: " + self.run_karst("info", path))
+        return path
+
+    def test_run_view_opens_the_page_when_the_program_has_ended(self):
+        bin_ = WORK / "fake_browser"
+        bin_.mkdir(parents=True, exist_ok=True)
+        out = WORK / "fake_browser.json"
+        out.unlink(missing_ok=True)
+        browser = bin_ / "xdg-open"
+        browser.write_text(BROWSER.format(out=str(out)))
+        browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+        environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"}
+        for name in ("SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY"):
+            environment.pop(name, None)
+        trace = str(WORK / "run_view.karst")
+        # It serves until the page was closed, and its status is the program's.
+        done = subprocess.run([KARST, "run", "--view", "-o", trace, waiting()], capture_output=True, text=True, timeout=TIMEOUT, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^http://127\.0\.0\.1:[0-9]+/[0-9a-f]{32}/$")
+        facts = json.loads(out.read_text())
+        self.assertEqual(facts["name"], "run_view.karst")
+        self.assertIn("take()", facts["functions"]["name"])
+        self.assertNotIn("no browser", done.stderr)
+
+    def test_run_view_without_a_browser_says_so_and_still_serves(self):
+        empty = WORK / "no_browser"
+        empty.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, "PATH": str(empty)}
+        for name in ("SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY"):
+            environment.pop(name, None)
+        trace = str(WORK / "run_view_none.karst")
+        process = subprocess.Popen([KARST, "run", "--view", "-o", trace, waiting()], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=environment)
+        try:
+            url = process.stdout.readline().strip()
+            self.assertRegex(url, r"^http://127\.0\.0\.1:[0-9]+/[0-9a-f]{32}/$")
+            with urllib.request.urlopen(url + "api/progress?wait=1") as answer:
+                self.assertEqual(json.loads(answer.read())["phase"], "ready")
+            self.assertIn("no browser could be started", process.stderr.readline())
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=TIMEOUT), 0)
+        finally:
+            process.kill()
+            process.communicate()
+
+    def test_report_tells_computing_from_waiting(self):
+        path = self.states_trace()
+        report = {row["name"]: row for row in json.loads(self.run_karst("report", "--format", "json", path))["functions"]}
+        for row in report.values():
+            for part, whole in (("", "total_ns"), ("self_", "self_ns")):
+                total = sum(row[f"{part}{state}_ns"] for state in ("cpu", "runnable", "blocked", "unknown"))
+                self.assertLessEqual(abs(total - row[whole]), 4, row)
+        # What sleeps is blocked, whoever else uses the machine; what computes is not.
+        doze, compute, take = report["doze()"], report["compute(int)"], report["take()"]
+        self.assertGreater(doze["blocked_ns"], 10 * 18_000_000)
+        self.assertGreater(take["blocked_ns"], 10 * 15_000_000)
+        self.assertGreater(compute["cpu_ns"], compute["blocked_ns"])
+        self.assertLess(doze["cpu_ns"], doze["blocked_ns"])
+        text = self.run_karst("report", "--sort", "blocked", path)
+        self.assertRegex(text.splitlines()[1], r"cpu +runnable +blocked +self cpu")
+        header = self.run_karst("report", "--format", "csv", path).splitlines()[0]
+        self.assertTrue(header.endswith(",self_cpu_ns,self_runnable_ns,self_blocked_ns,self_unknown_ns"), header)
+
+    def test_tree_says_why_a_call_waited(self):
+        path = self.states_trace()
+        tree = self.run_karst("tree", "--states", "--min-wait", "5ms", path)
+        waits = re.findall(r"(?m)^.*take\(\)\n(?: +[0-9.]+ ms +\[(.*)\]\n)", tree)
+        self.assertGreater(len(waits), 5, tree)
+        for words in waits:
+            self.assertTrue(words.startswith("blocked"), words)
+        if "ftrace" in self.run_karst("info", path):
+            self.assertGreater(sum("waiting in put(int)" in words for words in waits), 5, tree)
+        plain = self.run_karst("tree", "--plain", path)
+        self.assertEqual(plain, self.run_karst("tree", "--plain", "--states", "--min-wait", "1000s", path))
+
+    def test_exports_and_cuts_carry_states(self):
+        path = self.states_trace()
+        out = WORK / "states_export.json"
+        self.run_karst("export", path, "--to", "chrome", "-o", str(out))
+        text = json.loads(out.read_text())["systemTraceEvents"]
+        self.assertGreater(text.count("sched_switch: "), 20)
+        times = {}
+        for cpu, at in re.findall(r"\[(\d+)\] \.\.\.\. ([0-9.]+): sched_switch", text):
+            self.assertGreaterEqual(float(at), times.get(cpu, 0.0))
+            times[cpu] = float(at)
+        page = WORK / "states_export.html"
+        done = subprocess.run([KARST, "export", path, "--to", "html", "-o", str(page)], capture_output=True, text=True, timeout=TIMEOUT)
+        if "built without the viewer's page" not in done.stderr:
+            self.assertEqual(done.returncode, 0, done.stderr)
+            embedded = re.search(r'id="karst-embedded">(.*?)</script>', page.read_text(), re.S).group(1)
+            data = json.loads(embedded)
+            self.assertTrue(data["trace"]["threads"][0]["states"])
+            self.assertGreater(len(data["waits"]), 10)
+
+    def test_without_states_it_is_said(self):
+        path = str(WORK / "states_off.karst")
+        self.run_karst("run", "--sched", "off", "-o", path, waiting())
+        report = json.loads(self.run_karst("report", "--format", "json", path))
+        self.assertNotIn("cpu_ns", report["functions"][0])
+        for arguments in (("tree", "--states", path), ("report", "--sort", "blocked", path)):
+            done = subprocess.run([KARST, *arguments], capture_output=True, text=True, timeout=TIMEOUT)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("has no thread states", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

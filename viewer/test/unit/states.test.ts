@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import { kNoParent, type Columns } from "../../src/backend/decode";
+import { LocalBackend } from "../../src/backend/local";
+import { cpuFunctions, innermost, ThreadStates } from "../../src/backend/local_states";
+import { traceFacts } from "../../src/backend/facts";
+import { CPU_LANE, STATES_OF_THREAD, STRIP_DEPTHS } from "../../src/backend/types";
+import { momentWords, offStretches } from "../../src/model/switches";
+import { endings } from "../../src/timeline/endings";
+import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
+import { fromHash } from "../../src/model/url";
+import { START } from "../../src/model/store";
+
+function columns(rows: [begin: number, duration: number, func: number, depth: number, parent?: number][]): Columns {
+  return {
+    begin: Float64Array.from(rows, (r) => r[0]),
+    duration: Float64Array.from(rows, (r) => r[1]),
+    func: Uint32Array.from(rows, (r) => r[2]),
+    parent: Uint32Array.from(rows, (r) => r[4] ?? kNoParent),
+    depth: Uint16Array.from(rows, (r) => r[3]),
+    flags: new Uint8Array(rows.length),
+  };
+}
+// Runs, is blocked, waits for a CPU, runs.
+const strip = columns([[0, 100, 1, 0], [100, 300, 4, 2], [400, 50, 3, 1], [450, 550, 1, 0]]);
+const calls = columns([[50, 900, 0, 0], [80, 400, 1, 1, 0]]);
+const facts = () =>
+  traceFacts({
+    span: 1000,
+    functions: { name: ["main", "wait()"] },
+    processes: [{ name: "app" }],
+    threads: [{ process: 0, tid: 7, name: "app", begin: 0, end: 1000, calls: 2, depths: 2, states: true }],
+    states: { backend: "ftrace" },
+    tasks: [{ tid: 7, name: "app", of_run: true, thread: 0 }],
+    cpus: [{ cpu: 3 }],
+  });
+const backend = () =>
+  LocalBackend.of(facts(), new Map([[0, calls], [STATES_OF_THREAD, strip], [CPU_LANE, columns([[0, 100, 0, 0], [450, 550, 0, 0]])]]));
+
+describe("states of an exported page", () => {
+  test("times of any range add up to it", () => {
+    const states = new ThreadStates(strip);
+    for (let from = -50; from < 1100; from += 37)
+      for (let to = from; to < 1200; to += 41) {
+        const t = states.between(from, to);
+        expect(t.cpu + t.runnable + t.blocked + t.unknown).toBeCloseTo(to - from);
+      }
+    expect(states.between(80, 480)).toEqual({ cpu: 20 + 30, runnable: 50, blocked: 300, unknown: 0 });
+  });
+  test("a call and the table have them, total and self", async () => {
+    const call = await backend().call({ thread: 0, index: 0 });
+    expect(call.states).toEqual({ cpu: 50 + 500, runnable: 50, blocked: 300, unknown: 0 });
+    expect(call.selfStates).toEqual({ cpu: 30 + 470, runnable: 0, blocked: 0, unknown: 0 });
+    expect(call.waits.map((w) => [w.begin, w.duration, w.state])).toEqual([[100, 300, "blocked"]]);
+    const table = await backend().functions({});
+    const row = table.rows.find((r) => r.function === 1)!;
+    expect([row.cpu, row.runnable, row.blocked, row.selfBlocked]).toEqual([50, 50, 300, 300]);
+    expect(table.states).toEqual({ cpu: 550, runnable: 50, blocked: 300, unknown: 0 });
+  });
+  test("strips and CPUs are tiles like calls, and no calls", async () => {
+    const level = (thread: number) => ({ thread, from: 0, to: 63 });
+    const tiles = await backend().tiles({ begin: 0, end: 1000, width: 1000, levels: [level(STATES_OF_THREAD), level(CPU_LANE)] });
+    expect(tiles.get(STATES_OF_THREAD)!.map((row) => [STRIP_DEPTHS[row.depth], row.begin.length])).toEqual([["running", 2], ["runnable", 1], ["blocked", 1]]);
+    const cpu = tiles.get(CPU_LANE)!;
+    expect(cpu.map((row) => row.depth)).toEqual([0, 1]);
+    expect([...cpu[1]!.func]).toEqual([0, 1, 1, 0]);
+    expect((await backend().functions({})).calls).toBe(2);
+    expect((await backend().occurrences({ function: 1, order: "time", direction: "next" })).count).toBe(1);
+  });
+  test("the innermost call at a moment", () => {
+    expect([40, 60, 100, 479, 480, 949, 950].map((ns) => innermost(calls, ns))).toEqual([-1, 0, 1, 1, 0, 0, -1]);
+    expect(cpuFunctions(undefined, () => undefined, () => -1, 0, 1, 1)).toEqual([]);
+  });
+});
+
+describe("switches", () => {
+  const one = (begin: number, end: number | null, on: boolean, all = true) => ({ begin, end, on, all, functions: 0, reason: "request" });
+  test("nothing is traced from a switching off of all to the next switching on", () => {
+    expect(offStretches([one(10, 12, false), one(20, 22, false), one(30, 33, true), one(50, 51, false, false), one(90, null, false)], 100)).toEqual([[10, 33], [90, 100]]);
+    expect(offStretches([one(10, 12, true), one(20, 21, false, false)], 100)).toEqual([]);
+  });
+  test("a call that was cut did not end by a tail call", () => {
+    expect(endings(18)).toEqual(["switched off while it ran: end not known"]);
+    expect(endings(16)).toEqual(["left by a tail call"]);
+  });
+  test("words for what was kept", () => {
+    expect(momentWords({ number: 3, kind: "trigger", begin: 0, end: 1, thread: 0, what: "alarm()" })).toBe("3: trigger alarm()");
+    expect(momentWords({ number: 1, kind: "later", begin: 0, end: 1, thread: -1, what: "" })).toBe("1: kept");
+  });
+});
+
+describe("tracks", () => {
+  const layout = (folded: string[] = []) => layoutTracks([facts()], { ...NO_CHOICE, folded: new Set(folded) }, { begin: 0, end: 1 });
+  test("a thread with states has room for them; CPUs come below the threads", () => {
+    const { scrolled } = layout();
+    expect(scrolled.map((t) => [t.kind, t.title])).toEqual([["thread", "app"], ["cpus", "CPUs"], ["cpu", "CPU 3"]]);
+    expect(scrolled[0]!.lead).toBeGreaterThan(0);
+    expect(layout(["0:cpus"]).scrolled.map((t) => t.kind)).toEqual(["thread", "cpus"]);
+  });
+  test("the address may name CPUs", () => {
+    expect([...fromHash("fold=0:cpus,0:c2,0:x", START).choice!.folded]).toEqual(["0:cpus", "0:c2"]);
+  });
+});
