@@ -44,7 +44,7 @@ void set_state(ControlThread state) { store(g_arena.control().thread, static_cas
 // bare system calls would leave us behind alone. The leader of a process whose other threads have gone is a zombie,
 // which has no executable any more. Without /proc nothing is seen.
 
-char g_leader[40];
+char g_leader[48];
 bool g_leader_is_seen;
 
 bool leader_is_there() {
@@ -64,12 +64,31 @@ void watch_leader(std::uint32_t pid) {
   g_leader_is_seen = leader_is_there();
 }
 
+/// The status that the process ends with is that of its last thread; without us that were the leader's.
+int status_of_leader() {
+  char path[sizeof g_leader];
+  copy(path, g_leader, sizeof path);
+  char* end = path + length(path) - (sizeof "/exe" - 1);
+  copy(end, "/stat", sizeof "/stat");
+  char text[1024];
+  const long fd = sys::open(path, 0 /* O_RDONLY */);
+  if (fd < 0) return 0;
+  long size = sys::read(static_cast<int>(fd), text, sizeof text);
+  sys::close(static_cast<int>(fd));
+  while (size > 0 && (text[size - 1] < '0' || text[size - 1] > '9')) --size;
+  std::uint32_t status = 0;  // the last field, as waitpid() has it
+  std::uint32_t unit = 1;
+  for (; size > 0 && text[size - 1] >= '0' && text[size - 1] <= '9'; --size, unit *= 10)
+    status += static_cast<std::uint32_t>(text[size - 1] - '0') * unit;
+  return static_cast<int>(status >> 8 & 0xff);
+}
+
 bool is_last_thread() {
   if (!g_leader_is_seen || leader_is_there()) return false;
-  // A directory's links: itself, its name, and one for each thread: the leader and us.
+  // A directory's links: itself, its name, and one for each thread: the leader and ours.
   struct stat status {};
   return sys::call(SYS_newfstatat, -100, sys::word("/proc/self/task"), sys::word(&status), 0) == 0 &&
-         status.st_nlink <= 4;
+         status.st_nlink <= (load(karst_clock_on) != 0 ? 5 : 4);
 }
 
 // ---- the thread ---------------------------------------------------------------------------------
@@ -136,7 +155,7 @@ void work() {
     if (load(g_leave) == 0 &&
         sys::call(SYS_futex, sys::word(&c.request), FUTEX_WAIT, seen, sys::word(&time)) == kTimedOut &&
         is_last_thread())
-      return;
+      sys::call(SYS_exit_group, status_of_leader());
   }
 }
 
