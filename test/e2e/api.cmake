@@ -1,0 +1,2 @@
+# karst/karst.h, and the moments that traces keep.
+e2e_methods(moments api moments)

@@ -1,0 +1,177 @@
+"""Moments that are kept: triggers at places in programs, and the examples of docs/guide.md."""
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+import torture_support as support
+from torture_support import KARST, Trace, build
+
+MANY_BREAKPOINTS = "there is no hardware breakpoint left"
+NO_BREAKPOINTS = ("the system has no hardware breakpoints", "does not allow breakpoints")
+
+
+class Moments(support.TortureTest):
+    def program(self, *flags, output="moments_program", **more):
+        return build("moments_program", "moments/program.cc", "-O2", "-pthread", *flags, output=output, **more)
+
+    def run_triggered(self, *triggers, options=(), arguments=(), **more):
+        options = [*options, *(word for t in triggers for word in ("--trigger", t))]
+        run = self.run_traced(more.pop("program", None) or self.program(), *arguments, options=options, **more)
+        for line in self.lines_of_karst(run):
+            if any(refusal in line for refusal in NO_BREAKPOINTS):
+                self.skipTest(line)
+        return run
+
+    def kept(self, run):
+        return run.trace.info["kept"]
+
+    def test_function_with_its_arguments(self):
+        run = self.run_triggered("rare")
+        (moment,) = self.kept(run)
+        self.assertEqual((moment["kind"], moment["function"], moment["what"]),
+                         ("trigger", "rare(int, long)", "rare (rare(int, long))"))
+        self.assertEqual(int(moment["arguments"][0], 16) & 0xffffffff, 7)
+        self.assertEqual(int(moment["arguments"][1], 16), 1234567)
+        self.assertEqual(moment["tid"], run.trace.processes[0]["pid"])
+        self.assertFalse(moment["gave_up"])
+        tree = Trace(run.trace.path).tree("--kept", "1")
+        self.assertTrue(any("before_it" in line for line in tree), tree)
+        self.assertIn("rare(int, long)", subprocess.run([KARST, "info", str(run.trace.path)], capture_output=True,
+                                                       text=True).stdout)
+        wrong = subprocess.run([KARST, "tree", str(run.trace.path), "--kept", "2"], capture_output=True, text=True)
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("has no kept moment 2; it has 1", wrong.stderr)
+
+    def test_what_came_before_outlives_the_ring(self):
+        run = self.run_triggered("rare", options=["--memory", "64K"], program=build(
+            "moments_wrapping", "moments/wrapping.cc", "-O2"))
+        (moment,) = self.kept(run)
+        self.assertGreater(run.trace.info["overwritten_events"], 100_000)
+        tree = run.trace.tree("--kept", "1")
+        self.assertTrue(any("before_it" in line for line in tree))
+
+    def test_overloads_are_listed_or_all_taken(self):
+        run = self.run_triggered("over")
+        self.assertEqual(self.kept(run), [])
+        (line,) = [line for line in run.err.split("karst: ") if "is the name of 2 functions" in line]
+        self.assertIn("over(int)", line)
+        self.assertIn("over(double)", line)
+        run = self.run_triggered("over", options=["--multi"])
+        self.assertEqual(len(self.kept(run)), 1)  # the first time only
+        run = self.run_triggered("over:2", options=["--multi"])
+        self.assertEqual([m["function"] for m in self.kept(run)], ["over(int)", "over(double)"])
+        run = self.run_triggered("over(double)")
+        self.assertEqual([m["function"] for m in self.kept(run)], ["over(double)"])
+
+    def test_inlined_functions_get_a_clear_answer(self):
+        run = self.run_triggered("tiny")
+        self.assertEqual(self.kept(run), [])
+        self.assertIn("'tiny' has no code of its own: the compiler inlined it everywhere", run.err)
+        self.assertIn("contains_tiny(int)", run.err)
+
+    def test_tail_called_untraced_and_in_threads(self):
+        run = self.run_triggered("tail_target", "untraced", "in_thread:4")
+        kept = self.kept(run)
+        self.assertEqual(sorted(m["what"].split()[0] for m in kept),
+                         ["in_thread:4"] * 4 + ["tail_target", "untraced"])
+        self.assertEqual(len({m["tid"] for m in kept if m["what"].startswith("in_thread")}), 4)
+        (untraced,) = [m for m in kept if m["what"].startswith("untraced")]
+        self.assertIsNone(untraced["function"])
+        self.assertEqual(int(untraced["arguments"][0], 16) & 0xffffffff, 6)
+
+    def test_lines_and_addresses(self):
+        source = (support.HERE / "moments/program.cc").read_text().splitlines()
+        line = 1 + next(i for i, text in enumerate(source) if "g_sink = static_cast<int>(number * factor)" in text)
+        address = next(words[0] for words in map(str.split, subprocess.run(
+            ["nm", "-C", self.program()], capture_output=True, text=True).stdout.splitlines())
+                       if words[2:3] == ["untraced(int)"])
+        run = self.run_triggered(f"program.cc:{line}", "0x" + address)
+        self.assertEqual(sorted(m["what"].split()[0] for m in self.kept(run)), sorted([f"program.cc:{line}", "0x" + address]))
+
+    def test_libraries_that_come_later(self):
+        for compiler in ("gcc", "karst-gcc"):
+            with self.subTest(compiler):
+                plugin = build("moments_plugin", "moments/plugin.c", "-O2", "-shared", "-fPIC",
+                               output=f"plugin_{compiler}.so", compiler=compiler)
+                run = self.run_triggered("plugin_work", arguments=[plugin])
+                (moment,) = self.kept(run)
+                self.assertEqual(moment["what"], "plugin_work")
+
+    def test_more_than_four(self):
+        run = self.run_triggered("before_it", "rare", "tail_target", "untraced", "contains_tiny")
+        self.assertIn(MANY_BREAKPOINTS, run.err)
+        self.assertIn("done", run.out)
+
+    def test_what_is_nowhere(self):
+        run = self.run_triggered("no_such_function", "rare")
+        self.assertEqual(len(self.kept(run)), 1)
+        self.assertIn("the trigger 'no_such_function' was found in none of the", run.err)
+        for wrong in ("", "f:0", "file.cc:0"):
+            done = subprocess.run([KARST, "run", "--trigger", wrong, "true"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, done.stderr)
+
+    # ---- the examples of docs/guide.md, which are in examples/moments -------------------------------
+
+    def example(self, name, *flags):
+        source = support.ROOT / "examples" / "moments" / (name + ".cc")
+        return build("example_" + name, source, "-O2", "-pthread", *flags)
+
+    def test_example_server(self):
+        run = self.run_traced(self.example("server"))
+        self.assertEqual(run.out, "served\n")
+        page = Trace(self.directory / "slowest-page.karst")
+        self.assertTrue(any("serve_page" in line for line in page.tree()))
+        report = Trace(self.directory / "slowest-report.karst")
+        slowest = max((f for f in report.report() if f["name"] == "serve_report(int)"), key=lambda f: f["max_ns"])
+        self.assertGreater(slowest["max_ns"], 30_000_000)
+        self.assertIn("worker that serves pages and reports", {t["name"] for t in report.threads})
+
+    def test_example_game(self):
+        run = self.run_traced(self.example("game"))
+        self.assertRegex(run.out, r"frame 20 was slow: slow-frame-\d.karst")
+        path = re.search(r"frame 20 was slow: (\S+)", run.out).group(1)
+        frames = [f for f in Trace(self.directory / path).report() if f["name"] == "frame(int)"]
+        self.assertGreater(frames[0]["max_ns"], 16_000_000)
+
+    def test_example_batch(self):
+        run = self.run_traced(self.example("batch"), options=["--trigger", "report_bad_record"])
+        for line in self.lines_of_karst(run):
+            if any(refusal in line for refusal in NO_BREAKPOINTS):
+                self.skipTest(line)
+        (moment,) = self.kept(run)
+        self.assertEqual(int(moment["arguments"][0], 16), 69)
+        tree = run.trace.tree("--kept", "1")
+        self.assertTrue(any("parse(int)" in line for line in tree), tree)
+
+    def test_example_hung(self):
+        program = self.example("hung")
+        child = subprocess.Popen([KARST, "run", "--signal", "USR2", "-o", str(self.directory / "t.karst"), program],
+                                 stdout=subprocess.PIPE, text=True, cwd=self.directory)
+        try:
+            self.assertEqual(child.stdout.readline(), "working\n")
+            time.sleep(0.5)  # they hang some 50 ms later
+            os.kill(child.pid, signal.SIGUSR2)  # karst run passes it on
+            for _ in range(support.TIMEOUT * 20):
+                written = list(self.directory.glob("example_hung-*-1.karst"))
+                if written:
+                    break
+                time.sleep(0.05)
+            (path,) = written
+            lines = Trace(path).timed_tree()
+            for name in ("main", "write_journal()", "check_journal()"):
+                (line,) = [line for line in lines if line.endswith(name)]
+                self.assertIn(">", line)
+            os.kill(child.pid, signal.SIGTERM)
+            child.wait(support.TIMEOUT)
+        finally:
+            child.kill()
+            child.wait()
+            child.stdout.close()
+
+
+if __name__ == "__main__":
+    support.main()

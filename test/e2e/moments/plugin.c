@@ -1,0 +1,1 @@
+__attribute__((noinline)) int plugin_work(int i) { return i * 2; }
