@@ -87,6 +87,7 @@ class Trace:
         self.state_source, self.tasks, self.states = None, [], []
         self.switches = []
         self.modes = []
+        self.moments = []
         self.events, self.complete = 0, False
         seen = 0
         for kind, payload in chunks(data):
@@ -132,6 +133,10 @@ class Trace:
     def swch(self, payload):
         for process, v, _ in records(payload, "2Q4I"):
             self.switches.append((process, "on" if v[4] else "off", v[2], v[3], v[0], v[1], v[5]))
+
+    def momt(self, payload):
+        for process, v, text in records(payload, "2I6Q4I7Q2I"):
+            self.moments.append((v[0], process, v[:13], v[13:19], text(v[19], v[20])))
 
     def mode(self, payload):
         for process, v, _ in records(payload, "3Q"):
@@ -212,6 +217,11 @@ class Trace:
         for process, *switch in self.switches:
             if process == index:
                 yield "switch %s from %d of %d begin %d end %d reason %d" % tuple(switch)
+        for _, process, v, arguments, what in sorted(self.moments):
+            if process == index:
+                yield ("moment %d kind %d from %d to %d kept %d to %d whole %d lost %d function %d thread %d tid %d "
+                       "flags %d at %d %s" % (v + (escaped(what),)))
+                yield from ("argument %d" % argument for argument in arguments)
         for (process, thread), (tid, exited, numbers, name) in sorted(self.threads.items()):
             if process != index:
                 continue

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/moments.h"
 #include "format/trace.h"
 #include "reader/trace.h"
 #include "test/docs/worked_trace.h"
@@ -78,9 +79,8 @@ const std::map<std::string, Layout>& header_layouts() {
       LAYOUT(ThreadRecord, FIELD(ThreadRecord, thread), FIELD(ThreadRecord, tid), FIELD(ThreadRecord, flags),
              FIELD(ThreadRecord, inherited), FIELD(ThreadRecord, joined_ticks), FIELD(ThreadRecord, exited_ticks),
              FIELD(ThreadRecord, overwritten_events), FIELD(ThreadRecord, lost_events), FIELD(ThreadRecord, name)),
-      LAYOUT(SwitchRecord, FIELD(SwitchRecord, begin_ticks), FIELD(SwitchRecord, end_ticks),
-             FIELD(SwitchRecord, first), FIELD(SwitchRecord, count), FIELD(SwitchRecord, on),
-             FIELD(SwitchRecord, reason)),
+      LAYOUT(SwitchRecord, FIELD(SwitchRecord, begin_ticks), FIELD(SwitchRecord, end_ticks), FIELD(SwitchRecord, first),
+             FIELD(SwitchRecord, count), FIELD(SwitchRecord, on), FIELD(SwitchRecord, reason)),
       LAYOUT(ModeRecord, FIELD(ModeRecord, min_duration_ticks), FIELD(ModeRecord, clock_period_ticks),
              FIELD(ModeRecord, clock_longest_ticks)),
       LAYOUT(BlocksHeader, FIELD(BlocksHeader, process), FIELD(BlocksHeader, count)),
@@ -101,14 +101,19 @@ const std::map<std::string, Layout>& header_layouts() {
       LAYOUT(StateRecord, FIELD(StateRecord, ticks), FIELD(StateRecord, tid), FIELD(StateRecord, other),
              FIELD(StateRecord, value), FIELD(StateRecord, cpu), FIELD(StateRecord, kind),
              FIELD(StateRecord, reserved)),
+      LAYOUT(MomentRecord, FIELD(MomentRecord, number), FIELD(MomentRecord, kind), FIELD(MomentRecord, begin_ticks),
+             FIELD(MomentRecord, end_ticks), FIELD(MomentRecord, kept_from), FIELD(MomentRecord, kept_to),
+             FIELD(MomentRecord, whole_from), FIELD(MomentRecord, lost_events), FIELD(MomentRecord, function),
+             FIELD(MomentRecord, thread), FIELD(MomentRecord, tid), FIELD(MomentRecord, flags),
+             FIELD(MomentRecord, address), FIELD(MomentRecord, arguments), FIELD(MomentRecord, what)),
       LAYOUT(EndRecord, FIELD(EndRecord, chunks), FIELD(EndRecord, events)),
   };
   return layouts;
 }
 
 std::size_t size_of_type(const std::string& type) {
-  static const std::map<std::string, std::size_t> sizes = {{"u8[8]", 8}, {"u8", 1}, {"u16", 2}, {"u32", 4},
-                                                           {"i32", 4},   {"u64", 8}, {"str", 8}};
+  static const std::map<std::string, std::size_t> sizes = {{"u8[8]", 8}, {"u8", 1},  {"u16", 2}, {"u32", 4},
+                                                           {"i32", 4},   {"u64", 8}, {"str", 8}, {"u64[6]", 48}};
   const auto at = sizes.find(type);
   return at == sizes.end() ? 0 : at->second;
 }
@@ -141,7 +146,7 @@ std::string fenced(const std::string& page, const std::string& language) {
 }
 
 TEST(Page, HasEveryRecordOfTheHeaderAndNoOther) {
-  const std::string header = read_file("format/trace.h");
+  const std::string header = read_file("format/trace.h") + read_file("format/moments.h");
   std::set<std::string> in_header;
   const std::regex declared("\nstruct (\\w+) \\{");
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at)
@@ -169,7 +174,7 @@ TEST(Page, GivesEveryFieldItsPlaceAndSize) {
 }
 
 TEST(Page, ListsTheChunkTypes) {
-  const std::string header = read_file("format/trace.h");
+  const std::string header = read_file("format/trace.h") + read_file("format/moments.h");
   std::set<std::string> in_header;
   const std::regex declared("fourcc\\('(.)', '(.)', '(.)', '(.)'\\),");
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at) {
@@ -184,7 +189,7 @@ TEST(Page, ListsTheChunkTypes) {
 }
 
 TEST(Page, ListsTheFlagsWithTheirValues) {
-  const std::string header = read_file("format/trace.h");
+  const std::string header = read_file("format/trace.h") + read_file("format/moments.h");
   std::map<std::string, std::string> in_header;
   const std::regex declared("(kFile|kProcess|kFunction|kThread|kState|kTask|kSwitch)(\\w+) = (\\d+)");
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at) {

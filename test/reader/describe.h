@@ -63,6 +63,14 @@ inline std::string describe(const reader::Trace& trace) {
       line("switch {} from {} of {} begin {} end {} reason {}", s.on ? "on" : "off", s.first, s.count, s.begin_ticks,
            s.end_ticks, s.reason);
     }
+    for (const auto& m : process.moments) {
+      line(
+          "moment {} kind {} from {} to {} kept {} to {} whole {} lost {} function {} thread {} tid {} flags {} at {} "
+          "{}",
+          m.number, m.kind, m.begin_ticks, m.end_ticks, m.kept_from, m.kept_to, m.whole_from, m.lost_events, m.function,
+          m.thread, m.tid, m.flags, m.address, escaped(m.what));
+      for (const auto argument : m.arguments) line("argument {}", argument);
+    }
     for (const auto& thread : process.threads) {
       line("thread {} tid {} exited {} from {} to {} overwritten {} lost {} name {}", thread.index, thread.tid,
            thread.exited ? 1 : 0, thread.joined_ticks, thread.exited_ticks, thread.overwritten_events,
@@ -81,6 +89,16 @@ inline std::string describe(const reader::Trace& trace) {
     }
   }
   for (const auto& source : trace.sources()) line("source {} {}", escaped(source.path), escaped(source.text));
+  const auto& states = trace.states();
+  const auto& s = states.source();
+  if (!states.empty() || !s.note.empty())
+    line("states by {} flags {} error {} cpus {} from {} to {} lost {} overwritten {} faults {} migrations {} note {}",
+         static_cast<unsigned>(s.backend), s.flags, s.clock_error_ns, s.cpus, s.begin_ticks, s.end_ticks, s.lost_events,
+         s.overwritten_events, s.page_faults, s.migrations, escaped(s.note));
+  for (const auto& task : states.tasks())
+    line("task {} of {} run {} name {}", task.tid, task.pid, task.of_run ? 1 : 0, escaped(task.name));
+  for (const auto& r : states.log().records)
+    line("state {} kind {} tid {} other {} value {} cpu {}", r.ticks, r.kind, r.tid, r.other, r.value, r.cpu);
   return text;
 }
 
