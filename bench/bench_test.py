@@ -13,6 +13,7 @@ import bench  # noqa: E402
 import calls  # noqa: E402
 import measure  # noqa: E402
 import programs  # noqa: E402
+import variants  # noqa: E402
 import ways_out  # noqa: E402
 
 
@@ -29,6 +30,14 @@ class Judging(unittest.TestCase):
         self.assertTrue(ways_out.judge(2.9, 3.0)[1])
         self.assertFalse(ways_out.judge(3.1, 3.0)[1])
         self.assertIsNone(ways_out.judge(9.0, None)[1])
+
+    def test_variants_are_held_against_floor_and_plain_program(self):
+        one = variants.judged_pairs("leaf, 1 thread", {"floor": 20.0, "not instrumented": 1.0, "karst --clock thread": 8.1,
+                                                       "karst --min-duration 5us": 25.0, "karst count": 4.0}, 1, [])
+        self.assertEqual({row.name: row.met for row in one if row.met is not None},
+                         {"karst --clock thread": False, "karst --min-duration 5us": True, "karst count": True})
+        two = variants.judged_pairs("leaf, 2 threads", {"floor": 20.0, "not instrumented": 1.0, "karst count": 5.6}, 2, one)
+        self.assertEqual([row.met for row in two if row.name == "karst count"], [False])
 
     def test_peers_are_not_judged(self):
         self.assertIsNone(calls.judge("XRay FDR on", 200.0, floor=19.0, plain=1.0)[1])

@@ -304,7 +304,8 @@ std::span<const Event> ArenaView::read(const ArenaBlock& block, std::vector<Even
   std::size_t settled = kEventsPerBlock;
   if (layout_.min_duration_ticks != 0 && load(header.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
     // Slots at the end may have been taken back and used again while they were copied. What is the same a second time
-    // was there at the moment between the two: no word comes twice, as time goes on.
+    // was there at the moment between the two: no event comes twice, as time goes on, and a slot is empty only if those
+    // behind it are (or its hook was interrupted).
     std::atomic_thread_fence(std::memory_order_acquire);
     const auto* events = reinterpret_cast<const Event*>(at + kBlockHeaderSize);
     settled = 0;

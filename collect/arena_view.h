@@ -55,6 +55,7 @@ class ArenaView {
 
   /// Calls by function id, where the process counts them (format/arena.h, CountPage); else empty.
   std::vector<std::uint64_t> counts() const;
+  std::uint64_t min_duration_ticks() const { return layout_.min_duration_ticks; }
   /// Calls for whose counters there was no memory.
   std::uint64_t uncounted_calls() const { return live().uncounted_calls; }
 

@@ -43,6 +43,9 @@ class History {
   std::uint32_t function_count() const;
   /// As ArenaView::switches().
   std::vector<reader::Switch> switches() const;
+  std::uint64_t min_duration_ticks() const {
+    return arena_ ? arena_->min_duration_ticks() : copy_->process.min_duration_ticks;
+  }
   /// As ArenaView::counts(), for all functions that the process has had.
   std::vector<std::uint64_t> counts() const { return arena_ ? arena_->counts() : copy_->counts; }
   std::uint64_t uncounted_calls() const { return arena_ ? arena_->uncounted_calls() : copy_->uncounted_calls; }

@@ -15,14 +15,22 @@ namespace karst::collect {
 namespace {
 
 /// Counts a thread's calls as its events pass by, in order: each enter is one, and so is each exit whose enter is
-/// no longer there.
+/// no longer there. Not those that readers leave out (docs/trace-format.md, MODE).
 struct CallCounter {
+  struct Open {
+    std::uint64_t begin;
+    bool has_content;
+  };
   std::uint64_t calls = 0;
   std::int64_t depth = 0;
+  std::uint64_t min_duration = 0;
+  std::vector<Open> open;  // with a least duration alone
 
-  void count(std::span<const format::Event> events) {
+  void count(std::span<const format::Event> events, std::uint64_t block_ticks) {
     for (const format::Event e : events) {
-      if (e == 0 || format::event_is_mark(e)) continue;
+      if (e == 0) continue;
+      if (min_duration != 0) follow(e, block_ticks);
+      if (format::event_is_mark(e)) continue;
       if (!format::event_is_exit(e)) {
         ++calls;
         ++depth;
@@ -31,6 +39,24 @@ struct CallCounter {
         depth = 0;
       }
     }
+  }
+
+ private:
+  void follow(format::Event e, std::uint64_t block_ticks) {
+    if (!format::event_is_exit(e)) {
+      open.push_back({format::event_ticks(e, block_ticks), false});
+      return;
+    }
+    if (open.empty()) return;
+    if (!format::event_is_mark(e)) {
+      const Open ended = open.back();
+      open.pop_back();
+      if (!ended.has_content && format::event_ticks(e, block_ticks) - ended.begin < min_duration) {
+        --calls;
+        return;
+      }
+    }
+    if (!open.empty()) open.back().has_content = true;
   }
 };
 
@@ -264,6 +290,7 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
                   const RecordingOptions& options, TraceWriter& writer, RecordingSummary& summary, Span& span,
                   std::vector<bool>& seen) {
   std::unordered_map<std::uint32_t, CallCounter> threads;
+  const std::uint64_t min_duration = recorded.history.min_duration_ticks();
   std::vector<format::Event> buffer;
   std::vector<format::Event> renumbered;
   std::uint64_t shift = 0;
@@ -299,7 +326,9 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     }
     const std::uint64_t sequence = block.sequence + (block.thread == w.heir ? shift : 0) + (cut ? 2 : 0);
     writer.add_block(process, block.thread, sequence, block.ticks, events);
-    threads[block.thread].count(events);
+    CallCounter& counter = threads[block.thread];
+    counter.min_duration = min_duration;
+    counter.count(events, block.ticks);
     summary.events += events.size();
     span.include(std::max(block.ticks, options.from));
     const auto has_time = [](format::Event e) { return e != 0 && format::event_has_time(e); };

@@ -37,6 +37,10 @@ inline std::uint64_t stamp() {
 /// The present time by the clock of events; wakes the clock thread if it sleeps. Any thread, any context.
 std::uint64_t event_time();
 
+/// Returns when events get a later time than this, so that what the calling thread does from now on is told from what
+/// it did before. At most some milliseconds: the clock thread may have to wait for a CPU.
+void wait_for_later_than(std::uint64_t ticks);
+
 /// At start, with an arena and before the first event: makes the clock thread. False, with a message, when it cannot be
 /// had: on one CPU, or because the system allows no thread. Then the TSC stamps events.
 bool start_clock_thread(std::uint64_t period_ns);

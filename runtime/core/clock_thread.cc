@@ -100,6 +100,12 @@ std::uint64_t event_time() {
   }
 }
 
+void wait_for_later_than(std::uint64_t ticks) {
+  if (load(karst_clock_on) == 0) return;
+  const std::uint64_t begin = tsc();
+  while (event_time() == ticks && tsc() - begin < g_look) sys::call(SYS_sched_yield);
+}
+
 std::uint64_t ticks_of(std::uint64_t ns) {
   const std::uint64_t ticks = ns * (tsc_rate().ticks_per_second / 1'000) / 1'000'000;
   return ticks == 0 ? 1 : ticks;

@@ -66,6 +66,7 @@ void before_fork() {
   if (!in_forked_child()) {
     g_arena.remember();
     t_fork.origin = origin_in(own_tid(), event_time());
+    wait_for_later_than(t_fork.origin.ticks);
   } else if (g_forked_pid == pid && own_tid() == pid) {
     t_fork.origin = g_fork.origin;  // nothing has been recorded since: the grandchild comes from there
   } else {

@@ -7,10 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "format/arena.h"
@@ -120,6 +123,100 @@ std::optional<std::size_t> read_all(const std::vector<std::byte>& bytes) {
   EXPECT_LE(blocks.size(), bytes.size() / kBlockSize);
   for (const ArenaBlock& b : blocks) events += view->read(b, buffer).size();
   return events;
+}
+
+/// The same with counters: pages of two groups, the first group's twice.
+std::vector<std::byte> counting_arena() {
+  std::vector<std::byte> bytes = sound_arena();
+  ArenaHeader h{};
+  std::memcpy(&h, bytes.data(), sizeof h);
+  h.counts_offset = h.size;
+  h.count_capacity = 4;
+  h.count_pages = 3;
+  const std::uint64_t pages = h.counts_offset + kBlockSize;
+  h.size = pages + h.count_capacity * sizeof(CountPage);
+  bytes.resize(h.size);
+  std::memcpy(bytes.data(), &h, sizeof h);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const CountOwner owner{i < 2 ? 1U : 2U, 1};
+    std::memcpy(&bytes[h.counts_offset + i * sizeof owner], &owner, sizeof owner);
+    CountPage page{};
+    for (std::uint32_t n = 0; n < kCountsPerPage; ++n) page.calls[n] = n + 1;
+    std::memcpy(&bytes[pages + i * sizeof page], &page, sizeof page);
+  }
+  return bytes;
+}
+
+TEST(ArenaView, CountsAreTheSumOfAllPages) {
+  const Memfd fd(counting_arena());
+  auto view = ArenaView::map(fd.get());
+  ASSERT_TRUE(view.ok()) << view.error().message;
+  EXPECT_EQ(view->counts(), (std::vector<std::uint64_t>{2, 4, 6}));  // ids 1 and 2; the second group has none of them
+  const Memfd plain(sound_arena());
+  EXPECT_EQ(ArenaView::map(plain.get())->counts(), std::vector<std::uint64_t>());
+}
+
+TEST(ArenaView, CountersThatLieAreBounded) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<std::byte> bytes = counting_arena();
+    const std::size_t at = round % 2 == 0 ? offsetof(ArenaHeader, min_duration_ticks) + random() % 48
+                                          : sound_arena().size() + random() % (kBlockSize / 64);
+    bytes[at] = static_cast<std::byte>(random());
+    const Memfd fd(bytes);
+    auto view = ArenaView::map(fd.get());
+    if (view.ok()) {
+      EXPECT_LE(view->counts().size(), 3U);
+    }
+  }
+}
+
+// A thread takes enters back and uses their slots again while its block is read.
+TEST(ArenaView, WhatIsTakenBackMeanwhileIsNotMixedWithWhatFollows) {
+  std::vector<std::byte> bytes = sound_arena();
+  ArenaHeader h{};
+  std::memcpy(&h, bytes.data(), sizeof h);
+  h.min_duration_ticks = 1;
+  std::memcpy(bytes.data(), &h, sizeof h);
+  const Memfd fd(bytes);
+  auto view = ArenaView::map(fd.get());
+  ASSERT_TRUE(view.ok());
+  void* base = mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  ASSERT_NE(base, MAP_FAILED);
+  const auto blocks = view->blocks();
+  const ArenaBlock& active = blocks.back();
+  auto* events = reinterpret_cast<Event*>(static_cast<std::byte*>(base) + h.blocks_offset +
+                                          std::uint64_t{active.index} * kBlockSize + kBlockHeaderSize);
+  for (std::uint32_t e = 0; e < 10; ++e) __atomic_store_n(&events[e], Event{0}, __ATOMIC_RELEASE);
+  std::atomic<bool> done = false;
+  // Always: enters of 1, 2, 3 ... in this order from the first slot on, each later than the one before.
+  std::thread writer([&] {
+    std::mt19937 random(7);
+    std::size_t used = 0;
+    for (std::uint64_t ticks = 10'000; !done; ++ticks) {
+      if (used != kEventsPerBlock && (used == 0 || random() % 2 == 0)) {
+        __atomic_store_n(&events[used], make_event(ticks, false, static_cast<std::uint32_t>(used + 1)),
+                         __ATOMIC_RELEASE);
+        ++used;
+      } else {
+        __atomic_store_n(&events[--used], Event{0}, __ATOMIC_RELEASE);
+      }
+    }
+  });
+  std::vector<Event> buffer;
+  for (int round = 0; round < 20'000; ++round) {
+    std::uint64_t before = 0;
+    std::uint32_t id = 0;
+    for (const Event e : view->read(active, buffer)) {
+      if (e == 0) continue;
+      ASSERT_EQ(event_function(e), ++id);
+      ASSERT_GT(e >> KARST_EVENT_TICK_SHIFT, before);
+      before = e >> KARST_EVENT_TICK_SHIFT;
+    }
+  }
+  done = true;
+  writer.join();
+  munmap(base, bytes.size());
 }
 
 TEST(ArenaView, ReadsASoundArenaAsItIs) {

@@ -1,5 +1,7 @@
 // What `karst count` counts, through the runtime's own trampolines: in a process of its own for each test, as the
 // runtime counts for good. And every register is preserved.
+#include "runtime/core/count.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +12,6 @@
 #include <vector>
 
 #include "runtime/core/arena.h"
-#include "runtime/core/count.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/thread.h"
 #include "runtime/hooks/hooks.h"

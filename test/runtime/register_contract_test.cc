@@ -42,7 +42,8 @@ const Trampolines& runtime_of_process() {
     Options options;
     options.memory = kMemoryBlocks * kBlockSize;
     options.prefault = true;
-    if (g_arena.create(options) != nullptr || !g_arena.reserve_functions(kId + 16) || !prepare_threads(false) || !follow_forks(options))
+    if (g_arena.create(options) != nullptr || !g_arena.reserve_functions(kId + 16) || !prepare_threads(false) ||
+        !follow_forks(options))
       ADD_FAILURE() << "the runtime does not start";
     Trampolines made;
     const auto code = reinterpret_cast<std::uintptr_t>(&karst_test_cross);
