@@ -24,14 +24,14 @@ void apply(Options& options, char* entry) {
           .text("KARST_OPTIONS: memory=")
           .text(value, length(value))
           .text(" ignored: a size from 64K to 64G is needed, like 256M");
-  } else if (equal(entry, "off") || equal(entry, "count") || equal(entry, "prefault") || equal(entry, "stats") || equal(entry, "follow") ||
-             equal(entry, "control")) {
-    bool& target = entry[0] == 'o'   ? options.off
-                   : entry[0] == 'c' ? options.count
-                   : entry[0] == 'c' ? options.control
-                   : entry[0] == 'p' ? options.prefault
-                   : entry[0] == 'f' ? options.follow
-                                     : options.stats;
+  } else if (equal(entry, "off") || equal(entry, "count") || equal(entry, "prefault") || equal(entry, "stats") ||
+             equal(entry, "follow") || equal(entry, "control")) {
+    bool& target = entry[0] == 'o'         ? options.off
+                   : equal(entry, "count") ? options.count
+                   : entry[0] == 'c'       ? options.control
+                   : entry[0] == 'p'       ? options.prefault
+                   : entry[0] == 'f'       ? options.follow
+                                           : options.stats;
     if (!parse_switch(value, target))
       Message()
           .text("KARST_OPTIONS: ")
@@ -82,7 +82,8 @@ void apply(Options& options, char* entry) {
         .text("KARST_OPTIONS: unknown option ")
         .text(entry, length(entry))
         .text(
-            " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget; under `karst run` functions, "
+            " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget; under `karst "
+            "run` functions, "
             "not-functions, "
             "no-trace, "
             "only, "
