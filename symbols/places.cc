@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "symbols/elf_module.h"
@@ -15,11 +14,13 @@
 namespace karst::symbols {
 namespace {
 
-std::optional<std::uint64_t> number_of(std::string_view text, int base) {
+constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+/// kNone when it is no number.
+std::uint64_t number_of(std::string_view text, int base) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+  return error != std::errc() || end != text.data() + text.size() || text.empty() ? kNone : value;
 }
 
 /// "dir/file.cc" or "file.cc", but not "std::vector<int>::at".
@@ -110,25 +111,25 @@ Result<PlaceName> PlaceName::parse(std::string_view text) {
   };
   if (text.empty()) return refuse();
   std::string_view rest = text;
-  const auto take_number = [&rest]() -> std::optional<std::uint64_t> {
+  const auto take_number = [&rest] {
     const auto colon = rest.rfind(':');
-    if (colon == std::string_view::npos || colon == 0 || rest[colon - 1] == ':') return std::nullopt;
-    const auto number = number_of(rest.substr(colon + 1), 10);
-    if (number) rest = rest.substr(0, colon);
+    if (colon == std::string_view::npos || colon == 0 || rest[colon - 1] == ':') return kNone;
+    const std::uint64_t number = number_of(rest.substr(colon + 1), 10);
+    if (number != kNone) rest = rest.substr(0, colon);
     return number;
   };
-  const auto last = take_number();
-  std::optional<std::uint64_t> count = last;
-  if (last && looks_like_file(rest)) {
+  const std::uint64_t last = take_number();
+  std::uint64_t count = last;
+  if (last != kNone && looks_like_file(rest)) {
     place.kind = Kind::kLine;
-    place.number = *last;
-    count = std::nullopt;
-  } else if (last) {
+    place.number = last;
+    count = kNone;
+  } else if (last != kNone) {
     const std::string_view before = rest;
-    const auto line = take_number();
-    if (line && looks_like_file(rest)) {
+    const std::uint64_t line = take_number();
+    if (line != kNone && looks_like_file(rest)) {
       place.kind = Kind::kLine;
-      place.number = *line;
+      place.number = line;
     } else {
       rest = before;
     }
@@ -137,17 +138,18 @@ Result<PlaceName> PlaceName::parse(std::string_view text) {
   if (place.kind != Kind::kLine) {
     const auto hex = rest.rfind("0x");
     if (hex == 0 || (hex != std::string_view::npos && hex > 1 && rest[hex - 1] == '+')) {
-      if (const auto address = number_of(rest.substr(hex + 2), 16)) {
+      const std::uint64_t address = number_of(rest.substr(hex + 2), 16);
+      if (address != kNone) {
         place.kind = Kind::kAddress;
-        place.number = *address;
+        place.number = address;
         rest = rest.substr(0, hex == 0 ? 0 : hex - 1);
       }
     }
   }
   place.name = std::string(rest);
-  if (count) {
-    if (*count == 0 || *count > 1'000'000) return refuse();
-    place.count = static_cast<std::uint32_t>(*count);
+  if (count != kNone) {
+    if (count == 0 || count > 1'000'000) return refuse();
+    place.count = static_cast<std::uint32_t>(count);
   }
   if (place.kind == Kind::kLine && (place.number == 0 || place.number > 0x7fffffff)) return refuse();
   return place;
