@@ -48,7 +48,7 @@ void print_text(const collect::Counts& counts, const Shown& shown, exporting::Ou
 }
 
 // RFC 4180, with a line feed alone; control characters are escaped as in text.
-std::string quoted(std::string_view text) {
+std::string csv_text(std::string_view text) {
   std::string field = "\"";
   for (const char c : printable(text)) field += c == '"' ? std::string("\"\"") : std::string(1, c);
   return field + "\"";
@@ -57,7 +57,7 @@ std::string quoted(std::string_view text) {
 void print_csv(const Shown& shown, exporting::Output& out) {
   out.append("name,module,file,line,calls\n");
   for (const collect::FunctionCount* f : shown)
-    out.append(fmt::format("{},{},{},{},{}\n", quoted(f->name), quoted(f->module), quoted(f->file), f->line, f->calls));
+    out.append(fmt::format("{},{},{},{},{}\n", csv_text(f->name), csv_text(f->module), csv_text(f->file), f->line, f->calls));
 }
 
 void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns, exporting::Output& out) {
