@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import budget  # noqa: E402
 import calls  # noqa: E402
 import live  # noqa: E402
+import moments  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
 import traces  # noqa: E402
@@ -25,7 +26,7 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "startup", "live", "budget", "programs", "traces", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "startup", "live", "moments", "budget", "programs", "traces", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -87,6 +88,7 @@ def main():
         "ways_out": lambda: ways_out.bench_ways_out(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),
+        "moments": lambda: moments.bench_moments(rounds, scratch, notes),
         "programs": lambda: programs.bench_programs(rounds, options, scratch, notes),
         "budget": lambda: budget.bench_budget(rounds, options.quick, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
