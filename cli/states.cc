@@ -1,10 +1,12 @@
 #include "cli/states.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "export/text_encoding.h"
 #include "format/options.h"
 
 namespace karst::cli {
@@ -37,6 +40,22 @@ bool is_first_time() {
   if (fd < 0) return false;
   close(fd);
   return true;
+}
+
+const char* backend_name(format::StateBackend backend) {
+  return backend == format::StateBackend::kFtrace ? "ftrace" : "perf events";
+}
+
+const char* backend_word(format::StateBackend backend) {
+  switch (backend) {
+    case format::StateBackend::kPerf:
+      return "perf";
+    case format::StateBackend::kFtrace:
+      return "ftrace";
+    case format::StateBackend::kNone:
+      break;
+  }
+  return "none";
 }
 
 }  // namespace
@@ -81,16 +100,42 @@ void report_missing_states(const StateArguments& arguments, const reader::StateS
         (arguments.sched == "auto" ? " (said once; karst info says it of each trace)" : "")});
 }
 
-const char* backend_name(format::StateBackend backend) {
-  switch (backend) {
-    case format::StateBackend::kPerf:
-      return "perf events";
-    case format::StateBackend::kFtrace:
-      return "ftrace";
-    case format::StateBackend::kNone:
-      break;
-  }
-  return "none";
+std::string states_text(const reader::Trace& trace) {
+  const reader::States& states = trace.states();
+  const reader::StateSource& s = states.source();
+  if (s.backend == format::StateBackend::kNone)
+    return s.note.empty() ? std::string() : "states       not recorded: " + printable(s.note) + "\n";
+  const auto has = [&s](format::StatesFlag flag) { return (s.flags & flag) != 0; };
+  std::string text = fmt::format(
+      "states       by {} over {}; {} records of {} threads on {} CPUs; times within {} ns of the calls'\n",
+      backend_name(s.backend), duration_text(trace.clock().to_ns(s.end_ticks - s.begin_ticks)),
+      count_text(states.log().records.size()), count_text(states.threads().size()), s.cpus, s.clock_error_ns);
+  text += fmt::format(
+      "             {}{}{}{} lost, {} overwritten{}\n", has(format::kStatesWakes) ? "with wakers, " : "",
+      has(format::kStatesOthers) ? "other processes, " : "", has(format::kStatesSyscalls) ? "system calls, " : "",
+      count_text(s.lost_events), count_text(s.overwritten_events),
+      s.overwritten_events != 0 ? " (memory was full; see --sched-memory)" : "");
+  text += fmt::format("             {} migrations of threads between CPUs", count_text(s.migrations));
+  if (has(format::kStatesFaults)) text += fmt::format(", {} page faults in user code", count_text(s.page_faults));
+  text += "\n";
+  if (!s.note.empty()) text += "             " + printable(s.note) + "\n";
+  return text;
+}
+
+std::string states_json(const reader::Trace& trace) {
+  const reader::States& states = trace.states();
+  const reader::StateSource& s = states.source();
+  if (s.backend == format::StateBackend::kNone && s.note.empty()) return "null";
+  const auto has = [&s](format::StatesFlag flag) { return (s.flags & flag) != 0; };
+  return fmt::format(
+      R"({{"backend":"{}","records":{},"threads":{},"cpus":{},"span_ns":{},"clock_error_ns":{},"wakers":{},)"
+      R"("other_processes":{},"system_calls":{},"lost_events":{},"gaps":{},"overwritten_events":{},"migrations":{},)"
+      R"("page_faults":{},"note":{}}})",
+      backend_word(s.backend), states.log().records.size(), states.threads().size(), s.cpus,
+      trace.clock().to_ns(s.end_ticks - s.begin_ticks), s.clock_error_ns, has(format::kStatesWakes),
+      has(format::kStatesOthers), has(format::kStatesSyscalls), s.lost_events, states.gaps().size(),
+      s.overwritten_events, s.migrations,
+      has(format::kStatesFaults) ? std::to_string(s.page_faults) : std::string("null"), exporting::json_string(s.note));
 }
 
 }  // namespace karst::cli

@@ -5,6 +5,7 @@
 
 #include "reader/result.h"
 #include "reader/states.h"
+#include "reader/trace.h"
 #include "sched/recorder.h"
 
 namespace CLI {
@@ -29,7 +30,9 @@ Result<sched::StateOptions> state_options(const StateArguments& arguments);
 /// gets none.
 void report_missing_states(const StateArguments& arguments, const reader::StateSource& source);
 
-/// `perf events`, `ftrace`, `none`.
-const char* backend_name(format::StateBackend backend);
+/// How a trace's thread states were recorded: lines of karst info, empty for a trace that says nothing of it.
+std::string states_text(const reader::Trace& trace);
+/// The same as a JSON value; null for such a trace.
+std::string states_json(const reader::Trace& trace);
 
 }  // namespace karst::cli

@@ -118,7 +118,8 @@ enum ProcessFlag : std::uint32_t {
   kProcessOff = 2,      ///< started with tracing off
   kProcessDamaged = 4,  ///< its arena held values that cannot be; what was sound was kept
   kProcessForked = 8,   ///< a child by fork that has not called exec
-  /// The process's log of switches was too short for all of them: the history before the first SWCH record was left out.
+  /// The process's log of switches was too short for all of them: the history before the first SWCH record was left
+  /// out.
   kProcessSwitchesCut = 16,
 };
 
@@ -192,13 +193,14 @@ static_assert(sizeof(ThreadRecord) == 56);
 
 enum ThreadFlag : std::uint32_t {
   kThreadExited = 1,
-  /// The history was cut at a moment: the first `inherited` enters are those of calls that were open then, begun before.
+  /// The history was cut at a moment: the first `inherited` enters are those of calls that were open then, begun
+  /// before.
   kThreadCut = 2,
 };
 
-/// SWCH. One change of which functions are traced, in the order of their making. Events of the functions are whole before
-/// `begin_ticks` (if they were on) and from `end_ticks` on (if they are on then). Those in between, and all until they are
-/// switched on again, say nothing; the end of a call that is open at `begin_ticks` is not known.
+/// SWCH. One change of which functions are traced, in the order of their making. Events of the functions are whole
+/// before `begin_ticks` (if they were on) and from `end_ticks` on (if they are on then). Those in between, and all
+/// until they are switched on again, say nothing; the end of a call that is open at `begin_ticks` is not known.
 struct SwitchRecord {
   std::uint64_t begin_ticks;
   std::uint64_t end_ticks;  ///< 0: under way when the trace was written
@@ -327,6 +329,7 @@ enum StateKind : std::uint8_t {
 enum StateAtBits : std::uint32_t {
   kStateAtState = 15,         ///< mask: 0 not known, 1 runs, 2 preempted, 3 woken, 4 blocked, 5 gone
   kStateAtInterrupt = 16,     ///< an interrupt woke it
+  kStateAtEarly = 32,         ///< blocked, but `other` woke it just before the switch
   kStateAtLetterShift = 8,    ///< bits 8 to 15: the kernel's letter of what it waits in
   kStateAtSyscallShift = 16,  ///< bits 16 to 31: 1 + the system call that it is in; 0: none or not known
 };

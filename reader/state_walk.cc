@@ -1,6 +1,7 @@
 #include "reader/state_walk.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace karst::reader {
 
@@ -133,7 +134,11 @@ void StateWalk::restored(const StateRecord& r) {
   now.by = r.other;
   now.by_interrupt = (r.value & format::kStateAtInterrupt) != 0;
   t->syscall = now.syscall;
-  t->pending = false;
+  t->pending = now.state == ThreadState::kBlocked && (r.value & format::kStateAtEarly) != 0;
+  if (t->pending) {
+    t->pending_by = std::exchange(now.by, kUnknownTid);
+    t->pending_interrupt = std::exchange(now.by_interrupt, false);
+  }
   enter(r.tid, *t, r.ticks, now);
   if (now.state == ThreadState::kRunning) put_on_cpu(r.cpu, r.ticks, r.tid);
 }
@@ -206,12 +211,15 @@ void StateWalk::restate(std::uint64_t ticks, Column<StateRecord>& to) const {
   for (const std::uint32_t tid : tids) {
     const Thread& t = threads_.at(tid);
     const std::uint32_t syscall = t.now.state == ThreadState::kBlocked ? t.now.syscall : t.syscall;
+    const bool early = t.pending && t.now.state == ThreadState::kBlocked;
+    const bool interrupt = early ? t.pending_interrupt : t.now.by_interrupt;
     const std::uint32_t value =
-        static_cast<std::uint32_t>(t.now.state) | (t.now.by_interrupt ? std::uint32_t{format::kStateAtInterrupt} : 0) |
+        static_cast<std::uint32_t>(t.now.state) | (early ? std::uint32_t{format::kStateAtEarly} : 0) |
+        (interrupt ? std::uint32_t{format::kStateAtInterrupt} : 0) |
         static_cast<std::uint32_t>(static_cast<unsigned char>(t.now.letter)) << format::kStateAtLetterShift |
         syscall << format::kStateAtSyscallShift;
-    to.push_back({ticks, tid, t.now.by, value, t.now.cpu, format::kStateAt, 0});
-    if (t.pending)
+    to.push_back({ticks, tid, early ? t.pending_by : t.now.by, value, t.now.cpu, format::kStateAt, 0});
+    if (t.pending && !early)
       to.push_back({ticks, tid, t.pending_by, t.pending_interrupt ? 1U : 0U, t.now.cpu, format::kStateWaking, 0});
   }
 }

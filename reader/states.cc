@@ -108,7 +108,7 @@ States::States(StateLog log) : log_(std::move(log)) {
   for (std::uint32_t i = 0; i < log_.tasks.size(); ++i) task_of_.try_emplace(log_.tasks[i].tid, i);
 
   // What lies at the end is known up to there.
-  std::uint64_t end = log_.source.end_ticks;
+  std::uint64_t end = std::max(log_.source.end_ticks, log_.source.begin_ticks);
   if (!log_.records.empty()) end = std::max(end, log_.records.back().ticks);
   log_.source.end_ticks = end;
 

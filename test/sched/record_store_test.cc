@@ -1,0 +1,89 @@
+// What collectors hand in comes out in order, bounded, with the state at its begin.
+#include "sched/record_store.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "sched/cpus.h"
+#include "sched/tracefs_place.h"
+#include "test/sched/records.h"
+
+namespace karst::test {
+namespace {
+
+using sched::RecordStore;
+
+TEST(RecordStore, SortsWhatComesBetweenTwoSettlings) {
+  RecordStore store(1 << 20);
+  store.add_of_run(1, 1);
+  store.add(leave_cpu(30, 1, 1, 0));
+  store.add(leave_cpu(10, 0, 0, 1));
+  store.settle(20);
+  store.add(leave_cpu(20, 0, 1, 2));
+  const reader::StateLog log = store.take(5, 100);
+  ASSERT_EQ(log.records.size(), 3U);
+  EXPECT_EQ(log.records[0].ticks, 10U);
+  EXPECT_EQ(log.records[1].ticks, 20U);
+  EXPECT_EQ(log.records[2].ticks, 30U);
+  EXPECT_EQ(log.source.begin_ticks, 5U);
+  EXPECT_EQ(log.source.end_ticks, 100U);
+  EXPECT_EQ(log.source.cpus, 2U);
+}
+
+TEST(RecordStore, WhenItIsFullTheOldestGoAndTheStateBehindThemStays) {
+  RecordStore store(1);  // the least there is
+  store.add_of_run(1, 1);
+  store.add_of_run(2, 1);
+  store.add(leave_cpu(1, 1, 0, 2));
+  store.add(leave_cpu(2, 1, 2, 0, 'D'));
+  std::uint64_t ticks = 10;
+  constexpr std::uint64_t kRounds = 20'000;
+  for (std::uint64_t i = 0; i < kRounds; ++i) {
+    store.add(leave_cpu(ticks, 0, 0, 1));
+    store.add(leave_cpu(ticks + 5, 0, 1, 0));
+    ticks += 10;
+    store.settle(ticks);
+  }
+  const reader::StateLog log = store.take(0, ticks + 100);
+  EXPECT_GT(log.source.overwritten_events, kRounds);
+  EXPECT_EQ(log.source.overwritten_events + log.records.size(), 2 * kRounds + 2 + 4)
+      << "four say what the two threads and CPUs did at the begin";
+  const std::uint64_t begin = log.source.begin_ticks;
+  EXPECT_GT(begin, 1000U);
+  const reader::States states(log);
+  EXPECT_EQ(describe(states, 2), "blocked(D) " + std::to_string(begin) + "-" + std::to_string(ticks + 100));
+  const reader::ThreadStates& first = *states.of(1, 1);
+  EXPECT_EQ(first.begin[0], begin);
+  EXPECT_NE(first.state[0], reader::ThreadState::kUnknown);
+}
+
+TEST(RecordStore, CountsMigrationsAndLosses) {
+  RecordStore store(1 << 20);
+  store.add_of_run(1, 1);
+  for (const auto& r : {leave_cpu(1, 0, 0, 1), leave_cpu(2, 0, 1, 0), leave_cpu(3, 1, 0, 1), leave_cpu(4, 1, 1, 0),
+                        leave_cpu(5, 1, 0, 1), lost_from(6, 0), lost_to(7, 0, 9)})
+    store.add(r);
+  const reader::StateLog log = store.take(0, 10);
+  EXPECT_EQ(log.source.migrations, 1U);
+  EXPECT_EQ(log.source.lost_events, 9U);
+}
+
+TEST(Cpus, AreParsedFromTheKernelsList) {
+  using List = std::vector<std::uint16_t>;
+  EXPECT_EQ(sched::parse_cpu_list("0-3,8"), (List{0, 1, 2, 3, 8}));
+  EXPECT_EQ(sched::parse_cpu_list("5"), (List{5}));
+  EXPECT_EQ(sched::parse_cpu_list(""), List{});
+  EXPECT_EQ(sched::parse_cpu_list("1,x"), (List{1}));
+  EXPECT_FALSE(sched::online_cpus().empty());
+}
+
+TEST(Instances, AreOrphansWhenTheirMakerHasEnded) {
+  EXPECT_FALSE(sched::is_orphan(sched::own_instance_name()));
+  EXPECT_TRUE(sched::is_orphan("karst-" + std::to_string(getpid()) + "-1")) << "another process had this number";
+  EXPECT_TRUE(sched::is_orphan("karst-4194304-5")) << "no process has a number so high";
+  for (const char* foreign : {"karst", "karst-", "karst-1", "karst-1-", "karst-1-2x", "karst--1-2", "trace-cmd-1-2"})
+    EXPECT_FALSE(sched::is_orphan(foreign)) << foreign;
+}
+
+}  // namespace
+}  // namespace karst::test
