@@ -46,6 +46,12 @@ void register_view(CLI::App& app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
 int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser);
 void register_resolve(CLI::App& app, int& status);
+void register_attach(CLI::App& app, int& status);
+void register_ps(CLI::App& app, int& status);
+void register_on_off(CLI::App& app, int& status);
+void register_status(CLI::App& app, int& status);
+void register_top(CLI::App& app, int& status);
+void register_snapshot(CLI::App& app, int& status);
 void register_describe(CLI::App& app);
 
 /// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.

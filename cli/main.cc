@@ -73,6 +73,12 @@ int run_command_line(int argc, char** argv) {
   register_export(app, status);
   register_view(app, status);
   register_resolve(app, status);
+  register_attach(app, status);
+  register_ps(app, status);
+  register_on_off(app, status);
+  register_status(app, status);
+  register_top(app, status);
+  register_snapshot(app, status);
   register_describe(app);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");

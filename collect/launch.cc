@@ -21,7 +21,6 @@
 #include "collect/session.h"
 #include "collect/trigger.h"
 #include "collect/untraced_programs.h"
-#include "format/moments.h"
 
 namespace karst::collect {
 namespace {
@@ -189,16 +188,8 @@ class Launcher {
 
   void take_hits() {
     for (TriggerHit& taken : triggers_.take()) {
-      const std::uint64_t last = trigger_clock_.to_ticks(options_.trigger_last_ns);
-      reader::Moment moment;
-      moment.kind = static_cast<std::uint32_t>(format::MomentKind::kTrigger);
-      moment.what = std::move(taken.what);
-      moment.begin_ticks = moment.end_ticks = taken.hit.ticks;
-      moment.tid = static_cast<std::uint32_t>(taken.hit.tid);
-      moment.address = taken.hit.address;
-      moment.arguments = taken.hit.arguments;
-      if (taken.hit.has_arguments) moment.flags |= format::kMomentHasArguments;
-      processes_.keep(taken.hit.pid, taken.hit.ticks > last ? taken.hit.ticks - last : 0, std::move(moment));
+      if (RecordedProcess* process = processes_.find(taken.hit.pid); process != nullptr)
+        keep_hit(std::move(taken), trigger_clock_.to_ticks(options_.trigger_last_ns), *process);
     }
   }
 

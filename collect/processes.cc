@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "collect/clock.h"
-#include "format/moments.h"
 
 namespace karst::collect {
 
@@ -218,27 +217,9 @@ bool Processes::find_silent_children() {
   return !silent_.empty();
 }
 
-bool Processes::keep(pid_t pid, std::uint64_t from, reader::Moment moment) {
+RecordedProcess* Processes::find(pid_t pid) {
   Watched* watched = latest(pid);
-  if (watched == nullptr) return false;
-  History& history = watched->process.history;
-  moment.kept_from = from;
-  moment.whole_from = history.keep(from);
-  moment.kept_to = std::max(moment.end_ticks, read_clock_pair().ticks);
-  if (moment.whole_from > from) moment.flags |= format::kMomentGaveUp;
-  moment.thread = format::kNoThread;
-  for (const reader::Thread& thread : history.threads())
-    if (thread.tid == moment.tid && !thread.exited) moment.thread = thread.index;
-  // The entry sled is among a function's first instructions.
-  constexpr std::uint64_t kSledWithin = 16;
-  for (std::uint32_t id = 1; moment.address != 0 && id <= history.function_count(); ++id) {
-    const std::uint64_t address = history.address_of(id);
-    if (address < moment.address || address - moment.address >= kSledWithin) continue;
-    moment.function = id;
-    break;
-  }
-  watched->process.moments.push_back(std::move(moment));
-  return true;
+  return watched != nullptr ? &watched->process : nullptr;
 }
 
 std::vector<RecordedProcess> Processes::take(pid_t program, std::int32_t wait_status) {

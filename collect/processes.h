@@ -38,9 +38,8 @@ class Processes {
   /// forked child that has let go of its parent's tables and will report itself in a moment.
   bool may_be_reporting() const { return between_arenas_; }
 
-  /// Keeps what the process with this pid has of the time from `from` on, and notes the moment in its trace. False when
-  /// it is not known.
-  bool keep(pid_t pid, std::uint64_t from, reader::Moment moment);
+  /// The latest image of this pid; null when it is not known. Valid until the next arrival.
+  RecordedProcess* find(pid_t pid);
 
   /// All processes, parents before their children. `program`: whose last image ended with `wait_status`.
   std::vector<RecordedProcess> take(pid_t program, std::int32_t wait_status);

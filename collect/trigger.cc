@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "collect/clock.h"
+#include "format/moments.h"
 
 namespace karst::collect {
 namespace {
@@ -78,6 +79,35 @@ std::string list_of(const std::vector<std::string>& names) {
 std::uint64_t TriggerClock::to_ticks(std::uint64_t ns) {
   if (ticks_per_second_ == 0) ticks_per_second_ = make_clock({read_clock_pair()}).ticks_per_second;
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * ticks_per_second_ / 1'000'000'000U);
+}
+
+void keep_hit(TriggerHit taken, std::uint64_t last, RecordedProcess& process) {
+  History& history = process.history;
+  reader::Moment moment;
+  moment.kind = static_cast<std::uint32_t>(format::MomentKind::kTrigger);
+  moment.what = std::move(taken.what);
+  moment.begin_ticks = moment.end_ticks = taken.hit.ticks;
+  moment.tid = static_cast<std::uint32_t>(taken.hit.tid);
+  moment.address = taken.hit.address;
+  moment.arguments = taken.hit.arguments;
+  if (taken.hit.has_arguments) moment.flags |= format::kMomentHasArguments;
+  const std::uint64_t start = history.start().ticks;
+  moment.kept_from = std::max(start, taken.hit.ticks > last ? taken.hit.ticks - last : 0);
+  moment.whole_from = history.keep(moment.kept_from);
+  if (moment.whole_from > moment.kept_from) moment.flags |= format::kMomentGaveUp;
+  moment.kept_to = std::max(taken.hit.ticks, read_clock_pair().ticks);
+  moment.thread = format::kNoThread;
+  for (const reader::Thread& thread : history.threads())
+    if (thread.tid == moment.tid && !thread.exited) moment.thread = thread.index;
+  // The entry sled is among a function's first instructions.
+  constexpr std::uint64_t kSledWithin = 16;
+  for (std::uint32_t id = 1; id <= history.function_count(); ++id) {
+    const std::uint64_t address = history.address_of(id);
+    if (address < moment.address || address - moment.address >= kSledWithin) continue;
+    moment.function = id;
+    break;
+  }
+  process.moments.push_back(std::move(moment));
 }
 
 Triggers::Triggers(std::vector<symbols::PlaceName> places, bool several, symbols::ResolveOptions resolve)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collect/breakpoints.h"
+#include "collect/recording.h"
 #include "reader/model.h"
 #include "reader/result.h"
 #include "symbols/places.h"
@@ -31,6 +32,9 @@ class TriggerClock {
  private:
   std::uint64_t ticks_per_second_ = 0;
 };
+
+/// Keeps what the process did in the `last` ticks before the hit and since, and notes the moment in its trace.
+void keep_hit(TriggerHit hit, std::uint64_t last, RecordedProcess& process);
 
 /// Of one process. One thread at a time.
 class Triggers {
