@@ -3,13 +3,11 @@
 // like a link; not in relocatable links, whose result is linked again.
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 
 #include "toolchain/command.h"
 #include "toolchain/lists_object.h"
+#include "toolchain/response_file.h"
 
 namespace karst::toolchain {
 namespace {
@@ -25,38 +23,6 @@ constexpr std::array<std::string_view, 11> kWrapped = {"setjmp",     "_setjmp", 
                                                        "siglongjmp", "__longjmp_chk", "pthread_create"};
 
 constexpr std::array<std::string_view, 7> kStops = {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--precompile"};
-
-/// Words of a response file, as GNU tools and clang take it apart: white space separates, quotes and backslashes do
-/// what they do in a shell.
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  std::string word;
-  bool inside = false;
-  char quote = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\\' && i + 1 < text.size()) {
-      word += text[++i];
-      inside = true;
-    } else if (quote != 0) {
-      if (c == quote)
-        quote = 0;
-      else
-        word += c;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-      inside = true;
-    } else if (std::isspace(static_cast<unsigned char>(c)) != 0) {
-      if (inside) words.push_back(std::exchange(word, {}));
-      inside = false;
-    } else {
-      word += c;
-      inside = true;
-    }
-  }
-  if (inside) words.push_back(std::move(word));
-  return words;
-}
 
 /// What of a command line decides which arguments of ours go along.
 struct Overview {
@@ -76,10 +42,8 @@ struct Overview {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const std::string& a = arguments[i];
       if (a.size() > 1 && a[0] == '@' && depth < 8) {
-        if (std::ifstream file(a.substr(1), std::ios::binary); file) {
-          std::ostringstream text;
-          text << file.rdbuf();
-          see(words_of(text.view()), depth + 1);
+        if (const auto words = read_response_file(a.substr(1))) {
+          see(*words, depth + 1);
           continue;
         }
       }

@@ -1,8 +1,11 @@
 #include "toolchain/request.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "format/filter_list.h"
+#include "toolchain/response_file.h"
 
 namespace karst::toolchain {
 namespace {
@@ -73,17 +76,38 @@ Status apply(const OwnOption& option, Request& request) {
                "--karst-only= and --karst-min-instructions="};
 }
 
+constexpr int kDeepest = 8;  // files that name files
+
+/// The words of `@FILE` if there are options of ours in it, which the compiler must not see; then it gets the other
+/// words in the file's place. Files without them stay as they are.
+std::optional<std::vector<std::string>> words_with_own_options(const std::string& argument, int depth) {
+  if (argument.size() < 2 || argument[0] != '@' || depth >= kDeepest) return std::nullopt;
+  auto words = read_response_file(argument.substr(1));
+  if (!words) return std::nullopt;
+  const bool own = std::any_of(words->begin(), words->end(), [depth](const std::string& word) {
+    return word.starts_with(kOwnPrefix) || words_with_own_options(word, depth + 1).has_value();
+  });
+  return own ? std::move(words) : std::nullopt;
+}
+
+Status add(const std::vector<std::string>& arguments, Request& request, int depth) {
+  for (const std::string& argument : arguments) {
+    if (argument.starts_with(kOwnPrefix)) {
+      if (Status done = apply(split(argument), request); !done) return done;
+    } else if (const auto words = words_with_own_options(argument, depth)) {
+      if (Status done = add(*words, request, depth + 1); !done) return done;
+    } else {
+      request.rest.push_back(argument);
+    }
+  }
+  return Unit{};
+}
+
 }  // namespace
 
 Result<Request> parse_request(const std::vector<std::string>& arguments) {
   Request request;
-  for (const std::string& argument : arguments) {
-    if (!argument.starts_with(kOwnPrefix)) {
-      request.rest.push_back(argument);
-      continue;
-    }
-    if (const Status done = apply(split(argument), request); !done) return done.error();
-  }
+  if (const Status done = add(arguments, request, 0); !done) return done.error();
   return request;
 }
 

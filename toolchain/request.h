@@ -23,8 +23,8 @@ struct Request {
   std::vector<std::string> rest;   ///< the compiler's arguments
 };
 
-/// Takes the wrapper's options out of `arguments` (argv without its first word). List files are read here. The error
-/// says which option, or which file and line, is wrong.
+/// Takes the wrapper's options out of `arguments` (argv without its first word), and out of response files (@FILE).
+/// List files are read here. The error says which option, or which file and line, is wrong.
 Result<Request> parse_request(const std::vector<std::string>& arguments);
 
 }  // namespace karst::toolchain

@@ -43,6 +43,21 @@ TEST(Request, TakesItsOwnOptionsAndLeavesTheRest) {
   EXPECT_EQ(request->rest, (std::vector<std::string>{"-O2", "a.c", "-o", "a"}));
 }
 
+TEST(Request, FindsItsOwnOptionsInResponseFiles) {
+  const std::string inner = file_with("inner.rsp", "--karst-link 'two words.c'");
+  const std::string own = file_with("own.rsp", "-O2 --karst-threshold=7\n\"@" + inner + "\" -c");
+  const std::string plain = "@" + file_with("plain.rsp", "-O2 -DX='a b'");
+  const auto request = parse_request({"a.c", "@" + own, plain, "@/no/such/file", "@"});
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->threshold, "7");
+  EXPECT_TRUE(request->with_runtime);
+  EXPECT_EQ(request->rest, (std::vector<std::string>{"a.c", "-O2", "two words.c", "-c", plain, "@/no/such/file", "@"}));
+  const std::string endless = file_with("endless.rsp", "");
+  std::ofstream(endless) << "--karst-link @" << endless << " -c";
+  EXPECT_TRUE(parse_request({"@" + endless}).ok());
+  EXPECT_FALSE(parse_request({"@" + file_with("wrong.rsp", "--karst-wait")}).ok());
+}
+
 TEST(Request, RefusesWhatItDoesNotKnow) {
   for (const char* wrong : {"--karst-method=jit", "--karst-method", "--karst-threshold=", "--karst-threshold=x",
                             "--karst-no-trace", "--karst-only=", "--karst-min-instructions=-1", "--karst-wait",
