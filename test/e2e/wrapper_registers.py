@@ -1,10 +1,11 @@
 """Programs with live registers at their sleds compute the same traced as built without Karst."""
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import TIMEOUT, TortureTest, build, main  # noqa: E402
+from torture_support import BIN, TIMEOUT, TortureTest, build, main  # noqa: E402
 
 
 def cpu_has(flag):
@@ -42,6 +43,20 @@ class Registers(TortureTest):
 
     def test_registers_at_Os_with_cet(self):
         self.same("registers-Os", "wrapper/registers.c", "-Os", "-fcf-protection=full")
+
+    def test_registers_at_clangs_sleds(self):
+        if shutil.which("clang-14") is None:
+            self.skipTest("clang-14 is not installed")
+        for level in ("-O0", "-O2"):
+            flags = (level, "-fno-inline")
+            plain = build("registers-clang.plain" + level, "wrapper/registers.c", *flags, compiler="clang-14")
+            traced = build("registers-clang" + level, "wrapper/registers.c", *flags, compiler=str(BIN / "karst-clang"))
+            expected = subprocess.run([plain], check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout
+            run = self.run_traced(traced)
+            self.assertEqual(run.out, expected)
+            self.assert_whole(run.trace)
+            self.assertEqual(run.trace.counts["sum_doubles"], 4)
+            self.assertEqual(run.trace.counts["first_event"], 1)
 
     def test_avx2_arguments(self):
         if not cpu_has("avx2"):

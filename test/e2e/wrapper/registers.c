@@ -26,6 +26,7 @@ NOINLINE static void say(const char* format, ...) {
   va_end(list);
 }
 
+#ifndef __clang__  // it has no nested functions
 // r10 carries the frame of the outer function.
 NOINLINE static int nested(int a, int b) {
   int calls = 0;
@@ -36,6 +37,7 @@ NOINLINE static int nested(int a, int b) {
   int (*volatile as_pointer)(int) = inner;  // through a trampoline on the stack
   return inner(3) + as_pointer(2) * 100 + calls * 10000;
 }
+#endif
 
 // rax:rdx, xmm0:xmm1, rax:xmm0, st0, st0:st1, and hidden pointers.
 struct two_longs {
@@ -118,7 +120,9 @@ int main(void) {
   printf("%.17g\n", sum_doubles(10, 1., 2., 3., 4., 5., 6., 7., 8., 9., 10.));
   say("%d %.3f %s %.3f %c\n", 7, 2.5, "text", 3.25, 'x');
   say("no doubles\n");
+#ifndef __clang__
   printf("%d\n", nested(6, 7));
+#endif
   const struct two_longs longs = return_longs(1L << 40, -5);
   printf("%ld %ld\n", longs.a, longs.b);
   const struct two_doubles doubles = return_doubles(0.1, 0.2);
