@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "format/event.h"
 #include "runtime/arch/arch.h"
@@ -166,6 +167,86 @@ TEST(Trampolines, FollowTheHooksThatAreSet) {
 TEST(Trampolines, CodeLargerThanACallReachesIsRefused) {
   Trampolines trampolines;
   EXPECT_FALSE(trampolines.create(own_code(), own_code() + (std::uintptr_t{1} << 31), 1, 1));
+}
+
+// A sled in memory, at any place of a line of the cache, and what a thread that executes it can find there.
+class LiveSled : public testing::Test {
+ protected:
+  unsigned char* site(std::uint32_t offset, const unsigned char* bytes, std::uint32_t size) {
+    std::memset(memory_, 0xcc, sizeof memory_);
+    std::memcpy(memory_ + offset, bytes, size);
+    return memory_ + offset;
+  }
+  std::uintptr_t trampoline() const { return reinterpret_cast<std::uintptr_t>(memory_) + 0x12345678; }
+  std::vector<unsigned char> bytes(const unsigned char* at, std::uint32_t size) { return {at, at + size}; }
+
+  alignas(64) unsigned char memory_[128];
+};
+
+constexpr unsigned char kGccSled[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+constexpr arch::Pass kPasses[] = {arch::Pass::kBlock, arch::Pass::kTail, arch::Pass::kHead};
+
+TEST_F(LiveSled, OfGccJumpsOverItsTailWhileThatChanges) {
+  unsigned char* at = site(16, kGccSled, sizeof kGccSled);
+  for (const bool on : {true, false}) {
+    const auto before = bytes(at, 5);
+    const std::uintptr_t to = on ? trampoline() : 0;
+    arch::change_live(arch::Pass::kBlock, at, to, arch::Sled::kNop);
+    EXPECT_EQ(bytes(at, 2), (std::vector<unsigned char>{0xeb, 0x03}));
+    EXPECT_EQ(bytes(at + 2, 3), std::vector<unsigned char>(before.begin() + 2, before.end()));
+    arch::change_live(arch::Pass::kTail, at, to, arch::Sled::kNop);
+    EXPECT_EQ(bytes(at, 2), (std::vector<unsigned char>{0xeb, 0x03}));
+    arch::change_live(arch::Pass::kHead, at, to, arch::Sled::kNop);
+    EXPECT_EQ(arch::is_call(at), on);
+    EXPECT_EQ(arch::is_off(at, arch::Sled::kNop), !on);
+    if (on) {
+      EXPECT_EQ(displacement(at + 1),
+                static_cast<std::int32_t>(trampoline() - reinterpret_cast<std::uintptr_t>(at)) - 5);
+    }
+  }
+  EXPECT_TRUE(arch::is_sled(at));
+  EXPECT_EQ(at[5], 0xcc);
+}
+
+// A thread that is in the hook comes back to the sixth byte, whatever has been switched meanwhile.
+TEST_F(LiveSled, OfClangKeepsWhatACallReturnsTo) {
+  for (const auto& [sled, original] :
+       {std::pair(arch::Sled::kSkip, kClangEntry), std::pair(arch::Sled::kReturn, kClangReturn)}) {
+    unsigned char* at = site(20, original, 11);
+    const auto head = bytes(at, 2);
+    for (const bool on : {true, false, true, false}) {
+      const auto before = bytes(at, 11);
+      for (const arch::Pass pass : kPasses) {
+        arch::change_live(pass, at, on ? trampoline() : 0, sled);
+        // On: nobody sees a change before the last pass. Off: the first pass is all.
+        if (on && pass != arch::Pass::kHead) {
+          EXPECT_EQ(bytes(at, 2), head);
+        } else if (!on) {
+          EXPECT_EQ(bytes(at, 2), head);
+          EXPECT_EQ(bytes(at + 2, 9), std::vector<unsigned char>(before.begin() + 2, before.end()));
+        }
+      }
+      EXPECT_EQ(arch::is_call(at), on);
+      EXPECT_EQ(arch::is_off(at, sled), !on);
+      EXPECT_EQ(at[5], sled == arch::Sled::kReturn ? 0xc3 : 0x66);
+      EXPECT_EQ(at[11], 0xcc);
+    }
+  }
+}
+
+TEST_F(LiveSled, IsLeftAloneWhereItsHeadLiesInTwoLines) {
+  for (std::uint32_t offset = 0; offset < 64; ++offset)
+    EXPECT_EQ(arch::can_change_live(memory_ + offset), offset != 63) << offset;
+}
+
+TEST_F(LiveSled, OfSomebodyElseIsNeither) {
+  unsigned char* at = site(32, kGccSled, sizeof kGccSled);
+  at[0] = 0xcc;  // a debugger's breakpoint
+  EXPECT_FALSE(arch::is_call(at));
+  EXPECT_FALSE(arch::is_off(at, arch::Sled::kNop));
+  at = site(32, kClangEntry, sizeof kClangEntry);
+  at[7] = 1;
+  EXPECT_FALSE(arch::is_off(at, arch::Sled::kSkip));
 }
 
 }  // namespace
