@@ -183,7 +183,8 @@ TEST(Chrome, ThreadStatesAreInFtracesText) {
       "prev_state=R ==> next_comm=wor?ker next_pid=11 next_prio=120\n");
   std::map<std::string, std::pair<std::int64_t, std::uint64_t>> flow;
   for (simdjson::dom::element event : parsed.root()["traceEvents"].get_array()) {
-    const std::string phase(std::string_view(event["ph"]));
+    const std::string_view name = event["ph"];
+    const std::string phase(name);
     if (phase != "s" && phase != "f") continue;
     EXPECT_EQ(std::int64_t(event["id"]), 1);
     flow[phase] = {std::int64_t(event["tid"]), ns_of(event["ts"].get_double())};

@@ -96,6 +96,23 @@ TEST_F(ServerTest, ServesThePageAndItsData) {
   EXPECT_NE(get(path_ + "api/progress")->body.find("\"phase\":\"ready\""), std::string::npos);
 }
 
+TEST_F(ServerTest, WaitsForTheTraceWhenAskedTo) {
+  start(true);
+  EXPECT_NE(get(path_ + "api/progress?wait=1")->body.find("\"phase\":\"ready\""), std::string::npos);
+  EXPECT_EQ(get(path_ + "api/trace")->status, 200);
+}
+
+TEST_F(ServerTest, AnswersThatNobodyWantsAreStopped) {
+  start(true);
+  ASSERT_NE(get(path_ + "api/progress?wait=1")->body.find("ready"), std::string::npos);
+  // Stopped before it comes, as it may be for a page that changes its mind at once.
+  EXPECT_EQ(get(path_ + "api/stop?job=one")->status, 200);
+  EXPECT_EQ(get(path_ + "api/functions?job=one")->status, 499);
+  EXPECT_EQ(get(path_ + "api/functions?job=two")->status, 200);
+  EXPECT_EQ(get(path_ + "api/stop")->status, 200);
+  EXPECT_EQ(get(path_ + "api/functions")->status, 200);
+}
+
 TEST_F(ServerTest, RefusesWhoDoesNotKnowTheToken) {
   start(true);
   std::string wrong = path_;
