@@ -9,8 +9,8 @@
 #include "runtime/hooks/ways_out.h"
 
 #ifdef KARST_STATIC
-// Not for want of it: whoever creates threads brings it.
-extern "C" __attribute__((weak)) int __real_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+// Strong: were it weak, a program whose every reference is wrapped would not get libc's from its archive.
+extern "C" int __real_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 #endif
 
 namespace karst::runtime {
