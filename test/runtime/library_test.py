@@ -3,6 +3,7 @@ processes: libc alone, no vector registers, no text relocations, little thread-l
 
 usage: library_test.py LIBKARST.SO HOOKS.S
 """
+import fnmatch
 import os
 import re
 import subprocess
@@ -97,9 +98,11 @@ class Library(unittest.TestCase):
         exported = sorted(line.split()[0] for line in exported if line)
         with open(os.path.join(os.path.dirname(HOOKS), "../../libkarst.map"), encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
-        named = re.findall(r"[\w]+(?=;)", re.search(r"global:(.*)local:", text, re.DOTALL)[1])
-        self.assertEqual(exported, sorted(named))
-        self.assertLess(len(exported), 40)  # each is a name of libc's or the unwinder's that we stand before
+        named = re.findall(r"[\w*]+(?=;)", re.search(r"global:(.*)local:", text, re.DOTALL)[1])
+        self.assertEqual([n for n in exported if not any(fnmatch.fnmatchcase(n, m) for m in named)], [])
+        self.assertEqual([m for m in named if not fnmatch.filter(exported, m)], [])
+        # Names of libc's and the unwinder's that we stand before: each of them is a risk.
+        self.assertLess(len([n for n in exported if not n.startswith("karst_")]), 60)
 
     def test_uses_neither_heap_nor_cxx_library(self):
         imported = re.findall(r"[Uw] ([^@\s]+)", output("nm", "-D", "--undefined-only", LIBRARY))
