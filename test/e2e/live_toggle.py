@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from live_control import DONE, RUNNING, Control  # noqa: E402
-from modules_support import library  # noqa: E402
-from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main  # noqa: E402
+from modules_support import host, library  # noqa: E402
+from torture_support import BIN, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
 from ways_out import sources  # noqa: E402
 
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so")
@@ -59,8 +59,6 @@ class Toggle(LiveTest):
     def under_threads(self, name):
         compiler, flags = BUILDS[name]
         program = build(f"toggled-{name}", "live/toggled.cc", "-pthread", *flags, compiler=compiler)
-        if "clang" in compiler and os.path.getsize(program) == 0:
-            self.skipTest("no clang")
         child = self.start(program, 8)
         self.assertEqual(child.stdout.readline(), "ready\n")
         control = Control(child.pid)
@@ -155,10 +153,19 @@ class Toggle(LiveTest):
         children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
         self.toggle(Control(int(children[0])))
         self.finish(child)
-        from torture_support import Trace
         counts = Trace(path).counts
         finale = [calls for name, calls in counts.items() if "finale(int)" in name]
         self.assertEqual(finale, [1000], counts)
+
+
+    def test_a_runtime_that_comes_late_traces_what_runs_already(self):
+        """Nothing is preloaded: the runtime comes with a plugin, while two threads execute traced code."""
+        run = self.run_traced("env", "-u", "LD_PRELOAD", host(), "threads", library("linked", "--karst-link"), 200,
+                              library("first"), options=("--memory", "16M"))
+        self.assertEqual(run.out, "400\n")
+        self.assertGreater(run.trace.counts["step"], 0)
+        self.assertGreater(run.trace.counts["visit"], 0)
+        self.assertEqual(run.trace.counts["linked::jumps(int)"], 200)
 
 
 class Faults(LiveTest):
