@@ -1,5 +1,5 @@
-// What the kernel refuses to processes of several threads, does to the calling thread alone, or counts threads for: each
-// by its name. Prints what it saw, so that a traced run can be compared with one that is not.
+// What the kernel refuses to processes of several threads, does to the calling thread alone, or counts threads for:
+// each by its name. Prints what it saw, so that a traced run can be compared with one that is not.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -102,7 +102,8 @@ int main(int argc, char** argv) {
   std::puts("ready");
   std::fflush(stdout);
   char byte = 0;
-  while (read(0, &byte, 1) == 1 && byte != 'q') {}
+  while (read(0, &byte, 1) == 1 && byte != 'q') {
+  }
   g_stop = true;
   for (std::thread& t : threads) t.join();
   for (int i = 0; with_finale && i < 1000; ++i) finale(i);

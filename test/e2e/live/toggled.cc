@@ -48,7 +48,9 @@ std::atomic<bool> g_stop{false};
   return way;
 }
 
-[[gnu::noinline]] double floating(double a, float b, long double c) { return a * 2 + static_cast<double>(b) + static_cast<double>(c); }
+[[gnu::noinline]] double floating(double a, float b, long double c) {
+  return a * 2 + static_cast<double>(b) + static_cast<double>(c);
+}
 
 bool round(long i) {
   return leaf(i) == i * 3 + 1 && fib(10) == 55 && tail(i % 3) == leaf(i % 3 == 0 ? 0 : i % 3 - 1) && catcher(5) == 5 &&
@@ -78,7 +80,8 @@ int main(int argc, char** argv) {
   std::puts("ready");
   std::fflush(stdout);
   char byte = 0;
-  while (read(0, &byte, 1) == 1 && byte != 'q') {}
+  while (read(0, &byte, 1) == 1 && byte != 'q') {
+  }
   g_stop = true;
   for (std::thread& t : threads) t.join();
   std::puts(g_wrong ? "wrong" : "right");
