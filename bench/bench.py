@@ -19,6 +19,7 @@ import live  # noqa: E402
 import moments  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
+import states  # noqa: E402
 import traces  # noqa: E402
 import variants  # noqa: E402
 import viewer  # noqa: E402
@@ -26,7 +27,7 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "startup", "live", "moments", "budget", "programs", "traces", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "startup", "live", "moments", "budget", "programs", "sched", "traces", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -91,6 +92,7 @@ def main():
         "moments": lambda: moments.bench_moments(rounds, scratch, notes),
         "programs": lambda: programs.bench_programs(rounds, options, scratch, notes),
         "budget": lambda: budget.bench_budget(rounds, options.quick, scratch, notes),
+        "sched": lambda: states.bench_states(rounds, options.quick, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
         "viewer": lambda: viewer.bench_viewer(options.quick, scratch, notes),
