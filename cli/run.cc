@@ -48,6 +48,10 @@ struct RunOptions {
   std::optional<std::string> clock;
   std::vector<std::string> keep;
   std::vector<std::string> triggers;
+  std::vector<std::string> slowest;
+  std::vector<std::string> over;
+  std::string margin;
+  std::optional<std::string> kept_memory;
   bool multi = false;
   std::string last = "200ms";
   std::optional<std::string> signal;
@@ -134,6 +138,19 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     if (!place) return usage_error("--trigger: " + place.error().message, "run");
     launch.triggers.push_back(std::move(*place));
   }
+  for (const auto* texts : {&options.slowest, &options.over}) {
+    for (const std::string& text : *texts) {
+      const bool slowest = texts == &options.slowest;
+      auto rule = slowest ? collect::WatchRule::slowest(text) : collect::WatchRule::over(text);
+      if (!rule) return usage_error((slowest ? "--slowest: " : "--over: ") + rule.error().message, "run");
+      launch.watch.rules.push_back(std::move(*rule));
+    }
+  }
+  if (!options.margin.empty() && !format::parse_duration(options.margin.c_str(), launch.watch.margin_ns))
+    return usage_error("--margin " + options.margin + ": a time from 1ns to 10000ms is needed, like 10ms", "run");
+  if (options.kept_memory && !format::parse_memory_size(options.kept_memory->c_str(), launch.watch.memory))
+    return usage_error("--kept-memory " + *options.kept_memory + ": a size from 64K to 64G is needed, like 256M",
+                       "run");
   launch.several_triggers = options.multi;
   if (!format::parse_duration(options.last.c_str(), launch.trigger_last_ns))
     return usage_error("--last " + options.last + ": a time from 1ns to 10000ms is needed, like 200ms", "run");
@@ -225,10 +242,28 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "--prefault", options->prefault,
       "Take all memory at start, for programs that forbid themselves system calls later (seccomp filters)");
   command
-      ->add_option("--trigger", options->triggers,
-                   "Keep what all threads did before PLACE was reached, with the arguments in its registers: a function,\n"
-                   "traced or not, FILE:LINE, 0xADDRESS in the executable, MODULE+0xADDRESS; :N behind it for the\n"
-                   "first N times (default 1). 'karst info' lists what was kept, --kept N shows it")
+      ->add_option("--slowest", options->slowest,
+                   "Keep the N (5) slowest calls of each function whose demangled name matches, each with what all\n"
+                   "threads did meanwhile, however often memory is overwritten")
+      ->type_name("REGEX[:N]")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--over", options->over,
+                   "Keep each call that takes longer, the first N (100) of each function: 'serve.*:20ms'")
+      ->type_name("REGEX:TIME[:N]")
+      ->allow_extra_args(false);
+  command->add_option("--margin", options->margin, "Keep so much on both sides of such a call, too (default none)")
+      ->type_name("TIME");
+  command
+      ->add_option("--kept-memory", options->kept_memory,
+                   "Memory of karst run for such calls (default 256M); when it is full, the trace says so")
+      ->type_name("SIZE");
+  command
+      ->add_option(
+          "--trigger", options->triggers,
+          "Keep what all threads did before PLACE was reached, with the arguments in its registers: a function,\n"
+          "traced or not, FILE:LINE, 0xADDRESS in the executable, MODULE+0xADDRESS; :N behind it for the\n"
+          "first N times (default 1). 'karst info' lists what was kept, --kept N shows it")
       ->type_name("PLACE")
       ->allow_extra_args(false);
   command->add_flag("--multi", options->multi, "A trigger's name may be that of several functions");

@@ -69,9 +69,18 @@ std::vector<ArenaBlock> History::blocks() const {
   return blocks;
 }
 
-std::uint64_t History::keep(std::uint64_t from) {
+void History::release_all_but(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges) {
+  std::erase_if(kept_, [&](const auto& entry) {
+    const Kept& kept = entry.second;
+    return std::none_of(ranges.begin(), ranges.end(),
+                        [&](const auto& range) { return kept.block.ticks <= range.second && kept.end >= range.first; });
+  });
+}
+
+std::uint64_t History::keep(std::uint64_t from, std::uint64_t to) {
   if (!arena_) return from;
-  const std::vector<ArenaBlock> blocks = arena_->blocks();
+  std::vector<ArenaBlock> blocks = arena_->blocks();
+  std::erase_if(blocks, [to](const ArenaBlock& b) { return b.ticks > to; });
   // A block ends where its thread's next one begins.
   std::map<std::uint32_t, const ArenaBlock*> next;
   std::map<std::uint32_t, const ArenaBlock*> first;
@@ -96,6 +105,9 @@ std::uint64_t History::keep(std::uint64_t from) {
       continue;
     }
     Kept& kept = kept_[{block.thread, block.sequence}];
+    kept.end = block.ticks;
+    for (const Event e : events)
+      if (e != 0 && event_has_time(e)) kept.end = event_ticks(e, block.ticks);
     kept.block = block;
     kept.block.index = kKept;
     kept.events.assign(events.begin(), events.end());

@@ -26,9 +26,13 @@ class History {
 
   /// Copies what the arena holds now and unmaps it. Does nothing the second time.
   void detach();
-  /// Copies the blocks with events from `from` on, which blocks() and read() then have also when the arena has recycled
-  /// them. Does nothing once detached. Returns from when on nothing of any thread is missing: `from`, or later.
-  std::uint64_t keep(std::uint64_t from);
+  /// Copies the blocks with events between the two times, which blocks() and read() then have also when the arena has
+  /// recycled them; and each thread's last one before `to`, as it says what its thread was inside of. Does nothing once
+  /// detached. Returns from when on nothing of any thread is missing: `from`, or later.
+  std::uint64_t keep(std::uint64_t from, std::uint64_t to = ~std::uint64_t{0});
+  /// Lets go of what was kept and lies in none of these ranges.
+  void release_all_but(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges);
+  std::size_t kept_bytes() const { return kept_.size() * format::kBlockSize; }
   /// None once detached.
   ArenaView* arena() { return arena_ ? &*arena_ : nullptr; }
 
@@ -66,6 +70,7 @@ class History {
   /// Of keep(): what the arena may no longer have.
   struct Kept {
     ArenaBlock block;
+    std::uint64_t end = 0;  ///< ticks; of a block that was written to, when it was copied
     std::vector<format::Event> events;
   };
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> kept_;  // by thread and sequence

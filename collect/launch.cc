@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -131,7 +132,9 @@ class Launcher {
       const std::size_t end_of_processes = descriptors.size();
       triggers_.add_descriptors(descriptors);
       const bool look_again = processes_.look_after_unwatched() || (armed_ && triggers_.waiting());
-      if (poll(descriptors.data(), descriptors.size(), look_again ? 50 : -1) < 0 && errno != EINTR) break;
+      const int pause = !options_.watch.rules.empty() ? kWatchEveryMs : look_again ? 50 : -1;
+      if (poll(descriptors.data(), descriptors.size(), pause) < 0 && errno != EINTR) break;
+      watch();
       // Reports before ends: one that a process sent before it died is there by then.
       take_reports();
       take_hits();  // before ends, too
@@ -146,6 +149,7 @@ class Launcher {
       for (reader::Problem& problem : triggers_.problems()) result_.problems.push_back(std::move(problem));
     result_.pairs.push_back(read_clock_pair());
     result_.states = states_.stop();
+    finish_watch();
     result_.processes = processes_.take(program_, result_.wait_status);
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
@@ -184,6 +188,32 @@ class Launcher {
       trigger_problem_ = armed.error().message;
       result_.problems.push_back({trigger_problem_});
     }
+  }
+
+  void watch() {
+    if (options_.watch.rules.empty()) return;
+    processes_.for_each([this](std::size_t number, RecordedProcess& process) {
+      while (watches_.size() <= number) watches_.push_back(std::make_unique<Watch>(options_.watch, options_.resolve));
+      watches_[number]->look(process.history);
+    });
+  }
+
+  void finish_watch() {
+    if (options_.watch.rules.empty()) return;
+    watch();
+    std::uint64_t missed = 0;
+    std::size_t functions = 0;
+    processes_.for_each([&](std::size_t number, RecordedProcess& process) {
+      watches_[number]->finish(process);
+      missed += watches_[number]->missed_blocks();
+      functions += watches_[number]->functions();
+    });
+    if (functions == 0) result_.problems.push_back({"no traced function is one that --slowest or --over watches"});
+    if (missed != 0)
+      result_.problems.push_back(
+          {"events came faster than they could be watched for slow calls: " + std::to_string(missed) +
+               " blocks of 504 events were overwritten unseen; a larger --memory helps",
+           missed});
   }
 
   void take_hits() {
@@ -257,6 +287,8 @@ class Launcher {
   Session session_;
   Signals signals_;
   sched::StateRecorder states_{options_.states};
+  static constexpr int kWatchEveryMs = 5;
+  std::vector<std::unique_ptr<Watch>> watches_;  // by number of the process
   Triggers triggers_{options_.triggers, options_.several_triggers, options_.resolve};
   TriggerClock trigger_clock_;
   std::string trigger_problem_;

@@ -8,6 +8,7 @@
 #include "collect/choose_functions.h"
 #include "collect/program.h"
 #include "collect/recording.h"
+#include "collect/watch.h"
 #include "reader/result.h"
 #include "sched/recorder.h"
 #include "symbols/places.h"
@@ -25,6 +26,7 @@ struct LaunchOptions {
   std::function<void(std::size_t)> on_left_behind;
   sched::StateOptions states;                   ///< how to record thread states
   std::vector<symbols::PlaceName> triggers;     ///< places whose being reached is kept, with what came before
+  WatchOptions watch;                           ///< calls to keep
   bool several_triggers = false;                ///< a name may mean several functions
   std::uint64_t trigger_last_ns = 200'000'000;  ///< so much of what came before
   symbols::ResolveOptions resolve;              ///< how to find their names, when the choice needs them

@@ -222,6 +222,10 @@ RecordedProcess* Processes::find(pid_t pid) {
   return watched != nullptr ? &watched->process : nullptr;
 }
 
+void Processes::for_each(const std::function<void(std::size_t, RecordedProcess&)>& use) {
+  for (std::size_t i = 0; i < watched_.size(); ++i) use(i, watched_[i].process);
+}
+
 std::vector<RecordedProcess> Processes::take(pid_t program, std::int32_t wait_status) {
   std::vector<RecordedProcess> all;
   std::vector<std::int64_t> place(watched_.size(), -1);

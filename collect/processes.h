@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -40,6 +41,9 @@ class Processes {
 
   /// The latest image of this pid; null when it is not known. Valid until the next arrival.
   RecordedProcess* find(pid_t pid);
+
+  /// Calls it for each image with an arena, with a number that stays the same.
+  void for_each(const std::function<void(std::size_t, RecordedProcess&)>& use);
 
   /// All processes, parents before their children. `program`: whose last image ended with `wait_status`.
   std::vector<RecordedProcess> take(pid_t program, std::int32_t wait_status);

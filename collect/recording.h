@@ -21,7 +21,8 @@ struct RecordedProcess {
   std::uint64_t end_ticks = 0;    ///< when it was seen to have ended; 0: it had not
   bool forked = false;            ///< a child by fork: its functions are its parent's, with the same ids
   std::int64_t parent = -1;       ///< index of the process that it came from, an earlier one; -1: not in this run
-  OpenCalls inherited;            ///< forked: what its first thread had open when it began
+  std::vector<reader::Moment> moments{};  ///< kept while it ran; numbered when they are written
+  OpenCalls inherited{};                  ///< forked: what its first thread had open when it began
 };
 
 struct RecordingOptions {
@@ -29,6 +30,10 @@ struct RecordingOptions {
   symbols::ResolveOptions resolve;
   std::atomic<std::uint64_t>* done = nullptr;  ///< grows to work_of() as the trace is written; may be null
   const reader::StateLog* states = nullptr;    ///< goes into the trace; may be null
+  /// Only what happened from `from` to `to`, in ticks; calls that were open at `from` are marked as begun before.
+  std::uint64_t from = 0;
+  std::uint64_t to = ~std::uint64_t{0};
+  std::string moment{};  ///< not empty: the trace is a snapshot of that range, asked for by this
 };
 
 /// What was written, for the summary line.
