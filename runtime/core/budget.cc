@@ -36,9 +36,10 @@ struct Watch {
   std::uint64_t from;    // block_key() of the block that it wrote to the time before that; 0: none
   std::uint64_t at;      // the same of the last time
   std::uint64_t joined;
-  std::uint64_t cost;  // of the last interval, ns
+  std::uint64_t cpu;  // its CPU time then, ns
   Meter meter;
-  std::uint32_t listed;
+  bool cpu_known;
+  bool listed;
 };
 
 struct State {
@@ -83,6 +84,15 @@ bool map(T*& out, std::uint64_t count) {
 }
 
 std::uint64_t cpu_time() { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
+/// Of a thread, by its kernel id; 0 when it is gone.
+std::uint64_t cpu_time_of(std::uint32_t tid) { return clock_ns(static_cast<int>(~tid << 3 | 6)); }
+
+/// A cost as though all of `elapsed` had been work: shares are of the CPU time that was used meanwhile, or of the 16th
+/// part of the time if that is more.
+std::uint64_t as_of_work(std::uint64_t cost, std::uint64_t elapsed, std::uint64_t used) {
+  const std::uint64_t work = used > elapsed / 16 ? used : elapsed / 16;
+  return cost * (elapsed / 1000 + 1) / (work / 1000 + 1);
+}
 
 // ---- functions ----------------------------------------------------------------------------------
 
@@ -152,8 +162,8 @@ void change(void*, std::uint32_t function, bool culled) {
 
 void list(std::uint32_t index) {
   Watch& w = g.watches[index];
-  if (w.listed != 0) return;
-  w.listed = 1;
+  if (w.listed) return;
+  w.listed = true;
   w.joined = 0;
   g.listed[g.listed_count++] = index;
 }
@@ -194,19 +204,30 @@ bool look_at(std::uint32_t index, std::uint64_t now) {
     w.joined = joined;
     w.events = 0;
     w.seen = g.last;
+    w.cpu = 0;
+    w.cpu_known = true;
     w.at = 0;
   }
   const ThreadProgress p = progress_of(index);
   const std::uint64_t elapsed = now > w.seen ? now - w.seen : 0;
   std::uint64_t events = p.events > w.events ? p.events - w.events : 0;
   if (events > elapsed) events = elapsed;  // one in a nanosecond: it was looked at while it changed blocks
-  w.cost = events * cost_of_event() / kEventCostUnit;
-  w.meter.add(elapsed, w.cost, g.budget);
+  const std::uint64_t cost = events * cost_of_event() / kEventCostUnit;
+  if (events == 0) {
+    w.meter.add(elapsed, 0, g.budget);
+  } else {
+    const std::uint64_t cpu = cpu_time_of(t.tid);
+    const std::uint64_t used = w.cpu_known && cpu > w.cpu ? cpu - w.cpu : elapsed;
+    w.meter.add(elapsed, as_of_work(cost, elapsed, used < elapsed ? used : elapsed), g.budget);
+    w.cpu = cpu;
+  }
+  // Who rests is not asked; then it has no time to compare with when it begins again.
+  w.cpu_known = events != 0;
   w.events = p.events;
   w.seen = now;
   w.from = w.at;
   w.at = p.block != nullptr ? g_arena.key_of(*p.block) : 0;
-  g.cost += w.cost;
+  g.cost += cost;
   note_weight(index);
   return life == static_cast<std::uint32_t>(ThreadLife::kLive);
 }
@@ -222,7 +243,7 @@ void look_at_threads(std::uint64_t now) {
       ++g.next;
       continue;
     }
-    g.watches[index].listed = 0;
+    g.watches[index].listed = false;
     g.listed[g.next] = g.listed[--g.listed_count];
   }
 }
@@ -233,9 +254,7 @@ void sum_up(std::uint64_t now) {
   // Asking takes the kernel some 50 ns a thread.
   const std::uint64_t cpu = cpu_time();
   const std::uint64_t used = cpu > g.cpu ? cpu - g.cpu : 0;
-  std::uint64_t cost = g.cost;
-  if (used > elapsed) cost = cost * (elapsed / 1000 + 1) / (used / 1000 + 1);
-  g.process.add(elapsed, cost, g.budget);
+  g.process.add(elapsed, as_of_work(g.cost, elapsed, used), g.budget);
   g.own.add(elapsed, g.own_cost, 0);
   g.cpu = cpu;
   g.cost = g.own_cost = 0;

@@ -5,10 +5,11 @@
 // in force. When the cost is too much, the newest events of the threads that it falls on show which functions make
 // them, and Culler (core/budget_controller.h) decides which of these go.
 //
-// The estimate is the greater one of two:
-//   * the greatest share of its time that any one thread spends on tracing: others may wait for it;
-//   * all threads' cost over the process's CPU time, or over the time that has passed, whichever is less: threads that
-//     take turns, or share a CPU, add up.
+// The estimate is the greatest share of its CPU time that any one thread spends on tracing, as others may wait for it;
+// or that of the process, in which threads count that came and went between two looks. CPU time, not the time that
+// passes: where threads wait for a processor, or take turns, what tracing adds to their work is added to the time that
+// passes in the same proportion; where they wait for other things, it is added to less. A thread that rests almost all
+// of the time (15 parts of 16) is taken to work a 16th of it.
 #pragma once
 #include <cstdint>
 
