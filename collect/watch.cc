@@ -133,11 +133,15 @@ void Watch::read(Thread& thread, std::uint32_t index, std::span<const Event> eve
         if (thread.places.size() > 4096) thread.places.clear();
         thread.places[event_place(e)] = thread.open.size();
       } else if (event_is(e, Mark::kJumped) && i + 1 < events.size()) {
+        const std::uint64_t end = event_ticks(e, block_ticks);
         const auto place = thread.places.find(event_place(events[++i]));
-        if (place == thread.places.end())
+        if (place == thread.places.end()) {
           forget();
-        else
-          thread.open.resize(std::min(thread.open.size(), place->second));
+          continue;
+        }
+        for (; thread.open.size() > place->second; thread.open.pop_back())
+          if (end > thread.last_end)
+            ended.push_back({thread.open.back().function, index, thread.open.back().begin, end});
       } else if (event_is(e, Mark::kSwitched)) {
         forget();
         i += 2;

@@ -1,5 +1,5 @@
-// A batch job, as it comes: nothing of Karst in its source. What is it doing, and what happens before the record that it
-// cannot read?
+// A batch job, as it comes: nothing of Karst in its source. What is it doing, and what happens before the record that
+// it cannot read?
 //
 //   karst-g++ -O2 -g batch.cc -o batch
 //   karst run --signal USR2 ./batch &  kill -USR2 $(pidof batch)     writes batch-PID-1.karst and goes on

@@ -114,6 +114,86 @@ class Moments(support.TortureTest):
             done = subprocess.run([KARST, "run", "--trigger", wrong, "true"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, done.stderr)
 
+    # ---- calls that are kept ------------------------------------------------------------------------
+
+    def watched(self, *options):
+        program = build("moments_slowest", "moments/slowest.cc", "-O2", "-pthread")
+        run = self.run_traced(program, options=["--memory", "1M", *options])
+        log = sorted(map(int, run.out.split()), reverse=True)
+        kept = sorted(((m["end_ns"] - m["begin_ns"]) / 1000 for m in self.kept(run)), reverse=True)
+        if any("faster than they could be watched" in line for line in self.lines_of_karst(run)):
+            self.skipTest("this machine is too busy: " + run.err)
+        return run, log, kept
+
+    def assert_same_calls(self, kept, log):
+        """The stopwatch has some microseconds more, and what it takes to be scheduled."""
+        self.assertEqual(len(kept), len(log))
+        for ours, theirs in zip(kept, log):
+            self.assertLessEqual(ours, theirs + 1)
+            self.assertGreater(ours, theirs * 0.8 - 5000)
+
+    def test_slowest_calls(self):
+        run, log, kept = self.watched("--slowest", "^request:4")
+        self.assertGreater(run.trace.info["overwritten_events"], 100_000)
+        self.assert_same_calls(kept, log[:4])
+        for moment in self.kept(run):
+            self.assertEqual(moment["kind"], "slowest")
+            self.assertTrue(moment["function"].startswith("request("))
+            self.assertFalse(moment["gave_up"])
+            # The whole call, and other threads' beside it.
+            ended = [f for f in run.trace.report("--kept", str(moment["number"])) if f["name"] == moment["function"]]
+            self.assertAlmostEqual(ended[0]["max_ns"], moment["end_ns"] - moment["begin_ns"], delta=2)
+
+    def test_calls_over_a_time(self):
+        run, log, kept = self.watched("--over", "^request:50ms", "--margin", "1ms")
+        self.assert_same_calls([us for us in kept if us > 56_000], [us for us in log if us > 56_000])
+        self.assertTrue(all(us >= 50_000 for us in kept), kept)
+        (moment, *_) = self.kept(run)
+        self.assertGreaterEqual(moment["begin_ns"] - moment["kept_from_ns"], 900_000)
+
+    def test_too_little_memory_for_what_is_kept(self):
+        run, _, _ = self.watched("--slowest", "^request:50", "--kept-memory", "64K")
+        self.assertTrue(any(m["gave_up"] for m in self.kept(run)))
+        self.assertIn("memory was too small", subprocess.run([KARST, "info", str(run.trace.path)], capture_output=True,
+                                                             text=True).stdout)
+
+    def test_rules_that_cannot_be(self):
+        for options in (["--slowest", "("], ["--slowest", "f:0"], ["--over", "f"], ["--over", "f:20"], ["--over", "f:20ms:0"]):
+            done = subprocess.run([KARST, "run", *options, "true"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, (options, done.stderr))
+        run = self.run_traced(self.program(), options=["--slowest", "no_such_function"])
+        self.assertIn("no traced function is one that --slowest or --over watches", run.err)
+
+    def test_attach(self):
+        child = subprocess.Popen([self.program_that_waits()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                 env={**os.environ, "LD_PRELOAD": str(support.BIN.parent / "lib" / "libkarst.so.0")})
+        try:
+            child.stdout.readline()
+            path = self.directory / "attached.karst"
+            attach = subprocess.Popen([KARST, "attach", str(child.pid), "--trigger", "in_loop", "-o", str(path)],
+                                      stderr=subprocess.PIPE, text=True)
+            said = attach.stderr.readline()
+            if any(refusal in said for refusal in NO_BREAKPOINTS):
+                attach.wait()
+                self.skipTest(said)
+            self.assertIn("waiting for process", said)
+            child.stdin.write("5\n")
+            child.stdin.flush()
+            self.assertEqual(attach.wait(support.TIMEOUT), 0, attach.stderr.read())
+            attach.stderr.close()
+            (moment,) = Trace(path).info["kept"]
+            self.assertEqual(moment["function"], "in_loop(int)")
+            self.assertEqual(int(moment["arguments"][0], 16), 5)
+            child.stdin.close()
+            self.assertEqual(child.wait(support.TIMEOUT), 0)
+        finally:
+            child.kill()
+            child.wait()
+            child.stdout.close()
+
+    def program_that_waits(self):
+        return build("moments_waiting", "moments/waiting.cc", "-O2")
+
     # ---- the examples of docs/guide.md, which are in examples/moments -------------------------------
 
     def example(self, name, *flags):

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *g_directory;
+static const char* g_directory;
 static volatile int g_sink;
 static int g_early;
 
@@ -19,7 +19,7 @@ __attribute__((noinline)) void work(void) {
 __attribute__((noinline)) void ignored_work(void) { work(); }
 __attribute__((noinline)) void child_work(void) { work(); }
 
-static int save(const char *name, uint64_t since) {
+static int save(const char* name, uint64_t since) {
   char path[4096];
   strcpy(path, g_directory);
   strcat(path, "/");
@@ -30,14 +30,14 @@ static int save(const char *name, uint64_t since) {
 static void handler(int number) {
   (void)number;
   const int saved = save("handler.karst", 0);
-  karst_snapshot *s = karst_snapshot_all();
+  karst_snapshot* s = karst_snapshot_all();
   karst_snapshot_free(s);
   g_sink = saved;
 }
 
 __attribute__((constructor)) static void before_main(void) { g_early = karst_time() != 0; }
 
-int main(int count, char **arguments) {
+int main(int count, char** arguments) {
   g_directory = count > 1 ? arguments[1] : ".";
   work();
   signal(SIGUSR1, handler);
@@ -49,7 +49,7 @@ int main(int count, char **arguments) {
   printf("name %d\n", karst_thread_set_name("the main thread, which has a name that is longer than the kernel's"));
   printf("history %d\n", karst_thread_set_history(256 << 10));
   printf("too much %d\n", karst_thread_set_history((uint64_t)1 << 40));
-  karst_snapshot *before = karst_snapshot_all();
+  karst_snapshot* before = karst_snapshot_all();
   printf("snapshot %d\n", before != NULL);
   errno = 77;
   printf("nowhere %d\n", karst_snapshot_save("/nonexistent/directory/x.karst", 0));

@@ -7,7 +7,7 @@ static volatile sig_atomic_t g_handled;
 static volatile int g_sink;
 
 static void handler(int number) { g_handled += number == SIGUSR2; }
-static void handler_with_information(int number, siginfo_t *information, void *context) {
+static void handler_with_information(int number, siginfo_t* information, void* context) {
   g_handled += number == SIGUSR2 && information != NULL && context != NULL;
 }
 

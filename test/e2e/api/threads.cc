@@ -1,5 +1,6 @@
 // Calls the API from many threads at once. usage: threads DIRECTORY
-// Each thread counts its own calls, names itself and takes snapshots; the printed facts are what the test compares with.
+// Each thread counts its own calls, names itself and takes snapshots; the printed facts are what the test compares
+// with.
 #include <karst/karst.h>
 
 #include <atomic>
