@@ -27,6 +27,28 @@ void OpenCalls::set_items(std::vector<OpenItem> items, bool complete) {
 
 void OpenCalls::forget() { set_items({}, false); }
 
+void OpenCalls::leave_out_unsure(const std::vector<reader::Switch>& switches, std::uint64_t ticks) {
+  if (switches.empty()) return;
+  const reader::SwitchTimeline timeline(switches, 0);
+  reader::SwitchCursor cursor(timeline);
+  std::vector<bool> unsure(items_.size());
+  // Items are in order of time, so the cursor goes by once.
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    cursor.advance(items_[i].ticks);
+    unsure[i] = items_[i].function != 0 && cursor.blind(items_[i].function);
+  }
+  cursor.advance(ticks);
+  std::size_t kept = 0;
+  std::size_t base = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (unsure[i] || (items_[i].function != 0 && cursor.blinded_since(items_[i].function, items_[i].ticks))) continue;
+    if (i < base_) ++base;
+    items_[kept++] = items_[i];
+  }
+  items_.resize(kept);
+  base_ = base;
+}
+
 void OpenCalls::consume(std::span<const Event> events, std::uint64_t block_ticks, std::uint64_t until,
                         const AddressOf& address_of) {
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -35,14 +57,18 @@ void OpenCalls::consume(std::span<const Event> events, std::uint64_t block_ticks
     if (event_is_mark(e)) {
       const auto place_at = [&](std::size_t k) { return k < events.size() ? event_place(events[k]) : 0; };
       if (event_is(e, Mark::kPlace)) continue;
+      if (event_is(e, Mark::kSetPlace)) {  // it has its place where others have their time
+        set_place(last_ticks_, event_place(e));
+        continue;
+      }
       if (event_ticks(e, block_ticks) > until) return;
-      if (event_is(e, Mark::kSetPlace)) set_place(event_ticks(e, block_ticks), place_at(i + 1));
       if (event_is(e, Mark::kJumped)) jump(place_at(i + 1));
       if (event_is(e, Mark::kSwitched)) switch_stack(place_at(i + 1), place_at(i + 2));
       continue;
     }
     const std::uint64_t ticks = event_ticks(e, block_ticks);
     if (ticks > until) return;
+    last_ticks_ = ticks;
     if (event_is_exit(e))
       leave(event_function(e), address_of);
     else

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "format/event.h"
+#include "reader/switches.h"
 
 namespace karst::collect {
 
@@ -31,6 +32,9 @@ class OpenCalls {
   /// Events are missing here: nothing that began before is known to be open.
   void forget();
 
+  /// Leaves out calls that are not sure to be open at `ticks`, as their functions were switched off and on meanwhile.
+  void leave_out_unsure(const std::vector<reader::Switch>& switches, std::uint64_t ticks);
+
   /// Outermost first.
   const std::vector<OpenItem>& items() const { return items_; }
   /// False when calls may be open whose enter was not among the events.
@@ -46,6 +50,7 @@ class OpenCalls {
   std::vector<OpenItem> items_;
   std::size_t base_ = 0;                                            ///< of items_: those of the stack that runs
   std::unordered_map<std::uint64_t, std::vector<OpenItem>> aside_;  ///< other stacks' items by where they were left
+  std::uint64_t last_ticks_ = 0;
   bool complete_ = true;
 };
 

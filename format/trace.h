@@ -316,7 +316,7 @@ inline constexpr std::uint32_t kUnknownTid = 0xffffffffU;
 enum StateKind : std::uint8_t {
   kStateSwitch = 1,  ///< `tid` left `cpu` to `other`; value: the kernel's letter of what it waits in, SwitchFlag bits
   kStateWaking = 2,  ///< `other` woke `tid`; value 1: an interrupt did, while `other` ran
-  kStateNewThread = 3,     ///< `other` made `tid`
+  kStateNewThread = 3,     ///< `other` made `tid`; value 1: in its own process
   kStateExit = 4,          ///< `tid` ended
   kStateSyscallEnter = 5,  ///< value: number of the system call
   kStateSyscallExit = 6,

@@ -366,8 +366,8 @@ Calls rebuild_calls(const Trace& trace, const Thread& thread) {
     if (end == blocks.size()) {
       // A snapshot has all that was until it was taken.
       const auto& moments = process.moments;
-      const bool snapshot = moments.size() == 1 &&
-                            moments[0].kind == static_cast<std::uint32_t>(format::MomentKind::kSnapshot);
+      const bool snapshot =
+          moments.size() == 1 && moments[0].kind == static_cast<std::uint32_t>(format::MomentKind::kSnapshot);
       rebuilder.ended(thread.exited_ticks != 0 ? thread.exited_ticks
                       : process.end_ticks != 0 ? process.end_ticks
                       : snapshot               ? moments[0].kept_to

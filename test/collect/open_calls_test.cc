@@ -26,6 +26,7 @@ class OpenCallsTest : public testing::Test {
   void exit(std::uint32_t id) { events.push_back(make_event(++ticks, true, id)); }
   void mark(Mark m) { events.push_back(make_mark(++ticks, m)); }
   void place(std::uint64_t at) { events.push_back(make_place(at << 4)); }
+  void set_place(std::uint64_t at) { events.push_back(make_place(at << 4, Mark::kSetPlace)); }
 
   /// Functions that are open, outermost first; places are left out.
   std::vector<std::uint32_t> open(std::uint64_t until = kEver) {
@@ -76,7 +77,7 @@ TEST_F(OpenCallsTest, ExceptionsEndTheCallsThatTheyLeave) {
 }
 
 TEST_F(OpenCallsTest, JumpsEndWhatBeganSinceThePlaceWasSet) {
-  enter(1), mark(Mark::kSetPlace), place(77), enter(2), enter(3), mark(Mark::kJumped), place(77), enter(4);
+  enter(1), set_place(77), enter(2), enter(3), mark(Mark::kJumped), place(77), enter(4);
   EXPECT_EQ(open(), (Ids{1, 4}));
   // The child may jump there too: the place stays, behind the call that it lies in.
   ASSERT_EQ(calls.items().size(), 3U);

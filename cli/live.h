@@ -1,0 +1,32 @@
+// What a running process's arena says now, for `karst ps`, `status` and `top`.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "collect/attach.h"
+#include "collect/control.h"
+#include "reader/model.h"
+
+namespace karst::cli {
+
+struct LiveFacts {
+  collect::ControlState control;
+  std::uint32_t threads = 0;           ///< that run and have made traced calls
+  std::uint64_t calls_per_second = 0;  ///< over the last second, as far as its blocks are there and were read
+  std::uint64_t history_ns = 0;        ///< from the oldest event that is kept to now
+  std::uint64_t memory = 0;            ///< bytes of blocks in use
+  std::uint64_t overwritten = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t off_in_ns = 0;
+  double read_share = 1;  ///< of the last second's blocks
+};
+LiveFacts live_facts(const collect::Attached& target);
+
+/// The TSC's rate, by a process's start and now.
+reader::Clock live_clock(const collect::Attached& target);
+
+/// "0.31%" or "?".
+std::string cost_text(const collect::ControlState& control);
+std::string live_json(const collect::Attached& target, const LiveFacts& facts);
+
+}  // namespace karst::cli

@@ -1,0 +1,82 @@
+// karst status: one traced process, looked at from outside.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/live.h"
+#include "cli/target.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "export/output.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  std::string target;
+  bool json = false;
+};
+
+const char* control_text(const collect::ControlState& c) {
+  if (c.controllable) return "can be switched while it runs";
+  return c.thread == format::ControlThread::kStopped
+             ? "cannot be switched any more: the program asked for what a process of several threads cannot have, or "
+               "for a "
+               "seccomp filter"
+             : "cannot be switched while it runs (control=0, or no thread could be made for that)";
+}
+
+int show(const Options& options) {
+  const auto target = find_target(options.target);
+  if (!target) return fail(target.error());
+  const LiveFacts f = live_facts(*target);
+  const collect::ControlState& c = f.control;
+  exporting::Output out = exporting::Output::to_stdout();
+  if (options.json) {
+    out.append(live_json(*target, f) + "\n");
+    return finish_output(out);
+  }
+  const auto line = [&out](const char* what, const std::string& text) {
+    out.append(fmt::format("{:<12} {}\n", what, text));
+  };
+  out.append(fmt::format("process {} {}, user {}{}\n", target->process.pid, printable(target->process.name),
+                         printable(collect::user_name(target->process.uid)),
+                         target->process.state == 'T'   ? ", stopped"
+                         : target->process.state == 't' ? ", in a debugger"
+                                                        : ""));
+  line("tracing", (c.enabled ? std::string("on") : std::string("off")) +
+                      (f.off_in_ns != 0 ? ", goes off in " + duration_text(f.off_in_ns) : "") + "; " + control_text(c));
+  line("functions", fmt::format("{} of {} traced; {} chosen, {} kept out by the budget", count_text(c.patched),
+                                count_text(c.functions), count_text(c.chosen), count_text(c.culled)));
+  line("sites",
+       fmt::format("{} patched{}", count_text(c.sites),
+                   c.unpatchable_sites != 0
+                       ? fmt::format("; {} cannot be changed while threads may execute them", c.unpatchable_sites)
+                       : ""));
+  line("cost", c.cost_ppm ? cost_text(c) + " of its time" : std::string("not estimated"));
+  if (c.budget_ppm != 0) line("budget", fmt::format("{:.2f}%", c.budget_ppm / 10'000.0));
+  line("calls", fmt::format("{} a second in the last second, by {:.0f}% of its blocks", count_text(f.calls_per_second),
+                            f.read_share * 100));
+  line("threads", fmt::format("{} of {} have made traced calls", f.threads, target->process.threads));
+  line("history", fmt::format("{} in {}; {} events overwritten, {} lost", duration_text(f.history_ns),
+                              size_text(f.memory), count_text(f.overwritten), count_text(f.lost)));
+  line("switches", fmt::format("{}{}", count_text(c.switches),
+                               c.last_patch_ns != 0 ? "; the last took " + duration_text(c.last_patch_ns) : ""));
+  return finish_output(out);
+}
+
+}  // namespace
+
+void register_status(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("status", "Show one traced process: what is traced, cost, history");
+  command->footer(
+      "The process is only looked at. Numbers of calls are of the last second, or of as much of it as is kept.");
+  add_target(*command, options->target);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options, &status] { status = show(*options); });
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,92 @@
+#include "cli/target.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "cli/text.h"
+#include "collect/control.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr std::size_t kMostListed = 20;
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.size() < 10 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string line_of(const collect::Attached& a) {
+  return fmt::format("{:>8}  {}  {}", a.process.pid, printable(a.process.name), state_text(a));
+}
+
+std::string list_of(const std::vector<collect::Attached>& all) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) text += "\n" + line_of(all[i]);
+  if (all.size() > kMostListed) text += fmt::format("\n  and {} more (karst ps)", all.size() - kMostListed);
+  return text;
+}
+
+/// A numbered list; what is typed narrows it, a number or an empty line (if one is left) chooses.
+Result<collect::Attached> choose(std::vector<collect::Attached> all) {
+  std::vector<std::string> names;
+  for (const auto& a : all) names.push_back(a.process.name + " " + std::to_string(a.process.pid));
+  std::string typed;
+  for (;;) {
+    const std::vector<std::size_t> shown = collect::fuzzy_matches(names, typed);
+    for (std::size_t i = 0; i < std::min(shown.size(), kMostListed); ++i)
+      std::fprintf(stderr, "%3zu) %s\n", i + 1, line_of(all[shown[i]]).c_str());
+    if (shown.size() > kMostListed) std::fprintf(stderr, "     and %zu more\n", shown.size() - kMostListed);
+    std::fprintf(stderr,
+                 shown.empty() ? "nothing fits '%s'; another part of the name, or nothing for all: "
+                               : "a number chooses, letters narrow the list%s: ",
+                 shown.empty()       ? typed.c_str()
+                 : shown.size() == 1 ? ", Enter takes it"
+                                     : "");
+    std::string line;
+    if (!std::getline(std::cin, line)) return Error{"no process was chosen"};
+    if (is_number(line)) {
+      const auto at = static_cast<std::size_t>(std::stoul(line));
+      if (at >= 1 && at <= std::min(shown.size(), kMostListed)) return std::move(all[shown[at - 1]]);
+      const auto pid =
+          std::find_if(all.begin(), all.end(), [&](const auto& a) { return std::to_string(a.process.pid) == line; });
+      if (pid != all.end()) return std::move(*pid);
+    }
+    if (line.empty() && shown.size() == 1) return std::move(all[shown[0]]);
+    typed = line;
+  }
+}
+
+}  // namespace
+
+void add_target(CLI::App& command, std::string& text) {
+  command.add_option("PID", text, "Process, by number or by name (of its executable); left out: choose from a list");
+}
+
+Result<collect::Attached> find_target(const std::string& text) {
+  if (is_number(text)) return collect::attach(static_cast<pid_t>(std::stol(text)));
+  if (!text.empty()) {
+    auto named = collect::find_traced(text);
+    if (named.size() == 1) return std::move(named[0]);
+    if (named.empty()) return Error{"no traced process is called '" + text + "' (karst ps lists those that there are)"};
+    return Error{"several traced processes are called '" + text + "'; give the number of one:" + list_of(named)};
+  }
+  auto all = collect::find_traced();
+  if (all.empty()) return Error{"there is no traced process that you may look into"};
+  if (isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1) return choose(std::move(all));
+  return Error{"which process? These are traced:" + list_of(all)};
+}
+
+std::string state_text(const collect::Attached& target) {
+  const collect::ControlState s = collect::control_state(target.arena);
+  std::string text = !s.enabled || s.chosen == 0 ? "off" : s.patched == s.functions ? "on" : "partly";
+  if (!s.controllable) text += s.thread == format::ControlThread::kStopped ? " (no control: stopped)" : " (no control)";
+  return text;
+}
+
+}  // namespace karst::cli

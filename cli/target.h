@@ -1,0 +1,23 @@
+// Which process a command means: a number, a name, or on a terminal a choice.
+#pragma once
+#include <string>
+
+#include "collect/attach.h"
+#include "reader/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace karst::cli {
+
+/// The positional PID; `text` becomes what was given, empty for nothing.
+void add_target(CLI::App& command, std::string& text);
+
+/// Finds and maps the process. An Error names the candidates where it is not plain which one is meant.
+Result<collect::Attached> find_target(const std::string& text);
+
+/// "on", "off", "partly" or "budget", and why it cannot be switched.
+std::string state_text(const collect::Attached& target);
+
+}  // namespace karst::cli

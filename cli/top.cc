@@ -1,0 +1,176 @@
+// karst top: what a traced process does now, looked at again and again.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/live.h"
+#include "cli/target.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "collect/clock.h"
+#include "collect/sample.h"
+#include "export/output.h"
+#include "symbols/resolve.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr std::size_t kMostBlocks = 4000;  // of one look: 16 MiB, some 10 ms
+constexpr int kPlainRows = 20;
+
+struct Options {
+  std::string target;
+  std::string interval = "1s";
+  bool once = false;
+};
+
+/// The terminal, made to give keys at once and without showing them, as long as this lives.
+class Keys {
+ public:
+  Keys() {
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1 || tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    termios raw = before_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    changed_ = tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+  }
+  ~Keys() {
+    if (changed_) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+  bool there() const { return changed_; }
+
+ private:
+  termios before_{};
+  bool changed_ = false;
+};
+
+/// Names of functions, looked up when the process has more of them than before.
+class Names {
+ public:
+  explicit Names(const collect::ArenaView& arena) : arena_(arena) {}
+  const std::string& of(std::uint32_t id) {
+    if (id >= process_.functions.size()) {
+      process_ = arena_.process();
+      symbols::resolve(process_, {});
+      for (reader::Function& f : process_.functions) f.name = printable(f.name);
+    }
+    static const std::string kUnknown = "?";
+    return id < process_.functions.size() && !process_.functions[id].name.empty() ? process_.functions[id].name
+                                                                                  : kUnknown;
+  }
+
+ private:
+  const collect::ArenaView& arena_;
+  reader::Process process_;
+};
+
+struct Size {
+  int rows = kPlainRows;
+  int columns = 0;  // 0: any
+};
+
+Size terminal_size() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return {24, 80};
+  return {size.ws_row, size.ws_col};
+}
+
+std::string look(const collect::Attached& target, std::uint64_t since, const reader::Clock& clock, Names& names,
+                 Size size) {
+  const collect::Sample s = collect::sample(target.arena, since, kMostBlocks);
+  const collect::ControlState control = collect::control_state(target.arena);
+  double covered = 0;
+  for (const auto& t : s.threads) covered += static_cast<double>(t.ticks);
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{} {}: {}; {}/{} functions, cost {}", target.process.pid, printable(target.process.name),
+                              state_text(target), control.patched, control.functions, cost_text(control)));
+  lines.push_back(fmt::format(
+      "{} calls/s in {} threads; {} looked at, {:.0f}% of what was recorded then",
+      count_text(static_cast<std::uint64_t>(s.calls_per_tick * static_cast<double>(clock.ticks_per_second))),
+      s.threads.size(), duration_text(clock.to_ns(s.to - s.from)),
+      s.blocks == 0 ? 100.0 : 100.0 * static_cast<double>(s.blocks_read) / static_cast<double>(s.blocks)));
+  lines.push_back(fmt::format("{:>7} {:>7} {:>14}  {}", "self", "total", "calls/s", "function"));
+  std::vector<collect::SampledFunction> functions = s.functions;
+  std::sort(functions.begin(), functions.end(),
+            [](const auto& a, const auto& b) { return a.self_ticks > b.self_ticks; });
+  const double per_second =
+      covered > 0 ? static_cast<double>(clock.ticks_per_second) * static_cast<double>(s.threads.size()) / covered : 0;
+  for (const auto& f : functions) {
+    if (static_cast<int>(lines.size()) + 1 >= size.rows) break;
+    const auto share = [covered](std::uint64_t ticks) {
+      return covered > 0 ? 100.0 * static_cast<double>(ticks) / covered : 0;
+    };
+    lines.push_back(fmt::format("{:>6.1f}% {:>6.1f}% {:>14}  {}", share(f.self_ticks), share(f.total_ticks),
+                                count_text(static_cast<std::uint64_t>(static_cast<double>(f.calls) * per_second)),
+                                names.of(f.id)));
+  }
+  std::string text;
+  for (std::string& line : lines) {
+    if (size.columns > 0 && line.size() > static_cast<std::size_t>(size.columns))
+      line.resize(static_cast<std::size_t>(size.columns));
+    text += line + (size.columns > 0 ? "\x1b[K\n" : "\n");
+  }
+  return text;
+}
+
+int top(const Options& options) {
+  const auto interval = parse_duration(options.interval);
+  if (!interval) return usage_error("--interval: " + interval.error().message, "top");
+  if (*interval < 10'000'000 || *interval > 3'600'000'000'000)
+    return usage_error("--interval: from 10ms to 3600s", "top");
+  const auto target = find_target(options.target);
+  if (!target) return fail(target.error());
+  const Keys keys;
+  Names names(target->arena);
+  const reader::Clock clock = live_clock(*target);
+  const auto interval_ticks =
+      static_cast<std::uint64_t>(static_cast<double>(*interval) / 1e9 * static_cast<double>(clock.ticks_per_second));
+  for (bool first = true;; first = false) {
+    // The first look is at the past: nothing has to be waited for.
+    const std::uint64_t now = collect::read_clock_pair().ticks;
+    const Size size = keys.there() ? terminal_size() : Size{};
+    const std::string text = look(*target, now > interval_ticks ? now - interval_ticks : 1, clock, names, size);
+    exporting::Output out = exporting::Output::to_stdout();
+    out.append((keys.there() ? std::string("\x1b[H") : std::string(first ? "" : "\n")) + text +
+               (keys.there() ? "\x1b[J" : ""));
+    if (const int done = finish_output(out); done != kExitOk) return done;
+    if (options.once) break;
+    pollfd key{keys.there() ? STDIN_FILENO : -1, POLLIN, 0};
+    const int ready = poll(&key, 1, static_cast<int>(*interval / 1'000'000));  // a change of size wakes it, too
+    char typed = 0;
+    if (ready > 0 && (read(STDIN_FILENO, &typed, 1) != 1 || typed == 'q' || typed == 'Q')) break;
+    const auto still = collect::process_facts(target->process.pid);
+    if (!still || still->state == 'Z' || still->state == 'X')
+      return fail({"process " + std::to_string(target->process.pid) + " (" + target->process.name + ") has ended"});
+  }
+}
+return kExitOk;
+}
+
+}  // namespace
+
+void register_top(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("top", "Watch a traced process: calls a second, time by function");
+  command->footer(
+      "Shares are of the time of the threads that made calls. Only the newest part of what was recorded is looked at,\n"
+      "so that watching costs little; the second line says how much. q quits. Where the output is no terminal\n"
+      "the same is printed as text each time.");
+  add_target(*command, options->target);
+  command->add_option("--interval", options->interval, "Look again after TIME, at so much of the past (default 1s)")
+      ->type_name("TIME");
+  command->add_flag("--once", options->once, "Look once");
+  command->callback([options, &status] { status = top(*options); });
+}
+
+}  // namespace karst::cli
