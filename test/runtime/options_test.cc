@@ -75,6 +75,30 @@ TEST(RuntimeOptions, SwitchesAreZeroOrOne) {
   }
 }
 
+TEST(RuntimeOptions, TimesHaveAUnit) {
+  EXPECT_EQ(parse("min-duration=5us").options.min_duration_ns, 5'000U);
+  EXPECT_EQ(parse("min-duration=10000ms").options.min_duration_ns, 10'000'000'000U);
+  for (const char* wrong : {"5", "0ns", "us", "5s", "10001ms", "5us ", ""}) {
+    const Parsed parsed = parse((std::string("min-duration=") + wrong + ",off=1").c_str());
+    EXPECT_EQ(parsed.options.min_duration_ns, 0U) << wrong;
+    EXPECT_TRUE(parsed.options.off);
+    EXPECT_NE(parsed.said.find("ignored: a time from 1ns to 10000ms is needed"), std::string::npos) << parsed.said;
+  }
+}
+
+TEST(RuntimeOptions, ClocksAndCounting) {
+  EXPECT_EQ(parse("clock=thread").options.clock_period_ns, 100U);
+  EXPECT_EQ(parse("clock=thread:1us").options.clock_period_ns, 1'000U);
+  EXPECT_EQ(parse("clock=thread,clock=tsc").options.clock_period_ns, 0U);
+  for (const char* wrong : {"clock=thread:", "clock=thread:5", "clock=thread:19ns", "clock=thread:2ms", "clock="}) {
+    const Parsed parsed = parse(wrong);
+    EXPECT_EQ(parsed.options.clock_period_ns, 0U) << wrong;
+    EXPECT_NE(parsed.said.find("like thread:100ns"), std::string::npos) << parsed.said;
+  }
+  EXPECT_TRUE(parse("count=1").options.count);
+  EXPECT_FALSE(parse("").options.count);
+}
+
 TEST(RuntimeOptions, UnknownOptionIsNamedAndTheRestStillCounts) {
   const Parsed parsed = parse("colour=blue,,off=1,");
   EXPECT_TRUE(parsed.options.off);
