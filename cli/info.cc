@@ -16,6 +16,7 @@
 #include "cli/kept.h"
 #include "cli/progress.h"
 #include "cli/states.h"
+#include "cli/switch_text.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
@@ -50,6 +51,7 @@ struct Facts {
   std::uint64_t unwound_calls = 0;
   std::uint64_t jumped_calls = 0;
   std::uint64_t tail_calls = 0;
+  std::uint64_t cut_calls = 0;
   std::uint64_t overwritten = 0;
   std::uint64_t lost = 0;
   std::uint64_t span_ns = 0;
@@ -76,7 +78,8 @@ Facts gather(const reader::Trace& trace) {
         of_thread.open_calls += reader::call_is_open(marks) && counted ? 1 : 0;
         facts.unwound_calls += has(reader::kCallUnwound);
         facts.jumped_calls += has(reader::kCallJumped);
-        facts.tail_calls += has(reader::kCallTail);
+        facts.tail_calls += reader::call_is_cut(marks) ? 0 : has(reader::kCallTail);
+        facts.cut_calls += reader::call_is_cut(marks) ? 1 : 0;
       }
       of_thread.calls = calls.size() - of_thread.elsewhere;
       of_thread.events = calls.events;
@@ -224,8 +227,9 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   if (process.min_duration_ticks != 0) {
     std::uint64_t left_out = 0;
     for (const ThreadFacts& t : threads) left_out += t.short_calls;
-    out.append(fmt::format("  calls shorter than {} that contain nothing kept are left out ({} of them by the reader)\n",
-                           duration(process.min_duration_ticks), count_text(left_out)));
+    out.append(
+        fmt::format("  calls shorter than {} that contain nothing kept are left out ({} of them by the reader)\n",
+                    duration(process.min_duration_ticks), count_text(left_out)));
   }
   if (process.clock_period_ticks != 0) {
     out.append(fmt::format("  times by a clock thread, every {}; the longest time that it did not run: {}\n",
@@ -234,6 +238,9 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   if ((process.flags & format::kProcessDamaged) != 0) {
     out.append("  its trace memory held values that cannot be: what was sound was kept\n");
   }
+  const std::vector<std::string> untraced = switch_lines(trace, process);
+  for (std::size_t i = 0; i < untraced.size(); ++i)
+    out.append(fmt::format("  {:<12} {}\n", i == 0 ? "not traced:" : "", untraced[i]));
   out.append(fmt::format("\n  {:>8}  {:<16}{:>14}{:>12}{:>14}{:>10}\n", "thread", "name", "calls", "span",
                          "overwritten", "lost"));
   for (std::size_t i = 0; i < process.threads.size(); ++i) {
@@ -302,10 +309,12 @@ std::string process_json(const reader::Trace& trace, const reader::Process& proc
                       known && WIFEXITED(status) ? std::to_string(WEXITSTATUS(status)) : "null",
                       known && WIFSIGNALED(status) ? std::to_string(WTERMSIG(status)) : "null",
                       realtime(trace, start_ticks(process, trace)), (process.flags & format::kProcessDamaged) != 0);
-  json += fmt::format(R"(,"overwritten_events":{},"lost_events":{},"min_duration_ns":{},"clock":{},"clock_period_ns":{},"clock_longest_ns":{},)",
-                      process.overwritten_events, process.lost_events, trace.clock().to_ns(process.min_duration_ticks),
-                      process.clock_period_ticks != 0 ? R"("thread")" : R"("tsc")",
-                      trace.clock().to_ns(process.clock_period_ticks), trace.clock().to_ns(process.clock_longest_ticks));
+  json += ",\"switches\":" + switches_json(trace, process);
+  json += fmt::format(
+      R"(,"overwritten_events":{},"lost_events":{},"min_duration_ns":{},"clock":{},"clock_period_ns":{},"clock_longest_ns":{},)",
+      process.overwritten_events, process.lost_events, trace.clock().to_ns(process.min_duration_ticks),
+      process.clock_period_ticks != 0 ? R"("thread")" : R"("tsc")", trace.clock().to_ns(process.clock_period_ticks),
+      trace.clock().to_ns(process.clock_longest_ticks));
   json += "\"threads\":[";
   for (std::size_t i = 0; i < process.threads.size(); ++i) {
     const reader::Thread& thread = process.threads[i];
@@ -330,11 +339,11 @@ void print_json(const reader::Trace& trace, const Facts& facts, exporting::Outpu
   const reader::Clock& clock = trace.clock();
   out.append(fmt::format(
       R"({{"file":{},"size":{},"version":"{}.{}","resolved":{},"complete":{},"events":{},"calls":{},)"
-      R"("open_calls":{},"unwound_calls":{},"jumped_calls":{},"tail_calls":{},)"
+      R"("open_calls":{},"cut_calls":{},"unwound_calls":{},"jumped_calls":{},"tail_calls":{},)"
       R"("overwritten_events":{},"lost_events":{},"span_ns":{},"source_files":{},)",
       json_string(trace.name()), trace.file_size(), format::kMajorVersion, trace.minor_version(), trace.resolved(),
-      trace.complete(), trace.event_count(), facts.calls, facts.open_calls, facts.unwound_calls, facts.jumped_calls,
-      facts.tail_calls, facts.overwritten, facts.lost, facts.span_ns, trace.sources().size()));
+      trace.complete(), trace.event_count(), facts.calls, facts.open_calls, facts.cut_calls, facts.unwound_calls,
+      facts.jumped_calls, facts.tail_calls, facts.overwritten, facts.lost, facts.span_ns, trace.sources().size()));
   out.append(
       fmt::format(R"("clock":{{"ticks_per_second":{},"rate_source":{},"pairs":{},"first_event_realtime_ns":{}}},)",
                   clock.ticks_per_second, json_string(rate_source(clock.rate_source)), clock.pairs.size(),

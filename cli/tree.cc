@@ -269,6 +269,11 @@ class TreePrinter {
     if ((marks & reader::kCallResumed) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenBegin);
     if ((marks & reader::kCallSwitched) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenEnd);
     std::string_view before = "  [";
+    if (reader::call_is_cut(marks)) {
+      marks &= static_cast<std::uint8_t>(~reader::kCallCut);
+      output_.append("  [cut");
+      before = ", ";
+    }
     for (const auto& [mark, word] : kWords) {
       if ((marks & mark) == 0) continue;
       output_.append(before);

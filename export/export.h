@@ -26,7 +26,7 @@ struct Options {
 /// What a format's remark about a call says, from its marks: null when it is complete and returned.
 struct Remark {
   const char* open = nullptr;   ///< "begin", "end" or "begin and end": which end is not known
-  const char* ended = nullptr;  ///< "unwound", "jumped", "tail" or "switched"
+  const char* ended = nullptr;  ///< "unwound", "jumped", "tail", "switched" or "cut"
 };
 Remark remark_on(std::uint8_t marks);
 

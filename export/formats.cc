@@ -9,7 +9,7 @@ Remark remark_on(std::uint8_t marks) {
   if (begin || end) remark.open = begin && end ? "begin and end" : begin ? "begin" : "end";
   if ((marks & reader::kCallUnwound) != 0) remark.ended = "unwound";
   if ((marks & reader::kCallJumped) != 0) remark.ended = "jumped";
-  if ((marks & reader::kCallTail) != 0) remark.ended = "tail";
+  if ((marks & reader::kCallTail) != 0) remark.ended = reader::call_is_cut(marks) ? "cut" : "tail";
   if ((marks & reader::kCallSwitched) != 0) remark.ended = "switched";
   return remark;
 }
