@@ -11,6 +11,7 @@
 #include "runtime/core/session.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/hooks/live_patch.h"
+#include "runtime/hooks/module_image.h"
 #include "runtime/hooks/sleds.h"
 
 namespace karst::runtime {
@@ -66,6 +67,24 @@ std::uint32_t decide(InstrumentedCall& c, std::uint32_t was, std::uint32_t id) {
   return decided;
 }
 
+/// Modules that no wrapper linked do not tell when they come and go; those that are there at start are traced. Under
+/// the lock.
+void say_if_came_unseen(std::uint64_t function) {
+  constexpr std::uint32_t kMostSaid = 8;
+  static std::uint64_t s_said[kMostSaid];
+  static std::uint32_t s_count;
+  ModuleImage image;
+  if (s_count == kMostSaid || !find_image(function, image) || image.has_note) return;
+  for (std::uint32_t i = 0; i < s_count; ++i)
+    if (s_said[i] == image.bias) return;
+  s_said[s_count++] = image.bias;
+  Message()
+      .text(image.path)
+      .text(
+          " was opened while the program ran: its calls (-finstrument-functions) are traced when a wrapper of Karst's "
+          "links it");
+}
+
 /// Enters the function under the lock. Its id is undecided if the session is to be asked.
 InstrumentedCall* insert(std::uint64_t function) {
   const Locked lock(g_lock);
@@ -81,7 +100,10 @@ InstrumentedCall* insert(std::uint64_t function) {
   bool is_new = false;
   const std::uint32_t id = enter_function(function, c->known_id, &is_new);
   c->known_id = id;
-  if (id == 0) ++g_outside;
+  if (id == 0) {
+    ++g_outside;
+    say_if_came_unseen(function);
+  }
   const bool ask = is_new && g_session[0] != '\0' && !load(g_keeps_all[g_arena.functions()[id].module]);
   const std::uint32_t undecided = kUndecided | id;
   store(c->id, undecided);
@@ -118,6 +140,8 @@ bool prepare_instrument_calls() {
     g_outside = 0;
     return true;
   }
+  static std::uint32_t s_begun;
+  if (!exchange_if(s_begun, 0U, 1U)) return true;  // by another thread, at this moment; or it failed, and was said
   const long table = sys::mmap(0, sizeof(InstrumentedCall) * kPlaces, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(table) || !g_lock.create()) {
@@ -154,7 +178,9 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   if (found != nullptr && load(found->function) == function && load(found->id) < kUndecided) return load(found->id);
   // Signals wait: a handler may call the same function, while the session is asked about it.
   const sys::SignalsBlocked guard;
-  if (!own_arena()) return 0;
+  if (!g_arena.exists() || !own_arena()) return 0;
+  if (load(karst_calls) == nullptr) prepare_instrument_calls();  // a module that came unseen
+  if (load(karst_calls) == nullptr) return 0;
   InstrumentedCall* c = insert(function);
   if (c == nullptr) return 0;
   const std::uint32_t id = load(c->id);

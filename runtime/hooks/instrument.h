@@ -26,8 +26,8 @@ struct InstrumentedCall {
 static_assert(sizeof(InstrumentedCall) == 16);
 inline constexpr std::uint32_t kUndecided = 0x80000000U;  ///< its id is not known, or the session has still to choose
 
-/// Makes the table, when the first module with such code is entered; and forgets what was found about addresses in no
-/// module. False when memory is short; then such code is not traced, which is said.
+/// Makes the table, when the first module with such code is entered or makes a call unseen; and forgets what was found
+/// about addresses in no module. False when memory is short; then such code is not traced, which is said.
 bool prepare_instrument_calls();
 /// The session's name, which is asked about each new function; empty: there is none. At start.
 void set_instrument_session(const char* name);

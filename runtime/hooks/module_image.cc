@@ -13,6 +13,11 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kNtGnuBuildId = 3;
 constexpr std::uint64_t kMostBeforeSled = 64;  // of clang's: an endbr64, padding, and whatever a later version may put
+#ifdef KARST_STATIC
+constexpr bool kIsStatic = true;  // then nothing tells what the program calls
+#else
+constexpr bool kIsStatic = false;
+#endif
 constexpr const char* kDamaged = "has a damaged sled table";
 
 template <typename T>
@@ -172,7 +177,8 @@ bool read_image(const dl_phdr_info& info, ModuleImage& image) {
   image.text_begin = low;
   image.finstrument = (image.note_flags & KARST_NOTE_FINSTRUMENT) != 0;
   image.own_exits = (image.note_flags & KARST_NOTE_NO_CLEANUPS) == 0;
-  if (image.has_note && !image.finstrument && dynamic != nullptr && calls_instrument_functions(info, *dynamic)) {
+  const bool calls = kIsStatic ? image.has_note : dynamic != nullptr && calls_instrument_functions(info, *dynamic);
+  if (calls && !image.finstrument) {
     image.finstrument = true;
     image.own_exits = image.record_count != 0 || image.xray_count == 0;  // the note does not tell which compiler's
   }
@@ -213,7 +219,8 @@ bool ModuleImage::in_code(std::uintptr_t at, std::uint32_t size) const {
 }
 
 const char* ModuleImage::defect() const {
-  if (note_version == 0 || least_runtime > KARST_RUNTIME_VERSION) return "was built by another version of Karst";
+  if ((has_note && note_version == 0) || least_runtime > KARST_RUNTIME_VERSION)
+    return "was built by another version of Karst";
   if (!tables_inside || text_end <= text_begin) return kDamaged;
   if (text_end - text_begin > arch::kReach) return "has more code than calls can reach across";
   if (record_count != 0 && (records[0].kind & KARST_SLED_KIND_MASK) != KARST_SLED_ENTRY) return kDamaged;

@@ -53,7 +53,7 @@ struct ModuleImage : SledTables {
   const std::uint8_t* build_id = nullptr;
   std::uint32_t build_id_size = 0;
 
-  bool has_note = false;
+  bool has_note = false;           ///< one of Karst's wrappers linked it; without, it can have calls alone, no sleds
   std::uint32_t note_version = 0;  ///< 0: a note that makes no sense
   std::uint32_t note_flags = 0;
   std::uint32_t least_runtime = 0;
@@ -62,7 +62,7 @@ struct ModuleImage : SledTables {
   bool tables_inside = false;  ///< both tables lie within the module's own memory
 
   /// True if there is anything to trace in it.
-  bool is_instrumented() const { return has_note && (record_count != 0 || xray_count != 0 || finstrument); }
+  bool is_instrumented() const { return record_count != 0 || xray_count != 0 || finstrument; }
 
   /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
   /// behind the module's path.

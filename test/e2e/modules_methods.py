@@ -106,6 +106,26 @@ class Methods(TortureTest):
         self.assertEqual(run.trace.counts["plainly::leaf(int)"], 80)
         self.assertEqual(run.trace.counts["plainly::jumps(int)"], 20)
 
+    def test_code_with_instrument_functions_that_no_wrapper_linked(self):
+        run = self.check(self.linked_by("g++", "g++"))
+        self.assert_sound(run.trace)
+        self.assertEqual(run.trace.info["open_calls"], 0)
+
+    def test_code_with_instrument_functions_in_a_static_program_linked_for_sleds(self):
+        run = self.check(self.linked_by(KARST_GXX, "g++", "-static"))
+        self.assert_sound(run.trace)
+        self.assertEqual(run.trace.info["open_calls"], 0)
+
+    def test_library_with_instrument_functions_that_no_wrapper_linked_and_that_comes_late(self):
+        plugin = build("unseen", "modules/plugin.cc", "-O2", "-fno-inline", "-fPIC", "-shared", "-DNAME=unseen",
+                       "-finstrument-functions", compiler="g++", output="unseen.so")
+        run = self.run_traced(host(), "loop", plugin, 20)
+        self.assert_whole(run.trace)
+        self.assertEqual([name for name in run.trace.counts if "unseen" in name], [])
+        said = [line for line in self.lines_of_karst(run) if "was opened while the program ran" in line]
+        self.assertEqual(len(said), 1, run.err)
+        self.assertIn(plugin, said[0])
+
     def test_code_with_both_is_counted_once(self):
         for compiler in (KARST_GXX, KARST_CLANGXX):
             if compiler == KARST_CLANGXX:

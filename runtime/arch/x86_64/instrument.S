@@ -10,6 +10,13 @@
 	.hidden	karst_find_call
 	.text
 
+// Static programs have the table from the start, if they are traced.
+#ifdef KARST_STATIC
+#define KARST_WITHOUT_TABLE 3f
+#else
+#define KARST_WITHOUT_TABLE 2f
+#endif
+
 	.macro	CYG name, slot, bits
 	.globl	\name
 	.type	\name, @function
@@ -21,7 +28,7 @@
 	movq	%rdi, %rax
 	movq	%rdi, %rdx
 	testq	%rcx, %rcx
-	jz	3f
+	jz	KARST_WITHOUT_TABLE
 	shrq	$KARST_CALLS_FAR_SHIFT, %rdx
 	shrq	$KARST_CALLS_NEAR_SHIFT, %rax
 	imulq	$KARST_CALLS_FACTOR, %rdx, %rdx
