@@ -29,10 +29,6 @@ std::uint64_t g_cost_by_tid;
 
 std::uint64_t now() { return __builtin_ia32_rdtsc(); }
 
-/// The program's calls meet hooks that are not in the nearest cache, blocks that have to be brought in, and a full
-/// store buffer; and every 504th one takes a block. Of Lua and SQLite it was a third more than of the loop.
-constexpr std::uint64_t in_programs(std::uint64_t cost) { return cost + cost / 3; }
-
 /// Ticks of the fastest round. `work` is done with a state of its own.
 template <typename Work>
 std::uint64_t fastest(Work work) {
@@ -79,11 +75,13 @@ std::uint64_t time_by_tid() {
   return (clock_ns(CLOCK_MONOTONIC_RAW) - begin) * kEventCostUnit / kCalls + kNotMeasured;
 }
 
-/// In 1/kEventCostUnit ns, of the ticks that all events of a round took.
+/// In 1/kEventCostUnit ns, of the ticks that all events of a round took. Programs do other work between the readings of
+/// the clock, which the processor overlaps with it; but blocks have to be brought in. Of LevelDB an event was a
+/// twentieth cheaper than this, of Lua two fifths.
 std::uint64_t cost_of(std::uint64_t ticks) {
   if (ticks == 0) return kNotMeasured;
   const std::uint64_t per_us = tsc_rate().ticks_per_second / 1'000'000;
-  const std::uint64_t cost = in_programs(ticks * kEventCostUnit * 1000 / (per_us == 0 ? 1 : per_us) / (2 * kPairs));
+  const std::uint64_t cost = ticks * kEventCostUnit * 1000 / (per_us == 0 ? 1 : per_us) / (2 * kPairs);
   // A virtual machine that stops in between tells nothing.
   return cost == 0 || cost > 100 * kNotMeasured ? kNotMeasured : cost;
 }
