@@ -119,11 +119,11 @@ Result<PlaceName> PlaceName::parse(std::string_view text) {
     return number;
   };
   const std::uint64_t last = take_number();
-  std::uint64_t count = last;
+  std::uint64_t times = last;
   if (last != kNone && looks_like_file(rest)) {
     place.kind = Kind::kLine;
     place.number = last;
-    count = kNone;
+    times = kNone;
   } else if (last != kNone) {
     const std::string_view before = rest;
     const std::uint64_t line = take_number();
@@ -147,9 +147,9 @@ Result<PlaceName> PlaceName::parse(std::string_view text) {
     }
   }
   place.name = std::string(rest);
-  if (count != kNone) {
-    if (count == 0 || count > 1'000'000) return refuse();
-    place.count = static_cast<std::uint32_t>(count);
+  if (times != kNone) {
+    if (times == 0 || times > 1'000'000) return refuse();
+    place.count = static_cast<std::uint32_t>(times);
   }
   if (place.kind == Kind::kLine && (place.number == 0 || place.number > 0x7fffffff)) return refuse();
   return place;
