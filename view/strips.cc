@@ -7,14 +7,15 @@ namespace {
 
 class StripBuilder {
  public:
-  void add(std::uint64_t begin, std::uint64_t end, std::uint32_t what, std::uint16_t depth, std::size_t source) {
+  void add(std::uint64_t begin, std::uint64_t end, std::uint32_t what, std::uint16_t depth, std::size_t source,
+           std::uint8_t marks = 0) {
     if (strip_.owned.size() == reader::kMaxRows) return;
     strip_.owned.function.push_back(what);
     strip_.owned.begin.push_back(begin);
     strip_.owned.duration.push_back(end - begin);
     strip_.owned.parent.push_back(reader::kNoParent);
     strip_.owned.depth.push_back(depth);
-    strip_.owned.marks.push_back(0);
+    strip_.owned.marks.push_back(marks);
     strip_.source.push_back(static_cast<std::uint32_t>(source));
   }
   Strip finish() {
@@ -69,7 +70,9 @@ Strip make_strip(const reader::CpuLane& lane, std::uint64_t end) {
     const std::uint32_t task = lane.task[i];
     if (task == reader::kIdleTask || task == reader::kNoTask) continue;
     const std::uint64_t until = i + 1 < lane.begin.size() ? lane.begin[i + 1] : end;
-    if (until > lane.begin[i]) builder.add(lane.begin[i], until, task, kCpuThread, i);
+    // Others of whom nothing was recorded may have followed it.
+    const std::uint8_t marks = lane.mixed[i] != 0 ? reader::kCallOpenEnd : 0;
+    if (until > lane.begin[i]) builder.add(lane.begin[i], until, task, kCpuThread, i, marks);
   }
   return builder.finish();
 }

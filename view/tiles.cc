@@ -40,7 +40,7 @@ void add_slice(const TraceIndex& index, const CallColumns& calls, const Slice& s
   columns.function.push_back(calls.function[slice.row]);
   columns.row.push_back(number);
   columns.count.push_back(slice.count);
-  columns.flags.push_back(summed ? kSliceSummed : std::uint8_t{0});
+  columns.flags.push_back(drawn_flags(calls.marks[slice.row], summed));
   columns.density.push_back(summed ? eighth_bits(static_cast<double>(slice.sum) * picture.scale()) : 255);
 }
 
@@ -265,7 +265,7 @@ std::string encode_columns(const Scope& scope) {
       function.push_back(strip.calls.function[row]);
       parent.push_back(reader::kNoParent);
       depth.push_back(strip.calls.depth[row]);
-      flags.push_back(0);
+      flags.push_back(strip.calls.marks[row]);
       ++thread.count;
     }
     threads.push_back(thread);

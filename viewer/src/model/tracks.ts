@@ -206,7 +206,7 @@ function placeCpus(
     ...common,
     ...{ kind: "cpus", key, thread: -1, folded, pinned: false, rows: 0, rowHeight: 0, height: HEADING },
     title: several ? `${t === 0 ? "A" : "B"} · CPUs` : "CPUs",
-    subtitle: `${trace.cpus.length}: the thread and the function that ran there`,
+    subtitle: trace.cpus.length === 1 ? "1" : `${trace.cpus.length}: who ran there`,
   });
   trace.cpus.forEach(({ cpu }, i) => {
     const key = cpuKey(t, i);

@@ -311,7 +311,7 @@ function drawLabels(r: Renderer, scene: Scene, state: State, labels: readonly Pl
     const middle = y + height / 2 + 0.5;
     const text = fitted(r, looks.forms(row.func[at]!), room);
     if (text === "") continue;
-    const strong = state.highlight !== null && !label.dim;
+    const strong = state.highlight !== null && !label.dim && label.looks === undefined;
     r.text(text, left, middle, label.dim ? inks.quiet : strong ? inks.onStrong : inks.onCall, FONT);
     if (label.dim || room < 110) continue;
     const time = duration(row.duration[at]!);

@@ -1,6 +1,6 @@
 // What the pointer shows over a thread's states and over CPU lanes.
 import { useEffect, useState } from "preact/hooks";
-import { CPU_FUNCTION, kSummed, STRIP_DEPTHS, type StateLine } from "../backend/types";
+import { CPU_FUNCTION, kOpenEnd, kSummed, STRIP_DEPTHS, type StateLine } from "../backend/types";
 import { readable, visible } from "../model/names";
 import { store } from "../model/store";
 import { count, duration } from "../model/time";
@@ -59,6 +59,9 @@ export function StripTip({ hit }: { hit: StripHit }) {
           </>
         )}
         {line?.by && <span class="quiet"> · Click: go to the call that woke it</span>}
+        {cpu && !summed && (row.flags[at]! & kOpenEnd) !== 0 && (
+          <span class="quiet"> · began here; others may have followed, of whom nothing was recorded</span>
+        )}
         {cpu && row.depth === CPU_FUNCTION && <span class="quiet"> · innermost traced call</span>}
       </div>
     </>
