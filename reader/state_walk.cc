@@ -181,6 +181,9 @@ void StateWalk::take(const StateRecord& r) {
   } else if (r.kind == format::kStateNewThread || r.kind == format::kStateExit) {
     catch_up(r.tid, *t, r.ticks);
     const bool made = r.kind == format::kStateNewThread;
+    // ftrace's filter has forgotten a thread that ends, so the switch away from it may be missing.
+    const auto cpu = cpus_.find(r.cpu);
+    if (!made && cpu != cpus_.end() && cpu->second.tid == r.tid) put_on_cpu(r.cpu, r.ticks, kUnknownTid);
     StateNow now;
     now.state = made ? ThreadState::kWoken : ThreadState::kGone;
     now.by = made ? r.other : kUnknownTid;

@@ -138,8 +138,8 @@ Status Ftrace::read_layout() {
   tep_event* made = event("task", "task_newtask");
   l.newtask_id = id(made);
   l.new_pid = field(made, "pid");
-  l.new_comm = field(made, "comm");
   l.new_flags = field(made, "clone_flags");
+  l.ended_id = id(event("sched", "sched_process_exit"));
   tep_event* renamed = event("task", "task_rename");
   l.rename_id = id(renamed);
   l.renamed_pid = field(renamed, "pid");
@@ -168,8 +168,11 @@ Status Ftrace::start(pid_t program, RecordStore& store) {
       return refused("a filter by process");
     if (tracefs_instance_file_write(instance_, "options/event-fork", "1") < 0) return refused("to follow forks");
   }
-  const std::pair<const char*, const char*> events[] = {
-      {"sched", "sched_switch"}, {"sched", "sched_waking"}, {"task", "task_newtask"}, {"task", "task_rename"}};
+  const std::pair<const char*, const char*> events[] = {{"sched", "sched_switch"},
+                                                        {"sched", "sched_waking"},
+                                                        {"sched", "sched_process_exit"},
+                                                        {"task", "task_newtask"},
+                                                        {"task", "task_rename"}};
   for (const auto& [system, name] : events)
     if (tracefs_event_enable(instance_, system, name) < 0) return refused(name);
   if (options_.syscalls && (tracefs_event_enable(instance_, "raw_syscalls", "sys_enter") < 0 ||
@@ -229,23 +232,20 @@ void Ftrace::take(Cpu& cpu, std::uint64_t ticks, std::span<const std::byte> reco
     if (made.other != 0) store.name(made.other, text(l.next_comm), true);
   } else if (type == l.waking_id) {
     made.tid = tid(l.woken_pid);
-    if (!store.is_of_run(made.tid)) return;
     made.other = current;
     made.value = (number(l.flags) & kInInterrupt) != 0 ? 1 : 0;
     made.kind = format::kStateWaking;
   } else if (type == l.newtask_id) {
-    if (!store.is_of_run(current)) return;
     made.tid = tid(l.new_pid);
     made.other = current;
     made.kind = format::kStateNewThread;
-    const bool thread = (number(l.new_flags) & kCloneThread) != 0;
-    store.add_of_run(made.tid, thread ? store.process_of(current) : made.tid);
-    store.name(made.tid, text(l.new_comm), false);
+    made.value = (number(l.new_flags) & kCloneThread) != 0 ? 1 : 0;
+  } else if (type == l.ended_id) {
+    made.kind = format::kStateExit;
   } else if (type == l.rename_id) {
     store.name(tid(l.renamed_pid), text(l.renamed_comm), true);
     return;
   } else if (l.enter_id != 0 && (type == l.enter_id || type == l.exit_id)) {
-    if (!store.is_of_run(current)) return;
     made.value = static_cast<std::uint32_t>(number(type == l.enter_id ? l.enter_nr : l.exit_nr));
     made.kind = type == l.enter_id ? format::kStateSyscallEnter : format::kStateSyscallExit;
   } else {

@@ -3,6 +3,7 @@
 // An instance of tracefs of our own, by libtracefs, with the clock `x86-tsc`, which is the trace's own, so that times
 // need no conversion. `set_event_pid` holds the program's pid, and the option event-fork adds what descends from it:
 // the kernel then records a switch if either of its threads is ours, and a waking if the waker or the woken one is.
+// A thread that ends leaves that filter before its last switch: sched_process_exit says that it is gone.
 // Rings are read as raw pages and decoded at offsets that libtraceevent reads from the event formats of this kernel.
 //
 // sched_wakeup is not recorded: it says again, a little later, what sched_waking has said, and costs as much.
@@ -58,10 +59,10 @@ class Ftrace : public Collector {
   /// Where things are in this kernel's records; an event's id is 0 when it is not recorded.
   struct Layout {
     Field type, flags, pid;  // common to all
-    std::uint16_t switch_id = 0, waking_id = 0, newtask_id = 0, rename_id = 0, enter_id = 0, exit_id = 0;
+    std::uint16_t switch_id = 0, waking_id = 0, newtask_id = 0, rename_id = 0, ended_id = 0, enter_id = 0, exit_id = 0;
     Field prev_comm, prev_pid, prev_state, next_comm, next_pid;
     Field woken_comm, woken_pid;
-    Field new_pid, new_comm, new_flags;
+    Field new_pid, new_flags;
     Field renamed_pid, renamed_comm;
     Field enter_nr, exit_nr;
   };

@@ -219,8 +219,10 @@ void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore
       made.tid = read_at<std::uint32_t>(record, sizeof header + 8);
       if (made.tid == 0 || made.tid == kUnknownTid) return;
       const bool fork = header.type == PERF_RECORD_FORK;
-      if (fork) store.add_of_run(made.tid, of);
-      if (fork) made.other = read_at<std::uint32_t>(record, sizeof header + 12);
+      if (fork) {
+        made.other = read_at<std::uint32_t>(record, sizeof header + 12);
+        made.value = of == read_at<std::uint32_t>(record, sizeof header + 4) ? 1 : 0;
+      }
       made.kind = fork ? format::kStateNewThread : format::kStateExit;
       break;
     }

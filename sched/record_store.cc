@@ -41,7 +41,32 @@ void RecordStore::settle(std::uint64_t ticks) {
   pending_.set_size(left);
 }
 
+// Only here all that happened before the record is known, whichever CPU's ring it came from.
+bool RecordStore::concerns_run(const StateRecord& record) {
+  switch (record.kind) {
+    case format::kStateNewThread: {
+      const auto parent = tasks_.find(record.other);
+      if (parent == tasks_.end() || !parent->second.of_run) return false;
+      const std::uint32_t pid = record.value == 1 ? parent->second.pid : record.tid;
+      const std::string name = parent->second.name;
+      add_of_run(record.tid, pid);
+      reader::Task& made = tasks_[record.tid];
+      if (made.name.empty()) made.name = name;
+      last_cpu_.erase(record.tid);
+      return true;
+    }
+    case format::kStateWaking:
+    case format::kStateExit:
+    case format::kStateSyscallEnter:
+    case format::kStateSyscallExit:
+      return is_of_run(record.tid);
+    default:
+      return true;
+  }
+}
+
 void RecordStore::keep(const StateRecord& record) {
+  if (!concerns_run(record)) return;
   if (record.kind == format::kStateLostEnd) lost_ += record.value;
   if (record.kind == format::kStateSwitch && is_of_run(record.other)) {
     const auto [at, fresh] = last_cpu_.try_emplace(record.other, record.cpu);
@@ -82,11 +107,6 @@ void RecordStore::name(std::uint32_t tid, std::string_view name, bool look_up) {
     if (look_up) task.pid = ask_for_process(tid);
   }
   if (task.name != name) task.name = name;
-}
-
-std::uint32_t RecordStore::process_of(std::uint32_t tid) const {
-  const auto at = tasks_.find(tid);
-  return at != tasks_.end() ? at->second.pid : 0;
 }
 
 reader::StateLog RecordStore::take(std::uint64_t begin, std::uint64_t end) {

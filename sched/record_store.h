@@ -29,9 +29,9 @@ class RecordStore {
   /// The thread is one of the run's, of process `pid`.
   void add_of_run(std::uint32_t tid, std::uint32_t pid);
   bool is_of_run(std::uint32_t tid) const;
+  /// kStateNewThread records of the run's threads say so too, in order of time.
   /// The thread's name now; others are asked for their process if `look_up`.
   void name(std::uint32_t tid, std::string_view name, bool look_up);
-  std::uint32_t process_of(std::uint32_t tid) const;
 
   /// Everything kept from `begin` on. The store is empty then.
   reader::StateLog take(std::uint64_t begin, std::uint64_t end);
@@ -41,6 +41,7 @@ class RecordStore {
   using Block = reader::Column<format::StateRecord>;
 
   void keep(const format::StateRecord& record);
+  bool concerns_run(const format::StateRecord& record);
   void fold_oldest();
 
   std::size_t most_blocks_;

@@ -57,6 +57,25 @@ TEST(RecordStore, WhenItIsFullTheOldestGoAndTheStateBehindThemStays) {
   EXPECT_NE(first.state[0], reader::ThreadState::kUnknown);
 }
 
+// A child's first records may lie in another CPU's ring than those of its making.
+TEST(RecordStore, KnowsDescendantsInWhateverOrderTheRingsAreRead) {
+  RecordStore store(1 << 20);
+  store.add_of_run(1, 1);
+  store.name(1, "app", false);
+  store.add(wake(40, 0, 3, 3));
+  store.add({35, 3, 2, 1, 0, format::kStateNewThread, 0});
+  store.add({30, 2, 1, 0, 1, format::kStateNewThread, 0});
+  store.add(wake(31, 1, 1, 2));
+  store.add(wake(32, 1, 1, 15));
+  store.add({33, 16, 15, 0, 1, format::kStateNewThread, 0});
+  const reader::StateLog log = store.take(0, 100);
+  EXPECT_EQ(log.records.size(), 4U) << "what concerns others alone is left out";
+  ASSERT_EQ(log.tasks.size(), 3U);
+  EXPECT_EQ(log.tasks[1].pid, 2U) << "a process of its own";
+  EXPECT_EQ(log.tasks[2].pid, 2U) << "a thread of it";
+  EXPECT_EQ(log.tasks[2].name, "app");
+}
+
 TEST(RecordStore, CountsMigrationsAndLosses) {
   RecordStore store(1 << 20);
   store.add_of_run(1, 1);

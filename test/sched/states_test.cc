@@ -98,6 +98,12 @@ TEST(States, CpusSayWhoRan) {
   EXPECT_EQ(lane.mixed, (reader::Column<std::uint8_t>{0, 1, 0, 0})) << "11 made room for 12, which nobody recorded";
 }
 
+TEST(States, AThreadThatEndsIsGoneFromItsCpu) {
+  const States states(make_log({leave_cpu(10, 0, 0, 1), {20, 1, 0, 0, 0, format::kStateExit, 0}}));
+  EXPECT_EQ(describe(states, 1), "unknown 0-10 running@0 10-20 gone 20-1000");
+  EXPECT_EQ(states.cpus().at(0).task, (reader::Column<std::uint32_t>{states.task_of(1), reader::kNoTask}));
+}
+
 TEST(States, AThreadOfAnotherNamespaceIsNotTakenForOneOfTheRun) {
   const States states(make_log({leave_cpu(10, 0, 0, 1)}));
   EXPECT_NE(states.of(1, 1), nullptr);
