@@ -122,6 +122,42 @@ class Ends(TortureTest):
         self.check("uncaught", 0, "        throws()  [open]", "          terminates()  [open]", "            before()")
 
 
+class Inside(TortureTest):
+    """The unwinder and libc, or the unwinder alone, are in the module itself."""
+
+    SOURCES = ("caught.cc", "jumps.c", "contexts.c", "threads.cc", "vforks.c")
+
+    def same_trees(self, *kind, clang=False, sources=SOURCES):
+        for name in sources:
+            cxx = name.endswith(".cc")
+            with self.subTest(source=name):
+                compiler = "karst-clang" + ("++" if cxx else "") if clang else "karst-g" + ("++" if cxx else "cc")
+                run = self.run_traced(build(
+                    f"ways_out.{name}.{compiler}{''.join(kind)}", f"ways_out/{name}", "-O1", *STEADY,
+                    *([] if clang else STEADY_GCC), *(["-std=c++20"] if cxx else []), "-pthread", *kind,
+                    compiler=str(BIN / compiler) if clang else compiler))
+                self.assertEqual(shown(run.trace.tree("--marks")),
+                                 (CORPUS / name).with_suffix(".tree").read_text().splitlines())
+                self.assert_whole(run.trace)
+
+    def test_static(self):
+        self.same_trees("-static")
+
+    def test_static_pie_by_lld(self):
+        if shutil.which("ld.lld") is None:
+            self.skipTest("no lld")
+        self.same_trees("-static-pie", "-fPIE", "-fuse-ld=lld")
+
+    def test_unwinder_in_the_program(self):
+        # pthread_cancel, which unwinds by libgcc_s, aborts such programs without Karst, too.
+        self.same_trees("-static-libgcc", "-static-libstdc++", sources=("caught.cc", "jumps.c"))
+
+    def test_static_by_clang(self):
+        if not (BIN / "karst-clang++").exists() or not any(map(shutil.which, ("clang++", "clang++-14"))):
+            self.skipTest("no clang")
+        self.same_trees("-static", clang=True)
+
+
 class Shown(TortureTest):
     """The marks are in everything that shows calls."""
 

@@ -1,24 +1,32 @@
 """What docs/limits.md says of ways out that are not seen: that it is so, and that nothing is invented."""
 import shutil
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import HERE, TortureTest, build, main  # noqa: E402
+from torture_support import BIN, HERE, TortureTest, build, main  # noqa: E402
 from ways_out import STEADY, STEADY_GCC, shown  # noqa: E402
 
 
 class Limits(TortureTest):
     def trace(self, name, source, *flags, compiler="karst-g++"):
-        run = self.run_traced(build(name, f"ways_out/limits/{source}", "-O1", *STEADY, *STEADY_GCC, *flags,
-                                    compiler=compiler))
+        return self.tree_of(build(name, f"ways_out/limits/{source}", "-O1", *STEADY, *STEADY_GCC, *flags,
+                                  compiler=compiler))
+
+    def tree_of(self, program):
+        run = self.run_traced(program)
         missing = sum(count for message, count in run.trace.problems if "returned while they had not" in message)
         self.assertEqual(run.trace.info["open_calls"], missing)
         return shown(run.trace.tree("--marks")), missing
 
-    def test_an_unwinder_inside_the_module_is_not_seen(self):
-        tree, missing = self.trace("ways_out.own_unwinder", "own_unwinder.cc", "-static-libgcc", "-static-libstdc++")
+    def test_an_unwinder_inside_a_module_that_no_wrapper_linked_is_not_seen(self):
+        compiled = build("ways_out.own_unwinder.o", "ways_out/limits/own_unwinder.cc", "-O1", *STEADY, *STEADY_GCC, "-c")
+        program = self.directory / "own_unwinder"
+        subprocess.run(["g++", "-static-libgcc", "-static-libstdc++", compiled, BIN.parent / "lib/karst/module.o", "-o",
+                        program], check=True)
+        tree, missing = self.tree_of(program)
         self.assertEqual(tree, ["# thread", "main", "  catches()", "    throws()  [open]", "      handler()", "  after()"])
         self.assertEqual(missing, 1)
 
