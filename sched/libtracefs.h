@@ -10,7 +10,6 @@
 extern "C" {
 #endif
 
-struct tep_handle;
 struct tracefs_cpu;
 struct tracefs_instance;
 
@@ -24,7 +23,6 @@ int tracefs_trace_on(struct tracefs_instance* instance);
 int tracefs_trace_off(struct tracefs_instance* instance);
 int tracefs_event_enable(struct tracefs_instance* instance, const char* system, const char* event);
 int tracefs_event_disable(struct tracefs_instance* instance, const char* system, const char* event);
-struct tep_handle* tracefs_local_events_system(const char* tracing_dir, const char* const* systems);
 struct tracefs_cpu* tracefs_cpu_open(struct tracefs_instance* instance, int cpu, bool nonblock);
 void tracefs_cpu_close(struct tracefs_cpu* reader);
 int tracefs_cpu_read_size(struct tracefs_cpu* reader);
