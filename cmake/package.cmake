@@ -5,7 +5,8 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "function-call tracing profiler for C and 
 set(CPACK_PACKAGE_DESCRIPTION "Records every call and every return of every thread of a program that was built with its compiler
 wrappers, within one memory budget, and shows them: as reports, call trees, and timelines for
 Perfetto and Chrome's trace viewer.")
-set(CPACK_PACKAGE_CONTACT "Karst developers <karst@localhost>" CACHE STRING "Maintainer of the packages: NAME <ADDRESS>")
+# The project alone: whoever gives packages to others puts their NAME <ADDRESS> here.
+set(CPACK_PACKAGE_CONTACT "Karst" CACHE STRING "Maintainer of the packages: NAME <ADDRESS>")
 set(CPACK_PACKAGE_VENDOR "Karst developers")
 set(CPACK_GENERATOR TGZ DEB)
 set(CPACK_STRIP_FILES ON)
