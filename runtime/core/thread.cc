@@ -13,6 +13,7 @@
 #include "runtime/core/message.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/hooks/live_patch.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -346,7 +347,7 @@ ThreadProgress progress_of(std::uint32_t thread) {
 
 void stop_recording() {
   g_stopped = true;
-  store(karst_marks_slowly, 1U);
+  choose_marks();
   aim_at_sink(g_nobody);
   choose_hooks();
 }
@@ -358,17 +359,36 @@ std::uint64_t recording_progress() {
   return sum;
 }
 
+namespace {
+
+// While tracing is off there is nobody whose calls a jump could end, and what was recorded before is worth keeping. The
+// assembly that writes marks knows the TSC alone, and finds its thread by the thread-local pointer.
+bool marks_are_slow() {
+  return g_stopped || is_counting() || load(g_by_tid) || load(karst_clock_on) != 0 || !is_switched_on();
+}
+
+}  // namespace
+
+void choose_marks() {
+  // Another thread may be here for another reason: the last look is behind both.
+  for (bool slow = marks_are_slow();;) {
+    store(karst_marks_slowly, slow ? 1U : 0U);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    const bool still = marks_are_slow();
+    if (still == slow) return;
+    slow = still;
+  }
+}
+
 void choose_hooks() {
+  choose_marks();
   if (g_stopped) {
     set_hooks(karst_hook_discard, karst_hook_discard);
   } else if (is_counting()) {
-    store(karst_marks_slowly, 1U);  // which record_group() leaves alone
     set_hooks(load(g_by_tid) ? karst_hook_count_by_tid : karst_hook_count, karst_hook_discard);
   } else if (load(g_by_tid)) {
-    store(karst_marks_slowly, 1U);
     set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
   } else if (load(karst_clock_on) != 0) {
-    store(karst_marks_slowly, 1U);  // assembly that writes marks knows the TSC alone
     set_hooks(karst_hook_trace_clock, karst_min_duration != 0 ? karst_hook_trim_clock : karst_hook_trace_clock);
   } else {
     set_hooks(karst_hook_trace, karst_min_duration != 0 ? karst_hook_trim : karst_hook_trace);
@@ -506,7 +526,7 @@ bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
 }  // namespace
 
 bool is_recording() {
-  if (!g_arena.exists() || g_stopped || is_counting()) return false;
+  if (!g_arena.exists() || g_stopped || is_counting() || !is_switched_on()) return false;
   if (load(g_by_tid)) return !in_forked_child();
   return karst_state->live != 0;
 }

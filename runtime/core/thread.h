@@ -41,6 +41,8 @@ std::uint64_t recording_progress();
 /// Sets the hooks that are right now: by the options (karst_min_duration, karst_clock_on, is_counting()), by what
 /// threads there are, and whether anything is recorded still. Any thread.
 void choose_hooks();
+/// The part of it that changes when tracing as a whole is switched on or off. Any thread.
+void choose_marks();
 
 /// Events of this process go nowhere from now on, for good.
 void stop_recording();

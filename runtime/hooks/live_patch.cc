@@ -9,6 +9,7 @@
 #include "runtime/core/control.h"
 #include "runtime/core/patch_lock.h"
 #include "runtime/core/syscalls.h"
+#include "runtime/core/thread.h"
 #include "runtime/hooks/instrument.h"
 
 namespace karst::runtime {
@@ -17,9 +18,9 @@ using namespace format;
 
 namespace {
 
-bool g_on;        // tracing as a whole, as last applied
-bool g_changing;  // code is between two states: a child by a raw system call may find it so
-bool g_mending;   // every sled is written, whatever it seems to be
+bool g_on = true;  // tracing as a whole, as last applied
+bool g_changing;   // code is between two states: a child by a raw system call may find it so
+bool g_mending;    // every sled is written, whatever it seems to be
 
 constexpr long kNoMemory = -12;  // ENOMEM
 constexpr long kNotRegistered = -1;
@@ -292,6 +293,7 @@ void change(bool gate, bool functions, SwitchReason reason) {
       set_flag(id, kArenaFunctionSwitchedOn, is_chosen(load(g_arena.functions()[id].flags)));
   }
   store(g_on, gate);
+  choose_marks();
   // Sleds come last of what is switched on and off, as they are what takes time.
   switch_instrument_calls();
   change_code();
@@ -316,7 +318,10 @@ ControlOutcome apply_switches(SwitchReason reason) {
 
 void prepare_live_patch() { sys::call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0); }
 
-void start_switches() { store(g_on, load(g_arena.control().enabled) != 0); }
+void start_switches() {
+  store(g_on, load(g_arena.control().enabled) != 0);
+  choose_marks();
+}
 
 void begin_switches(Module& m, const SledTables& tables) {
   m.tables = tables;

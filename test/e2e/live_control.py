@@ -9,8 +9,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 SYS_FUTEX = 202
 FUTEX_WAIT, FUTEX_WAKE = 0, 1
 
-# Offsets in ArenaHeader and ArenaControl; control_test.cc checks them against the headers.
-HEADER = {"functions_offset": 32, "pid": 84, "module_count": 160, "function_count": 164, "control_offset": 232}
+# Offsets in ArenaHeader and ArenaControl (format/arena.h, format/control.h).
+HEADER = {"functions_offset": 32, "pid": 84, "module_count": 160, "function_count": 164, "hand": 184, "control_offset": 232}
 CONTROL = {"request": (0, 4), "holder": (4, 4), "enabled": (8, 4), "new_functions": (12, 4), "off_at_ticks": (16, 8),
            "budget_ppm": (24, 4), "applied": (56, 4), "outcome": (60, 4), "thread": (64, 4),
            "patched_functions": (68, 4), "patched_sites": (72, 8), "switch_count": (80, 8), "switches_offset": (88, 8),
@@ -94,6 +94,11 @@ class Control:
     def switch(self, on, wait=60):
         self.put("enabled", int(on))
         return self.request(wait)
+
+    @property
+    def blocks_taken(self):
+        """Grows by one with 504 events, or a few at a time."""
+        return self._word(HEADER["hand"], 8)
 
     @property
     def function_count(self):

@@ -17,7 +17,8 @@ RUNTIME = str(BIN.parent / "lib" / "libkarst.so")
 SECONDS = float(os.environ.get("KARST_LIVE_SECONDS", "1"))
 BUILDS = {"gcc": ("karst-g++", ["-O2"]), "small": ("karst-g++", ["-Os"]), "cet": ("karst-g++", ["-O2", "-fcf-protection"]),
           "clang": (str(BIN / "karst-clang++"), ["-O2"]),
-          "finstrument": ("karst-g++", ["-O2", "-finstrument-functions"]),
+          "finstrument": ("karst-g++", ["-O2", "--karst-method=finstrument"]),
+          "both": ("karst-g++", ["-O2", "-finstrument-functions"]),
           "static": ("karst-g++", ["-O2", "-static"])}
 
 
@@ -63,18 +64,56 @@ class Toggle(LiveTest):
         self.assertEqual(child.stdout.readline(), "ready\n")
         control = Control(child.pid)
         before = (control.patched_functions, control.patched_sites)
-        self.assertGreater(before[1], 20)
+        if name != "finstrument":  # its calls are not sleds
+            self.assertGreater(before[1], 20)
         self.assertEqual(control.unpatchable_sites, 0)
         self.assertGreater(self.toggle(control), 10)
         self.assertEqual((control.patched_functions, control.patched_sites), before)
         control.switch(False)
         self.assertEqual((control.patched_functions, control.patched_sites), (0, 0))
+        self.assert_recording(control, False)
+        self.assertEqual(control.switch(True), DONE)
+        self.assert_recording(control, True)
+        self.assertEqual(control.switch(False), DONE)
         log = control.switches
         self.assertEqual([entry[2:] for entry in log[-2:]], [(0, 0, 1, 0), (0, 0, 0, 0)])
         for earlier, later in zip(log, log[1:]):
             self.assertLess(earlier[0], earlier[1])
             self.assertLessEqual(earlier[1], later[0])
         self.assertEqual(self.finish(child), "right\n")
+
+    def assert_recording(self, control, on):
+        """All threads call without end."""
+        if on:
+            before = control.blocks_taken
+            end = time.monotonic() + TIMEOUT
+            while control.blocks_taken == before:
+                self.assertLess(time.monotonic(), end, "nothing is recorded")
+                time.sleep(0.01)
+            return
+        # A hook that the scheduler has stopped may still take a block.
+        quiet = 0
+        for _ in range(int(TIMEOUT / 0.1)):
+            before = control.blocks_taken
+            time.sleep(0.1)
+            quiet = quiet + 1 if control.blocks_taken == before else 0
+            if quiet == 3:
+                return
+        self.fail("it is still recorded")
+
+    def test_off_from_the_start(self):
+        for name in ("gcc", "clang", "finstrument", "static"):
+            with self.subTest(name):
+                compiler, flags = BUILDS[name]
+                program = build(f"toggled-{name}", "live/toggled.cc", "-pthread", *flags, compiler=compiler)
+                child = self.start(program, 4, options="off=1")
+                self.assertEqual(child.stdout.readline(), "ready\n")
+                control = Control(child.pid)
+                self.assertEqual((control.enabled, control.patched_sites), (0, 0))
+                self.assert_recording(control, False)
+                self.assertEqual(control.switch(True), DONE)
+                self.assert_recording(control, True)
+                self.assertEqual(self.finish(child), "right\n")
 
     def test_gcc(self):
         self.under_threads("gcc")
@@ -90,6 +129,9 @@ class Toggle(LiveTest):
 
     def test_finstrument(self):
         self.under_threads("finstrument")
+
+    def test_sleds_and_finstrument(self):
+        self.under_threads("both")
 
     def test_static(self):
         self.under_threads("static")
