@@ -35,15 +35,12 @@ std::vector<Child> children_of(const AlignSide& side, std::uint32_t row, Work* w
   return children;
 }
 
-// Without the ends that are the same, which is most of it when little has changed.
 Pairs best_pairs(const std::vector<AlignItem>& a, const std::vector<AlignItem>& b) {
+  // Of very long lists the beginnings that are the same, which is most of it when little has changed, go without
+  // looking for better pairs.
   std::uint32_t front = 0;
-  while (front < a.size() && front < b.size() && a[front].name == b[front].name) ++front;
-  // Of a run of the same function it is not clear which ones are the same.
-  if (front < a.size() && front < b.size()) {
-    while (front > 0 && (a[front - 1].name == a[front].name || b[front - 1].name == b[front].name)) --front;
-  } else if (a.size() != b.size()) {
-    front = 0;
+  if (!b.empty() && a.size() > kMostCells / b.size()) {
+    while (front < a.size() && front < b.size() && a[front].name == b[front].name) ++front;
   }
   Pairs pairs;
   for (std::uint32_t i = 0; i < front; ++i) pairs.emplace_back(i, i);
