@@ -7,7 +7,11 @@
 #include <string.h>
 
 #define NOINLINE __attribute__((noinline))
+#ifdef __clang__
+#define UNTRACED __attribute__((noinline, xray_never_instrument))
+#else
 #define UNTRACED __attribute__((no_instrument_function, noinline))
+#endif
 
 // al tells a variadic function how many vector registers hold arguments.
 NOINLINE static double sum_doubles(int n, ...) {
@@ -89,6 +93,7 @@ NOINLINE static long many(long a, long b, long c, long d, long e, long f, long g
 // The thread's first event, with every argument register live: the hook joins the thread here.
 NOINLINE static double first_event(double a, double b, double c, double d, double e, double f, double g, double h,
                                    int i, long j, long k, long l, long m, long n) {
+  __asm__ volatile("" : "+x"(a));  // or clang works it out when it compiles
   return a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 +
          (double)(i + 2 * j + 3 * k + 4 * l + 5 * m + 6 * n);
 }
