@@ -38,6 +38,14 @@ void call(std::uint32_t id, std::uint64_t shift = 0) {
   g_changed += differences(karst_test_before, karst_test_after);
 }
 
+/// The same for several threads at once: the registers that call() compares are one set.
+void call_unchecked(std::uint32_t id) {
+  asm volatile("subq $128, %%rsp\n\tcall *%0\n\taddq $128, %%rsp"  // the red zone is the compiler's
+               :
+               : "r"(g_trampolines.enter(id - kFirst))
+               : "memory", "cc");
+}
+
 std::uint64_t calls_of(std::uint32_t id) {
   std::uint64_t sum = 0;
   for (std::uint32_t page = 0; page < g_arena.header().count_pages; ++page)
@@ -100,7 +108,7 @@ TEST(Count, ThreadsAtTheSameTimeHaveCountersOfTheirOwn) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([] {
-        for (int i = 0; i < 1000; ++i) call(kFirst);
+        for (int i = 0; i < 1000; ++i) call_unchecked(kFirst);
       });
     for (std::thread& t : threads) t.join();
     return calls_of(kFirst) == 4000;
