@@ -5,10 +5,8 @@ import re
 import signal
 import stat
 import subprocess
-import time
 import unittest
 import urllib.request
-from pathlib import Path
 
 from torture_support import KARST, TIMEOUT, WORK, build, main
 
@@ -79,9 +77,10 @@ class ViewRuns(unittest.TestCase):
             self.assertRegex(url, r"^http://127\.0\.0\.1:[0-9]+/[0-9a-f]{32}/$")
             with urllib.request.urlopen(url + "api/progress?wait=1") as answer:
                 self.assertEqual(json.loads(answer.read())["phase"], "ready")
-            self.assertIn("no browser could be started", process.stderr.readline())
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(timeout=TIMEOUT), 0)
+            said = process.communicate(timeout=TIMEOUT)[1]
+            self.assertEqual(process.returncode, 0, said)
+            self.assertIn("no browser could be started", said)
         finally:
             process.kill()
             process.communicate()
