@@ -193,7 +193,7 @@ void Ftrace::drain(RecordStore& store) {
   const std::uint64_t now = __rdtsc();
   for (Cpu& cpu : cpus_) drain(cpu, store);
   // What another CPU was just writing when we looked comes the next time.
-  constexpr std::uint64_t kSlack = 3'000'000;  // ticks: a millisecond or so
+  constexpr std::uint64_t kSlack = 100'000'000;  // ticks: some 30 ms
   store.settle(now - kSlack);
 }
 

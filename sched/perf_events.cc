@@ -161,7 +161,7 @@ void PerfEvents::drain(RecordStore& store) {
   for (Ring& ring : rings_) drain(ring, store);
   from_ = to_;
   // What another CPU was just writing when we looked comes the next time.
-  constexpr double kSlack = 1e6;  // ns
+  constexpr double kSlack = 3e7;  // ns
   store.settle(to_.ticks - static_cast<std::uint64_t>(kSlack * ticks_per_ns_));
 }
 

@@ -132,6 +132,10 @@ reader::StateLog RecordStore::take(std::uint64_t begin, std::uint64_t end) {
         log.source.cpus = std::max<std::uint32_t>(log.source.cpus, r.cpu + 1U);
     }
   log.tasks.reserve(tasks_.size());
+  // A virtual CPU that stood still in the middle of a record may have handed it in late.
+  const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
+  if (!std::is_sorted(log.records.begin(), log.records.end(), before))
+    std::stable_sort(log.records.begin(), log.records.end(), before);
   for (auto& [tid, task] : tasks_) log.tasks.push_back(std::move(task));
   std::sort(log.tasks.begin(), log.tasks.end(), [](const auto& a, const auto& b) { return a.tid < b.tid; });
   tasks_.clear();
