@@ -153,8 +153,7 @@ int top(const Options& options) {
     if (!still || still->state == 'Z' || still->state == 'X')
       return fail({"process " + std::to_string(target->process.pid) + " (" + target->process.name + ") has ended"});
   }
-}
-return kExitOk;
+  return kExitOk;
 }
 
 }  // namespace

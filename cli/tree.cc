@@ -15,6 +15,7 @@
 #include "analysis/waits.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/switch_text.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
@@ -156,12 +157,17 @@ class TreePrinter {
   }
 
   void print(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t only_root) {
+    untraced_ = untraced_times(process(thread));
+    next_untraced_ = 0;
+    // Only what lies within the thread's own history is passed.
+    while (next_untraced_ < untraced_.size() && untraced_[next_untraced_].end <= calls.first_ticks) ++next_untraced_;
     WaitCursor waits(waits_ == nullptr ? kNoWaits : waits_->of(thread), calls, only_root);
     analysis::walk(
         calls, thread.process, tree_,
         [&](std::uint32_t row, std::uint32_t level) {
           print_waits(waits, calls.begin[row]);
           if (header_due_) print_thread_line(thread);
+          print_untraced(calls.begin[row]);
           if (options_.plain) {
             indent(level);
           } else {
@@ -228,6 +234,19 @@ class TreePrinter {
           [&](const reader::Thread& of, std::uint32_t id) { return input_.trace.function(process(of), id).name; },
           [&](std::uint64_t of) { return duration_text(clock.to_ns(of)); });
       output_.append("[" + printable(words) + "]\n");
+    }
+  }
+
+  // Lines for the times in which nothing was traced, before `ticks`.
+  void print_untraced(std::uint64_t ticks) {
+    for (; next_untraced_ < untraced_.size() && untraced_[next_untraced_].begin < ticks; ++next_untraced_) {
+      const Untraced& time = untraced_[next_untraced_];
+      const std::uint64_t start = analysis::first_ticks(input_.trace);
+      const std::uint64_t begin = time.begin > start ? time.begin - start : 0;
+      if (options_.plain || time.end < time.begin || time.end == ~std::uint64_t{0}) continue;
+      output_.append(fmt::format("# nothing was traced for {} from {} on ({})\n",
+                                 duration_text(input_.trace.clock().to_ns(time.end - time.begin)),
+                                 duration_text(input_.trace.clock().to_ns(begin)), reason_text(time.reason)));
     }
   }
 
@@ -303,6 +322,8 @@ class TreePrinter {
   const analysis::TreeOptions& tree_;
   exporting::Output& output_;
   Progress& progress_;
+  std::vector<Untraced> untraced_;  // of the process at hand
+  std::size_t next_untraced_ = 0;
   std::vector<std::string> names_;  // printable, by id of named_process_
   std::uint32_t named_process_ = 0;
   std::vector<bool> inlined_shown_;  // by id, since the last thread's line
