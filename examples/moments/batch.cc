@@ -1,7 +1,7 @@
 // A batch job, as it comes: nothing of Karst in its source. What is it doing, and what happens before the record that
 // it cannot read?
 //
-//   karst-g++ -O2 -g batch.cc -o batch
+//   karst-g++ -Og -g batch.cc -o batch
 //   karst run --signal USR2 ./batch &  kill -USR2 $(pidof batch)     writes batch-PID-1.karst and goes on
 //   karst run --trigger report_bad_record ./batch && karst tree batch.karst --kept 1
 #include <chrono>

@@ -1,6 +1,6 @@
 // A game loop: each frame that takes more than 16 ms is kept.
 //
-//   karst-g++ -O2 -g game.cc -o game && karst run ./game
+//   karst-g++ -Og -g game.cc -o game && karst run ./game
 //   karst tree slow-frame-1.karst
 #include <karst/karst.h>
 

@@ -1,6 +1,6 @@
 // A program that hangs: two threads take two locks in opposite order.
 //
-//   karst-g++ -O2 -g -pthread hung.cc -o hung
+//   karst-g++ -Og -g -pthread hung.cc -o hung
 //   karst run --signal USR2 ./hung &  kill -USR2 $(pidof hung) && karst tree hung-*-1.karst
 //
 // The calls without an end, marked >, are those that it is in.

@@ -1,6 +1,6 @@
 // A server that keeps, of each type of request, the slowest one so far: what all of its threads did meanwhile.
 //
-//   karst-g++ -O2 -g -pthread server.cc -o server && karst run ./server
+//   karst-g++ -Og -g -pthread server.cc -o server && karst run ./server
 //   karst tree slowest-report.karst
 #include <karst/karst.h>
 
