@@ -218,7 +218,8 @@ reader::Process ArenaView::process_without_functions() const {
     out.overwritten_events = t.overwritten_events;
     p.overwritten_events += t.overwritten_events;
     out.lost_events = t.lost_events;
-    out.name = bounded_name(t.name);
+    out.name = text(t.given_name, t.given_name_size);
+    if (out.name.empty()) out.name = bounded_name(t.name);
     p.threads.push_back(std::move(out));
   }
   return p;
