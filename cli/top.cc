@@ -146,7 +146,7 @@ int top(const Options& options) {
     if (const int done = finish_output(out); done != kExitOk) return done;
     if (options.once) break;
     pollfd key{keys.there() ? STDIN_FILENO : -1, POLLIN, 0};
-    const int ready = poll(&key, 1, static_cast<int>(*interval / 1'000'000));  // a change of size wakes it, too
+    const int ready = poll(&key, 1, static_cast<int>(*interval / 1'000'000));
     char typed = 0;
     if (ready > 0 && (read(STDIN_FILENO, &typed, 1) != 1 || typed == 'q' || typed == 'Q')) break;
     const auto still = collect::process_facts(target->process.pid);
