@@ -1,1 +1,1 @@
-e2e_methods(processes processes)
+e2e_methods(processes processes processes_untraced)
