@@ -63,6 +63,25 @@ inline SmallTrace small_values() {
   return small;
 }
 
+/// Thread 4711 runs, is blocked until 4712 wakes it, and loses the CPU to a foreign thread.
+inline reader::StateLog small_states() {
+  using namespace format;
+  reader::StateLog log;
+  log.source = {StateBackend::kFtrace, kStatesWakes | kStatesOthers | kStatesFaults, 50, 2, 1000, 9000, 3, 4, 5, 6,
+                "nothing better"};
+  log.tasks = {{99, 98, false, "other"}, {4711, 4711, true, "app"}, {4712, 4711, true, "worker"}};
+  for (const StateRecord& r :
+       {StateRecord{1000, 4712, 99, 3 | 'S' << 8 | 17 << 16, 1, kStateAt, 0},
+        StateRecord{1050, 0, 4711, 'R' | kSwitchRunnable, 0, kStateSwitch, 0},
+        StateRecord{1060, 0, 4712, 0, 1, kStateSwitch, 0}, StateRecord{1110, 4711, 0, 202, 0, kStateSyscallEnter, 0},
+        StateRecord{1120, 4711, 0, 'S', 0, kStateSwitch, 0}, StateRecord{1130, 4711, 4712, 0, 1, kStateWaking, 0},
+        StateRecord{1135, 0, 4711, 0, 0, kStateSwitch, 0},
+        StateRecord{1160, 4711, 99, 'R' | kSwitchRunnable, 0, kStateSwitch, 0},
+        StateRecord{1200, 0, 0, 0, 0, kStateLostBegin, 0}, StateRecord{1300, 0, 0, 3, 0, kStateLostEnd, 0}})
+    log.records.push_back(r);
+  return log;
+}
+
 /// Thread 0: main{work{} work{foo}} in two blocks; thread 7: work{}.
 inline void add_small(collect::TraceWriter& writer, const SmallTrace& small) {
   writer.add_processes({&small.process, 1});
@@ -81,27 +100,6 @@ inline void add_small(collect::TraceWriter& writer, const SmallTrace& small) {
   writer.add_inlined(0, small.process.inlined);
   writer.add_states(small_states());
   writer.add_source("/home/me/app.cc", "int main() {\n  return 0;\n}\n");
-}
-
-/// Thread 4711 runs, is blocked until 4712 wakes it, and loses the CPU to a foreign thread.
-inline reader::StateLog small_states() {
-  using namespace format;
-  reader::StateLog log;
-  log.source = {StateBackend::kFtrace, kStatesWakes | kStatesOthers | kStatesFaults, 50, 2, 1000, 9000, 3, 4, 5, 6,
-                "nothing better"};
-  log.tasks = {{99, 98, false, "other"}, {4711, 4711, true, "app"}, {4712, 4711, true, "worker"}};
-  for (const StateRecord& r : {StateRecord{1000, 4712, 99, 3 | 'S' << 8 | 17 << 16, 1, kStateAt, 0},
-                               StateRecord{1050, 0, 4711, 'R' | kSwitchRunnable, 0, kStateSwitch, 0},
-                               StateRecord{1060, 0, 4712, 0, 1, kStateSwitch, 0},
-                               StateRecord{1110, 4711, 0, 202, 0, kStateSyscallEnter, 0},
-                               StateRecord{1120, 4711, 0, 'S', 0, kStateSwitch, 0},
-                               StateRecord{1130, 4711, 4712, 0, 1, kStateWaking, 0},
-                               StateRecord{1135, 0, 4711, 0, 0, kStateSwitch, 0},
-                               StateRecord{1160, 4711, 99, 'R' | kSwitchRunnable, 0, kStateSwitch, 0},
-                               StateRecord{1200, 0, 0, 0, 0, kStateLostBegin, 0},
-                               StateRecord{1300, 0, 0, 3, 0, kStateLostEnd, 0}})
-    log.records.push_back(r);
-  return log;
 }
 
 inline Bytes small_trace() {
