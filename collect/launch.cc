@@ -123,6 +123,10 @@ class Launcher {
   }
 
   LaunchResult wait() {
+    // Names take their time, in which a running program would overwrite what is to be watched.
+    if (!options_.watch.rules.empty())
+      processes_.before_go(
+          [this](std::size_t number, RecordedProcess& process) { watch_of(number).look(process.history); });
     raise_descriptor_limit();
     while (!stop_) {
       std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
@@ -192,10 +196,13 @@ class Launcher {
 
   void watch() {
     if (options_.watch.rules.empty()) return;
-    processes_.for_each([this](std::size_t number, RecordedProcess& process) {
-      while (watches_.size() <= number) watches_.push_back(std::make_unique<Watch>(options_.watch, options_.resolve));
-      watches_[number]->look(process.history);
-    });
+    processes_.for_each(
+        [this](std::size_t number, RecordedProcess& process) { watch_of(number).look(process.history); });
+  }
+
+  Watch& watch_of(std::size_t number) {
+    while (watches_.size() <= number) watches_.push_back(std::make_unique<Watch>(options_.watch, options_.resolve));
+    return *watches_[number];
   }
 
   void finish_watch() {

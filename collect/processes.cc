@@ -132,6 +132,7 @@ void Processes::begin(Arrival arrival) {
   RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}, {}};
   watched_.push_back(
       {arrival.pid, std::move(pidfd), facts.pid, facts.start_ticks, std::move(process), {}, true, false, unwatched});
+  if (before_go_) before_go_(watched_.size() - 1, watched_.back().process);
   arrival.reply();
   if (forked) inherit(watched_.back(), arrival.origin);
   if (gone) end(watched_.back());

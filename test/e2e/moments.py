@@ -120,7 +120,7 @@ class Moments(support.TortureTest):
 
     def watched(self, *options):
         program = build("moments_slowest", "moments/slowest.cc", "-O2", "-pthread")
-        run = self.run_traced(program, options=["--memory", "1M", *options])
+        run = self.run_traced(program, options=["--memory", "64M", *options])
         log = sorted(map(int, run.out.split()), reverse=True)
         kept = sorted(((m["end_ns"] - m["begin_ns"]) / 1000 for m in self.kept(run)), reverse=True)
         if any("faster than they could be watched" in line for line in self.lines_of_karst(run)):

@@ -31,6 +31,7 @@ int main(int, char** arguments) {
     threads.emplace_back([t] {
       const std::string name = "worker number " + std::to_string(t) + " of the pool with a long name";
       if (karst_thread_set_name(name.c_str()) != 0) std::puts("name refused");
+      marked_step(0);
       ++g_ready;
       work();
     });

@@ -24,7 +24,7 @@ void timed_request(int ms, int how, int depth);
 
 /// 0 returns, 1 throws, 2 jumps.
 __attribute__((noinline)) void request(int ms, int how, int depth, std::jmp_buf& out) {
-  for (int i = 0; i < 200; ++i) leaf(i);
+  for (int i = 0; i < 2000; ++i) leaf(i);
   if (ms != 0) pause_for(ms);
   if (depth != 0) timed_request(ms / 2, 0, depth - 1);
   if (how == 1) throw std::runtime_error("request");
@@ -45,6 +45,8 @@ KARST_NOTRACE void timed_request(int ms, int how, int depth) {
 
 KARST_NOTRACE void serve(int thread) {
   for (int i = 0; i < 600; ++i) {
+    // So that memory takes half a second to wrap: whoever watches may not get a processor at once.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (i == 150 + 7 * thread)
       timed_request(60 + 40 * thread, thread % 3, thread == 0 ? 2 : 0);
     else
