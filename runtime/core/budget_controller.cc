@@ -8,6 +8,9 @@
 namespace karst::runtime {
 namespace {
 
+constexpr std::uint32_t kLeastEvents = 500;  // of a sample: fewer tell nothing, and there will be more
+constexpr std::uint32_t kFew = 3;            // events of a function that may be chance
+constexpr std::uint32_t kManyRare = 64;
 constexpr std::uint32_t kMostShare = 900'000;  // beyond it loads would be guesses
 
 template <typename T>
@@ -135,12 +138,13 @@ std::uint64_t Culler::score_of(const FunctionSample& f, std::uint64_t longest) c
 // Greedy by score, until what is left fits. Then those are spared again, from the last one chosen on, without which it
 // fits as well: a function with most of the events often makes smaller ones that were chosen before it needless.
 bool Culler::relieve(const EventSample& sample, std::uint32_t share, std::uint32_t target, std::uint64_t now) {
-  if (sample.weight() == 0) return true;
+  if (sample.events() < kLeastEvents) return true;
   const std::uint64_t load = load_of_share(share);
   const auto part = [&](const FunctionSample& f) { return load * f.weight / sample.weight(); };
   std::uint64_t fixed = 0;  // stays whatever is done
   std::uint64_t left = 0;
   std::uint32_t count = 0;
+  std::uint32_t rare = 0;  // events of functions that have few
   for (std::uint32_t i = 0; i < sample.size(); ++i) {
     const FunctionSample& f = sample[i];
     const Kind kind = kind_of_(context_, f.function);
@@ -149,7 +153,9 @@ bool Culler::relieve(const EventSample& sample, std::uint32_t share, std::uint32
       continue;  // for another thread's sake
     const std::uint64_t here = f.longest * 1024 / ticks_per_1024ns_;
     const std::uint64_t longest = r != nullptr && r->longest > here ? r->longest : here;
-    const std::uint64_t score = kind == Kind::kFree ? score_of(f, longest) : 0;
+    // Calls of which none began and ended in the sample are long.
+    const std::uint64_t score = kind == Kind::kFree && f.whole != 0 ? score_of(f, longest) : 0;
+    if (score != 0 && f.events <= kFew) rare += f.events;
     (score == 0 ? fixed : left) += part(f);
     if (score != 0) candidates_[count++] = {score, i};
   }
@@ -159,7 +165,13 @@ bool Culler::relieve(const EventSample& sample, std::uint32_t share, std::uint32
   if (left <= limit) return fixed + left <= whole;
   sort(candidates_, count, [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   std::uint32_t chosen = 0;
-  while (chosen < count && left > limit) left -= part(sample[candidates_[chosen++].place]);
+  for (std::uint32_t i = 0; i < count && left > limit; ++i) {
+    const FunctionSample& f = sample[candidates_[i].place];
+    // One call in a sample is chance; many functions of which each has one are not.
+    if (f.events <= kFew && rare < kManyRare) continue;
+    left -= part(f);
+    candidates_[chosen++] = candidates_[i];
+  }
   for (std::uint32_t i = chosen; i-- != 0;) {
     const FunctionSample& f = sample[candidates_[i].place];
     const std::uint64_t own = part(f);

@@ -31,6 +31,7 @@ bool EventSample::create() {
 void EventSample::clear() {
   size_ = 0;
   ids_ = 0;
+  events_ = 0;
   weight_ = 0;
   depth_ = 0;
   first_ticks_ = last_ticks_ = 0;
@@ -53,7 +54,7 @@ std::uint32_t EventSample::place_of(std::uint32_t id) {
   if (owner != 0) {
     Slot& own = slot_of(owners_, owner);
     if (own.turn != turn_) {
-      functions_[size_] = {owner, 0, 0, 0, 0};
+      functions_[size_] = {owner, 0, 0, 0, 0, 0, 0};
       own = {owner, ++size_, turn_};
     }
     place = own.place;
@@ -76,6 +77,7 @@ void EventSample::leave(std::uint32_t place, std::uint64_t ticks) {
     const Open& o = open_[depth_ - n];
     if (o.place != place) continue;
     count(place, ticks - o.ticks);
+    ++functions_[place - 1].whole;
     depth_ -= n;
     return;
   }
@@ -97,6 +99,8 @@ void EventSample::add(const Event* events, std::uint32_t count_, std::uint64_t b
     last_ticks_ = ticks;
     if (place == 0) continue;
     functions_[place - 1].weight += weight;
+    ++functions_[place - 1].events;
+    ++events_;
     weight_ += weight;
     if (event_is_exit(e))
       leave(place, ticks);

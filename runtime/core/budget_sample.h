@@ -12,7 +12,9 @@ namespace karst::runtime {
 /// One function's part of a sample.
 struct FunctionSample {
   std::uint32_t function;
-  std::uint32_t calls;    ///< of which something is known: whole ones, and those that reach beyond the sample
+  std::uint32_t calls;  ///< of which something is known: whole ones, and those that reach beyond the sample
+  std::uint32_t events;
+  std::uint32_t whole;    ///< calls whose beginning and end are in the sample
   std::uint64_t weight;   ///< its events, each times the weight that was given with it
   std::uint64_t ticks;    ///< time in those calls; at least, for those that reach beyond the sample
   std::uint64_t longest;  ///< of them
@@ -39,7 +41,8 @@ class EventSample {
 
   std::uint32_t size() const { return size_; }
   const FunctionSample& operator[](std::uint32_t i) const { return functions_[i]; }
-  /// The weight of all events.
+  /// All functions' events; and their weight.
+  std::uint32_t events() const { return events_; }
   std::uint64_t weight() const { return weight_; }
 
  private:
@@ -71,6 +74,7 @@ class EventSample {
   std::uint32_t depth_ = 0;
   std::uint64_t first_ticks_ = 0;
   std::uint64_t last_ticks_ = 0;
+  std::uint32_t events_ = 0;
   std::uint64_t weight_ = 0;
 };
 
