@@ -53,7 +53,9 @@ function Picture({ of, sides, onZoom }: { of: Alignment; sides: [AlignedSide, Al
     if (index >= 0) void lookAt({ trace: sides[side].trace, thread: sides[side].thread, index });
   };
   return (
-    <div class="flame-scroll aligned" ref={ref}>
+    <div class="flame-scroll aligned">
+      {/* As wide as what is drawn: without padding and scroll bar. */}
+      <div ref={ref} />
       {([0, 1] as const).map((side) => (
         <div
           class="flame"
