@@ -90,25 +90,20 @@ class Column {
       capacity_ = 0;
       return;
     }
-    if (n > static_cast<std::size_t>(-1) / sizeof(T) - kHuge) throw std::bad_alloc();
-    // Halves the time to fill a hundred million rows: the faults on small pages cost as much as the work. A part of a
-    // huge page at the end stays small, so that memory is not taken for nothing.
-    const std::size_t bytes = n * sizeof(T);
-    void* fresh = nullptr;
-    if (data_ == nullptr && bytes >= kHuge) {
-      if (::posix_memalign(&fresh, kHuge, bytes) != 0) throw std::bad_alloc();
-    } else {
-      fresh = std::realloc(data_, bytes);
-      if (fresh == nullptr) throw std::bad_alloc();
+    if (n > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
+    auto* fresh = static_cast<T*>(std::realloc(data_, n * sizeof(T)));
+    if (fresh == nullptr) throw std::bad_alloc();
+    data_ = fresh;
+    // Halves the time to fill a hundred million rows: the faults on small pages cost as much as the work.
+    constexpr std::size_t kPage = 4096;
+    if (n * sizeof(T) >= kHugeFrom) {
+      const std::size_t skip = kPage - reinterpret_cast<std::uintptr_t>(fresh) % kPage;
+      ::madvise(reinterpret_cast<char*>(fresh) + skip, n * sizeof(T) - skip, MADV_HUGEPAGE);
     }
-    data_ = static_cast<T*>(fresh);
-    const std::size_t skip = (kHuge - reinterpret_cast<std::uintptr_t>(fresh) % kHuge) % kHuge;
-    if (bytes >= skip + kHuge)
-      ::madvise(static_cast<char*>(fresh) + skip, (bytes - skip) / kHuge * kHuge, MADV_HUGEPAGE);
     capacity_ = n;
   }
 
-  static constexpr std::size_t kHuge = std::size_t{2} << 20;
+  static constexpr std::size_t kHugeFrom = std::size_t{8} << 20;
 
   T* data_ = nullptr;
   std::size_t size_ = 0;
