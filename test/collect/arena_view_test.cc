@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -329,6 +330,9 @@ TEST(ArenaView, SurvivesRandomBytesBehindASoundLayout) {
     for (std::size_t at = offsetof(ArenaHeader, pid); at < bytes.size(); ++at) {
       if (round % 2 == 0 || at >= sizeof(ArenaHeader)) bytes[at] = static_cast<std::byte>(random());
     }
+    // Where counters are is layout, too.
+    constexpr std::size_t kCounts = offsetof(ArenaHeader, counts_offset);
+    std::copy_n(sound.begin() + kCounts, offsetof(ArenaHeader, count_pages) - kCounts, bytes.begin() + kCounts);
     EXPECT_TRUE(read_all(bytes));
   }
 }
