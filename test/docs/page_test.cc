@@ -180,7 +180,7 @@ TEST(Page, ListsTheChunkTypes) {
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at) {
     in_header.insert((*at)[1].str() + (*at)[2].str() + (*at)[3].str() + (*at)[4].str());
   }
-  EXPECT_EQ(in_header.size(), 15U);
+  EXPECT_EQ(in_header.size(), 16U);
   const std::string page = read_file("docs/trace-format.md");
   std::set<std::string> on_page;
   const std::regex row("\n\\| `([A-Z0-9]{4})` \\|");
@@ -191,7 +191,7 @@ TEST(Page, ListsTheChunkTypes) {
 TEST(Page, ListsTheFlagsWithTheirValues) {
   const std::string header = read_file("format/trace.h") + read_file("format/moments.h");
   std::map<std::string, std::string> in_header;
-  const std::regex declared("(kFile|kProcess|kFunction|kThread|kState|kTask|kSwitch)(\\w+) = (\\d+)");
+  const std::regex declared("(kFile|kProcess|kFunction|kThread|kMoment|kState|kTask|kSwitchR)(\\w+) = (\\d+)");
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at) {
     in_header[(*at)[1].str() + (*at)[2].str()] = (*at)[3];
   }
