@@ -81,6 +81,7 @@ int attach(const Options& options) {
   std::uint64_t last_ns = 0;
   if (!format::parse_duration(options.last.c_str(), last_ns))
     return usage_error("--last " + options.last + ": a time from 1ns to 10000ms is needed, like 200ms", "attach");
+  collect::TriggerClock clock;  // measures the rate of time from here on
   auto target = find_target(options.target);
   if (!target) return fail(target.error());
   const pid_t pid = target->process.pid;
@@ -94,7 +95,6 @@ int attach(const Options& options) {
   for (const reader::Problem& problem : triggers.problems())
     if (triggers.waiting() && problem.message.find("never hit") == std::string::npos) fail({problem.message});
   std::fprintf(stderr, "karst: waiting for process %d; Ctrl-C ends that\n", static_cast<int>(pid));
-  collect::TriggerClock clock;
   auto ended = wait_for_hits(pid, triggers, clock.to_ticks(last_ns), process);
   if (!ended) return fail(ended.error());
   if (process.moments.empty())

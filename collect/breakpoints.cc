@@ -182,7 +182,9 @@ void Breakpoints::read_ring(const Ring& ring, std::vector<BreakpointHit>& hits) 
     std::uint64_t abi;
     std::uint64_t registers[6];  // cx dx si di r8 r9
   };
+  // Between two readings of both clocks: not everywhere does the kernel tell the rate.
   const reader::ClockPair& pair = clock_.pairs.front();
+  const reader::Clock clock = make_clock({pair, read_clock_pair()});
   while (head - tail >= sizeof(perf_event_header)) {
     perf_event_header header;
     copy(tail, &header, sizeof header);
@@ -197,7 +199,7 @@ void Breakpoints::read_ring(const Ring& ring, std::vector<BreakpointHit>& hits) 
       const std::int64_t ns = static_cast<std::int64_t>(s.time - pair.monotonic_raw_ns);
       hit.ticks =
           pair.ticks + static_cast<std::uint64_t>(static_cast<__int128>(ns) *
-                                                  static_cast<std::int64_t>(clock_.ticks_per_second) / 1'000'000'000);
+                                                  static_cast<std::int64_t>(clock.ticks_per_second) / 1'000'000'000);
       hit.has_arguments = s.abi != 0 && header.size >= sizeof header + sizeof s;
       hit.arguments = {s.registers[3], s.registers[2], s.registers[1], s.registers[0], s.registers[4], s.registers[5]};
       hits.push_back(hit);

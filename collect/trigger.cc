@@ -76,9 +76,11 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
+TriggerClock::TriggerClock() : begin_(read_clock_pair()) {}
+
 std::uint64_t TriggerClock::to_ticks(std::uint64_t ns) {
-  if (ticks_per_second_ == 0) ticks_per_second_ = make_clock({read_clock_pair()}).ticks_per_second;
-  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * ticks_per_second_ / 1'000'000'000U);
+  const std::uint64_t rate = make_clock({begin_, read_clock_pair()}).ticks_per_second;
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * rate / 1'000'000'000U);
 }
 
 void keep_hit(TriggerHit taken, std::uint64_t last, RecordedProcess& process) {

@@ -27,10 +27,11 @@ struct TriggerHit {
 /// Lengths of time in ticks; the rate is asked for when it is first needed.
 class TriggerClock {
  public:
+  TriggerClock();
   std::uint64_t to_ticks(std::uint64_t ns);
 
  private:
-  std::uint64_t ticks_per_second_ = 0;
+  reader::ClockPair begin_;
 };
 
 /// Keeps what the process did in the `last` ticks before the hit and since, and notes the moment in its trace.

@@ -82,7 +82,7 @@ Result<WatchRule> WatchRule::over(std::string_view text) {
 }
 
 Watch::Watch(const WatchOptions& options, const symbols::ResolveOptions& resolve)
-    : options_(options), resolve_(resolve), ticks_per_second_(make_clock({read_clock_pair()}).ticks_per_second) {}
+    : options_(options), resolve_(resolve), begin_(read_clock_pair()) {}
 
 std::uint64_t Watch::to_ticks(std::uint64_t ns) const {
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * ticks_per_second_ / 1'000'000'000U);
@@ -165,7 +165,9 @@ void Watch::read(Thread& thread, std::uint32_t index, std::span<const Event> eve
 
 void Watch::look(History& history) {
   find_functions(history);
-  std::vector<ArenaBlock> blocks = history.blocks();
+  ticks_per_second_ = make_clock({begin_, read_clock_pair()}).ticks_per_second;
+  // What was kept has been read.
+  std::vector<ArenaBlock> blocks = history.arena() != nullptr ? history.arena()->blocks() : history.blocks();
   std::erase_if(blocks, [this](const ArenaBlock& b) {
     const auto thread = threads_.find(b.thread);
     return thread != threads_.end() && b.sequence < thread->second.next_sequence;
@@ -181,6 +183,12 @@ void Watch::look(History& history) {
     const bool whole = i + 1 < blocks.size() && blocks[i + 1].thread == block.thread;
     const auto events = history.read(block, buffer);
     if (events.empty()) continue;
+    // The list of blocks is made while threads go on, and may have a new one without the one before it. Next time.
+    if (thread.begun && block.sequence != thread.next_sequence && thread.gap_before != block.sequence) {
+      thread.gap_before = block.sequence;
+      while (i + 1 < blocks.size() && blocks[i + 1].thread == block.thread) ++i;
+      continue;
+    }
     if (block.sequence != thread.next_sequence) {
       if (thread.begun) missed_ += block.sequence - thread.next_sequence;
       thread.open.clear();

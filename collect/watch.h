@@ -64,6 +64,7 @@ class Watch {
     std::unordered_map<std::uint64_t, std::size_t> places;  ///< of setjmp: how many were open
     std::uint64_t last_end = 0;                             ///< calls that ended until then have been judged
     bool begun = false;
+    std::uint64_t gap_before = 0;  ///< blocks up to this one were not there at the last look
   };
   struct Kept {
     std::size_t rule;
@@ -94,7 +95,8 @@ class Watch {
 
   const WatchOptions& options_;
   const symbols::ResolveOptions& resolve_;
-  std::uint64_t ticks_per_second_;
+  reader::ClockPair begin_;
+  std::uint64_t ticks_per_second_ = 1;
   std::uint32_t known_functions_ = 0;
   std::vector<std::uint32_t> watched_id_;  ///< by id: the function's own id, 0: not watched
   std::unordered_map<std::uint32_t, std::vector<std::size_t>> watched_;  ///< function's id: rules

