@@ -108,7 +108,7 @@ class Rebuilder {
 
   // cuts.cc
   void pass_switches(std::uint64_t ticks);
-  bool is_cut(const Open& open) const { return cursor_.blinded_since(open.function, open.begin); }
+  bool is_cut(const Open& open) const { return cursor_.blinded_since(open.function, open.begin + 1); }
   void end_cut(std::uint64_t ticks);
   bool is_blind(std::uint32_t id) const;
   bool began_unseen(std::uint32_t id) const;

@@ -203,7 +203,7 @@ class RandomRun {
   }
   bool blinded_within(const True& call) const {
     return std::any_of(switches_.begin(), switches_.end(), [&](const Switch& s) {
-      return covers(s, call.function) && s.begin_ticks >= call.begin && s.begin_ticks <= std::min(call.end, last_);
+      return covers(s, call.function) && s.begin_ticks > call.begin && s.begin_ticks <= std::min(call.end, last_);
     });
   }
 
