@@ -190,6 +190,7 @@ class RandomRun {
   const std::vector<True>& truth() const { return truth_; }
   const std::vector<Switch>& switches() const { return switches_; }
   const std::vector<Event>& events() const { return events_; }
+  std::uint64_t end() const { return last_; }
 
   /// Blind at `ticks`, by the rule as the page has it, record by record.
   bool blind(std::uint32_t function, std::uint64_t ticks) const {
@@ -345,7 +346,7 @@ TEST(Switches, RandomProgramsGiveACorrectPartOfWhatTheyDid) {
     SCOPED_TRACE(seed);
     const RandomRun run(seed);
     if (run.events().empty()) continue;
-    const Calls calls = rebuild({{0, run.events()}}, run.switches());
+    const Calls calls = rebuild({{0, run.events()}}, run.switches(), run.end());
     EXPECT_EQ(calls.missing_exits + calls.unmatched_exits + calls.strange_jumps + calls.out_of_order, 0U);
     const auto truth = find_truth(run, calls);
     std::vector<bool> shown(run.truth().size());
