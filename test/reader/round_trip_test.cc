@@ -80,6 +80,20 @@ block 0 ticks 1200 events 2
 enter 2 1200
 exit 2 1300
 source "/home/me/app.cc" "int main() {\x0a  return 0;\x0a}\x0a"
+states by 2 flags 11 error 50 cpus 2 from 1000 to 9000 lost 3 overwritten 4 faults 5 migrations 6 note "nothing better"
+task 99 of 98 run 0 name "other"
+task 4711 of 4711 run 1 name "app"
+task 4712 of 4711 run 1 name "worker"
+state 1000 kind 7 tid 4712 other 99 value 1135363 cpu 1
+state 1050 kind 1 tid 0 other 4711 value 338 cpu 0
+state 1060 kind 1 tid 0 other 4712 value 0 cpu 1
+state 1110 kind 5 tid 4711 other 0 value 202 cpu 0
+state 1120 kind 1 tid 4711 other 0 value 83 cpu 0
+state 1130 kind 2 tid 4711 other 4712 value 0 cpu 1
+state 1135 kind 1 tid 0 other 4711 value 0 cpu 0
+state 1160 kind 1 tid 4711 other 99 value 338 cpu 0
+state 1200 kind 8 tid 0 other 0 value 0 cpu 0
+state 1300 kind 9 tid 0 other 0 value 3 cpu 0
 )TEXT");
 }
 
