@@ -62,7 +62,12 @@ typedef struct karst_snapshot karst_snapshot;
 #define KARST_FIND_(result, name) \
   __asm__(".weak karst_api_" #name "\n\tmovq karst_api_" #name "@GOTPCREL(%%rip), %0" : "=r"(result))
 #else
-#define KARST_FIND_(result, name) ((result) = 0)
+#define KARST_FIND_(result, name) ((result) = KARST_NULL_)
+#endif
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define KARST_NULL_ nullptr
+#else
+#define KARST_NULL_ 0
 #endif
 #define KARST_CALL_(type, name, arguments, given, otherwise) \
   type(*karst_found_) arguments;                             \
@@ -83,12 +88,14 @@ KARST_STUB_ uint64_t karst_ticks_per_second(void) { KARST_CALL_(uint64_t, ticks_
  * before that time and have not ended are in it with their end open, or with their begin open once they return. NULL
  * where this process is not traced, or when memory cannot be had. karst_snapshot_free is to be called on the result. */
 KARST_STUB_ karst_snapshot* karst_snapshot_since(uint64_t time) {
-  KARST_CALL_(karst_snapshot*, snapshot_since, (uint64_t), (time), 0);
+  KARST_CALL_(karst_snapshot*, snapshot_since, (uint64_t), (time), KARST_NULL_);
 }
 KARST_STUB_ karst_snapshot* karst_snapshot_last(uint64_t ticks) {
-  KARST_CALL_(karst_snapshot*, snapshot_last, (uint64_t), (ticks), 0);
+  KARST_CALL_(karst_snapshot*, snapshot_last, (uint64_t), (ticks), KARST_NULL_);
 }
-KARST_STUB_ karst_snapshot* karst_snapshot_all(void) { KARST_CALL_(karst_snapshot*, snapshot_all, (void), (), 0); }
+KARST_STUB_ karst_snapshot* karst_snapshot_all(void) {
+  KARST_CALL_(karst_snapshot*, snapshot_all, (void), (), KARST_NULL_);
+}
 
 /* The time from which on nothing of any thread is missing: that which was asked for, or a later one, when memory was
  * too small and its oldest part had been overwritten (see --memory, and karst_thread_set_history). 0 for NULL. */
