@@ -114,9 +114,9 @@ Result<PlaceName> PlaceName::parse(std::string_view text) {
   const auto take_number = [&rest] {
     const auto colon = rest.rfind(':');
     if (colon == std::string_view::npos || colon == 0 || rest[colon - 1] == ':') return kNone;
-    const std::uint64_t number = number_of(rest.substr(colon + 1), 10);
-    if (number != kNone) rest = rest.substr(0, colon);
-    return number;
+    const std::uint64_t taken = number_of(rest.substr(colon + 1), 10);
+    if (taken != kNone) rest = rest.substr(0, colon);
+    return taken;
   };
   const std::uint64_t last = take_number();
   std::uint64_t times = last;

@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,9 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/session.h"
 #include "runtime/core/syscalls.h"
+
+// <stdlib.h> does not compile with clang where there is no floating point.
+extern "C" char* getenv(const char* name) noexcept;
 
 namespace karst::runtime {
 namespace {

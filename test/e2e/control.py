@@ -1,6 +1,7 @@
 """Control from outside: ps, on, off, status, top, snapshot, with programs that run, hang, stop and die."""
 import json
 import os
+import pathlib
 import pwd
 import random
 import re
@@ -13,17 +14,19 @@ from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
 
 
 class ControlTest(TortureTest):
-    def start(self, *arguments, options=()):
+    def start(self, *arguments, options=(), name=None):
         """A traced worker that runs until its standard input is closed; self.pid is its own."""
         program = build("control-worker", "control/worker.cc", "-O2", "-pthread", "-fno-optimize-sibling-calls")
+        if name is not None:
+            program = shutil.copy(program, self.directory / name)
         self.trace_path = self.directory / "run.karst"
         self.karst_run = subprocess.Popen(
             [KARST, "run", "--output", str(self.trace_path), *options, "--", program, *arguments], cwd=self.directory,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.kill_all)
         self.assertEqual(self.karst_run.stdout.readline(), "ready\n")
-        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.karst_run.pid)], capture_output=True,
-                                  text=True).stdout.split()
+        run = self.karst_run.pid
+        children = [c for task in pathlib.Path(f"/proc/{run}/task").glob("*/children") for c in task.read_text().split()]
         self.assertEqual(len(children), 1)
         self.pid = int(children[0])
         return self.pid
@@ -251,8 +254,9 @@ class Refusals(ControlTest):
         self.assertIn("no traced process is called 'nobody-has-this-name'", self.refused("off", "nobody-has-this-name"))
 
     def test_by_name(self):
-        self.start("busy")
-        self.assertEqual(json.loads(self.karst("status", "control-worker", "--json").stdout)["pid"], self.pid)
+        name = f"named-{os.getpid()}"  # other tests run at the same time
+        self.start("busy", name=name)
+        self.assertEqual(json.loads(self.karst("status", name, "--json").stdout)["pid"], self.pid)
 
     def test_a_process_without_the_thread_for_it(self):
         os.environ["KARST_OPTIONS"] = "control=0"
