@@ -147,7 +147,6 @@ TEST(States, TimesBetweenAreThoseOfTheStatesOneByOne) {
     std::mt19937 random(seed);
     for (const reader::ThreadStates& t : states.threads()) {
       std::size_t hint = 0;
-      StateTimes sum;
       for (std::uint64_t at = 0; at < 1005; at += 1 + random() % 40) {
         EXPECT_EQ(t.before(at, hint), t.between(0, at));
         const std::uint64_t to = at + random() % 200;
