@@ -34,8 +34,9 @@ enum Exit : int {
 
 /// `program` holds the program's own words when the callback runs; split_program() finds them.
 void register_run(CLI::App& app, int& status, const std::vector<std::string>& program);
-/// `karst run`'s and `karst count`'s options end at `--` or at the first word that is neither one nor the value of one. Copies what follows
-/// into `program`; returns how many words are left for the parser. (CLI11 would take the program's options for ours.)
+/// `karst run`'s and `karst count`'s options end at `--` or at the first word that is neither one nor the value of one.
+/// Copies what follows into `program`; returns how many words are left for the parser. (CLI11 would take the program's
+/// options for ours.)
 int split_program(const CLI::App& launcher, int argc, char** argv, std::vector<std::string>& program);
 void register_count(CLI::App& app, int& status, const std::vector<std::string>& program);
 void register_info(CLI::App& app, int& status);

@@ -57,7 +57,8 @@ std::string csv_text(std::string_view text) {
 void print_csv(const Shown& shown, exporting::Output& out) {
   out.append("name,module,file,line,calls\n");
   for (const collect::FunctionCount* f : shown)
-    out.append(fmt::format("{},{},{},{},{}\n", csv_text(f->name), csv_text(f->module), csv_text(f->file), f->line, f->calls));
+    out.append(
+        fmt::format("{},{},{},{},{}\n", csv_text(f->name), csv_text(f->module), csv_text(f->file), f->line, f->calls));
 }
 
 void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns, exporting::Output& out) {

@@ -133,7 +133,7 @@ enum ArenaFunctionFlag : std::uint32_t {
   /// alone.
   kArenaFunctionSwitchedOn = 32,
   kArenaFunctionSwitchingOn = 64,  ///< what it is about to be; the process's own
-  kArenaFunctionKeep = 16,  ///< --keep: budgets leave it on; set by `karst run` before the program is told to go
+  kArenaFunctionKeep = 16,         ///< --keep: budgets leave it on; set by `karst run` before the program is told to go
 };
 
 struct ArenaThread {

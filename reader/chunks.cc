@@ -17,10 +17,10 @@ using format::ChunkType;
 using format::FileHeader;
 
 constexpr std::array kKnownTypes = {
-    ChunkType::kProcesses,   ChunkType::kClock,  ChunkType::kModules,     ChunkType::kFunctions, ChunkType::kSymbols,
-    ChunkType::kThreads,     ChunkType::kBlocks, ChunkType::kInlined,     ChunkType::kSwitches,  ChunkType::kSource,
-    ChunkType::kStateSource, ChunkType::kTasks,  ChunkType::kStateEvents, ChunkType::kMoments,   ChunkType::kModes,
-    ChunkType::kEnd};
+    ChunkType::kProcesses,   ChunkType::kClock,   ChunkType::kModules,     ChunkType::kFunctions,
+    ChunkType::kSymbols,     ChunkType::kThreads, ChunkType::kBlocks,      ChunkType::kInlined,
+    ChunkType::kSwitches,    ChunkType::kSource,  ChunkType::kStateSource, ChunkType::kTasks,
+    ChunkType::kStateEvents, ChunkType::kMoments, ChunkType::kModes,       ChunkType::kEnd};
 
 bool starts_with(std::span<const std::byte> file, std::string_view text) {
   return file.size() >= text.size() && std::memcmp(file.data(), text.data(), text.size()) == 0;

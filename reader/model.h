@@ -39,7 +39,7 @@ struct Function {
   bool always = false;
   bool tail_exit = false;  ///< a second id: its exits are tail calls' of the function `of`
   std::uint32_t of = 0;    ///< with tail_exit: that function's id; 0: no record of it
-  bool culled = false;    ///< the budget kept it out when the trace was written
+  bool culled = false;     ///< the budget kept it out when the trace was written
 };
 
 struct Thread {
@@ -90,14 +90,14 @@ struct Process {
   std::vector<std::string> command_line;
   std::string executable;
   std::string options;
-  std::vector<Module> modules;        ///< by Module::index
-  std::vector<Function> functions;    ///< by id; element 0 is unused
-  std::vector<Thread> threads;        ///< in order of Thread::index
-  std::vector<Moment> moments;        ///< in order of number
-  InlinedTable inlined;               ///< what the compiler inlined into them
-  std::uint32_t dense_functions = 0;  ///< ids 1 to this one are all in the table
-  std::vector<Switch> switches;       ///< in the order of their making
-  SwitchTimeline switching;           ///< made of them by the reader
+  std::vector<Module> modules;            ///< by Module::index
+  std::vector<Function> functions;        ///< by id; element 0 is unused
+  std::vector<Thread> threads;            ///< in order of Thread::index
+  std::vector<Moment> moments;            ///< in order of number
+  InlinedTable inlined;                   ///< what the compiler inlined into them
+  std::uint32_t dense_functions = 0;      ///< ids 1 to this one are all in the table
+  std::vector<Switch> switches;           ///< in the order of their making
+  SwitchTimeline switching;               ///< made of them by the reader
   std::uint64_t min_duration_ticks = 0;   ///< shorter calls that contain nothing are left out; 0: none are
   std::uint64_t clock_period_ticks = 0;   ///< not 0: a thread's clock stamped the events, at about this period
   std::uint64_t clock_longest_ticks = 0;  ///< and stood still for so long at most

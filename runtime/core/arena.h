@@ -40,7 +40,8 @@ class Arena {
   char* text_space(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
   const char* text(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
 
-  /// Where calls are counted (ArenaHeader::counts_offset). reserve_count_page(): any thread; false when memory is short.
+  /// Where calls are counted (ArenaHeader::counts_offset). reserve_count_page(): any thread; false when memory is
+  /// short.
   format::CountOwner* count_owners() { return at<format::CountOwner>(header().counts_offset); }
   format::CountPage* count_page(std::uint32_t index);
   bool reserve_count_page(std::uint32_t index);
