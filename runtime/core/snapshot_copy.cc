@@ -15,15 +15,30 @@ namespace {
 
 const Event* events_of(const BlockHeader& b) { return reinterpret_cast<const Event*>(&b + 1); }
 
-/// Of the last event with a time; the block's start when there is none. A torn block gives anything, and is found out
-/// when it is copied.
-std::uint64_t end_of(const BlockHeader& b, std::uint64_t ticks) {
+/// A torn block gives anything.
+struct Contents {
+  std::uint64_t end;       ///< of the last event with a time; the block's start when there is none
+  std::uint32_t in_range;  ///< events that are not certain to be before the range
+};
+
+Contents contents_of(const BlockHeader& b, std::uint64_t ticks, std::uint64_t since) {
   const Event* events = events_of(b);
-  for (std::uint32_t n = kEventsPerBlock; n != 0; --n) {
+  std::uint32_t count = kEventsPerBlock;
+  while (count != 0 && load(events[count - 1]) == 0) --count;
+  Contents found{ticks, count};
+  bool any = false;
+  for (std::uint32_t n = count; n != 0; --n) {
     const Event e = load(events[n - 1]);
-    if (e != 0 && event_has_time(e)) return event_ticks(e, ticks);
+    if (e == 0 || !event_has_time(e)) continue;
+    const std::uint64_t at = event_ticks(e, ticks);
+    if (!any) found.end = at;
+    any = true;
+    if (ticks >= since) break;
+    if (at >= since) continue;
+    found.in_range = count - n;
+    break;
   }
-  return ticks;
+  return found;
 }
 
 bool is_live(std::uint32_t thread) {
@@ -33,19 +48,20 @@ bool is_live(std::uint32_t thread) {
 }  // namespace
 
 Copying::Copying(std::uint64_t since, std::uint64_t until, std::uint64_t not_before)
-    : since_(since), not_before_(not_before) {
+    : since_(since), until_(until), not_before_(not_before) {
   const std::uint32_t most = load(g_arena.header().blocks_reserved);
   const std::uint64_t list_size = align_up(std::uint64_t{most} * sizeof(Place) + 1, KARST_BLOCK_SIZE);
-  constexpr std::uint64_t kKnownSize = kArenaThreads / 8;
+  constexpr std::uint64_t kKnownSize = kArenaThreads * sizeof(std::uint64_t);
   size_ = 2 * list_size + kKnownSize;
   // Only what is used becomes real.
   const long got = sys::mmap(0, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(got)) return;
-  if (not_before > since) whole_from_ = not_before;
+  missing_until(not_before);
   places_ = reinterpret_cast<Place*>(got);
   other_ = reinterpret_cast<Place*>(static_cast<std::uint64_t>(got) + list_size);
   known_ = reinterpret_cast<std::uint64_t*>(static_cast<std::uint64_t>(got) + 2 * list_size);
-  list(until);
+  list(most);
+  judge_absent_threads();
   sort();
 }
 
@@ -53,35 +69,53 @@ Copying::~Copying() {
   if (places_ != nullptr) sys::munmap(reinterpret_cast<char*>(places_ < other_ ? places_ : other_), size_);
 }
 
-void Copying::list(std::uint64_t until) {
-  const ArenaHeader& h = g_arena.header();
-  const std::uint32_t capacity = load(h.block_capacity);
-  std::uint32_t count = load(h.blocks_reserved);
-  if (count > capacity) count = capacity;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const BlockHeader& b = *g_arena.block(i);
-    const std::uint64_t generation = load(b.generation);
-    const std::uint32_t state = load(b.state);
-    const bool active = state == static_cast<std::uint32_t>(BlockState::kActive);
-    if (generation % 2 != 0 || (!active && state != static_cast<std::uint32_t>(BlockState::kFull))) continue;
-    const std::uint32_t thread = load(b.thread);
-    const std::uint64_t ticks = load(b.ticks);
-    if (thread >= kArenaThreads || ticks > until || ticks < not_before_) continue;
-    if (end_of(b, ticks) < since_) {
-      known_[thread / 64] |= std::uint64_t{1} << thread % 64;
-      if (!active || !is_live(thread)) continue;
-    }
-    places_[count_++] = {ticks, i, thread};
+void Copying::list(std::uint32_t most) {
+  const std::uint32_t capacity = load(g_arena.header().block_capacity);
+  const std::uint32_t count = most < capacity ? most : capacity;
+  for (std::uint32_t i = 0; i < count; ++i) list_block(i);
+}
+
+void Copying::list_block(std::uint32_t index) {
+  const BlockHeader& b = *g_arena.block(index);
+  const std::uint64_t generation = load(b.generation);
+  const std::uint32_t state = load(b.state);
+  const bool active = state == static_cast<std::uint32_t>(BlockState::kActive);
+  if (generation % 2 != 0 || (!active && state != static_cast<std::uint32_t>(BlockState::kFull))) return;
+  const std::uint32_t thread = load(b.thread);
+  const std::uint64_t sequence = load(b.sequence);
+  const std::uint64_t ticks = load(b.ticks);
+  if (thread >= kArenaThreads || ticks > until_) return;
+  const Contents contents = contents_of(b, ticks, since_);
+  // It may have changed hands meanwhile. Then the numbers of its thread's other blocks show that it is missing.
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  if (load(b.generation) != generation) return;
+  std::uint64_t& known = known_[thread];
+  const bool before_range = contents.end < since_;
+  const bool cannot_be_read = ticks < not_before_;
+  if (before_range || cannot_be_read) {
+    const std::uint64_t number = (sequence + 2) & kNumber;
+    const std::uint64_t gap = !before_range && contents.end >= not_before_ ? kGap : known & kGap;
+    known = kSeen | gap | ((known & kNumber) > number ? known & kNumber : number);
+    if (cannot_be_read || !active || !is_live(thread)) return;
   }
-  // Threads that ended within the range and of which nothing is left.
-  const std::uint32_t threads = load(h.thread_count);
+  known |= kSeen;
+  places_[count_++] = {ticks, index, static_cast<std::uint16_t>(thread),
+                       static_cast<std::uint16_t>(before_range ? 0 : contents.in_range)};
+}
+
+/// Threads of the range of which nothing is left.
+void Copying::judge_absent_threads() {
+  const std::uint32_t threads = load(g_arena.header().thread_count);
   for (std::uint32_t i = 0; i < threads; ++i) {
     const ArenaThread& t = g_arena.thread(i);
-    if (load(t.state) != static_cast<std::uint32_t>(ThreadLife::kExited) || load(t.block_count) != 0 ||
-        load(t.overwritten_events) == 0)
+    if ((known_[i] & kSeen) != 0 || load(t.overwritten_events) + load(t.lost_events) == 0 ||
+        load(t.joined_ticks) > until_)
       continue;
-    const std::uint64_t exited = load(t.exited_ticks);
-    if (exited >= since_ && exited > whole_from_) whole_from_ = exited;
+    const std::uint32_t state = load(t.state);
+    if (state == static_cast<std::uint32_t>(ThreadLife::kLive))
+      missing_until(until_);
+    else if (state == static_cast<std::uint32_t>(ThreadLife::kExited))
+      missing_until(load(t.exited_ticks) < until_ ? load(t.exited_ticks) : until_);
   }
 }
 
@@ -107,12 +141,24 @@ void Copying::sort() {
   }
 }
 
-void Copying::note_first(const BlockRecord& record) {
-  std::uint64_t& word = known_[record.thread / 64];
-  const std::uint64_t bit = std::uint64_t{1} << record.thread % 64;
-  if ((word & bit) != 0) return;
-  word |= bit;
-  if (record.sequence != 0 && record.ticks > since_ && record.ticks > whole_from_) whole_from_ = record.ticks;
+void Copying::note_lost(const Place& place) {
+  lost_events_ += place.events;
+  if (place.events != 0) known_[place.thread] |= kGap;
+}
+
+void Copying::note_copied(const BlockRecord& record) {
+  std::uint64_t& known = known_[record.thread];
+  const std::uint64_t number = (record.sequence + 1) & kNumber;
+  const std::uint64_t expected = (known & kNumber) != 0 ? known & kNumber : 1;
+  if ((known & kGap) != 0 || number > expected) missing_until(record.ticks);
+  // A block before the range was met already when it was listed.
+  if (number >= expected) known = kSeen | (number + 1);
+}
+
+void Copying::note_gaps_at_end() {
+  const std::uint32_t threads = load(g_arena.header().thread_count);
+  for (std::uint32_t i = 0; i < threads; ++i)
+    if ((known_[i] & kGap) != 0) missing_until(until_);
 }
 
 /// The bytes written; 0: the block has gone, or is empty.
@@ -121,7 +167,7 @@ std::size_t Copying::copy_block(const Place& place, char* to, std::uint64_t& eve
   const std::uint64_t generation = load(b.generation);
   BlockRecord record{load(b.thread), 0, load(b.sequence), load(b.ticks)};
   if (generation % 2 != 0 || record.thread != place.thread || record.ticks != place.ticks) {
-    lost_events_ += kEventsPerBlock;
+    note_lost(place);
     return 0;
   }
   copy(to + sizeof record, events_of(b), kEventsPerBlock * sizeof(Event));
@@ -136,16 +182,16 @@ std::size_t Copying::copy_block(const Place& place, char* to, std::uint64_t& eve
   // The copy counts only if the block did not change hands meanwhile.
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   if (load(b.generation) != generation) {
-    lost_events_ += kEventsPerBlock;
+    note_lost(place);
     return 0;
   }
   const auto* copied = reinterpret_cast<const Event*>(to + sizeof record);
   std::uint32_t count = settled;
   while (count != 0 && copied[count - 1] == 0) --count;
+  note_copied(record);
   if (count == 0) return 0;
   record.event_count = count;
   copy(to, &record, sizeof record);
-  note_first(record);
   events += count;
   return sizeof record + count * sizeof(Event);
 }
@@ -158,6 +204,10 @@ bool Copying::fill(char* payload, std::size_t space, std::uint64_t& size, std::u
     const std::size_t n = copy_block(places_[next_++], payload + size, events);
     if (n != 0) ++header.count;
     size += n;
+  }
+  if (next_ == count_ && !ended_) {
+    ended_ = true;
+    note_gaps_at_end();
   }
   if (header.count == 0) return false;
   copy(payload, &header, sizeof header);
