@@ -10,7 +10,6 @@
 #include "runtime/core/event_cost.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
-#include "runtime/core/rate.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
 
@@ -55,6 +54,7 @@ struct State {
   std::uint32_t next;    // where the next tick goes on in `listed`
   std::uint32_t reused;  // and among all entries, for those that are used again
   std::uint32_t budget;
+  std::uint64_t ticks_per_us;  // 0: not known yet
   std::uint64_t began;
   std::uint64_t last;     // tick, ns
   std::uint64_t cpu;      // the process's CPU time then, ns
@@ -420,7 +420,7 @@ bool start_budget(std::uint64_t now) {
   const std::uint32_t count = load(g_arena.header().function_count);
   for (std::uint32_t id = 1; id <= count; ++id)  // a forked child's parent had one
     if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0) g_culler.adopt(id, now);
-  g_culler.set_ticks_per_1024ns(tsc_rate().ticks_per_second / 1'000'000 * 1024 / 1000);
+  g_culler.set_ticks_per_1024ns(g.ticks_per_us * 1024 / 1000);
   g.started = true;
   return true;
 }
@@ -472,6 +472,8 @@ void prepare_budget(const Options& options) {
 std::uint64_t budget_task(const Moment& now) {
   ArenaControl& c = g_arena.control();
   if (g.pid != g_arena.header().pid && !begin(now)) return kOnWake;
+  if (g.ticks_per_us == 0) g.ticks_per_us = ticks_per_us(g_arena.header());
+  if (g.ticks_per_us == 0) return kMillisecond / 5;
   take_budget(now.ns);
   const std::uint64_t until_due = g.last + (g.budget == 0 ? kIdleTick / 2 : kMillisecond / 2);
   if (now.ns < until_due) return until_due - now.ns;  // others wake the thread, too

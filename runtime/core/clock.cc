@@ -14,19 +14,43 @@ std::uint64_t clock_ns(int clock) {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-void note_start_time(ArenaHeader& h) {
-  std::uint64_t best = ~std::uint64_t{0};
+namespace {
+
+struct Pair {
+  std::uint64_t ticks;
+  std::uint64_t raw_ns;
+  std::uint64_t realtime_ns;
+  std::uint64_t uncertainty;  // ticks
+};
+
+/// The closest of a few: between two readings the thread may be taken its CPU.
+Pair read_pair() {
+  Pair best{0, 0, 0, ~std::uint64_t{0}};
   for (int i = 0; i < 5; ++i) {
     const std::uint64_t before = __builtin_ia32_rdtsc();
     const std::uint64_t raw = clock_ns(CLOCK_MONOTONIC_RAW);
-    const std::uint64_t after = __builtin_ia32_rdtsc();
-    if (after - before >= best) continue;
-    best = after - before;
-    h.start_ticks = before + best / 2;
-    h.start_monotonic_raw_ns = raw;
-    h.start_realtime_ns = clock_ns(CLOCK_REALTIME);
+    const std::uint64_t half = (__builtin_ia32_rdtsc() - before) / 2;
+    if (half < best.uncertainty) best = {before + half, raw, clock_ns(CLOCK_REALTIME), half};
   }
-  h.start_uncertainty_ticks = best / 2;
+  return best;
+}
+
+}  // namespace
+
+void note_start_time(ArenaHeader& h) {
+  const Pair p = read_pair();
+  h.start_ticks = p.ticks;
+  h.start_monotonic_raw_ns = p.raw_ns;
+  h.start_realtime_ns = p.realtime_ns;
+  h.start_uncertainty_ticks = p.uncertainty;
+}
+
+std::uint64_t ticks_per_us(const ArenaHeader& h) {
+  const Pair p = read_pair();
+  const std::uint64_t ticks = p.ticks - h.start_ticks;
+  const std::uint64_t us = (p.raw_ns - h.start_monotonic_raw_ns) / 1000;
+  if (us < 200 || ticks / 100 < p.uncertainty + h.start_uncertainty_ticks) return 0;
+  return ticks / us;
 }
 
 }  // namespace karst::runtime

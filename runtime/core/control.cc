@@ -99,7 +99,7 @@ bool time_is_up(ArenaControl& c, std::uint64_t& wait) {
   if (at == 0) return false;
   const std::uint64_t ticks = __builtin_ia32_rdtsc();
   if (ticks < at) {
-    const std::uint64_t rate = ticks_per_us();
+    const std::uint64_t rate = ticks_per_us(g_arena.header());
     // A little early: the rate is an estimate, and a wait of a millisecond costs nothing.
     const std::uint64_t left = rate == 0 ? 1'000'000 : (at - ticks) / rate * 1000 / 64 * 63 + 1000;
     wait = left < wait ? left : wait;
@@ -225,12 +225,6 @@ MaintenanceAway::~MaintenanceAway() {
 void end_maintenance() {
   const MaintenanceAway away;
   if (is_ours()) store(g_wanted, false);
-}
-
-std::uint64_t ticks_per_us() {
-  const ArenaHeader& h = g_arena.header();
-  const std::uint64_t us = (clock_ns(CLOCK_MONOTONIC_RAW) - h.start_monotonic_raw_ns) / 1000;
-  return us < 10'000 ? 0 : (__builtin_ia32_rdtsc() - h.start_ticks) / us;
 }
 
 }  // namespace karst::runtime

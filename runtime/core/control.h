@@ -59,7 +59,4 @@ class MaintenanceAway {
 /// changed, and all is as it was.
 format::ControlOutcome apply_switches(format::SwitchReason reason);
 
-/// About how many ticks of the TSC a microsecond has; 0 in the first 10 ms of the process.
-std::uint64_t ticks_per_us();
-
 }  // namespace karst::runtime

@@ -2,9 +2,9 @@
 
 #include <time.h>
 
+#include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"
-#include "runtime/core/rate.h"
 #include "runtime/core/state.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/hooks/hooks.h"
@@ -78,10 +78,9 @@ std::uint64_t time_by_tid() {
 /// In 1/kEventCostUnit ns, of the ticks that all events of a round took. Programs do other work between the readings of
 /// the clock, which the processor overlaps with it; but blocks have to be brought in. Of LevelDB an event was a
 /// twentieth cheaper than this, of Lua two fifths.
-std::uint64_t cost_of(std::uint64_t ticks) {
+std::uint64_t cost_of(std::uint64_t ticks, std::uint64_t per_us) {
   if (ticks == 0) return kNotMeasured;
-  const std::uint64_t per_us = tsc_rate().ticks_per_second / 1'000'000;
-  const std::uint64_t cost = ticks * kEventCostUnit * 1000 / (per_us == 0 ? 1 : per_us) / (2 * kPairs);
+  const std::uint64_t cost = ticks * kEventCostUnit * 1000 / per_us / (2 * kPairs);
   // A virtual machine that stops in between tells nothing.
   return cost == 0 || cost > 100 * kNotMeasured ? kNotMeasured : cost;
 }
@@ -100,8 +99,10 @@ void measure_event_cost() {
 std::uint64_t cost_of_event() {
   const Hook enter = load(karst_calls_enter);
   if (g_cost == 0) {
-    g_cost = cost_of(g_ticks);
-    g_cost_by_clock_thread = cost_of(g_ticks_by_clock_thread);
+    const std::uint64_t per_us = ticks_per_us(g_arena.header());
+    if (per_us == 0) return kNotMeasured;
+    g_cost = cost_of(g_ticks, per_us);
+    g_cost_by_clock_thread = cost_of(g_ticks_by_clock_thread, per_us);
   }
   if (enter == karst_hook_trace) return g_cost;
   if (enter == karst_hook_trace_clock) return g_cost_by_clock_thread;
