@@ -20,6 +20,17 @@ inline bool take_slots(std::uintptr_t& cursor, std::uintptr_t from, std::uintptr
   return taken;
 }
 
+/// The same for two words at once, the first two of a state: true if both were as expected, and are as desired now.
+inline bool take_block_words(ThreadState& state, std::uintptr_t cursor, std::uint64_t begin, std::uintptr_t new_cursor,
+                             std::uint64_t new_begin) {
+  bool taken = false;
+  asm volatile("cmpxchg16b %1"
+               : "=@cce"(taken), "+m"(state), "+a"(cursor), "+d"(begin)
+               : "b"(new_cursor), "c"(new_begin)
+               : "memory");
+  return taken;
+}
+
 /// Puts `kCount` words into slots that follow each other. False, and nothing done, when the thread needs a block first.
 template <std::uint32_t kCount>
 __attribute__((always_inline)) inline bool put_group(ThreadState& state, const format::Event* words) {
@@ -35,8 +46,12 @@ __attribute__((always_inline)) inline bool put_group(ThreadState& state, const f
     const bool fits = used + kCount * sizeof(format::Event) <= KARST_BLOCK_SIZE;
     if (!take_slots(state.cursor, cursor, cursor + (fits ? kCount : 1) * sizeof(format::Event))) continue;
     auto* slot = reinterpret_cast<format::Event*>(cursor);
-    if (!fits) {
-      store(*slot, format::make_mark(ticks, format::Mark::kPad));
+    const std::uint64_t begin = load(state.begin);
+    // As in hooks.S: a handler has been round all of memory since the time was read.
+    const bool late = ticks << KARST_EVENT_TICK_SHIFT < begin && (kCount != 1 || format::event_has_time(words[0]));
+    if (!fits || late) {
+      for (std::uint32_t i = 0; i < (fits ? kCount : 1); ++i)
+        store(slot[i], begin | format::make_mark(0, format::Mark::kPad));
       continue;
     }
     for (std::uint32_t i = 0; i < kCount; ++i)

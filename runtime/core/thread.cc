@@ -178,6 +178,7 @@ void join() {
 // the cmpxchg on the cursor shows it.
 void next_block(ThreadState& state) {
   if (load(state.ignored) != 0) return aim_at_sink(state);
+  const std::uint64_t begin_before = load(state.begin);  // first: the cursor that belongs to it, or a later one
   const std::uintptr_t before = load(state.cursor);
   ArenaThread& t = g_arena.thread(state.thread);
   BlockHeader* old = before == 0 || in_sink(before) ? nullptr : block_of(before);
@@ -205,9 +206,8 @@ void next_block(ThreadState& state) {
   next->ticks = ticks;
   __atomic_add_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
   Arena::publish(*next);
-  std::uintptr_t expected = before;
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(next) + kBlockHeaderSize;
-  if (!__atomic_compare_exchange_n(&state.cursor, &expected, first, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+  if (!take_block_words(state, before, begin_before, first, ticks << KARST_EVENT_TICK_SHIFT)) {
     __atomic_sub_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
     Arena::give_back(*next);  // a handler was faster
     return;

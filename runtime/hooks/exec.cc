@@ -22,22 +22,12 @@ extern "C" char* getenv(const char* name) noexcept;
 namespace karst::runtime {
 namespace {
 
-// libc's own, in the order of the names; exec.S has the same numbers.
-enum Function : std::uint32_t {
-  kExecve,
-  kExecv,
-  kExecvp,
-  kExecvpe,
-  kExecl,
-  kExecle,
-  kExeclp,
-  kFexecve,
-  kPosixSpawn,
-  kPosixSpawnp,
-  kFunctions
-};
-constexpr const char* kNames[kFunctions] = {"execve", "execv",  "execvp",  "execvpe",     "execl",
-                                            "execle", "execlp", "fexecve", "posix_spawn", "posix_spawnp"};
+// libc's own.
+#define KARST_CONSTANT(name, constant) constant,
+#define KARST_NAME(name, constant) #name,
+enum Function : std::uint32_t { KARST_EXEC_FUNCTIONS(KARST_CONSTANT) kFunctions };
+constexpr const char* kNames[] = {KARST_EXEC_FUNCTIONS(KARST_NAME)};
+static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 void* g_libc[kFunctions];
 const char* g_session;
 

@@ -16,28 +16,18 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/watch.h"
 
 extern "C" {
 #ifdef KARST_STATIC
-void __real_setjmp();
-void __real__setjmp();
-void __real___sigsetjmp();
-void __real_getcontext();
-void __real_setcontext();
-void __real_swapcontext();
-void __real_longjmp();
-void __real__longjmp();
-void __real_siglongjmp();
-void __real___longjmp_chk();
-#define KARST_REAL(name) reinterpret_cast<void*>(__real_##name)
+#define KARST_DECLARE(name, constant) void __real_##name();
+KARST_JUMP_FUNCTIONS(KARST_DECLARE)
+#define KARST_REAL(name, constant) reinterpret_cast<void*>(__real_##name),
 #else
-#define KARST_REAL(name) nullptr
+#define KARST_REAL(name, constant) nullptr,
 #endif
 /// libc's own functions, by Function; jumps.S reads it, too.
-__attribute__((visibility("hidden"))) void* karst_libc[10] = {
-    KARST_REAL(setjmp),     KARST_REAL(_setjmp),      KARST_REAL(__sigsetjmp), KARST_REAL(getcontext),
-    KARST_REAL(setcontext), KARST_REAL(swapcontext),  KARST_REAL(longjmp),     KARST_REAL(_longjmp),
-    KARST_REAL(siglongjmp), KARST_REAL(__longjmp_chk)};
+__attribute__((visibility("hidden"))) void* karst_libc[] = {KARST_JUMP_FUNCTIONS(KARST_REAL)};
 }
 
 namespace karst::runtime {
@@ -45,25 +35,15 @@ namespace {
 
 using namespace format;
 
-// libc's own, in the order of the names.
-enum Function : std::uint32_t {
-  kSetjmp,
-  kSetjmpPlain,
-  kSigsetjmp,
-  kGetcontext,
-  kSetcontext,
-  kSwapcontext,
-  kLongjmp,
-  kLongjmpPlain,
-  kSiglongjmp,
-  kLongjmpChecked,
-  kFunctions
-};
+#define KARST_CONSTANT(name, constant) constant,
+enum Function : std::uint32_t { KARST_JUMP_FUNCTIONS(KARST_CONSTANT) kFunctions };
+static_assert(kFunctions == sizeof karst_libc / sizeof karst_libc[0]);
+
 #ifdef KARST_STATIC
 void* libc(Function f) { return karst_libc[f]; }
 #else
-constexpr const char* kNames[kFunctions] = {"setjmp",      "_setjmp", "__sigsetjmp", "getcontext", "setcontext",
-                                            "swapcontext", "longjmp", "_longjmp",    "siglongjmp", "__longjmp_chk"};
+#define KARST_NAME(name, constant) #name,
+constexpr const char* kNames[kFunctions] = {KARST_JUMP_FUNCTIONS(KARST_NAME)};
 
 __attribute__((noinline)) void* find_libc(Function f) {
   void* found = dlsym(RTLD_NEXT, kNames[f]);
@@ -80,6 +60,7 @@ inline void* libc(Function f) {
 void record_jump_to(std::uintptr_t stack_pointer) {
   const Event words[] = {make_mark(0, Mark::kJumped), make_place(stack_pointer)};
   record_group(words, 2);
+  calls_left(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), stack_pointer);
 }
 
 void record_switch(std::uintptr_t from, std::uintptr_t to) {
@@ -100,8 +81,6 @@ void record_jump(std::uintptr_t here, std::uintptr_t to) {
   else
     record_switch(here, to);
 }
-
-static_assert(kFunctions == sizeof karst_libc / sizeof karst_libc[0]);
 
 #ifndef KARST_STATIC
 // Before the program's own constructors, so that nothing needs looking up when a signal handler jumps.

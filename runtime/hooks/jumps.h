@@ -1,16 +1,18 @@
-// What jumps.S and jumps.cc share: the words of format/event.h that are put together in assembly.
+// What jumps.S and jumps.cc share: the functions of libc's that they stand before.
 #ifndef KARST_RUNTIME_HOOKS_JUMPS_H
 #define KARST_RUNTIME_HOOKS_JUMPS_H
 
-#include "format/event.h"
+/// X(name, constant), in the order of karst_libc: constants count from 0, in C++ and in assembly.
+#define KARST_JUMP_FUNCTIONS(X) \
+  X(setjmp, kSetjmp)            \
+  X(_setjmp, kSetjmpPlain)      \
+  X(__sigsetjmp, kSigsetjmp)    \
+  X(getcontext, kGetcontext)    \
+  X(setcontext, kSetcontext)    \
+  X(swapcontext, kSwapcontext)  \
+  X(longjmp, kLongjmp)          \
+  X(_longjmp, kLongjmpPlain)    \
+  X(siglongjmp, kSiglongjmp)    \
+  X(__longjmp_chk, kLongjmpChecked)
 
-#define KARST_MARK_JUMPED 0x7fff01
-#define KARST_MARK_PLACE 0x7fff04
-
-#ifndef __ASSEMBLER__
-namespace karst::runtime {
-static_assert(static_cast<std::uint32_t>(format::Mark::kJumped) == KARST_MARK_JUMPED);
-static_assert(static_cast<std::uint32_t>(format::Mark::kPlace) == KARST_MARK_PLACE);
-}  // namespace karst::runtime
-#endif
 #endif

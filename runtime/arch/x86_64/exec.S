@@ -2,6 +2,7 @@
 // arguments as they came, those on the stack among them.
 //
 // Entry state: 0(%rsp) return address; arguments as of any function of C; al as of a variadic one.
+#include "runtime/hooks/exec.h"
 
 	.hidden	karst_starts_program
 	.text
@@ -13,7 +14,7 @@
 	popq	%\reg
 	.cfi_adjust_cfa_offset -8
 	.endm
-	.macro	STARTS name, number		// number: Function in hooks/exec.cc
+	.macro	STARTS name, number		// number: hooks/exec.h
 	.globl	\name
 	.type	\name, @function
 	.balign	16
@@ -42,15 +43,8 @@
 	.size	\name, . - \name
 	.endm
 
-	STARTS execve, 0
-	STARTS execv, 1
-	STARTS execvp, 2
-	STARTS execvpe, 3
-	STARTS execl, 4
-	STARTS execle, 5
-	STARTS execlp, 6
-	STARTS fexecve, 7
-	STARTS posix_spawn, 8
-	STARTS posix_spawnp, 9
+	.set	.Lnext, 0
+#define KARST_STARTS(name, constant) STARTS name, .Lnext; .set .Lnext, .Lnext + 1;
+	KARST_EXEC_FUNCTIONS(KARST_STARTS)
 
 	.section .note.GNU-stack, "", @progbits

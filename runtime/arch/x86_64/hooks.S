@@ -8,113 +8,27 @@
 // Every register is preserved but the flags: a sled stands where arguments (also al of a variadic
 // call and r10 of a nested function), return values or the target of a tail call are live. No vector
 // or x87 register is touched. A hook returns by `ret`, so calls and returns stay paired for the CPU.
-#include "runtime/core/state.h"
+#include "runtime/arch/x86_64/hook_macros.h"
 
-	.hidden	karst_state
-	.hidden	karst_slow_path
 	.hidden	karst_record_by_tid
 	.hidden	karst_min_duration
 	.hidden	karst_functions
-	.hidden	karst_clock
 	.hidden	karst_count_slowly
 	.hidden	karst_count_by_tid
 	.text
 
-	.macro	PUSH reg
-	pushq	%\reg
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset \reg, 0
-	.endm
-	.macro	POP reg
-	popq	%\reg
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore \reg
-	.endm
-	.macro	PUSH_REST		// what a C function may clobber beyond rax, rdx, rcx and rsi
-	PUSH	rdi
-	PUSH	r8
-	PUSH	r9
-	PUSH	r10
-	PUSH	r11
-	PUSH	rbp
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register rbp
-	andq	$-16, %rsp
-	.endm
-	.macro	POP_REST
-	movq	%rbp, %rsp
-	.cfi_def_cfa_register rsp
-	POP	rbp
-	POP	r11
-	POP	r10
-	POP	r9
-	POP	r8
-	POP	rdi
-	.endm
-	.macro	HOOK name
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-	.balign	64
-\name:
-	.cfi_startproc
-	.cfi_def_cfa_offset 16
-	.endm
-	.macro	HOOK_END name
-	.cfi_endproc
-	.size	\name, . - \name
-	.endm
-
-	.macro	PUSH_SOME
-	PUSH	rax
-	PUSH	rdx
-	PUSH	rcx
-	PUSH	rsi
-	.endm
-	.macro	RETURN			// to the sled
-	POP	rsi
-	POP	rcx
-	POP	rdx
-	POP	rax
-	leaq	8(%rsp), %rsp
-	.cfi_adjust_cfa_offset -8
-	ret
-	.endm
-	.macro	STAMP clock, slow	// rdx: event; rax is lost. rcx: state
-	.ifc	\clock, tsc
-	rdtsc
-	xorl	KARST_STATE_EPOCH(%rcx), %edx	// edx: bits 32..39 if the epoch is the block's
-	cmpl	$0xff, %edx
-	ja	\slow				// another epoch needs another block
-	shlq	$32, %rdx
-	orq	%rax, %rdx
-	.else
-	movq	karst_clock(%rip), %rdx
-	movq	%rdx, %rax
-	shrq	$32, %rax
-	xorl	KARST_STATE_EPOCH(%rcx), %eax
-	cmpl	$0xff, %eax
-	ja	\slow				// also: the clock thread sleeps
-	.endif
-	shlq	$KARST_EVENT_TICK_SHIFT, %rdx
-	orq	32(%rsp), %rdx
-	.endm
-	.macro	GO_SLOWLY retry
-	PUSH_REST
-	call	karst_slow_path
-	POP_REST
-	movq	karst_state@gottpoff(%rip), %rcx
-	movq	%fs:(%rcx), %rcx
-	jmp	\retry
-	.endm
-
-// karst_hook_trace: records one event. Budget: 28 instructions from here to ret (checked by a test).
-// karst_hook_trace_clock: the same by the clock thread's time (core/clock.h). Budget: 28 instructions.
+// karst_hook_trace: records one event. Budget: 30 instructions from here to ret (checked by a test).
+// karst_hook_trace_clock: the same by the clock thread's time (core/clock.h). Budget: 30 instructions.
 //
 // A signal handler may interrupt it anywhere and run hooks itself. The slot is taken by one cmpxchg
 // (no lock prefix needed: only this thread's own handlers compete): if a handler recorded events since the
 // cursor was read, the cursor has moved; the event is stamped anew and comes after them. Between cmpxchg and
 // the store the slot reads as zero, and handlers use the slots behind it.
+//
+// A handler that records much may fill all memory, this block again included, and stop where the cursor was read: then
+// the cmpxchg succeeds with a stamp that is older than the handler's events. But the block has begun anew since, later
+// than the stamp. So its begin is looked at behind the cmpxchg, when the block cannot change hands any more (format/arena.h:
+// holes); a slot that is taken so gets a pad, and the event is stamped anew.
 	.macro	TRACE name, clock
 	HOOK	\name
 	PUSH_SOME
@@ -128,11 +42,13 @@
 	addq	$8, %rsi
 	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
 	jne	1b				// a signal handler took the slot
+	CHECK	3f
 	movq	%rdx, (%rax)
 	.cfi_remember_state
 	RETURN
 2:	.cfi_restore_state
 	GO_SLOWLY 1b
+3:	FILL	1b
 	HOOK_END \name
 	.endm
 
@@ -141,8 +57,8 @@
 
 // karst_hook_trim: an exit under --min-duration. When the slot before its own has the enter of the same call, and that
 // is not long ago, the call was short and has nothing in it: the enter is taken back, and nothing recorded.
-// Budget: 41 instructions for such a call.
-// karst_hook_trim_clock: the same by the clock thread's time. Budget: 41 instructions.
+// Budget: 43 instructions for such a call.
+// karst_hook_trim_clock: the same by the clock thread's time. Budget: 43 instructions.
 //
 // The exit's slot is taken first. It is zero until the end, and handlers use the slots behind it; so this block cannot
 // change hands meanwhile, however much they record (a block with a hole is spared, format/arena.h), and the enter's slot
@@ -162,6 +78,7 @@
 	addq	$8, %rsi
 	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
 	jne	1b
+	CHECK	8f
 	movq	%rdx, %rsi			// the first slot has the header's end before it: zero
 	subq	-8(%rax), %rsi
 	subq	$KARST_EVENT_EXIT_BIT, %rsi
@@ -214,6 +131,7 @@
 	je	3b
 	jmp	6b
 2:	GO_SLOWLY 1b
+8:	FILL	1b
 	HOOK_END \name
 	.endm
 

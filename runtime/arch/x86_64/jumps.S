@@ -2,6 +2,7 @@
 // registers that it saves as its caller has them: nothing stays on the stack, only what a call may change is changed.
 //
 // Entry state: 0(%rsp) return address; rdi and rsi arguments. After the call the caller's stack pointer is rsp + 8.
+#include "format/event.h"
 #include "runtime/core/state.h"
 #include "runtime/hooks/jumps.h"
 #include "runtime/hooks/ways_out.h"
@@ -9,6 +10,9 @@
 	.hidden	karst_state
 	.hidden	karst_marks_slowly
 	.hidden	karst_libc
+	.set	.Lnext, 0
+#define KARST_SET(name, constant) .set constant, .Lnext; .set .Lnext, .Lnext + 1;
+	KARST_JUMP_FUNCTIONS(KARST_SET)
 	.text
 	.macro	NOTED name
 	.type	\name, @function
@@ -34,7 +38,7 @@
 	.size	\name, . - \name
 	.endm
 
-	.macro	SETS_PLACE name, number	// number: Function in hooks/jumps.cc
+	.macro	SETS_PLACE name, number	// number: hooks/jumps.h
 	.globl	\name
 	.type	\name, @function
 	.balign	16
@@ -114,9 +118,16 @@
 	leaq	16(%r9), %r10
 	cmpxchgq %r10, KARST_STATE_CURSOR(%rcx)
 	jne	1b				// a signal handler took the slot
+	movq	KARST_STATE_BEGIN(%rcx), %r10
+	cmpq	%r10, %rdx
+	jb	2f
 	movq	%rdx, (%rax)
 	movq	%r8, 8(%rax)
 	jmp	*%r11
+2:	orq	$(KARST_EVENT_EXIT_BIT | KARST_MARK_PAD), %r10	// late, as in hooks.S
+	movq	%r10, (%rax)
+	movq	%r10, 8(%rax)
+	jmp	1b
 	.cfi_endproc
 .Lslowly_\name:
 	.size	\name, . - \name
@@ -129,20 +140,20 @@
 	.endm
 
 	.hidden	karst_jumps
-	JUMPS KARST_BEFORE(longjmp), 6
-	JUMPS KARST_BEFORE(_longjmp), 7
-	JUMPS KARST_BEFORE(siglongjmp), 8
-	JUMPS KARST_BEFORE(__longjmp_chk), 9
+	JUMPS KARST_BEFORE(longjmp), kLongjmp
+	JUMPS KARST_BEFORE(_longjmp), kLongjmpPlain
+	JUMPS KARST_BEFORE(siglongjmp), kSiglongjmp
+	JUMPS KARST_BEFORE(__longjmp_chk), kLongjmpChecked
 
 	.hidden	karst_sets_place
 	.hidden	karst_sets_context
 	.hidden	karst_swaps_context
 	.hidden	karst_vforked
 
-	SETS_PLACE KARST_BEFORE(setjmp), 0
-	SETS_PLACE KARST_BEFORE(_setjmp), 1
-	SETS_PLACE KARST_BEFORE(__sigsetjmp), 2
-	SETS_PLACE KARST_BEFORE(getcontext), 3
+	SETS_PLACE KARST_BEFORE(setjmp), kSetjmp
+	SETS_PLACE KARST_BEFORE(_setjmp), kSetjmpPlain
+	SETS_PLACE KARST_BEFORE(__sigsetjmp), kSigsetjmp
+	SETS_PLACE KARST_BEFORE(getcontext), kGetcontext
 
 	.globl	KARST_BEFORE(setcontext)
 	.balign	16
@@ -170,7 +181,7 @@ vfork:
 	endbr64
 	subq	$8, %rsp
 	.cfi_adjust_cfa_offset 8
-	movl	$3, %edi
+	movl	$kGetcontext, %edi
 	leaq	16(%rsp), %rsi
 	call	karst_sets_place
 	addq	$8, %rsp
