@@ -390,6 +390,14 @@ bool Arena::reserve_blocks(std::uint32_t up_to) {
   return true;
 }
 
+void Arena::reserve_ahead() {
+  const ArenaHeader& h = header();
+  const std::uint32_t done = load(h.blocks_reserved);
+  // Whoever makes a few calls and ends needs no more than the first step.
+  if (done > kFirstStep && done < load(h.block_capacity) && load(h.hand) + kReserveStep / 2 >= done)
+    reserve_blocks(done + 1);
+}
+
 namespace {
 
 bool has_hole(const BlockHeader& b, std::uint32_t slots) {

@@ -59,6 +59,9 @@ class Arena {
   /// The thread of this list takes no more blocks.
   void give_back_spare(std::uint64_t& spare);
   static void publish(format::BlockHeader& block);
+  /// The maintenance thread, now and then: makes the next blocks real before a hook has to, as new memory costs a
+  /// hook a fourth of what it costs to fill it.
+  void reserve_ahead();
   /// The calling thread's `thread` has gone on from its block `last` (a block_key, 0: it had none) to `block`: `last`
   /// becomes history, and the order of recycling goes on with `block`.
   void append(std::uint32_t thread, std::uint64_t last, format::BlockHeader& block);

@@ -54,6 +54,7 @@ struct State {
   std::uint32_t next;    // where the next tick goes on in `listed`
   std::uint32_t reused;  // and among all entries, for those that are used again
   std::uint32_t budget;
+  std::uint32_t allowed;       // of it, for tracing itself: idle sleds cost as well
   std::uint64_t ticks_per_us;  // 0: not known yet
   std::uint64_t began;
   std::uint64_t last;     // tick, ns
@@ -93,6 +94,15 @@ std::uint64_t as_of_work(std::uint64_t cost, std::uint64_t elapsed, std::uint64_
   const std::uint64_t work = used > elapsed / 16 ? used : elapsed / 16;
   return cost * (elapsed / 1000 + 1) / (work / 1000 + 1);
 }
+
+/// What the sleds of culled functions cost.
+std::uint32_t idle_share() {
+  if (g.budget == 0) return 0;
+  const std::uint64_t event = cost_of_event();
+  return event == 0 ? 0 : g_culler.idle_share(static_cast<std::uint32_t>(kNopCost * 1024 / event));
+}
+
+void allow() { g.allowed = less_idle(g.budget, idle_share()); }
 
 // ---- functions ----------------------------------------------------------------------------------
 
@@ -214,11 +224,11 @@ bool look_at(std::uint32_t index, std::uint64_t now) {
   if (events > elapsed) events = elapsed;  // one in a nanosecond: it was looked at while it changed blocks
   const std::uint64_t cost = events * cost_of_event() / kEventCostUnit;
   if (events == 0) {
-    w.meter.add(elapsed, 0, g.budget);
+    w.meter.add(elapsed, 0, g.allowed);
   } else {
     const std::uint64_t cpu = cpu_time_of(t.tid);
     const std::uint64_t used = w.cpu_known && cpu > w.cpu ? cpu - w.cpu : elapsed;
-    w.meter.add(elapsed, as_of_work(cost, elapsed, used < elapsed ? used : elapsed), g.budget);
+    w.meter.add(elapsed, as_of_work(cost, elapsed, used < elapsed ? used : elapsed), g.allowed);
     w.cpu = cpu;
   }
   // Who rests is not asked; then it has no time to compare with when it begins again.
@@ -254,7 +264,7 @@ void sum_up(std::uint64_t now) {
   // Asking takes the kernel some 50 ns a thread.
   const std::uint64_t cpu = cpu_time();
   const std::uint64_t used = cpu > g.cpu ? cpu - g.cpu : 0;
-  g.process.add(elapsed, as_of_work(g.cost, elapsed, used), g.budget);
+  g.process.add(elapsed, as_of_work(g.cost, elapsed, used), g.allowed);
   g.own.add(elapsed, g.own_cost, 0);
   g.cpu = cpu;
   g.cost = g.own_cost = 0;
@@ -307,9 +317,9 @@ void sample(std::uint32_t index, std::uint32_t weight) {
 // ---- decisions ----------------------------------------------------------------------------------
 
 bool is_over(const Meter& meter, std::uint64_t now) {
-  if (meter.is_over(g.budget)) return true;
+  if (meter.is_over(g.allowed)) return true;
   // What comes back for a trial has no credit.
-  return g_culler.on_trial(now) && now - g.settled_ns >= kMillisecond && meter.recent() > g.budget;
+  return g_culler.on_trial(now) && now - g.settled_ns >= kMillisecond && meter.recent() > g.allowed;
 }
 
 void cull(std::uint64_t now) {
@@ -319,24 +329,24 @@ void cull(std::uint64_t now) {
     g_sample.clear();
     sample(g.heaviest[i], 1);
     g_sample.finish();
-    g_culler.relieve(g_sample, w.meter.recent(), target_of(g.budget), now);
+    g_culler.relieve(g_sample, w.meter.recent(), target_of(g.allowed), now);
   }
   if (!is_over(g.process, now)) return;
   g_sample.clear();
   for (std::uint32_t i = 0; i < g.heaviest_count; ++i)
     sample(g.heaviest[i], g.watches[g.heaviest[i]].meter.recent() / 64 + 1);
   g_sample.finish();
-  g_culler.relieve(g_sample, g.process.recent(), target_of(g.budget), now);
+  g_culler.relieve(g_sample, g.process.recent(), target_of(g.allowed), now);
 }
 
 bool bring_back(std::uint64_t now, std::uint32_t worst) {
   const ArenaControl& c = g_arena.control();
-  const std::uint32_t target = target_of(g.budget);
-  if (now - g.brought_back < kBringBackEvery || worst >= target || !g.process.has_room(g.budget)) return false;
+  const std::uint32_t target = target_of(g.allowed);
+  if (now - g.brought_back < kBringBackEvery || worst >= target || !g.process.has_room(g.allowed)) return false;
   if (g.own.second() > g.budget / 10) return false;
   if (load(c.switch_count) + kSwitchesLeft > c.switch_capacity) return false;
   for (std::uint32_t i = 0; i < g.heaviest_count; ++i)
-    if (!g.watches[g.heaviest[i]].meter.has_room(g.budget)) return false;
+    if (!g.watches[g.heaviest[i]].meter.has_room(g.allowed)) return false;
   g.brought_back = now;
   return g_culler.bring_back(target - worst, now) != 0;
 }
@@ -364,6 +374,7 @@ void apply() {
     g.refused = true;
   }
   store(c.culled_functions, g_culler.culled());
+  allow();
   settle();
 }
 
@@ -432,6 +443,7 @@ void take_budget(std::uint64_t now) {
   if (budget == g.budget) return;
   if (budget != 0 && !start_budget(now)) budget = 0;
   g.budget = budget;
+  allow();
   for (std::uint32_t i = 0; i < g.listed_count; ++i) g.watches[g.listed[i]].meter.start(budget);
   g.process.start(budget);
   if (budget != 0) return;
@@ -442,11 +454,23 @@ void take_budget(std::uint64_t now) {
   apply();
 }
 
+/// Until the first one has used it up; 0: none will.
+std::uint64_t credit_lasts() {
+  std::uint64_t shortest = g.process.credit_lasts(g.allowed);
+  for (std::uint32_t i = 0; i < g.heaviest_count; ++i) {
+    const std::uint64_t lasts = g.watches[g.heaviest[i]].meter.credit_lasts(g.allowed);
+    if (lasts != 0 && (shortest == 0 || lasts < shortest)) shortest = lasts;
+  }
+  return shortest;
+}
+
 std::uint64_t next_tick(std::uint64_t now, std::uint32_t worst) {
   if (g.budget == 0) return kIdleTick;
   if (g.listed_count > kThreadsATick) return 10 * kMillisecond;
   if (now - g.settled_ns < kMillisecond) return kMillisecond;
-  if (now - g.settled_ns < 30 * kMillisecond || now - g.began < kSecond || g_culler.on_trial(now))
+  const std::uint64_t lasts = credit_lasts();
+  if (lasts != 0 && lasts < 2 * kMillisecond) return lasts < kMillisecond / 2 ? kMillisecond / 2 : lasts;
+  if (now - g.settled_ns < 30 * kMillisecond || now - g.began < 100 * kMillisecond || g_culler.on_trial(now))
     return 2 * kMillisecond;
   if (worst > g.budget / 4) return 5 * kMillisecond;
   return worst != 0 ? 10 * kMillisecond : 20 * kMillisecond;
@@ -483,9 +507,11 @@ std::uint64_t budget_task(const Moment& now) {
   g.last = now.ns;
   const std::uint32_t recent = worst_recent();
   const std::uint32_t second = worst_second();
-  store(c.cost_ppm, second + g.own.second() < kMillion ? second + g.own.second() : kMillion);
+  const std::uint32_t cost = second + g.own.second() + idle_share();
+  store(c.cost_ppm, cost < kMillion ? cost : kMillion);
   store(c.cost_ticks, now.ticks);
   if (g.budget != 0) {
+    g_arena.reserve_ahead();
     const std::uint32_t culled = g_culler.culled();
     cull(now.ns);
     if (g_culler.culled() != culled || bring_back(now.ns, recent > second ? recent : second)) apply();

@@ -85,6 +85,12 @@ bool Meter::has_room(std::uint32_t budget) const {
   return credit_ * 2 >= static_cast<std::int64_t>(kCredit / 1000 * budget / 1000);
 }
 
+std::uint64_t Meter::credit_lasts(std::uint32_t budget) const {
+  const std::uint32_t fill = fill_of(budget);
+  if (budget == 0 || credit_ <= 0 || recent_ <= fill) return 0;
+  return static_cast<std::uint64_t>(credit_) * 1000 / ((recent_ - fill) / 1000 + 1);
+}
+
 void Meter::start(std::uint32_t budget) { credit_ = static_cast<std::int64_t>(kCredit / 4 / 1000 * budget / 1000); }
 
 std::uint64_t load_of_share(std::uint32_t share) {
@@ -101,6 +107,7 @@ bool Culler::create() {
 void Culler::reset() {
   sys::madvise(records_, 2 * kMostCulled * sizeof(Record), MADV_DONTNEED);  // they read as zero
   used_ = listed_ = culled_ = 0;
+  culled_load_ = 0;
   trial_until_ = next_trial_ = 0;
 }
 
@@ -115,6 +122,7 @@ Culler::Record* Culler::record_of(std::uint32_t function, bool make) {
 }
 
 void Culler::put_into_list(Record& r) {
+  culled_load_ += r.measured;
   culled_list_[listed_++] = static_cast<std::uint32_t>(&r - records_);
   r.culled = listed_;
 }
@@ -124,6 +132,7 @@ void Culler::bring_back(Record& r) {
   culled_list_[r.culled - 1] = last;
   records_[last].culled = r.culled;
   r.culled = 0;
+  culled_load_ -= r.measured;
   --culled_;
   change_(context_, r.function, false);
 }
@@ -194,7 +203,7 @@ void Culler::cull(std::uint32_t function, std::uint64_t load, std::uint64_t long
     r->back_off = kFirstBackOff;
   else if (r->back_off < kLastBackOff)
     r->back_off *= 2;
-  r->load = load;
+  r->load = r->measured = load;
   r->changed = now;
   put_into_list(*r);
   if (longest > r->longest) r->longest = longest;
@@ -207,6 +216,7 @@ void Culler::adopt(std::uint32_t function, std::uint64_t now) {
   Record* r = record_of(function, true);
   if (r == nullptr) return;
   if (r->load == 0) r->load = kMillion;
+  if (r->culled == 0) r->measured = 0;
   if (r->back_off == 0) r->back_off = kFirstBackOff;
   r->changed = now;
   if (r->culled == 0) put_into_list(*r);
@@ -215,6 +225,11 @@ void Culler::adopt(std::uint32_t function, std::uint64_t now) {
 std::uint64_t Culler::believed_load(const Record& r, std::uint64_t now) const {
   const std::uint64_t halvings = (now - r.changed) / r.back_off;
   return halvings > 40 ? 0 : r.load >> (halvings - 1);
+}
+
+std::uint32_t Culler::idle_share(std::uint32_t per_event) const {
+  const std::uint64_t share = culled_load_ / 1024 * per_event;
+  return share < kMillion ? static_cast<std::uint32_t>(share) : kMillion;
 }
 
 std::uint32_t Culler::bring_back(std::uint32_t room, std::uint64_t now) {

@@ -7,6 +7,8 @@
 // credit    cost that may still be spent: it grows at kFill of the budget and holds kCredit of time at the full budget.
 //           So the cost of any second stays under the budget, a short burst costs nobody his functions, and a hot
 //           loop has used its credit up in some 10 ms.
+// idle      what sleds of culled functions cost as NOPs, next to nothing each, but these are the calls that there are
+//           most of: a hundredth of what tracing them would. It is of the budget, too.
 // culled    kept out by the budget. What goes is what has most events for what it tells: a call tells as much as it
 //           is long (mean), and more if some calls are much longer than others (longest).
 // back-off  how long a culled function stays out before its load is believed to be half of what it was; it comes
@@ -43,6 +45,8 @@ class Meter {
   bool is_over(std::uint32_t budget) const;
   /// Half of what it can hold.
   bool has_room(std::uint32_t budget) const;
+  /// How long the credit lasts if all goes on as it did; 0 when there is none, or when it does not end.
+  std::uint64_t credit_lasts(std::uint32_t budget) const;
 
  private:
   std::uint32_t recent_ = 0;
@@ -55,6 +59,10 @@ class Meter {
 /// What a budget is aimed at, in parts of it: the rest is for what is measured late, or wrongly.
 constexpr std::uint32_t fill_of(std::uint32_t budget) { return budget / 10 * 7; }
 constexpr std::uint32_t target_of(std::uint32_t budget) { return budget / 10 * 6; }
+/// What tracing itself may cost where `idle` goes to NOPs: a fourth of the budget at least.
+constexpr std::uint32_t less_idle(std::uint32_t budget, std::uint32_t idle) {
+  return idle < budget / 4 * 3 ? budget - idle : budget - budget / 4 * 3;
+}
 /// Between share and load.
 std::uint64_t load_of_share(std::uint32_t share);
 
@@ -96,6 +104,9 @@ class Culler {
   void adopt(std::uint32_t function, std::uint64_t now);
 
   std::uint32_t culled() const { return culled_; }
+  /// What the sleds of all that is culled cost as NOPs (ppm), where one costs `per_event` / 1024 of what tracing it
+  /// would. Of functions that are culled for the sake of several threads it is the sum: no less than any thread's.
+  std::uint32_t idle_share(std::uint32_t per_event) const;
   /// Functions that came back and are not known to be worth it yet.
   bool on_trial(std::uint64_t now) const { return now < trial_until_; }
   static constexpr std::uint64_t kTrial = 30 * kMillisecond;
@@ -105,6 +116,7 @@ class Culler {
     std::uint32_t function;
     std::uint32_t culled;    // place in culled_list_, + 1; 0: it is on
     std::uint64_t load;      // when it was culled, ppm
+    std::uint64_t measured;  // the same; 0: it is only believed
     std::uint64_t changed;   // when it was culled, or came back
     std::uint64_t back_off;  // 0: was never culled
     std::uint64_t longest;   // ns
@@ -127,6 +139,7 @@ class Culler {
   std::uint32_t listed_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t culled_ = 0;
+  std::uint64_t culled_load_ = 0;  // of the functions in the list, ppm
   std::uint64_t trial_until_ = 0;
   std::uint64_t next_trial_ = 0;
   std::uint64_t ticks_per_1024ns_ = 1024;

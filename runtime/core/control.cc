@@ -146,16 +146,19 @@ void work() {
     note_patched();
     g_in_child = false;
   }
+  std::uint64_t looked = clock_ns(CLOCK_MONOTONIC_RAW);
   while (load(g_leave) == 0) {
     const std::uint32_t seen = load(c.request);
     const std::uint64_t wait = round(seen);
     timespec time{static_cast<time_t>(wait / kNsPerSecond), static_cast<long>(wait % kNsPerSecond)};
     // Others wait and wake from outside of the process: not a private futex.
     constexpr long kTimedOut = -110;
-    if (load(g_leave) == 0 &&
-        sys::call(SYS_futex, sys::word(&c.request), FUTEX_WAIT, seen, sys::word(&time)) == kTimedOut &&
-        is_last_thread())
-      sys::call(SYS_exit_group, status_of_leader());
+    if (load(g_leave) != 0) return;
+    if (sys::call(SYS_futex, sys::word(&c.request), FUTEX_WAIT, seen, sys::word(&time)) != kTimedOut) continue;
+    const std::uint64_t now = clock_ns(CLOCK_MONOTONIC_RAW);
+    if (now - looked < kNsPerSecond / 4 * 3) continue;
+    looked = now;
+    if (is_last_thread()) sys::call(SYS_exit_group, status_of_leader());
   }
 }
 

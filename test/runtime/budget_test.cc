@@ -501,6 +501,53 @@ TEST(Budget, more_functions_than_are_remembered) {
 
 // ---- the option ---------------------------------------------------------------------------------
 
+TEST(Meters, tell_when_the_credit_will_be_used_up) {
+  Meter m;
+  m.start(kBudget);
+  EXPECT_EQ(m.credit_lasts(kBudget), 0U);  // nothing is known of the rate
+  m.add(kMillisecond, kMillisecond / 2, kBudget);
+  const std::uint64_t lasts = m.credit_lasts(kBudget);
+  EXPECT_GT(lasts, 0U);
+  EXPECT_FALSE(m.is_over(kBudget));
+  m.add(lasts + lasts / 20, (lasts + lasts / 20) / 2, kBudget);
+  EXPECT_TRUE(m.is_over(kBudget));
+  EXPECT_EQ(m.credit_lasts(kBudget), 0U);
+  m.start(kBudget);
+  for (int i = 0; i < 100; ++i) m.add(kMillisecond, kMillisecond / 100, kBudget);
+  EXPECT_EQ(m.credit_lasts(kBudget), 0U);  // it grows
+}
+
+TEST(Budget, a_hot_loop_goes_as_soon_as_its_credit_is_used_up) {
+  Simulation s;
+  s.add_thread(1, {leaf(1, 50e6), {2, 100, 1e6}});
+  // As the maintenance thread looks: after half a millisecond, then when the credit should be gone.
+  std::uint64_t wait = kMillisecond / 2;
+  const std::uint64_t begin = s.now;
+  for (int i = 0; i < 5 && !s.culled.contains(1); ++i) {
+    s.tick(wait);
+    wait = std::max(s.threads[0].meter.credit_lasts(kBudget), kMillisecond / 2);
+  }
+  EXPECT_TRUE(s.culled.contains(1));
+  EXPECT_LT(s.now - begin, 3 * kMillisecond);  // of simulated time
+}
+
+TEST(Budget, what_idle_sleds_cost_is_part_of_it) {
+  Simulation s;
+  s.add_thread(1, {leaf(1, 50e6), leaf(2, 1e6), {3, 100, 1e6}});
+  EXPECT_EQ(s.culler.idle_share(10), 0U);
+  s.run(kSecond);
+  ASSERT_TRUE(s.culled.contains(1));
+  // 100 million events a second at 10 ns each are a load of 100%.
+  const std::uint32_t idle = s.culler.idle_share(10);
+  EXPECT_NEAR(idle, kMillion * 10.0 / 1024, kMillion * 0.2 * 10 / 1024);
+  EXPECT_EQ(less_idle(kBudget, idle), kBudget - idle);
+  EXPECT_EQ(less_idle(kBudget, kMillion), kBudget / 4);
+  EXPECT_EQ(less_idle(0, 0), 0U);
+  EXPECT_EQ(less_idle(kBudget, 0), kBudget);
+  s.culler.bring_all_back();
+  EXPECT_EQ(s.culler.idle_share(10), 0U);
+}
+
 TEST(Budget, is_a_share_in_percent) {
   const auto ppm = [](const char* text) {
     std::uint32_t out = 7;
