@@ -43,8 +43,9 @@ int take(const Options& options) {
   auto target = find_target(options.target);
   if (!target) return fail(target.error());
   const pid_t pid = target->process.pid;
-  auto taken = collect::snapshot(std::move(*target), range, options.output,
-                                 {!options.no_source, {}, nullptr, nullptr, 0, ~std::uint64_t{0}, {}});
+  collect::RecordingOptions recording;
+  recording.source = !options.no_source;
+  auto taken = collect::snapshot(std::move(*target), range, options.output, recording);
   if (!taken) return fail(taken.error());
   for (const reader::Problem& p : taken->summary.problems) fail({p.message});
   const collect::RecordingSummary& s = taken->summary;
