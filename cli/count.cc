@@ -131,6 +131,7 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
   const int status = exit_status(ran->wait_status);
   const int failed = status != 0 ? status : kExitFailed;
   for (const reader::Problem& p : ran->problems) fail({p.message});
+  for (const auto& u : ran->untraced) fail({"not counted: " + u.program + " " + u.reason});
   if (ran->processes.empty()) {
     fail({explain_nothing(command[0], launch.program, *ran, "count")});
     return failed;

@@ -283,6 +283,9 @@ void print_text(const reader::Trace& trace, const Facts& facts, exporting::Outpu
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
     print_process(trace, trace.processes()[i], facts.threads[i], out);
   }
+  if (!trace.untraced().empty()) out.append("\nnot in the trace, though started by what is\n");
+  for (const reader::UntracedProgram& u : trace.untraced())
+    out.append(fmt::format("  {} {}\n", printable(u.program), printable(u.reason)));
   if (facts.problems.empty()) return;
   out.append("\nproblems\n");
   for (const reader::Problem& problem : facts.problems) {
@@ -354,6 +357,12 @@ void print_json(const reader::Trace& trace, const Facts& facts, exporting::Outpu
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
     out.append(i == 0 ? "\n" : ",\n");
     out.append(process_json(trace, trace.processes()[i], facts.threads[i]));
+  }
+  out.append("],\"untraced\":[");
+  for (std::size_t i = 0; i < trace.untraced().size(); ++i) {
+    const reader::UntracedProgram& u = trace.untraced()[i];
+    out.append(fmt::format(R"({}{{"program":{},"reason":{}}})", i == 0 ? "\n" : ",\n", json_string(u.program),
+                           json_string(u.reason)));
   }
   out.append("],\"problems\":[");
   for (std::size_t i = 0; i < facts.problems.size(); ++i) {

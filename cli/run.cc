@@ -21,6 +21,7 @@
 #include "cli/progress.h"
 #include "cli/states.h"
 #include "cli/text.h"
+#include "cli/watch_options.h"
 #include "collect/choose_functions.h"
 #include "collect/launch.h"
 #include "collect/program.h"
@@ -48,9 +49,7 @@ struct RunOptions {
   std::optional<std::string> clock;
   std::vector<std::string> keep;
   std::vector<std::string> triggers;
-  std::vector<std::string> slowest;
-  std::vector<std::string> over;
-  std::string margin;
+  WatchArguments watch;
   std::optional<std::string> kept_memory;
   bool multi = false;
   std::string last = "200ms";
@@ -67,6 +66,10 @@ std::vector<std::string> runtime_options(const RunOptions& options) {
   if (options.min_duration) entries.push_back("min-duration=" + *options.min_duration);
   if (options.clock) entries.push_back("clock=" + *options.clock);
   for (const std::string& pattern : options.keep) entries.push_back("keep=" + pattern);
+  for (const std::string& rule : options.watch.slowest) entries.push_back("slowest=" + rule);
+  for (const std::string& rule : options.watch.over) entries.push_back("over=" + rule);
+  if (!options.watch.margin.empty()) entries.push_back("margin=" + options.watch.margin);
+  if (options.kept_memory) entries.push_back("kept-memory=" + *options.kept_memory);
   if (options.signal) entries.push_back("signal=" + *options.signal);
   if (options.snapshots) entries.push_back("snapshots=" + *options.snapshots);
   if (options.off) entries.emplace_back("off=1");
@@ -110,8 +113,9 @@ collect::RecordingSummary write_trace(const RunOptions& options, const collect::
                                       collect::LaunchResult& ran, const std::string& output,
                                       collect::TraceWriter& writer) {
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
-  return collect::record(ran.processes, ran.pairs, {!options.no_source, launch.resolve, &progress.done, &ran.states},
-                         writer);
+  collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
+  recording.untraced = ran.untraced;
+  return collect::record(ran.processes, ran.pairs, recording, writer);
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& command) {
@@ -130,6 +134,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     return usage_error("--clock " + *options.clock +
                            ": tsc, thread, or a thread's period from 20ns to 1ms is needed, like thread:100ns",
                        "run");
+  if (options.kept_memory && !is_size(*options.kept_memory))
+    return usage_error("--kept-memory " + *options.kept_memory + ": a size from 64K to 64G is needed, like 256M",
+                       "run");
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
@@ -138,19 +145,6 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     if (!place) return usage_error("--trigger: " + place.error().message, "run");
     launch.triggers.push_back(std::move(*place));
   }
-  for (const auto* texts : {&options.slowest, &options.over}) {
-    for (const std::string& text : *texts) {
-      const bool slowest = texts == &options.slowest;
-      auto rule = slowest ? collect::WatchRule::slowest(text) : collect::WatchRule::over(text);
-      if (!rule) return usage_error((slowest ? "--slowest: " : "--over: ") + rule.error().message, "run");
-      launch.watch.rules.push_back(std::move(*rule));
-    }
-  }
-  if (!options.margin.empty() && !format::parse_duration(options.margin.c_str(), launch.watch.margin_ns))
-    return usage_error("--margin " + options.margin + ": a time from 1ns to 10000ms is needed, like 10ms", "run");
-  if (options.kept_memory && !format::parse_memory_size(options.kept_memory->c_str(), launch.watch.memory))
-    return usage_error("--kept-memory " + *options.kept_memory + ": a size from 64K to 64G is needed, like 256M",
-                       "run");
   launch.several_triggers = options.multi;
   if (!format::parse_duration(options.last.c_str(), launch.trigger_last_ns))
     return usage_error("--last " + options.last + ": a time from 1ns to 10000ms is needed, like 200ms", "run");
@@ -176,6 +170,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const int status = exit_status(ran->wait_status);
   const int failed = status != 0 ? status : kExitFailed;
   for (const reader::Problem& p : ran->problems) fail({p.message});
+  for (const auto& u : ran->untraced) fail({"not in the trace: " + u.program + " " + u.reason});
   if (ran->processes.empty()) {
     fail({explain_nothing(command[0], launch.program, *ran, "trace")});
     return failed;
@@ -204,7 +199,8 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc or karst-g++. Its standard\n"
       "streams and signals are its own; karst run ends with its exit status (127: not found, 128+n: killed by\n"
       "signal n) and says one line about the trace on stderr. Ctrl-C ends the program and keeps the trace.\n"
-      "The options memory, budget, keep, min-duration, clock, off, prefault, stats, functions, not-functions, "
+      "The options memory, budget, keep, slowest, over, margin, kept-memory, min-duration, clock, off, prefault, "
+      "stats, functions, not-functions, "
       "no-trace, only,\n"
       "min-instructions and carried-lists may also stand in the environment: "
       "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\".");
@@ -241,22 +237,10 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   command->add_flag(
       "--prefault", options->prefault,
       "Take all memory at start, for programs that forbid themselves system calls later (seccomp filters)");
-  command
-      ->add_option("--slowest", options->slowest,
-                   "Keep the N (5) slowest calls of each function whose demangled name matches, each with what all\n"
-                   "threads did meanwhile, however often memory is overwritten")
-      ->type_name("REGEX[:N]")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--over", options->over,
-                   "Keep each call that takes longer, the first N (100) of each function: 'serve.*:20ms'")
-      ->type_name("REGEX:TIME[:N]")
-      ->allow_extra_args(false);
-  command->add_option("--margin", options->margin, "Keep so much on both sides of such a call, too (default none)")
-      ->type_name("TIME");
+  add_watch_options(*command, options->watch);
   command
       ->add_option("--kept-memory", options->kept_memory,
-                   "Memory of karst run for such calls (default 256M); when it is full, the trace says so")
+                   "Memory of each process for such calls (default 256M); when it is full, the trace says so")
       ->type_name("SIZE");
   command
       ->add_option(

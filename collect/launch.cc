@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -123,10 +122,6 @@ class Launcher {
   }
 
   LaunchResult wait() {
-    // Names take their time, in which a running program would overwrite what is to be watched.
-    if (!options_.watch.rules.empty())
-      processes_.before_go(
-          [this](std::size_t number, RecordedProcess& process) { watch_of(number).look(process.history); });
     raise_descriptor_limit();
     while (!stop_) {
       std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
@@ -136,14 +131,13 @@ class Launcher {
       const std::size_t end_of_processes = descriptors.size();
       triggers_.add_descriptors(descriptors);
       const bool look_again = processes_.look_after_unwatched() || (armed_ && triggers_.waiting());
-      const int pause = !options_.watch.rules.empty() ? kWatchEveryMs : look_again ? 50 : -1;
-      if (poll(descriptors.data(), descriptors.size(), pause) < 0 && errno != EINTR) break;
-      watch();
+      if (poll(descriptors.data(), descriptors.size(), look_again ? 50 : -1) < 0 && errno != EINTR) break;
+      take_hits();  // before a report that the process has become another program
       // Reports before ends: one that a process sent before it died is there by then.
       take_reports();
       take_hits();  // before ends, too
       processes_.notice_ends(std::span(descriptors).subspan(first_process, end_of_processes - first_process));
-      if (armed_ && running_ && triggers_.waiting()) arm_triggers();
+      if (armed_ && triggers_.waiting()) arm([this] { return triggers_.arm_again(); });
       take_signals();
       if (!running_ && !others_left()) break;
     }
@@ -151,9 +145,12 @@ class Launcher {
     take_hits();
     if (armed_ && trigger_problem_.empty())
       for (reader::Problem& problem : triggers_.problems()) result_.problems.push_back(std::move(problem));
+    for (const TriggerHit& hit : hits_)
+      result_.problems.push_back({"the trigger " + hit.what + " was hit in process " + std::to_string(hit.hit.pid) +
+                                  ", which made no traced call: there is nothing to keep"});
     result_.pairs.push_back(read_clock_pair());
     result_.states = states_.stop();
-    finish_watch();
+    judge_watch();
     result_.processes = processes_.take(program_, result_.wait_status);
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
@@ -162,7 +159,8 @@ class Launcher {
           {std::to_string(session_.lost()) +
                " processes are missing: the limit on open files (ulimit -n) is too low for so many",
            session_.lost()});
-    for (auto* problems : {&processes_.problems(), &chooser_.problems(), &untraced_.problems()})
+    result_.untraced = std::move(untraced_.programs());
+    for (auto* problems : {&processes_.problems(), &chooser_.problems()})
       std::move(problems->begin(), problems->end(), std::back_inserter(result_.problems));
     return std::move(result_);
   }
@@ -180,54 +178,60 @@ class Launcher {
     }
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
-    // It waits for its go.
-    if (arrival.pid == program_ && !options_.triggers.empty() && running_) arm_triggers();
+    const pid_t pid = arrival.pid;
+    const bool forked = arrival.kind == format::HelloKind::kForked;
+    const std::uint64_t ticks = arrival.origin.ticks;
+    const bool traced = arrival.outcome == format::HelloOutcome::kTracing;
+    // It waits for its go. A forked child does not, and has what its parent had.
+    if (!options_.triggers.empty() && !forked && (traced || pid == program_)) {
+      if (arrival.kind == format::HelloKind::kStart) triggers_.replaced(pid);
+      arm([this, pid] { return triggers_.arm(pid); });
+    }
     processes_.arrive(std::move(arrival));
+    if (!options_.triggers.empty() && forked && traced)
+      arm([this, pid, ticks] { return triggers_.forked(pid, processes_.parent_of(pid), ticks); });
   }
 
-  void arm_triggers() {
+  template <typename How>
+  void arm(How&& how) {
     armed_ = true;
     if (!trigger_problem_.empty()) return;
-    if (const Status armed = triggers_.arm(program_); !armed) {
+    if (const Status armed = how(); !armed) {
       trigger_problem_ = armed.error().message;
       result_.problems.push_back({trigger_problem_});
     }
   }
 
-  void watch() {
+  void judge_watch() {
     if (options_.watch.rules.empty()) return;
-    processes_.for_each(
-        [this](std::size_t number, RecordedProcess& process) { watch_of(number).look(process.history); });
-  }
-
-  Watch& watch_of(std::size_t number) {
-    while (watches_.size() <= number) watches_.push_back(std::make_unique<Watch>(options_.watch, options_.resolve));
-    return *watches_[number];
-  }
-
-  void finish_watch() {
-    if (options_.watch.rules.empty()) return;
-    watch();
-    std::uint64_t missed = 0;
-    std::size_t functions = 0;
-    processes_.for_each([&](std::size_t number, RecordedProcess& process) {
-      watches_[number]->finish(process);
-      missed += watches_[number]->missed_blocks();
-      functions += watches_[number]->functions();
+    if (chooser_.watched() == 0)
+      result_.problems.push_back({"no traced function is one that --slowest or --over watches"});
+    WatchLosses all;
+    processes_.for_each([&all](std::size_t, RecordedProcess& process) {
+      const WatchLosses losses = process.history.watch_losses();
+      all.functions_refused += losses.functions_refused;
+      all.without_note += losses.without_note;
+      all.too_deep += losses.too_deep;
+      all.too_many += losses.too_many;
     });
-    if (functions == 0) result_.problems.push_back({"no traced function is one that --slowest or --over watches"});
-    if (missed != 0)
-      result_.problems.push_back(
-          {"events came faster than they could be watched for slow calls: " + std::to_string(missed) +
-               " blocks of 504 events were overwritten unseen; a larger --memory helps",
-           missed});
+    const auto say = [this](std::uint64_t count, const std::string& what) {
+      if (count != 0) result_.problems.push_back({std::to_string(count) + " " + what, count});
+    };
+    say(all.functions_refused, "functions are not watched for slow calls: there are too many, or memory is short");
+    say(all.without_note, "slow calls were not kept: there were too many at once");
+    say(all.too_deep, "calls were not watched: more than 8000 were open in their thread, or memory was short");
+    say(all.too_many, "further calls took longer than --over says; see REGEX:TIME:N");
   }
 
   void take_hits() {
-    for (TriggerHit& taken : triggers_.take()) {
-      if (RecordedProcess* process = processes_.find(taken.hit.pid); process != nullptr)
-        keep_hit(std::move(taken), trigger_clock_.to_ticks(options_.trigger_last_ns), *process);
-    }
+    for (TriggerHit& taken : triggers_.take()) hits_.push_back(std::move(taken));
+    // A forked child reports itself by its first traced call, which may be later than its first hit.
+    std::erase_if(hits_, [this](TriggerHit& taken) {
+      RecordedProcess* process = processes_.find(taken.hit.pid);
+      if (process == nullptr) return false;
+      keep_hit(std::move(taken), trigger_clock_.to_ticks(options_.trigger_last_ns), *process);
+      return true;
+    });
   }
 
   /// After the program has ended.
@@ -288,16 +292,15 @@ class Launcher {
   }
 
   const LaunchOptions& options_;
-  FunctionChooser chooser_{options_.choice, options_.resolve};
+  FunctionChooser chooser_{options_.choice, options_.resolve, options_.watch};
   Processes processes_{chooser_};
   UntracedPrograms untraced_;
   Session session_;
   Signals signals_;
   sched::StateRecorder states_{options_.states};
-  static constexpr int kWatchEveryMs = 5;
-  std::vector<std::unique_ptr<Watch>> watches_;  // by number of the process
   Triggers triggers_{options_.triggers, options_.several_triggers, options_.resolve};
   TriggerClock trigger_clock_;
+  std::vector<TriggerHit> hits_;  // of processes that have not reported yet
   std::string trigger_problem_;
   bool armed_ = false;
   pid_t program_ = -1;

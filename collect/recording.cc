@@ -383,6 +383,18 @@ void fit_to_range(reader::Process& p, const History& history, const RecordingOpt
 
 }  // namespace
 
+namespace {
+
+/// What the process kept by itself, of the range.
+void take_moments(RecordedProcess& process, const RecordingOptions& options) {
+  std::vector<reader::Moment>& all = process.moments;
+  for (reader::Moment& moment : process.history.moments())
+    if (moment.kept_from <= options.to && moment.kept_to >= options.from) all.push_back(std::move(moment));
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin_ticks < b.begin_ticks; });
+}
+
+}  // namespace
+
 std::uint64_t work_of(const std::vector<RecordedProcess>& processes) {
   std::uint64_t work = 0;
   for (const RecordedProcess& p : processes) work += p.history.function_count() + p.history.blocks().size();
@@ -400,6 +412,7 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
   for (RecordedProcess& r : recorded) {
     if (r.forked) r.history.detach();
     reader::Process p = r.history.process();
+    take_moments(r, options);
     p.index = static_cast<std::uint32_t>(processes.size());
     p.wait_status = r.wait_status;
     p.parent = static_cast<std::uint32_t>(r.parent + 1);
@@ -420,6 +433,8 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
       w.ids.emplace();
       all_named = take_names(p, image.back() < p.index ? processes[image.back()] : nobody, r, *w.ids);
       prepare_inherited(w, p, r);
+      for (reader::Moment& moment : r.moments)
+        moment.function = w.ids->knows(moment.function) ? w.ids->of(moment.function) : 0;
     } else {
       pairs.push_back(r.history.start());
     }
@@ -467,6 +482,7 @@ RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<read
     std::erase_if(p.functions, [&seen](const reader::Function& f) { return !seen[f.id]; });
   }
   summary.span_ns = clock.to_ns(span.length());
+  if (!options.untraced.empty()) writer.add_untraced(options.untraced);
   if (options.states != nullptr) writer.add_states(*options.states);
   if (options.source) {
     const symbols::Sources sources = symbols::collect_sources(processes);

@@ -34,6 +34,7 @@ struct RecordingOptions {
   std::uint64_t from = 0;
   std::uint64_t to = ~std::uint64_t{0};
   std::string moment{};  ///< not empty: the trace is a snapshot of that range, asked for by this
+  std::vector<reader::UntracedProgram> untraced{};  ///< goes into the trace
 };
 
 /// What was written, for the summary line.

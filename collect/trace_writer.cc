@@ -335,6 +335,11 @@ void TraceWriter::add_moments(std::uint32_t process, std::span<const reader::Mom
   }
 }
 
+void TraceWriter::add_untraced(std::span<const reader::UntracedProgram> programs) {
+  auto table = make_table<format::UntracedRecord>(*impl_, ChunkType::kUntraced, 0, true);
+  for (const auto& untraced : programs) table.add({table.text(untraced.program), table.shared_text(untraced.reason)});
+}
+
 void TraceWriter::add_threads(std::uint32_t process, std::span<const reader::Thread> threads) {
   auto table = make_table<format::ThreadRecord>(*impl_, ChunkType::kThreads, process, true);
   for (const auto& thread : threads) {

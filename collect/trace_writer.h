@@ -53,9 +53,9 @@ class TraceWriter {
   void add_symbols(std::uint32_t process, std::span<const reader::Function> functions);
   /// THRD.
   void add_threads(std::uint32_t process, std::span<const reader::Thread> threads);
-  /// SWCH, in the order of their making.
-  /// Writes nothing for a process that was recorded in the usual way.
+  /// MODE. Writes nothing for a process that was recorded in the usual way.
   void add_mode(const reader::Process& process);
+  /// SWCH, in the order of their making.
   void add_switches(std::uint32_t process, std::span<const reader::Switch> switches);
   /// Part of a BLKS chunk: one block. Blocks of a thread are to come in rising `sequence`.
   void add_block(std::uint32_t process, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
@@ -66,6 +66,8 @@ class TraceWriter {
   void add_chunk(format::ChunkType type, std::span<const std::byte> payload);
   void count_events(std::uint64_t events);
   void mark_resolved();
+  /// UNTR.
+  void add_untraced(std::span<const reader::UntracedProgram> programs);
   /// MOMT.
   void add_moments(std::uint32_t process, std::span<const reader::Moment> moments);
   /// STSR, TASK and STEV: all of a trace's states. Call once.

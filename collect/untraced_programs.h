@@ -14,13 +14,14 @@ class UntracedPrograms {
   /// What cannot be opened or named from here is passed over, and at most 100 programs are told of.
   void see(int descriptor, bool no_new_privileges);
 
-  std::vector<reader::Problem>& problems() { return problems_; }
+  /// In the order of their starting; a reason goes behind its program, in one line.
+  std::vector<reader::UntracedProgram>& programs() { return programs_; }
 
  private:
   void see_file(const std::string& path, bool no_new_privileges);
 
   std::set<std::string> seen_;
-  std::vector<reader::Problem> problems_;
+  std::vector<reader::UntracedProgram> programs_;
 };
 
 }  // namespace karst::collect

@@ -9,7 +9,8 @@
 // than this header knows (a later minor version): readers step by TableHeader::record_size
 // and read the part they know. Unknown chunk types are skipped. Times are in ticks of the
 // trace's clock unless a name says ns. Order in a file that Karst writes: PROC, CLCK, MODL, FUNC,
-// SYMB, THRD, BLKS..., INLN, SRCF..., STSR, TASK, STEV..., ENDT; readers accept any order. A file without ENDT was cut.
+// SYMB, THRD, BLKS..., INLN, UNTR, SRCF..., STSR, TASK, STEV..., ENDT; readers accept any order. A file without ENDT
+// was cut.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,7 @@ enum class ChunkType : std::uint32_t {
   kTasks = fourcc('T', 'A', 'S', 'K'),
   kStateEvents = fourcc('S', 'T', 'E', 'V'),
   kMoments = fourcc('M', 'O', 'M', 'T'),  ///< format/moments.h
+  kUntraced = fourcc('U', 'N', 'T', 'R'),
   kEnd = fourcc('E', 'N', 'D', 'T'),
 };
 
@@ -136,7 +138,9 @@ static_assert(sizeof(ClockRecord) == 40);
 
 enum class RateSource : std::uint32_t { kPairs = 0, kPerf = 1, kCpuid = 2 };
 
-/// MODL. An executable or library with sleds.
+/// MODL. An executable or library with sleds; or, by this path, all code that the process made while it ran: its bias
+/// and range are 0, and addresses are those in memory.
+inline constexpr char kGeneratedCode[] = "[jit]";
 struct ModuleRecord {
   std::uint32_t module;          ///< dense index in its process, from 0
   std::uint32_t flags;           ///< 0
@@ -338,6 +342,13 @@ enum StateAtBits : std::uint32_t {
 enum SwitchFlag : std::uint32_t {
   kSwitchRunnable = 256,  ///< it could have run on
 };
+
+/// UNTR. A program that a process of the trace started and that could not be traced.
+struct UntracedRecord {
+  StringRef program;  ///< path
+  StringRef reason;   ///< what to put behind the path, and what to do about it
+};
+static_assert(sizeof(UntracedRecord) == 16);
 
 /// ENDT.
 struct EndRecord {

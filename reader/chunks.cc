@@ -17,10 +17,10 @@ using format::ChunkType;
 using format::FileHeader;
 
 constexpr std::array kKnownTypes = {
-    ChunkType::kProcesses,   ChunkType::kClock,   ChunkType::kModules,     ChunkType::kFunctions,
-    ChunkType::kSymbols,     ChunkType::kThreads, ChunkType::kBlocks,      ChunkType::kInlined,
-    ChunkType::kSwitches,    ChunkType::kSource,  ChunkType::kStateSource, ChunkType::kTasks,
-    ChunkType::kStateEvents, ChunkType::kMoments, ChunkType::kModes,       ChunkType::kEnd};
+    ChunkType::kProcesses,   ChunkType::kClock,  ChunkType::kModules,     ChunkType::kFunctions, ChunkType::kSymbols,
+    ChunkType::kThreads,     ChunkType::kBlocks, ChunkType::kInlined,     ChunkType::kSwitches,  ChunkType::kSource,
+    ChunkType::kStateSource, ChunkType::kTasks,  ChunkType::kStateEvents, ChunkType::kMoments,   ChunkType::kModes,
+    ChunkType::kUntraced,    ChunkType::kEnd};
 
 bool starts_with(std::span<const std::byte> file, std::string_view text) {
   return file.size() >= text.size() && std::memcmp(file.data(), text.data(), text.size()) == 0;
@@ -156,6 +156,8 @@ std::string_view chunk_name(ChunkType type) {
       return "STEV";
     case ChunkType::kMoments:
       return "MOMT";
+    case ChunkType::kUntraced:
+      return "UNTR";
     case ChunkType::kEnd:
       return "ENDT";
   }

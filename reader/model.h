@@ -126,6 +126,12 @@ struct SourceFile {
   std::string text;
 };
 
+/// A program that a process of the trace started and that could not be traced.
+struct UntracedProgram {
+  std::string program;  ///< path
+  std::string reason;   ///< to be put behind it
+};
+
 /// Something in the file that could not be used, and what it costs. Never fatal.
 struct Problem {
   std::string message;

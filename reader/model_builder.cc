@@ -14,8 +14,9 @@ namespace {
 
 using format::ChunkType;
 
-constexpr std::size_t kMostMoments = 1 << 16;  // of one process
-constexpr std::uint32_t kUnset = 0xffffffffU;  // marks a hole in a table indexed by the file's numbers
+constexpr std::size_t kMostMoments = 1 << 16;   // of one process
+constexpr std::size_t kMostUntraced = 1 << 12;  // a trace has 100 at most
+constexpr std::uint32_t kUnset = 0xffffffffU;   // marks a hole in a table indexed by the file's numbers
 
 std::vector<std::string> split_arguments(const std::string& text) {
   std::vector<std::string> arguments;
@@ -316,6 +317,13 @@ void ModelBuilder::add_sources(const Chunk& chunk) {
   });
 }
 
+void ModelBuilder::add_untraced(const Chunk& chunk) {
+  each_record<format::UntracedRecord>(chunk, [this](const auto& table, const format::UntracedRecord& record) {
+    if (model_.untraced.size() < kMostUntraced)
+      model_.untraced.push_back({text(table, record.program), text(table, record.reason)});
+  });
+}
+
 void ModelBuilder::add_blocks(const Chunk& chunk) {
   auto payload = decode(chunk);
   if (!payload) {
@@ -513,6 +521,7 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
       {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kInlined, &ModelBuilder::add_inlined},
       {ChunkType::kSwitches, &ModelBuilder::add_switches},   {ChunkType::kSource, &ModelBuilder::add_sources},
       {ChunkType::kMoments, &ModelBuilder::add_moments},     {ChunkType::kModes, &ModelBuilder::add_modes},
+      {ChunkType::kUntraced, &ModelBuilder::add_untraced},
   };
   for (const auto& [type, add] : kOrder) {
     for (const Chunk& chunk : list.chunks) {

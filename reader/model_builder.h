@@ -22,6 +22,7 @@ struct TraceModel {
   std::vector<Process> processes;  ///< by index in the file
   Clock clock;
   std::vector<SourceFile> sources;
+  std::vector<UntracedProgram> untraced;
   std::vector<BlockView> blocks;  ///< by process, thread, sequence
   struct Range {
     std::size_t first = 0;
@@ -65,6 +66,7 @@ class ModelBuilder {
   void add_switches(const Chunk& chunk);
   void add_modes(const Chunk& chunk);
   void add_sources(const Chunk& chunk);
+  void add_untraced(const Chunk& chunk);
 
   void settle_modules(Process& process);
   void settle_functions(Process& process);

@@ -84,6 +84,7 @@ void Trace::complete_processes(const std::function<void(Process&)>& fill) {
 }
 const Clock& Trace::clock() const { return impl_->model.clock; }
 const std::vector<SourceFile>& Trace::sources() const { return impl_->model.sources; }
+const std::vector<UntracedProgram>& Trace::untraced() const { return impl_->model.untraced; }
 const std::vector<Problem>& Trace::problems() const { return impl_->problems; }
 std::uint64_t Trace::event_count() const { return impl_->model.events; }
 

@@ -45,6 +45,8 @@ class Trace {
   const std::vector<Process>& processes() const;
   const Clock& clock() const;
   const std::vector<SourceFile>& sources() const;
+  /// Programs that could not be traced, as far as `karst run` saw them start.
+  const std::vector<UntracedProgram>& untraced() const;
   const std::vector<Problem>& problems() const;
   /// The function of an event's id; for an unknown id a stand-in named `function#id`.
   const Function& function(const Process& process, std::uint32_t id) const;

@@ -8,7 +8,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <map>
+#include <iterator>
+#include <utility>
 
 namespace karst::symbols {
 namespace {
@@ -28,7 +29,7 @@ bool take_hex(std::string_view& line, std::uint64_t& value) {
 
 std::filesystem::path PerfMap::path_of(std::uint32_t pid) { return "/tmp/perf-" + std::to_string(pid) + ".map"; }
 
-Result<PerfMap> PerfMap::load(const std::filesystem::path& path) {
+Status PerfMap::read(const std::filesystem::path& path) {
   const auto refuse = [&path](std::string_view why) {
     return Error{"cannot read the names of generated code in " + path.string() + ": " + std::string(why)};
   };
@@ -44,10 +45,14 @@ Result<PerfMap> PerfMap::load(const std::filesystem::path& path) {
   } else if (static_cast<std::uintmax_t>(status.st_size) > kMaxFile) {
     why = "it is larger than 1 GiB";
   } else {
-    text.resize(static_cast<std::size_t>(status.st_size));
+    const auto size = static_cast<std::uintmax_t>(status.st_size);
+    if (status.st_dev != device_ || status.st_ino != inode_ || size < seen_) *this = PerfMap();
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+    if (std::exchange(seen_, size) != size) text.resize(size - read_);
     std::size_t got = 0;
     while (got < text.size()) {
-      const ssize_t n = ::read(fd, text.data() + got, text.size() - got);
+      const ssize_t n = ::pread(fd, text.data() + got, text.size() - got, static_cast<off_t>(read_ + got));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) break;
       got += static_cast<std::size_t>(n);
@@ -56,53 +61,55 @@ Result<PerfMap> PerfMap::load(const std::filesystem::path& path) {
   }
   ::close(fd);
   if (why != nullptr) return refuse(why);
-  return parse(std::move(text));
+  append(text);
+  read_ += text.rfind('\n') + 1;  // of none, 0: a line that is not whole yet comes again
+  return Unit{};
 }
 
-PerfMap PerfMap::parse(std::string text) {
-  PerfMap made;
-  made.text_ = std::move(text);
-  std::map<std::uint64_t, Row> rows;  // by begin, disjoint
-  const std::string_view all = made.text_;
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find('\n', at), all.size());
-    std::string_view line = all.substr(at, end - at);
-    at = end + 1;
+void PerfMap::append(std::string_view lines) {
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    Row row;
+    std::uint64_t begin = 0;
     std::uint64_t size = 0;
-    if (!take_hex(line, row.begin) || !take_hex(line, size) || line.empty() || size == 0 ||
-        __builtin_add_overflow(row.begin, size, &row.end)) {
+    Row row;
+    if (!take_hex(line, begin) || !take_hex(line, size) || line.empty() || size == 0 ||
+        __builtin_add_overflow(begin, size, &row.end)) {
       continue;
     }
-    row.name = static_cast<std::uint32_t>(line.data() - all.data());
-    row.size = static_cast<std::uint32_t>(line.size());
-    // What lies there already is older: it keeps what is left of it on both sides.
-    auto old = rows.upper_bound(row.begin);
-    if (old != rows.begin()) --old;
-    while (old != rows.end() && old->second.begin < row.end) {
-      const Row was = old->second;
-      if (was.end <= row.begin) {
-        ++old;
-        continue;
-      }
-      old = rows.erase(old);
-      if (was.begin < row.begin) rows[was.begin] = {was.begin, row.begin, was.name, was.size};
-      if (was.end > row.end) rows[row.end] = {row.end, was.end, was.name, was.size};
-    }
-    rows[row.begin] = row;
+    row.name = names_.size();
+    row.size = line.size();
+    names_ += line;
+    put(begin, row);
   }
-  made.rows_.reserve(rows.size());
-  for (const auto& [begin, row] : rows) made.rows_.push_back(row);
-  return made;
+}
+
+void PerfMap::put(std::uint64_t begin, const Row& row) {
+  // What lies there already is older: it keeps what is left of it on both sides.
+  auto old = rows_.upper_bound(begin);
+  if (old != rows_.begin()) --old;
+  while (old != rows_.end() && old->first < row.end) {
+    const std::uint64_t was_begin = old->first;
+    const Row was = old->second;
+    if (was.end <= begin) {
+      ++old;
+      continue;
+    }
+    old = rows_.erase(old);
+    if (was_begin < begin) rows_[was_begin] = {begin, was.name, was.size};
+    if (was.end > row.end) rows_[row.end] = was;
+  }
+  rows_[begin] = row;
 }
 
 std::optional<PerfMap::Piece> PerfMap::lookup(std::uint64_t address) const {
-  auto after = std::upper_bound(rows_.begin(), rows_.end(), address,
-                                [](std::uint64_t a, const Row& row) { return a < row.begin; });
-  if (after == rows_.begin() || address >= std::prev(after)->end) return std::nullopt;
-  const Row& row = *std::prev(after);
-  return Piece{row.begin, row.end, std::string_view(text_).substr(row.name, row.size)};
+  auto after = rows_.upper_bound(address);
+  if (after == rows_.begin()) return std::nullopt;
+  const auto& [begin, row] = *std::prev(after);
+  if (address >= row.end) return std::nullopt;
+  return Piece{begin, row.end, std::string_view(names_).substr(row.name, row.size)};
 }
 
 }  // namespace karst::symbols

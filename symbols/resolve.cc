@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "format/trace.h"
+
 namespace karst::symbols {
 namespace {
 
@@ -111,6 +113,32 @@ class ModuleResolver {
   std::unordered_map<const char*, std::string> mapped_;  // by place in the table's heap, where a file is once
 };
 
+void name_generated(const reader::Process& process, const std::vector<reader::Function*>& functions,
+                    GeneratedCode& generated, ResolveResult& result) {
+  std::size_t nameless = 0;
+  std::string why;
+  for (reader::Function* function : functions) {
+    std::string reason;
+    auto [name, link_name] = generated.find(process, function->address, reason);
+    if (why.empty()) why = std::move(reason);
+    if (link_name.empty()) {
+      function->name = place_name(format::kGeneratedCode, function->address);
+      ++nameless;
+    } else {
+      function->name = std::move(name);
+      function->link_name = std::move(link_name);
+    }
+  }
+  result.named += functions.size() - nameless;
+  result.unnamed += nameless;
+  if (nameless == 0) return;
+  std::string message = "code that process " + std::to_string(process.pid) + " made while it ran is shown as " +
+                        format::kGeneratedCode + "+0x...; ";
+  message += why.empty() ? PerfMap::path_of(process.pid).string() + " does not have it"
+                         : why + " (compilers at run time write it for perf, some when they are asked to)";
+  result.problems.push_back({std::move(message), nameless});
+}
+
 }  // namespace
 
 ResolveResult resolve(reader::Process& process, const ResolveOptions& options) {
@@ -122,7 +150,11 @@ ResolveResult resolve(reader::Process& process, const ResolveOptions& options) {
     by_module[function.module].push_back(&function);
   }
   for (std::size_t i = 0; i < by_module.size(); ++i) {
-    if (!by_module[i].empty()) ModuleResolver(process.modules[i], options, process.inlined, result).run(by_module[i]);
+    if (by_module[i].empty()) continue;
+    if (process.modules[i].path == format::kGeneratedCode)
+      name_generated(process, by_module[i], *options.generated, result);
+    else
+      ModuleResolver(process.modules[i], options, process.inlined, result).run(by_module[i]);
   }
   process.inlined.settle();
   return result;

@@ -1,10 +1,12 @@
 // Fills in the names, files and lines of a process's functions.
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "reader/model.h"
 #include "symbols/cache.h"
+#include "symbols/generated_code.h"
 #include "symbols/sources.h"
 
 namespace karst::symbols {
@@ -14,6 +16,7 @@ struct ResolveOptions {
   std::vector<PathMapping> map_paths;
   Cache cache = Cache::of_user();
   DebugSearch debug = DebugSearch::of_environment();
+  std::shared_ptr<GeneratedCode> generated = std::make_shared<GeneratedCode>();
 };
 
 struct ResolveResult {
@@ -27,7 +30,8 @@ struct ResolveResult {
 /// one symbol table is in memory at a time. Sets name, link_name, file and line, and adds to the process's `inlined`;
 /// files are the mapped paths.
 /// A function without a symbol is named `module+0x1234`: the module's file name and the address in the ELF file, as
-/// addr2line takes it. Functions that have a link_name already (a resolved trace) are left as they are.
+/// addr2line takes it; generated code (GeneratedCode) `[jit]+0x1234`, its address in memory. Functions that have a
+/// link_name already (a resolved trace) are left as they are.
 ResolveResult resolve(reader::Process& process, const ResolveOptions& options);
 
 }  // namespace karst::symbols

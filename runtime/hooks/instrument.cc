@@ -10,6 +10,7 @@
 #include "runtime/core/options.h"
 #include "runtime/core/session.h"
 #include "runtime/core/syscalls.h"
+#include "runtime/core/watch.h"
 #include "runtime/hooks/live_patch.h"
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/sleds.h"
@@ -20,6 +21,10 @@ extern "C" {
 InstrumentedCall* karst_calls;
 Hook karst_calls_enter = karst_hook_trace;
 Hook karst_calls_exit = karst_hook_trace;
+Hook karst_plain_enter = karst_hook_trace;
+Hook karst_plain_exit = karst_hook_trace;
+Hook karst_watched_enter = karst_hook_trace;
+Hook karst_watched_exit = karst_hook_trace;
 }
 
 namespace {
@@ -67,14 +72,15 @@ std::uint32_t decide(InstrumentedCall& c, std::uint32_t was, std::uint32_t id) {
   return decided;
 }
 
-/// Modules that no wrapper linked do not tell when they come and go; those that are there at start are traced. Under
-/// the lock.
+/// Modules that no wrapper linked do not tell when they come and go; those that are there at start are traced.
 void say_if_came_unseen(std::uint64_t function) {
   constexpr std::uint32_t kMostSaid = 8;
   static std::uint64_t s_said[kMostSaid];
   static std::uint32_t s_count;
   ModuleImage image;
-  if (s_count == kMostSaid || !find_image(function, image) || image.has_note) return;
+  if (load(s_count) == kMostSaid || !find_image(function, image) || image.has_note) return;
+  const Locked lock(g_lock);
+  if (s_count == kMostSaid) return;
   for (std::uint32_t i = 0; i < s_count; ++i)
     if (s_said[i] == image.bias) return;
   s_said[s_count++] = image.bias;
@@ -86,7 +92,7 @@ void say_if_came_unseen(std::uint64_t function) {
 }
 
 /// Enters the function under the lock. Its id is undecided if the session is to be asked.
-InstrumentedCall* insert(std::uint64_t function) {
+InstrumentedCall* insert(std::uint64_t function, bool is_generated) {
   const Locked lock(g_lock);
   InstrumentedCall* c = entry_of(function);
   if (c == nullptr || (c->function == function && c->id < kUndecided)) return c;
@@ -98,12 +104,9 @@ InstrumentedCall* insert(std::uint64_t function) {
   }
   if (!fresh && c->id != kUndecided) return c;  // another thread is asking
   bool is_new = false;
-  const std::uint32_t id = enter_function(function, c->known_id, &is_new);
+  const std::uint32_t id = enter_function(function, c->known_id, is_generated, &is_new);
   c->known_id = id;
-  if (id == 0) {
-    ++g_outside;
-    say_if_came_unseen(function);
-  }
+  if (id == 0) ++g_outside;
   const bool ask = is_new && g_session[0] != '\0' && !load(g_keeps_all[g_arena.functions()[id].module]);
   const std::uint32_t undecided = kUndecided | id;
   store(c->id, undecided);
@@ -181,13 +184,18 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   if (!g_arena.exists() || !own_arena()) return 0;
   if (load(karst_calls) == nullptr) prepare_instrument_calls();  // a module that came unseen
   if (load(karst_calls) == nullptr) return 0;
-  InstrumentedCall* c = insert(function);
+  // The dynamic linker is asked before the lock is taken, as it may call us with a lock of its own.
+  const bool is_foreign = !lies_in_entered_module(function);
+  const bool is_generated = is_foreign && !is_in_any_module(function);
+  if (is_foreign && !is_generated) say_if_came_unseen(function);
+  InstrumentedCall* c = insert(function, is_generated);
   if (c == nullptr) return 0;
   const std::uint32_t id = load(c->id);
   if (id < kUndecided) return id;
   // Every thread that comes before the answer asks for itself, so that none ever waits for another.
   if (!report_arrival(g_session, module_count(), id - kUndecided, 1))
     store(g_keeps_all[g_arena.functions()[id - kUndecided].module], true);
+  apply_watches(false);
   drop_if_left_out(id - kUndecided);
   return decide(*c, id, id - kUndecided);
 }

@@ -31,7 +31,7 @@ inline constexpr std::uint32_t kUndecided = 0x80000000U;  ///< its id is not kno
 bool prepare_instrument_calls();
 /// The session's name, which is asked about each new function; empty: there is none. At start.
 void set_instrument_session(const char* name);
-/// The module with this code is going.
+/// The module with this code is going, or has come: what was known of addresses there is asked anew.
 void forget_instrument_calls(std::uintptr_t text_begin, std::uintptr_t text_end);
 /// The function's switch, or that of tracing as a whole, has changed: makes its entry follow. Under the lock of
 /// patching.
@@ -45,6 +45,11 @@ extern __attribute__((visibility("hidden"))) InstrumentedCall* karst_calls;
 /// The hooks that are in force, as in a module's trampolines.
 extern __attribute__((visibility("hidden"))) Hook karst_calls_enter;
 extern __attribute__((visibility("hidden"))) Hook karst_calls_exit;
+/// What those go on to where some functions are watched.
+extern __attribute__((visibility("hidden"))) Hook karst_plain_enter;
+extern __attribute__((visibility("hidden"))) Hook karst_plain_exit;
+extern __attribute__((visibility("hidden"))) Hook karst_watched_enter;
+extern __attribute__((visibility("hidden"))) Hook karst_watched_exit;
 /// The id for an address that is not where one looks first; 0: it is not traced.
 __attribute__((visibility("hidden"))) std::uint32_t karst_find_call(std::uint64_t function);
 }

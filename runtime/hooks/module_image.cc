@@ -26,12 +26,14 @@ const T* self_relative(const std::int32_t& field) {
                                     static_cast<std::uintptr_t>(std::intptr_t{field}));
 }
 
+/// False if the table ends before it begins.
 template <typename T>
-void set_table(const std::int32_t& begin, const std::int32_t& end, const T*& table, std::uint64_t& count) {
+bool set_table(const std::int32_t& begin, const std::int32_t& end, const T*& table, std::uint64_t& count) {
   table = self_relative<T>(begin);
   const auto first = reinterpret_cast<std::uintptr_t>(table);
   const auto last = reinterpret_cast<std::uintptr_t>(self_relative<T>(end));
   count = last > first ? (last - first) / sizeof(T) : 0;
+  return last >= first;
 }
 
 void read_karst_note(const char* content, std::uint32_t size, ModuleImage& image) {
@@ -39,13 +41,13 @@ void read_karst_note(const char* content, std::uint32_t size, ModuleImage& image
   image.has_note = true;
   image.note_version = note.version;
   image.note_flags = note.flags;
-  set_table(note.table_begin, note.table_end, image.records, image.record_count);
+  image.table_is_torn = !set_table(note.table_begin, note.table_end, image.records, image.record_count);
   if (note.version == 1) return;
   if (size < sizeof(SledNote)) {
     image.note_version = 0;
     return;
   }
-  set_table(note.xray_begin, note.xray_end, image.xray, image.xray_count);
+  if (!set_table(note.xray_begin, note.xray_end, image.xray, image.xray_count)) image.table_is_torn = true;
   image.least_runtime = note.runtime;
 }
 
@@ -212,6 +214,21 @@ bool find_image(std::uintptr_t address, ModuleImage& image) {
 #endif
 }
 
+bool is_in_any_module(std::uintptr_t address) {
+  const int found = dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        return is_loaded(*info, *static_cast<const std::uintptr_t*>(context), 1) ? 1 : 0;
+      },
+      &address);
+  if (found != 0) return true;
+#ifdef KARST_STATIC
+  return false;
+#else
+  Dl_info symbol{};  // other namespaces
+  return dladdr(reinterpret_cast<const void*>(address), &symbol) != 0;
+#endif
+}
+
 bool ModuleImage::in_code(std::uintptr_t at, std::uint32_t size) const {
   for (std::uint32_t i = 0; i < segment_count; ++i)
     if (at >= segments[i].begin && at < segments[i].end && size <= segments[i].end - at) return true;
@@ -221,7 +238,7 @@ bool ModuleImage::in_code(std::uintptr_t at, std::uint32_t size) const {
 const char* ModuleImage::defect() const {
   if ((has_note && note_version == 0) || least_runtime > KARST_RUNTIME_VERSION)
     return "was built by another version of Karst";
-  if (!tables_inside || text_end <= text_begin) return kDamaged;
+  if (table_is_torn || !tables_inside || text_end <= text_begin) return kDamaged;
   if (text_end - text_begin > arch::kReach) return "has more code than calls can reach across";
   if (record_count != 0 && (records[0].kind & KARST_SLED_KIND_MASK) != KARST_SLED_ENTRY) return kDamaged;
   for (std::uint64_t i = 0; i < record_count; ++i) {

@@ -61,8 +61,10 @@ struct ModuleImage : SledTables {
   bool own_exits = false;      ///< of such code: it calls the exit function when an exception passes
   bool tables_inside = false;  ///< both tables lie within the module's own memory
 
-  /// True if there is anything to trace in it.
-  bool is_instrumented() const { return record_count != 0 || xray_count != 0 || finstrument; }
+  bool table_is_torn = false;  ///< one of them ends before it begins
+
+  /// True if there is anything to trace in it, or was before its tables were damaged.
+  bool is_instrumented() const { return record_count != 0 || xray_count != 0 || finstrument || table_is_torn; }
 
   /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
   /// behind the module's path.
@@ -77,6 +79,9 @@ bool read_image(const dl_phdr_info& info, ModuleImage& image);
 
 /// The module, of any namespace, in whose memory `address` lies. False if there is none or it is not instrumented.
 bool find_image(std::uintptr_t address, ModuleImage& image);
+
+/// True if `address` lies in the memory of any module, of any namespace, instrumented or not; the vdso's as well.
+bool is_in_any_module(std::uintptr_t address);
 
 /// Calls visit(const ModuleImage&) for every instrumented module of the first namespace.
 template <typename Visit>

@@ -1,5 +1,6 @@
 #include "runtime/hooks/sleds.h"
 
+#include "format/trace.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/lock.h"
@@ -7,12 +8,14 @@
 #include "runtime/core/message.h"
 #include "runtime/core/patch_lock.h"
 #include "runtime/core/syscalls.h"
+#include "runtime/core/watch.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/live_patch.h"
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/hooks/watch_sleds.h"
 
 namespace karst::runtime {
 
@@ -25,7 +28,8 @@ std::uint32_t g_module_count;
 namespace {
 
 std::uint64_t g_sleds;
-WipedLock g_lock;  // of the arena's function ids, which any thread may take
+std::uint32_t g_generated;  // 1 + the index of the module that stands for generated code
+WipedLock g_lock;           // of the arena's function ids, which any thread may take
 
 // Hashes of the paths of modules that were refused with a message, which is said once however often one comes back.
 constexpr std::uint32_t kMostRefused = 64;
@@ -114,12 +118,10 @@ Module* take_up_again(const ModuleImage& image, const char* path, std::uint32_t 
   return nullptr;
 }
 
-/// Null on success, else why the module cannot be entered.
-const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t path_size) {
-  if (g_module_count == kArenaModules) return "came when there were too many modules";
+/// Null on success, else why the module cannot be entered. Other threads may enter generated code meanwhile.
+const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t path_size, std::uint32_t& entered) {
   constexpr const char* kNoMemory = "is too much for the memory there is for functions' tables";
-  Module& m = g_modules[g_module_count];
-  m = Module{};
+  Module m{};
   m.text_begin = image.text_begin;
   m.text_end = image.text_end;
   m.bias = image.bias;
@@ -128,9 +130,11 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   m.own_exits = image.own_exits;
   if (!m.functions.create(image)) return kNoMemory;
   ArenaHeader& h = g_arena.header();
-  const std::uint32_t module = g_module_count;
   const Locked lock(g_lock);
+  const std::uint32_t module = g_module_count;
+  if (module == kArenaModules) return "came when there were too many modules";
   if (!g_arena.reserve_modules(1) || !enter_functions(m, module)) return kNoMemory;
+  g_modules[module] = m;
   ArenaModule& entry = g_arena.modules()[module];
   entry.bias = image.bias;
   entry.text_begin = image.text_begin;
@@ -149,7 +153,30 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   store(h.sites, g_sleds);
   store(g_module_count, module + 1);
   g_arena.remember();
+  entered = module;
   return nullptr;
+}
+
+/// The module of code that lies in none; made when the first of it is called. Null when there is no room. Under the
+/// lock of ids.
+const Module* generated_code() {
+  if (g_generated != 0) return &g_modules[g_generated - 1];
+  const std::uint32_t module = g_module_count;
+  if (module == kArenaModules || !g_arena.reserve_modules(1)) return nullptr;
+  Module& m = g_modules[module];
+  m = Module{};
+  m.loaded = 1;
+  m.finstrument = true;
+  m.chosen = true;  // it has no sleds; switches apply to its ids
+  ArenaModule& entry = g_arena.modules()[module];
+  entry = ArenaModule{};
+  entry.loaded_ticks = now();
+  entry.path_offset = g_arena.add_text(kGeneratedCode, sizeof kGeneratedCode - 1);
+  entry.path_size = entry.path_offset == 0 ? 0 : sizeof kGeneratedCode - 1;
+  store(g_arena.header().module_count, module + 1);
+  store(g_module_count, module + 1);
+  store(g_generated, module + 1);
+  return &m;
 }
 
 /// The entered module, or null. `arrived` says what is new.
@@ -166,13 +193,17 @@ Module* enter(const ModuleImage& image, Arrived& arrived) {
     arrived = {index_of(*m), m->first_id, 0};
     return m;
   }
-  if (const char* wrong = enter_new(image, path, path_size)) {
+  std::uint32_t entered = 0;
+  if (const char* wrong = enter_new(image, path, path_size, entered)) {
     refuse(path, path_size, wrong);
     return nullptr;
   }
-  Module& m = g_modules[g_module_count - 1];
-  if (m.finstrument) prepare_instrument_calls();
-  arrived = {index_of(m), m.first_id, m.functions.count() + m.functions.alias_count()};
+  Module& m = g_modules[entered];
+  if (m.finstrument) {
+    prepare_instrument_calls();
+    if (load(g_generated) != 0) forget_instrument_calls(m.text_begin, m.text_end);  // it may have been there before
+  }
+  arrived = {entered, m.first_id, m.functions.count() + m.functions.alias_count()};
   return &m;
 }
 
@@ -214,8 +245,10 @@ void forget_replaced(const ModuleImage& image) {
 }  // namespace
 
 bool make_trampolines(Module& m) {
-  if (!m.has_trampolines && id_count(m) != 0)
+  if (!m.has_trampolines && id_count(m) != 0) {
     m.has_trampolines = m.trampolines.create(m.text_begin, m.text_end, m.first_id, id_count(m));
+    watch_sleds(m);
+  }
   return m.has_trampolines || id_count(m) == 0;
 }
 
@@ -249,6 +282,7 @@ std::uint32_t register_modules() {
 }
 
 bool patch_modules(bool alone) {
+  apply_watches();
   const Patching lock;
   for_each_image([](const ModuleImage& image) {
     if (Module* m = module_of(image)) begin_switches(*m, image);
@@ -280,6 +314,7 @@ bool is_program(std::uintptr_t note) {
 }
 
 void patch_module(std::uint32_t module) {
+  apply_watches();
   Module& m = g_modules[module];
   ModuleImage image;
   {
@@ -306,12 +341,14 @@ std::uint32_t module_count() { return g_module_count; }
 
 std::uint64_t sled_count() { return g_sleds; }
 
-std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool* is_new) {
+bool lies_in_entered_module(std::uintptr_t address) { return module_at(address) != nullptr; }
+
+std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool is_generated, bool* is_new) {
   const Locked lock(g_lock);
   *is_new = false;
-  const Module* m = module_at(address);
+  const Module* m = is_generated ? generated_code() : module_at(address);
   // Code made with both kinds of instrumentation is recorded by its sleds.
-  if (m == nullptr || m->functions.find(address) != FunctionTable::kNone) return 0;
+  if (m == nullptr || (!is_generated && m->functions.find(address) != FunctionTable::kNone)) return 0;
   ArenaHeader& h = g_arena.header();
   const std::uint32_t module = index_of(*m);
   ArenaFunction* functions = g_arena.functions();
@@ -330,7 +367,7 @@ std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool* 
 
 FunctionHere function_of_region(std::uintptr_t fde_start) {
   const Module* m = module_at(fde_start);
-  if (m == nullptr) return {0, false};
+  if (m == nullptr) return {find_instrument_call(fde_start), false};  // generated code has ids as well
   const std::uint32_t index = m->functions.find(fde_start);
   if (index != FunctionTable::kNone) return {m->functions.patched(index) ? m->first_id + index : 0, false};
   if (!m->finstrument) return {0, false};

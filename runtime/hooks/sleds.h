@@ -6,6 +6,10 @@
 // is closed keeps its ids, and so its names: when the same file comes back to the same place they are taken up
 // again; anywhere else it gets new ones.
 //
+// Code that a program makes while it runs lies in no module. One stands for all of it; its functions are those that
+// call
+// __cyg_profile_func_enter.
+//
 // Threads: what comes and goes does so one at a time, under the dynamic linker's lock. Looking up may be done by any
 // thread at any time, also in signal handlers.
 #pragma once
@@ -50,10 +54,13 @@ std::uint32_t module_count();
 /// Sleds of all modules entered so far.
 std::uint64_t sled_count();
 
+/// True if the address lies in the code of a module that has been entered and is there.
+bool lies_in_entered_module(std::uintptr_t address);
 /// A function id for code that calls __cyg_profile_func_enter: entered into the arena as `address` of the module that
-/// it lies in; `known` is an id that it had before, or 0. 0 when the address lies in no entered module, or there is no
-/// room. `*is_new`: the session has not seen this id. Takes a lock; blocks signals.
-std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool* is_new);
+/// it lies in, or with `is_generated` of the one that stands for code outside of all (format/trace.h); `known` is an id
+/// that it had before, or 0. 0 when the address lies in no entered module, or there is no room. `*is_new`: the session
+/// has not seen this id. Takes a lock; blocks signals.
+std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool is_generated, bool* is_new);
 
 struct FunctionHere {
   std::uint32_t id;  ///< 0: there is none

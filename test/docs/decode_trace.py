@@ -88,6 +88,7 @@ class Trace:
         self.switches = []
         self.modes = []
         self.moments = []
+        self.untraced = []
         self.events, self.complete = 0, False
         seen = 0
         for kind, payload in chunks(data):
@@ -138,6 +139,10 @@ class Trace:
         for process, v, text in records(payload, "2I6Q4I7Q2I"):
             self.moments.append((v[0], process, v[:13], v[13:19], text(v[19], v[20])))
 
+    def untr(self, payload):
+        for _, v, text in records(payload, "4I"):
+            self.untraced.append((text(v[0], v[1]), text(v[2], v[3])))
+
     def mode(self, payload):
         for process, v, _ in records(payload, "3Q"):
             self.modes.append((process, v))
@@ -178,6 +183,8 @@ class Trace:
             yield "pair %d %d %d %d" % pair
         for index in sorted(self.processes):
             yield from self.process_lines(index)
+        for program, reason in self.untraced:
+            yield "untraced %s %s" % (escaped(program), escaped(reason))
         for path, text in self.sources:
             yield "source %s %s" % (escaped(path), escaped(text))
         if self.state_source:

@@ -106,6 +106,7 @@ const std::map<std::string, Layout>& header_layouts() {
              FIELD(MomentRecord, whole_from), FIELD(MomentRecord, lost_events), FIELD(MomentRecord, function),
              FIELD(MomentRecord, thread), FIELD(MomentRecord, tid), FIELD(MomentRecord, flags),
              FIELD(MomentRecord, address), FIELD(MomentRecord, arguments), FIELD(MomentRecord, what)),
+      LAYOUT(UntracedRecord, FIELD(UntracedRecord, program), FIELD(UntracedRecord, reason)),
       LAYOUT(EndRecord, FIELD(EndRecord, chunks), FIELD(EndRecord, events)),
   };
   return layouts;

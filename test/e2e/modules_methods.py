@@ -156,6 +156,57 @@ class Methods(TortureTest):
             self.assertEqual(run.trace.problems, [])
 
 
+class Generated(TortureTest):
+    """Code in no module, with the names that its program writes for perf."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = build("generated", "modules/generated.c", "-O1", "-ldl", compiler=KARST_GCC)
+
+    def traced(self, *arguments, **more):
+        run = self.run_traced(self.program, *arguments, **more)
+        for process in run.trace.info["processes"]:
+            Path(f"/tmp/perf-{process['pid']}.map").unlink(missing_ok=True)
+        return run
+
+    def test_names_are_those_that_the_program_wrote(self):
+        run = self.traced(20, "map")
+        self.assertEqual(run.out, "40\n")
+        self.assert_whole(run.trace)
+        counts = run.trace.counts
+        self.assertEqual((counts["jit::outer(long)"], counts["*leaf main.js:3"], counts["work"]), (20, 20, 1))
+        lines = [line.strip() for line in run.trace.tree()]
+        at = lines.index("jit::outer(long)")
+        self.assertEqual(lines[at - 1:at + 2], ["work", "jit::outer(long)", "*leaf main.js:3"])
+
+    def test_without_names_they_are_addresses_and_a_line_says_why(self):
+        run = self.traced(20)
+        self.assertEqual(run.out, "40\n")
+        self.assert_sound(run.trace)
+        self.assertEqual(sorted(n for name, n in run.trace.counts.items() if name.startswith("[jit]+0x")), [20, 20])
+        said = [line for line in self.lines_of_karst(run) if "/tmp/perf-" in line]
+        self.assertEqual(len(said), 1, run.err)
+
+    def test_of_code_that_took_the_place_of_other_code_the_later_name_is_shown(self):
+        run = self.traced(20, "map", "replace")
+        self.assertEqual(run.out, "80\n")
+        self.assertEqual((run.trace.counts["*other main.js:7"], run.trace.counts["jit::outer(long)"]), (40, 40))
+
+    def test_a_forked_child_has_its_parents_and_its_own(self):
+        run = self.traced(20, "map", "fork")
+        self.assert_whole(run.trace)
+        counts = run.trace.counts
+        self.assertEqual((counts["*child main.js:9"], counts["jit::outer(long)"], counts["*leaf main.js:3"]), (20, 40, 40))
+
+    def test_filters_go_by_these_names_and_by_those_of_other_code(self):
+        run = self.traced(20, "map", options=("--functions", "^jit::outer|main$"))
+        self.assertEqual(run.trace.counts, {"main": 1, "jit::outer(long)": 20})
+
+    def test_it_is_counted_and_can_be_off(self):
+        run = self.traced(20, "map", options=("--off",))
+        self.assertEqual(run.trace.info["events"], 0)
+
+
 class Static(TortureTest):
     def build(self, *flags):
         runtime = BIN.parent / "lib" / "libkarst.a"
@@ -229,11 +280,17 @@ class Damage(TortureTest):
     def test_note_that_asks_for_a_later_runtime(self):
         self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE + 24, 99)), "another version of Karst")
 
+    def test_note_that_is_too_short_for_its_version(self):
+        self.check(self.spoiled("first", self.poke(".note.karst", 4, 16)), "another version of Karst")
+
     def test_note_without_a_version(self):
         self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE, 0)), "another version of Karst")
 
     def test_table_outside_of_the_module(self):
         self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE + 12, 0x7fffff00)), "damaged sled table")
+
+    def test_table_that_ends_before_it_begins(self):
+        self.check(self.spoiled("first", self.poke(".note.karst", self.NOTE + 12, 0x80000000)), "damaged sled table")
 
     def test_table_that_begins_with_an_exit(self):
         self.check(self.spoiled("first", self.poke("karst_sleds", 4, 1)), "damaged sled table")
@@ -253,6 +310,10 @@ class Damage(TortureTest):
     def test_clangs_table_of_another_version(self):
         need("clang++-14")
         self.check(self.spoiled("clangs", self.poke("xray_instr_map", 18, 9, 1), CLANG), "clang")
+
+    def test_clangs_record_outside_of_code(self):
+        need("clang++-14")
+        self.check(self.spoiled("clangs", self.poke("xray_instr_map", 4, 1), CLANG), "damaged sled table")
 
     def test_clangs_record_at_other_code(self):
         need("clang++-14")

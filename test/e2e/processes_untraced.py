@@ -21,7 +21,11 @@ class Untraced(TortureTest):
         run = self.run_traced(starts(), how, file, options=options)
         self.assertEqual(run.out, ("7 said kept\n" if how in MANY else "2 said kept\n") * 2)
         self.assertIn("main", run.trace.counts)
-        return [line for line in self.lines_of_karst(run) if "not in the trace" in line]
+        lines = [line for line in self.lines_of_karst(run) if "not in the trace" in line]
+        # The trace tells it later.
+        self.assertEqual([f"karst: not in the trace: {u['program']} {u['reason']}" for u in run.trace.info["untraced"]],
+                         lines)
+        return lines
 
     def test_a_static_program_however_it_is_started(self):
         file = self.says("-static")

@@ -2,11 +2,9 @@
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import time
-from pathlib import Path
 
 from torture_support import KARST, TIMEOUT, TortureTest, build, main
 
@@ -97,36 +95,44 @@ class Apart(TortureTest):
         root = self.directory / "served"
         root.mkdir()
         shutil.move(self.debug, root / "app.debug")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        log = open(self.directory / "server.log", "wb")
-        self.addCleanup(log.close)
-        environment = {**os.environ, "DEBUGINFOD_URLS": "", "HOME": str(self.directory)}
-        process = subprocess.Popen([server, "-F", "-d", str(self.directory / "index.sqlite"), "-p", str(port),
-                                    str(root)], stdout=log, stderr=log, env=environment)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.send_signal, signal.SIGTERM)
-        self.wait_for_index(process, port)
+        port = self.serve(server, root)
         env = {**self.env, "DEBUGINFOD_URLS": f"http://127.0.0.1:{port}",
                "DEBUGINFOD_CACHE_PATH": str(self.directory / "client")}
         self.assert_named(self.run_traced(self.app, env=env))
 
+    def serve(self, server, root):
+        """The port of a server that has indexed what lies below `root`. A free port may be another's a moment later:
+        the server ends then, and the next port is tried."""
+        environment = {**os.environ, "DEBUGINFOD_URLS": "", "HOME": str(self.directory)}
+        for attempt in range(10):
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = probe.getsockname()[1]
+            with open(self.directory / "server.log", "wb") as log:
+                process = subprocess.Popen([server, "-F", "-d", str(self.directory / f"index-{attempt}.sqlite"), "-p",
+                                            str(port), str(root)], stdout=log, stderr=log, env=environment)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.terminate)
+            if self.wait_for_index(process, port):
+                return port
+        return self.fail((self.directory / "server.log").read_text(errors="replace"))
+
     def wait_for_index(self, process, port):
-        """Until the server has seen the file; asks for it as any client does."""
+        """Until the server has seen the file; asks for it as any client does. False if the server has ended."""
         request = f"GET /buildid/{build_id(self.app)}/debuginfo HTTP/1.0\r\n\r\n".encode()
         end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
-            self.assertIsNone(process.poll(), Path(self.directory / "server.log").read_text(errors="replace"))
+            if process.poll() is not None:
+                return False
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
                     connection.sendall(request)
                     if b" 200 " in connection.recv(4096).split(b"\r\n")[0] + b" ":
-                        return
+                        return process.poll() is None
             except OSError:
                 pass
             time.sleep(0.2)
-        self.fail("the debuginfod server did not index the file")
+        return self.fail("the debuginfod server did not index the file")
 
     def test_a_server_that_is_not_there_is_said_in_the_same_line(self):
         self.debug.unlink()

@@ -88,6 +88,7 @@ inline std::string describe(const reader::Trace& trace) {
       }
     }
   }
+  for (const auto& u : trace.untraced()) line("untraced {} {}", escaped(u.program), escaped(u.reason));
   for (const auto& source : trace.sources()) line("source {} {}", escaped(source.path), escaped(source.text));
   const auto& states = trace.states();
   const auto& s = states.source();

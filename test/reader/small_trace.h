@@ -99,6 +99,7 @@ inline void add_small(collect::TraceWriter& writer, const SmallTrace& small) {
   writer.add_block(0, 0, 1, 1140, second);
   writer.add_inlined(0, small.process.inlined);
   writer.add_states(small_states());
+  writer.add_untraced(std::vector<reader::UntracedProgram>{{"/usr/bin/su", "is setuid or setgid"}, {"/busybox", ""}});
   writer.add_source("/home/me/app.cc", "int main() {\n  return 0;\n}\n");
 }
 

@@ -5,9 +5,11 @@
 
 #include <cstring>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "format/trace.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/thread.h"
@@ -43,7 +45,7 @@ TEST(InstrumentCalls, NeighboursAreNeighboursAndModulesDoNotCollide) {
   EXPECT_NE(first_place(0x7f0000001000), first_place(0x7f0001001000));
 }
 
-/// With an arena, and the table; addresses here lie in no module, so they have no id of their own: `on` gives them one.
+/// With an arena, and the table; addresses here lie in no module, as those of generated code do.
 class WithTable : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -58,7 +60,7 @@ class WithTable : public testing::Test {
   static void TearDownTestSuite() { karst_calls = nullptr; }
 
   static InstrumentedCall& entry(std::uint64_t function) {
-    EXPECT_EQ(karst_find_call(function), 0U);  // enters it as one outside of every module
+    EXPECT_NE(karst_find_call(function), 0U);  // enters it
     for (std::uint32_t i = 0; i < 1U << KARST_CALLS_BITS; ++i)
       if (karst_calls[i].function == function) return karst_calls[i];
     ADD_FAILURE() << "not entered";
@@ -66,11 +68,34 @@ class WithTable : public testing::Test {
   }
 };
 
-TEST_F(WithTable, AFunctionOutsideOfEveryModuleIsNotTraced) {
+TEST_F(WithTable, AFunctionOfAModuleThatIsNotTracedHasNoEvents) {
+  const auto function = reinterpret_cast<std::uintptr_t>(&preserves);
+  karst_find_call(0x9990);  // the thread has joined
+  __cyg_profile_func_enter(reinterpret_cast<void*>(0x9990), nullptr);
   const std::uintptr_t before = karst_state->cursor;
-  __cyg_profile_func_enter(reinterpret_cast<void*>(0x1230), nullptr);
-  EXPECT_EQ(find_instrument_call(0x1230), 0U);
+  __cyg_profile_func_enter(reinterpret_cast<void*>(function), nullptr);
+  EXPECT_EQ(find_instrument_call(function), 0U);
   EXPECT_EQ(karst_state->cursor, before);
+}
+
+TEST_F(WithTable, CodeInNoModuleIsOfTheOneThatStandsForIt) {
+  __cyg_profile_func_enter(reinterpret_cast<void*>(0x1230), nullptr);
+  const std::uint32_t id = format::event_function(reinterpret_cast<const format::Event*>(karst_state->cursor)[-1]);
+  ASSERT_NE(id, 0U);
+  EXPECT_EQ(find_instrument_call(0x1230), id);
+  const std::uint32_t other = karst_find_call(0x1240);
+  EXPECT_NE(other, id);
+  const format::ArenaFunction* functions = g_arena.functions();
+  EXPECT_EQ(functions[id].address, 0x1230U);
+  EXPECT_EQ(functions[id].module, functions[other].module);
+  const format::ArenaModule& module = g_arena.modules()[functions[id].module];
+  EXPECT_EQ(std::string(g_arena.text(module.path_offset), module.path_size), format::kGeneratedCode);
+  EXPECT_EQ(module.bias, 0U);
+  // What comes to lie there is asked for anew; the code that was there keeps its id.
+  forget_instrument_calls(0x1230, 0x1231);
+  EXPECT_EQ(find_instrument_call(0x1230), 0U);
+  EXPECT_EQ(karst_find_call(0x1230), id);
+  EXPECT_EQ(function_of_region(0x1230).id, id);
 }
 
 TEST_F(WithTable, EventsHaveTheIdAndAllRegistersComeBack) {
@@ -99,11 +124,14 @@ TEST_F(WithTable, FunctionsWithTheSameFirstPlaceAreToldApart) {
 
 TEST_F(WithTable, ThreadsThatCallTheSameNewFunctionsFindEachOnce) {
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([] {
-      for (std::uint64_t f = 0xa00000; f < 0xa00000 + 2000 * 16; f += 16) EXPECT_EQ(karst_find_call(f), 0U);
+  std::vector<std::uint32_t> ids[4];
+  for (auto& found : ids)
+    threads.emplace_back([&found] {
+      for (std::uint64_t f = 0xa00000; f < 0xa00000 + 2000 * 16; f += 16) found.push_back(karst_find_call(f));
     });
   for (std::thread& t : threads) t.join();
+  for (const auto& found : ids) EXPECT_EQ(found, ids[0]);
+  EXPECT_EQ(std::set<std::uint32_t>(ids[0].begin(), ids[0].end()).size(), 2000U);
   std::set<std::uint64_t> seen;
   for (std::uint32_t i = 0; i < 1U << KARST_CALLS_BITS; ++i) {
     const std::uint64_t f = karst_calls[i].function;
