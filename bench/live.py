@@ -54,12 +54,17 @@ def bench_live(rounds, notes):
     taken = median([s["median_ms"] for s in samples])
     longest = max(s["longest_ms"] for s in samples)
     held = median([s["held_ms"] for s in samples])
+    anyway = median([s["held_before_ms"] for s in samples])
+    often, often_anyway = (sum(s[name] for s in samples) for name in ("held_over", "held_over_before"))
     rows = [
         Row(group, "from asking to done", taken, "ms", target=f"< {TOGGLE_TARGET_MS} ms", met=taken < TOGGLE_TARGET_MS),
         Row(group, "the longest", longest, "ms"),
         Row(group, "of which changing code", median([s["patch_ms"] for s in samples]), "ms"),
-        Row(group, "longest hold of a thread", held, "ms", target=f"< {HELD_TARGET_MS} ms", met=held < HELD_TARGET_MS),
-        Row(group, "the same without switching", median([s["held_before_ms"] for s in samples]), "ms"),
+        Row(group, "longest hold of a thread", held, "ms", target=f"< {HELD_TARGET_MS} ms", met=held < HELD_TARGET_MS,
+            note="in the same run, in as much time without switching: " + f"{anyway:.2f} ms"),
+        # The machine itself holds threads (8 of them on its CPUs): what the switching adds is judged by how often.
+        Row(group, "holds of over 1 ms", often, "", target="no more than without switching", met=often <= often_anyway,
+            note=f"without: {often_anyway:.0f}; {len(samples)} runs of 40 switchings"),
     ]
 
     calls = 20_000_000
