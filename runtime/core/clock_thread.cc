@@ -18,26 +18,49 @@ __attribute__((visibility("hidden"))) std::uint32_t karst_clock_on;
 
 namespace {
 
-constexpr std::uint64_t kLookNs = 10'000'000;  // how often it looks whether anything is recorded
-constexpr std::uint32_t kIdleLooks = 5;        // so often in vain, and it sleeps
+constexpr std::uint64_t kLookNs = 10'000'000;    // how often it looks whether anything is recorded
+constexpr std::uint32_t kIdleLooks = 5;          // so often in vain, and it sleeps
+constexpr std::uint64_t kCrowdedNs = 1'000'000;  // waited so long for its CPU: somebody else wants it, too
+constexpr std::uint32_t kCpuWords = 128;
 
 OwnThread g_thread;
 std::uint32_t g_asleep;  // futex
 std::uint32_t g_end;
 std::uint64_t g_period;  // ticks
 std::uint64_t g_look;
+std::uint64_t g_crowded;
 
 std::uint64_t tsc() { return __builtin_ia32_rdtsc(); }
 
 /// CPUs that the calling thread may run on.
-std::uint32_t usable_cpus() {
-  std::uint64_t set[128] = {};
-  const long size = sys::call(SYS_sched_getaffinity, 0, sizeof set, sys::word(set));
-  std::uint32_t count = 0;
-  for (long i = 0; i < size / 8; ++i)
-    for (std::uint64_t bits = set[i]; bits != 0; bits &= bits - 1) ++count;
-  return size > 0 ? count : 2;  // not told: let us try
-}
+class Cpus {
+ public:
+  Cpus() {
+    const long size = sys::call(SYS_sched_getaffinity, 0, sizeof bits_, sys::word(bits_));
+    known_ = size > 0;
+    for (const std::uint64_t word : bits_)
+      for (std::uint64_t bits = word; bits != 0; bits &= bits - 1) ++count_;
+  }
+  std::uint32_t count() const { return known_ ? count_ : 2; }  // not told: let us try
+
+  /// Keeps the calling thread on the next of them, downwards: the first ones have most of the interrupts. Elsewhere its
+  /// word would have to follow it; and a thread that moves stands still for a moment.
+  void pin_to_next() {
+    if (!known_ || count_ < 2) return;
+    do {
+      at_ = (at_ == 0 ? kCpuWords * 64 : at_) - 1;
+    } while ((bits_[at_ / 64] >> at_ % 64 & 1) == 0);
+    std::uint64_t one[kCpuWords] = {};
+    one[at_ / 64] = std::uint64_t{1} << at_ % 64;
+    sys::call(SYS_sched_setaffinity, 0, sizeof one, sys::word(one));  // where that is refused it stays as it was
+  }
+
+ private:
+  std::uint64_t bits_[kCpuWords] = {};
+  std::uint32_t count_ = 0;
+  std::uint32_t at_ = 0;  // first the last one, as it goes round
+  bool known_ = false;
+};
 
 /// Until somebody records again.
 void sleep_until_woken() {
@@ -48,17 +71,23 @@ void sleep_until_woken() {
 
 void tick() {
   name_own_thread("karst-clock");
+  Cpus cpus;
+  cpus.pin_to_next();
   std::uint64_t& longest = g_arena.header().clock_longest_ticks;
   std::uint64_t last = tsc();
   std::uint64_t next_look = last + g_look;
   std::uint64_t progress = 0;
   std::uint32_t idle = 0;
+  bool crowded = false;
   while (load(g_end) == 0) {
     const std::uint64_t ticks = tsc();
     store(karst_clock.ticks, ticks);
     if (ticks - last > load(longest)) store(longest, ticks - last);
+    crowded = crowded || ticks - last > g_crowded;
     last = ticks;
     if (ticks >= next_look) {
+      if (crowded) cpus.pin_to_next();
+      crowded = false;
       next_look = ticks + g_look;
       const std::uint64_t before = progress;
       progress = recording_progress();
@@ -113,11 +142,12 @@ std::uint64_t ticks_of(std::uint64_t ns) {
 
 bool start_clock_thread(std::uint64_t period_ns) {
   const char* why = nullptr;
-  if (usable_cpus() < 2) {
+  if (Cpus().count() < 2) {
     why = "one CPU alone is there, which the clock thread would take from the program";
   } else {
     g_period = ticks_of(period_ns);
     g_look = ticks_of(kLookNs);
+    g_crowded = ticks_of(kCrowdedNs);
     if (!make_thread()) why = "the system allows no further thread";
   }
   if (why != nullptr) Message().text("clock=thread: ").text(why).text("; the processor's clock (tsc) is used");
@@ -127,7 +157,7 @@ bool start_clock_thread(std::uint64_t period_ns) {
 void renew_clock_thread() {
   if (load(karst_clock_on) == 0) return;
   g_thread.forget();
-  if (usable_cpus() >= 2 && make_thread()) return;
+  if (Cpus().count() >= 2 && make_thread()) return;
   // A hook that is under way still stamps by the line.
   store(karst_clock.ticks, tsc());
   store(karst_clock_on, 0U);

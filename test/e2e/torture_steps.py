@@ -39,6 +39,20 @@ class Steps(TortureTest):
                 strays[at] = wrong
         self.assertEqual(strays, {})
 
+    def test_a_handler_that_goes_round_all_memory_to_the_very_slot(self):
+        """Where the slot's address alone would tell the interrupted hook that nothing has happened."""
+        stepped = int(self.run_traced(program(), 0, 1).out.split()[0])
+        blocks, slots = 16, 504
+        came_round = 0
+        for at in range(0, stepped // 2 + 2, 2):
+            run = self.run_traced(program(), at, blocks * slots // 2, options=("--memory", "64K"))
+            _, in_handler, leaves = map(int, run.out.split())
+            self.assertEqual([m for m, _ in run.trace.problems if "missing within" not in m], [], at)
+            info = run.trace.info
+            # A word more: what the late event would have overwritten the order with.
+            came_round += info["events"] + info["overwritten_events"] - 2 * (in_handler + leaves + 1)
+        self.assertGreater(came_round, 3)
+
 
 if __name__ == "__main__":
     main()

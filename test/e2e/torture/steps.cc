@@ -1,9 +1,9 @@
 // Interrupts traced code after every single instruction, hooks included, by the processor's trap flag: no luck needed
 // to hit the one between taking a slot and filling it.
-//   steps every CALLS      the handler makes CALLS traced calls after every 37th instruction, another one each time
-//   (after
-//                          each, a hook would never get its slot)
-//   steps N CALLS          the handler makes CALLS traced calls after the Nth instruction alone
+//   steps every CALLS              the handler makes CALLS traced calls after every 37th instruction, another one each
+//                                  time (after each, a hook would never get its slot)
+//   steps N CALLS [WORK [BEFORE]]  the handler makes CALLS traced calls, each of which works for WORK steps, after the
+//                                  Nth instruction alone. BEFORE: so many calls are made before that
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,12 @@
 volatile long g_steps, g_in_handler, g_leaves;
 long g_at = -1;
 int g_calls;
+volatile int g_work, g_worked;
 
-void handler_leaf() { g_in_handler = g_in_handler + 1; }
+void handler_leaf() {
+  g_in_handler = g_in_handler + 1;
+  for (int i = 0; i < g_work; ++i) g_worked = g_worked + 1;
+}
 void leaf() { g_leaves = g_leaves + 1; }
 
 __attribute__((no_instrument_function)) void on_step(int) {
@@ -29,10 +33,12 @@ __attribute__((no_instrument_function)) void step_through() {
   asm volatile("pushfq\n andq $~0x100, (%%rsp)\n popfq" ::: "memory", "cc");
 }
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
   const bool every = strcmp(argv[1], "every") == 0;
   if (!every) g_at = atol(argv[1]);
   g_calls = atoi(argv[2]);
+  if (argc > 3) g_work = atoi(argv[3]);
+  for (int i = 0; argc > 4 && i < atoi(argv[4]); ++i) handler_leaf();
   struct sigaction action {};
   action.sa_handler = on_step;
   sigaction(SIGTRAP, &action, nullptr);
