@@ -7,13 +7,12 @@
 
 #include "analysis/selection.h"
 #include "cli/text.h"
-#include "format/control.h"
 #include "format/trace.h"
 
 namespace karst::cli {
 namespace {
 
-constexpr std::uint64_t kLasts = ~std::uint64_t{0};
+using analysis::kLasts;
 constexpr std::size_t kMostLines = 8;
 constexpr std::uint64_t kMostFunctions = std::uint64_t{1} << 22;  // looked at one by one
 
@@ -32,33 +31,6 @@ struct Off {
 };
 
 }  // namespace
-
-const char* reason_text(std::uint32_t reason) {
-  if (reason == format::kSwitchesUnknown) return "not known: too many switches";
-  switch (static_cast<format::SwitchReason>(reason)) {
-    case format::SwitchReason::kRequest:
-      return "asked for";
-    case format::SwitchReason::kTimer:
-      return "its time was up";
-    case format::SwitchReason::kBudget:
-      return "by the budget";
-  }
-  return "for an unknown reason";
-}
-
-std::vector<Untraced> untraced_times(const reader::Process& process) {
-  std::vector<Untraced> times;
-  for (const reader::Switch& s : process.switches) {
-    if (s.first != 0) continue;
-    const bool open = !times.empty() && times.back().end == kLasts;
-    if (s.on && !open) times.push_back({process.start_ticks, kLasts, s.reason});  // it was off from the start on
-    if (s.on)
-      times.back().end = s.end_ticks != 0 ? s.end_ticks : kLasts;
-    else if (!open)
-      times.push_back({s.begin_ticks, kLasts, s.reason});
-  }
-  return times;
-}
 
 std::vector<std::string> switch_lines(const reader::Trace& trace, const reader::Process& process) {
   std::vector<std::string> lines;

@@ -4,20 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "analysis/untraced.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
 
-/// A stretch of time in which nothing of a process was traced.
-struct Untraced {
-  std::uint64_t begin = 0;  ///< ticks
-  std::uint64_t end = 0;    ///< ~0: it lasts
-  std::uint32_t reason = 0;
-};
-std::vector<Untraced> untraced_times(const reader::Process& process);
-
-/// "asked for", "its time was up", "budget", ...
-const char* reason_text(std::uint32_t reason);
+using analysis::reason_text;
+using analysis::Untraced;
+using analysis::untraced_times;
 
 /// A bounded number of lines: when the process was not traced, and which functions were not for how long, those that
 /// were off for longest first.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/tree.h"
+#include "analysis/untraced.h"
 #include "analysis/waits.h"
 #include "export/export.h"
 #include "export/sched_events.h"
@@ -53,6 +54,7 @@ class ChromeWriter {
       write_thread(*thread);
     }
     write_wakings();
+    write_switches();
     output_.append("\n]");
     write_states();
     write_base_time();
@@ -166,6 +168,40 @@ class ChromeWriter {
     output_.append(fmt::format(R"({{"ph":"{}","bp":"e","cat":"waking","name":"wakes","id":{},"pid":{},"tid":{},"ts":)",
                                phase, id, trace_.processes()[thread.process].pid, thread.tid));
     append_us(output_, at);
+    output_.append("}");
+  }
+
+  // When nothing was traced, as a stretch beside the threads; what happened to functions, as moments.
+  void write_switches() {
+    const reader::Process* last = nullptr;
+    std::uint64_t id = 0;
+    for (const reader::Thread* thread : options_.threads) {
+      const reader::Process& process = trace_.processes()[thread->process];
+      if (&process == last || output_.failed()) continue;
+      last = &process;
+      for (const analysis::Untraced& time : analysis::untraced_times(process)) {
+        const std::string name = fmt::format("nothing is traced ({})", analysis::reason_text(time.reason));
+        ++id;
+        write_switch("b", fmt::format("\"id\":{},", id), process, time.begin, name);
+        write_switch("e", fmt::format("\"id\":{},", id), process,
+                     std::min(time.end, std::max(analysis::last_ticks(trace_), time.begin)), name);
+      }
+      for (const reader::Switch& change : process.switches) {
+        const std::string functions = analysis::functions_text(trace_, process, change);
+        if (change.first == 0 || functions.empty()) continue;
+        write_switch("i", "\"s\":\"p\",", process, change.begin_ticks,
+                     fmt::format("{} from here on: {} ({})", change.on ? "traced" : "not traced", functions,
+                                 analysis::reason_text(change.reason)));
+      }
+    }
+  }
+
+  void write_switch(const char* phase, const std::string& more, const reader::Process& process, std::uint64_t at,
+                    const std::string& name) {
+    separate();
+    output_.append(fmt::format(R"({{"ph":"{}",{}"cat":"switch","pid":{},"tid":{},"name":{},"ts":)", phase, more,
+                               process.pid, process.pid, json_string(name)));
+    append_us(output_, ns(at));
     output_.append("}");
   }
 

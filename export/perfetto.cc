@@ -7,8 +7,11 @@
 //                   with thread states: bundles of ftrace's sched events, a CPU each, on CLOCK_MONOTONIC_RAW
 //   sequence 2...   a thread: defaults, a ClockSnapshot that ties the sequence's own incremental clock (64, ns) to
 //                   CLOCK_MONOTONIC_RAW; TrackDescriptor; then a begin and an end packet for each call, nested
+//   the last        where something was switched off: a track of the process for that, in the same way
 //
 // A function's id is its interning id for name and source location.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "analysis/tree.h"
+#include "analysis/untraced.h"
 #include "analysis/waits.h"
 #include "export/export.h"
 #include "export/sched_events.h"
@@ -57,7 +61,7 @@ enum TrackEvent : unsigned { kTrackUuid = 11 };
 }  // namespace defaults
 
 namespace track {
-enum Descriptor : unsigned { kUuid = 1, kProcess = 3, kThread = 4, kParentUuid = 5 };
+enum Descriptor : unsigned { kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParentUuid = 5 };
 enum Process : unsigned { kProcessPid = 1, kCommandLine = 2, kProcessName = 6 };
 enum Thread : unsigned { kPid = 1, kTid = 2, kThreadName = 5 };
 }  // namespace track
@@ -148,6 +152,7 @@ class PerfettoWriter {
       ++sequence_;
       write_thread(*thread);
     }
+    write_switches();
   }
 
  private:
@@ -163,6 +168,7 @@ class PerfettoWriter {
     return after < kMaxNs - origin_ns_ ? origin_ns_ + after : kMaxNs;
   }
 
+  static constexpr std::uint64_t kSwitchTrack = 0xffffffffU;  // no thread's: they have 65,536 numbers
   static std::uint64_t process_uuid(std::uint32_t process) { return (std::uint64_t{process} + 1) << 32; }
 
   void emit_packet() {
@@ -308,8 +314,8 @@ class PerfettoWriter {
     }
   }
 
-  void start_sequence(const reader::Thread& thread, std::uint64_t first_ns) {
-    const std::uint64_t uuid = process_uuid(thread.process) + thread.index + 1;
+  // A sequence whose events are on the track `uuid`, with a clock that starts at `first_ns`.
+  void start_sequence(std::uint64_t uuid, std::uint64_t first_ns) {
     packet_.pbf.add_uint32(kSequenceId, sequence_);
     packet_.pbf.add_uint32(kSequenceFlags, kStateCleared);
     {
@@ -324,7 +330,10 @@ class PerfettoWriter {
       add_clock(snapshot, kClockIncremental, first_ns, true);
     }
     emit_packet();
+    last_ns_ = first_ns;
+  }
 
+  void describe_thread(const reader::Thread& thread, std::uint64_t uuid) {
     packet_.pbf.add_uint32(kSequenceId, sequence_);
     {
       protozero::pbf_writer descriptor(packet_.pbf, kTrackDescriptor);
@@ -336,6 +345,61 @@ class PerfettoWriter {
       body.add_string(track::kThreadName, valid_utf8(thread.name));
     }
     emit_packet();
+  }
+
+  // One moment of the track of switches.
+  struct Change {
+    std::uint64_t ticks;
+    unsigned type;
+    std::string name;
+  };
+
+  std::vector<Change> changes_of(const reader::Process& process) const {
+    std::vector<Change> changes;
+    const std::uint64_t last = analysis::last_ticks(trace_);
+    for (const analysis::Untraced& time : analysis::untraced_times(process)) {
+      changes.push_back(
+          {time.begin, event::kSliceBegin, fmt::format("nothing is traced ({})", analysis::reason_text(time.reason))});
+      changes.push_back({std::min(time.end, std::max(last, time.begin)), event::kSliceEnd, {}});
+    }
+    for (const reader::Switch& s : process.switches) {
+      const std::string functions = analysis::functions_text(trace_, process, s);
+      if (s.first == 0 || functions.empty()) continue;
+      changes.push_back({s.begin_ticks, event::kInstant,
+                         fmt::format("{} from here on: {} ({})", s.on ? "traced" : "not traced", functions,
+                                     analysis::reason_text(s.reason))});
+    }
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Change& a, const Change& b) { return a.ticks < b.ticks; });
+    return changes;
+  }
+
+  void write_switches() {
+    const reader::Process* done = nullptr;
+    for (const reader::Thread* thread : options_.threads) {
+      const reader::Process& process = trace_.processes()[thread->process];
+      if (&process == done || output_.failed()) continue;
+      done = &process;
+      const std::vector<Change> changes = changes_of(process);
+      if (changes.empty()) continue;
+      ++sequence_;
+      const std::uint64_t uuid = process_uuid(thread->process) + kSwitchTrack;
+      start_sequence(uuid, raw_ns(changes.front().ticks));
+      packet_.pbf.add_uint32(kSequenceId, sequence_);
+      {
+        protozero::pbf_writer descriptor(packet_.pbf, kTrackDescriptor);
+        descriptor.add_uint64(track::kUuid, uuid);
+        descriptor.add_uint64(track::kParentUuid, process_uuid(thread->process));
+        descriptor.add_string(track::kTrackName, "switched off and on");
+      }
+      emit_packet();
+      for (const Change& change : changes) {
+        start_event(raw_ns(change.ticks), change.type);
+        if (!change.name.empty()) event_.pbf.add_string(event::kName, valid_utf8(change.name));
+        packet_.pbf.add_message(kTrackEvent, event_.bytes);
+        emit_packet();
+      }
+    }
   }
 
   void start_event(std::uint64_t ns, unsigned type) {
@@ -401,9 +465,10 @@ class PerfettoWriter {
   void write_thread(const reader::Thread& thread) {
     const reader::Process& process = trace_.processes()[thread.process];
     const reader::Calls calls = reader::rebuild_calls(trace_, thread);
-    last_ns_ = calls.size() == 0 ? 0 : raw_ns(calls.begin[0]);
     known_.assign(process.functions.size(), kUnknown);
-    start_sequence(thread, last_ns_);
+    const std::uint64_t uuid = process_uuid(thread.process) + thread.index + 1;
+    start_sequence(uuid, calls.size() == 0 ? 0 : raw_ns(calls.begin[0]));
+    describe_thread(thread, uuid);
     std::uint64_t done = 0;
     analysis::TreeOptions tree;
     tree.roots = options_.functions;

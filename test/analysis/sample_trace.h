@@ -88,6 +88,10 @@ class SampleTrace {
     states_ = std::move(log);
     return *this;
   }
+  SampleTrace& switched(const reader::Switch& change) {
+    processes_.back().switches.push_back(change);
+    return *this;
+  }
   reader::Function& function(std::uint32_t id) { return processes_.back().functions[id]; }
 
   /// Writes the trace; the bytes live as long as this object.
@@ -110,6 +114,7 @@ class SampleTrace {
       writer.add_functions(process.index, process.functions);
       writer.add_symbols(process.index, process.functions);
       writer.add_threads(process.index, process.threads);
+      if (!process.switches.empty()) writer.add_switches(process.index, process.switches);
     }
     std::size_t thread = 0;
     for (const reader::Process& process : processes_) {

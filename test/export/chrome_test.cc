@@ -192,6 +192,33 @@ TEST(Chrome, ThreadStatesAreInFtracesText) {
   EXPECT_EQ(flow, (decltype(flow){{"s", {10, 998'000}}, {"f", {11, 998'000}}}));
 }
 
+TEST(Chrome, SaysWhatWasNotTracedWhen) {
+  SampleTrace sample;
+  const reader::Trace trace = test::trace_with_switches(sample);
+  const Parsed parsed(test::exported(trace, export_chrome, test::all_threads(trace)));
+  std::vector<std::tuple<std::string, std::uint64_t, std::string>> found;
+  for (simdjson::dom::element event : parsed.root()["traceEvents"].get_array()) {
+    const std::string_view phase = event["ph"];
+    if (phase == "M" || phase == "X") continue;
+    EXPECT_EQ(std::int64_t(event["pid"]), 10);
+    EXPECT_EQ(std::string_view(event["cat"]), "switch");
+    if (phase == "i") {
+      EXPECT_EQ(std::string_view(event["s"]), "p");
+    }
+    std::string begun(phase);
+    if (phase != "i") begun += std::to_string(std::int64_t(event["id"]));
+    found.emplace_back(begun, ns_of(event["ts"].get_double()), std::string(std::string_view(event["name"])));
+  }
+  // Times begin with the first event, at tick 900,000; the last is at 5,000,100.
+  const decltype(found) expected = {{"b1", 1'100'000, "nothing is traced (asked for)"},
+                                    {"e1", 2'100'500, "nothing is traced (asked for)"},
+                                    {"b2", 4'099'000, "nothing is traced (its time was up)"},
+                                    {"e2", 4'100'100, "nothing is traced (its time was up)"},
+                                    {"i", 200'000, "not traced from here on: put(int) (by the budget)"},
+                                    {"i", 300'000, "traced from here on: main, put(int) and others (by the budget)"}};
+  EXPECT_EQ(found, expected);
+}
+
 TEST(Chrome, TracesWithoutStatesHaveNone) {
   SampleTrace sample;
   const reader::Trace trace = test::rich_trace(sample);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "export/export.h"
+#include "format/control.h"
 #include "test/analysis/sample_states.h"
 #include "test/analysis/sample_trace.h"
 
@@ -51,6 +52,20 @@ inline reader::Trace trace_with_states(SampleTrace& sample) {
   states.wake(1'000'000, 0, 11, 10).go(1'300'000, 1, 99, 'S', 11).go(1'500'000, 1, 11, 'R', 99);
   states.lost(1'600'000, 1'700'000, 1).go(1'800'000, 1, 0, 'R', 11);
   sample.states(states.log());
+  return sample.open();
+}
+
+/// put(int) is switched off by the budget and comes back; then nothing is traced for a while, and in the end again.
+inline reader::Trace trace_with_switches(SampleTrace& sample) {
+  using format::SwitchReason;
+  const auto by = [](SwitchReason reason) { return static_cast<std::uint32_t>(reason); };
+  sample.process(10, "app", {"main", "put(int)", "take()"});
+  sample.thread(10, "main").call(2, 900'000, 1'000'100).call(3, 5'000'000, 5'000'100);
+  sample.switched({1'100'000, 1'100'500, 2, 1, false, by(SwitchReason::kBudget)});
+  sample.switched({1'200'000, 1'200'500, 1, 3, true, by(SwitchReason::kBudget)});
+  sample.switched({2'000'000, 2'000'500, 0, 0, false, by(SwitchReason::kRequest)});
+  sample.switched({3'000'000, 3'000'500, 0, 0, true, by(SwitchReason::kRequest)});
+  sample.switched({4'999'000, 0, 0, 0, false, by(SwitchReason::kTimer)});
   return sample.open();
 }
 

@@ -108,6 +108,8 @@ struct Timeline {
   std::vector<const Message*> snapshots;
   // By id: tid, time and slice of where a flow comes from and where it goes.
   std::map<std::uint64_t, std::array<std::tuple<std::uint64_t, std::uint64_t, std::string>, 2>> flows;
+  /// Process, time, type and name of what is said of switches.
+  std::vector<std::tuple<std::uint64_t, std::uint64_t, std::string, std::string>> changes;
   std::unique_ptr<Message> root;
 
   explicit Timeline(const std::string& bytes) : root(decoded(bytes)) {
@@ -149,6 +151,13 @@ struct Timeline {
     EXPECT_EQ(packet.number("sequence_flags"), 2U);
     EXPECT_FALSE(packet.has("timestamp_clock_id"));
     sequence.now += packet.number("timestamp");
+    const Message* track = tracks.at(sequence.default_track);
+    if (track->has("name")) {  // of a process, for its switches
+      EXPECT_EQ(track->value("name"), "switched off and on");
+      const Message* process = tracks.at(track->number("parent_uuid"))->message("process");
+      changes.emplace_back(process->number("pid"), sequence.now, event.value("type"), event.value("name"));
+      return;
+    }
     if (event.value("type") == "TYPE_INSTANT") {
       const Message* thread = tracks.at(sequence.default_track)->message("thread");
       const bool wakes = event.has("flow_ids");
@@ -254,6 +263,21 @@ TEST(Perfetto, WhoWokeIsTiedToWhoWaited) {
   const auto& [from, to] = timeline.flows.begin()->second;
   EXPECT_EQ(from, End(10, 5'001'000'000, "put(int)"));
   EXPECT_EQ(to, End(11, 5'001'000'000, "take()"));
+}
+
+TEST(Perfetto, SaysWhatWasNotTracedWhen) {
+  SampleTrace sample;
+  const reader::Trace trace = test::trace_with_switches(sample);
+  const Timeline timeline(test::exported(trace, export_perfetto, test::all_threads(trace)));
+  constexpr std::uint64_t k0 = 5'000'000'000;
+  const decltype(timeline.changes) expected = {
+      {10, k0 + 1'100'000, "TYPE_INSTANT", "not traced from here on: put(int) (by the budget)"},
+      {10, k0 + 1'200'000, "TYPE_INSTANT", "traced from here on: main, put(int) and others (by the budget)"},
+      {10, k0 + 2'000'000, "TYPE_SLICE_BEGIN", "nothing is traced (asked for)"},
+      {10, k0 + 3'000'500, "TYPE_SLICE_END", ""},
+      {10, k0 + 4'999'000, "TYPE_SLICE_BEGIN", "nothing is traced (its time was up)"},
+      {10, k0 + 5'000'100, "TYPE_SLICE_END", ""}};
+  EXPECT_EQ(timeline.changes, expected);
 }
 
 TEST(Perfetto, TracksNameProcessesAndThreads) {
