@@ -256,6 +256,21 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
                         std::uint8_t inherited_marks) {
   const std::size_t first_row = rows_;
   const bool first_segment = calls_.events == 0;
+  start_segment(from_thread_start, inherited);
+  consume_all(blocks);
+  if (!started_) return;
+
+  const std::uint64_t end = std::max(last_, highest_);
+  if (switching_) pass_switches(std::max(end, ended_));
+  while (top_ != 0) end_top(std::max(end, ended_), kCallOpenEnd);
+  for (std::size_t row = first_row; row < std::min(rows_, first_row + inherited); ++row)
+    calls_.marks[row] |= inherited_marks;
+  if (!open_begins_.empty()) insert_open_begins(first_row);
+  if (first_segment) calls_.first_ticks = first_;
+  calls_.last_ticks = std::max(calls_.last_ticks, end);
+}
+
+void Rebuilder::start_segment(bool from_thread_start, std::uint32_t inherited) {
   started_ = false;
   from_thread_start_ = from_thread_start;
   knows_stacks_ = from_thread_start;
@@ -269,17 +284,10 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
   keep_rows_ = rows_ + inherited;
   old_ = 0;
   moved_.clear();
-  for (const BlockView& block : blocks) switching_ ? consume<true>(block) : consume<false>(block);
-  if (!started_) return;
+}
 
-  const std::uint64_t end = std::max(last_, highest_);
-  if (switching_) pass_switches(std::max(end, ended_));
-  while (top_ != 0) end_top(std::max(end, ended_), kCallOpenEnd);
-  for (std::size_t row = first_row; row < std::min(rows_, first_row + inherited); ++row)
-    calls_.marks[row] |= inherited_marks;
-  if (!open_begins_.empty()) insert_open_begins(first_row);
-  if (first_segment) calls_.first_ticks = first_;
-  calls_.last_ticks = std::max(calls_.last_ticks, end);
+void Rebuilder::consume_all(std::span<const BlockView> blocks) {
+  for (const BlockView& block : blocks) switching_ ? consume<true>(block) : consume<false>(block);
 }
 
 // Calls whose begin was overwritten are known when they end, innermost first; as rows they come
@@ -352,7 +360,47 @@ std::size_t count_enters(std::span<const BlockView> blocks) {
   return all - exits;
 }
 
+std::uint8_t marks_of_inherited(const Thread& thread) { return thread.cut ? kCallOpenBegin : kCallInherited; }
+
+bool is_whole(std::span<const BlockView> blocks) { return blocks.front().sequence == 0; }
+
 }  // namespace
+
+OpenState Rebuilder::open_behind(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
+                                 std::uint8_t inherited_marks) {
+  start_segment(from_thread_start, inherited);
+  consume_all(blocks);
+  const auto call_of = [&](std::uint32_t row) {
+    const auto known = static_cast<std::uint8_t>(calls_.marks[row] & (kCallOpenBegin | kCallResumed));
+    return OpenState::Call{calls_.function[row],
+                           static_cast<std::uint8_t>(known | (row < inherited ? inherited_marks : 0)),
+                           calls_.begin[row]};
+  };
+  OpenState state;
+  for (std::size_t i = 0; i < top_; ++i) state.calls.push_back(call_of(stack_[i].row));
+  for (const Below& below : below_) state.stacks.push_back({below.left_at, below.base});
+  for (const auto& [place, set] : places_) {
+    const Place at = switching_ ? standing(set) : set;
+    OpenState::Place known{place, at.depth, true, {}, 0};
+    known.stands = at.depth == 0 || (at.depth <= top_ && stack_[at.depth - 1].row == at.row);
+    if (at.depth != 0) known.call = call_of(at.row);
+    if (!known.stands) known.end = known.call.begin + calls_.duration[at.row];
+    state.places.push_back(known);
+  }
+  std::sort(state.places.begin(), state.places.end(),
+            [](const auto& a, const auto& b) { return a.depth != b.depth ? a.depth < b.depth : a.place < b.place; });
+  for (const auto& [place, aside] : aside_) state.aside.push_back({place, aside.functions});
+  std::sort(state.aside.begin(), state.aside.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
+  return state;
+}
+
+OpenState open_state(const Trace& trace, const Thread& thread, std::span<const BlockView> blocks) {
+  if (blocks.empty()) return {};
+  Rebuilder rebuilder(trace.processes()[thread.process], std::min<std::size_t>(count_enters(blocks), kMaxRows));
+  const bool first = blocks.front().sequence == trace.blocks(thread).front().sequence;
+  return rebuilder.open_behind(blocks, first && is_whole(blocks), first ? thread.inherited : 0,
+                               marks_of_inherited(thread));
+}
 
 Calls rebuild_calls(const Trace& trace, const Thread& thread) {
   const auto blocks = trace.blocks(thread);
@@ -373,8 +421,8 @@ Calls rebuild_calls(const Trace& trace, const Thread& thread) {
                       : snapshot               ? moments[0].kept_to
                                                : 0);
     }
-    rebuilder.segment(blocks.subspan(i, end - i), i == 0 && blocks[0].sequence == 0, i == 0 ? thread.inherited : 0,
-                      thread.cut ? kCallOpenBegin : kCallInherited);
+    rebuilder.segment(blocks.subspan(i, end - i), i == 0 && is_whole(blocks), i == 0 ? thread.inherited : 0,
+                      marks_of_inherited(thread));
     if (end < blocks.size()) missing += blocks[end].sequence - blocks[end - 1].sequence - 1;
     i = end;
   }

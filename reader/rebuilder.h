@@ -35,6 +35,7 @@
 
 #include "format/event.h"
 #include "reader/model.h"
+#include "reader/open_state.h"
 #include "reader/trace.h"
 
 namespace karst::reader {
@@ -52,6 +53,10 @@ class Rebuilder {
   /// known.
   void ended(std::uint64_t ticks) { ended_ = ticks; }
   Calls finish();
+
+  /// What is open behind `blocks`, a segment's or its first ones. The only use of a Rebuilder that makes no rows.
+  OpenState open_behind(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
+                        std::uint8_t inherited_marks);
 
  private:
   struct Open {
@@ -87,6 +92,8 @@ class Rebuilder {
   };
 
   // calls.cc
+  void start_segment(bool from_thread_start, std::uint32_t inherited);
+  void consume_all(std::span<const BlockView> blocks);
   template <bool kSwitching>
   void consume(const BlockView& block);
   void exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside, std::uint8_t marks);

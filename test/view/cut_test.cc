@@ -36,6 +36,15 @@ std::multiset<CallText> calls_in(const view::TraceIndex& index, view::TickRange 
   return all;
 }
 
+// Name and begin of what was entered in the range.
+std::multiset<std::pair<std::string, std::uint64_t>> begun_in(const view::TraceIndex& index, view::TickRange range) {
+  std::multiset<std::pair<std::string, std::uint64_t>> all;
+  for (const auto& [tid, name, begin, duration, depth, marks, path] : calls_in(index, range)) {
+    if ((marks & reader::kCallOpenBegin) == 0 && begin >= range.begin) all.emplace(name, begin);
+  }
+  return all;
+}
+
 std::unique_ptr<view::TraceIndex> reopen(const std::vector<std::byte>& bytes) {
   auto trace = reader::Trace::open_memory(bytes, "cut.karst");
   if (!trace) throw std::runtime_error(trace.error().message);
@@ -102,6 +111,116 @@ TEST(Cut, KeepsHowCallsEnded) {
   ASSERT_TRUE(bytes.ok());
   const auto cut = reopen(*bytes);
   EXPECT_EQ(calls_in(*cut, range), calls_in(*index, range));
+}
+
+using format::Mark;
+
+// A thread that goes every way: returns, tail calls, exceptions, jumps (also to places that are gone), stacks that
+// are new, wait and go on.
+void fill_ways_out(test::SampleTrace& sample, std::uint32_t seed, bool whole) {
+  std::mt19937 random(seed);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  sample.process(1, "app", {"a", "b", "c", "d", "e", "a"});
+  sample.function(6).tail_exit = true;  // of the first
+  sample.function(6).of = 1;
+  sample.thread(1, "t", whole ? 0 : 7);
+  using Stack = std::vector<std::uint32_t>;
+  std::map<std::uint64_t, Stack> aside;  // by place
+  std::vector<std::pair<std::uint64_t, Stack>> under;
+  std::vector<std::pair<std::uint64_t, std::size_t>> places;  // and the depth that they go to
+  Stack stack;
+  std::uint64_t now = 1002;
+  std::uint64_t fresh = 0x1000;
+  const auto switched = [&](std::uint64_t from, std::uint64_t to) {
+    sample.raw(format::make_mark(now, Mark::kSwitched)).raw(format::make_place(from)).raw(format::make_place(to));
+  };
+  if (!whole) sample.exit(2, 1001).exit(3, 1001);
+  for (int i = 0; i < 700; ++i) {
+    now += below(4) == 0 ? 0 : below(30);
+    const std::size_t what = below(100);
+    if (what < 45 && stack.size() < 7) {
+      stack.push_back(static_cast<std::uint32_t>(1 + below(5)));
+      sample.enter(stack.back(), now);
+    } else if (what < 70) {
+      if (stack.empty()) continue;
+      const std::uint32_t id = stack.back();
+      stack.pop_back();
+      if (id == 1 && below(2) == 0) {
+        sample.exit(6, now);
+      } else if (below(4) == 0) {
+        sample.raw(format::make_mark(now, Mark::kUnwound)).exit(id, now + below(3));
+        now += 3;
+      } else {
+        sample.exit(id, now);
+      }
+    } else if (what < 78) {
+      const std::uint64_t place = 0x100 + 0x10 * below(12);
+      places.emplace_back(place, stack.size());
+      sample.raw(format::make_place(place, Mark::kSetPlace));
+    } else if (what < 84) {
+      if (places.empty()) continue;
+      const auto [place, depth] = places[below(places.size())];
+      if (depth > stack.size() && below(3) != 0) continue;
+      sample.raw(format::make_mark(now, Mark::kJumped)).raw(format::make_place(place));
+      // What the reader makes of it is told by the latest place of that number; the model needs no more than a stack
+      // that is not above it.
+      if (depth < stack.size()) stack.resize(depth);
+    } else if (what < 92) {
+      // To a stack that waits, or to one that is new.
+      const std::uint64_t from = fresh += 0x10;
+      std::uint64_t to = fresh += 0x10;
+      Stack next;
+      if (!aside.empty() && below(3) != 0) {
+        auto chosen = aside.begin();
+        std::advance(chosen, static_cast<std::ptrdiff_t>(below(aside.size())));
+        to = chosen->first;
+        next = chosen->second;
+        aside.erase(chosen);
+      }
+      switched(from, to);
+      under.emplace_back(from, stack);
+      stack = next;
+    } else if (!under.empty()) {
+      const std::uint64_t from = fresh += 0x10;
+      aside[from] = stack;
+      switched(from, under.back().first);
+      stack = under.back().second;
+      under.pop_back();
+    }
+  }
+}
+
+TEST(Cut, HasTheCallsOfItsRangeWhateverWaysTheyWent) {
+  std::uint64_t jumped = 0;
+  std::uint64_t resumed = 0;
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    test::SampleTrace sample;
+    fill_ways_out(sample, seed, seed % 3 != 0);
+    const auto index = test::index_of(sample);
+    std::mt19937_64 random(seed);
+    const std::uint64_t span = index->last_ticks() - index->origin();
+    for (int i = 0; i < 25; ++i) {
+      view::TickRange range;
+      range.begin = index->origin() + random() % span;
+      range.end = range.begin + 1 + random() % (i % 2 == 0 ? 300 : span);
+      const auto bytes = view::cut_trace(test::scope_of(*index, range));
+      ASSERT_TRUE(bytes.ok());
+      const auto cut = reopen(*bytes);
+      const auto wanted = calls_in(*index, range);
+      if (seed % 3 == 0) {
+        // Of which stack an unknown one is above cannot be known where the thread's begin is lost: what began is there.
+        ASSERT_EQ(begun_in(*cut, range), begun_in(*index, range)) << "seed " << seed;
+        continue;
+      }
+      ASSERT_EQ(calls_in(*cut, range), wanted) << "seed " << seed << ", range " << range.begin << " to " << range.end;
+      for (const CallText& call : wanted) {
+        jumped += (std::get<5>(call) & reader::kCallJumped) != 0 ? 1 : 0;
+        resumed += (std::get<5>(call) & reader::kCallResumed) != 0 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(jumped, 1000U);
+  EXPECT_GT(resumed, 1000U);
 }
 
 TEST(Cut, KeepsGapsApart) {
