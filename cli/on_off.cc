@@ -10,12 +10,16 @@
 #include <iterator>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/live.h"
+#include "cli/program_options.h"
 #include "cli/target.h"
 #include "cli/text.h"
+#include "cli/watch_options.h"
 #include "collect/control.h"
+#include "format/options.h"
 
 namespace karst::cli {
 namespace {
@@ -27,7 +31,17 @@ struct Options {
   std::vector<std::string> functions;
   std::vector<std::string> not_functions;
   std::string time;
+  std::string budget;
+  std::vector<std::string> keep;
+  WatchArguments watch;
 };
+
+/// Millionths; 0 for "none".
+Result<std::uint32_t> parse_share(const std::string& text) {
+  std::uint32_t ppm = 0;
+  if (text == "none" || format::parse_budget(text.c_str(), ppm)) return ppm;
+  return Error{"--budget " + text + ": a share of time from 0.1% to 100% is needed, like 5%, or none"};
+}
 
 /// What `before` is not any more, to be made good when the time is up.
 struct Undo {
@@ -53,6 +67,36 @@ void say(const collect::Attached& target, const std::string& more) {
                count_text(s.patched).c_str(), count_text(s.functions).c_str(), more.c_str());
 }
 
+/// Functions that are watched are traced, whatever else is.
+int begin_watching(collect::Attached& target, const collect::WatchOptions& watch) {
+  reader::Process process = target.arena.process();
+  symbols::resolve(process, {});
+  std::vector<const reader::Function*> functions;
+  std::vector<std::uint32_t> ids;
+  for (const reader::Function& f : process.functions) {
+    if (f.id == 0 || !watch.watches(f.name)) continue;
+    functions.push_back(&f);
+    ids.push_back(f.id);
+  }
+  const std::string pid = std::to_string(target.process.pid);
+  if (functions.empty()) return fail({"no function of process " + pid + " is one that --slowest or --over means"});
+  auto requester = collect::Requester::take(target);
+  if (!requester) return fail(requester.error());
+  requester->choose(ids, true);
+  requester->set_enabled(true);
+  const std::uint32_t refused_before = target.arena.watch_losses().functions_refused;
+  std::size_t no_room = 0;
+  const std::size_t watched = collect::watch_functions(target.arena, watch, functions, no_room);
+  if (const Status done = requester->apply(kLimit); !done) return fail(done.error());
+  const std::size_t refused = no_room + (target.arena.watch_losses().functions_refused - refused_before);
+  if (refused != 0)
+    fail({plural(refused, "function") + " of process " + pid +
+          " cannot be watched: it counts calls or forbids itself system calls (prefault), memory is short, or there "
+          "are more than 64 rules"});
+  say(target, ", " + plural(watched + no_room - refused, "function") + " watched; 'karst snapshot' gets what is kept");
+  return refused == 0 ? kExitOk : kExitFailed;
+}
+
 int change(const Options& options, bool on) {
   const char* name = on ? "on" : "off";
   std::uint64_t time_ns = 0;
@@ -63,14 +107,31 @@ int change(const Options& options, bool on) {
   }
   auto filter = symbols::FunctionFilter::compile(options.functions, options.not_functions);
   if (!filter) return usage_error(filter.error().message, name);
+  std::optional<std::uint32_t> budget;
+  if (!options.budget.empty()) {
+    auto share = parse_share(options.budget);
+    if (!share) return usage_error(share.error().message, name);
+    budget = *share;
+  }
+  auto keep = symbols::FunctionFilter::compile(options.keep, {});
+  if (!keep) return usage_error("--keep: " + keep.error().message, name);
+  auto watch = watch_options(options.watch);
+  if (!watch) return usage_error(watch.error().message, name);
   auto target = find_target(options.target);
   if (!target) return fail(target.error());
 
+  if (!watch->rules.empty()) return begin_watching(*target, *watch);
   const bool some = !filter->keeps_all();
   std::vector<std::uint32_t> ids;
   if (some) {
     ids = collect::matching_functions(target->arena, *filter, {});
     if (ids.empty()) return fail({"no function of process " + std::to_string(target->process.pid) + " matches"});
+  }
+  std::vector<std::uint32_t> kept;
+  if (!options.keep.empty()) {
+    kept = collect::matching_functions(target->arena, *keep, {});
+    if (kept.empty())
+      return fail({"no function of process " + std::to_string(target->process.pid) + " matches --keep"});
   }
   Undo undo;
   bool by_process = false;  // it goes off by itself
@@ -78,6 +139,9 @@ int change(const Options& options, bool on) {
     auto requester = collect::Requester::take(*target);
     if (!requester) return fail(requester.error());
     undo.enabled = collect::control_state(target->arena).enabled;
+    if (budget)
+      if (const Status may = requester->set_budget(*budget); !may) return fail(may.error());
+    requester->keep(kept);
     if (some && on && !undo.enabled) {
       // Of a process that is off, these and no others.
       std::vector<std::uint32_t> all(target->arena.function_count());
@@ -127,6 +191,17 @@ CLI::App* add(CLI::App& app, int& status, bool on) {
       ->allow_extra_args(false);
   command->add_option("--for", options->time, "Only for TIME (5s, 200ms); then it is as it was before")
       ->type_name("TIME");
+  if (on) {
+    command
+        ->add_option("--budget", options->budget,
+                     "From now on keep what tracing costs below SHARE (like 5%), leaving out functions that cost most "
+                     "and tell least; 'none' ends that")
+        ->type_name("SHARE");
+    command->add_option("--keep", options->keep, "A budget leaves no function out whose demangled name matches")
+        ->type_name("REGEX")
+        ->allow_extra_args(false);
+    add_watch_options(*command, options->watch);
+  }
   command->callback([options, &status, on] { status = change(*options, on); });
   return command;
 }

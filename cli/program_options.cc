@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
+#include "cli/watch_options.h"
 #include "format/filter_list.h"
 #include "symbols/function_filter.h"
 
@@ -28,6 +29,7 @@ struct Choice {
   std::vector<std::string> no_trace;
   std::vector<std::string> only;
   std::vector<std::string> keep;
+  WatchArguments watch;
   std::string min_instructions;
   std::string carried_lists = "1";
 };
@@ -72,6 +74,12 @@ bool take_choice(const std::string& entry, Choice& choice) {
     choice.only.push_back(value);
   } else if (name == "keep") {
     choice.keep.push_back(value);
+  } else if (name == "slowest") {
+    choice.watch.slowest.push_back(value);
+  } else if (name == "over") {
+    choice.watch.over.push_back(value);
+  } else if (name == "margin") {
+    choice.watch.margin = value;
   } else if (name == "min-instructions") {
     choice.min_instructions = value;
   } else if (name == "carried-lists") {
@@ -170,6 +178,11 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
   auto made = make_choice(choice);
   if (!made) return usage_error(made.error().message, subcommand);
   launch.choice = std::move(*made);
+  auto watch = watch_options(choice.watch);
+  if (!watch) return usage_error(watch.error().message, subcommand);
+  launch.watch = std::move(*watch);
+  if (!launch.watch.rules.empty() && launch.runtime_options.find("kept-memory=") == std::string::npos)
+    append_option(launch.runtime_options, "kept-memory=256M");
   for (const std::string& text : options.map_paths) {
     auto mapping = symbols::PathMapping::parse(text);
     if (!mapping) return usage_error(mapping.error().message, subcommand);

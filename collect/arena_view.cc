@@ -69,7 +69,7 @@ Result<ArenaView> ArenaView::map(int descriptor) {
   if (layout.version != kArenaVersion)
     return Error{"the process runs libkarst with arena version " + std::to_string(layout.version) +
                  ", this karst reads version " + std::to_string(kArenaVersion) + "; use the karst of the same release"};
-  if (!layout_is_sound(layout, size)) return Error{"the process's arena has a damaged header"};
+  if (!layout_is_sound(layout, size) || !view.find_watching()) return Error{"the process's arena has a damaged header"};
   return view;
 }
 
@@ -77,13 +77,18 @@ ArenaView::ArenaView(std::byte* base, std::size_t size, const ArenaHeader& layou
     : base_(base), size_(size), layout_(layout) {}
 
 ArenaView::ArenaView(ArenaView&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), size_(other.size_), inode_(other.inode_), layout_(other.layout_) {}
+    : base_(std::exchange(other.base_, nullptr)),
+      size_(other.size_),
+      inode_(other.inode_),
+      layout_(other.layout_),
+      watching_(other.watching_) {}
 
 ArenaView& ArenaView::operator=(ArenaView&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(size_, other.size_);
   std::swap(inode_, other.inode_);
   std::swap(layout_, other.layout_);
+  std::swap(watching_, other.watching_);
   return *this;
 }
 
@@ -277,7 +282,25 @@ bool ArenaView::is_tail_exit(std::uint32_t id) const {
          (table<ArenaFunction>(layout_.functions_offset)[id].flags & kArenaFunctionTailExit) != 0;
 }
 
+namespace {
+
+void put_in_order(std::vector<ArenaBlock>& blocks) {
+  std::sort(blocks.begin(), blocks.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
+    return a.ticks != b.ticks ? a.ticks < b.ticks : a.sequence < b.sequence;
+  });
+}
+
+}  // namespace
+
 std::vector<ArenaBlock> ArenaView::blocks() const {
+  std::vector<ArenaBlock> found = ring_blocks();
+  const std::size_t in_ring = found.size();
+  add_kept_blocks(found);
+  if (found.size() != in_ring) put_in_order(found);
+  return found;
+}
+
+std::vector<ArenaBlock> ArenaView::ring_blocks() const {
   const std::uint32_t count = std::min(load(live().blocks_reserved), layout_.block_capacity);
   std::vector<ArenaBlock> found;
   found.reserve(count);
@@ -291,19 +314,20 @@ std::vector<ArenaBlock> ArenaView::blocks() const {
       continue;
     found.push_back({i, h.thread, h.sequence, h.ticks, generation});
   }
-  std::sort(found.begin(), found.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
-    return a.ticks != b.ticks ? a.ticks < b.ticks : a.sequence < b.sequence;
-  });
+  put_in_order(found);
   return found;
 }
 
 std::span<const Event> ArenaView::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
-  const std::byte* at = base_ + layout_.blocks_offset + std::uint64_t{block.index} * kBlockSize;
+  const bool kept = block.index >= layout_.block_capacity;
+  const std::byte* at = base_ + (kept ? watching_.blocks_offset : layout_.blocks_offset) +
+                        std::uint64_t{kept ? block.index - layout_.block_capacity : block.index} * kBlockSize;
   buffer.resize(kEventsPerBlock);
   std::memcpy(buffer.data(), at + kBlockHeaderSize, kEventsPerBlock * sizeof(Event));
   const auto& header = *reinterpret_cast<const BlockHeader*>(at);
   std::size_t settled = kEventsPerBlock;
-  if (layout_.min_duration_ticks != 0 && load(header.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
+  if (!kept && layout_.min_duration_ticks != 0 &&
+      load(header.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
     // Slots at the end may have been taken back and used again while they were copied. What is the same a second time
     // was there at the moment between the two: no event comes twice, as time goes on, and a slot is empty only if those
     // behind it are (or its hook was interrupted).

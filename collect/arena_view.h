@@ -11,6 +11,7 @@
 
 #include "format/arena.h"
 #include "format/control.h"
+#include "format/watch.h"
 #include "reader/model.h"
 #include "reader/result.h"
 
@@ -23,6 +24,14 @@ struct ArenaBlock {
   std::uint64_t sequence = 0;
   std::uint64_t ticks = 0;
   std::uint64_t generation = 0;
+};
+
+/// Calls that a process watched for and did not keep, or did not watch.
+struct WatchLosses {
+  std::uint32_t functions_refused = 0;  ///< that could not be watched
+  std::uint64_t without_note = 0;       ///< calls over the limit for which nothing was left to note them in
+  std::uint64_t too_deep = 0;           ///< calls in more than 8,000 open ones of their thread
+  std::uint64_t too_many = 0;           ///< calls over a time beyond the number that is kept
 };
 
 /// Owns a mapping of the arena. Movable; one thread at a time.
@@ -48,7 +57,8 @@ class ArenaView {
   bool is_tail_exit(std::uint32_t id) const;
   /// The clock's reading at the start of tracing.
   reader::ClockPair start() const;
-  /// The blocks that hold events now, in order of their start; those of one thread in order of sequence.
+  /// The blocks that hold events now, in order of their start; those of one thread in order of sequence. Among them are
+  /// those that were kept (format/watch.h) and are not in the ring any more.
   std::vector<ArenaBlock> blocks() const;
   /// Copies the events of a block; empty when it was recycled since blocks() or holds none.
   std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
@@ -73,6 +83,14 @@ class ArenaView {
   format::ArenaControl& control() const {
     return *reinterpret_cast<format::ArenaControl*>(base_ + layout_.control_offset);
   }
+  /// Enters a rule, or finds the same one; none when there are too many, or nothing can be watched in the process.
+  std::optional<std::uint32_t> add_rule(const format::ArenaWatchRule& rule) const;
+  /// These functions are to be watched by the rule, from the process's being told to go, or a request, on. Returns how
+  /// many are; second ids are passed over.
+  std::size_t add_watches(std::uint32_t rule, const std::vector<std::uint32_t>& ids) const;
+  /// The calls that are kept, in order of their begin; not numbered.
+  std::vector<reader::Moment> moments() const;
+  WatchLosses watch_losses() const;
   /// A budget leaves this function on. The same holds for `id`.
   void keep(std::uint32_t id);
 
@@ -84,11 +102,18 @@ class ArenaView {
   }
   const format::ArenaHeader& live() const { return *table<format::ArenaHeader>(0); }
   std::string text(std::uint32_t offset, std::uint32_t size) const;
+  bool find_watching();
+  format::ArenaWatching* watching() const;
+  bool make_real(std::uint64_t offset, std::uint64_t size) const;
+  std::vector<ArenaBlock> ring_blocks() const;
+  void add_kept_blocks(std::vector<ArenaBlock>& blocks) const;
+  std::uint64_t whole_from() const;
 
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;
   std::uint64_t inode_ = 0;
-  format::ArenaHeader layout_{};  ///< offsets and capacities, checked
+  format::ArenaHeader layout_{};      ///< offsets and capacities, checked
+  format::ArenaWatching watching_{};  ///< likewise; zero: there is none
 };
 
 }  // namespace karst::collect

@@ -42,8 +42,9 @@ struct FunctionChooser::Carried {
   GlobSet only;
 };
 
-FunctionChooser::FunctionChooser(const FunctionChoice& choice, const symbols::ResolveOptions& resolve)
-    : choice_(choice), resolve_(resolve) {}
+FunctionChooser::FunctionChooser(const FunctionChoice& choice, const symbols::ResolveOptions& resolve,
+                                 const WatchOptions& watch)
+    : choice_(choice), resolve_(resolve), watch_(watch) {}
 FunctionChooser::~FunctionChooser() = default;
 
 void FunctionChooser::report_once(const std::string& message) {
@@ -70,7 +71,7 @@ const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& p
 }
 
 bool FunctionChooser::concerns(const reader::Module& module) {
-  return choice_.has_kept() || !choice_.filter().keeps_all() || !choice_.lists().empty() ||
+  return !watch_.rules.empty() || choice_.has_kept() || !choice_.filter().keeps_all() || !choice_.lists().empty() ||
          !carried_by(module.path).lists.empty();
 }
 
@@ -126,13 +127,22 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
                   ", which has no debug information: compile it with -g");
     const auto least =
         choice_.lists().min_instructions ? choice_.lists().min_instructions : carried.lists.min_instructions;
-    if (least && *least != 0) leave_out_small(arena, module, std::move(kept[m]), *least);
+    if (least && *least != 0) leave_out_small(arena, module, kept[m], *least);
+    std::size_t refused = 0;
+    std::erase_if(kept[m], [&](const reader::Function* f) {
+      return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;
+    });
+    watched_ += watch_functions(arena, watch_, kept[m], refused);
+    if (refused != 0)
+      report_once(std::to_string(refused) + " functions of " + module.path +
+                  " are not watched for slow calls: the process counts calls or forbids itself system calls "
+                  "(prefault), or there are more than 64 rules or 65536 functions");
   }
   return true;
 }
 
 void FunctionChooser::leave_out_small(ArenaView& arena, const reader::Module& module,
-                                      std::vector<const reader::Function*> kept, std::uint32_t least) {
+                                      const std::vector<const reader::Function*>& kept, std::uint32_t least) {
   if (kept.empty()) return;
   const auto table = resolve_.cache.load(module.path, module.build_id);
   const auto file = symbols::CodeFile::open(module.path);

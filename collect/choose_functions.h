@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collect/arena_view.h"
+#include "collect/watch.h"
 #include "reader/model.h"
 #include "symbols/function_filter.h"
 #include "symbols/function_lists.h"
@@ -51,16 +52,18 @@ class FunctionChoice {
 /// Applies a choice to processes' functions. Remembers modules' lists, not their symbols. One thread.
 class FunctionChooser {
  public:
-  /// Both must outlive it.
-  FunctionChooser(const FunctionChoice& choice, const symbols::ResolveOptions& resolve);
+  /// All must outlive it.
+  FunctionChooser(const FunctionChoice& choice, const symbols::ResolveOptions& resolve, const WatchOptions& watch);
   ~FunctionChooser();
 
-  /// Turns off what is not chosen among `count` functions from `first` on; what is outside of the arena's table is
-  /// passed over. The process must be waiting. False if there is nothing to choose in any of their modules.
+  /// Turns off what is not chosen, and enters what is to be watched, among `count` functions from `first` on; what is
+  /// outside of the arena's table is passed over. The process must be waiting. False if there is nothing to choose in
+  /// any of their modules.
   bool choose(ArenaView& arena, std::uint32_t first, std::uint32_t count);
 
   std::uint64_t functions() const { return functions_; }  ///< that were looked at
   std::uint64_t off() const { return off_; }              ///< of them, left out
+  std::size_t watched() const { return watched_; }        ///< functions, once for each rule
   /// What could not be applied, once for each module.
   std::vector<reader::Problem>& problems() { return problems_; }
 
@@ -69,13 +72,15 @@ class FunctionChooser {
   const Carried& carried_by(const std::string& path);
   bool concerns(const reader::Module& module);
   bool keeps(const reader::Function& function, const Carried& carried) const;
-  void leave_out_small(ArenaView& arena, const reader::Module& module, std::vector<const reader::Function*> kept,
+  void leave_out_small(ArenaView& arena, const reader::Module& module, const std::vector<const reader::Function*>& kept,
                        std::uint32_t least);
   void turn_off(ArenaView& arena, const reader::Function& function);
   void report_once(const std::string& message);
 
   const FunctionChoice& choice_;
   const symbols::ResolveOptions& resolve_;
+  const WatchOptions& watch_;
+  std::size_t watched_ = 0;
   std::map<std::string, std::unique_ptr<Carried>> carried_;
   std::uint64_t functions_ = 0;
   std::uint64_t off_ = 0;

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "collect/clock.h"
+
 namespace karst::collect {
 
 using namespace format;
@@ -32,6 +34,10 @@ void History::detach() {
   copy->events.shrink_to_fit();
   copy->counts = arena_->counts();
   copy->uncounted_calls = arena_->uncounted_calls();
+  copy->moments = arena_->moments();
+  copy->watch_losses = arena_->watch_losses();
+  for (const reader::Moment& moment : copy->moments)
+    if (moment.function < seen.size()) seen[moment.function] = true;
   for (std::size_t id = 0; id < copy->counts.size() && id < seen.size(); ++id)
     if (copy->counts[id] != 0) seen[id] = true;
   // A tail call's exit has an id of its own, which means nothing without its function's.
@@ -69,14 +75,6 @@ std::vector<ArenaBlock> History::blocks() const {
   return blocks;
 }
 
-void History::release_all_but(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges) {
-  std::erase_if(kept_, [&](const auto& entry) {
-    const Kept& kept = entry.second;
-    return std::none_of(ranges.begin(), ranges.end(),
-                        [&](const auto& range) { return kept.block.ticks <= range.second && kept.end >= range.first; });
-  });
-}
-
 std::uint64_t History::keep(std::uint64_t from, std::uint64_t to) {
   if (!arena_) return from;
   std::vector<ArenaBlock> blocks = arena_->blocks();
@@ -96,14 +94,17 @@ std::uint64_t History::keep(std::uint64_t from, std::uint64_t to) {
   }
   std::uint64_t whole_from = from;
   std::vector<Event> buffer;
+  std::set<std::uint32_t> torn;  // threads of which a block went before it was read, and no later one was yet
   // The oldest first, as they are the next to go.
   for (auto at = wanted.rbegin(); at != wanted.rend(); ++at) {
     const ArenaBlock& block = **at;
     const auto events = arena_->read(block, buffer);
-    if (events.empty()) {
-      whole_from = std::max(whole_from, block.ticks);
+    if (events.data() == nullptr) {
+      torn.insert(block.thread);
       continue;
     }
+    if (torn.erase(block.thread) != 0) whole_from = std::max(whole_from, block.ticks);
+    if (events.empty()) continue;
     Kept& kept = kept_[{block.thread, block.sequence}];
     kept.end = block.ticks;
     for (const Event e : events)
@@ -117,7 +118,7 @@ std::uint64_t History::keep(std::uint64_t from, std::uint64_t to) {
     if (block->sequence != 0 && block->ticks > from && next[thread] == block)
       whole_from = std::max(whole_from, block->ticks);
   }
-  return whole_from;
+  return torn.empty() ? whole_from : std::max(whole_from, std::min(to, read_clock_pair().ticks));
 }
 
 std::span<const Event> History::read(const ArenaBlock& block, std::vector<Event>& buffer) const {

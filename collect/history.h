@@ -30,9 +30,6 @@ class History {
   /// recycled them; and each thread's last one before `to`, as it says what its thread was inside of. Does nothing once
   /// detached. Returns from when on nothing of any thread is missing: `from`, or later.
   std::uint64_t keep(std::uint64_t from, std::uint64_t to = ~std::uint64_t{0});
-  /// Lets go of what was kept and lies in none of these ranges.
-  void release_all_but(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges);
-  std::size_t kept_bytes() const { return kept_.size() * format::kBlockSize; }
   /// None once detached.
   ArenaView* arena() { return arena_ ? &*arena_ : nullptr; }
 
@@ -52,6 +49,9 @@ class History {
   }
   /// As ArenaView::counts(), for all functions that the process has had.
   std::vector<std::uint64_t> counts() const { return arena_ ? arena_->counts() : copy_->counts; }
+  /// As ArenaView::moments().
+  std::vector<reader::Moment> moments() const { return arena_ ? arena_->moments() : copy_->moments; }
+  WatchLosses watch_losses() const { return arena_ ? arena_->watch_losses() : copy_->watch_losses; }
   std::uint64_t uncounted_calls() const { return arena_ ? arena_->uncounted_calls() : copy_->uncounted_calls; }
 
  private:
@@ -62,6 +62,8 @@ class History {
     std::vector<format::Event> events;
     std::vector<std::size_t> begins;  ///< of each block's events, and the end of all
     std::vector<std::uint64_t> counts;
+    std::vector<reader::Moment> moments;
+    WatchLosses watch_losses;
     std::uint64_t uncounted_calls = 0;
   };
   std::optional<ArenaView> arena_;

@@ -132,7 +132,6 @@ void Processes::begin(Arrival arrival) {
   RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}, {}};
   watched_.push_back(
       {arrival.pid, std::move(pidfd), facts.pid, facts.start_ticks, std::move(process), {}, true, false, unwatched});
-  if (before_go_) before_go_(watched_.size() - 1, watched_.back().process);
   arrival.reply();
   if (forked) inherit(watched_.back(), arrival.origin);
   if (gone) end(watched_.back());
@@ -221,6 +220,12 @@ bool Processes::find_silent_children() {
 RecordedProcess* Processes::find(pid_t pid) {
   Watched* watched = latest(pid);
   return watched != nullptr ? &watched->process : nullptr;
+}
+
+pid_t Processes::parent_of(pid_t pid) {
+  const Watched* watched = latest(pid);
+  const std::int64_t parent = watched != nullptr ? watched->process.parent : -1;
+  return parent >= 0 ? watched_[static_cast<std::size_t>(parent)].pid : 0;
 }
 
 void Processes::for_each(const std::function<void(std::size_t, RecordedProcess&)>& use) {

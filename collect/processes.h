@@ -43,8 +43,9 @@ class Processes {
   /// The latest image of this pid; null when it is not known. Valid until the next arrival.
   RecordedProcess* find(pid_t pid);
 
-  /// What is to be called for an image with an arena while it still waits for its go.
-  void before_go(std::function<void(std::size_t, RecordedProcess&)> use) { before_go_ = std::move(use); }
+  /// The process that this one was forked from or started by; 0 when it is not known.
+  pid_t parent_of(pid_t pid);
+
   /// Calls it for each image with an arena, with a number that stays the same.
   void for_each(const std::function<void(std::size_t, RecordedProcess&)>& use);
 
@@ -76,7 +77,6 @@ class Processes {
   static void end(Watched& watched);
 
   FunctionChooser& chooser_;
-  std::function<void(std::size_t, RecordedProcess&)> before_go_;
   std::vector<Watched> watched_;  ///< in order of arrival
   std::vector<Silent> silent_;
   bool between_arenas_ = false;

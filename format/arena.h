@@ -6,8 +6,9 @@
 //
 // It lies in a memfd. Tables are reserved at their greatest size and take memory only where they are
 // used; blocks are made real in steps (ArenaHeader::blocks_reserved). The runtime alone writes, with two exceptions:
-// kArenaFunctionOn and kArenaFunctionKeep, and what is wanted in the control page (format/control.h). A reader trusts
-// nothing in here: the program may scribble over it, die in the middle of a store, or be hostile.
+// kArenaFunctionOn and kArenaFunctionKeep, what is wanted in the control page (format/control.h), and what is to be
+// watched (format/watch.h). A reader trusts nothing in here: the program may scribble over it, die in the middle of a
+// store, or be hostile.
 //
 // block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
 //          non-zero one; a zero before it is the slot of a hook that a signal interrupted.
@@ -33,7 +34,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 3;
+inline constexpr std::uint32_t kArenaVersion = 4;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -93,8 +94,9 @@ struct ArenaHeader {
   std::uint32_t count_capacity;       ///< pages of counters
   std::uint32_t count_pages;          ///< of them in use
   std::uint64_t uncounted_calls;      ///< for whose counters there was no memory
+  std::uint64_t watching_offset;      ///< of the ArenaWatching (format/watch.h); 0: there is none
 };
-static_assert(sizeof(ArenaHeader) == 288 && sizeof(ArenaHeader) <= 4096);
+static_assert(sizeof(ArenaHeader) == 296 && sizeof(ArenaHeader) <= 4096);
 
 enum class ArenaState : std::uint32_t {
   kStarting = 1,  ///< tables are being filled
@@ -143,8 +145,8 @@ struct ArenaThread {
   std::uint64_t exited_ticks;
   std::uint64_t overwritten_events;
   std::uint64_t lost_events;
-  std::uint32_t block_count;  ///< blocks that hold this thread's history
-  std::uint32_t reserved;
+  std::uint32_t block_count;      ///< blocks that hold this thread's history
+  std::uint32_t kept_blocks;      ///< copies of its blocks that are kept (format/watch.h): nobody else gets the entry
   char name[16];                  ///< as the kernel knows it; NUL-terminated unless 16 long
   std::uint64_t oldest;           ///< block_key() of the thread's block to recycle first; its low half 0: there is none
   std::uint32_t given_name;       ///< in text: what the program calls the thread (karst_thread_set_name)

@@ -117,8 +117,21 @@ const char* Arena::create(const Options& options) {
     layout.counts_offset = place(sizeof(CountOwner) * std::uint64_t{kMostCountPages});
     place(sizeof(CountPage) * std::uint64_t{kMostCountPages});
   }
+  ArenaWatching watching{};
+  if (!options.count) {
+    watching.slots_offset = place(sizeof(std::uint64_t) * std::uint64_t{kWatchSlots});
+    watching.moments_offset = place(sizeof(ArenaMoment) * std::uint64_t{kWatchSlots});
+    watching.notes_offset = place(sizeof(ArenaNote) * std::uint64_t{kWatchNotes});
+    watching.block_capacity = static_cast<std::uint32_t>(options.kept_memory / kBlockSize);
+    watching.blocks_offset = place(std::uint64_t{watching.block_capacity} * kBlockSize);
+  }
   layout.modules_offset = place(sizeof(ArenaModule) * kArenaModules);
   layout.functions_offset = place(sizeof(ArenaFunction) * std::uint64_t{layout.function_capacity});
+  if (!options.count) {
+    layout.watching_offset = place(sizeof(ArenaWatching));
+    watching.rules_offset = place(sizeof(ArenaWatchRule) * std::uint64_t{kWatchRules});
+    watching.watches_offset = place(sizeof(ArenaWatch) * std::uint64_t{kWatches});
+  }
   layout.text_offset = place(kArenaTextSize);
   layout.size = end;
 
@@ -138,7 +151,11 @@ const char* Arena::create(const Options& options) {
   if (enough) {
     copy(reinterpret_cast<void*>(base_), &layout, sizeof layout);
     control() = first_control(options.off ? 0 : 1, 1, switches_offset);
-    enough = reserve_blocks(options.prefault ? layout.block_capacity : 1);
+    if (layout.watching_offset != 0) {
+      enough = reserve(layout.watching_offset, sizeof watching);
+      if (enough) copy(reinterpret_cast<void*>(base_ + layout.watching_offset), &watching, sizeof watching);
+    }
+    enough = enough && reserve_blocks(options.prefault ? layout.block_capacity : 1);
   }
   if (!enough) {
     sys::munmap(reinterpret_cast<void*>(base_), layout.size);
@@ -218,9 +235,23 @@ const char* Arena::create_in_child() {
   h.text_used = text_bottom_;
   ArenaControl c = first_control(kept_control_.enabled, kept_control_.new_functions, kept_control_.switches_offset);
   c.budget_ppm = kept_control_.budget_ppm;
+  ArenaWatching w{};
+  if (h.watching_offset != 0) {
+    w = *at<ArenaWatching>(h.watching_offset);
+    w.watch_count = w.applied < kWatches ? w.applied : kWatches;  // as the code is that the child has
+    w.rule_count = w.rule_count < kWatchRules ? w.rule_count : kWatchRules;
+    w.applied = w.slots_used = w.blocks_used = w.refused = 0;
+    w.without_note = w.too_deep = 0;
+  }
   close_memory();
   if (const char* why = open_memory(h.size)) return why;
   const auto old = [this](std::uint64_t offset) { return reinterpret_cast<const void*>(base_ + offset); };
+  if (h.watching_offset != 0 && (!put(h.watching_offset, &w, sizeof w) ||
+                                 !put(w.rules_offset, old(w.rules_offset), w.rule_count * sizeof(ArenaWatchRule)) ||
+                                 !put(w.watches_offset, old(w.watches_offset), w.watch_count * sizeof(ArenaWatch)))) {
+    close_memory();
+    return "there is not enough memory for the trace";
+  }
   if (!put(0, &h, sizeof h) || !put(h.control_offset, &c, sizeof c) ||
       !put(h.modules_offset, old(h.modules_offset), h.module_count * sizeof(ArenaModule)) ||
       !put(h.functions_offset, old(h.functions_offset), (h.function_count + 1ULL) * sizeof(ArenaFunction)) ||
@@ -355,7 +386,7 @@ std::uint32_t Arena::claim_thread() {
     const std::uint32_t i = (first + n) % used;
     ArenaThread& t = thread(i);
     if (load(t.state) == static_cast<std::uint32_t>(ThreadLife::kExited) && load(t.block_count) == 0 &&
-        claim(i, ThreadLife::kExited)) {
+        load(t.kept_blocks) == 0 && claim(i, ThreadLife::kExited)) {
       store(s_next, i + 1);
       return i;
     }

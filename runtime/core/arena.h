@@ -6,6 +6,7 @@
 
 #include "format/arena.h"
 #include "format/control.h"
+#include "format/watch.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/options.h"
 
@@ -20,6 +21,15 @@ class Arena {
   int descriptor() const { return descriptor_; }
   format::ArenaHeader& header() { return *reinterpret_cast<format::ArenaHeader*>(base_); }
   format::ArenaControl& control() { return *at<format::ArenaControl>(header().control_offset); }
+  /// Null where calls are counted.
+  format::ArenaWatching* watching() {
+    return header().watching_offset != 0 ? at<format::ArenaWatching>(header().watching_offset) : nullptr;
+  }
+  /// Some part of the arena, by its offset.
+  template <typename T>
+  T* table(std::uint64_t offset) {
+    return at<T>(offset);
+  }
   format::ArenaSwitch* switches() { return at<format::ArenaSwitch>(control().switches_offset); }
   format::ArenaModule* modules() { return at<format::ArenaModule>(header().modules_offset); }
   format::ArenaFunction* functions() { return at<format::ArenaFunction>(header().functions_offset); }
@@ -31,6 +41,8 @@ class Arena {
   /// At start. Makes room for `count` more entries of a table; false when memory cannot be had.
   bool reserve_functions(std::uint32_t count);
   bool reserve_modules(std::uint32_t count);
+  /// Any time: makes this part of a table real. False when memory cannot be had.
+  bool reserve_part(std::uint64_t offset, std::uint64_t size) { return reserve(offset, size); }
   /// Any time: makes room for these records of the log of switches.
   bool reserve_switches(std::uint32_t first, std::uint32_t count);
   /// Any thread. Puts text into the arena; returns its offset, or 0 with no text when there is no room.

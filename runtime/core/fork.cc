@@ -13,6 +13,7 @@
 #include "runtime/core/session.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/watch.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -110,6 +111,7 @@ bool adopt() {
     Message().text("process ").number(own_pid()).text(", a forked child, runs untraced: memory is short");
     return false;
   }
+  renew_watches();
   // When `karst run` is gone nobody asks for this trace any more.
   if (!report_fork(g_session, h.module_count, g_arena.descriptor(), origin)) return false;
   renew_maintenance();

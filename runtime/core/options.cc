@@ -24,6 +24,12 @@ void apply(Options& options, char* entry) {
           .text("KARST_OPTIONS: memory=")
           .text(value, length(value))
           .text(" ignored: a size from 64K to 64G is needed, like 256M");
+  } else if (equal(entry, "kept-memory")) {
+    if (!format::parse_memory_size(value, options.kept_memory))
+      Message()
+          .text("KARST_OPTIONS: kept-memory=")
+          .text(value, length(value))
+          .text(" ignored: a size from 64K to 64G is needed, like 256M");
   } else if (equal(entry, "off") || equal(entry, "count") || equal(entry, "prefault") || equal(entry, "stats") ||
              equal(entry, "follow") || equal(entry, "control")) {
     bool& target = entry[0] == 'o'         ? options.off
@@ -74,7 +80,7 @@ void apply(Options& options, char* entry) {
     if (n < sizeof options.session) copy(options.session, value, n + 1);
   } else if (equal(entry, "functions") || equal(entry, "not-functions") || equal(entry, "no-trace") ||
              equal(entry, "only") || equal(entry, "min-instructions") || equal(entry, "carried-lists") ||
-             equal(entry, "keep")) {
+             equal(entry, "keep") || equal(entry, "slowest") || equal(entry, "over") || equal(entry, "margin")) {
     if (options.session[0] == '\0')
       Message().text("KARST_OPTIONS: ").text(entry).text(" ignored: it takes effect under `karst run` alone");
   } else {
@@ -82,12 +88,13 @@ void apply(Options& options, char* entry) {
         .text("KARST_OPTIONS: unknown option ")
         .text(entry, length(entry))
         .text(
-            " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget; under `karst "
+            " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget, kept-memory; "
+            "under `karst "
             "run` functions, "
             "not-functions, "
             "no-trace, "
             "only, "
-            "min-instructions, carried-lists, keep)");
+            "min-instructions, carried-lists, keep, slowest, over, margin)");
   }
 }
 
@@ -120,7 +127,8 @@ Options Options::from(char** environment) {
     entry[size] = '\0';
     // A regular expression for `karst run` may be long; nothing of ours is.
     if (size != 0 && (!too_long || starts_with(entry, "functions=") || starts_with(entry, "not-functions=") ||
-                      starts_with(entry, "no-trace=") || starts_with(entry, "keep=") || starts_with(entry, "only=")))
+                      starts_with(entry, "no-trace=") || starts_with(entry, "keep=") || starts_with(entry, "only=") ||
+                      starts_with(entry, "slowest=") || starts_with(entry, "over=")))
       apply(options, entry);
     else if (too_long)
       Message().text("KARST_OPTIONS: an entry of more than 255 bytes was ignored");

@@ -2,8 +2,8 @@
 //
 // Entries are separated by commas; a backslash takes the next character as it is. An unknown or malformed entry is
 // reported once and ignored. What chooses functions (functions=, not-functions=, no-trace=, only=, min-instructions=,
-// carried-lists=) is for `karst run`, which reads the same variable: names need a demangler, and the runtime has no
-// dependency but libc.
+// carried-lists=, slowest=, over=, margin=) is for `karst run`, which reads the same variable: names need a demangler,
+// and the runtime has no dependency but libc.
 #pragma once
 #include <cstdint>
 
@@ -20,11 +20,12 @@ struct Options {
   std::uint32_t budget = 0;                        ///< what tracing may cost, in millionths of time; 0: anything
   bool control = true;                             ///< can be switched on and off, by a thread of the runtime's own
   bool follow = true;                              ///< trace the processes that this one makes, too
-  int signal = 0;                                  ///< that makes the process write a snapshot; 0: none
-  char snapshots[192] = {};                        ///< directory for those; empty: the working directory
-  char session[108] = {};                          ///< abstract socket name of `karst run`; empty: none
-  bool given = false;                              ///< there is such a variable
-  const char* raw = "";                            ///< as it was
+  std::uint64_t kept_memory = std::uint64_t{16} << 20;  ///< bytes for calls that are watched for and kept
+  int signal = 0;                                       ///< that makes the process write a snapshot; 0: none
+  char snapshots[192] = {};                             ///< directory for those; empty: the working directory
+  char session[108] = {};                               ///< abstract socket name of `karst run`; empty: none
+  bool given = false;                                   ///< there is such a variable
+  const char* raw = "";                                 ///< as it was
 
   /// Reads KARST_OPTIONS from `environment` (as passed to main; may be null).
   static Options from(char** environment);

@@ -27,6 +27,7 @@
 #include "runtime/core/signal.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/watch.h"
 #include "runtime/hooks/exec.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/sleds.h"
@@ -162,6 +163,7 @@ const char* make_arena() {
   set_instrument_session(g_options.session);
   choose_variants(h, g_options);
   prepare_budget(g_options);
+  prepare_watching();
   return nullptr;
 }
 

@@ -12,6 +12,7 @@
 #define KARST_STATE_BEGIN 8
 #define KARST_STATE_EPOCH 16
 #define KARST_STATE_COUNTS 56
+#define KARST_STATE_WATCH 56
 
 // Marks that are put together in assembly (format/event.h).
 #define KARST_MARK_JUMPED 0x7fff01
@@ -24,6 +25,8 @@
 
 namespace karst::runtime {
 
+struct WatchEntry;
+
 struct alignas(64) ThreadState {
   /// Next free slot. Block-aligned (also 0) means: there is none, take the slow path.
   alignas(16) std::uintptr_t cursor;
@@ -33,20 +36,23 @@ struct alignas(64) ThreadState {
   std::uint64_t begin;
   /// Bits 40.. of the TSC in the current block, as they stand in rdtsc's edx (bits 8..31).
   std::uint32_t epoch;
-  std::uint32_t thread;        ///< index into the arena's threads
-  std::uint64_t sequence;      ///< of the next block, while there is no current one
-  std::uint64_t spare;         ///< blocks claimed ahead: turn << 32 | index + 1 of the first (see Arena::take_block)
-  std::uint64_t last;          ///< block_key() of the last block, while there is no current one; 0: there was none
-  std::uint32_t ignored;       ///< 1: the thread asked for it; its events go nowhere
-  std::uint16_t live;          ///< 1 while joined; 0 after a fork or before the first event
-  std::uint16_t exit_rounds;   ///< times the thread's exit was announced (pthread key destructors come in rounds)
-  format::CountPage** counts;  ///< `karst count`: the thread's page for each group of ids (core/count.h); null: none
+  std::uint32_t thread;       ///< index into the arena's threads
+  std::uint64_t sequence;     ///< of the next block, while there is no current one
+  std::uint64_t spare;        ///< blocks claimed ahead: turn << 32 | index + 1 of the first (see Arena::take_block)
+  std::uint64_t last;         ///< block_key() of the last block, while there is no current one; 0: there was none
+  std::uint32_t ignored;      ///< 1: the thread asked for it; its events go nowhere
+  std::uint16_t live;         ///< 1 while joined; 0 after a fork or before the first event
+  std::uint16_t exit_rounds;  ///< times the thread's exit was announced (pthread key destructors come in rounds)
+  union {
+    format::CountPage** counts;  ///< `karst count`: the thread's page for each group of ids (core/count.h); null: none
+    WatchEntry* watch;           ///< where the next open watched call goes (core/watch.h); null: there was none yet
+  };
 };
 static_assert(sizeof(ThreadState) == 64);
 static_assert(offsetof(ThreadState, cursor) == KARST_STATE_CURSOR);
 static_assert(offsetof(ThreadState, begin) == KARST_STATE_BEGIN);
 static_assert(offsetof(ThreadState, epoch) == KARST_STATE_EPOCH);
-static_assert(offsetof(ThreadState, counts) == KARST_STATE_COUNTS);
+static_assert(offsetof(ThreadState, counts) == KARST_STATE_COUNTS && offsetof(ThreadState, watch) == KARST_STATE_WATCH);
 static_assert(static_cast<std::uint32_t>(format::Mark::kJumped) == KARST_MARK_JUMPED);
 static_assert(static_cast<std::uint32_t>(format::Mark::kPlace) == KARST_MARK_PLACE);
 static_assert(static_cast<std::uint32_t>(format::Mark::kPad) == KARST_MARK_PAD);

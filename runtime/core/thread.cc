@@ -12,6 +12,8 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
 #include "runtime/core/syscalls.h"
+#include "runtime/core/watch.h"
+#include "runtime/core/watch_keep.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/live_patch.h"
 
@@ -89,7 +91,10 @@ void leave(ThreadState& state) {
   }
   state.cursor = 0;
   g_arena.give_back_spare(state.spare);
-  leave_counts(state);
+  if (is_counting())
+    leave_counts(state);
+  else
+    leave_watch(state);
   __atomic_sub_fetch(&g_floors, t.floor_blocks, __ATOMIC_RELAXED);
   store(t.floor_blocks, 0U);
   t.exited_ticks = event_time();
@@ -205,6 +210,7 @@ void next_block(ThreadState& state) {
   next->sequence = old != nullptr ? old->sequence + 1 : state.sequence;
   next->ticks = ticks;
   __atomic_add_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
+  note_block_begin(static_cast<std::uint32_t>(g_arena.key_of(*next)) - 1, state.thread, ticks);
   Arena::publish(*next);
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(next) + kBlockHeaderSize;
   if (!take_block_words(state, before, begin_before, first, ticks << KARST_EVENT_TICK_SHIFT)) {
@@ -362,9 +368,10 @@ std::uint64_t recording_progress() {
 namespace {
 
 // While tracing is off there is nobody whose calls a jump could end, and what was recorded before is worth keeping. The
-// assembly that writes marks knows the TSC alone, and finds its thread by the thread-local pointer.
+// assembly that writes marks knows the TSC alone, finds its thread by the thread-local pointer, and watches no calls.
 bool marks_are_slow() {
-  return g_stopped || is_counting() || load(g_by_tid) || load(karst_clock_on) != 0 || !is_switched_on();
+  return g_stopped || is_counting() || load(g_by_tid) || load(karst_clock_on) != 0 || !is_switched_on() ||
+         is_watching();
 }
 
 }  // namespace
@@ -389,9 +396,11 @@ void choose_hooks() {
   } else if (load(g_by_tid)) {
     set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
   } else if (load(karst_clock_on) != 0) {
-    set_hooks(karst_hook_trace_clock, karst_min_duration != 0 ? karst_hook_trim_clock : karst_hook_trace_clock);
+    set_hooks(karst_hook_trace_clock, karst_min_duration != 0 ? karst_hook_trim_clock : karst_hook_trace_clock,
+              karst_hook_watch_enter_clock, karst_hook_watch_exit_clock);
   } else {
-    set_hooks(karst_hook_trace, karst_min_duration != 0 ? karst_hook_trim : karst_hook_trace);
+    set_hooks(karst_hook_trace, karst_min_duration != 0 ? karst_hook_trim : karst_hook_trace, karst_hook_watch_enter,
+              karst_hook_watch_exit);
   }
 }
 

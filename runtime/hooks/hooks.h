@@ -3,7 +3,8 @@
 // A trampoline is the few bytes between one function's sled and its hook: it carries the function's id, so an event
 // needs no look-up. A module's trampolines lie in one region within reach of its code:
 //
-//   page 0      the addresses of the hooks (writable): changing one changes what every patched sled of the module does
+//   page 0      the addresses of the hooks, for functions that are watched (core/watch.h) and for others (writable):
+//               changing one changes what every patched sled of the module does
 //   page 1...   two trampolines for each function id, enter and exit (read-only, executable)
 //
 // Regions of modules that have gone stay, for the case that these come back.
@@ -22,6 +23,12 @@ __attribute__((visibility("hidden"))) void karst_hook_trace_by_tid();
 __attribute__((visibility("hidden"))) void karst_hook_count();
 __attribute__((visibility("hidden"))) void karst_hook_count_by_tid();
 __attribute__((visibility("hidden"))) void karst_hook_discard();
+__attribute__((visibility("hidden"))) void karst_hook_watch_enter();
+__attribute__((visibility("hidden"))) void karst_hook_watch_exit();
+__attribute__((visibility("hidden"))) void karst_hook_watch_enter_clock();
+__attribute__((visibility("hidden"))) void karst_hook_watch_exit_clock();
+__attribute__((visibility("hidden"))) void karst_hook_divide_enter();
+__attribute__((visibility("hidden"))) void karst_hook_divide_exit();
 }
 
 using Hook = void (*)();
@@ -39,6 +46,13 @@ class Trampolines {
   std::uintptr_t enter(std::uint32_t index) const;
   std::uintptr_t exit(std::uint32_t index) const;
 
+  /// Between the two, watch() may be called; threads may execute the trampolines meanwhile. False, and nothing changed,
+  /// if the system does not let code be changed.
+  bool begin_change();
+  void end_change();
+  /// The function's trampolines lead to the hooks of watched functions from now on, for good.
+  void watch(std::uint32_t index);
+
  private:
   std::uintptr_t region_ = 0;
   std::uint64_t size_ = 0;
@@ -46,5 +60,7 @@ class Trampolines {
 
 /// Sets the hooks of all trampolines there are. One store each: safe at any time, also in a forked child.
 void set_hooks(Hook enter, Hook exit);
+/// The same, with those of watched functions.
+void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit);
 
 }  // namespace karst::runtime

@@ -4,6 +4,7 @@
 #include "runtime/arch/arch.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
+#include "runtime/core/watch.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
 
@@ -19,13 +20,26 @@ constexpr std::uint64_t kPage = 4096;
 struct Slots {
   Hook enter;
   Hook exit;
+  Hook watched_enter;
+  Hook watched_exit;
 };
+// So that the displacement in a trampoline's jump is aligned, and changes by one store.
+constexpr std::uint64_t kFirst = kPage + 1;
 
 constexpr std::uint32_t kMostRegions = 4096;  // as many as modules
 Slots* g_regions[kMostRegions];
 std::uint32_t g_region_count;
 Hook g_enter = karst_hook_trace;
 Hook g_exit = karst_hook_trace;
+Hook g_watched_enter = karst_hook_trace;
+Hook g_watched_exit = karst_hook_trace;
+
+void fill(Slots& slots) {
+  store(slots.enter, load(g_enter));
+  store(slots.exit, load(g_exit));
+  store(slots.watched_enter, load(g_watched_enter));
+  store(slots.watched_exit, load(g_watched_exit));
+}
 
 long map_at(std::uintptr_t at, std::uint64_t size) {
   const long got = sys::mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
@@ -61,14 +75,13 @@ long map_near(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t 
 bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id,
                          std::uint32_t count) {
   if (g_region_count == kMostRegions || text_end - text_begin > arch::kReach) return false;
-  const std::uint64_t size = kPage + align_up(std::uint64_t{count} * 2 * arch::kTrampolineSize, kPage);
+  const std::uint64_t size = kPage + align_up(kFirst - kPage + std::uint64_t{count} * 2 * arch::kTrampolineSize, kPage);
   const long at = map_near(text_begin, text_end, size);
   if (at == -1) return false;
   region_ = static_cast<std::uintptr_t>(at);
   size_ = size;
   auto* slots = reinterpret_cast<Slots*>(region_);
-  slots->enter = g_enter;
-  slots->exit = g_exit;
+  fill(*slots);
   for (std::uint32_t i = 0; i < count; ++i) {
     arch::write_trampoline(reinterpret_cast<unsigned char*>(enter(i)), first_id + i,
                            reinterpret_cast<std::uintptr_t>(&slots->enter));
@@ -83,8 +96,7 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
   store(g_region_count, g_region_count + 1);
   // Another thread may have changed the hooks meanwhile, and not have seen this region.
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  store(slots->enter, load(g_enter));
-  store(slots->exit, load(g_exit));
+  fill(*slots);
   return true;
 }
 
@@ -96,22 +108,41 @@ void Trampolines::destroy() {
 }
 
 std::uintptr_t Trampolines::enter(std::uint32_t index) const {
-  return region_ + kPage + std::uintptr_t{index} * 2 * arch::kTrampolineSize;
+  return region_ + kFirst + std::uintptr_t{index} * 2 * arch::kTrampolineSize;
 }
 
 std::uintptr_t Trampolines::exit(std::uint32_t index) const { return enter(index) + arch::kTrampolineSize; }
 
-void set_hooks(Hook enter, Hook exit) {
+bool Trampolines::begin_change() {
+  return sys::mprotect(region_ + kPage, size_ - kPage, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
+}
+
+void Trampolines::end_change() { sys::mprotect(region_ + kPage, size_ - kPage, PROT_READ | PROT_EXEC); }
+
+void Trampolines::watch(std::uint32_t index) {
+  auto* slots = reinterpret_cast<Slots*>(region_);
+  arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)),
+                       reinterpret_cast<std::uintptr_t>(&slots->watched_enter));
+  arch::aim_trampoline(reinterpret_cast<unsigned char*>(exit(index)),
+                       reinterpret_cast<std::uintptr_t>(&slots->watched_exit));
+}
+
+void set_hooks(Hook enter, Hook exit) { set_hooks(enter, exit, enter, exit); }
+
+void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
   store(g_enter, enter);
   store(g_exit, exit);
+  store(g_watched_enter, watched_enter);
+  store(g_watched_exit, watched_exit);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  store(karst_calls_enter, enter);
-  store(karst_calls_exit, exit);
+  store(karst_plain_enter, enter);
+  store(karst_plain_exit, exit);
+  store(karst_watched_enter, watched_enter);
+  store(karst_watched_exit, watched_exit);
+  store(karst_calls_enter, is_watching() ? karst_hook_divide_enter : enter);
+  store(karst_calls_exit, is_watching() ? karst_hook_divide_exit : exit);
   const std::uint32_t count = load(g_region_count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    store(g_regions[i]->enter, enter);
-    store(g_regions[i]->exit, exit);
-  }
+  for (std::uint32_t i = 0; i < count; ++i) fill(*g_regions[i]);
 }
 
 }  // namespace karst::runtime

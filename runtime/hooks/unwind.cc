@@ -15,6 +15,7 @@
 #include "runtime/core/arena.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/watch.h"
 #include "runtime/hooks/sleds.h"
 #include "runtime/hooks/ways_out.h"
 
@@ -121,7 +122,9 @@ bool is_whole(const Unwinder& u) {
 void record_gone(const Unwinder& unwinder, Context* context) {
   Walk walk{unwinder, unwinder.stack_pointer(context)};
   unwinder.backtrace(step, &walk);
-  if (walk.found) record_exits(walk);
+  if (!walk.found) return;
+  record_exits(walk);
+  calls_left(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), walk.until);
 }
 
 }  // namespace

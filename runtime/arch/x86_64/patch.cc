@@ -102,4 +102,9 @@ void write_trampoline(unsigned char* at, std::uint32_t event_low_bits, std::uint
   for (std::uint32_t i = 11; i < kTrampolineSize; ++i) at[i] = 0xcc;
 }
 
+void aim_trampoline(unsigned char* at, std::uintptr_t hook_slot) {
+  const auto displacement = static_cast<std::uint32_t>(hook_slot - (reinterpret_cast<std::uintptr_t>(at) + 11));
+  asm volatile("movl %1, (%0)" : : "r"(at + 7), "r"(displacement) : "memory");
+}
+
 }  // namespace karst::runtime::arch

@@ -1,0 +1,24 @@
+// --slowest, --over and --margin, as `karst run` and `karst on` have them.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "collect/watch.h"
+#include "reader/result.h"
+
+namespace karst::cli {
+
+struct WatchArguments {
+  std::vector<std::string> slowest;
+  std::vector<std::string> over;
+  std::string margin;  ///< empty: none
+};
+
+/// `arguments` must live until the command line was parsed.
+void add_watch_options(CLI::App& command, WatchArguments& arguments);
+
+/// The error names the option.
+Result<collect::WatchOptions> watch_options(const WatchArguments& arguments);
+
+}  // namespace karst::cli

@@ -1,0 +1,42 @@
+#include "runtime/hooks/watch_sleds.h"
+
+#include "runtime/core/arena.h"
+#include "runtime/core/memory.h"
+#include "runtime/core/message.h"
+#include "runtime/core/watch.h"
+
+namespace karst::runtime {
+
+void watch_sleds(Module& m) {
+  if (!m.has_trampolines || !is_watching()) return;
+  bool any = false;
+  for (std::uint32_t i = 0; i < m.functions.count() && !any; ++i) any = is_watched(m.first_id + i);
+  if (!any) return;
+  if (!m.trampolines.begin_change()) {
+    static bool s_said;
+    if (!s_said) Message().text("no call is kept (slowest, over): the system does not let code be changed");
+    s_said = true;
+    return;
+  }
+  for (std::uint32_t i = 0; i < m.functions.count(); ++i) {
+    if (!is_watched(m.first_id + i)) continue;
+    m.trampolines.watch(i);
+    const std::uint32_t alias = m.functions.alias(i);
+    if (alias != FunctionTable::kNone) m.trampolines.watch(alias);
+  }
+  m.trampolines.end_change();
+}
+
+void watch_sleds() {
+  const std::uint32_t count = load(g_module_count);
+  for (std::uint32_t i = 0; i < count; ++i) watch_sleds(g_modules[i]);
+}
+
+bool is_called_by_address(std::uint32_t id) {
+  const std::uint32_t module = g_arena.functions()[id].module;
+  if (module >= load(g_module_count)) return false;
+  const Module& m = g_modules[module];
+  return m.finstrument && id - m.first_id >= id_count(m);
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,16 @@
+// The hooks of watched functions (core/watch.h) in the place of the usual ones.
+#pragma once
+#include <cstdint>
+
+#include "runtime/hooks/modules.h"
+
+namespace karst::runtime {
+
+/// Functions that are watched and whose trampolines do not lead to the hooks of such yet. Under the lock of patching.
+void watch_sleds();
+void watch_sleds(Module& module);
+
+/// The function has no sleds (-finstrument-functions). Any context.
+bool is_called_by_address(std::uint32_t id);
+
+}  // namespace karst::runtime
