@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 
+#include "runtime/core/checksum.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 
@@ -14,31 +16,6 @@ using namespace format;
 
 namespace {
 
-struct Table {
-  std::uint32_t entry[256];
-  constexpr Table() : entry{} {
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t c = i;
-      for (int bit = 0; bit < 8; ++bit) c = (c >> 1) ^ ((c & 1) != 0 ? 0x82F63B78U : 0U);
-      entry[i] = c;
-    }
-  }
-};
-constexpr Table kTable;
-
-bool has_crc_instruction() {
-  static std::uint32_t s_known;  // 1: no, 2: yes
-  if (load(s_known) == 0) {
-    std::uint32_t a = 1;
-    std::uint32_t b = 0;
-    std::uint32_t c = 0;
-    std::uint32_t d = 0;
-    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    store(s_known, (c >> 20 & 1) + 1);
-  }
-  return load(s_known) == 2;
-}
-
 std::uint64_t limit_on_files() {
   rlimit limit{};
   if (sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) != 0) return ~std::uint64_t{0};
@@ -46,24 +23,6 @@ std::uint64_t limit_on_files() {
 }
 
 }  // namespace
-
-std::uint32_t checksum(const void* data, std::size_t size, std::uint32_t crc) {
-  const auto* p = static_cast<const unsigned char*>(data);
-  std::uint64_t c = ~crc & 0xffffffffU;
-  if (!has_crc_instruction()) {
-    auto c32 = static_cast<std::uint32_t>(c);
-    for (; size != 0; --size) c32 = kTable.entry[(c32 ^ *p++) & 0xff] ^ (c32 >> 8);
-    return ~c32;
-  }
-  for (; size >= 8; size -= 8, p += 8) {
-    std::uint64_t word;
-    __builtin_memcpy(&word, p, 8);
-    asm("crc32q %1, %0" : "+r"(c) : "r"(word));
-  }
-  auto c32 = static_cast<std::uint32_t>(c);
-  for (; size != 0; --size, ++p) asm("crc32b %1, %0" : "+r"(c32) : "r"(*p));
-  return ~c32;
-}
 
 RawFile::RawFile(const char* path, char* space) : path_(path), temporary_(space), most_(limit_on_files()) {
   constexpr std::size_t kEnding = 20;  // ".", 16 digits, NUL
@@ -82,8 +41,9 @@ RawFile::RawFile(const char* path, char* space) : path_(path), temporary_(space)
                               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0) {
       fd_ = static_cast<int>(fd);
-      const FileHeader later{};  // filled in by finish()
-      put(&later, sizeof later);
+      FileHeader later{};  // filled in by finish()
+      iovec part{&later, sizeof later};
+      put(&part, 1);
       return;
     }
     error_ = static_cast<int>(fd);
@@ -99,41 +59,54 @@ RawFile::~RawFile() {
   sys::call(SYS_unlinkat, AT_FDCWD, sys::word(temporary_), 0);
 }
 
-void RawFile::put(const void* data, std::size_t size) {
+void RawFile::put(iovec* parts, std::uint32_t count) {
   if (error_ != 0) return;
+  std::uint64_t size = 0;
+  for (std::uint32_t i = 0; i < count; ++i) size += parts[i].iov_len;
   if (size > most_ || written_ > most_ - size) {
     error_ = -EFBIG;
     return;
   }
   written_ += size;
-  const char* p = static_cast<const char*>(data);
-  while (size != 0) {
-    const long n = sys::write(fd_, p, size);
+  while (count != 0) {
+    const long n = sys::call(SYS_writev, fd_, sys::word(parts), count);
     if (n == -EINTR) continue;
     if (n <= 0) {
       error_ = n == 0 ? -EIO : static_cast<int>(n);
       return;
     }
-    p += n;
-    size -= static_cast<std::size_t>(n);
+    auto done = static_cast<std::size_t>(n);
+    for (; count != 0 && done >= parts->iov_len; ++parts, --count) done -= parts->iov_len;
+    if (count == 0) return;
+    parts->iov_base = static_cast<char*>(parts->iov_base) + done;
+    parts->iov_len -= done;
   }
 }
 
 void RawFile::chunk(ChunkType type, const Piece* pieces, std::uint32_t count) {
+  std::uint32_t crc = 0;
+  for (std::uint32_t i = 0; i < count; ++i) crc = checksum(pieces[i].data, pieces[i].size, crc);
+  chunk(type, pieces, count, crc);
+}
+
+void RawFile::chunk(ChunkType type, const Piece* pieces, std::uint32_t count, std::uint32_t crc) {
   if (error_ != 0) return;
+  constexpr std::uint32_t kMostPieces = 3;
+  iovec parts[kMostPieces + 2];
   ChunkHeader header{};
+  parts[0] = {&header, sizeof header};
   header.type = static_cast<std::uint32_t>(type);
   header.encoding = static_cast<std::uint32_t>(Encoding::kRaw);
-  for (std::uint32_t i = 0; i < count; ++i) {
+  header.payload_crc = crc;
+  for (std::uint32_t i = 0; i < count && i < kMostPieces; ++i) {
     header.stored_size += pieces[i].size;
-    header.payload_crc = checksum(pieces[i].data, pieces[i].size, header.payload_crc);
+    parts[i + 1] = {const_cast<void*>(pieces[i].data), pieces[i].size};
   }
   header.raw_size = header.stored_size;
   header.header_crc = checksum(&header, offsetof(ChunkHeader, header_crc));
-  put(&header, sizeof header);
-  for (std::uint32_t i = 0; i < count; ++i) put(pieces[i].data, pieces[i].size);
-  const char padding[8] = {};
-  put(padding, (8 - header.stored_size % 8) % 8);
+  char padding[8] = {};
+  parts[count + 1] = {padding, (8 - header.stored_size % 8) % 8};
+  put(parts, count + 2);
   ++chunks_;
 }
 

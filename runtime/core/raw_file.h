@@ -7,10 +7,9 @@
 
 #include "format/trace.h"
 
-namespace karst::runtime {
+struct iovec;
 
-/// CRC-32C, as format::crc32c; by the processor's instruction where it has one.
-std::uint32_t checksum(const void* data, std::size_t size, std::uint32_t crc = 0);
+namespace karst::runtime {
 
 /// A file that gets its name when it is whole. One thread at a time. Failures are sticky.
 class RawFile {
@@ -30,6 +29,8 @@ class RawFile {
     std::size_t size;
   };
   void chunk(format::ChunkType type, const Piece* pieces, std::uint32_t count);
+  /// The same where the payload's checksum is known.
+  void chunk(format::ChunkType type, const Piece* pieces, std::uint32_t count, std::uint32_t crc);
   /// The end chunk; `events` are those of all BLKS chunks. Returns 0 with the file under its name, or -errno; with
   /// `only_new`, -EEXIST when there is such a file (and finish() may be called again after rename_to()).
   int finish(std::uint64_t events, bool only_new);
@@ -38,7 +39,7 @@ class RawFile {
   int error() const { return error_; }
 
  private:
-  void put(const void* data, std::size_t size);
+  void put(iovec* parts, std::uint32_t count);
 
   const char* path_;
   char* temporary_;

@@ -87,15 +87,20 @@ std::uint64_t begin_of_switches() {
 constexpr std::size_t kSwitchesSize = kArenaSwitches * sizeof(ArenaSwitch);
 constexpr std::size_t kFileSpace = RawFile::kNameSpace + kTableSpace + kSwitchesSize;
 
-int write_now(RawFile& file, char* space, const SnapshotRequest& request, char* segment_space, std::uint64_t& events) {
+/// What is copied and written at a time: it stays in the processor's cache in between.
+constexpr std::size_t kWrittenAtOnce = std::size_t{128} << 10;
+
+int write_now(RawFile& file, char* space, const SnapshotRequest& request, char* payload, std::uint64_t& events) {
   Copying copying(request.since, request.until, begin_of_switches());
   if (!copying) return -ENOMEM;
-  auto& segment = *reinterpret_cast<Segment*>(segment_space);
   events = 0;
-  while (copying.fill(segment.payload, kSegmentSpace, segment.size, segment.events)) {
-    const RawFile::Piece piece{segment.payload, segment.size};
-    file.chunk(ChunkType::kBlocks, &piece, 1);
-    events += segment.events;
+  std::uint64_t size = 0;
+  std::uint64_t filled = 0;
+  std::uint32_t crc = 0;
+  while (copying.fill(payload, kWrittenAtOnce, size, filled, &crc)) {
+    const RawFile::Piece piece{payload, size};
+    file.chunk(ChunkType::kBlocks, &piece, 1, crc);
+    events += filled;
     if (file.error() != 0) return file.error();
   }
   MomentRecord moment = moment_of(request);
@@ -181,7 +186,7 @@ int write_snapshot(const Snapshot& s, const char* path) {
 }
 
 int save_snapshot(const SnapshotRequest& request, const char* path) {
-  const Pages space(kFileSpace + kSegmentSize);
+  const Pages space(kFileSpace + kWrittenAtOnce);
   if (!space) return -ENOMEM;
   RawFile file(path, space.data());
   if (file.error() != 0) return file.error();
@@ -192,9 +197,9 @@ int save_snapshot(const SnapshotRequest& request, const char* path) {
 
 int save_numbered_snapshot(const SnapshotRequest& request, const char* directory) {
   constexpr std::size_t kPath = 4096;
-  const Pages space(kFileSpace + kSegmentSize + 2 * kPath);
+  const Pages space(kFileSpace + kWrittenAtOnce + 2 * kPath);
   if (!space) return -ENOMEM;
-  char* path = space.data() + kFileSpace + kSegmentSize;
+  char* path = space.data() + kFileSpace + kWrittenAtOnce;
   const ArenaHeader& h = g_arena.header();
   const char* name = g_arena.text(h.executable_offset);
   std::size_t name_size = h.executable_size;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/checksum.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
@@ -41,6 +42,28 @@ Contents contents_of(const BlockHeader& b, std::uint64_t ticks, std::uint64_t si
   return found;
 }
 
+/// How many events of a copy, made of a block that its thread may be writing to, will stay.
+std::uint32_t settled_events(const BlockHeader& b, const Event* copied) {
+  std::uint32_t count = kEventsPerBlock;
+  if (karst_min_duration != 0 && load(b.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
+    // As collect/arena_view.cc: slots at the end may have been taken back and used again meanwhile.
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    count = 0;
+    while (count != kEventsPerBlock && load(events_of(b)[count]) == copied[count]) ++count;
+  }
+  while (count != 0 && copied[count - 1] == 0) --count;
+  return count;
+}
+
+/// The beginnings of what will be read side by side; the processor finds the rest.
+void prefetch(const BlockHeader& b) {
+  constexpr std::size_t kLine = 64;
+  const auto* at = reinterpret_cast<const char*>(&b);
+  for (std::size_t third = 0; third < 3; ++third)
+    for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(at + third * (kEventsSize / 3) + line * kLine);
+  __builtin_prefetch(at + kBlockSize - kLine);
+}
+
 bool is_live(std::uint32_t thread) {
   return load(g_arena.thread(thread).state) == static_cast<std::uint32_t>(ThreadLife::kLive);
 }
@@ -72,7 +95,15 @@ Copying::~Copying() {
 void Copying::list(std::uint32_t most) {
   const std::uint32_t capacity = load(g_arena.header().block_capacity);
   const std::uint32_t count = most < capacity ? most : capacity;
-  for (std::uint32_t i = 0; i < count; ++i) list_block(i);
+  constexpr std::uint32_t kAhead = 8;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) {
+      const auto* next = reinterpret_cast<const char*>(g_arena.block(i + kAhead));
+      __builtin_prefetch(next);
+      __builtin_prefetch(next + kBlockSize - sizeof(Event));
+    }
+    list_block(i);
+  }
 }
 
 void Copying::list_block(std::uint32_t index) {
@@ -162,22 +193,24 @@ void Copying::note_gaps_at_end() {
 }
 
 /// The bytes written; 0: the block has gone, or is empty.
-std::size_t Copying::copy_block(const Place& place, char* to, std::uint64_t& events) {
+std::size_t Copying::copy_block(const Place& place, char* to, std::uint64_t& events, std::uint32_t* crc) {
   const BlockHeader& b = *g_arena.block(place.block);
   const std::uint64_t generation = load(b.generation);
-  BlockRecord record{load(b.thread), 0, load(b.sequence), load(b.ticks)};
+  BlockRecord record{load(b.thread), kEventsPerBlock, load(b.sequence), load(b.ticks)};
   if (generation % 2 != 0 || record.thread != place.thread || record.ticks != place.ticks) {
     note_lost(place);
     return 0;
   }
-  copy(to + sizeof record, events_of(b), kEventsPerBlock * sizeof(Event));
-  std::uint32_t settled = kEventsPerBlock;
-  if (karst_min_duration != 0 && load(b.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
-    // As collect/arena_view.cc: slots at the end may have been taken back and used again meanwhile.
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    settled = 0;
-    const auto* first = reinterpret_cast<const Event*>(to + sizeof record);
-    while (settled != kEventsPerBlock && load(events_of(b)[settled]) == first[settled]) ++settled;
+  char* const copied = to + sizeof record;
+  // A block that is behind its thread and has its last event stays as it is.
+  const bool settled =
+      load(b.state) == static_cast<std::uint32_t>(BlockState::kFull) && load(events_of(b)[kEventsPerBlock - 1]) != 0;
+  std::uint32_t sum = 0;
+  if (settled && crc != nullptr) {
+    sum = copy_events(copied, events_of(b), checksum(&record, sizeof record, *crc));
+  } else {
+    copy(copied, events_of(b), kEventsSize);
+    record.event_count = settled ? kEventsPerBlock : settled_events(b, reinterpret_cast<const Event*>(copied));
   }
   // The copy counts only if the block did not change hands meanwhile.
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -185,23 +218,23 @@ std::size_t Copying::copy_block(const Place& place, char* to, std::uint64_t& eve
     note_lost(place);
     return 0;
   }
-  const auto* copied = reinterpret_cast<const Event*>(to + sizeof record);
-  std::uint32_t count = settled;
-  while (count != 0 && copied[count - 1] == 0) --count;
   note_copied(record);
-  if (count == 0) return 0;
-  record.event_count = count;
+  if (record.event_count == 0) return 0;
   copy(to, &record, sizeof record);
-  events += count;
-  return sizeof record + count * sizeof(Event);
+  const std::size_t size = sizeof record + record.event_count * sizeof(Event);
+  if (crc != nullptr) *crc = settled ? sum : checksum(to, size, *crc);
+  events += record.event_count;
+  return size;
 }
 
-bool Copying::fill(char* payload, std::size_t space, std::uint64_t& size, std::uint64_t& events) {
+bool Copying::fill(char* payload, std::size_t space, std::uint64_t& size, std::uint64_t& events, std::uint32_t* crc) {
   BlocksHeader header{};
   size = sizeof header;
   events = 0;
+  std::uint32_t sum = 0;
   while (next_ < count_ && space - size >= kCopiedBlockMost) {
-    const std::size_t n = copy_block(places_[next_++], payload + size, events);
+    if (next_ + 1 < count_) prefetch(*g_arena.block(places_[next_ + 1].block));
+    const std::size_t n = copy_block(places_[next_++], payload + size, events, crc != nullptr ? &sum : nullptr);
     if (n != 0) ++header.count;
     size += n;
   }
@@ -211,6 +244,7 @@ bool Copying::fill(char* payload, std::size_t space, std::uint64_t& size, std::u
   }
   if (header.count == 0) return false;
   copy(payload, &header, sizeof header);
+  if (crc != nullptr) *crc = joined_checksum(checksum(&header, sizeof header), sum, size - sizeof header);
   return true;
 }
 

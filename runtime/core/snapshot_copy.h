@@ -27,8 +27,9 @@ class Copying {
 
   std::uint64_t blocks() const { return count_; }
   std::uint64_t left() const { return count_ - next_; }
-  /// Makes the payload of a BLKS chunk of the next blocks. False when there are no more.
-  bool fill(char* payload, std::size_t space, std::uint64_t& size, std::uint64_t& events);
+  /// Makes the payload of a BLKS chunk of the next blocks, and its checksum if that is asked for. False when there are
+  /// no more.
+  bool fill(char* payload, std::size_t space, std::uint64_t& size, std::uint64_t& events, std::uint32_t* crc = nullptr);
 
   /// Events of the range that were there when it was listed, and had been overwritten when their turn came.
   std::uint64_t lost_events() const { return lost_events_; }
@@ -52,7 +53,7 @@ class Copying {
   void list_block(std::uint32_t index);
   void judge_absent_threads();
   void sort();
-  std::size_t copy_block(const Place& place, char* to, std::uint64_t& events);
+  std::size_t copy_block(const Place& place, char* to, std::uint64_t& events, std::uint32_t* crc);
   void note_lost(const Place& place);
   void note_copied(const format::BlockRecord& record);
   void note_gaps_at_end();
