@@ -1,4 +1,6 @@
 // karst attach: waits until places in a running process are reached, and writes what led there.
+#include "collect/attach.h"
+
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -8,13 +10,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/states.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "collect/clock.h"
@@ -32,13 +38,75 @@ struct Options {
   std::string last = "200ms";
   std::string output;
   bool no_source = false;
+  StateArguments states;
 };
 
 enum class Ended { kDone, kStopped, kProcessGone };
 
+/// Random bytes that the kernel gave the program are in it: after an exec it is another one.
+std::string image_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/auxv", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// The process, its children by fork that a trigger was hit in, and what they become by exec.
+class Followed {
+ public:
+  explicit Followed(collect::Attached target) { add(target.process.pid, std::move(target.arena)); }
+
+  /// Null when its history cannot be had.
+  collect::RecordedProcess* find(pid_t pid) {
+    for (One& one : all_)
+      if (one.pid == pid && !one.replaced) return &one.process;
+    auto attached = collect::attach(pid);
+    return attached ? &add(pid, std::move(attached->arena)) : nullptr;
+  }
+
+  /// Arms triggers in what took the place of a program by exec, as soon as it is traced.
+  Status look_for_execs(collect::Triggers& triggers) {
+    for (One& one : all_) {
+      if (one.replaced) continue;
+      const std::string image = image_of(one.pid);
+      if (image.empty() || image == one.image) continue;
+      one.replaced = true;
+      triggers.replaced(one.pid);
+      coming_.push_back(one.pid);
+    }
+    for (const pid_t pid : std::exchange(coming_, {})) {
+      if (kill(pid, 0) != 0) continue;
+      if (find(pid) == nullptr)
+        coming_.push_back(pid);
+      else if (const Status armed = triggers.arm(pid); !armed)
+        return armed;
+    }
+    return Unit{};
+  }
+
+  std::vector<collect::RecordedProcess> take() {
+    std::vector<collect::RecordedProcess> processes;
+    for (One& one : all_)
+      if (!one.process.moments.empty()) processes.push_back(std::move(one.process));
+    return processes;
+  }
+
+ private:
+  struct One {
+    pid_t pid;
+    std::string image;
+    bool replaced;
+    collect::RecordedProcess process;
+  };
+  collect::RecordedProcess& add(pid_t pid, collect::ArenaView arena) {
+    all_.push_back({pid, image_of(pid), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
+    return all_.back().process;
+  }
+  std::deque<One> all_;
+  std::vector<pid_t> coming_;
+};
+
 /// Until all triggers were hit, Ctrl-C, or the process's end.
-Result<Ended> wait_for_hits(pid_t pid, collect::Triggers& triggers, std::uint64_t last,
-                            collect::RecordedProcess& process) {
+Result<Ended> wait_for_hits(pid_t pid, collect::Triggers& triggers, std::uint64_t last, Followed& followed) {
+  constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
   sigset_t taken;
   sigemptyset(&taken);
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, s);
@@ -48,17 +116,21 @@ Result<Ended> wait_for_hits(pid_t pid, collect::Triggers& triggers, std::uint64_
   while (true) {
     std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
     triggers.add_descriptors(descriptors);
-    if (poll(descriptors.data(), descriptors.size(), triggers.waiting() || !ended ? 50 : -1) < 0) continue;
+    if (poll(descriptors.data(), descriptors.size(), kLookEveryMs) < 0) continue;
     for (collect::TriggerHit& hit : triggers.take()) {
       std::fprintf(stderr, "karst: %s was reached in thread %d\n", printable(hit.what).c_str(),
                    static_cast<int>(hit.hit.tid));
-      collect::keep_hit(std::move(hit), last, process);
+      if (collect::RecordedProcess* process = followed.find(hit.hit.pid); process != nullptr)
+        collect::keep_hit(std::move(hit), last, *process);
+      else
+        fail({fmt::format("process {} ended, or made no traced call, before its history could be read", hit.hit.pid)});
     }
     if (triggers.done()) return Ended::kDone;
     if (descriptors[0].revents != 0) return Ended::kStopped;
     if (descriptors[1].revents != 0 || kill(pid, 0) != 0) return Ended::kProcessGone;
+    if (const Status armed = followed.look_for_execs(triggers); !armed) return armed.error();
     if (!triggers.waiting()) continue;
-    if (const Status armed = triggers.arm(pid); !armed) return armed.error();
+    if (const Status armed = triggers.arm_again(); !armed) return armed.error();
   }
 }
 
@@ -81,6 +153,8 @@ int attach(const Options& options) {
   std::uint64_t last_ns = 0;
   if (!format::parse_duration(options.last.c_str(), last_ns))
     return usage_error("--last " + options.last + ": a time from 1ns to 10000ms is needed, like 200ms", "attach");
+  auto states = state_options(options.states);
+  if (!states) return usage_error(states.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on
   auto target = find_target(options.target);
   if (!target) return fail(target.error());
@@ -89,29 +163,36 @@ int attach(const Options& options) {
       options.output.empty() ? free_name(target->process.name + "-" + std::to_string(pid)) : options.output;
   auto writer = collect::TraceWriter::create(output);
   if (!writer) return fail(writer.error());
-  collect::RecordedProcess process{collect::History(std::move(target->arena)), -1, 0, false, -1, {}, {}};
+  Followed followed(std::move(*target));
   collect::Triggers triggers(std::move(places), options.multi, {});
   if (const Status armed = triggers.arm(pid); !armed) return fail(armed.error());
   for (const reader::Problem& problem : triggers.problems())
     if (triggers.waiting() && problem.message.find("never hit") == std::string::npos) fail({problem.message});
+  sched::StateRecorder recorder(*states);
+  recorder.attach(pid);
   std::fprintf(stderr, "karst: waiting for process %d; Ctrl-C ends that\n", static_cast<int>(pid));
-  auto ended = wait_for_hits(pid, triggers, clock.to_ticks(last_ns), process);
+  auto ended = wait_for_hits(pid, triggers, clock.to_ticks(last_ns), followed);
   if (!ended) return fail(ended.error());
-  if (process.moments.empty())
+  std::vector<collect::RecordedProcess> processes = followed.take();
+  if (processes.empty())
     return fail({*ended == Ended::kProcessGone
                      ? "the process ended, and nothing of it was reached: no trace was written"
                      : "nothing was reached: no trace was written"});
   collect::RecordingOptions recording;
   recording.source = !options.no_source;
-  recording.from = process.moments.front().kept_from;
+  recording.from = processes.front().moments.front().kept_from;
   recording.to = 0;
-  for (const reader::Moment& moment : process.moments) {
-    recording.from = std::min(recording.from, moment.kept_from);
-    recording.to = std::max(recording.to, moment.kept_to);
+  std::size_t kept = 0;
+  for (const collect::RecordedProcess& process : processes) {
+    for (const reader::Moment& moment : process.moments) {
+      recording.from = std::min(recording.from, moment.kept_from);
+      recording.to = std::max(recording.to, moment.kept_to);
+      ++kept;
+    }
   }
-  const std::size_t kept = process.moments.size();
-  std::vector<collect::RecordedProcess> processes;
-  processes.push_back(std::move(process));
+  const reader::StateLog log = cut_states(recorder.stop(), recording.from, recording.to);
+  report_missing_states(options.states, log.source);
+  recording.states = &log;
   const auto summary = collect::record(processes, {collect::read_clock_pair()}, recording, *writer);
   if (const Status done = writer->finish(); !done) return fail(done.error());
   for (const reader::Problem& problem : summary.problems) fail({problem.message});
@@ -129,7 +210,8 @@ void register_attach(CLI::App& app, int& status) {
   command->footer(
       "The place is watched by a hardware breakpoint: the process is not stopped, and not slowed down until it is\n"
       "hit. PLACE is a function, traced or not, FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind\n"
-      "it for the first N times. Ends when all were reached, with the process, or at Ctrl-C, and writes what was "
+      "it for the first N times. Children by fork are waited for as well, and what the process becomes by exec.\n"
+      "Ends when all were reached, with the process, or at Ctrl-C, and writes what was "
       "kept.");
   add_target(*command, options->target);
   command->add_option("--trigger", options->triggers, "The place; may be given several times")
@@ -140,6 +222,7 @@ void register_attach(CLI::App& app, int& status) {
       ->type_name("TIME");
   command->add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
       ->type_name("FILE");
+  add_state_options(*command, options->states);
   command->add_flag("--no-source", options->no_source, "Leave out the text of source files");
   command->callback([options, &status] { status = attach(*options); });
 }

@@ -31,6 +31,9 @@ constexpr std::size_t kDataSize = 2 * kPage;  // some 60 hits until they are tak
 // asm/perf_regs.h: bits of ax bx cx dx si di bp sp ... r8 r9.
 constexpr std::uint64_t kRegisters = 1U << 2 | 1U << 3 | 1U << 4 | 1U << 5 | 1U << 16 | 1U << 17;
 
+constexpr std::uint64_t kSampled =
+    PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_REGS_USER;
+
 perf_event_attr attributes_for(std::uint64_t address) {
   perf_event_attr a{};
   a.size = sizeof a;
@@ -39,13 +42,12 @@ perf_event_attr attributes_for(std::uint64_t address) {
   a.bp_addr = address;
   a.bp_len = sizeof(long);
   a.sample_period = 1;
-  a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER;
+  a.sample_type = kSampled;
   a.sample_regs_user = kRegisters;
   a.wakeup_events = 1;
   a.exclude_kernel = 1;
   a.exclude_hv = 1;
   a.inherit = 1;
-  a.inherit_thread = 1;  // a forked child is another process, with another arena
   a.remove_on_exec = 1;  // addresses mean nothing in the next image
   a.use_clockid = 1;
   a.clockid = CLOCK_MONOTONIC_RAW;
@@ -96,7 +98,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
 
 }  // namespace
 
-Breakpoints::Breakpoints(pid_t pid) : pid_(pid), clock_(make_clock({read_clock_pair()})) {}
+Breakpoints::Breakpoints() : clock_(make_clock({read_clock_pair()})) {}
 
 Breakpoints::~Breakpoints() {
   for (const Ring& ring : rings_) munmap(ring.pages, kPage + kDataSize);
@@ -109,10 +111,10 @@ Status Breakpoints::open_rings() {
     perf_event_attr a = attributes_for(0);
     a.type = PERF_TYPE_SOFTWARE;
     a.config = PERF_COUNT_SW_DUMMY;
+    a.inherit = 0;
     a.bp_type = 0;
     a.bp_len = 0;
-    a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER;
-    const int fd = open_event(a, pid_, cpu);
+    const int fd = open_event(a, 0, cpu);
     if (fd < 0 && errno == ENODEV) continue;  // a processor that is not there
     if (fd < 0) return explain(errno);
     Ring ring{cpu, Descriptor(fd), nullptr};
@@ -125,32 +127,35 @@ Status Breakpoints::open_rings() {
   return Unit{};
 }
 
-Status Breakpoints::open_on(pid_t tid, std::uint64_t address) {
+Status Breakpoints::open_on(pid_t pid, pid_t tid, std::uint64_t address, std::uint32_t place) {
   const perf_event_attr a = attributes_for(address);
   for (const Ring& ring : rings_) {
     const int fd = open_event(a, tid, ring.cpu);
     if (fd < 0) return explain(errno);
     Descriptor descriptor(fd);
-    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.descriptor.get()) != 0) return explain(errno);
-    events_.push_back({address, std::move(descriptor)});
+    std::uint64_t id = 0;
+    if (ioctl(fd, PERF_EVENT_IOC_ID, &id) != 0 || ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.descriptor.get()) != 0)
+      return explain(errno);
+    events_.push_back({id, pid, place, std::move(descriptor)});
   }
   return Unit{};
 }
 
-Status Breakpoints::add(std::uint64_t address) {
+Status Breakpoints::add(pid_t pid, std::uint64_t address, std::uint32_t place) {
   if (rings_.empty())
     if (const Status opened = open_rings(); !opened) return opened;
   std::set<pid_t> done;
+  const std::size_t before = events_.size();
   // Threads that come meanwhile inherit from one that has it; those of one that had not yet are found in the next
   // round.
   for (bool more = true; more;) {
     more = false;
-    for (const pid_t tid : threads_of(pid_)) {
+    for (const pid_t tid : threads_of(pid)) {
       if (!done.insert(tid).second) continue;
       more = true;
-      const Status opened = open_on(tid, address);
+      const Status opened = open_on(pid, tid, address, place);
       if (!opened && kill(tid, 0) == 0) {
-        remove(address);
+        events_.erase(events_.begin() + static_cast<std::ptrdiff_t>(before), events_.end());
         return opened;
       }
     }
@@ -158,8 +163,12 @@ Status Breakpoints::add(std::uint64_t address) {
   return done.empty() ? Status(explain(ESRCH)) : Status(Unit{});
 }
 
-void Breakpoints::remove(std::uint64_t address) {
-  std::erase_if(events_, [&](const Event& event) { return event.address == address; });
+void Breakpoints::remove(std::uint32_t place) {
+  std::erase_if(events_, [&](const Event& event) { return event.place == place; });
+}
+
+void Breakpoints::forget(pid_t pid) {
+  std::erase_if(events_, [&](const Event& event) { return event.pid == pid; });
 }
 
 void Breakpoints::add_descriptors(std::vector<pollfd>& descriptors) const {
@@ -179,6 +188,7 @@ void Breakpoints::read_ring(const Ring& ring, std::vector<BreakpointHit>& hits) 
     std::uint32_t pid;
     std::uint32_t tid;
     std::uint64_t time;
+    std::uint64_t id;
     std::uint64_t abi;
     std::uint64_t registers[6];  // cx dx si di r8 r9
   };
@@ -192,6 +202,7 @@ void Breakpoints::read_ring(const Ring& ring, std::vector<BreakpointHit>& hits) 
     Sample s{};
     if (header.type == PERF_RECORD_SAMPLE && header.size >= sizeof header + offsetof(Sample, registers)) {
       copy(tail + sizeof header, &s, std::min(header.size - sizeof header, sizeof s));
+      const auto event = std::find_if(events_.begin(), events_.end(), [&](const Event& e) { return e.id == s.id; });
       BreakpointHit hit;
       hit.address = s.ip;
       hit.pid = static_cast<pid_t>(s.pid);
@@ -202,7 +213,11 @@ void Breakpoints::read_ring(const Ring& ring, std::vector<BreakpointHit>& hits) 
                                                   static_cast<std::int64_t>(clock.ticks_per_second) / 1'000'000'000);
       hit.has_arguments = s.abi != 0 && header.size >= sizeof header + sizeof s;
       hit.arguments = {s.registers[3], s.registers[2], s.registers[1], s.registers[0], s.registers[4], s.registers[5]};
-      hits.push_back(hit);
+      if (event != events_.end()) {
+        hit.place = event->place;
+        hit.owner = event->pid;
+        hits.push_back(hit);
+      }
     }
     tail += header.size;
   }

@@ -1,4 +1,4 @@
-// Hardware breakpoints in another process, by perf_event_open: they cost nothing until they are hit, stop nothing, and
+// Hardware breakpoints in other processes, by perf_event_open: they cost nothing until they are hit, stop nothing, and
 // tell when which thread was there with which arguments in its registers.
 #pragma once
 #include <poll.h>
@@ -16,6 +16,8 @@
 namespace karst::collect {
 
 struct BreakpointHit {
+  std::uint32_t place = 0;  ///< as it was given to add()
+  pid_t owner = 0;          ///< the process that it was set in: `pid`, or one that this was forked from
   std::uint64_t address = 0;
   std::uint64_t ticks = 0;
   pid_t pid = 0;
@@ -24,25 +26,31 @@ struct BreakpointHit {
   std::array<std::uint64_t, 6> arguments{};  ///< rdi, rsi, rdx, rcx, r8, r9
 };
 
-/// Of one process, its threads now and all that come. One thread at a time.
+/// Of any number of processes: their threads now and all that come, in their children by fork as well. What a process
+/// becomes by exec has none of them. One thread at a time.
 class Breakpoints {
  public:
-  explicit Breakpoints(pid_t pid);
+  Breakpoints();
   ~Breakpoints();
   Breakpoints(const Breakpoints&) = delete;
   Breakpoints& operator=(const Breakpoints&) = delete;
 
   /// Error: not allowed (with what would allow it), no breakpoint left (the processor has four), the process is gone.
-  Status add(std::uint64_t address);
-  void remove(std::uint64_t address);
+  Status add(pid_t pid, std::uint64_t address, std::uint32_t place);
+  /// All that were added for this place.
+  void remove(std::uint32_t place);
+  /// All that were added in this process; its children lose what they inherited.
+  void forget(pid_t pid);
   /// Readable when something was hit.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
-  /// In order of time.
+  /// In order of time. Hits of what was removed since are left out.
   std::vector<BreakpointHit> take();
 
  private:
   struct Event {
-    std::uint64_t address;
+    std::uint64_t id;  ///< the kernel's, in samples
+    pid_t pid;
+    std::uint32_t place;
     Descriptor descriptor;
   };
   struct Ring {
@@ -51,10 +59,9 @@ class Breakpoints {
     void* pages = nullptr;
   };
   Status open_rings();
-  Status open_on(pid_t tid, std::uint64_t address);
+  Status open_on(pid_t pid, pid_t tid, std::uint64_t address, std::uint32_t place);
   void read_ring(const Ring& ring, std::vector<BreakpointHit>& hits);
 
-  pid_t pid_;
   std::vector<Ring> rings_;
   std::vector<Event> events_;
   reader::Clock clock_;

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <gelf.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,36 +18,9 @@
 namespace karst::collect {
 namespace {
 
-struct Mapping {
-  std::string path;
-  std::uint64_t begin = 0;
-  std::uint64_t offset = 0;
-};
-
-/// Executable mappings of files.
-std::vector<Mapping> mappings_of(pid_t pid) {
-  std::vector<Mapping> found;
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream text(line);
-    Mapping m;
-    std::uint64_t end = 0;
-    char dash = 0;
-    std::string rights;
-    std::string device;
-    std::uint64_t inode = 0;
-    if (!(text >> std::hex >> m.begin >> dash >> end >> rights >> m.offset >> device >> std::dec >> inode)) continue;
-    std::getline(text >> std::ws, m.path);
-    if (inode != 0 && rights.size() == 4 && rights[2] == 'x' && m.path.starts_with('/') &&
-        !m.path.ends_with(" (deleted)"))
-      found.push_back(std::move(m));
-  }
-  return found;
-}
-
 /// Run-time address minus the address in the ELF file.
-std::optional<std::uint64_t> bias_of(const Mapping& mapping) {
-  const Descriptor file(open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC));
+std::optional<std::uint64_t> bias_of(const std::string& path, std::uint64_t begin, std::uint64_t offset) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;
   elf_version(EV_CURRENT);
   Elf* elf = elf_begin(file.get(), ELF_C_READ, nullptr);
@@ -59,8 +34,8 @@ std::optional<std::uint64_t> bias_of(const Mapping& mapping) {
         continue;
       constexpr std::uint64_t kPage = 4096;
       const std::uint64_t first = segment.p_offset / kPage * kPage;
-      if (mapping.offset < first || mapping.offset >= segment.p_offset + segment.p_filesz) continue;
-      bias = mapping.begin - mapping.offset - (segment.p_vaddr - segment.p_offset);
+      if (offset < first || offset >= segment.p_offset + segment.p_filesz) continue;
+      bias = begin - offset - (segment.p_vaddr - segment.p_offset);
     }
   }
   if (elf != nullptr) elf_end(elf);
@@ -94,7 +69,8 @@ void keep_hit(TriggerHit taken, std::uint64_t last, RecordedProcess& process) {
   moment.arguments = taken.hit.arguments;
   if (taken.hit.has_arguments) moment.flags |= format::kMomentHasArguments;
   const std::uint64_t start = history.start().ticks;
-  moment.kept_from = std::max(start, taken.hit.ticks > last ? taken.hit.ticks - last : 0);
+  // A forked child may be hit before the first call of its own.
+  moment.kept_from = std::min(std::max(start, taken.hit.ticks > last ? taken.hit.ticks - last : 0), taken.hit.ticks);
   moment.whole_from = history.keep(moment.kept_from);
   if (moment.whole_from > moment.kept_from) moment.flags |= format::kMomentGaveUp;
   moment.kept_to = std::max(taken.hit.ticks, read_clock_pair().ticks);
@@ -112,6 +88,33 @@ void keep_hit(TriggerHit taken, std::uint64_t last, RecordedProcess& process) {
   process.moments.push_back(std::move(moment));
 }
 
+struct Triggers::Mapping {
+  std::string path;
+  std::uint64_t begin = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t inode = 0;
+};
+
+/// Executable mappings of files.
+std::vector<Triggers::Mapping> Triggers::mappings_of(pid_t pid) {
+  std::vector<Mapping> found;
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream text(line);
+    Mapping m;
+    std::uint64_t end = 0;
+    char dash = 0;
+    std::string rights;
+    std::string device;
+    if (!(text >> std::hex >> m.begin >> dash >> end >> rights >> m.offset >> device >> std::dec >> m.inode)) continue;
+    std::getline(text >> std::ws, m.path);
+    if (m.inode != 0 && rights.size() == 4 && rights[2] == 'x' && m.path.starts_with('/') &&
+        !m.path.ends_with(" (deleted)"))
+      found.push_back(std::move(m));
+  }
+  return found;
+}
+
 Triggers::Triggers(std::vector<symbols::PlaceName> places, bool several, symbols::ResolveOptions resolve)
     : several_(several), resolve_(std::move(resolve)) {
   for (symbols::PlaceName& name : places) {
@@ -121,44 +124,80 @@ Triggers::Triggers(std::vector<symbols::PlaceName> places, bool several, symbols
   }
 }
 
-Status Triggers::arm_in(const std::string& module, std::uint64_t bias, bool executable) {
-  for (Place& place : places_) {
-    if (!place.addresses.empty()) continue;
-    auto found = symbols::find_places(place.name, module, executable, resolve_);
-    if (!found) continue;  // a module that cannot be read has no names
-    place.inlined_into.insert(found->inlined_into.begin(), found->inlined_into.end());
+bool Triggers::Image::has(std::uint32_t place) const {
+  return std::any_of(armed.begin(), armed.end(), [place](const auto& a) { return a.second.place == place; });
+}
+
+/// Null: the module cannot be read, and has no names. Processes of one program look each module through once.
+const symbols::FoundPlaces* Triggers::find(std::uint32_t place, const Mapping& mapping, bool executable) {
+  const std::string key =
+      std::to_string(place) + (executable ? '!' : ':') + std::to_string(mapping.inode) + mapping.path;
+  const auto [at, is_new] = found_.try_emplace(key);
+  if (is_new)
+    if (auto found = symbols::find_places(places_[place].name, mapping.path, executable, resolve_))
+      at->second = std::move(*found);
+  return at->second ? &*at->second : nullptr;
+}
+
+Status Triggers::arm_in(pid_t pid, Image& image, const Mapping& mapping, const std::string& key) {
+  const auto bias = bias_of(mapping.path, mapping.begin, mapping.offset);
+  if (!bias) return Unit{};
+  modules_.insert(mapping.path);
+  const bool executable = mapping.path == image.executable;
+  for (std::uint32_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    if (place.done() || image.has(i)) continue;
+    // An address in the executable means nothing in another one.
+    const bool is_address = place.name.kind == symbols::PlaceName::Kind::kAddress && place.name.name.empty();
+    if (is_address && image.executable != first_executable_) continue;
+    const symbols::FoundPlaces* found = find(i, mapping, executable);
+    if (found == nullptr) continue;
+    image.inlined_into[i].insert(found->inlined_into.begin(), found->inlined_into.end());
     if (found->places.size() > 1 && place.name.kind == symbols::PlaceName::Kind::kFunction && !several_) {
       std::vector<std::string> names;
       for (const symbols::CodePlace& p : found->places) names.push_back(p.name);
       return Error{"'" + place.name.text + "' is the name of " + std::to_string(names.size()) + " functions of " +
-                   module + "; give one with its parameters, or --multi for all of them:" + list_of(names)};
+                   mapping.path + "; give one with its parameters, or --multi for all of them:" + list_of(names)};
     }
     for (const symbols::CodePlace& p : found->places) {
-      if (const Status added = breakpoints_->add(p.address + bias); !added)
+      if (const Status added = breakpoints_->add(pid, p.address + *bias, i); !added) {
+        if (kill(pid, 0) != 0) return Unit{};  // it has ended meanwhile
         return Error{"no trigger can be set at '" + place.name.text + "': " + added.error().message};
-      place.addresses.emplace(p.address + bias, p.name);
+      }
+      image.armed.emplace(p.address + *bias, Armed{i, p.name, key, read_clock_pair().ticks});
+      place.found = true;
     }
   }
   return Unit{};
 }
 
-Status Triggers::arm(pid_t pid) {
-  if (!breakpoints_) breakpoints_.emplace(pid);
-  std::error_code error;
-  const auto executable = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error);
-  for (const Mapping& mapping : mappings_of(pid)) {
+Status Triggers::look(pid_t pid, Image& image) {
+  const std::vector<Mapping> mappings = mappings_of(pid);
+  image.goes_on = !mappings.empty();
+  for (const Mapping& mapping : mappings) {
     const std::string key = mapping.path + '@' + std::to_string(mapping.begin);
-    if (!searched_.insert(key).second) continue;
-    const auto bias = bias_of(mapping);
-    if (!bias) continue;
-    modules_.push_back(mapping.path);
-    if (const Status armed = arm_in(mapping.path, *bias, mapping.path == executable.string()); !armed) return armed;
+    if (!image.searched.insert(key).second) continue;
+    if (const Status armed = arm_in(pid, image, mapping, key); !armed) return armed;
   }
+  return Unit{};
+}
+
+Status Triggers::arm(pid_t pid) {
+  if (!breakpoints_) breakpoints_.emplace();
+  if (!images_.contains(pid)) forget_ended();
+  Image& image = images_[pid];
+  if (image.number == 0) image.number = ++count_;
+  if (image.executable.empty()) {
+    std::error_code error;
+    image.executable = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
+    if (first_executable_.empty()) first_executable_ = image.executable;
+  }
+  if (const Status armed = look(pid, image); !armed) return armed;
   // A function that is nowhere as such, but inside of others, will not come by waiting for libraries.
-  for (const Place& place : places_) {
-    if (!place.addresses.empty() || place.inlined_into.empty()) continue;
-    const std::vector<std::string> names(place.inlined_into.begin(), place.inlined_into.end());
-    return Error{"'" + place.name.text +
+  for (const auto& [i, into] : image.inlined_into) {
+    if (places_[i].found || into.empty()) continue;
+    const std::vector<std::string> names(into.begin(), into.end());
+    return Error{"'" + places_[i].name.text +
                  "' has no code of its own: the compiler inlined it everywhere, into the functions below. Give one of "
                  "them, or FILE:LINE of a line in it:" +
                  list_of(names)};
@@ -166,12 +205,61 @@ Status Triggers::arm(pid_t pid) {
   return Unit{};
 }
 
+Status Triggers::arm_again() {
+  for (auto& [pid, image] : images_) {
+    if (!image.goes_on) continue;
+    bool lacks = false;
+    for (std::uint32_t i = 0; i < places_.size(); ++i) lacks = lacks || (!places_[i].done() && !image.has(i));
+    if (!lacks) continue;
+    if (const Status armed = arm(pid); !armed) return armed;
+  }
+  return Unit{};
+}
+
+Status Triggers::forked(pid_t child, pid_t parent, std::uint64_t ticks) {
+  const auto from = images_.find(parent);
+  if (from == images_.end()) return arm(child);
+  Image image = from->second;
+  image.goes_on = true;
+  image.number = 0;
+  for (auto at = image.armed.begin(); at != image.armed.end();) {
+    if (ticks == 0 || at->second.ticks <= ticks) {
+      ++at;
+      continue;
+    }
+    image.searched.erase(at->second.module);  // the child may have been there before
+    at = image.armed.erase(at);
+  }
+  images_[child] = std::move(image);
+  return arm(child);
+}
+
+void Triggers::replaced(pid_t pid) {
+  images_.erase(pid);
+  if (breakpoints_) breakpoints_->forget(pid);
+}
+
+/// Children of those that have ended have their breakpoints; but descriptors are few.
+void Triggers::forget_ended() {
+  constexpr std::size_t kMostEnded = 32;
+  if (images_.size() <= kMostEnded) return;
+  std::map<std::uint64_t, pid_t> ended;
+  for (const auto& [pid, image] : images_)
+    if (kill(pid, 0) != 0 && errno == ESRCH) ended.emplace(image.number, pid);
+  for (auto at = ended.begin(); ended.size() > kMostEnded; at = ended.erase(at)) replaced(at->second);
+}
+
 bool Triggers::waiting() const {
-  return std::any_of(places_.begin(), places_.end(), [](const Place& p) { return p.addresses.empty(); });
+  return std::any_of(images_.begin(), images_.end(), [this](const auto& image) {
+    if (!image.second.goes_on) return false;
+    for (std::uint32_t i = 0; i < places_.size(); ++i)
+      if (!places_[i].done() && !image.second.has(i)) return true;
+    return false;
+  });
 }
 
 bool Triggers::done() const {
-  return std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.hits >= p.name.count; });
+  return std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.done(); });
 }
 
 void Triggers::add_descriptors(std::vector<pollfd>& descriptors) const {
@@ -182,14 +270,16 @@ std::vector<TriggerHit> Triggers::take() {
   std::vector<TriggerHit> taken;
   if (!breakpoints_) return taken;
   for (const BreakpointHit& hit : breakpoints_->take()) {
-    for (Place& place : places_) {
-      const auto at = place.addresses.find(hit.address);
-      if (at == place.addresses.end() || place.hits >= place.name.count) continue;
-      const bool says_it = at->second == place.name.text;
-      taken.push_back({hit, says_it ? place.name.text : place.name.text + " (" + at->second + ")"});
-      if (++place.hits < place.name.count) continue;
-      for (const auto& [address, name] : place.addresses) breakpoints_->remove(address);
-    }
+    Place& place = places_[hit.place];
+    if (place.done()) continue;
+    std::string what = place.name.text;
+    if (const auto image = images_.find(hit.owner); image != images_.end())
+      if (const auto at = image->second.armed.find(hit.address);
+          at != image->second.armed.end() && at->second.name != what)
+        what += " (" + at->second.name + ")";
+    taken.push_back({hit, std::move(what)});
+    ++place.hits;
+    if (place.done()) breakpoints_->remove(hit.place);
   }
   return taken;
 }
@@ -197,7 +287,7 @@ std::vector<TriggerHit> Triggers::take() {
 std::vector<reader::Problem> Triggers::problems() const {
   std::vector<reader::Problem> problems;
   for (const Place& place : places_) {
-    if (!place.addresses.empty()) {
+    if (place.found) {
       if (place.hits == 0) problems.push_back({"the trigger '" + place.name.text + "' was armed and never hit"});
       continue;
     }

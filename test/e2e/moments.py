@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import torture_support as support
+from sched_states import forbid
 from torture_support import KARST, Trace, build
 
 MANY_BREAKPOINTS = "there is no hardware breakpoint left"
@@ -115,6 +116,90 @@ class Moments(support.TortureTest):
         for wrong in ("", "f:0", "file.cc:0"):
             done = subprocess.run([KARST, "run", "--trigger", wrong, "true"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, done.stderr)
+
+    # ---- processes that come of others --------------------------------------------------------------
+
+    def processes(self):
+        return build("moments_processes", "moments/processes.cc", "-O2", "-pthread")
+
+    def test_children_by_fork(self):
+        """They have their parent's triggers from the first; each place counts for all processes together."""
+        run = self.run_triggered("in_child:2", "untraced_in_child:5", program=self.processes(), arguments=["fork"])
+        program, *children = run.trace.processes
+        self.assertEqual(len(children), 3)
+        kept = self.kept(run)
+        by_place = {place: [m for m in kept if m["what"].startswith(place)] for place in ("in_child", "untraced_in_child")}
+        self.assertEqual([len(found) for found in by_place.values()], [2, 3])
+        for found in by_place.values():
+            self.assertEqual(len({m["pid"] for m in found}), len(found))
+            self.assertNotIn(program["pid"], {m["pid"] for m in found})
+        self.assertEqual(sorted(int(m["arguments"][0], 16) for m in by_place["untraced_in_child"]), [1, 2, 3])
+        for moment in by_place["in_child"]:
+            tree = run.trace.tree("--kept", str(moment["number"]), "--process", str(moment["pid"]))
+            self.assertTrue(any("before_it" in line for line in tree), tree)
+
+    def test_programs_that_others_become(self):
+        run = self.run_triggered("after_exec", program=self.processes(), arguments=["exec"])
+        (moment,) = self.kept(run)
+        self.assertEqual((moment["function"], int(moment["arguments"][0], 16)), ("after_exec(int)", 7))
+        tree = run.trace.tree("--kept", "1")
+        self.assertTrue(any("before_it" in line for line in tree), tree)
+
+    def test_libraries_that_come_to_a_child(self):
+        for compiler in ("gcc", "karst-gcc"):
+            with self.subTest(compiler):
+                plugin = build("moments_plugin", "moments/plugin.c", "-O2", "-shared", "-fPIC",
+                               output=f"plugin_{compiler}.so", compiler=compiler)
+                run = self.run_triggered("plugin_work", program=self.processes(), arguments=["fork", plugin])
+                (moment,) = self.kept(run)
+                self.assertEqual(moment["what"], "plugin_work")
+                self.assertNotEqual(moment["pid"], min(p["pid"] for p in run.trace.processes))
+
+    def test_refused_by_the_system(self):
+        """As perf_event_paranoid and containers refuse it: said with what would allow it, and the program runs on."""
+        perf_event_open = 298
+        run = self.run_traced(self.program(), options=["--trigger", "rare"], preexec_fn=lambda: forbid(perf_event_open))
+        self.assertIn("done", run.out)
+        self.assertRegex(run.err, r"no trigger can be set at 'rare': the system does not allow breakpoints in the process "
+                                  r"\(kernel.perf_event_paranoid is -?\d+\)")
+        self.assertEqual(self.kept(run), [])
+        self.assertEqual(run.trace.counts["before_it(int)"], 100)
+
+    def attached(self, program, *arguments):
+        return subprocess.Popen([program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                env={**os.environ, "LD_PRELOAD": str(support.BIN.parent / "lib" / "libkarst.so.0")})
+
+    def attach_to(self, child, path, *options):
+        attach = subprocess.Popen([KARST, "attach", str(child.pid), *options, "-o", str(path)], stderr=subprocess.PIPE, text=True)
+        said = []
+        while not said or "waiting for process" not in said[-1]:
+            said.append(attach.stderr.readline())
+            if not said[-1] or any(refusal in said[-1] for refusal in NO_BREAKPOINTS):
+                attach.communicate()
+                self.skipTest("".join(said)) if said[-1] else self.fail("".join(said))
+        return attach
+
+    def test_attach_several_places(self):
+        child = self.attached(self.processes(), "attach")
+        try:
+            child.stdout.readline()
+            path = self.directory / "attached.karst"
+            attach = self.attach_to(child, path, "--multi", "--trigger", "in_child", "--trigger", "after_exec:2")
+            child.stdin.write("f")  # a child by fork
+            child.stdin.flush()
+            self.assertIn("in_child (in_child(int)) was reached", attach.stderr.readline())
+            child.stdin.write("x")  # another program, which is traced as well
+            child.stdin.flush()
+            self.assertEqual(attach.wait(support.TIMEOUT), 0, attach.stderr.read())
+            attach.stderr.close()
+            trace = Trace(path)
+            first, *others = trace.info["kept"]
+            self.assertEqual((first["function"], int(first["arguments"][0], 16)), ("in_child(int)", 5))
+            self.assertNotEqual(first["pid"], child.pid)
+            self.assertEqual([(m["function"], m["pid"]) for m in others], [("after_exec(int)", child.pid)] * 2)
+        finally:
+            child.kill()
+            child.communicate()
 
     # ---- calls that are kept ------------------------------------------------------------------------
 
