@@ -13,6 +13,7 @@
 //
 // `status` outlives the parse. Only cli/ prints and exits; libraries return a Result.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,7 @@ void register_report(CLI::App& app, int& status);
 void register_export(CLI::App& app, int& status);
 void register_view(CLI::App& app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
-int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser);
+int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser, std::uint32_t kept = 0);
 void register_resolve(CLI::App& app, int& status);
 void register_attach(CLI::App& app, int& status);
 void register_ps(CLI::App& app, int& status);

@@ -2,34 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "analysis/selection.h"
 #include "cli/text.h"
 #include "export/text_encoding.h"
 #include "format/moments.h"
+#include "reader/moments.h"
 #include "view/cut.h"
 #include "view/index.h"
 
 namespace karst::cli {
 namespace {
-
-const char* kind_of(const reader::Moment& moment) {
-  switch (static_cast<format::MomentKind>(moment.kind)) {
-    case format::MomentKind::kSnapshot:
-      return "snapshot";
-    case format::MomentKind::kSignal:
-      return "signal";
-    case format::MomentKind::kTrigger:
-      return "trigger";
-    case format::MomentKind::kSlowest:
-      return "slowest";
-    case format::MomentKind::kOver:
-      return "over";
-  }
-  return "unknown";
-}
 
 bool has(const reader::Moment& moment, format::MomentFlag flag) { return (moment.flags & flag) != 0; }
 
@@ -41,6 +28,8 @@ std::string arguments_of(const reader::Moment& moment) {
     text += fmt::format("{}{}={:#x}", i == 0 ? "" : " ", kRegisters[i], moment.arguments[i]);
   return text;
 }
+
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t since(std::uint64_t from, std::uint64_t ticks) { return ticks > from ? ticks - from : 0; }
 
@@ -71,7 +60,7 @@ void print_moments(const reader::Trace& trace, exporting::Output& out) {
       if (moment.tid != 0) what += fmt::format(", thread {}", moment.tid);
       const std::string arguments = arguments_of(moment);
       if (!arguments.empty()) what += fmt::format(", at {:#x} with {}", moment.address, arguments);
-      out.append(fmt::format("  {:>6}  {:<9}{:>12}{:>12}  {}{}\n", moment.number, kind_of(moment),
+      out.append(fmt::format("  {:>6}  {:<9}{:>12}{:>12}  {}{}\n", moment.number, reader::moment_kind_name(moment.kind),
                              duration_text(trace.clock().to_ns(since(origin, moment.begin_ticks))),
                              duration_text(trace.clock().to_ns(since(moment.begin_ticks, moment.end_ticks))), what,
                              losses_of(trace, moment)));
@@ -89,7 +78,7 @@ std::string moments_json(const reader::Trace& trace) {
       json += fmt::format(
           R"({{"number":{},"kind":"{}","what":{},"function":{},"pid":{},"tid":{},"begin_ns":{},"end_ns":{},)"
           R"("kept_from_ns":{},"kept_to_ns":{},"whole_from_ns":{},"lost_events":{},"gave_up":{},"address":"{:#x}")",
-          moment.number, kind_of(moment), exporting::json_string(moment.what),
+          moment.number, reader::moment_kind_name(moment.kind), exporting::json_string(moment.what),
           moment.function != 0 ? exporting::json_string(trace.function(process, moment.function).name) : "null",
           process.pid, moment.tid, ns(moment.begin_ticks), ns(moment.end_ticks), ns(moment.kept_from),
           ns(moment.kept_to), ns(moment.whole_from), moment.lost_events, has(moment, format::kMomentGaveUp),
@@ -107,19 +96,10 @@ std::string moments_json(const reader::Trace& trace) {
 }
 
 Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, std::vector<std::byte>& bytes) {
-  const reader::Moment* chosen = nullptr;
-  std::string there;
-  for (const reader::Process& process : trace.processes()) {
-    for (const reader::Moment& moment : process.moments) {
-      if (moment.number == number) chosen = &moment;
-      if (there.size() < 200) there += fmt::format("{}{}", there.empty() ? "" : ", ", moment.number);
-    }
-  }
   const std::string name = trace.name();
-  if (chosen == nullptr)
-    return Error{there.empty() ? fmt::format("{} has no kept moments", name)
-                               : fmt::format("{} has no kept moment {}; it has {}", name, number, there)};
-  const view::TickRange range{chosen->kept_from, chosen->kept_to + 1};
+  const auto found = reader::find_moment(trace, number);
+  if (!found) return found.error();
+  const view::TickRange range{(*found)->kept_from, (*found)->kept_to + ((*found)->kept_to != kNever ? 1 : 0)};
   view::IndexProgress progress;
   auto index = view::TraceIndex::build(std::move(trace), progress);
   if (!index) return index.error();
@@ -138,6 +118,18 @@ Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, s
   if (!cut) return cut.error();
   bytes = std::move(*cut);
   return reader::Trace::open_memory(bytes, name);
+}
+
+Result<std::string> page_address_of(const std::string& file, std::uint32_t number) {
+  auto trace = reader::Trace::open(file);
+  if (!trace) return trace.error();
+  const auto found = reader::find_moment(*trace, number);
+  if (!found) return found.error();
+  const std::uint64_t origin = analysis::first_ticks(*trace);
+  const std::uint64_t begin = trace->clock().to_ns(since(origin, (*found)->kept_from));
+  const std::uint64_t end = trace->clock().to_ns(since(origin, (*found)->kept_to));
+  const std::uint64_t length = std::max(end - begin, std::uint64_t{1});
+  return fmt::format("#t={}+{}&range={}+{}", begin, length, begin, length);
 }
 
 }  // namespace karst::cli

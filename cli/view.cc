@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/kept.h"
 #include "cli/text.h"
+#include "cli/trace_input.h"
 #include "view/server.h"
 
 extern char** environ;
@@ -28,6 +30,7 @@ struct Options {
   std::vector<std::string> files;
   bool keep = false;
   bool no_browser = false;
+  std::uint32_t kept = 0;
 };
 
 constexpr const char* kFooter =
@@ -73,10 +76,16 @@ bool has(const char* variable) {
 
 }  // namespace
 
-int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser) {
+int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser, std::uint32_t kept) {
   for (const std::string& file : files) {
     std::error_code error;
     if (!std::filesystem::exists(file, error)) return fail({fmt::format("{}: there is no such file", file)});
+  }
+  std::string shown;
+  if (kept != 0) {
+    auto address = page_address_of(files.front(), kept);
+    if (!address) return fail(address.error());
+    shown = std::move(*address);
   }
   // All threads made from here on leave these signals to the one that waits for them.
   sigset_t ending;
@@ -91,7 +100,7 @@ int view_traces(const std::vector<std::string>& files, bool keep, bool no_browse
   options.keep = keep;
   auto server = view::Server::start(std::move(options));
   if (!server) return fail(server.error());
-  const std::string url = (*server)->url();
+  const std::string url = (*server)->url() + shown;
   const bool remote = has("SSH_CONNECTION") && !has("DISPLAY") && !has("WAYLAND_DISPLAY");
 
   std::thread waiter([&ending, &server] {
@@ -130,7 +139,12 @@ void register_view(CLI::App& app, int& status) {
   command->add_option("FILE", options->files, "The trace; a second one to compare it with")->required()->expected(1, 2);
   command->add_flag("--keep", options->keep, "Go on serving when the page was closed");
   command->add_flag("--no-browser", options->no_browser, "Only print the address");
-  command->callback([options, &status] { status = view_traces(options->files, options->keep, options->no_browser); });
+  command
+      ->add_option("--kept", options->kept, "Begin at kept moment N of the (first) trace, as 'karst info' numbers them")
+      ->check(positive())
+      ->type_name("N");
+  command->callback(
+      [options, &status] { status = view_traces(options->files, options->keep, options->no_browser, options->kept); });
 }
 
 }  // namespace karst::cli

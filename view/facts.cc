@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "format/control.h"
-#include "format/moments.h"
 #include "format/trace.h"
+#include "reader/moments.h"
 #include "view/api.h"
 #include "view/protocol.h"
 #include "view/states.h"
@@ -72,22 +72,6 @@ void write_switches(Json& json, const TraceIndex& index, const reader::Process& 
   json.close(']').field("switch_count", process.switches.size());
 }
 
-const char* moment_kind(std::uint32_t kind) {
-  switch (static_cast<format::MomentKind>(kind)) {
-    case format::MomentKind::kSnapshot:
-      return "snapshot";
-    case format::MomentKind::kSignal:
-      return "signal";
-    case format::MomentKind::kTrigger:
-      return "trigger";
-    case format::MomentKind::kSlowest:
-      return "slowest";
-    case format::MomentKind::kOver:
-      return "over";
-  }
-  return "unknown";
-}
-
 // What was asked to be kept. A moment's thread is -1 where it is of all, or made no traced call.
 void write_moments(Json& json, const TraceIndex& index, const reader::Process& process) {
   json.key("moments").open('[');
@@ -99,7 +83,7 @@ void write_moments(Json& json, const TraceIndex& index, const reader::Process& p
       if (&index.trace().processes()[of.process] == &process && of.index == moment.thread)
         thread = static_cast<std::int64_t>(t);
     }
-    json.open('{').field("number", moment.number).field("kind", moment_kind(moment.kind));
+    json.open('{').field("number", moment.number).field("kind", reader::moment_kind_name(moment.kind));
     json.field("begin", index.since_origin(moment.begin_ticks)).field("end", index.since_origin(moment.end_ticks));
     json.field("kept_from", index.since_origin(moment.kept_from)).field("kept_to", index.since_origin(moment.kept_to));
     json.field("thread", thread).field("what", moment.what).field("lost_events", moment.lost_events).close('}');
