@@ -35,7 +35,7 @@ struct ArenaControl {
   std::uint32_t applied;            ///< futex; the last request that is done
   std::uint32_t outcome;            ///< ControlOutcome of it
   std::uint32_t thread;             ///< ControlThread
-  std::uint32_t patched_functions;  ///< whose sleds are calls now
+  std::uint32_t patched_functions;  ///< whose sleds are calls now; those of -finstrument-functions have none
   std::uint64_t patched_sites;
   std::uint64_t switch_count;     ///< records ever made; the log keeps the last `switch_capacity` of them
   std::uint64_t switches_offset;  ///< in the arena
