@@ -1,7 +1,9 @@
 // karst top: what a traced process does now, looked at again and again.
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -33,25 +35,62 @@ struct Options {
   bool once = false;
 };
 
-/// The terminal, made to give keys at once and without showing them, as long as this lives.
+/// The terminal, made to give keys at once and without showing them, as long as this lives. Signals that end or stop us
+/// leave it as it was.
 class Keys {
  public:
   Keys() {
     if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1 || tcgetattr(STDIN_FILENO, &before_) != 0) return;
-    termios raw = before_;
-    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    changed_ = tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+    sigset_t taken;
+    sigemptyset(&taken);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP}) sigaddset(&taken, signal);
+    if (sigprocmask(SIG_BLOCK, &taken, nullptr) != 0) return;
+    signals_ = signalfd(-1, &taken, SFD_CLOEXEC);
+    there_ = signals_ >= 0 && change();
   }
   ~Keys() {
-    if (changed_) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+    if (there_) restore();
+    if (signals_ >= 0) close(signals_);
   }
   Keys(const Keys&) = delete;
   Keys& operator=(const Keys&) = delete;
-  bool there() const { return changed_; }
+  bool there() const { return there_; }
+
+  /// Waits for so long, or until a key is pressed. False: the user, or a signal, wants an end.
+  bool wait(std::uint64_t ms) {
+    pollfd of[] = {{there_ ? STDIN_FILENO : -1, POLLIN, 0}, {there_ ? signals_ : -1, POLLIN, 0}};
+    if (poll(of, 2, static_cast<int>(ms)) <= 0) return true;
+    if (of[1].revents != 0) return obey();
+    char typed = 0;
+    return read(STDIN_FILENO, &typed, 1) == 1 && typed != 'q' && typed != 'Q';
+  }
 
  private:
+  bool change() {
+    termios raw = before_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+  }
+  void restore() { tcsetattr(STDIN_FILENO, TCSANOW, &before_); }
+
+  /// Does what the signal does to everybody, with the terminal as it was.
+  bool obey() {
+    signalfd_siginfo info{};
+    if (read(signals_, &info, sizeof info) != sizeof info) return true;
+    const auto signal = static_cast<int>(info.ssi_signo);
+    restore();
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    raise(signal);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);  // it comes here; only a stop comes to an end
+    sigprocmask(SIG_BLOCK, &only, nullptr);
+    return change();
+  }
+
   termios before_{};
-  bool changed_ = false;
+  int signals_ = -1;
+  bool there_ = false;
 };
 
 /// Names of functions, looked up when the process has more of them than before.
@@ -130,7 +169,7 @@ int top(const Options& options) {
     return usage_error("--interval: from 10ms to 3600s", "top");
   const auto target = find_target(options.target);
   if (!target) return fail(target.error());
-  const Keys keys;
+  Keys keys;
   Names names(target->arena);
   const reader::Clock clock = live_clock(*target);
   const auto interval_ticks =
@@ -145,10 +184,7 @@ int top(const Options& options) {
                (keys.there() ? "\x1b[J" : ""));
     if (const int done = finish_output(out); done != kExitOk) return done;
     if (options.once) break;
-    pollfd key{keys.there() ? STDIN_FILENO : -1, POLLIN, 0};
-    const int ready = poll(&key, 1, static_cast<int>(*interval / 1'000'000));
-    char typed = 0;
-    if (ready > 0 && (read(STDIN_FILENO, &typed, 1) != 1 || typed == 'q' || typed == 'Q')) break;
+    if (!keys.wait(*interval / 1'000'000)) break;
     const auto still = collect::process_facts(target->process.pid);
     if (!still || still->state == 'Z' || still->state == 'X')
       return fail({"process " + std::to_string(target->process.pid) + " (" + target->process.name + ") has ended"});

@@ -1,0 +1,229 @@
+"""What ps, top and the choice of a process do on a terminal, and where there is none."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from control import ControlTest
+from torture_support import KARST, TIMEOUT, main
+
+
+class Terminal:
+    """A command with a pseudo-terminal as its controlling one."""
+
+    def __init__(self, test, *command, rows=24, columns=80):
+        self.master, self.slave = pty.openpty()
+        test.addCleanup(os.close, self.master)
+        test.addCleanup(os.close, self.slave)
+        self.test = test
+        self.seen = ""
+        self.resize(rows, columns)
+        self.before = termios.tcgetattr(self.slave)
+        self.child = subprocess.Popen(
+            [KARST, *map(str, command)], stdin=self.slave, stdout=self.slave, stderr=self.slave, cwd=test.directory,
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        test.addCleanup(self.child.wait)
+        test.addCleanup(self.child.kill)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read(self, seconds):
+        """What came since the last time; waits so long for the first of it."""
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        text = os.read(self.master, 1 << 16).decode(errors="replace") if ready else ""
+        self.seen += text
+        return text
+
+    def read_until(self, pattern):
+        """Reads until the pattern is found in what comes from now on; returns the match."""
+        text = ""
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            text += self.read(0.2)
+            found = re.search(pattern, text)
+            if found:
+                return found
+        self.test.fail(f"{pattern!r} did not come; {text!r} did")
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def end(self):
+        """The exit status, once all output was read."""
+        deadline = time.monotonic() + TIMEOUT
+        while self.child.poll() is None and time.monotonic() < deadline:
+            self.read(0.05)
+        while self.read(0.05):
+            pass
+        return self.child.returncode
+
+    def gives_keys_at_once(self):
+        return termios.tcgetattr(self.slave)[3] & (termios.ICANON | termios.ECHO) == 0
+
+    def is_as_before(self):
+        return termios.tcgetattr(self.slave) == self.before
+
+
+class Choice(ControlTest):
+    def start_named(self, number=1):
+        """Other tests run at the same time: a name that nobody else has."""
+        return self.start("busy", name=f"choice-{os.getpid()}-{number}")
+
+    def test_letters_narrow_the_list_and_enter_takes_what_is_left(self):
+        self.start_named()
+        terminal = Terminal(self, "status")
+        terminal.read_until("a number chooses")
+        terminal.type(f"CHOice{os.getpid()}\n")  # its letters in this order, whatever their case
+        terminal.read_until(rf" 1\) +{self.pid}  choice-[\s\S]*Enter takes it")
+        terminal.type("\n")
+        terminal.read_until(f"process {self.pid} choice-")
+        self.assertEqual(terminal.end(), 0, terminal.seen)
+
+    def test_a_number_chooses_from_the_list_or_is_a_pid(self):
+        self.start_named()
+        for answer in ("1", None):
+            terminal = Terminal(self, "status")
+            terminal.read_until("a number chooses")
+            terminal.type(f"choice-{os.getpid()}-1\n")
+            terminal.read_until("Enter takes it")
+            terminal.type(f"{answer or self.pid}\n")
+            terminal.read_until(f"process {self.pid} choice-")
+            self.assertEqual(terminal.end(), 0, terminal.seen)
+
+    def test_nothing_fits_and_nothing_is_chosen(self):
+        self.start_named()
+        terminal = Terminal(self, "off")
+        terminal.read_until("a number chooses")
+        terminal.type("~no~such~name~\n")
+        terminal.read_until("nothing fits '~no~such~name~'")
+        terminal.type("\n")
+        terminal.read_until("a number chooses")
+        terminal.type("\x04")  # the end of input
+        self.assertEqual(terminal.end(), 1, terminal.seen)
+        self.assertIn("no process was chosen", terminal.seen)
+        self.assertTrue(self.status()["enabled"])
+
+    def test_ctrl_c_ends_the_choice(self):
+        self.start_named()
+        terminal = Terminal(self, "off")
+        terminal.read_until("a number chooses")
+        terminal.type("\x03")
+        self.assertEqual(terminal.end(), -signal.SIGINT)
+        self.assertTrue(self.status()["enabled"])
+
+    def test_without_a_terminal_the_candidates_are_listed(self):
+        self.start_named()
+        said = self.karst("status", status=1).stderr
+        self.assertIn("which process? These are traced:", said)
+        self.assertEqual(said.count("karst:"), 1)
+
+    def test_several_of_one_name(self):
+        name = f"twins-{os.getpid()}"
+        self.start("busy", name=name)
+        first = self.pid
+        second = subprocess.Popen([KARST, "run", "-o", self.directory / "second.karst", "--", self.directory / name],
+                                  cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(second.communicate)
+        self.assertEqual(second.stdout.readline(), "ready\n")
+        said = self.karst("off", name, status=1).stderr
+        self.assertIn(f"several traced processes are called '{name}'; give the number of one:", said)
+        self.assertEqual(len(re.findall(rf"^ +\d+  {name}  on$", said, re.M)), 2, said)
+        self.assertRegex(said, rf"(?m)^ +{first}  {name}")
+        self.karst("off", first)
+        self.assertFalse(self.status()["enabled"])
+
+
+class Top(ControlTest):
+    def start_top(self, rows=12, columns=40):
+        self.start("busy")
+        terminal = Terminal(self, "top", self.pid, "--interval", "50ms", rows=rows, columns=columns)
+        terminal.read_until(r"\x1b\[H[\s\S]*\x1b\[J")
+        self.assertTrue(terminal.gives_keys_at_once())
+        return terminal
+
+    def frame(self, terminal):
+        """Lines of a whole frame that comes from now on; the one before it may be of another size."""
+        text = terminal.read_until(r"\x1b\[J[\s\S]*?\x1b\[H([\s\S]*?)\x1b\[J").group(1)
+        return [re.sub(r"\x1b\[K", "", line) for line in text.replace("\r", "").split("\n")]
+
+    def check_frame(self, terminal, rows, columns):
+        lines = self.frame(terminal)
+        self.assertLess(len(lines), rows + 1, lines)
+        self.assertLessEqual(max(map(len, lines)), columns, lines)
+        self.assertRegex(lines[0], rf"^{self.pid} control-worker: ")
+        self.assertIn("calls/s", lines[1])
+        return lines
+
+    def test_fits_the_terminal_also_when_its_size_changes_and_q_ends_it(self):
+        terminal = self.start_top()
+        self.check_frame(terminal, 12, 40)
+        terminal.resize(5, 24)
+        os.kill(terminal.child.pid, signal.SIGWINCH)
+        self.frame(terminal)  # it may have been begun before
+        self.check_frame(terminal, 5, 24)
+        terminal.resize(30, 100)
+        self.frame(terminal)
+        lines = self.check_frame(terminal, 30, 100)
+        self.assertIn("function", lines[2])
+        terminal.type("x")  # means nothing: another look
+        self.frame(terminal)
+        terminal.type("q")
+        self.assertEqual(terminal.end(), 0, terminal.seen)
+        self.assertTrue(terminal.is_as_before())
+        self.assertTrue(self.status()["enabled"])
+
+    def test_signals_that_end_it_leave_the_terminal_as_it_was(self):
+        terminal = self.start_top()
+        terminal.type("\x03")
+        self.assertEqual(terminal.end(), -signal.SIGINT)
+        self.assertTrue(terminal.is_as_before())
+        terminal = Terminal(self, "top", self.pid, "--interval", "3600s")
+        terminal.read_until(r"\x1b\[J")
+        self.assertTrue(terminal.gives_keys_at_once())
+        terminal.child.send_signal(signal.SIGTERM)  # it need not wait for the hour to end
+        self.assertEqual(terminal.end(), -signal.SIGTERM)
+        self.assertTrue(terminal.is_as_before())
+
+    def test_stopped_and_continued(self):
+        terminal = self.start_top()
+        os.kill(terminal.child.pid, signal.SIGTSTP)
+        # The leader of a session whose parent is in another one has nobody to continue it: the kernel lets the signal of
+        # a terminal pass by, and top goes on.
+        self.frame(terminal)
+        self.assertTrue(terminal.gives_keys_at_once())
+        terminal.type("q")
+        self.assertEqual(terminal.end(), 0)
+        self.assertTrue(terminal.is_as_before())
+
+    def test_the_programs_end_is_said_and_the_terminal_as_it_was(self):
+        terminal = self.start_top()
+        os.kill(self.pid, signal.SIGKILL)
+        self.assertEqual(terminal.end(), 1)
+        self.assertRegex(terminal.seen, rf"process {self.pid} \(control-worker\) has ended")
+        self.assertTrue(terminal.is_as_before())
+
+    def test_plain_text_where_there_is_no_terminal(self):
+        self.start("busy")
+        said = self.karst("top", self.pid, "--once").stdout
+        self.assertNotIn("\x1b", said)
+        self.assertRegex(said, rf"^{self.pid} control-worker: on; ")
+        child = subprocess.Popen([KARST, "top", str(self.pid), "--interval", "20ms"], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, text=True)
+        for _ in range(2):  # one look behind the other, without a key
+            while not child.stdout.readline().startswith(f"{self.pid} "):
+                pass
+        child.terminate()
+        child.communicate()
+        self.assertEqual(child.returncode, -signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()
