@@ -124,6 +124,22 @@ std::vector<std::uint32_t> Requester::choose(const std::vector<std::uint32_t>& i
 
 void Requester::set_enabled(bool on) { store(target_->arena.control().enabled, on ? 1U : 0U); }
 void Requester::set_new_functions(bool on) { store(target_->arena.control().new_functions, on ? 1U : 0U); }
+Status Requester::set_budget(std::uint32_t ppm) {
+  const ArenaView& arena = target_->arena;
+  const char* why = !arena.counts().empty()           ? "its calls are counted, not traced"
+                    : arena.min_duration_ticks() != 0 ? "it runs with --min-duration, and what short calls cost leaves "
+                                                        "no trace to see it by"
+                                                      : nullptr;
+  if (why != nullptr && ppm != 0) return Error{described(*target_) + " cannot keep to a budget: " + why};
+  store(target_->arena.control().budget_ppm, ppm);
+  return Unit{};
+}
+
+void Requester::keep(const std::vector<std::uint32_t>& ids) {
+  for (const std::uint32_t id : ids)
+    if (id != 0 && id <= target_->arena.function_count()) target_->arena.keep(id);
+}
+
 void Requester::set_off_at(std::uint64_t ticks) { store(target_->arena.control().off_at_ticks, ticks); }
 
 Status Requester::apply(milliseconds limit) {

@@ -48,6 +48,10 @@ class Requester {
   void set_enabled(bool on);
   /// Functions that come later (libraries) are traced.
   void set_new_functions(bool on);
+  /// What tracing may cost, in millionths of the time; 0: any. Error: why this process keeps to none.
+  Status set_budget(std::uint32_t ppm);
+  /// No budget leaves these functions out from now on.
+  void keep(const std::vector<std::uint32_t>& ids);
   /// When `enabled` goes off by itself; 0: it does not.
   void set_off_at(std::uint64_t ticks);
 

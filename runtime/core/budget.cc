@@ -54,6 +54,7 @@ struct State {
   std::uint32_t next;    // where the next tick goes on in `listed`
   std::uint32_t reused;  // and among all entries, for those that are used again
   std::uint32_t budget;
+  std::uint32_t request;       // of the control page, the last one whose functions to keep were looked for
   std::uint32_t allowed;       // of it, for tracing itself: idle sleds cost as well
   std::uint64_t ticks_per_us;  // 0: not known yet
   std::uint64_t began;
@@ -454,6 +455,24 @@ void take_budget(std::uint64_t now) {
   apply();
 }
 
+/// Functions that somebody wants kept from now on, or watched (core/watch.cc), come back at once.
+void release_kept() {
+  const std::uint32_t request = load(g_arena.control().request);
+  if (request == g.request) return;
+  g.request = request;
+  if (!g.started || g_culler.culled() == 0) return;
+  const ArenaFunction* functions = g_arena.functions();
+  const std::uint32_t count = load(g_arena.header().function_count);
+  bool any = false;
+  for (std::uint32_t id = 1; id <= count; ++id) {
+    const std::uint32_t flags = load(functions[id].flags);
+    if ((flags & kArenaFunctionCulled) == 0 || (flags & kArenaFunctionKeep) == 0) continue;
+    if (const std::uint32_t owner = owner_of(nullptr, id); owner != 0) g_culler.release(owner);
+    any = true;
+  }
+  if (any) apply();
+}
+
 /// Until the first one has used it up; 0: none will.
 std::uint64_t credit_lasts() {
   std::uint64_t shortest = g.process.credit_lasts(g.allowed);
@@ -499,6 +518,7 @@ std::uint64_t budget_task(const Moment& now) {
   if (g.ticks_per_us == 0) g.ticks_per_us = ticks_per_us(g_arena.header());
   if (g.ticks_per_us == 0) return kMillisecond / 5;
   take_budget(now.ns);
+  release_kept();
   const std::uint64_t until_due = g.last + (g.budget == 0 ? kIdleTick / 2 : kMillisecond / 2);
   if (now.ns < until_due) return until_due - now.ns;  // others wake the thread, too
   const std::uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -255,6 +255,16 @@ std::uint32_t Culler::bring_back(std::uint32_t room, std::uint64_t now) {
   return back;
 }
 
+void Culler::release(std::uint32_t function) {
+  Record* r = record_of(function, false);
+  if (r != nullptr && r->culled != 0) {
+    r->back_off = 0;
+    return bring_back(*r);
+  }
+  if (culled_ != 0) --culled_;  // there were too many to remember it
+  change_(context_, function, false);
+}
+
 void Culler::bring_all_back() {
   while (listed_ != 0) {
     Record& r = records_[culled_list_[listed_ - 1]];

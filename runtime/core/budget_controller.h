@@ -98,6 +98,8 @@ class Culler {
   bool relieve(const EventSample& sample, std::uint32_t share, std::uint32_t target, std::uint64_t now);
   /// Brings functions back that are believed to fit into `room` (ppm), those that cost least first. Returns how many.
   std::uint32_t bring_back(std::uint32_t room, std::uint64_t now);
+  /// A culled function is to be kept from now on.
+  void release(std::uint32_t function);
   /// All of them: there is no budget any more.
   void bring_all_back();
   /// A function that was culled by another controller, of which nothing is known: fork.
