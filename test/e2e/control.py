@@ -151,6 +151,47 @@ class Switching(ControlTest):
                 self.assertFalse(line.startswith("    "), line)  # nothing but main can be around it
 
 
+class Budgets(ControlTest):
+    def wait_for(self, is_so, what):
+        deadline = time.monotonic() + TIMEOUT
+        while not is_so(self.status()):
+            self.assertLess(time.monotonic(), deadline, f"{what}: {self.status()}")
+            time.sleep(0.02)
+
+    def test_given_to_a_running_process_and_taken_back(self):
+        self.start("hot")
+        self.assertIsNone(self.status()["budget"])
+        self.karst("on", self.pid, "--budget", "1%")
+        self.assertEqual(self.status()["budget"], 0.01)
+        self.wait_for(lambda s: s["culled"] > 0, "nothing was left out")
+        self.karst("on", self.pid, "--budget", "none")
+        now = self.status()
+        self.assertEqual((now["budget"], now["culled"], now["state"]), (None, 0, "on"))
+        trace = self.finish()
+        reasons = {(s["reason"], s["on"]) for s in trace.processes[0]["switches"]}
+        self.assertIn(("by the budget", False), reasons)
+        self.assertIn(("by the budget", True), reasons)
+
+    def test_functions_to_keep_come_back_at_once(self):
+        self.start("hot")
+        self.karst("on", self.pid, "--budget", "0.5%")
+        self.wait_for(lambda s: s["culled"] > 0, "nothing was left out")
+        self.karst("on", self.pid, "--keep", ".")
+        self.assertEqual(self.status()["culled"], 0)
+        time.sleep(0.1)
+        self.assertEqual(self.status()["culled"], 0)
+        self.finish()
+
+    def test_refused(self):
+        self.start("paced", options=["--min-duration", "1us"])
+        self.assertIn("cannot keep to a budget: it runs with --min-duration",
+                      self.karst("on", self.pid, "--budget", "5%", status=1).stderr)
+        for bad in ("5", "0%", "most"):
+            self.assertIn("a share of time from 0.1% to 100% is needed",
+                          self.karst("on", self.pid, "--budget", bad, status=2).stderr)
+        self.assertIn("no function of process", self.karst("on", self.pid, "--keep", "^nothing$", status=1).stderr)
+
+
 class Looking(ControlTest):
     def test_calls_per_second_are_what_the_program_makes(self):
         self.start("paced")

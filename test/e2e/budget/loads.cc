@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -91,6 +92,53 @@ void threads(unsigned calls) {
   say("hot", calls / kThreads * kThreads);
 }
 
+// A thousand threads at once, each with its share of the calls.
+void crowd(unsigned calls) {
+  constexpr unsigned kThreads = 1000;
+  std::atomic<unsigned> there{0};
+  std::vector<std::thread> all;
+  for (unsigned i = 0; i < kThreads; ++i)
+    all.emplace_back([&] {
+      for (++there; there < kThreads;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      Work(calls / kThreads);
+    });
+  for (std::thread& t : all) t.join();
+  say("Work", kThreads);
+  say("hot", calls / kThreads * kThreads);
+}
+
+KEEP_CALL void Paced(unsigned n) { g_sum = g_sum - 3 * n; }
+
+// One thread of eight has all the calls.
+void one_hot(unsigned calls) {
+  std::vector<std::thread> others;
+  for (unsigned i = 0; i < 7; ++i)
+    others.emplace_back([] {
+      for (unsigned n = 0; n < 50; ++n) {
+        Paced(n);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    });
+  hot_loop(calls);
+  for (std::thread& t : others) t.join();
+  say("Paced", 7 * 50);
+}
+
+KEEP_CALL void Burst(unsigned calls) {
+  for (unsigned i = 0; i < calls; ++i) hot(calls - i);
+}
+
+// Nothing for a while, then much at once; in the end for long.
+void bursts(unsigned calls) {
+  for (unsigned i = 0; i < 100; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    Burst(calls / 1000);
+  }
+  Burst(calls - calls / 1000 * 100);
+  say("Burst", 101);
+  say("hot", calls);
+}
+
 KEEP_CALL void Phase(unsigned calls, bool first) {
   for (unsigned i = 0; i < calls; ++i) first ? hot(i) : other(i);
 }
@@ -170,9 +218,9 @@ int main(int argc, char** argv) {
   const struct {
     const char* name;
     void (*run)(unsigned);
-  } modes[] = {{"hot", hot_loop},          {"always", always},       {"tiny", tiny_functions},
-               {"threads", threads},       {"phases", phases},       {"forks", forks},
-               {"exceptions", exceptions}, {"recursion", recursion}, {"library", library}};
+  } modes[] = {{"hot", hot_loop},    {"always", always}, {"tiny", tiny_functions},   {"threads", threads},
+               {"phases", phases},   {"forks", forks},   {"exceptions", exceptions}, {"recursion", recursion},
+               {"library", library}, {"crowd", crowd},   {"one_hot", one_hot},       {"bursts", bursts}};
   for (const auto& mode : modes)
     if (argc > 1 && std::strcmp(argv[1], mode.name) == 0) {
       mode.run(calls);

@@ -61,6 +61,10 @@ int main(int argc, char** argv) {
   if (std::strcmp(mode, "deadlock") == 0) {
     threads.emplace_back(hold_first);
     threads.emplace_back(hold_second);
+  } else if (std::strcmp(mode, "hot") == 0) {
+    threads.emplace_back([] {
+      while (!g_end) outer();
+    });
   } else if (std::strcmp(mode, "paced") == 0) {
     threads.emplace_back([] {  // 1000 calls a second
       auto next = std::chrono::steady_clock::now();
