@@ -163,7 +163,7 @@ const char* make_arena() {
   set_instrument_session(g_options.session);
   choose_variants(h, g_options);
   prepare_budget(g_options);
-  prepare_watching();
+  prepare_watching(g_options.prefault);
   return nullptr;
 }
 

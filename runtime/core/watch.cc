@@ -409,8 +409,12 @@ void apply_watches(bool sleds) {
   watch_sleds();
 }
 
-void prepare_watching() {
-  if (g_arena.watching() == nullptr || !g_lock.create()) return;
+void prepare_watching(bool no_system_calls) {
+  // Watching takes some, in the threads that have something to tell.
+  if (g_arena.watching() == nullptr || no_system_calls || !g_lock.create()) {
+    g_arena.header().watching_offset = 0;
+    return;
+  }
   add_task(keep_moments);
 }
 

@@ -67,7 +67,7 @@ inline bool is_watched(std::uint32_t id) {
 void calls_left(std::uintptr_t from, std::uintptr_t until);
 
 /// At start, with an arena.
-void prepare_watching();
+void prepare_watching(bool no_system_calls);
 /// Takes over what requesters have entered since. Any thread, outside of signal handlers and of the lock of patching;
 /// `sleds`: also of functions with sleds (not where a lock of the dynamic linker's may be held).
 void apply_watches(bool sleds = true);

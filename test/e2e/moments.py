@@ -201,54 +201,7 @@ class Moments(support.TortureTest):
             child.kill()
             child.communicate()
 
-    # ---- calls that are kept ------------------------------------------------------------------------
-
-    def watched(self, *options):
-        program = build("moments_slowest", "moments/slowest.cc", "-O2", "-pthread")
-        run = self.run_traced(program, options=["--memory", "64M", *options])
-        log = sorted(map(int, run.out.split()), reverse=True)
-        kept = sorted(((m["end_ns"] - m["begin_ns"]) / 1000 for m in self.kept(run)), reverse=True)
-        if any("faster than they could be watched" in line for line in self.lines_of_karst(run)):
-            self.skipTest("this machine is too busy: " + run.err)
-        return run, log, kept
-
-    def assert_same_calls(self, kept, log):
-        """The stopwatch has some microseconds more, and what it takes to be scheduled."""
-        self.assertEqual(len(kept), len(log))
-        for ours, theirs in zip(kept, log):
-            self.assertLessEqual(ours, theirs + 1)
-            self.assertGreater(ours, theirs * 0.8 - 5000)
-
-    def test_slowest_calls(self):
-        run, log, kept = self.watched("--slowest", "^request:4")
-        self.assertGreater(run.trace.info["overwritten_events"], 100_000)
-        self.assert_same_calls(kept, log[:4])
-        for moment in self.kept(run):
-            self.assertEqual(moment["kind"], "slowest")
-            self.assertTrue(moment["function"].startswith("request("))
-            self.assertFalse(moment["gave_up"])
-            names = [f["name"] for f in run.trace.report("--kept", str(moment["number"]))]
-            self.assertIn(moment["function"], names)
-
-    def test_calls_over_a_time(self):
-        run, log, kept = self.watched("--over", "^request:50ms", "--margin", "1ms")
-        self.assert_same_calls([us for us in kept if us > 56_000], [us for us in log if us > 56_000])
-        self.assertTrue(all(us >= 50_000 for us in kept), kept)
-        (moment, *_) = self.kept(run)
-        self.assertGreaterEqual(moment["begin_ns"] - moment["kept_from_ns"], 900_000)
-
-    def test_too_little_memory_for_what_is_kept(self):
-        run, _, _ = self.watched("--slowest", "^request:50", "--kept-memory", "64K")
-        self.assertTrue(any(m["gave_up"] for m in self.kept(run)))
-        self.assertIn("memory was too small", subprocess.run([KARST, "info", str(run.trace.path)], capture_output=True,
-                                                             text=True).stdout)
-
-    def test_rules_that_cannot_be(self):
-        for options in (["--slowest", "("], ["--slowest", "f:0"], ["--over", "f"], ["--over", "f:20"], ["--over", "f:20ms:0"]):
-            done = subprocess.run([KARST, "run", *options, "true"], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 2, (options, done.stderr))
-        run = self.run_traced(self.program(), options=["--slowest", "no_such_function"])
-        self.assertIn("no traced function is one that --slowest or --over watches", run.err)
+    # ---- processes that run -------------------------------------------------------------------------
 
     def test_attach(self):
         child = subprocess.Popen([self.program_that_waits()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

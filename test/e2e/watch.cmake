@@ -1,0 +1,2 @@
+# Calls that are watched for and keep themselves.
+e2e_methods(watch watch)

@@ -1,0 +1,206 @@
+"""Calls that keep themselves (--slowest, --over): what is kept equals the program's own stopwatches.
+
+Of each request the program logs a time taken within it and one taken around it; the call itself lies between. So the
+k-th longest kept call lies between the k-th longest of either, whenever threads were scheduled."""
+import os
+import signal
+import subprocess
+import unittest
+
+import torture_support as support
+from torture_support import KARST, Trace, build
+
+SLACK = 1e-3  # of the rates of two clocks
+
+
+class Log:
+    def __init__(self, text):
+        self.calls = []
+        rate = 0
+        for words in map(str.split, text.splitlines()):
+            if words[:1] == ["rate"]:
+                rate = int(words[1])
+            elif len(words) == 3:
+                self.calls.append(tuple(map(int, words)))
+        self.ns = 1e9 / rate
+
+    def longest(self, column):
+        return sorted((call[column] * self.ns for call in self.calls), reverse=True)
+
+
+def durations(moments):
+    return sorted((m["end_ns"] - m["begin_ns"] for m in moments), reverse=True)
+
+
+class Watch(support.TortureTest):
+    def program(self, *flags, output="watch_requests", **more):
+        return build("watch_requests", "watch/requests.cc", "-O2", "-pthread", "-ldl", "-I", str(support.ROOT / "include"),
+                     *flags, output=output, **more)
+
+    def run_watched(self, *options, arguments=("serve",), memory="4M", program=None, **more):
+        run = self.run_traced(program or self.program(), *arguments, options=["--memory", memory, *options], **more)
+        return run, Log(run.out)
+
+    def kept(self, trace, name="request("):
+        return [m for m in trace.info["kept"] if m["function"].startswith(name)]
+
+    def assert_the_slowest(self, moments, log, count):
+        ours, inner, outer = durations(moments), log.longest(0), log.longest(1)
+        self.assertEqual(len(ours), min(count, len(log.calls)))
+        for ns, least, most in zip(ours, inner, outer):
+            self.assertGreaterEqual(ns, least * (1 - SLACK) - 1)
+            self.assertLessEqual(ns, most * (1 + SLACK) + 1)
+
+    def assert_over(self, moments, log, limit_ns):
+        ours = durations(moments)
+        self.assertTrue(all(ns >= limit_ns * (1 - SLACK) for ns in ours), ours[-3:])
+        self.assertGreaterEqual(len(ours), sum(ns >= limit_ns * (1 + SLACK) for ns in log.longest(0)))
+        self.assertLessEqual(len(ours), sum(ns >= limit_ns * (1 - SLACK) for ns in log.longest(1)))
+        self.assert_the_slowest(moments, log, len(ours))
+
+    def assert_has_its_call(self, trace, moment, log):
+        """What was kept of the moment has the call, as long as it was, unless the kernel gave the process no CPU in time."""
+        if moment["whole_from_ns"] != moment["kept_from_ns"]:
+            return False
+        (function,) = [f for f in trace.report("--kept", str(moment["number"]), "--thread", str(moment["tid"]))
+                       if f["name"] == moment["function"]]
+        # A call that an exception or a jump ended is said to have lasted until its thread was out of it.
+        self.assertLessEqual(function["max_ns"], moment["end_ns"] - moment["begin_ns"] + 2)
+        self.assertTrue(any(inner * log.ns * (1 - SLACK) - 1 <= function["max_ns"] <= outer * log.ns * (1 + SLACK) + 1
+                            for inner, outer, tid in log.calls if tid == moment["tid"]), (function, moment))
+        return True
+
+    def test_slowest_of_thousands_while_memory_wraps(self):
+        run, log = self.run_watched("--slowest", "^request:7", "--slowest", "^relay")
+        self.assertGreater(len(log.calls), 3600)
+        self.assertGreater(run.trace.info["overwritten_events"], 1_000_000)
+        kept = self.kept(run.trace)
+        self.assert_the_slowest(kept, log, 7)
+        self.assertEqual({m["kind"] for m in kept}, {"slowest"})
+        self.assertTrue({m["tid"] for m in kept} <= {tid for _, _, tid in log.calls})
+        whole = [self.assert_has_its_call(run.trace, m, log) for m in kept]
+        self.assertTrue(any(whole), kept)
+        self.assertEqual(len(self.kept(run.trace, "relay(")), 5)
+
+    def test_calls_over_a_time(self):
+        run, log = self.run_watched("--over", "^request:3ms:10000", "--margin", "1ms")
+        kept = self.kept(run.trace)
+        self.assert_over(kept, log, 3e6)
+        self.assertEqual({m["kind"] for m in kept}, {"over"})
+        for moment in kept[:3]:
+            self.assertAlmostEqual(moment["kept_to_ns"] - moment["end_ns"], 1e6, delta=1e3)
+            self.assert_has_its_call(run.trace, moment, log)
+
+    def test_so_many_and_so_often(self):
+        run, log = self.run_watched("--over", "^request:1us:5")
+        self.assertEqual(len(self.kept(run.trace)), 5)
+        self.assertRegex(run.err, r"\d+ further calls took longer than --over says")
+        run, log = self.run_watched("--over", "^request:1us:1000/20ms")
+        ends = sorted(m["end_ns"] for m in self.kept(run.trace))
+        self.assertGreater(len(ends), 2)
+        self.assertTrue(all(b - a >= 20e6 * (1 - SLACK) for a, b in zip(ends, ends[1:])), ends)
+
+    def test_both_kinds_and_the_clock_thread(self):
+        for more in ([], ["--min-duration", "2us"], ["--clock", "thread"]):
+            with self.subTest(more):
+                run, log = self.run_watched("--slowest", "^request:3", "--over", "^request:10s", *more)
+                if more != ["--clock", "thread"]:  # which is as exact as the thread gets a CPU
+                    self.assert_the_slowest(self.kept(run.trace), log, 3)
+                self.assertEqual(len(self.kept(run.trace)), 3)
+
+    def test_other_compilers_ways(self):
+        for name, flags in (("gcc", ["-O2", "-finstrument-functions"]), ("clang", None)):
+            with self.subTest(name):
+                if flags is None:
+                    program = self.program(output="watch_requests_clang", compiler=str(support.BIN / "karst-clang++"))
+                else:
+                    program = self.program(*flags, output="watch_requests_finstrument", compiler="g++")
+                run, log = self.run_watched("--slowest", "^request:4", program=program)
+                self.assert_the_slowest(self.kept(run.trace), log, 4)
+
+    def test_memory_that_is_too_small(self):
+        run, log = self.run_watched("--slowest", "^request:50", "--kept-memory", "64K")
+        kept = self.kept(run.trace)
+        self.assert_the_slowest(kept, log, 50)
+        self.assertTrue(any(m["gave_up"] for m in kept))
+        self.assertTrue(all(m["whole_from_ns"] > m["kept_from_ns"] for m in kept if m["gave_up"]))
+        self.assertIn("memory was too small", subprocess.run([KARST, "info", str(run.trace.path)], capture_output=True,
+                                                             text=True).stdout)
+
+    def test_killed(self):
+        run, log = self.run_watched("--slowest", "^request:3", arguments=["kill"], status=128 + signal.SIGKILL)
+        kept = self.kept(run.trace)
+        self.assert_the_slowest(kept, log, 3)
+        last = max(kept, key=lambda m: m["end_ns"])
+        self.assertGreater(last["end_ns"] - last["begin_ns"], 29e6)
+        self.assert_has_its_call(run.trace, last, log)
+
+    def test_forked_child(self):
+        run, _ = self.run_watched("--slowest", "^request:3", arguments=["fork"])
+        parts = run.out.split("rate")
+        of_parent, of_child = sorted(run.trace.processes, key=lambda p: p["pid"])
+        before, child = (Log(part[part.find("\n") + 1 if i else 0:] + "rate " + parts[i + 1].split("\n")[0])
+                         for i, part in enumerate(parts[:2]))
+        self.assertGreater(len(before.calls), 200)
+        kept = self.kept(run.trace)
+        self.assert_the_slowest([m for m in kept if m["pid"] == of_child["pid"]], child, 3)
+        self.assertEqual(len([m for m in kept if m["pid"] == of_parent["pid"]]), 3)
+
+    def test_library_that_comes_later(self):
+        plugin = build("moments_plugin", "moments/plugin.c", "-O2", "-shared", "-fPIC", output="watch_plugin.so",
+                       compiler="karst-gcc")
+        run, _ = self.run_watched("--slowest", "^plugin_work", arguments=["plugin", plugin])
+        self.assertEqual(len(self.kept(run.trace, "plugin_work")), 5)
+
+    def test_set_in_the_environment(self):
+        run = self.run_traced(self.program(), "serve", env={"KARST_OPTIONS": "memory=4M,slowest=^request:2,margin=1us"})
+        self.assert_the_slowest(self.kept(run.trace), Log(run.out), 2)
+
+    def test_running_process(self):
+        """`karst on` sets watches in a process that nobody has started for it; `karst snapshot` has what they kept."""
+        child = subprocess.Popen([self.program(), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                 env={**os.environ, "LD_PRELOAD": str(support.BIN.parent / "lib" / "libkarst.so.0"),
+                                      "KARST_OPTIONS": "memory=4M"})
+        try:
+            self.assertEqual(child.stdout.readline(), "ready\n")
+            done = subprocess.run([KARST, "on", str(child.pid), "--slowest", "^request:4"], capture_output=True, text=True,
+                                  timeout=support.TIMEOUT)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("1 function watched", done.stderr)
+            text = ""
+            for _ in range(2):
+                child.stdin.write("\n")
+                child.stdin.flush()
+                for line in child.stdout:
+                    text += line
+                    if line.startswith("rate"):
+                        break
+            path = self.directory / "snapshot.karst"
+            subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True, capture_output=True,
+                           timeout=support.TIMEOUT)
+            kept = [m for m in Trace(path).info["kept"] if m["kind"] == "slowest"]
+            self.assert_the_slowest(kept, Log(text), 4)
+            wrong = subprocess.run([KARST, "on", str(child.pid), "--slowest", "no_such_function"], capture_output=True,
+                                   text=True, timeout=support.TIMEOUT)
+            self.assertEqual(wrong.returncode, 1)
+            self.assertIn("is one that --slowest or --over means", wrong.stderr)
+            child.stdin.close()
+            self.assertEqual(child.wait(support.TIMEOUT), 0)
+        finally:
+            child.kill()
+            child.wait()
+            child.stdout.close()
+
+    def test_what_cannot_be(self):
+        for options in (["--slowest", "("], ["--slowest", "f:0"], ["--over", "f"], ["--over", "f:20"], ["--over", "f:20ms:0"],
+                        ["--over", "f:20ms:5/x"], ["--margin", "x"], ["--kept-memory", "x"]):
+            done = subprocess.run([KARST, "run", *options, "true"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, (options, done.stderr))
+        run = self.run_traced(self.program(), options=["--slowest", "no_such_function"])
+        self.assertIn("no traced function is one that --slowest or --over watches", run.err)
+        run = self.run_traced(self.program(), options=["--slowest", "^request", "--prefault", "--memory", "1M"])
+        self.assertIn("are not watched for slow calls", run.err)
+
+
+if __name__ == "__main__":
+    support.main()
