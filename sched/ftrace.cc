@@ -1,20 +1,27 @@
 #include "sched/ftrace.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <utility>
 
+#include "collect/clock.h"
 #include "format/trace.h"
 #include "sched/cpus.h"
 #include "sched/libtracefs.h"
+#include "sched/present_threads.h"
 
 // C without a word for C++.
 extern "C" {
@@ -30,6 +37,9 @@ constexpr std::size_t kLargestRing = std::size_t{4} << 20;
 constexpr std::uint64_t kCloneThread = 0x10000;
 constexpr std::uint64_t kPreempted = 0x100;         // TASK_REPORT_MAX
 constexpr std::uint8_t kInInterrupt = 0x08 | 0x10;  // TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ
+
+constexpr std::string_view kMarker = "karst clock ";
+constexpr int kMarkersAtStart = 16;
 
 std::uint64_t number_at(std::span<const std::byte> record, std::uint32_t offset, std::uint32_t size) {
   std::uint64_t value = 0;
@@ -71,6 +81,7 @@ Result<std::unique_ptr<Ftrace>> Ftrace::open(const FtraceOptions& options) {
 Ftrace::~Ftrace() {
   for (const Cpu& cpu : cpus_) tracefs_cpu_close(cpu.reader);
   if (page_ != nullptr) kbuffer_free(page_);
+  if (marker_ >= 0) close(marker_);
   if (instance_ != nullptr) {
     tracefs_trace_off(instance_);
     tracefs_event_disable(instance_, nullptr, nullptr);
@@ -91,6 +102,9 @@ Status Ftrace::set_up(const FtraceOptions& options) {
   const std::size_t each =
       std::clamp(options.bytes / std::max<std::size_t>(1, numbers.size()), kSmallestRing, kLargestRing);
   if (tracefs_instance_set_buffer_size(instance_, each >> 10, -1) < 0) return refused("memory for its rings");
+  const std::string marker = place_.path() + "/instances/" + own_instance_name() + "/trace_marker";
+  marker_ = ::open(marker.c_str(), O_WRONLY | O_CLOEXEC);
+  if (marker_ < 0) return refused("markers, by which its clock is compared with ours");
   page_ = kbuffer_alloc(KBUFFER_LSIZE_SAME_AS_HOST, KBUFFER_ENDIAN_SAME_AS_HOST);
   for (const std::uint16_t number : numbers) {
     tracefs_cpu* reader = tracefs_cpu_open(instance_, number, true);
@@ -150,6 +164,9 @@ Status Ftrace::read_layout() {
   l.rename_id = id(renamed);
   l.renamed_pid = field(renamed, "pid");
   l.renamed_comm = field(renamed, "newcomm");
+  tep_event* marker = event("ftrace", "print");
+  l.marker_id = id(marker);
+  l.marker_text = field(marker, "buf");
   const bool usable = missing.empty();
   if (options_.syscalls) {
     tep_event* enter = event("raw_syscalls", "sys_enter");
@@ -164,16 +181,32 @@ Status Ftrace::read_layout() {
   return Unit{};
 }
 
-Status Ftrace::start(pid_t program, RecordStore& store) {
+Status Ftrace::follow(pid_t program, bool running, RecordStore& store) {
+  const auto refused = [](const std::string& what) {
+    return Error{fmt::format("ftrace refuses {} ({})", what, std::strerror(errno))};
+  };
+  // Threads that are made from here on are followed if their maker is.
+  if (!options_.everybody && tracefs_instance_file_write(instance_, "options/event-fork", "1") < 0)
+    return refused("to follow forks");
+  std::set<pid_t> known;
+  std::vector<pid_t> threads = running ? new_threads(program, known, store) : std::vector<pid_t>{program};
+  if (threads.empty()) return Error{fmt::format("process {} has ended", program)};
+  for (bool first = true; !threads.empty(); first = false) {
+    const std::string list = fmt::format("{}", fmt::join(threads, " "));
+    const auto write = first ? tracefs_instance_file_write : tracefs_instance_file_append;
+    if (!options_.everybody && write(instance_, "set_event_pid", list.c_str()) < 0)
+      return refused("a filter by process");
+    threads = running ? new_threads(program, known, store) : std::vector<pid_t>{};
+  }
+  return Unit{};
+}
+
+Status Ftrace::start(pid_t program, bool running, RecordStore& store) {
   const auto refused = [](const std::string& what) {
     return Error{fmt::format("ftrace refuses {} ({})", what, std::strerror(errno))};
   };
   store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
-  if (!options_.everybody) {
-    if (tracefs_instance_file_write(instance_, "set_event_pid", std::to_string(program).c_str()) < 0)
-      return refused("a filter by process");
-    if (tracefs_instance_file_write(instance_, "options/event-fork", "1") < 0) return refused("to follow forks");
-  }
+  if (const Status followed = follow(program, running, store); !followed) return followed.error();
   const std::pair<const char*, const char*> events[] = {{"sched", "sched_switch"},
                                                         {"sched", "sched_waking"},
                                                         {"sched", "sched_process_exit"},
@@ -186,11 +219,48 @@ Status Ftrace::start(pid_t program, RecordStore& store) {
     return refused("system calls");
   for (Cpu& cpu : cpus_) cpu.last_ticks = __rdtsc();
   if (tracefs_trace_on(instance_) < 0) return refused("to start");
+  since_ = collect::read_clock_pair();
+  for (int i = 0; i < kMarkersAtStart; ++i) mark();
+  if (marked_ == 0) return refused("markers, by which its clock is compared with ours");
   return Unit{};
+}
+
+void Ftrace::mark() {
+  char text[32];
+  const auto end = fmt::format_to_n(text, sizeof text, "{}{}", kMarker, marked_).size;
+  Marker& m = markers_[marked_ % markers_.size()];
+  m.before = __rdtsc();
+  _mm_lfence();
+  if (write(marker_, text, end) != static_cast<ssize_t>(end)) return;
+  _mm_lfence();
+  m.after = __rdtsc();
+  ++marked_;
+}
+
+void Ftrace::take_marker(std::uint64_t ticks, std::string_view text) {
+  if (!text.starts_with(kMarker)) return;
+  std::uint32_t number = 0;
+  std::from_chars(text.data() + kMarker.size(), text.data() + text.size(), number);
+  if (number >= marked_ || marked_ - number >= markers_.size()) return;
+  const Marker& m = markers_[number % markers_.size()];
+  most_ahead_ = std::min(most_ahead_, static_cast<std::int64_t>(ticks - m.before));
+  most_behind_ = std::max(most_behind_, static_cast<std::int64_t>(ticks - m.after));
+}
+
+std::uint32_t Ftrace::clock_error_ns() const {
+  constexpr std::uint32_t kNotKnown = 0xffffffffU;
+  if (most_behind_ == std::numeric_limits<std::int64_t>::min()) return kNotKnown;
+  const reader::ClockPair now = collect::read_clock_pair();
+  if (now.ticks <= since_.ticks) return kNotKnown;
+  const double ns_per_tick = static_cast<double>(now.monotonic_raw_ns - since_.monotonic_raw_ns) /
+                             static_cast<double>(now.ticks - since_.ticks);
+  const auto ticks = static_cast<double>(std::max(std::abs(most_ahead_), std::abs(most_behind_)));
+  return static_cast<std::uint32_t>(std::min(std::ceil(ticks * ns_per_tick), double{kNotKnown}));
 }
 
 void Ftrace::drain(RecordStore& store) {
   const std::uint64_t now = __rdtsc();
+  mark();
   for (Cpu& cpu : cpus_) drain(cpu, store);
   // What another CPU was just writing when we looked comes the next time.
   constexpr std::uint64_t kSlack = 100'000'000;  // ticks: some 30 ms
@@ -250,6 +320,11 @@ void Ftrace::take(Cpu& cpu, std::uint64_t ticks, std::span<const std::byte> reco
     made.kind = format::kStateExit;
   } else if (type == l.rename_id) {
     store.name(tid(l.renamed_pid), text(l.renamed_comm), true);
+    return;
+  } else if (type == l.marker_id) {
+    const auto size = static_cast<std::uint32_t>(record.size());
+    if (size > l.marker_text.offset)
+      take_marker(ticks, text_at(record, l.marker_text.offset, size - l.marker_text.offset));
     return;
   } else if (l.enter_id != 0 && (type == l.enter_id || type == l.exit_id)) {
     made.value = static_cast<std::uint32_t>(number(type == l.enter_id ? l.enter_nr : l.exit_nr));

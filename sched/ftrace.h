@@ -7,18 +7,24 @@
 // Rings are read as raw pages and decoded at offsets that libtraceevent reads from the event formats of this kernel.
 //
 // sched_wakeup is not recorded: it says again, a little later, what sched_waking has said, and costs as much.
+//
+// That the clock is ours is not believed but measured, from the first drain to the last: a line written to trace_marker
+// is recorded between two readings of the TSC around the write. What these leave open is the error that the trace
+// states.
 #pragma once
 #include <sys/types.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "reader/model.h"
 #include "reader/result.h"
 #include "sched/collector.h"
 #include "sched/tracefs_place.h"
@@ -42,14 +48,13 @@ class Ftrace : public Collector {
   /// Removes the instance.
   ~Ftrace() override;
 
-  /// Records from now on. `program` must not have called exec yet.
-  Status start(pid_t program, RecordStore& store);
+  /// Records from now on. `program` must not have called exec yet, or is `running`: then with all threads it has.
+  Status start(pid_t program, bool running, RecordStore& store);
 
   void drain(RecordStore& store) override;
   void add_descriptors(std::vector<pollfd>&) const override {}
   int interval_ms() const override { return 20; }
-  /// The kernel's reading of the TSC and ours differ by what the processor may move either.
-  std::uint32_t clock_error_ns() const override { return 50; }
+  std::uint32_t clock_error_ns() const override;
 
  private:
   struct Field {
@@ -65,6 +70,13 @@ class Ftrace : public Collector {
     Field new_pid, new_flags;
     Field renamed_pid, renamed_comm;
     Field enter_nr, exit_nr;
+    std::uint16_t marker_id = 0;
+    Field marker_text;
+  };
+  /// A write to trace_marker, by our readings of the TSC.
+  struct Marker {
+    std::uint64_t before = 0;
+    std::uint64_t after = 0;
   };
   struct Cpu {
     std::uint16_t number = 0;
@@ -75,7 +87,10 @@ class Ftrace : public Collector {
   explicit Ftrace(TracefsPlace place) : place_(std::move(place)) {}
   Status read_layout();
   Status set_up(const FtraceOptions& options);
+  Status follow(pid_t program, bool running, RecordStore& store);
   void drain(Cpu& cpu, RecordStore& store);
+  void mark();
+  void take_marker(std::uint64_t ticks, std::string_view text);
   void take(Cpu& cpu, std::uint64_t ticks, std::span<const std::byte> record, RecordStore& store);
 
   TracefsPlace place_;
@@ -85,6 +100,13 @@ class Ftrace : public Collector {
   std::vector<Cpu> cpus_;
   Layout layout_;
   FtraceOptions options_;
+  int marker_ = -1;  ///< trace_marker
+  std::array<Marker, 64> markers_;
+  std::uint32_t marked_ = 0;
+  /// Ticks by which the kernel's times can be ahead of ours, and behind them (negative), by the markers seen.
+  std::int64_t most_ahead_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most_behind_ = std::numeric_limits<std::int64_t>::min();
+  reader::ClockPair since_;
 };
 
 }  // namespace karst::sched

@@ -18,6 +18,7 @@ struct tracefs_instance* tracefs_instance_create(const char* name);
 int tracefs_instance_destroy(struct tracefs_instance* instance);
 void tracefs_instance_free(struct tracefs_instance* instance);
 int tracefs_instance_file_write(struct tracefs_instance* instance, const char* file, const char* text);
+int tracefs_instance_file_append(struct tracefs_instance* instance, const char* file, const char* text);
 int tracefs_instance_set_buffer_size(struct tracefs_instance* instance, size_t kilobytes, int cpu);
 int tracefs_trace_on(struct tracefs_instance* instance);
 int tracefs_trace_off(struct tracefs_instance* instance);

@@ -13,12 +13,14 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <span>
 #include <string_view>
 
 #include "collect/clock.h"
 #include "format/trace.h"
 #include "sched/cpus.h"
+#include "sched/present_threads.h"
 
 namespace karst::sched {
 namespace {
@@ -75,7 +77,33 @@ std::uint64_t FaultCounter::read() const {
   return fd_ >= 0 && ::read(fd_, &count, sizeof count) == static_cast<ssize_t>(sizeof count) ? count : 0;
 }
 
-Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, std::size_t bytes, RecordStore& store) {
+bool PerfEvents::open_rings(const perf_event_attr& attributes, pid_t thread) {
+  for (const std::uint16_t cpu : online_cpus()) {
+    const int fd = open_event(attributes, thread, cpu);
+    if (fd >= 0) rings_.push_back({fd, cpu, nullptr, 0, 0});
+    if (fd < 0 && errno != ENODEV && errno != ENXIO) return false;  // else it went offline
+  }
+  return true;
+}
+
+Status PerfEvents::open_thread(const perf_event_attr& attributes, pid_t thread) {
+  for (const Ring& ring : rings_) {
+    const int fd = open_event(attributes, thread, ring.cpu);
+    if (fd < 0 && errno == ESRCH) return Unit{};  // it has ended
+    if (fd < 0 && errno == EMFILE)
+      return Error{
+          "perf events need a descriptor for each thread and CPU, of which there are not enough: raise ulimit -n"};
+    if (fd < 0) return Error{why_refused(errno)};
+    others_.push_back(fd);
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.fd) != 0)
+      return Error{"perf events of several threads cannot share a ring here (" + std::string(std::strerror(errno)) +
+                   ")"};
+  }
+  return Unit{};
+}
+
+Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running, std::size_t bytes,
+                                                     RecordStore& store) {
   std::unique_ptr<PerfEvents> made(new PerfEvents);
   made->from_ = collect::read_clock_pair();
   perf_event_attr attributes{};
@@ -95,26 +123,39 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, std::size_t 
       std::clamp(std::bit_floor(std::max<std::size_t>(bytes / page / std::max<std::size_t>(1, cpus.size()), 1)),
                  kSmallestRing, kLargestRing);
   attributes.wakeup_watermark = static_cast<std::uint32_t>(each * page / 4);
-  for (const std::uint16_t cpu : cpus) {
-    const int fd = open_event(attributes, program, cpu);
-    if (fd < 0 && (errno == ENODEV || errno == ENXIO)) continue;  // it went offline
-    if (fd < 0) return Error{why_refused(errno)};
-    made->rings_.push_back({fd, cpu, nullptr, 0, 0});
+  std::set<pid_t> known;
+  std::vector<pid_t> threads = running ? new_threads(program, known, store) : std::vector<pid_t>{program};
+  // A thread may end before its events are there.
+  while (made->rings_.empty() && !threads.empty()) {
+    if (!made->open_rings(attributes, threads.back())) {
+      if (errno != ESRCH) return Error{why_refused(errno)};
+      for (const Ring& ring : made->rings_) close(ring.fd);
+      made->rings_.clear();
+    }
+    threads.pop_back();
   }
+  if (made->rings_.empty()) return Error{fmt::format("process {} has ended", program)};
   // Other programs' rings may have used up a part of what the user may lock.
   bool mapped = false;
   for (std::size_t pages = each; !mapped && pages >= kSmallestRing; pages /= 2) mapped = made->map(pages * page);
-  if (!mapped || made->rings_.empty())
+  if (!mapped)
     return Error{
         fmt::format("perf events have no memory left to write to (mmap: {}): raise kernel.perf_event_mlock_kb "
                     "or ulimit -l",
                     std::strerror(errno))};
+  // Those that are made from here on inherit the events of their makers.
+  while (!threads.empty()) {
+    for (const pid_t thread : threads)
+      if (const Status opened = made->open_thread(attributes, thread); !opened) return opened.error();
+    threads = running ? new_threads(program, known, store) : std::vector<pid_t>{};
+  }
   for (Ring& ring : made->rings_) ring.last_ns = made->from_.monotonic_raw_ns;
   store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
   return made;
 }
 
 PerfEvents::~PerfEvents() {
+  for (const int fd : others_) close(fd);
   for (const Ring& ring : rings_) {
     if (ring.base != nullptr) munmap(ring.base, ring.mapped);
     close(ring.fd);

@@ -20,6 +20,8 @@
 #include "reader/result.h"
 #include "sched/collector.h"
 
+struct perf_event_attr;
+
 namespace karst::sched {
 
 /// Reads page faults of a process and its descendants: a counter, no ring.
@@ -38,9 +40,10 @@ class FaultCounter {
 
 class PerfEvents : public Collector {
  public:
-  /// `program` must not have called exec yet. Rings take at most `bytes` together. Error: why the kernel refuses, and
+  /// `program` must not have called exec yet, or is `running`: then each thread that it has gets its own events, which
+  /// write to the same rings. Rings take at most `bytes` together. Error: why the kernel refuses, and
   /// what would have to be done.
-  static Result<std::unique_ptr<PerfEvents>> open(pid_t program, std::size_t bytes, RecordStore& store);
+  static Result<std::unique_ptr<PerfEvents>> open(pid_t program, bool running, std::size_t bytes, RecordStore& store);
   ~PerfEvents() override;
 
   void drain(RecordStore& store) override;
@@ -58,11 +61,14 @@ class PerfEvents : public Collector {
   };
   PerfEvents() = default;
   bool map(std::size_t bytes);
+  bool open_rings(const perf_event_attr& attributes, pid_t thread);
+  Status open_thread(const perf_event_attr& attributes, pid_t thread);
   void drain(Ring& ring, RecordStore& store);
   void take(Ring& ring, std::span<const std::byte> record, RecordStore& store);
   std::uint64_t ticks_at(std::uint64_t raw_ns) const;
 
   std::vector<Ring> rings_;
+  std::vector<int> others_;      ///< events of further threads
   std::vector<std::byte> copy_;  ///< of a record that wraps around
   reader::ClockPair from_;
   reader::ClockPair to_;

@@ -34,7 +34,7 @@ std::string wish(const StateOptions& options) {
 struct StateRecorder::Impl {
   explicit Impl(const StateOptions& asked) : options(asked), store(std::max(asked.memory, kLeastStateMemory)) {}
 
-  void open_ftrace(pid_t program) {
+  void open_ftrace(pid_t program, bool running) {
     FtraceOptions how;
     how.syscalls = options.syscalls;
     how.everybody = options.cpus;
@@ -44,7 +44,7 @@ struct StateRecorder::Impl {
       why_not_ftrace = made.error().message;
       return;
     }
-    if (const Status started = (*made)->start(program, store); !started) {
+    if (const Status started = (*made)->start(program, running, store); !started) {
       why_not_ftrace = started.error().message;
       return;
     }
@@ -54,8 +54,8 @@ struct StateRecorder::Impl {
         format::kStatesWakes | format::kStatesOthers | (options.syscalls ? std::uint32_t{format::kStatesSyscalls} : 0);
   }
 
-  void open_perf(pid_t program) {
-    auto made = PerfEvents::open(program, std::max(options.memory, kLeastStateMemory) / 4, store);
+  void open_perf(pid_t program, bool running) {
+    auto made = PerfEvents::open(program, running, std::max(options.memory, kLeastStateMemory) / 4, store);
     if (!made) {
       why_not_perf = made.error().message;
       return;
@@ -109,14 +109,18 @@ StateRecorder::~StateRecorder() {
   if (impl_->thread.joinable()) stop();
 }
 
-void StateRecorder::start(pid_t program) {
+void StateRecorder::start(pid_t program) { begin(program, false); }
+
+void StateRecorder::attach(pid_t process) { begin(process, true); }
+
+void StateRecorder::begin(pid_t program, bool running) {
   Impl& r = *impl_;
   if (r.options.wanted == Wanted::kOff) return;
-  if (r.options.wanted != Wanted::kPerf) r.open_ftrace(program);
-  if (r.collector == nullptr && r.options.wanted != Wanted::kFtrace) r.open_perf(program);
+  if (r.options.wanted != Wanted::kPerf) r.open_ftrace(program, running);
+  if (r.collector == nullptr && r.options.wanted != Wanted::kFtrace) r.open_perf(program, running);
   if (r.collector == nullptr) return;
   r.begin = __rdtsc();
-  r.faults.emplace(program);
+  if (!running) r.faults.emplace(program);
   r.stop_event = eventfd(0, EFD_CLOEXEC);
   // Signals are for the thread that waits for them.
   sigset_t all;
@@ -138,7 +142,7 @@ reader::StateLog StateRecorder::stop() {
     close(r.stop_event);
     log = r.store.take(r.begin, end);
     log.source.clock_error_ns = r.collector->clock_error_ns();
-    if (r.faults->works()) {
+    if (r.faults && r.faults->works()) {
       log.source.page_faults = r.faults->read();
       r.flags |= format::kStatesFaults;
     }

@@ -36,10 +36,14 @@ class StateRecorder {
 
   /// Begins. `program` is a child that waits to be let on to exec. Makes a thread, which takes no signals.
   void start(pid_t program);
+  /// Begins with a process that runs, with the threads that it has and those that they make. What a thread does is not
+  /// known until it is next seen to get or leave a CPU. Page faults are not counted.
+  void attach(pid_t process);
   /// Ends, and gives what was recorded.
   reader::StateLog stop();
 
  private:
+  void begin(pid_t program, bool running);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

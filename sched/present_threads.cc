@@ -1,0 +1,28 @@
+#include "sched/present_threads.h"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+namespace karst::sched {
+
+std::vector<pid_t> new_threads(pid_t process, std::set<pid_t>& known, RecordStore& store) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc/" + std::to_string(process) + "/task", error), end;
+       !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename();
+    pid_t tid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), tid).ec != std::errc() || tid <= 0) continue;
+    if (!known.insert(tid).second) continue;
+    found.push_back(tid);
+    store.add_of_run(static_cast<std::uint32_t>(tid), static_cast<std::uint32_t>(process));
+    std::ifstream in(at->path() / "comm");
+    if (std::string comm; std::getline(in, comm)) store.name(static_cast<std::uint32_t>(tid), comm, false);
+  }
+  return found;
+}
+
+}  // namespace karst::sched

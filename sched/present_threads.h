@@ -1,0 +1,16 @@
+// The threads that a running process has.
+#pragma once
+#include <sys/types.h>
+
+#include <set>
+#include <vector>
+
+#include "sched/record_store.h"
+
+namespace karst::sched {
+
+/// Those that are not in `known`, which gets them; the store gets their names. Threads that the process makes
+/// meanwhile may be missing: ask until there are none.
+std::vector<pid_t> new_threads(pid_t process, std::set<pid_t>& known, RecordStore& store);
+
+}  // namespace karst::sched
