@@ -79,6 +79,8 @@ thread 7 tid 4712 exited 1 from 1200 to 8500 overwritten 1 lost 2 name "worker"
 block 0 ticks 1200 events 2
 enter 2 1200
 exit 2 1300
+untraced "/usr/bin/su" "is setuid or setgid"
+untraced "/busybox" ""
 source "/home/me/app.cc" "int main() {\x0a  return 0;\x0a}\x0a"
 states by 2 flags 11 error 50 cpus 2 from 1000 to 9000 lost 3 overwritten 4 faults 5 migrations 6 note "nothing better"
 task 99 of 98 run 0 name "other"
