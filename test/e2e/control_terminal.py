@@ -27,9 +27,16 @@ class Terminal:
         self.before = termios.tcgetattr(self.slave)
         self.child = subprocess.Popen(
             [KARST, *map(str, command)], stdin=self.slave, stdout=self.slave, stderr=self.slave, cwd=test.directory,
-            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+            start_new_session=True, preexec_fn=self.as_from_a_shell)
         test.addCleanup(self.child.wait)
         test.addCleanup(self.child.kill)
+
+    @staticmethod
+    def as_from_a_shell():
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        for each in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_DFL)  # what runs tests in the background ignores some, which is inherited
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def resize(self, rows, columns):
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
