@@ -110,7 +110,8 @@ void give_back_copy(std::uint32_t copy) {
 /// meanwhile.
 bool copy_events(const BlockHeader& from, std::uint64_t generation, Copy& copy, BlockHeader& to) {
   store(to.generation, to.generation | 1);
-  const bool active = load(from.state) == static_cast<std::uint32_t>(BlockState::kActive);
+  // One that has just been published may not say yet that it is active.
+  const bool active = load(from.state) != static_cast<std::uint32_t>(BlockState::kFull);
   const auto* source = reinterpret_cast<const Event*>(&from + 1);
   auto* events = reinterpret_cast<Event*>(&to + 1);
   runtime::copy(events, source, kEventsPerBlock * sizeof(Event));

@@ -34,11 +34,13 @@ struct Place {
 struct Tables {
   Place* places;  // of the range at hand
   std::uint32_t place_count;
-  std::uint32_t* before;      // by thread: number + 1 of its last block that begins before the range
-  std::uint32_t* touched;     // threads that have one
-  std::uint64_t* next;        // by thread: begin of its block that follows in the range
-  std::uint32_t* first_node;  // by slot: its moment's list of kept blocks
-  std::uint32_t* waiting;     // slots whose moments are to be completed
+  std::uint32_t* before;         // by thread: number + 1 of its last block that begins before the range
+  std::uint32_t* touched;        // threads that have one
+  std::uint8_t* after;           // by thread: it has blocks that begin behind the range
+  std::uint32_t* touched_after;  // threads that have such
+  std::uint64_t* next;           // by thread: begin of its block that follows in the range
+  std::uint32_t* first_node;     // by slot: its moment's list of kept blocks
+  std::uint32_t* waiting;        // slots whose moments are to be completed
   std::uint32_t waiting_count;
 };
 Tables g;
@@ -94,15 +96,22 @@ void sort(Place* places, std::uint32_t count) {
 }
 
 /// All blocks that may have events from `from` to `to`: those that begin there, and of each thread the last one before,
-/// which also says what the thread is inside of.
-void list(std::uint64_t from, std::uint64_t to) {
+/// which also says what the thread is inside of. False if a thread has later blocks alone, and lacks all of the range.
+bool list(std::uint64_t from, std::uint64_t to) {
   const std::uint32_t reserved = load(g_arena.header().blocks_reserved);
   std::uint32_t touched = 0;
+  std::uint32_t later = 0;
   g.place_count = 0;
   for (std::uint32_t i = 0; i < reserved; ++i) {
     const std::uint64_t ticks = load(g_block_begins[i].ticks);
     const std::uint32_t thread = load(g_block_begins[i].thread);
-    if (ticks == 0 || ticks > to || thread >= kArenaThreads) continue;
+    if (ticks == 0 || thread >= kArenaThreads) continue;
+    if (ticks > to) {
+      // One block of the thread is enough; which one does not matter, as it joined before all of them.
+      if (g.after[thread] == 0) g.touched_after[later++] = thread;
+      g.after[thread] = 1;
+      continue;
+    }
     if (ticks >= from) {
       g.places[g.place_count++] = {ticks, i, thread, 0};
       continue;
@@ -120,6 +129,14 @@ void list(std::uint64_t from, std::uint64_t to) {
       g.places[g.place_count++] = {load(g_block_begins[block].ticks), block, thread, 0};
   }
   sort(g.places, g.place_count);
+  for (std::uint32_t i = 0; i < g.place_count; ++i) g.after[g.places[i].thread] = 0;
+  bool all = true;
+  for (std::uint32_t i = 0; i < later; ++i) {
+    const std::uint32_t thread = g.touched_after[i];
+    all = all && (g.after[thread] == 0 || load(g_arena.thread(thread).joined_ticks) > to);
+    g.after[thread] = 0;
+  }
+  return all;
 }
 
 /// A thread of which something of the range was overwritten before anybody looked: it ended within, and has nothing
@@ -140,8 +157,7 @@ std::uint64_t end_of_vanished_threads(std::uint64_t from) {
 
 /// Keeps the blocks of the range for this slot; returns from when on nothing of it is missing.
 std::uint64_t copy_range(std::uint32_t slot, std::uint64_t from, std::uint64_t to, std::uint32_t& gave_up) {
-  list(from, to);
-  std::uint64_t whole_from = from;
+  std::uint64_t whole_from = list(from, to) ? from : to;
   const auto missing_until = [&](std::uint64_t ticks) { whole_from = ticks > whole_from ? ticks : whole_from; };
   for (std::uint32_t i = 0; i < g.place_count; ++i) g.next[g.places[i].thread] = kNone;
   for (std::uint32_t i = g.place_count; i-- != 0;) {
@@ -247,9 +263,10 @@ bool reserve_slots(std::uint32_t first, std::uint32_t count) {
 
 bool prepare_keeping() {
   const std::uint32_t blocks = g_arena.header().block_capacity;
-  if (g.places == nullptr && !(map(g.places, blocks + std::uint64_t{kArenaThreads}) && map(g.before, kArenaThreads) &&
-                               map(g.touched, kArenaThreads) && map(g.next, kArenaThreads) &&
-                               map(g.first_node, kWatchSlots) && map(g.waiting, kWatchSlots)))
+  if (g.places == nullptr &&
+      !(map(g.places, blocks + std::uint64_t{kArenaThreads}) && map(g.before, kArenaThreads) &&
+        map(g.touched, kArenaThreads) && map(g.after, kArenaThreads) && map(g.touched_after, kArenaThreads) &&
+        map(g.next, kArenaThreads) && map(g.first_node, kWatchSlots) && map(g.waiting, kWatchSlots)))
     return false;
   BlockBegin* begins = nullptr;
   if (!prepare_kept_blocks() || !map(begins, blocks)) return false;
@@ -263,6 +280,7 @@ bool renew_keeping() {
   sys::madvise(g_block_begins, align_up(g_arena.header().block_capacity * sizeof(BlockBegin), KARST_BLOCK_SIZE),
                MADV_DONTNEED);
   sys::madvise(g.before, kArenaThreads * sizeof(std::uint32_t), MADV_DONTNEED);
+  sys::madvise(g.after, kArenaThreads, MADV_DONTNEED);
   sys::madvise(g.first_node, kWatchSlots * sizeof(std::uint32_t), MADV_DONTNEED);
   g.waiting_count = 0;
   return renew_kept_blocks();
