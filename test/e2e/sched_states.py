@@ -1,6 +1,8 @@
 """karst run --sched: thread states in the trace, by each way there is, with and without privileges."""
 import ctypes
+import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -39,6 +41,53 @@ def become_nobody():
     os.setuid(NOBODY)
 
 
+class KernelText:
+    """The switches of each CPU while it is open, in the kernel's own text, by an instance of the test's own."""
+
+    LINE = re.compile(r"sched_switch: prev_comm=.* prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) "
+                      r"==> next_comm=.* next_pid=(\d+)")
+
+    def __init__(self, instances):
+        self.path = instances / f"switches-{os.getpid()}"
+        self.switches = {}
+
+    def write(self, name, text):
+        (self.path / name).write_text(text)
+
+    def __enter__(self):
+        self.path.mkdir()
+        try:
+            self.write("tracing_on", "0")
+            self.write("buffer_size_kb", "4096")
+            self.write("events/sched/sched_switch/enable", "1")
+            self.write("tracing_on", "1")
+        except OSError:
+            self.path.rmdir()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.write("tracing_on", "0")
+            for cpu in (self.path / "per_cpu").iterdir():
+                stats = dict(line.split(": ") for line in (cpu / "stats").read_text().splitlines())
+                if all(int(stats[name]) == 0 for name in ("overrun", "commit overrun", "dropped events")):
+                    found = (self.LINE.search(line) for line in (cpu / "trace").read_text().splitlines())
+                    self.switches[int(cpu.name[3:])] = [self.said(m) for m in found if m]
+        finally:
+            self.path.rmdir()
+
+    @staticmethod
+    def said(match):
+        letter = match[2][0]  # of several states the lowest bit, which comes first
+        return int(match[1]), int(match[3]), letter, letter == "R" or match[2].endswith("+")
+
+
+def contains(whole, part):
+    """The part occurs in the whole, without a hole in either."""
+    return any(whole[at:at + len(part)] == part for at in range(len(whole) - len(part) + 1))
+
+
 class SchedTest(support.TortureTest):
     def setUp(self):
         super().setUp()
@@ -60,13 +109,26 @@ class SchedTest(support.TortureTest):
         if self.states["backend"] != backend:
             self.skipTest(self.states["note"])
 
-    def assert_waits(self, run, rounds):
-        """The main thread left its CPU for each round and each sleep, not able to run on."""
+    def lost(self):
+        """The kernel's rings may overflow on a busy machine; what is not known then is not wrong."""
+        return self.states["lost_events"] + self.states["overwritten_events"] > 0
+
+    def assert_waits(self, run):
+        """The main thread left its CPU not able to run on, and had one for what it computed."""
         main = run.trace.processes[0]["pid"]
         away = [r for r in self.records(run) if r["kind"] == SWITCH and r["tid"] == main and not r["value"] & RUNNABLE]
-        self.assertGreaterEqual(len(away), 5)
-        # A wait that is over before it began needs no switch.
-        self.assertLessEqual(len(away), 2 * rounds + 60)
+        if self.lost():
+            return
+        self.assertGreaterEqual(len(away), 1)
+        done = subprocess.run([KARST, "report", "--format", "json", run.trace.path], capture_output=True, text=True,
+                              check=True)
+        of = {f["name"]: f for f in json.loads(done.stdout)["functions"]}
+        # compute() computes until its thread's own clock says 19 to 20 ms.
+        self.assertGreater(of["compute(int)"]["cpu_ns"], 18_900_000)
+        self.assertGreater(of["doze()"]["blocked_ns"], 0)
+        for function in of.values():
+            parts = function["cpu_ns"] + function["runnable_ns"] + function["blocked_ns"]
+            self.assertLessEqual(parts, function["total_ns"] + 1000, function)
 
     def test_auto_takes_the_best_and_info_says_which(self):
         run = self.record()
@@ -74,9 +136,8 @@ class SchedTest(support.TortureTest):
             self.skipTest(self.states["note"])
         self.assertEqual(self.states["note"] == "", self.states["backend"] == "ftrace")
         self.assertLess(self.states["clock_error_ns"], 2000)
-        self.assertEqual(self.states["lost_events"], 0)
-        self.assertGreaterEqual(self.states["threads"], 2)
-        self.assert_waits(run, 10)
+        self.assertTrue(self.states["threads"] >= 2 or self.lost())
+        self.assert_waits(run)
         self.assertEqual(len(self.lines_of_karst(run)), 1, "never a warning")
         text = subprocess.run([KARST, "info", run.trace.path], capture_output=True, text=True, check=True).stdout
         self.assertIn("states       by " + ("ftrace" if self.states["backend"] == "ftrace" else "perf events"), text)
@@ -92,14 +153,14 @@ class SchedTest(support.TortureTest):
         self.need("perf")
         self.assertIn("run karst as root", self.states["note"])
         self.assertFalse(self.states["wakers"])
-        self.assert_waits(run, 10)
+        self.assert_waits(run)
         self.assertEqual(len(self.lines_of_karst(run)), 1)
 
     def test_perf_events_by_name(self):
         run = self.record("--sched", "perf")
         self.need("perf")
         self.assertGreater(self.states["page_faults"], 0)
-        self.assert_waits(run, 10)
+        self.assert_waits(run)
 
     def test_ftrace_knows_wakers(self):
         run = self.record("--sched", "ftrace", "--syscalls")
@@ -108,27 +169,34 @@ class SchedTest(support.TortureTest):
         tids = [t["tid"] for t in run.trace.threads]
         records = self.records(run)
         pairs = {(r["other"], r["tid"]) for r in records if r["kind"] == WAKING}
-        self.assertTrue({tuple(tids), tuple(reversed(tids))} & pairs, f"{tids} {pairs}")
-        self.assert_waits(run, 10)
-        self.assert_nothing_left()
+        self.assertTrue({tuple(tids), tuple(reversed(tids))} & pairs or self.lost(), f"{tids} {pairs}")
+        self.assert_waits(run)
 
     def test_cpus_have_all_that_ran(self):
-        run = self.record("--sched", "ftrace", "--cpus")
+        """Each CPU's switches are those that the kernel itself tells, in its own words, of the same time."""
+        self.instances()
+        with KernelText(self.place) as text:
+            run = self.record("--sched", "ftrace", "--cpus")
         self.need("ftrace")
-        # Without a filter each CPU's records follow each other: who leaves is who came. Some switches are missing, more of
-        # them on a busy machine, for a reason that is not known (docs/limits.md); lanes are torn there.
-        last, others, broken, switches = {}, 0, 0, 0
         ours = {t["tid"] for t in run.trace.threads}
+        others = 0
+        for cpu, stretches in self.switches(run).items():
+            for stretch in stretches:
+                others += sum(1 for left, came, _, _ in stretch if not {left, came} & ours)
+                if cpu in text.switches:  # else it lost some itself
+                    self.assertTrue(contains(text.switches[cpu], stretch), f"CPU {cpu}: {len(stretch)} switches")
+        self.assertTrue(others > 0 or self.lost())
+
+    def switches(self, run):
+        """Of each CPU (who left, who came, letter, could run on), in stretches in which nothing was lost."""
+        found = {}
         for r in self.records(run):
+            stretches = found.setdefault(r["cpu"], [[]])
             if r["kind"] == LOST_BEGIN:
-                last.pop(r["cpu"], None)
+                stretches.append([])
             if r["kind"] == SWITCH:
-                switches += 1
-                others += not {r["tid"], r["other"]} & ours
-                broken += last.get(r["cpu"], r["tid"]) != r["tid"]
-                last[r["cpu"]] = r["other"]
-        self.assertGreater(others, 0)
-        self.assertLessEqual(broken, 5 + switches / 3)
+                stretches[-1].append((r["tid"], r["other"], chr(r["value"] & 0xFF), bool(r["value"] & RUNNABLE)))
+        return found
 
     def test_off_says_so(self):
         run = self.record("--sched", "off")
@@ -174,6 +242,9 @@ class SchedTest(support.TortureTest):
         states = run.trace.info["states"]
         if states["backend"] == "none":
             self.skipTest(states["note"])
+        self.states = states
+        if self.lost():
+            self.skipTest("records were lost")
         named = {r["tid"] for r in self.records(run) if r["kind"] == SWITCH}
         for process in run.trace.processes:
             self.assertIn(process["pid"], named)
@@ -193,10 +264,6 @@ class SchedTest(support.TortureTest):
         self.place = place
         return {p.name for p in place.iterdir()}
 
-    def assert_nothing_left(self):
-        mine = [name for name in self.instances() if name.startswith(f"karst-{os.getpid()}-")]
-        self.assertEqual(mine, [])
-
     def test_orphans_of_a_killed_karst_are_removed_at_the_next_start(self):
         self.instances()
         run = subprocess.Popen([KARST, "run", "--sched", "ftrace", "-o", self.directory / "killed.karst", "--",
@@ -211,10 +278,13 @@ class SchedTest(support.TortureTest):
         run.stdout.close()
         if not mine:
             self.skipTest("ftrace cannot be had")
-        self.assertIn(mine[0], self.instances())
-        self.record("--sched", "ftrace")
-        self.need("ftrace")
-        self.assertNotIn(mine[0], self.instances())
+        # Any karst that starts may have removed it since; one that cannot, because somebody looks into it, goes on.
+        for _ in range(5):
+            self.record("--sched", "ftrace")
+            self.need("ftrace")
+            if mine[0] not in self.instances():
+                return
+        self.fail(f"{mine[0]} is still there")
 
     def test_recording_ends_with_the_trace_also_at_ctrl_c(self):
         self.instances()
