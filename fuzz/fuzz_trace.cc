@@ -11,6 +11,7 @@
 
 #include "format/checksum.h"
 #include "format/trace.h"
+#include "reader/moments.h"
 #include "reader/trace.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
@@ -82,6 +83,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& function : process.functions) {
       if (function.id == 0) continue;
       require(!function.name.empty() && function.module < process.modules.size(), "functions have name and module");
+    }
+    for (const auto& moment : process.moments) {
+      require(moment.kept_from <= moment.begin_ticks && moment.begin_ticks <= moment.end_ticks &&
+                  moment.end_ticks <= moment.kept_to,
+              "a moment lies in what was kept of it");
+      require(find_moment(*trace, moment.number).ok(), "what is listed is found");
     }
     for (const auto& thread : process.threads) {
       for (const auto& block : trace->blocks(thread)) events += block.events.size();

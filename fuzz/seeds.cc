@@ -43,6 +43,18 @@ void add_marked(karst::collect::TraceWriter& writer) {
   writer.add_block(0, 0, 0, 0, events);
   writer.add_block(0, 0, 1, 0, events);
   writer.add_block(0, 0, 3, 0, events);
+  // Kept moments of each kind, and of one that is not known.
+  std::vector<karst::reader::Moment> moments(6);
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    moments[i].number = i + 1;
+    moments[i].kind = i + 1;
+    moments[i].begin_ticks = moments[i].kept_from = i;
+    moments[i].end_ticks = moments[i].kept_to = i + 5;
+    moments[i].flags = i % 4;
+    moments[i].function = i % 3;
+    moments[i].what = "kept";
+  }
+  writer.add_moments(0, moments);
 }
 
 }  // namespace
