@@ -15,10 +15,14 @@ CLOCK_RATIO, CLOCK_LUA_RATIO = 0.40, 2.6
 COUNT_NS, COUNT_TWO_THREADS = 3.0, 1.5
 
 
+PIN = {"BENCH_PIN": "1"}  # the loops; who else wants a CPU (a clock thread) has those that are left
+
+
 def traced_pair(scratch, flags, work, threads, pairs, least=0):
+    """In the steady state, in which old blocks are recycled: memory is full before the clock is started."""
     traced = calls.program("karst", str(karst_tool("karst-gcc")))
-    command = [traced, *calls.arguments(work, threads, pairs, 1_000_000)]
-    return calls.parse_ns(measure.karst_run(scratch, flags, command, least).output)
+    command = [traced, *calls.arguments(work, threads, pairs, calls.KARST_WARMUP)]
+    return calls.parse_ns(measure.karst_run(scratch, flags, command, least, env=PIN).output)
 
 
 def counted_pair(scratch, work, threads):
@@ -27,7 +31,7 @@ def counted_pair(scratch, work, threads):
     pairs, warmup = 20_000_000, 1_000_000
     out = f"{scratch}/counts.csv"
     child = run_child([karst_tool("karst"), "count", "--format", "csv", "-o", out, traced,
-                       *calls.arguments(work, threads, pairs, warmup)])
+                       *calls.arguments(work, threads, pairs, warmup)], env=PIN)
     with open(out, encoding="utf-8") as file:
         counted = sum(int(line.rsplit(",", 1)[1]) for line in file.readlines()[1:])
     if counted < threads * (pairs + warmup):
@@ -42,9 +46,9 @@ def pair_rows(rounds, peers, scratch, notes):
     for work in ("leaf", "fib"):
         for threads in (1, 2):
             runs = {
-                "floor": lambda: calls.parse_ns(run_child([floor, threads, 5_000_000, 500_000]).output),
+                "floor": lambda: calls.parse_ns(run_child([floor, threads, 5_000_000, 500_000], env=PIN).output),
                 "not instrumented": lambda: calls.parse_ns(
-                    run_child([plain, *calls.arguments(work, threads, 40_000_000, 1_000_000)]).output),
+                    run_child([plain, *calls.arguments(work, threads, 40_000_000, 1_000_000)], env=PIN).output),
                 "karst on": lambda: traced_pair(scratch, [], work, threads, 5_000_000, threads * 5_000_000),
                 f"karst --min-duration {THRESHOLD}": lambda: traced_pair(
                     scratch, ["--min-duration", THRESHOLD], work, threads, 5_000_000),

@@ -1,0 +1,2 @@
+// again.cc for programs in C.
+#include "again.cc"
