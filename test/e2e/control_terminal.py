@@ -2,6 +2,7 @@
 import fcntl
 import os
 import pty
+import random
 import re
 import select
 import signal
@@ -79,15 +80,16 @@ class Terminal:
 
 
 class Choice(ControlTest):
-    def start_named(self, number=1):
-        """Other tests run at the same time: a name that nobody else has."""
-        return self.start("busy", name=f"choice-{os.getpid()}-{number}")
+    def start_named(self):
+        """Other tests run at the same time: a name whose letters, in this order, are in no other's."""
+        self.letters = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=14))
+        return self.start("paced", name=f"choice-{self.letters}")
 
     def test_letters_narrow_the_list_and_enter_takes_what_is_left(self):
         self.start_named()
         terminal = Terminal(self, "status")
         terminal.read_until("a number chooses")
-        terminal.type(f"CHOice{os.getpid()}\n")  # its letters in this order, whatever their case
+        terminal.type(f"CHO{self.letters.upper()}\n")  # its letters in this order, whatever their case
         terminal.read_until(rf" 1\) +{self.pid}  choice-[\s\S]*Enter takes it")
         terminal.type("\n")
         terminal.read_until(f"process {self.pid} choice-")
@@ -98,7 +100,7 @@ class Choice(ControlTest):
         for answer in ("1", None):
             terminal = Terminal(self, "status")
             terminal.read_until("a number chooses")
-            terminal.type(f"choice-{os.getpid()}-1\n")
+            terminal.type(f"choice-{self.letters}\n")
             terminal.read_until("Enter takes it")
             terminal.type(f"{answer or self.pid}\n")
             terminal.read_until(f"process {self.pid} choice-")
@@ -133,9 +135,9 @@ class Choice(ControlTest):
 
     def test_several_of_one_name(self):
         name = f"twins-{os.getpid()}"
-        self.start("busy", name=name)
+        self.start("paced", name=name)
         first = self.pid
-        second = subprocess.Popen([KARST, "run", "-o", self.directory / "second.karst", "--", self.directory / name],
+        second = subprocess.Popen([KARST, "run", "-o", self.directory / "second.karst", "--", self.directory / name, "paced"],
                                   cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(second.communicate)
