@@ -203,6 +203,11 @@ std::uint64_t ArenaView::whole_from() const {
   std::uint64_t from = 0;
   for (const ArenaBlock& block : ring_blocks())
     if (seen.insert(block.thread).second && block.sequence != 0) from = std::max(from, block.ticks);
+  // Threads of which nothing is left.
+  const auto* threads = table<ArenaThread>(layout_.threads_offset);
+  const std::uint32_t count = std::min(load(live().thread_count), layout_.thread_capacity);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (threads[i].overwritten_events != 0 && !seen.contains(i)) from = std::max(from, threads[i].exited_ticks);
   return from;
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/watch.h"
 #include "runtime/hooks/hooks.h"
 #include "test/runtime/crossing.h"
 
@@ -263,6 +264,112 @@ TEST_F(RegisterContract, HookThatDiscards) {
   const std::uintptr_t cursor = karst_state->cursor;
   EXPECT_EQ(cross([] {}), "");
   EXPECT_EQ(karst_state->cursor, cursor);
+}
+
+// ---- watched functions ----------------------------------------------------------------------------
+
+/// The test's function is watched; nothing is wanted of it.
+class Watching : public RegisterContract {
+ protected:
+  void SetUp() override {
+    RegisterContract::SetUp();
+    if (IsSkipped()) return;
+    Trampolines trampolines = runtime_of_process();
+    ASSERT_TRUE(trampolines.begin_change());
+    trampolines.watch(0);
+    trampolines.end_change();
+    for (WatchedFunction& function : functions_) function = {kNever, 0, 0};
+    karst_watched = functions_;
+    set_hooks(karst_hook_discard, karst_hook_discard, karst_hook_watch_enter, karst_hook_watch_exit);
+    have_slots();
+    while (open() != 0) cross_once(true);
+  }
+  void TearDown() override {
+    karst_watched = nullptr;
+    set_hooks(karst_hook_trace, karst_hook_trace);
+  }
+
+  /// Calls on the thread's stack; its first entry is nobody's.
+  static std::size_t open() {
+    return karst_state->watch == nullptr
+               ? 0
+               : (reinterpret_cast<std::uintptr_t>(karst_state->watch) - 1) % KARST_WATCH_STACK / KARST_WATCH_ENTRY;
+  }
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  static inline WatchedFunction functions_[kId + 16];
+};
+
+TEST_F(Watching, ShortCallsComeAndGo) {
+  for (const bool by_clock_thread : {false, true}) {
+    if (by_clock_thread)
+      set_hooks(karst_hook_discard, karst_hook_discard, karst_hook_watch_enter_clock, karst_hook_watch_exit_clock);
+    for (const std::uint64_t shift : {0, 8}) {
+      have_slots();
+      karst_clock.ticks = __builtin_ia32_rdtsc();
+      const std::uintptr_t cursor = karst_state->cursor;
+      EXPECT_EQ(cross_once(false, shift), "");
+      EXPECT_EQ(open(), 1U);
+      EXPECT_EQ(cross_once(false, shift + 16), "");
+      EXPECT_EQ(open(), 2U);
+      EXPECT_EQ(cross_once(true, shift + 16), "");
+      EXPECT_EQ(open(), 1U);
+      EXPECT_EQ(cross_once(true, shift), "");
+      EXPECT_EQ(open(), 0U);
+      EXPECT_EQ(karst_state->cursor, cursor + 4 * sizeof(Event));
+      EXPECT_EQ(event_function(last_event()), kId);
+    }
+  }
+}
+
+TEST_F(Watching, LongOnesAndOthersGoTheSlowWay) {
+  functions_[kId].limit = 0;
+  for (const std::uint64_t shift : {0, 8}) {
+    have_slots();
+    EXPECT_EQ(cross_once(false, shift), "");
+    EXPECT_EQ(open(), 1U);
+    EXPECT_EQ(cross_once(true, shift), "");
+    EXPECT_EQ(open(), 0U);
+    // An exit whose enter was not seen leaves the others as they are; one that is not on top is found.
+    EXPECT_EQ(cross_once(true, shift), "");
+    EXPECT_EQ(cross_once(false, shift + 32), "");
+    EXPECT_EQ(cross_once(false, shift), "");
+    EXPECT_EQ(cross_once(true, shift + 16), "");
+    EXPECT_EQ(open(), 2U);
+    EXPECT_EQ(cross_once(true, shift + 32), "");
+    EXPECT_EQ(cross_once(true, shift), "");
+    EXPECT_EQ(open(), 1U);  // an empty place, for the next exit to take away
+    while (open() != 0) karst_state->watch -= 1;
+  }
+}
+
+TEST_F(Watching, ANewBlockIsTakenOnTheWay) {
+  fill_block();
+  EXPECT_EQ(cross_once(false), "");
+  fill_block();
+  EXPECT_EQ(cross_once(true), "");
+  EXPECT_EQ(open(), 0U);
+}
+
+TEST_F(Watching, MoreCallsThanThereIsRoomForAreNotWatched) {
+  constexpr std::size_t kRoom = KARST_WATCH_STACK / KARST_WATCH_ENTRY - 1;
+  have_slots();
+  // As a recursion whose stack grows down: the deepest ones find no place.
+  EXPECT_EQ(cross_once(false, 4096), "");
+  const WatchEntry first = karst_state->watch[-1];
+  for (std::size_t i = 1; i < kRoom; ++i) {
+    *karst_state->watch = {first.enter, first.pointer + 16 * i, first.epoch, 0, kNever};
+    ++karst_state->watch;
+  }
+  ASSERT_EQ(open(), kRoom);
+  EXPECT_EQ(cross_once(false, 8192), "");  // below all of them: nothing is gone
+  EXPECT_EQ(open(), kRoom);
+  EXPECT_EQ(g_arena.watching()->too_deep, 1U);
+  EXPECT_EQ(cross_once(true, 8192), "");
+  EXPECT_EQ(open(), kRoom);
+  EXPECT_EQ(cross_once(false, 0), "");  // above some: those are gone
+  EXPECT_LT(open(), kRoom);
+  calls_left(0, ~std::uintptr_t{0});
+  EXPECT_EQ(open(), 0U);
 }
 
 // ---- --min-duration -------------------------------------------------------------------------------
