@@ -165,11 +165,11 @@ int attach(const Options& options) {
   if (!writer) return fail(writer.error());
   Followed followed(std::move(*target));
   collect::Triggers triggers(std::move(places), options.multi, {});
+  sched::StateRecorder recorder(*states);
+  recorder.attach(pid);
   if (const Status armed = triggers.arm(pid); !armed) return fail(armed.error());
   for (const reader::Problem& problem : triggers.problems())
     if (triggers.waiting() && problem.message.find("never hit") == std::string::npos) fail({problem.message});
-  sched::StateRecorder recorder(*states);
-  recorder.attach(pid);
   std::fprintf(stderr, "karst: waiting for process %d; Ctrl-C ends that\n", static_cast<int>(pid));
   auto ended = wait_for_hits(pid, triggers, clock.to_ticks(last_ns), followed);
   if (!ended) return fail(ended.error());
