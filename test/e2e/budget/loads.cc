@@ -92,14 +92,14 @@ void threads(unsigned calls) {
   say("hot", calls / kThreads * kThreads);
 }
 
-// A thousand threads at once, each with its share of the calls.
+// Hundreds of threads at once, each with its share of the calls.
 void crowd(unsigned calls) {
-  constexpr unsigned kThreads = 1000;
+  constexpr unsigned kThreads = 300;
   std::atomic<unsigned> there{0};
   std::vector<std::thread> all;
   for (unsigned i = 0; i < kThreads; ++i)
     all.emplace_back([&] {
-      for (++there; there < kThreads;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      for (++there; there < kThreads;) std::this_thread::sleep_for(std::chrono::milliseconds(20));
       Work(calls / kThreads);
     });
   for (std::thread& t : all) t.join();
