@@ -7,6 +7,7 @@
 
 #include "analysis/selection.h"
 #include "cli/text.h"
+#include "format/control.h"
 #include "format/trace.h"
 
 namespace karst::cli {
