@@ -626,7 +626,10 @@ void Arena::append(std::uint32_t thread_index, std::uint64_t last, BlockHeader& 
 }
 
 void Arena::give_back(BlockHeader& b) {
+  store(b.generation, b.generation | 1);
+  // Its last owner's, whose it is no more: whoever has noted that the block has a time finds it gone.
   b.sequence = 0;
+  b.ticks = 0;
   store(b.generation, (b.generation | 1) + 1);
   store(b.state, static_cast<std::uint32_t>(BlockState::kFresh));
 }

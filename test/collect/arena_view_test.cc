@@ -330,11 +330,13 @@ TEST(ArenaView, SurvivesRandomBytesBehindASoundLayout) {
     for (std::size_t at = offsetof(ArenaHeader, pid); at < bytes.size(); ++at) {
       if (round % 2 == 0 || at >= sizeof(ArenaHeader)) bytes[at] = static_cast<std::byte>(random());
     }
-    // Where counters and the control page are is layout, too.
+    // Where counters, the control page and the watches are is layout, too.
     constexpr std::size_t kControl = offsetof(ArenaHeader, control_offset);
     std::copy_n(sound.begin() + kControl, sizeof ArenaHeader::control_offset, bytes.begin() + kControl);
     constexpr std::size_t kCounts = offsetof(ArenaHeader, counts_offset);
     std::copy_n(sound.begin() + kCounts, offsetof(ArenaHeader, count_pages) - kCounts, bytes.begin() + kCounts);
+    constexpr std::size_t kWatching = offsetof(ArenaHeader, watching_offset);
+    std::copy_n(sound.begin() + kWatching, sizeof ArenaHeader::watching_offset, bytes.begin() + kWatching);
     EXPECT_TRUE(read_all(bytes));
   }
 }

@@ -46,7 +46,7 @@ class Suggestion(TortureTest):
         suggested = self.ask(program, "--suggest", "5%")
         said = re.search(r"# Estimated: ([\d,]+) calls in .* are ([\d.]+)%; without these, ([\d.]+)%\.", suggested)
         self.assertEqual(int(said.group(1).replace(",", "")), sum(everything.values()))
-        self.assertLess(float(said.group(3)), 5)
+        self.assertLessEqual(float(said.group(3)), 5)  # one digit is said
         named = {re.sub(r"\\(.)", r"\1", line.split("  # ")[0]): int(re.search(r"# ([\d,]+) calls", line).group(1).replace(",", ""))
                  for line in suggested.splitlines() if not line.startswith("#")}
         self.assertEqual({name: everything.get(name) for name in named}, named)

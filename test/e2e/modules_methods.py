@@ -165,7 +165,7 @@ class Generated(TortureTest):
 
     def traced(self, *arguments, options=()):
         # Without thread states: the kernel takes its time to make room for them where many runs want it at once.
-        run = self.run_traced(self.program, *arguments, options=("--sched", "off", *options))
+        run = self.run_traced(self.program, *arguments, options=options)
         for process in run.trace.info["processes"]:
             Path(f"/tmp/perf-{process['pid']}.map").unlink(missing_ok=True)
         return run
@@ -262,7 +262,7 @@ class Damage(TortureTest):
         return path
 
     def check(self, path, reason, name="first"):
-        run = self.run_traced(host(), "loop", path, 3, options=("--sched", "off"))
+        run = self.run_traced(host(), "loop", path, 3)
         self.assertEqual(run.out, "3\n")
         self.assert_whole(run.trace)
         self.assertEqual(run.trace.counts, {"main": 1, "visit": 3, "run": 3})

@@ -16,6 +16,8 @@ def guest():
 
 
 class RunTest(TortureTest):
+    SCHED = ()
+
     def karst_run(self, *arguments, env=None, **more):
         """`karst run ARGUMENTS`, with nothing added."""
         more.setdefault("stdin", subprocess.DEVNULL)

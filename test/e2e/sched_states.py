@@ -89,6 +89,8 @@ def contains(whole, part):
 
 
 class SchedTest(support.TortureTest):
+    SCHED = ()
+
     def setUp(self):
         super().setUp()
         self.program = support.build("waits", "sched/waits.cc", "-O1", "-pthread")

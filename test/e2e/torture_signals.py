@@ -21,8 +21,11 @@ class Signals(TortureTest):
         self.assert_whole(trace)
         self.assertEqual({name: trace.counts[name] for name in own}, own)
         self.assertEqual(trace.info["open_calls"], 0)  # enters == exits
-        # As many enters as exits, each of them in some call.
-        self.assertEqual(trace.info["events"], 2 * trace.info["calls"])
+        # As many enters as exits, each of them in some call. A hook whose handler went on to another block may leave its
+        # slot empty: once a handler at the most.
+        empty = trace.info["events"] - 2 * trace.info["calls"]
+        self.assertGreaterEqual(empty, 0)
+        self.assertLessEqual(empty, own["handler(int)"])
 
     def check_wrapping(self, *arguments, memory):
         trace, own = self.shoot(*arguments, memory=memory)

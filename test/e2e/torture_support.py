@@ -126,6 +126,9 @@ class Run:
 
 class TortureTest(unittest.TestCase):
     maxDiff = None
+    # Making room for states takes the kernel a tenth of a second a run, and many runs at once wait for each other. Tests
+    # of states, and of plain runs, do without this.
+    SCHED = ("--sched", "off")
 
     def setUp(self):
         WORK.mkdir(parents=True, exist_ok=True)
@@ -140,7 +143,7 @@ class TortureTest(unittest.TestCase):
         if "input" in more:
             del more["stdin"]
         done = subprocess.run(
-            [*launcher, KARST, "run", "--output", str(path), *options, "--", *map(str, command)],
+            [*launcher, KARST, "run", "--output", str(path), *self.SCHED, *options, "--", *map(str, command)],
             cwd=self.directory, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=text, timeout=TIMEOUT, **more)
         run = Run(done, path)

@@ -1,4 +1,5 @@
-// What the viewer's tests look at: four threads that serve requests, one of them slow; recursion; a call that never ends.
+// What the viewer's tests look at: four threads that serve requests, one of them slow; recursion; a call that never
+// ends.
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>

@@ -43,15 +43,15 @@ class Hooks(unittest.TestCase):
         for instruction in path:
             self.assertNotRegex(instruction, r"^(call|lock|jmp)\b")
         leaving = [i for i in path if i.startswith("j")]
-        self.assertEqual([i.split()[0] for i in leaving], ["je", "ja", "jne"])
+        self.assertEqual([i.split()[0] for i in leaving], ["je", "ja", "jne", "jb"])
 
     def test_the_other_hooks_fast_paths_keep_theirs(self):
         with open(HOOKS, encoding="utf-8") as file:
             text = file.read()
         # Up to the first `ret`: the whole of each common way.
-        for hook, leaving in (("karst_hook_trace_clock", ["je", "ja", "jne"]),
-                              ("karst_hook_trim", ["je", "ja", "jne", "jae", "jne"]),
-                              ("karst_hook_trim_clock", ["je", "ja", "jne", "jae", "jne"]),
+        for hook, leaving in (("karst_hook_trace_clock", ["je", "ja", "jne", "jb"]),
+                              ("karst_hook_trim", ["je", "ja", "jne", "jb", "jae", "jne"]),
+                              ("karst_hook_trim_clock", ["je", "ja", "jne", "jb", "jae", "jne"]),
                               ("karst_hook_count", ["je", "je"])):
             budget = re.search(r"// " + hook + r": (?:(?!karst_hook_).)*?Budget: (\d+) instructions", text, re.DOTALL)
             self.assertIsNotNone(budget, f"hooks.S does not state the budget of {hook}")

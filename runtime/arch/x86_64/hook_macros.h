@@ -1,3 +1,4 @@
+// clang-format off: assembly
 // What hooks are made of (hooks.S, watch_hooks.S). For the assembler alone.
 #include "runtime/core/state.h"
 

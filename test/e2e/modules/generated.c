@@ -13,17 +13,17 @@
 
 typedef long (*function)(long);
 
-static unsigned char *memory;
-static FILE *map;
+static unsigned char* memory;
+static FILE* map;
 
-static void put(unsigned char **at, const char *bytes, size_t size) {
+static void put(unsigned char** at, const char* bytes, size_t size) {
   memcpy(*at, bytes, size);
   *at += size;
 }
 
-static void put_word(unsigned char **at, const void *word) { put(at, (const char *)&word, sizeof word); }
+static void put_word(unsigned char** at, const void* word) { put(at, (const char*)&word, sizeof word); }
 
-static void put_hook(unsigned char **at, const void *self, const char *hook) {
+static void put_hook(unsigned char** at, const void* self, const char* hook) {
   put(at, "\x48\xbf", 2); /* mov $self, %rdi */
   put_word(at, self);
   put(at, "\x48\x8b\x74\x24\x08", 5); /* mov 8(%rsp), %rsi */
@@ -33,13 +33,13 @@ static void put_hook(unsigned char **at, const void *self, const char *hook) {
 }
 
 /* long name(long x) { return callee(x) + 1; } */
-static function make(unsigned char *place, const char *name, function callee) {
-  unsigned char *at = place;
+static function make(unsigned char* place, const char* name, function callee) {
+  unsigned char* at = place;
   put(&at, "\x53\x48\x89\xfb", 4); /* push %rbx; mov %rdi, %rbx */
   put_hook(&at, place, "__cyg_profile_func_enter");
   if (callee != NULL) {
     put(&at, "\x48\x89\xdf\x48\xb8", 5); /* mov %rbx, %rdi; mov $callee, %rax */
-    put_word(&at, (const void *)callee);
+    put_word(&at, (const void*)callee);
     put(&at, "\xff\xd0\x48\x89\xc3", 5); /* call *%rax; mov %rax, %rbx */
   }
   put(&at, "\x48\xff\xc3", 3); /* inc %rbx */
@@ -66,9 +66,9 @@ __attribute__((noinline, noclone)) static long work(function outer, long n) {
   return sum;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const long n = atol(argv[1]);
-  const char *also = argc > 3 ? argv[3] : "";
+  const char* also = argc > 3 ? argv[3] : "";
   memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
   if (argc > 2) open_map();

@@ -1,5 +1,6 @@
 // A library of the matrix of builds, and what it shares with its program. Nothing here leaves a compiler a choice that
-// the tree of calls would show: no function can be inlined, cloned or merged, and calls stand in statements of their own.
+// the tree of calls would show: no function can be inlined, cloned or merged, and calls stand in statements of their
+// own.
 #pragma once
 #ifdef __clang__
 #define STEADY __attribute__((noinline))
