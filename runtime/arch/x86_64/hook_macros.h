@@ -1,4 +1,4 @@
-// clang-format off: assembly
+// clang-format off
 // What hooks are made of (hooks.S, watch_hooks.S). For the assembler alone.
 #include "runtime/core/state.h"
 
