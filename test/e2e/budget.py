@@ -57,9 +57,10 @@ class Budget(TortureTest):
         self.assertEqual({name: self.recorded(run)[name] for name in made}, made)
 
     def test_functions_to_keep_are_whole(self):
+        # What is kept costs more than the budget: of short calls that are not, some may go. Long ones stay.
         run, made = self.run_load("hot", 3_000_000, options=("--budget", "1%", "--keep", "hot"))
         counts = self.recorded(run)
-        self.assertEqual({name: counts[name] for name in made}, made)
+        self.assertEqual({name: counts[name] for name in ("hot", "Serve")}, {name: made[name] for name in ("hot", "Serve")})
 
     def test_always_is_whole(self):
         _, counts = self.check_rare_are_whole("always", ["other"], 6_000_000)
