@@ -282,7 +282,7 @@ class Watching : public RegisterContract {
     karst_watched = functions_;
     set_hooks(karst_hook_discard, karst_hook_discard, karst_hook_watch_enter, karst_hook_watch_exit);
     have_slots();
-    while (open() != 0) cross_once(true);
+    while (open() != 0) karst_state->watch -= 1;  // of a call at another depth of the stack
   }
   void TearDown() override {
     karst_watched = nullptr;
