@@ -115,11 +115,23 @@ class SchedTest(support.TortureTest):
         """The kernel's rings may overflow on a busy machine; what is not known then is not wrong."""
         return self.states["lost_events"] + self.states["overwritten_events"] > 0
 
+    def torn(self, run, tid):
+        """The kernel leaves records out now and then (docs/limits.md): the thread leaves a CPU that it never got, or gets
+        a second one."""
+        has = None
+        for r in self.records(run):
+            if r["kind"] != SWITCH or tid not in (r["tid"], r["other"]):
+                continue
+            if has == (r["other"] == tid):
+                return True
+            has = r["other"] == tid
+        return False
+
     def assert_waits(self, run):
         """The main thread left its CPU not able to run on, and had one for what it computed."""
         main = run.trace.processes[0]["pid"]
         away = [r for r in self.records(run) if r["kind"] == SWITCH and r["tid"] == main and not r["value"] & RUNNABLE]
-        if self.lost():
+        if self.lost() or self.torn(run, main):
             return
         self.assertGreaterEqual(len(away), 1)
         done = subprocess.run([KARST, "report", "--format", "json", run.trace.path], capture_output=True, text=True,
