@@ -131,14 +131,15 @@ class SchedTest(support.TortureTest):
         """The main thread left its CPU not able to run on, and had one for what it computed."""
         main = run.trace.processes[0]["pid"]
         away = [r for r in self.records(run) if r["kind"] == SWITCH and r["tid"] == main and not r["value"] & RUNNABLE]
-        if self.lost() or self.torn(run, main):
+        if self.lost():
             return
         self.assertGreaterEqual(len(away), 1)
         done = subprocess.run([KARST, "report", "--format", "json", run.trace.path], capture_output=True, text=True,
                               check=True)
         of = {f["name"]: f for f in json.loads(done.stdout)["functions"]}
         # compute() computes until its thread's own clock says 19 to 20 ms.
-        self.assertGreater(of["compute(int)"]["cpu_ns"], 18_900_000)
+        if not self.torn(run, main):
+            self.assertGreater(of["compute(int)"]["cpu_ns"], 18_900_000)
         self.assertGreater(of["doze()"]["blocked_ns"], 0)
         for function in of.values():
             parts = function["cpu_ns"] + function["runnable_ns"] + function["blocked_ns"]
