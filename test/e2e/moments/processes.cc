@@ -35,6 +35,8 @@ static void run_child(int i, const char* plugin) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
+  // Who is attached reads memory that goes with the process.
+  if (i == 5) std::this_thread::sleep_for(std::chrono::seconds(1));
   _exit(0);
 }
 
