@@ -118,6 +118,12 @@ std::string states_text(const reader::Trace& trace) {
   text += fmt::format("             {} migrations of threads between CPUs", count_text(s.migrations));
   if (has(format::kStatesFaults)) text += fmt::format(", {} page faults in user code", count_text(s.page_faults));
   text += "\n";
+  if (const reader::StateDoubts& d = states.doubts(); d.stretches != 0 || d.left_out != 0)
+    text += fmt::format(
+        "             not known: {} stretches of threads, {} together, the longest {}{}\n", count_text(d.stretches),
+        duration_text(trace.clock().to_ns(d.ticks)), duration_text(trace.clock().to_ns(d.longest)),
+        d.left_out != 0 ? fmt::format("; the kernel left out records in {} places", count_text(d.left_out))
+                        : std::string());
   if (!s.note.empty()) text += "             " + printable(s.note) + "\n";
   return text;
 }
@@ -130,12 +136,14 @@ std::string states_json(const reader::Trace& trace) {
   return fmt::format(
       R"({{"backend":"{}","records":{},"threads":{},"cpus":{},"span_ns":{},"clock_error_ns":{},"wakers":{},)"
       R"("other_processes":{},"system_calls":{},"lost_events":{},"gaps":{},"overwritten_events":{},"migrations":{},)"
-      R"("page_faults":{},"note":{}}})",
+      R"("page_faults":{},"left_out":{},"unknown_stretches":{},"unknown_ns":{},"longest_unknown_ns":{},"note":{}}})",
       backend_word(s.backend), states.log().records.size(), states.threads().size(), s.cpus,
       trace.clock().to_ns(s.end_ticks - s.begin_ticks), s.clock_error_ns, has(format::kStatesWakes),
       has(format::kStatesOthers), has(format::kStatesSyscalls), s.lost_events, states.gaps().size(),
       s.overwritten_events, s.migrations,
-      has(format::kStatesFaults) ? std::to_string(s.page_faults) : std::string("null"), exporting::json_string(s.note));
+      has(format::kStatesFaults) ? std::to_string(s.page_faults) : std::string("null"), states.doubts().left_out,
+      states.doubts().stretches, trace.clock().to_ns(states.doubts().ticks),
+      trace.clock().to_ns(states.doubts().longest), exporting::json_string(s.note));
 }
 
 }  // namespace karst::cli

@@ -319,7 +319,7 @@ inline constexpr std::uint32_t kUnknownTid = 0xffffffffU;
 
 enum StateKind : std::uint8_t {
   kStateSwitch = 1,  ///< `tid` left `cpu` to `other`; value: the kernel's letter of what it waits in, SwitchFlag bits
-  kStateWaking = 2,  ///< `other` woke `tid`; value 1: an interrupt did, while `other` ran
+  kStateWaking = 2,  ///< `other` woke `tid`; value: WakingFlag bits
   kStateNewThread = 3,     ///< `other` made `tid`; value 1: in its own process
   kStateExit = 4,          ///< `tid` ended
   kStateSyscallEnter = 5,  ///< value: number of the system call
@@ -327,6 +327,11 @@ enum StateKind : std::uint8_t {
   kStateAt = 7,         ///< begin of what is kept: what `tid` has been doing since before, see StateAtBits
   kStateLostBegin = 8,  ///< records of `cpu` are missing from here on
   kStateLostEnd = 9,    ///< to here; value: how many
+};
+
+enum WakingFlag : std::uint32_t {
+  kWakingByInterrupt = 1,  ///< an interrupt woke it, while `other` ran
+  kWakingRestated = 2,     ///< at the begin of what is kept, of before that: `cpu` is not the waker's
 };
 
 /// In the value of kStateAt, whose `other` is the thread that woke it or took its CPU.

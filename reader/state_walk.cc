@@ -60,13 +60,79 @@ void StateWalk::enter(std::uint32_t tid, Thread& t, std::uint64_t ticks, const S
 }
 
 void StateWalk::put_on_cpu(std::uint16_t cpu, std::uint64_t ticks, std::uint32_t tid) {
-  cpus_[cpu].tid = tid;
+  Cpu& of = cpus_[cpu];
+  of.tid = tid;
+  of.seen = ticks;
   if (on_cpu) on_cpu(cpu, ticks, tid);
 }
 
+// From `ticks` on, or from the begin of its state, it is not known what the thread did.
+void StateWalk::doubt(std::uint32_t tid, Thread& t, std::uint64_t ticks) {
+  ticks = std::max(ticks, t.since);
+  const std::vector<StateRecord> wakings = t.pending ? std::move(t.wakings) : std::vector<StateRecord>();
+  t.syscall = 0;
+  t.pending = false;
+  StateNow now;
+  now.cpu = t.now.cpu;
+  enter(tid, t, ticks, now);
+  if (on_doubt) on_doubt({ticks, tid, kUnknownTid, 0, now.cpu, format::kStateAt, 0});
+  // These did not come while it ran.
+  for (const StateRecord& waking : wakings)
+    if (waking.ticks > ticks) wake(t, waking);
+  catch_up(tid, t, now_);
+}
+
+void StateWalk::doubt_cpu(std::uint16_t number, Cpu& cpu) {
+  put_on_cpu(number, cpu.seen, kUnknownTid);
+  if (on_doubt) on_doubt({cpu.seen, kUnknownTid, kUnknownTid, 0, number, format::kStateSwitch, 0});
+}
+
+// A thread that runs, by the records, has left its CPU without one.
+void StateWalk::leave_unseen(std::uint32_t tid, Thread& t) {
+  const auto cpu = cpus_.find(t.now.cpu);
+  ++left_out_;
+  if (cpu == cpus_.end() || cpu->second.tid != tid) return doubt(tid, t, t.since);
+  doubt(tid, t, cpu->second.seen);
+  doubt_cpu(cpu->first, cpu->second);
+}
+
+// At `ticks` `tid` was on the CPU. If that is not known: at least somebody who comes there then was not.
+void StateWalk::ran(std::uint16_t number, std::uint32_t tid, std::uint64_t ticks) {
+  Cpu& cpu = cpus_[number];
+  const std::uint64_t seen = cpu.seen;
+  const std::uint64_t before = left_out_;
+  Thread* const t = thread(tid);
+  if (t != nullptr) catch_up(tid, *t, ticks);
+  if (cpu.tid != tid && cpu.tid != kUnknownTid) {
+    Thread* const other = thread(cpu.tid);
+    if (other != nullptr && other->now.state == ThreadState::kRunning && other->now.cpu == number) {
+      leave_unseen(cpu.tid, *other);
+    } else if (tid != kUnknownTid && (other != nullptr || t != nullptr)) {
+      // Between two threads that are not of the run nothing needs to be recorded.
+      ++left_out_;
+      doubt_cpu(number, cpu);
+    }
+  }
+  cpu.seen = std::max(cpu.seen, ticks);
+  // A thread that has ended still has some way to go on its CPU, but may be gone from it unseen.
+  if (t == nullptr || t->now.state == ThreadState::kGone) return;
+  if (t->now.state != ThreadState::kRunning || t->now.cpu != number) {
+    if (t->now.state == ThreadState::kRunning) leave_unseen(tid, *t);
+    if (t->now.state != ThreadState::kUnknown) {
+      if (left_out_ == before) ++left_out_;
+      doubt(tid, *t, seen);
+    }
+    StateNow now;
+    now.state = ThreadState::kRunning;
+    now.cpu = number;
+    enter(tid, *t, ticks, now);
+  }
+  if (cpu.tid != tid) put_on_cpu(number, ticks, tid);
+}
+
 void StateWalk::switched(const StateRecord& r) {
+  ran(r.cpu, r.tid, r.ticks);
   if (Thread* t = thread(r.tid); t != nullptr) {
-    catch_up(r.tid, *t, r.ticks);
     if (t->now.state != ThreadState::kGone) {
       StateNow now;
       now.cpu = r.cpu;
@@ -85,6 +151,7 @@ void StateWalk::switched(const StateRecord& r) {
   }
   if (Thread* t = thread(r.other); t != nullptr) {
     catch_up(r.other, *t, r.ticks);
+    if (t->now.state == ThreadState::kRunning) leave_unseen(r.other, *t);
     if (t->now.state == ThreadState::kBlocked && t->pending) {
       StateNow woken = t->now;
       woken.state = ThreadState::kWoken;
@@ -102,23 +169,33 @@ void StateWalk::switched(const StateRecord& r) {
 }
 
 void StateWalk::woken(const StateRecord& r) {
-  Thread* t = thread(r.tid);
-  if (t == nullptr) return;
-  catch_up(r.tid, *t, r.ticks);
-  const bool interrupt = (r.value & 1) != 0;
-  if (t->now.state == ThreadState::kRunning) {
-    t->pending = true;
-    t->pending_by = r.other;
-    t->pending_interrupt = interrupt;
+  if ((r.value & format::kWakingRestated) == 0) ran(r.cpu, r.other, r.ticks);
+  if (Thread* t = thread(r.tid); t != nullptr) wake(*t, r);
+}
+
+void StateWalk::wake(Thread& t, const StateRecord& r) {
+  catch_up(r.tid, t, r.ticks);
+  const bool interrupt = (r.value & format::kWakingByInterrupt) != 0;
+  if (t.now.state == ThreadState::kRunning) {
+    if (!t.pending) t.wakings.clear();
+    t.wakings.push_back(r);
+    t.pending = true;
+    t.pending_by = r.other;
+    t.pending_interrupt = interrupt;
     return;
   }
-  t->pending = false;
-  if (t->now.state != ThreadState::kBlocked && t->now.state != ThreadState::kUnknown) return;
-  StateNow now = t->now;
+  // Nobody is woken who may run; unless it ran and went to wait again.
+  if (t.now.state == ThreadState::kWoken) {
+    ++left_out_;
+    doubt(r.tid, t, t.since);
+  }
+  t.pending = false;
+  if (t.now.state != ThreadState::kBlocked && t.now.state != ThreadState::kUnknown) return;
+  StateNow now = t.now;
   now.state = ThreadState::kWoken;
   now.by = r.other;
   now.by_interrupt = interrupt;
-  enter(r.tid, *t, r.ticks, now);
+  enter(r.tid, t, r.ticks, now);
 }
 
 void StateWalk::restored(const StateRecord& r) {
@@ -153,6 +230,7 @@ void StateWalk::lose(const StateRecord& r) {
     if (open_gaps_++ == 0) lost_.begin(r.ticks);
     put_on_cpu(r.cpu, r.ticks, kUnknownTid);
   } else if (cpu.lost.open()) {
+    cpu.seen = r.ticks;
     cpu.lost.end(r.ticks);
     gaps_[cpu.gap].end = r.ticks;
     gaps_[cpu.gap].lost = r.value;
@@ -161,6 +239,7 @@ void StateWalk::lose(const StateRecord& r) {
 }
 
 void StateWalk::take(const StateRecord& r) {
+  now_ = r.ticks;
   switch (r.kind) {
     case format::kStateSwitch:
       return switched(r);
@@ -174,9 +253,12 @@ void StateWalk::take(const StateRecord& r) {
     default:
       break;
   }
+  const bool called = r.kind == format::kStateSyscallEnter || r.kind == format::kStateSyscallExit;
+  if (called || r.kind == format::kStateExit) ran(r.cpu, r.tid, r.ticks);
+  if (r.kind == format::kStateNewThread) ran(r.cpu, r.other, r.ticks);
   Thread* t = thread(r.tid);
   if (t == nullptr) return;
-  if (r.kind == format::kStateSyscallEnter || r.kind == format::kStateSyscallExit) {
+  if (called) {
     t->syscall = r.kind == format::kStateSyscallEnter && r.value < 0xffff ? r.value + 1 : 0;
   } else if (r.kind == format::kStateNewThread || r.kind == format::kStateExit) {
     catch_up(r.tid, *t, r.ticks);
@@ -223,44 +305,11 @@ void StateWalk::restate(std::uint64_t ticks, Column<StateRecord>& to) const {
         syscall << format::kStateAtSyscallShift;
     to.push_back({ticks, tid, early ? t.pending_by : t.now.by, value, t.now.cpu, format::kStateAt, 0});
     if (t.pending && !early)
-      to.push_back({ticks, tid, t.pending_by, t.pending_interrupt ? 1U : 0U, t.now.cpu, format::kStateWaking, 0});
+      to.push_back({ticks, tid, t.pending_by,
+                    std::uint32_t{format::kWakingRestated} |
+                        (t.pending_interrupt ? std::uint32_t{format::kWakingByInterrupt} : 0),
+                    t.now.cpu, format::kStateWaking, 0});
   }
-}
-
-StateLog cut_states(const StateLog& log, std::uint64_t begin, std::uint64_t end) {
-  std::unordered_map<std::uint32_t, std::size_t> place;
-  for (std::size_t i = 0; i < log.tasks.size(); ++i) place.try_emplace(log.tasks[i].tid, i);
-  StateLog cut;
-  cut.source = log.source;
-  cut.source.begin_ticks = std::max(begin, log.source.begin_ticks);
-  cut.source.end_ticks = std::max(std::min(end, log.source.end_ticks), cut.source.begin_ticks);
-  StateWalk walk([&](std::uint32_t tid) {
-    const auto at = place.find(tid);
-    return at != place.end() && log.tasks[at->second].of_run;
-  });
-  const StateRecord* at = log.records.begin();
-  for (; at != log.records.end() && at->ticks < begin; ++at) walk.take(*at);
-  walk.finish(cut.source.begin_ticks);
-  walk.restate(cut.source.begin_ticks, cut.records);
-  // Losses and the like that lie in other parts are not this part's.
-  cut.source.lost_events = 0;
-  if (cut.source.begin_ticks > log.source.begin_ticks) cut.source.overwritten_events = 0;
-  for (; at != log.records.end() && at->ticks < end; ++at) {
-    cut.records.push_back(*at);
-    if (at->kind == format::kStateLostEnd) cut.source.lost_events += at->value;
-  }
-  std::vector<bool> occurs(log.tasks.size());
-  const auto mark = [&](std::uint32_t tid) {
-    const auto found = place.find(tid);
-    if (found != place.end()) occurs[found->second] = true;
-  };
-  for (const StateRecord& r : cut.records) {
-    mark(r.tid);
-    mark(r.other);
-  }
-  for (std::size_t i = 0; i < log.tasks.size(); ++i)
-    if (occurs[i]) cut.tasks.push_back(log.tasks[i]);
-  return cut;
 }
 
 }  // namespace karst::reader

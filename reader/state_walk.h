@@ -2,7 +2,7 @@
 // each thread of the run enters when, and who is on each CPU. Columns are made of it (States), parts are cut with it
 // (cut_states), and collectors forget their oldest records with it (StateFold).
 //
-// Two things need care.
+// Three things need care.
 //
 // Lost records. In a gap of CPU c any thread may have begun to run on c, so whoever is not known to run elsewhere is
 // unknown from the gap's begin (or from the begin of its state, if that lies in the gap) until its next record. A
@@ -11,6 +11,12 @@
 // Wakings that come before the switch. A thread on its way to sleep may be woken by another CPU before its own has
 // recorded the switch. Such a waking is kept; if the thread then runs again without another waking it was this one, and
 // the thread was never blocked. If another one comes, the first had met it awake.
+//
+// Records that the kernel left out without a word. Who leaves a CPU, wakes or makes another, or calls the system was on
+// that CPU. If by the records somebody else was, or the thread was elsewhere or waited, one is missing, behind the last
+// that fits. From that one on it is not known what the thread did that had to go, up to its next record, nor what the
+// thread did that had come, up to this one, nor who was on the CPU. Likewise a thread that is woken twice ran in
+// between. Such a doubt is told as records too (on_doubt): added to the others they say it where it begins.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -63,6 +69,9 @@ class StateWalk {
   std::function<void(std::uint32_t tid, const StateNow&)> on_amend;
   /// From now on this thread, 0 (the idle one) or kUnknownTid is on the CPU.
   std::function<void(std::uint16_t cpu, std::uint64_t begin, std::uint32_t tid)> on_cpu;
+  /// What a thread or a CPU did is not known from this record's time on, as the one that is being taken shows: belongs
+  /// before that one, behind all others that are not later.
+  std::function<void(const format::StateRecord&)> on_doubt;
 
   void take(const format::StateRecord& record);
   /// Nothing is known behind `end`.
@@ -70,6 +79,8 @@ class StateWalk {
   /// After finish(ticks): records that bring another walk to where this one is, all at `ticks`.
   void restate(std::uint64_t ticks, Column<format::StateRecord>& to) const;
   const std::vector<StateGap>& gaps() const { return gaps_; }
+  /// Places at which the kernel left out at least one record.
+  std::uint64_t left_out() const { return left_out_; }
 
  private:
   struct Thread {
@@ -79,18 +90,25 @@ class StateWalk {
     bool pending = false;  ///< a waking came while it ran
     bool pending_interrupt = false;
     std::uint32_t pending_by = format::kUnknownTid;
+    std::vector<format::StateRecord> wakings;  ///< all that came while it ran, if one is pending
   };
   struct Cpu {
     std::uint32_t tid = format::kUnknownTid;
+    std::uint64_t seen = 0;  ///< of the last record that tells who was on it
     Stretches lost;
     std::size_t gap = 0;  ///< the open one's place in gaps_
   };
   Thread* thread(std::uint32_t tid);
   void enter(std::uint32_t tid, Thread& thread, std::uint64_t ticks, const StateNow& now);
   void catch_up(std::uint32_t tid, Thread& thread, std::uint64_t ticks);
+  void doubt(std::uint32_t tid, Thread& thread, std::uint64_t ticks);
+  void doubt_cpu(std::uint16_t number, Cpu& cpu);
+  void leave_unseen(std::uint32_t tid, Thread& thread);
+  void ran(std::uint16_t number, std::uint32_t tid, std::uint64_t ticks);
   void put_on_cpu(std::uint16_t cpu, std::uint64_t ticks, std::uint32_t tid);
   void switched(const format::StateRecord& record);
   void woken(const format::StateRecord& record);
+  void wake(Thread& thread, const format::StateRecord& record);
   void restored(const format::StateRecord& record);
   void lose(const format::StateRecord& record);
 
@@ -100,6 +118,8 @@ class StateWalk {
   std::vector<StateGap> gaps_;
   Stretches lost_;  ///< on any CPU
   std::size_t open_gaps_ = 0;
+  std::uint64_t left_out_ = 0;
+  std::uint64_t now_ = 0;  ///< of the record that is being taken
 };
 
 }  // namespace karst::reader

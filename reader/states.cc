@@ -26,6 +26,7 @@ void push(ThreadStates& to, std::uint64_t begin, const StateNow& now) {
     to.syscall.set_size(n);
     to.by.set_size(n);
   }
+  if (n != 0 && now.state == ThreadState::kUnknown && to.state[n - 1] == now.state) return;
   to.begin.push_back(begin);
   to.state.push_back(now.state);
   to.cpu.push_back(now.cpu);
@@ -46,6 +47,16 @@ void sum_up(ThreadStates& t) {
     if (t.state[i] == ThreadState::kRunning) sums.running += length;
     if (t.state[i] == ThreadState::kPreempted || t.state[i] == ThreadState::kWoken) sums.runnable += length;
     if (t.state[i] == ThreadState::kBlocked) sums.blocked += length;
+  }
+}
+
+void count(const ThreadStates& t, StateDoubts& doubts) {
+  for (std::size_t i = 1; i + 1 < t.size(); ++i) {
+    if (t.state[i] != ThreadState::kUnknown) continue;
+    const std::uint64_t length = t.end_of(i) - t.begin[i];
+    ++doubts.stretches;
+    doubts.ticks += length;
+    doubts.longest = std::max(doubts.longest, length);
   }
 }
 
@@ -151,10 +162,12 @@ States::States(StateLog log) : log_(std::move(log)) {
   for (const StateRecord& record : log_.records) walk.take(record);
   walk.finish(end);
   gaps_ = walk.gaps();
+  doubts_.left_out = walk.left_out();
 
   for (ThreadStates& t : threads_) {
     t.end = std::max(end, t.begin.back());
     sum_up(t);
+    count(t, doubts_);
   }
   for (auto& [cpu, lane] : lanes) cpus_.push_back(std::move(lane));
 }

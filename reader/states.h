@@ -133,6 +133,15 @@ struct StateGap {
   std::uint64_t lost = 0;
 };
 
+/// Stretches in which what a thread did is not known, between two in which it is.
+struct StateDoubts {
+  /// Places at which the kernel left out records without a word. Where a part was cut out they are told already, and 0.
+  std::uint64_t left_out = 0;
+  std::uint64_t stretches = 0;
+  std::uint64_t ticks = 0;    ///< of all stretches
+  std::uint64_t longest = 0;  ///< of one, in ticks
+};
+
 /// Immutable once made; any thread may read it.
 class States {
  public:
@@ -153,6 +162,8 @@ class States {
   const std::vector<ThreadStates>& threads() const { return threads_; }
   const std::vector<CpuLane>& cpus() const { return cpus_; }
   const std::vector<StateGap>& gaps() const { return gaps_; }
+  /// What the records leave open, for whatever reason.
+  const StateDoubts& doubts() const { return doubts_; }
   /// The place of a thread in tasks(), or kNoTask.
   std::uint32_t task_of(std::uint32_t tid) const;
 
@@ -161,12 +172,13 @@ class States {
   std::vector<ThreadStates> threads_;
   std::vector<CpuLane> cpus_;
   std::vector<StateGap> gaps_;
+  StateDoubts doubts_;
   std::unordered_map<std::uint32_t, std::uint32_t> task_of_;  // by tid
   std::unordered_map<std::uint32_t, std::size_t> thread_of_;  // by tid
 };
 
 /// The part of a log that says what happened in [begin, end): its records, before them what every thread and CPU was
-/// doing at `begin`, and the tasks that occur.
+/// doing at `begin`, and the tasks that occur. What the records behind show to be unknown in it is told in it.
 StateLog cut_states(const StateLog& log, std::uint64_t begin, std::uint64_t end);
 
 /// The name of an x86-64 Linux system call; empty when not known.
