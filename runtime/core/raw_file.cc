@@ -83,6 +83,12 @@ void RawFile::put(iovec* parts, std::uint32_t count) {
   }
 }
 
+void RawFile::expect(std::uint64_t size) {
+  // Beyond the limit on files this, too, would raise SIGXFSZ. Where there is no room the writes will tell.
+  if (error_ != 0 || size > most_ || written_ > most_ - size) return;
+  if (sys::call(SYS_fallocate, fd_, 0, 0, static_cast<long>(written_ + size)) == 0) reserved_ = written_ + size;
+}
+
 void RawFile::chunk(ChunkType type, const Piece* pieces, std::uint32_t count) {
   std::uint32_t crc = 0;
   for (std::uint32_t i = 0; i < count; ++i) crc = checksum(pieces[i].data, pieces[i].size, crc);
@@ -125,6 +131,10 @@ int RawFile::finish(std::uint64_t events, bool only_new) {
     if (error_ != 0) return error_;
     const long n = sys::call(SYS_pwrite64, fd_, sys::word(&header), sizeof header, 0);
     if (n != static_cast<long>(sizeof header)) return error_ = n < 0 ? static_cast<int>(n) : -EIO;
+    if (reserved_ > written_) {
+      const long cut = sys::call(SYS_ftruncate, fd_, static_cast<long>(written_));
+      if (cut != 0) return error_ = static_cast<int>(cut);
+    }
     ended_ = true;
   }
   // A link to an existing name fails, where a rename would replace it.

@@ -87,8 +87,9 @@ std::uint64_t begin_of_switches() {
 constexpr std::size_t kSwitchesSize = kArenaSwitches * sizeof(ArenaSwitch);
 constexpr std::size_t kFileSpace = RawFile::kNameSpace + kTableSpace + kSwitchesSize;
 
-/// What is copied and written at a time: it stays in the processor's cache in between.
-constexpr std::size_t kWrittenAtOnce = std::size_t{128} << 10;
+/// What is copied and written at a time: it stays in the processor's cache in between, and is long enough for the
+/// kernel to make its own copy of large pages.
+constexpr std::size_t kWrittenAtOnce = std::size_t{512} << 10;
 
 int write_now(RawFile& file, char* space, const SnapshotRequest& request, char* payload, std::uint64_t& events) {
   Copying copying(request.since, request.until, begin_of_switches());
@@ -97,6 +98,7 @@ int write_now(RawFile& file, char* space, const SnapshotRequest& request, char* 
   std::uint64_t size = 0;
   std::uint64_t filled = 0;
   std::uint32_t crc = 0;
+  file.expect(copying.blocks() * kCopiedBlockMost);
   while (copying.fill(payload, kWrittenAtOnce, size, filled, &crc)) {
     const RawFile::Piece piece{payload, size};
     file.chunk(ChunkType::kBlocks, &piece, 1, crc);
@@ -176,6 +178,7 @@ int write_snapshot(const Snapshot& s, const char* path) {
       {&s.header, reinterpret_cast<const ArenaThread*>(base + s.threads_offset), s.thread_count, &s.moment, s.what,
        reinterpret_cast<const ArenaSwitch*>(base + s.switches_offset), s.switch_count, s.switches_cut != 0});
   std::uint64_t events = 0;
+  file.expect(s.segment_count * kSegmentSize);
   for (std::uint32_t i = 0; i < s.segment_count; ++i) {
     const Segment& segment = segment_of(s, i);
     const RawFile::Piece piece{segment.payload, segment.size};
