@@ -51,6 +51,30 @@ void OwnThread::wait_until_gone() {
   last_tid_ = 0;
 }
 
+void make_own_thread_polite() {
+  // As the kernel has it, in its first version.
+  struct Attributes {
+    std::uint32_t size;
+    std::uint32_t policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime;
+    std::uint64_t deadline;
+    std::uint64_t period;
+  } attributes{};
+  // A filter that the program was started under may end it for what it does not do itself.
+  if (sys::call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0) return;
+  if (sys::call(SYS_sched_getattr, 0, sys::word(&attributes), sizeof attributes, 0) != 0 ||
+      attributes.policy != SCHED_OTHER)
+    return;
+  attributes.size = sizeof attributes;
+  attributes.policy = SCHED_BATCH;
+  // How long it runs before others are looked at, since Linux 6.12; older ones ignore it.
+  attributes.runtime = 100'000;
+  sys::call(SYS_sched_setattr, 0, sys::word(&attributes), 0);
+}
+
 void name_own_thread(const char* name) { sys::call(SYS_prctl, PR_SET_NAME, sys::word(name)); }
 
 }  // namespace karst::runtime

@@ -31,4 +31,9 @@ class OwnThread {
 /// What `ps` and debuggers show of the calling thread, one of the runtime's own; at most 15 bytes.
 void name_own_thread(const char* name);
 
+/// From now on the calling thread, one of the runtime's own, takes no processor from a thread of the program's when it
+/// is woken, and gives it back soon when one of those wants it. Its share of busy processors stays what it was. Nothing
+/// changes where the program runs by another policy than the usual one (its thread's is ours).
+void make_own_thread_polite();
+
 }  // namespace karst::runtime

@@ -6,6 +6,7 @@
 #include "runtime/core/arena.h"
 #include "runtime/core/kept_blocks.h"
 #include "runtime/core/memory.h"
+#include "runtime/core/own_thread.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
 #include "runtime/core/watch.h"
@@ -289,6 +290,11 @@ bool renew_keeping() {
 std::uint64_t keep_moments(const Moment& now) {
   apply_watches();
   if (!is_watching()) return kOnWake;
+  static std::uint32_t s_polite;  // the maintenance thread that is; it may go and be made again
+  if (const auto self = static_cast<std::uint32_t>(sys::gettid()); self != s_polite) {
+    make_own_thread_polite();
+    s_polite = self;
+  }
   if (take_pending())
     for (std::uint32_t note = next_note(1); note != 0; note = next_note(note + 1)) save(note);
   const std::uint64_t earliest = complete(now.ticks);

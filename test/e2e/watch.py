@@ -3,6 +3,7 @@
 Of each request the program logs a time taken within it and one taken around it; the call itself lies between. So the
 k-th longest kept call lies between the k-th longest of either, whenever threads were scheduled."""
 import os
+import pathlib
 import signal
 import subprocess
 import unittest
@@ -165,6 +166,13 @@ class Watch(support.TortureTest):
         run = self.run_traced(self.program(), "serve", env={"KARST_OPTIONS": "memory=4M,slowest=^request:2,margin=1us"})
         self.assert_the_slowest(self.kept(run.trace), Log(run.out), 2)
 
+    def assert_keeper_is_polite(self, pid):
+        """The thread that copies takes no processor from those whose calls it keeps."""
+        (keeper,) = [int(tid) for tid in os.listdir(f"/proc/{pid}/task")
+                     if pathlib.Path(f"/proc/{pid}/task/{tid}/comm").read_text() == "karst\n"]
+        if os.sched_getscheduler(pid) == os.SCHED_OTHER and "Seccomp:\t0" in pathlib.Path(f"/proc/{pid}/status").read_text():
+            self.assertEqual(os.sched_getscheduler(keeper), os.SCHED_BATCH)
+
     def test_running_process(self):
         """`karst on` sets watches in a process that nobody has started for it; `karst snapshot` has what they kept."""
         child = subprocess.Popen([self.program(), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -176,6 +184,7 @@ class Watch(support.TortureTest):
                                   timeout=support.TIMEOUT)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("1 function watched", done.stderr)
+            self.assert_keeper_is_polite(child.pid)
             text = ""
             for _ in range(2):
                 child.stdin.write("\n")
