@@ -10,9 +10,13 @@ linked by GNU ld, is what script/soak programs compares with gcov. Programs are 
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -26,6 +30,8 @@ from debian_source import SourceError, debian_source  # noqa: E402
 LINKERS = ("bfd", "gold", "lld", "mold")
 PIE = {"pie": ("-fPIE", "-pie"), "no-pie": ("-fno-pie", "-no-pie")}
 COMPILERS = {"gcc-12": "karst-gcc", "gcc-11": "karst-gcc", "clang-14": "karst-clang", "clang-19": "karst-clang"}
+# Link-time optimisation tells functions of the same name in several files apart by these.
+LTO_SUFFIX = re.compile(r"((\.lto_priv|\.llvm)?\.\d+)+$")
 METHODS = {"karst-gcc": ("sled", "finstrument"), "karst-clang": ("sled", "finstrument", "finstrument-after-inlining")}
 
 
@@ -33,27 +39,32 @@ class CellError(Exception):
     """A cell was not built or not run; the message says why."""
 
 
-def build_lua(source, compiler, flags, linking):
+def build_lua(source, compiler, plain, flags, linking):
     for name in ("lua", "luac"):
         (source / "src" / name).unlink(missing_ok=True)
     # Without these two Lua's tables depend on the time and on where its text lies.
     steady = "'-Dluai_makeseed(L)=0' -DSTRCACHE_N=1 -DSTRCACHE_M=1"
-    return ["make", "-j2", "linux", f"CC={compiler} -std=gnu99", f"MYCFLAGS={flags} {steady}", f"MYLDFLAGS={linking}"]
+    words = ["make", "linux", f"CC={compiler} -std=gnu99", f"MYCFLAGS={flags} {steady}", f"MYLDFLAGS={linking}"]
+    if "clang" in compiler and "-flto" in flags:
+        # Its library: without this GNU's ar does not know what is in clang's objects, with Karst or without.
+        plugin = Path(shutil.which(plain)).resolve().parent.parent / "lib/LLVMgold.so"
+        words += [f"AR=ar --plugin={plugin} rcsu", "RANLIB=true"]
+    return words
 
 
-def run_lua(source):
-    return [source / "src/lua", HERE / "workload.lua"]
+def run_lua():
+    return ["src/lua", HERE / "workload.lua"]
 
 
-def build_zstd(source, compiler, flags, linking):
+def build_zstd(source, compiler, plain, flags, linking):
     for name in ("zstd", "obj/cell/zstd"):
         (source / "programs" / name).unlink(missing_ok=True)
-    return ["make", "-j2", "-C", "programs", "zstd", f"CC={compiler}", f"CFLAGS={flags}", f"LDFLAGS={linking}", "HAVE_LZMA=0",
+    return ["make", "-C", "programs", "zstd", f"CC={compiler}", f"CFLAGS={flags}", f"LDFLAGS={linking}", "HAVE_LZMA=0",
             "HAVE_LZ4=0", "HAVE_ZLIB=0", "HAVE_THREAD=0", "BUILD_DIR=obj/cell"]
 
 
-def run_zstd(source):
-    return [source / "programs/zstd", "-q", "-f", "-3", source / "lib/compress/zstd_compress.c", "-o", source / "out.zst"]
+def run_zstd():
+    return ["programs/zstd", "-q", "-f", "-3", "lib/compress/zstd_compress.c", "-o", "out.zst"]
 
 
 @dataclass
@@ -61,7 +72,7 @@ class Program:
     package: str
     folder: str
     build: Callable
-    run: Callable
+    run: Callable  # in the directory of the sources: to Lua the length of a path is a different number of calls
 
 
 PROGRAMS = {"lua": Program("lua5.4", "lua-source", build_lua, run_lua),
@@ -92,6 +103,9 @@ class Matrix:
         self.log.write_text("")
         self.original = debian_source(self.program.package, options.third_party.resolve(), self.program.folder)
         self.expected = {}
+        self.lock = threading.Lock()  # of what follows, the log and the expectations
+        self.good = self.bad = 0
+        self.missing = []
 
     def command(self, words, cwd, env=None):
         words = [str(w) for w in words]
@@ -100,27 +114,28 @@ class Matrix:
             environment.pop(variable, None)
         done = subprocess.run(words, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace")
-        with open(self.log, "a") as log:
+        with self.lock, open(self.log, "a") as log:
             log.write(f"$ {' '.join(words)}\n{done.stdout if len(done.stdout) < 100_000 else ''}")
         if done.returncode != 0:
             raise CellError(f"{' '.join(words)[:200]}: status {done.returncode}, see {self.log}")
         return done.stdout
 
     def counts(self, source):
-        trace = self.directory / "cell.karst"
+        trace = source / "cell.karst"
         self.command([self.bin / "karst", "run", "--memory", "2G", "--no-source", "--sched", "off", "-o", trace, "--",
-                      *self.program.run(source)], self.directory)
-        info = json.loads(self.command([self.bin / "karst", "info", "--format", "json", trace], self.directory))
+                      *self.program.run()], source)
+        info = json.loads(self.command([self.bin / "karst", "info", "--format", "json", trace], source))
         if info["problems"] or info["overwritten_events"] or info["lost_events"]:
             raise CellError(f"the trace is not whole: {info['problems']}")
-        report = json.loads(self.command([self.bin / "karst", "report", "--format", "json", trace], self.directory))
+        report = json.loads(self.command([self.bin / "karst", "report", "--format", "json", trace], source))
         counts = {}
         for function in report["functions"]:
-            counts[function["name"]] = counts.get(function["name"], 0) + function["calls"]
+            name = LTO_SUFFIX.sub("", function["name"])
+            counts[name] = counts.get(name, 0) + function["calls"]
         return counts
 
     def examine(self, method, source):
-        binary = self.program.run(source)[0]
+        binary = self.program.run()[0]
         dynamic = self.command(["readelf", "-dW", binary], source)
         if "TEXTREL" in dynamic:
             raise CellError("DT_TEXTREL")
@@ -128,37 +143,54 @@ class Matrix:
                for line in self.command(["readelf", "-lW", binary], source).splitlines()):
             raise CellError("an executable stack")
         counts = self.counts(source)
-        expected = self.expected.setdefault(method, counts)
+        with self.lock:
+            expected = self.expected.setdefault(method, counts)
         wrong = sorted(n for n in {*counts, *expected} if counts.get(n, 0) != expected.get(n, 0))
         if wrong:
             raise CellError(f"{len(wrong)} functions differ: " + ", ".join(
                 f"{n} {counts.get(n, 0)} for {expected.get(n, 0)}" for n in wrong[:5]))
 
-    def run(self, methods, compilers, linkers):
-        """Cells that hold; prints those that do not."""
-        good = bad = 0
-        for compiler, method, lto, pie in cells(methods, compilers):
-            if shutil.which(compiler) is None:
-                print(f"{self.name}: {compiler} is not installed", flush=True)
-                continue
-            source = self.directory / "source"
-            shutil.rmtree(source, ignore_errors=True)
-            shutil.copytree(self.original, source, symlinks=True)
-            for linker in linkers:
-                if linker == "lld" and lto and compiler.startswith("gcc"):
-                    continue  # lld does not know gcc's LTO objects, with Karst or without
-                cell = " ".join(filter(None, (compiler, method, linker, lto, pie)))
-                common = f"-O0 -g1 --karst-method={method} {lto}"
-                linking = f"{common} -fuse-ld={linker} {PIE[pie][1]}"
-                try:
-                    self.command(self.program.build(source, COMPILERS[compiler], f"{common} {PIE[pie][0]}", linking), source,
-                                 {"KARST_CC": compiler})
-                    self.examine(method, source)
-                    good += 1
-                except CellError as error:
-                    print(f"{self.name}: {cell}: {error}", flush=True)
-                    bad += 1
-        return good, bad
+    def build_and_examine(self, build, linkers):
+        """One build, linked by each linker."""
+        compiler, method, lto, pie = build
+        source = self.directory / "-".join(filter(None, (compiler, method, lto.strip("-").replace("=", "-"), pie)))
+        shutil.copytree(self.original, source, symlinks=True)
+        for linker in linkers:
+            if linker == "lld" and lto and compiler.startswith("gcc"):
+                continue  # lld does not know gcc's LTO objects, with Karst or without
+            common = f"-O0 -g1 --karst-method={method} {lto}"
+            linking = f"{common} -fuse-ld={linker} {PIE[pie][1]}"
+            wrong = None
+            try:
+                words = self.program.build(source, COMPILERS[compiler], compiler, f"{common} {PIE[pie][0]}", linking)
+                self.command(words, source, {"KARST_CC": compiler})
+                self.examine(method, source)
+            except (CellError, OSError) as error:
+                wrong = error
+            with self.lock:
+                self.good += wrong is None
+                self.bad += wrong is not None
+                if wrong is not None:
+                    print(f"{self.name}: {' '.join(filter(None, (compiler, method, linker, lto, pie)))}: {wrong}", flush=True)
+        shutil.rmtree(source, ignore_errors=True)
+
+    def run(self, methods, compilers, linkers, jobs):
+        """Prints the cells that do not hold, and what there was."""
+        begin = time.time()
+        builds = []
+        for build in cells(methods, compilers):
+            if shutil.which(build[0]) is not None:
+                builds.append(build)
+            elif f"{build[0]} is not installed" not in self.missing:
+                self.missing.append(f"{build[0]} is not installed")
+        with ThreadPoolExecutor(jobs) as pool:
+            for done in [pool.submit(self.build_and_examine, build, linkers) for build in builds]:
+                done.result()
+        seen = ", ".join(f"{method}: {len(counts)} functions, {sum(counts.values()):,} calls"
+                         for method, counts in sorted(self.expected.items()))
+        print("; ".join([f"{self.name}: {self.good} of {self.good + self.bad} builds have the same calls of each function", seen,
+                         *self.missing, f"{time.time() - begin:.0f} s"]), flush=True)
+        return self.good != 0 and self.bad == 0
 
 
 def main():
@@ -169,6 +201,7 @@ def main():
     parser.add_argument("--third-party", type=Path, default=ROOT / "build/third_party")
     parser.add_argument("--method", action="append", help="this one alone; may be repeated")
     parser.add_argument("--compiler", action="append", choices=list(COMPILERS), help="this one alone; may be repeated")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="builds at a time")
     parser.add_argument("--linker", action="append", choices=LINKERS, help="this one alone; may be repeated")
     options = parser.parse_args()
     failed = False
@@ -181,13 +214,9 @@ def main():
             print(f"{name}: {error}", flush=True)
             failed = True
             continue
-        good, bad = matrix.run(options.method or METHODS["karst-clang"], options.compiler or COMPILERS,
-                               options.linker or LINKERS)
-        functions = {method: len(counts) for method, counts in matrix.expected.items()}
-        calls = {method: sum(counts.values()) for method, counts in matrix.expected.items()}
-        print(f"{name}: {good} of {good + bad} builds have the same calls of each function: "
-              + ", ".join(f"{m}: {functions[m]} functions, {calls[m]:,} calls" for m in functions), flush=True)
-        failed = failed or bad != 0 or good == 0
+        if not matrix.run(options.method or METHODS["karst-clang"], options.compiler or COMPILERS, options.linker or LINKERS,
+                          max(1, options.jobs)):
+            failed = True
     sys.exit(1 if failed else 0)
 
 
