@@ -16,6 +16,12 @@ export function offStretches(switches: readonly SwitchInfo[], end: number): [num
   return found;
 }
 
+/** Of a switch of some functions only. */
+export function switchWords({ functions, on, reason }: SwitchInfo): string {
+  const which = functions === 1 ? "1 function" : `${functions.toLocaleString("en-US")} functions`;
+  return `${which} ${on ? "traced again" : "not traced from here"}${reason === "budget" ? " (budget)" : ""}`;
+}
+
 export function momentWords({ kind, number, what }: MomentInfo): string {
   const name = { snapshot: "snapshot", signal: "signal", trigger: "trigger", slowest: "slowest", over: "over the limit" }[kind] ?? "kept";
   return what ? `${number}: ${name} ${what}` : `${number}: ${name}`;

@@ -3,7 +3,7 @@
 import { CPU_FUNCTION, CPU_THREAD, kCut, kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound } from "../backend/types";
 import type { State } from "../model/store";
 import { duration, moment, step } from "../model/time";
-import { momentWords, offStretches } from "../model/switches";
+import { momentWords, offStretches, switchWords } from "../model/switches";
 import { STRIP } from "../model/tracks";
 import { RowPainter, type Label } from "./paint";
 import { FONT, SMALL, type Band, type Renderer } from "./renderer";
@@ -244,7 +244,7 @@ function drawGaps(r: Renderer, scene: Scene, state: State, { track, top }: Place
   }
 }
 
-/** While nothing was traced nothing is said; where some functions were switched there is a notch. */
+/** While nothing was traced nothing is said; where some functions were switched there is a notch, with words where there is room. */
 function drawOff(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
   const { inks } = scene;
   const info = state.traces[track.trace]!.info;
@@ -261,9 +261,18 @@ function drawOff(r: Renderer, scene: Scene, state: State, { track, top }: Placed
     const text = "tracing was switched off";
     if (x1 - x0 > r.textWidth(text, SMALL) + 12) r.text(text, x0 + 6, top + track.height / 2, inks.quiet, SMALL);
   }
+  let free = 0;
   for (const one of switches) {
     const x = toX(one.begin);
-    if (!one.all && x >= 0 && x <= r.width) r.polygon([x - 3, top, x + 3, top, x, top + 5], inks.gap);
+    if (one.all || x < 0 || x > r.width) continue;
+    r.polygon([x - 3, top, x + 3, top, x, top + 5], inks.gap);
+    const text = switchWords(one);
+    const width = r.textWidth(text, SMALL) + 8;
+    if (x < free || x + width > r.width || track.height < 40) continue;
+    r.rect(x, top, 1, track.height - 1, inks.gap);
+    r.rect(x, top + track.height - 15, width, 13, inks.gapGround);
+    r.text(text, x + 4, top + track.height - 8, inks.quiet, SMALL);
+    free = x + width + 4;
   }
 }
 
@@ -274,6 +283,7 @@ function drawMoments(r: Renderer, scene: Scene, state: State, { track, top }: Pl
   const thread = info.threads[track.thread]!;
   const { moments } = info.processes[thread.process] ?? { moments: [] };
   const toX = (ns: number) => ((ns + scene.offset(track.trace) - state.view.begin) / state.view.span) * r.width;
+  let free = 0;
   for (const moment of moments) {
     if (moment.thread !== track.thread) continue;
     const x0 = Math.max(-4, toX(moment.begin));
@@ -283,9 +293,11 @@ function drawMoments(r: Renderer, scene: Scene, state: State, { track, top }: Pl
     r.rect(x1 - 1, top, 2, track.height - 1, inks.accent);
     const text = momentWords(moment);
     const width = r.textWidth(text, SMALL) + 8;
-    if (x1 < 0 || x1 + width > r.width || track.height < 24) continue;
-    r.rect(x1, top + track.height - 15, width, 13, inks.accent);
-    r.text(text, x1 + 4, top + track.height - 8, inks.ground, SMALL);
+    const at = x1 + width > r.width ? x1 - width : x1;
+    if (at < free || at > r.width || track.height < 24) continue;
+    r.rect(at, top + track.height - 15, width, 13, inks.accent);
+    r.text(text, at + 4, top + track.height - 8, inks.ground, SMALL);
+    free = at + width + 2;
   }
 }
 

@@ -4,7 +4,7 @@ import { LocalBackend } from "../../src/backend/local";
 import { cpuFunctions, innermost, ThreadStates } from "../../src/backend/local_states";
 import { traceFacts } from "../../src/backend/facts";
 import { CPU_LANE, STATES_OF_THREAD, STRIP_DEPTHS } from "../../src/backend/types";
-import { momentWords, offStretches } from "../../src/model/switches";
+import { momentWords, offStretches, switchWords } from "../../src/model/switches";
 import { endings } from "../../src/timeline/endings";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
 import { fromHash } from "../../src/model/url";
@@ -77,6 +77,8 @@ describe("switches", () => {
   test("nothing is traced from a switching off of all to the next switching on", () => {
     expect(offStretches([one(10, 12, false), one(20, 22, false), one(30, 33, true), one(50, 51, false, false), one(90, null, false)], 100)).toEqual([[10, 33], [90, 100]]);
     expect(offStretches([one(10, 12, true), one(20, 21, false, false)], 100)).toEqual([]);
+    expect(switchWords({ ...one(10, 12, false, false), functions: 1, reason: "budget" })).toBe("1 function not traced from here (budget)");
+    expect(switchWords({ ...one(10, 12, true, false), functions: 1200 })).toBe("1,200 functions traced again");
   });
   test("a call that was cut did not end by a tail call", () => {
     expect(endings(18)).toEqual(["switched off while it ran: end not known"]);
