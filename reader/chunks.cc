@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "format/checksum.h"
 
@@ -105,7 +109,12 @@ Result<FileHeader> check_file_header(std::span<const std::byte> file, const std:
   return header;
 }
 
-// Why a chunk with a sound header cannot be used; empty when it can.
+std::string skipped(const Chunk& chunk, std::string_view why) {
+  return fmt::format("the {} chunk at byte {} {}; its {} bytes were skipped", chunk_name(chunk.type), chunk.offset, why,
+                     chunk.stored.size());
+}
+
+// Why a chunk with a sound header cannot be used, beside its checksum; empty when it can.
 std::string refusal(const Chunk& chunk, const ChunkHeader& header) {
   if (header.encoding > static_cast<std::uint32_t>(format::Encoding::kZstd)) {
     return fmt::format("has an unknown encoding ({})", header.encoding);
@@ -116,10 +125,54 @@ std::string refusal(const Chunk& chunk, const ChunkHeader& header) {
                                                : header.raw_size / format::kMaxExpansion > header.stored_size) {
     return fmt::format("has impossible sizes ({} stored, {} raw)", header.stored_size, header.raw_size);
   }
-  if (!chunk.cut && format::crc32c(chunk.stored.data(), chunk.stored.size()) != header.payload_crc) {
-    return "is damaged (its checksum does not fit)";
-  }
   return {};
+}
+
+constexpr std::string_view kDamaged = "is damaged (its checksum does not fit)";
+
+bool fits(const Chunk& chunk, std::uint32_t crc) {
+  return chunk.cut || format::crc32c(chunk.stored.data(), chunk.stored.size()) == crc;
+}
+
+// Events are nearly all of a large file: below this their checksums are not worth a thread.
+constexpr std::uint64_t kCheckApart = std::uint64_t{8} << 20;
+
+// A chunk of events whose checksum is still to be looked at.
+struct Unchecked {
+  std::size_t chunk;  // of ChunkList::chunks
+  std::uint32_t crc;
+};
+
+// Drops those that do not fit. What takes long is not the sum but bringing the pages in: on all processors.
+void check_apart(std::span<const Unchecked> unchecked, ChunkList& list, ProblemList& problems) {
+  std::vector<char> sound(list.chunks.size(), 1);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < unchecked.size(); i = next++) {
+      const std::size_t chunk = unchecked[i].chunk;
+      sound[chunk] = fits(list.chunks[chunk], unchecked[i].crc) ? 1 : 0;
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < std::thread::hardware_concurrency() && i < unchecked.size(); ++i) {
+      try {
+        others.emplace_back(work);
+      } catch (const std::system_error&) {  // as many as there may be
+        break;
+      }
+    }
+    work();
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < list.chunks.size(); ++i) {
+    if (sound[i] != 0) {
+      list.chunks[kept++] = list.chunks[i];
+    } else {
+      problems.add_place([&] { return skipped(list.chunks[i], kDamaged); });
+    }
+  }
+  list.chunks.resize(kept);
 }
 
 }  // namespace
@@ -164,7 +217,8 @@ std::string_view chunk_name(ChunkType type) {
   return "unknown";
 }
 
-Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string& name, ProblemList& problems) {
+Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string& name, ProblemList& problems,
+                              bool known_sound) {
   auto file_header = check_file_header(file, name, problems);
   if (!file_header) return file_header.error();
   ChunkList list;
@@ -173,6 +227,7 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
   list.header_damaged = file_header->header_size == 0;
 
   std::uint64_t offset = list.header_damaged ? sizeof(FileHeader) : file_header->header_size;
+  std::vector<Unchecked> unchecked;
   std::uint64_t cut_at = file.size();  // where the readable part ends
   while (offset < file.size() && !list.ended) {
     const auto header = sound_header(file, offset);
@@ -201,12 +256,13 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
     // A cut table has lost its texts; of a cut BLKS chunk the events before the cut are whole.
     const bool usable_if_cut = chunk.type == ChunkType::kBlocks && chunk.encoding == format::Encoding::kRaw;
     if (known && (!chunk.cut || usable_if_cut)) {
-      const std::string why = refusal(chunk, *header);
+      const bool events = chunk.type == ChunkType::kBlocks;
+      const bool later = events && (known_sound || file.size() >= kCheckApart);
+      std::string why = refusal(chunk, *header);
+      if (why.empty() && !later && !fits(chunk, header->payload_crc)) why = kDamaged;
+      if (why.empty() && later && !known_sound) unchecked.push_back({list.chunks.size(), header->payload_crc});
       if (!why.empty()) {
-        problems.add_place([&] {
-          return fmt::format("the {} chunk at byte {} {}; its {} bytes were skipped", chunk_name(chunk.type), offset,
-                             why, chunk.stored.size());
-        });
+        problems.add_place([&] { return skipped(chunk, why); });
       } else if (chunk.type == ChunkType::kEnd) {
         if (chunk.stored.size() >= sizeof(format::EndRecord) && chunk.encoding == format::Encoding::kRaw) {
           list.end = read_at<format::EndRecord>(chunk.stored, 0);
@@ -222,6 +278,8 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
     // Both sums stay far below 2^64: the parts lie within the file.
     offset += sizeof(ChunkHeader) + (chunk.stored.size() + 7) / 8 * 8;
   }
+
+  if (!unchecked.empty()) check_apart(unchecked, list, problems);
 
   if (list.seen == 0 && !list.ended && list.header_damaged) {
     return Error{fmt::format(

@@ -38,7 +38,9 @@ struct ChunkList {
 
 /// Walks the file. Damage goes to `problems`; an Error means that it is no trace, or one of a later
 /// major version, or that nothing in it can be used.
-Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string& name, ProblemList& problems);
+/// `known_sound`: the events' checksums were right before and the file is the same.
+Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string& name, ProblemList& problems,
+                              bool known_sound = false);
 
 /// A chunk's payload, decoded.
 struct Payload {

@@ -17,9 +17,9 @@
 namespace karst::reader {
 
 struct Trace::Impl {
-  static Result<std::unique_ptr<Impl>> read(FileBytes bytes, std::string name) {
+  static Result<std::unique_ptr<Impl>> read(FileBytes bytes, std::string name, bool known_sound) {
     ProblemList problems;
-    auto list = scan_chunks(bytes.bytes(), name, problems);
+    auto list = scan_chunks(bytes.bytes(), name, problems, known_sound);
     if (!list) return list.error();
     auto impl = std::make_unique<Impl>(Impl{std::move(bytes), std::move(name)});
     impl->model = ModelBuilder(impl->bytes.bytes().size(), problems).build(*list);
@@ -59,16 +59,16 @@ Trace::Trace(Trace&&) noexcept = default;
 Trace& Trace::operator=(Trace&&) noexcept = default;
 Trace::~Trace() = default;
 
-Result<Trace> Trace::open(const std::filesystem::path& path) {
+Result<Trace> Trace::open(const std::filesystem::path& path, bool known_sound) {
   auto bytes = FileBytes::open(path);
   if (!bytes) return bytes.error();
-  auto impl = Impl::read(std::move(*bytes), path.string());
+  auto impl = Impl::read(std::move(*bytes), path.string(), known_sound);
   if (!impl) return impl.error();
   return Trace(std::move(*impl));
 }
 
 Result<Trace> Trace::open_memory(std::span<const std::byte> bytes, std::string name) {
-  auto impl = Impl::read(FileBytes::view(bytes), std::move(name));
+  auto impl = Impl::read(FileBytes::view(bytes), std::move(name), false);
   if (!impl) return impl.error();
   return Trace(std::move(*impl));
 }

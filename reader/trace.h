@@ -29,7 +29,9 @@ class Trace {
  public:
   /// Maps and checks the file. Damage costs the damaged parts alone and is listed in problems();
   /// an Error means that nothing could be read (missing, empty, foreign, future version).
-  static Result<Trace> open(const std::filesystem::path& path);
+  /// `known_sound`: who calls knows that the file is the same as one whose events' checksums were right; then they are
+  /// not looked at again, which is most of the time that a large file takes.
+  static Result<Trace> open(const std::filesystem::path& path, bool known_sound = false);
   /// The same from memory that outlives the Trace; `name` is used in messages.
   static Result<Trace> open_memory(std::span<const std::byte> bytes, std::string name);
 

@@ -14,8 +14,8 @@ void name_functions(reader::Trace& trace, const ResolveOptions& options, std::ve
 }
 
 Result<reader::Trace> open_trace(const std::filesystem::path& path, const ResolveOptions& options,
-                                 std::vector<reader::Problem>* problems) {
-  auto trace = reader::Trace::open(path);
+                                 std::vector<reader::Problem>* problems, bool known_sound) {
+  auto trace = reader::Trace::open(path, known_sound);
   if (!trace) return trace.error();
   name_functions(*trace, options, problems);
   return trace;

@@ -12,8 +12,8 @@ namespace karst::symbols {
 /// same (by build-id). Does nothing to a resolved one. What is missing goes to `problems`, if that is not null.
 void name_functions(reader::Trace& trace, const ResolveOptions& options, std::vector<reader::Problem>* problems);
 
-/// reader::Trace::open and name_functions.
+/// reader::Trace::open, which says what `known_sound` is, and name_functions.
 Result<reader::Trace> open_trace(const std::filesystem::path& path, const ResolveOptions& options = {},
-                                 std::vector<reader::Problem>* problems = nullptr);
+                                 std::vector<reader::Problem>* problems = nullptr, bool known_sound = false);
 
 }  // namespace karst::symbols

@@ -192,6 +192,39 @@ TEST(Flip, InOneOfManyBlockChunksLeavesAGapInTheHistory) {
   }
 }
 
+// Checksums of a large file are looked at by several threads, behind everything else.
+TEST(Flip, InALargeFileCostsThoseChunksAlone) {
+  Bytes bytes;
+  auto writer = collect::TraceWriter::to_memory(bytes);
+  collect::SyntheticTrace wanted;
+  wanted.events = 1'300'000;
+  add_synthetic(writer, wanted);
+  ASSERT_TRUE(writer.finish().ok());
+  ASSERT_GT(bytes.size(), std::size_t{8} << 20);
+  std::vector<Place> blocks;
+  for (const auto& place : places(bytes)) {
+    if (static_cast<ChunkType>(place.header.type) == ChunkType::kBlocks) blocks.push_back(place);
+  }
+  ASSERT_GE(blocks.size(), 6U);
+  const auto whole = reader::Trace::open_memory(bytes, "large.karst");
+  ASSERT_TRUE(whole.ok());
+  EXPECT_TRUE(whole->problems().empty()) << all_problems(*whole);
+  EXPECT_EQ(whole->event_count(), wanted.events);
+  for (const std::size_t which : {std::size_t{1}, std::size_t{2}, blocks.size() - 1})
+    bytes[blocks[which].offset + 5000] ^= std::byte{4};
+  const auto trace = reader::Trace::open_memory(bytes, "large.karst");
+  ASSERT_TRUE(trace.ok());
+  EXPECT_EQ(trace->problems().size(), 4U) << all_problems(*trace);
+  for (const std::size_t which : {std::size_t{1}, std::size_t{2}, blocks.size() - 1}) {
+    EXPECT_TRUE(has_problem(*trace, "the BLKS chunk at byte " + std::to_string(blocks[which].offset) +
+                                        " is damaged (its checksum does not fit)"))
+        << all_problems(*trace);
+  }
+  const auto calls = rebuild_calls(*trace, trace->processes().at(0).threads.at(0));
+  EXPECT_EQ(trace->event_count(), calls.events);
+  EXPECT_EQ(calls.unmatched_exits + calls.missing_exits, 0U);
+}
+
 TEST(Foreign, FilesAreNamedForWhatTheyAre) {
   EXPECT_NE(error_of(text_bytes("\x7f"
                                 "ELF\x02\x01\x01 and more bytes than a header has ........."))
