@@ -146,7 +146,8 @@ void hold_times(reader::Calls& calls) {
 
 Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::path& path, IndexProgress& progress,
                                                       const IndexCache* cache) {
-  auto trace = symbols::open_trace(path);
+  const bool known_sound = cache != nullptr && cache->stamped(path);
+  auto trace = symbols::open_trace(path, {}, nullptr, known_sound);
   if (!trace) return trace.error();
   if (cache != nullptr) {
     std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(*trace)));
@@ -158,7 +159,12 @@ Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::pat
       progress.done += progress.total;
       return index;
     }
-    trace = std::move(index->trace_);
+    if (known_sound) {
+      trace = symbols::open_trace(path);
+      if (!trace) return trace.error();
+    } else {
+      trace = std::move(index->trace_);
+    }
   }
   return build(std::move(*trace), progress);
 }

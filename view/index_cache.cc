@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMagic = 0x0031584449545352ULL;  // "RSTIDX1"
+constexpr std::uint64_t kMagic = 0x0032584449545352ULL;  // "RSTIDX2"
 constexpr std::string_view kSuffix = ".index";
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kAtOnce = std::size_t{16} << 20U;  // bytes between two looks at `stop`
@@ -35,10 +35,12 @@ struct Header {
   std::uint64_t size = 0;      // of this file
   std::uint64_t meta_offset = 0;
   std::uint64_t meta_count = 0;
+  std::uint64_t boot = 0;    // run of the machine in which all checksums were right
+  std::int64_t changed = 0;  // the file's time of change since then, ns
   std::uint32_t meta_crc = 0;
   std::uint32_t crc = 0;  // of what is before it
 };
-static_assert(sizeof(Header) == 48);
+static_assert(sizeof(Header) == 64);
 
 struct Part {
   std::uint64_t offset = 0;
@@ -91,6 +93,41 @@ std::uint64_t identity_of(const fs::path& trace) {
     }
   }
   return hash | 1;
+}
+
+// Tells this run of the machine from others; 0: not known.
+std::uint64_t boot_now() {
+  char text[64];
+  const Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file.fd < 0 ? -1 : ::read(file.fd, text, sizeof text);
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (ssize_t i = 0; i < size; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3ULL;
+  return size > 0 ? hash | 1 : 0;
+}
+
+std::int64_t ns_of(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+// Writes the header, which says that all is sound by now.
+bool stamp(int fd, Header header) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  header.boot = boot_now();
+  header.changed = ns_of(now);
+  header.crc = format::crc32c(&header, offsetof(Header, crc));
+  const timespec times[] = {now, now};  // whoever writes to it sets another one
+  return ::pwrite(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) && ::futimens(fd, times) == 0;
+}
+
+bool is_stamped(const Header& header, const struct stat& status) {
+  return header.boot != 0 && header.boot == boot_now() && header.changed == ns_of(status.st_mtim);
+}
+
+// Reads an index's header; false: it is none of this trace's.
+bool read_header(int fd, std::uint64_t identity, Header& header, struct stat& status) {
+  return fd >= 0 && ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+         ::pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) && header.magic == kMagic &&
+         header.crc == format::crc32c(&header, offsetof(Header, crc)) &&
+         header.size == static_cast<std::uint64_t>(status.st_size) && header.identity == identity;
 }
 
 class Writer {
@@ -175,7 +212,8 @@ fs::path IndexCache::file_of(const fs::path& trace) const {
 
 bool IndexCache::save(const fs::path& trace, const TraceIndex& index, const std::atomic<bool>& stop) const {
   const fs::path path = file_of(trace);
-  if (path.empty() || index.from_cache() || index.calls() < few_calls_ || !make_private_directory(directory_))
+  if (path.empty() || index.from_cache() || index.calls() < few_calls_ || !index.trace().problems().empty() ||
+      !make_private_directory(directory_))
     return false;
   std::uint64_t size = 0;
   for (const ThreadIndex& thread : index.threads_) {
@@ -224,8 +262,7 @@ bool IndexCache::save(const fs::path& trace, const TraceIndex& index, const std:
     header.meta_offset = of_meta[0];
     header.meta_count = meta.size();
     header.meta_crc = static_cast<std::uint32_t>(of_meta[2]);
-    header.crc = format::crc32c(&header, offsetof(Header, crc));
-    return ::pwrite(file.fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
+    return stamp(file.fd, header);
   }();
   if (!written || ::rename(temporary.c_str(), path.c_str()) != 0) {
     ::unlink(temporary.c_str());
@@ -235,22 +272,25 @@ bool IndexCache::save(const fs::path& trace, const TraceIndex& index, const std:
   return true;
 }
 
-bool IndexCache::load(const fs::path& trace, TraceIndex& index) const {
+bool IndexCache::stamped(const fs::path& trace) const {
   const fs::path path = file_of(trace);
   if (path.empty()) return false;
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
   Header header;
-  if (file.fd < 0 || ::fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
-      ::pread(file.fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) {
+  return read_header(file.fd, identity_of(trace), header, status) && is_stamped(header, status);
+}
+
+bool IndexCache::load(const fs::path& trace, TraceIndex& index) const {
+  const fs::path path = file_of(trace);
+  if (path.empty()) return false;
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  Header header;
+  if (!read_header(file.fd, identity_of(trace), header, status)) return false;
+  const std::uint64_t size = header.size;
+  if (header.meta_offset > size || header.meta_offset % 8 != 0 || header.meta_count > (size - header.meta_offset) / 8)
     return false;
-  }
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (header.magic != kMagic || header.crc != format::crc32c(&header, offsetof(Header, crc)) || header.size != size ||
-      header.identity != identity_of(trace) || header.meta_offset > size || header.meta_offset % 8 != 0 ||
-      header.meta_count > (size - header.meta_offset) / 8) {
-    return false;
-  }
   void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (mapped == MAP_FAILED) return false;
   const std::shared_ptr<const void> mapping(mapped, [size](const void* at) { ::munmap(const_cast<void*>(at), size); });
@@ -315,20 +355,24 @@ bool IndexCache::load(const fs::path& trace, TraceIndex& index) const {
   }
   if (!meta.good()) return false;
 
-  // Also brings the pages in, on all processors.
-  std::atomic<bool> sound = true;
-  run_parallel(parts.size(), [&](std::size_t i) {
-    if (sound && format::crc32c(bytes + parts[i].offset, parts[i].size) != parts[i].crc) sound = false;
-  });
-  if (!sound) return false;
+  if (is_stamped(header, status)) {
+    const timespec used[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};  // drop_oldest() looks at it
+    (void)::futimens(file.fd, used);
+  } else {
+    std::atomic<bool> sound = true;
+    run_parallel(parts.size(), [&](std::size_t i) {
+      if (sound && format::crc32c(bytes + parts[i].offset, parts[i].size) != parts[i].crc) sound = false;
+    });
+    if (!sound) return false;
+    (void)stamp(file.fd, header);
+  }
   index.mapping_ = mapping;
-  (void)::futimens(file.fd, nullptr);  // used now; drop_oldest() looks at it
   return true;
 }
 
 void IndexCache::drop_oldest() const {
   struct Entry {
-    fs::file_time_type used;
+    std::int64_t used;
     std::uint64_t size;
     fs::path path;
   };
@@ -341,11 +385,12 @@ void IndexCache::drop_oldest() const {
     const std::string name = it->path().filename().string();
     std::error_code gone;  // another process may drop the same files
     if (name.find(kSuffix) == std::string::npos || !it->is_regular_file(gone)) continue;
-    const Entry entry{it->last_write_time(gone), it->file_size(gone), it->path()};
-    if (gone) continue;
+    struct stat status {};
+    if (::stat(it->path().c_str(), &status) != 0) continue;
+    const Entry entry{ns_of(status.st_atim), static_cast<std::uint64_t>(status.st_size), it->path()};
     // A temporary file this old belongs to a writer that died.
     if (!name.ends_with(kSuffix)) {
-      if (now - entry.used > std::chrono::hours(1)) fs::remove(entry.path, gone);
+      if (now - it->last_write_time(gone) > std::chrono::hours(1) && !gone) fs::remove(entry.path, gone);
       continue;
     }
     total += entry.size;

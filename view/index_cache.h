@@ -1,6 +1,7 @@
 // Indexes of large traces, kept so that the next look at one begins at once: the columns and lanes of all threads in
 // one file that is mapped, not read. A file is known by its path, inode, size and time of change. Every part has a
-// checksum; a file that does not fit is as good as none.
+// checksum; a file that does not fit is as good as none. Looking at checksums reads all of it, so that is done once
+// while the machine runs: a stamp in the file says when, by the machine's start and the time of the file's last change.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,11 +25,14 @@ class IndexCache {
   /// karst/view in $XDG_CACHE_HOME, else in ~/.cache; off when the environment names neither.
   static IndexCache of_user();
 
+  /// Whether there is one that needs no look at its checksums. Then the trace, which is the same as when it was built,
+  /// needs none, either.
+  bool stamped(const std::filesystem::path& trace) const;
   /// Fills `index`, whose trace is open and whose threads are listed. False: there is nothing sound for it, and `index`
   /// may be filled by half.
   bool load(const std::filesystem::path& trace, TraceIndex& index) const;
-  /// Keeps an index that was built from this file. False: it was not worth it, there was no room, `stop` was set, or
-  /// writing failed.
+  /// Keeps an index that was built from this file. False: it was not worth it, the trace is damaged, there was no room,
+  /// `stop` was set, or writing failed.
   bool save(const std::filesystem::path& trace, const TraceIndex& index, const std::atomic<bool>& stop) const;
   /// Where the index of a trace is or would be; empty: nowhere.
   std::filesystem::path file_of(const std::filesystem::path& trace) const;

@@ -95,24 +95,36 @@ void Lanes::build_rows(const CallColumns& calls, std::size_t count, Row row_at) 
   nodes_ = {own_nodes_.data(), own_nodes_.size()};
 
   // One pass in the order of the columns fills all rows and their finest nodes.
-  std::vector<std::size_t> cursor(counts.size(), 0);
+  struct Filling {
+    std::uint32_t* row;
+    LaneNode* node;
+    std::size_t in_node;
+  };
+  LaneNode alone;  // of lanes with one row, which have none
+  std::vector<Filling> lanes(counts.size());
+  for (std::size_t depth = 0; depth < counts.size(); ++depth) {
+    const bool nodes = first_level_[depth] != first_level_[depth + 1];
+    lanes[depth] = {own_rows_.data() + first_row_[depth],
+                    nodes ? own_nodes_.data() + levels_[first_level_[depth]].first : &alone, 0};
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t row = row_at(i);
     if (too_deep(calls, row)) continue;
-    const std::size_t depth = calls.depth[row];
-    const std::size_t at = cursor[depth]++;
-    own_rows_[first_row_[depth] + at] = row;
-    if (first_level_[depth] == first_level_[depth + 1]) continue;
-    LaneNode& node = own_nodes_[levels_[first_level_[depth]].first + at / kFanOut];
+    Filling& lane = lanes[calls.depth[row]];
+    *lane.row++ = row;
     const std::uint64_t duration = calls.duration[row];
-    if (at % kFanOut == 0) {
-      node = {calls.begin[row], duration, duration, row, 0};
+    if (lane.in_node == 0) {
+      *lane.node = {calls.begin[row], duration, duration, row, 0};
     } else {
-      node.sum += duration;
-      if (duration > node.longest) {
-        node.longest = duration;
-        node.row = row;
+      lane.node->sum += duration;
+      if (duration > lane.node->longest) {
+        lane.node->longest = duration;
+        lane.node->row = row;
       }
+    }
+    if (++lane.in_node == kFanOut) {
+      lane.in_node = 0;
+      ++lane.node;
     }
   }
   for (std::size_t depth = 0; depth < counts.size(); ++depth) {

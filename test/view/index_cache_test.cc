@@ -109,6 +109,38 @@ TEST_F(IndexCacheTest, DamageIsNoticedWhereverItIs) {
   EXPECT_FALSE(try_with("")->from_cache());
 }
 
+TEST_F(IndexCacheTest, ChecksumsAreLookedAtOnceWhileNobodyWritesToTheFile) {
+  const auto kept = cache();
+  EXPECT_FALSE(kept.stamped(trace_));
+  ASSERT_TRUE(kept.save(trace_, *open(&kept), stop_));
+  const fs::path file = kept.file_of(trace_);
+  // Where the machine does not tell its starts apart there are no stamps.
+  if (!fs::exists("/proc/sys/kernel/random/boot_id")) GTEST_SKIP() << "there is no boot_id";
+  EXPECT_TRUE(kept.stamped(trace_));
+  EXPECT_TRUE(open(&kept)->from_cache());
+  EXPECT_TRUE(kept.stamped(trace_));  // to be read changes nothing
+  const auto stamped_at = fs::last_write_time(file);
+  fs::last_write_time(file, stamped_at - std::chrono::seconds(3));
+  EXPECT_FALSE(kept.stamped(trace_));
+  EXPECT_TRUE(open(&kept)->from_cache());  // they are right
+  EXPECT_TRUE(kept.stamped(trace_));
+  // Another trace at the same place has none.
+  write_trace(2);
+  EXPECT_FALSE(kept.stamped(trace_));
+}
+
+TEST_F(IndexCacheTest, ADamagedTraceIsLookedAtAnewEachTime) {
+  {
+    std::fstream file(trace_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-100, std::ios::end);
+    file.put('!');
+  }
+  const auto kept = cache();
+  const auto built = open(&kept);
+  ASSERT_FALSE(built->trace().problems().empty());
+  EXPECT_FALSE(kept.save(trace_, *built, stop_));
+}
+
 TEST_F(IndexCacheTest, TheOldestGoWhenTheLimitIsReached) {
   const auto kept = cache();
   ASSERT_TRUE(kept.save(trace_, *open(nullptr), stop_));
