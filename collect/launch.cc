@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -111,7 +112,7 @@ class Launcher {
       _exit(127);
     }
     failure_out = Descriptor();
-    states_.start(program_);
+    states_->start(program_);
     static_cast<void>(!write(go_out.get(), "", 1));
     int error = 0;
     if (read(failure_in.get(), &error, sizeof error) == static_cast<ssize_t>(sizeof error)) {
@@ -149,7 +150,8 @@ class Launcher {
       result_.problems.push_back({"the trigger " + hit.what + " was hit in process " + std::to_string(hit.hit.pid) +
                                   ", which made no traced call: there is nothing to keep"});
     result_.pairs.push_back(read_clock_pair());
-    result_.states = states_.stop();
+    result_.states = states_->stop();
+    result_.recorder = states_;
     judge_watch();
     result_.processes = processes_.take(program_, result_.wait_status);
     result_.functions = chooser_.functions();
@@ -297,7 +299,7 @@ class Launcher {
   UntracedPrograms untraced_;
   Session session_;
   Signals signals_;
-  sched::StateRecorder states_{options_.states};
+  std::shared_ptr<sched::StateRecorder> states_ = std::make_shared<sched::StateRecorder>(options_.states);
   Triggers triggers_{options_.triggers, options_.several_triggers, options_.resolve};
   TriggerClock trigger_clock_;
   std::vector<TriggerHit> hits_;  // of processes that have not reported yet

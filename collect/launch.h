@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,14 @@ struct LaunchOptions {
 struct LaunchResult {
   std::int32_t wait_status = 0;  ///< of the program, as waitpid gives it
   std::vector<RecordedProcess> processes;
-  std::vector<reader::ClockPair> pairs;           ///< readings of the clock at both ends
-  bool reached = false;                           ///< the runtime reported from the program itself
-  bool impossible = false;                        ///< a process could not be traced and said why itself
-  std::uint64_t functions = 0;                    ///< of all processes
-  std::uint64_t functions_off = 0;                ///< left out by the filter
-  reader::StateLog states;                        ///< what threads did beside their calls, or why that is not known
-  std::vector<reader::UntracedProgram> untraced;  ///< programs that were started and that are not in the trace
+  std::vector<reader::ClockPair> pairs;            ///< readings of the clock at both ends
+  bool reached = false;                            ///< the runtime reported from the program itself
+  bool impossible = false;                         ///< a process could not be traced and said why itself
+  std::uint64_t functions = 0;                     ///< of all processes
+  std::uint64_t functions_off = 0;                 ///< left out by the filter
+  reader::StateLog states;                         ///< what threads did beside their calls, or why that is not known
+  std::shared_ptr<sched::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
+  std::vector<reader::UntracedProgram> untraced;   ///< programs that were started and that are not in the trace
   std::vector<reader::Problem> problems;
 };
 

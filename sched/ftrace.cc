@@ -84,7 +84,6 @@ Ftrace::~Ftrace() {
   if (marker_ >= 0) close(marker_);
   if (instance_ != nullptr) {
     tracefs_trace_off(instance_);
-    tracefs_event_disable(instance_, nullptr, nullptr);
     tracefs_instance_destroy(instance_);
     tracefs_instance_free(instance_);
   }
@@ -207,15 +206,15 @@ Status Ftrace::start(pid_t program, bool running, RecordStore& store) {
   };
   store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
   if (const Status followed = follow(program, running, store); !followed) return followed.error();
-  const std::pair<const char*, const char*> events[] = {{"sched", "sched_switch"},
-                                                        {"sched", "sched_waking"},
-                                                        {"sched", "sched_process_exit"},
-                                                        {"task", "task_newtask"},
-                                                        {"task", "task_rename"}};
-  for (const auto& [system, name] : events)
-    if (tracefs_event_enable(instance_, system, name) < 0) return refused(name);
-  if (options_.syscalls && (tracefs_event_enable(instance_, "raw_syscalls", "sys_enter") < 0 ||
-                            tracefs_event_enable(instance_, "raw_syscalls", "sys_exit") < 0))
+  // tracefs_event_enable() looks through all events that there are for one that has this name.
+  const auto enable = [this](const char* event) {
+    const std::string file = std::string("events/") + event + "/enable";
+    return tracefs_instance_file_write(instance_, file.c_str(), "1") >= 0;
+  };
+  for (const char* event : {"sched/sched_switch", "sched/sched_waking", "sched/sched_process_exit", "task/task_newtask",
+                            "task/task_rename"})
+    if (!enable(event)) return refused(event);
+  if (options_.syscalls && (!enable("raw_syscalls/sys_enter") || !enable("raw_syscalls/sys_exit")))
     return refused("system calls");
   for (Cpu& cpu : cpus_) cpu.last_ticks = __rdtsc();
   if (tracefs_trace_on(instance_) < 0) return refused("to start");

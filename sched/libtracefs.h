@@ -22,8 +22,6 @@ int tracefs_instance_file_append(struct tracefs_instance* instance, const char* 
 int tracefs_instance_set_buffer_size(struct tracefs_instance* instance, size_t kilobytes, int cpu);
 int tracefs_trace_on(struct tracefs_instance* instance);
 int tracefs_trace_off(struct tracefs_instance* instance);
-int tracefs_event_enable(struct tracefs_instance* instance, const char* system, const char* event);
-int tracefs_event_disable(struct tracefs_instance* instance, const char* system, const char* event);
 struct tracefs_cpu* tracefs_cpu_open(struct tracefs_instance* instance, int cpu, bool nonblock);
 void tracefs_cpu_close(struct tracefs_cpu* reader);
 int tracefs_cpu_read_size(struct tracefs_cpu* reader);

@@ -80,7 +80,7 @@ std::uint64_t FaultCounter::read() const {
 bool PerfEvents::open_rings(const perf_event_attr& attributes, pid_t thread) {
   for (const std::uint16_t cpu : online_cpus()) {
     const int fd = open_event(attributes, thread, cpu);
-    if (fd >= 0) rings_.push_back({fd, cpu, nullptr, 0, 0});
+    if (fd >= 0) rings_.push_back({fd, cpu, nullptr, 0, 0, false});
     if (fd < 0 && errno != ENODEV && errno != ENXIO) return false;  // else it went offline
   }
   return true;
@@ -212,6 +212,7 @@ void PerfEvents::drain(Ring& ring, RecordStore& store) {
   std::uint64_t tail = control.data_tail;
   const std::byte* data = ring.base + control.data_offset;
   const std::uint64_t size = control.data_size;
+  const std::uint64_t taken = head - tail;
   while (tail != head) {
     const std::size_t at = tail % size;
     // Records are multiples of 8 bytes, so a header never wraps.
@@ -227,7 +228,19 @@ void PerfEvents::drain(Ring& ring, RecordStore& store) {
     take(ring, record, store);
     tail += header.size;
   }
+  // The kernel says that it had to drop records when it writes the next one, which may never come.
+  constexpr std::uint64_t kLongestRecord = 128;
+  if (taken != 0) ring.was_full = taken + kLongestRecord > size;
   __atomic_store_n(&control.data_tail, head, __ATOMIC_RELEASE);
+}
+
+void PerfEvents::finish(RecordStore& store) {
+  for (Ring& ring : rings_) {
+    if (!ring.was_full) continue;
+    store.add({ticks_at(ring.last_ns), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0});
+    store.add({std::max(to_.ticks, ticks_at(ring.last_ns)), 0, 0, 1, ring.cpu, format::kStateLostEnd, 0});
+    ring.was_full = false;
+  }
 }
 
 void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore& store) {

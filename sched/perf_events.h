@@ -47,6 +47,7 @@ class PerfEvents : public Collector {
   ~PerfEvents() override;
 
   void drain(RecordStore& store) override;
+  void finish(RecordStore& store) override;
   void add_descriptors(std::vector<pollfd>& to) const override;
   int interval_ms() const override { return 200; }
   std::uint32_t clock_error_ns() const override { return error_ns_; }
@@ -58,6 +59,7 @@ class PerfEvents : public Collector {
     std::byte* base = nullptr;
     std::size_t mapped = 0;
     std::uint64_t last_ns = 0;  ///< time of the latest record
+    bool was_full = false;      ///< behind the latest record there was no room for another
   };
   PerfEvents() = default;
   bool map(std::size_t bytes);

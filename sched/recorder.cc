@@ -29,6 +29,19 @@ std::string wish(const StateOptions& options) {
   return text + " are not known: ";
 }
 
+/// Starts a thread that takes no signals: these are for the thread that waits for them.
+template <typename Work>
+std::thread start_thread(const char* name, Work work) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread made(std::move(work));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(made.native_handle(), name);
+  return made;
+}
+
 }  // namespace
 
 struct StateRecorder::Impl {
@@ -101,12 +114,14 @@ struct StateRecorder::Impl {
   std::uint64_t begin = 0;
   int stop_event = -1;
   std::thread thread;
+  std::thread removal;
 };
 
 StateRecorder::StateRecorder(const StateOptions& options) : impl_(std::make_unique<Impl>(options)) {}
 
 StateRecorder::~StateRecorder() {
   if (impl_->thread.joinable()) stop();
+  if (impl_->removal.joinable()) impl_->removal.join();
 }
 
 void StateRecorder::start(pid_t program) { begin(program, false); }
@@ -122,14 +137,7 @@ void StateRecorder::begin(pid_t program, bool running) {
   r.begin = __rdtsc();
   if (!running) r.faults.emplace(program);
   r.stop_event = eventfd(0, EFD_CLOEXEC);
-  // Signals are for the thread that waits for them.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  r.thread = std::thread([&r] { r.run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(r.thread.native_handle(), "karst-states");
+  r.thread = start_thread("karst-states", [&r] { r.run(); });
 }
 
 reader::StateLog StateRecorder::stop() {
@@ -140,13 +148,14 @@ reader::StateLog StateRecorder::stop() {
     eventfd_write(r.stop_event, 1);
     r.thread.join();
     close(r.stop_event);
+    r.collector->finish(r.store);
     log = r.store.take(r.begin, end);
     log.source.clock_error_ns = r.collector->clock_error_ns();
     if (r.faults && r.faults->works()) {
       log.source.page_faults = r.faults->read();
       r.flags |= format::kStatesFaults;
     }
-    r.collector.reset();
+    r.removal = start_thread("karst-states", [collector = std::move(r.collector)]() mutable { collector.reset(); });
     if (r.options.cpus) r.flags |= format::kStatesCpus;
   }
   log.source.backend = r.backend;

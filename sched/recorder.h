@@ -30,6 +30,7 @@ inline constexpr std::size_t kLeastStateMemory = std::size_t{1} << 20;
 class StateRecorder {
  public:
   explicit StateRecorder(const StateOptions& options);
+  /// Waits until nothing of it is left in the kernel.
   ~StateRecorder();
   StateRecorder(const StateRecorder&) = delete;
   StateRecorder& operator=(const StateRecorder&) = delete;
@@ -39,7 +40,8 @@ class StateRecorder {
   /// Begins with a process that runs, with the threads that it has and those that they make. What a thread does is not
   /// known until it is next seen to get or leave a CPU. Page faults are not counted.
   void attach(pid_t process);
-  /// Ends, and gives what was recorded.
+  /// Ends, and gives what was recorded. What the kernel has to remove, for which it may take a tenth of a second, goes
+  /// on in a thread that takes no signals.
   reader::StateLog stop();
 
  private:

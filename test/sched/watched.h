@@ -87,7 +87,10 @@ struct Watched {
   /// The bound that the trace states of the error between its clocks, rounded up.
   std::uint64_t error() const { return ticks(states->source().clock_error_ns + std::uint64_t{1}) + 1; }
   /// Not all that happened was recorded: what is missing may be unknown.
-  bool lost() const { return states->source().lost_events != 0 || states->source().overwritten_events != 0; }
+  bool lost() const {
+    const reader::StateSource& source = states->source();
+    return source.lost_events != 0 || source.overwritten_events != 0 || states->doubts().left_out != 0;
+  }
 };
 
 /// Runs `program()` in a child, recorded from before its first instruction to its end.
