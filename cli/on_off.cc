@@ -18,6 +18,7 @@
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/watch_options.h"
+#include "cli/watching.h"
 #include "collect/control.h"
 #include "format/options.h"
 
@@ -34,6 +35,8 @@ struct Options {
   std::string budget;
   std::vector<std::string> keep;
   WatchArguments watch;
+  bool stay = false;
+  bool watches = false;
 };
 
 /// Millionths; 0 for "none".
@@ -67,36 +70,6 @@ void say(const collect::Attached& target, const std::string& more) {
                count_text(s.patched).c_str(), count_text(s.functions).c_str(), more.c_str());
 }
 
-/// Functions that are watched are traced, whatever else is.
-int begin_watching(collect::Attached& target, const collect::WatchOptions& watch) {
-  reader::Process process = target.arena.process();
-  symbols::resolve(process, {});
-  std::vector<const reader::Function*> functions;
-  std::vector<std::uint32_t> ids;
-  for (const reader::Function& f : process.functions) {
-    if (f.id == 0 || !watch.watches(f.name)) continue;
-    functions.push_back(&f);
-    ids.push_back(f.id);
-  }
-  const std::string pid = std::to_string(target.process.pid);
-  if (functions.empty()) return fail({"no function of process " + pid + " is one that --slowest or --over means"});
-  auto requester = collect::Requester::take(target);
-  if (!requester) return fail(requester.error());
-  requester->choose(ids, true);
-  requester->set_enabled(true);
-  const std::uint32_t refused_before = target.arena.watch_losses().functions_refused;
-  std::size_t no_room = 0;
-  const std::size_t watched = collect::watch_functions(target.arena, watch, functions, no_room);
-  if (const Status done = requester->apply(kLimit); !done) return fail(done.error());
-  const std::size_t refused = no_room + (target.arena.watch_losses().functions_refused - refused_before);
-  if (refused != 0)
-    fail({plural(refused, "function") + " of process " + pid +
-          " cannot be watched: it counts calls or forbids itself system calls (prefault), memory is short, or there "
-          "are more than 64 rules"});
-  say(target, ", " + plural(watched + no_room - refused, "function") + " watched; 'karst snapshot' gets what is kept");
-  return refused == 0 ? kExitOk : kExitFailed;
-}
-
 int change(const Options& options, bool on) {
   const char* name = on ? "on" : "off";
   std::uint64_t time_ns = 0;
@@ -117,10 +90,20 @@ int change(const Options& options, bool on) {
   if (!keep) return usage_error("--keep: " + keep.error().message, name);
   auto watch = watch_options(options.watch);
   if (!watch) return usage_error(watch.error().message, name);
+  const bool other_options =
+      !options.functions.empty() || !options.not_functions.empty() || !options.budget.empty() || !options.keep.empty();
+  if (!watch->rules.empty() && other_options)
+    return usage_error("--slowest and --over go with --margin, --stay and --for alone; ask for the rest separately",
+                       name);
+  if (watch->rules.empty() && (options.stay || !options.watch.margin.empty()))
+    return usage_error("--stay and --margin belong to --slowest and --over", name);
+  if (options.watches && (other_options || time_ns != 0))
+    return usage_error("--watches goes with nothing else: tracing stays as it is", name);
   auto target = find_target(options.target);
   if (!target) return fail(target.error());
 
-  if (!watch->rules.empty()) return begin_watching(*target, *watch);
+  if (!watch->rules.empty()) return begin_watching(*target, *watch, {options.stay, time_ns});
+  if (options.watches) return end_watching(*target);
   const bool some = !filter->keeps_all();
   std::vector<std::uint32_t> ids;
   if (some) {
@@ -201,6 +184,11 @@ CLI::App* add(CLI::App& app, int& status, bool on) {
         ->type_name("REGEX")
         ->allow_extra_args(false);
     add_watch_options(*command, options->watch);
+    command->add_flag("--stay", options->stay,
+                      "With --slowest, --over: until Ctrl-C, watch the functions of libraries that come, too");
+  } else {
+    command->add_flag("--watches", options->watches,
+                      "Watch for no slow calls any more (on --slowest, --over); tracing and what was kept stay");
   }
   command->callback([options, &status, on] { status = change(*options, on); });
   return command;

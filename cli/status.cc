@@ -3,13 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/live.h"
+#include "cli/program_options.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
+#include "format/moments.h"
+#include "format/watch.h"
 
 namespace karst::cli {
 namespace {
@@ -57,6 +61,14 @@ int show(const Options& options) {
                        : ""));
   line("cost", c.cost_ppm ? cost_text(c) + " of its time" : std::string("not estimated"));
   if (c.budget_ppm != 0) line("budget", fmt::format("{:.2f}%", c.budget_ppm / 10'000.0));
+  const std::vector<format::ArenaWatchRule> rules = target->arena.rules();
+  const std::vector<std::size_t> watched = target->arena.watched_by_rule();
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (rules[i].kind != 0 && watched[i] != 0)
+      line("watching",
+           fmt::format("{} {}: {}",
+                       rules[i].kind == static_cast<std::uint32_t>(format::MomentKind::kOver) ? "--over" : "--slowest",
+                       printable(rules[i].text), plural(watched[i], "function")));
   line("calls", fmt::format("{} a second in the last second, by {:.0f}% of its blocks", count_text(f.calls_per_second),
                             f.read_share * 100));
   line("threads", fmt::format("{} of {} have made traced calls", f.threads, target->process.threads));

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "collect/arena_memory.h"
 #include "format/trace.h"
 
 namespace karst::collect {
@@ -19,15 +20,6 @@ namespace karst::collect {
 using namespace format;
 
 namespace {
-
-template <typename T>
-T load(const T& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-
-bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::uint64_t size) {
-  return offset <= size && offset % 8 == 0 && count <= (size - offset) / each;
-}
 
 std::uint64_t count_pages_offset(const ArenaHeader& h) {
   return (h.counts_offset + std::uint64_t{h.count_capacity} * sizeof(CountOwner) + kBlockSize - 1) / kBlockSize *

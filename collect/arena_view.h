@@ -88,6 +88,12 @@ class ArenaView {
   /// These functions are to be watched by the rule, from the process's being told to go, or a request, on. Returns how
   /// many are; second ids are passed over.
   std::size_t add_watches(std::uint32_t rule, const std::vector<std::uint32_t>& ids) const;
+  /// All rules that were ever entered, by number; one that is not complete has `kind` 0.
+  std::vector<format::ArenaWatchRule> rules() const;
+  /// Functions that each rule watches now, by its number.
+  std::vector<std::size_t> watched_by_rule() const;
+  /// From the next request on the rule watches nothing; what it has kept stays. Returns how many watches end.
+  std::size_t end_watches(std::uint32_t rule) const;
   /// The calls that are kept, in order of their begin; not numbered.
   std::vector<reader::Moment> moments() const;
   WatchLosses watch_losses() const;

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "collect/arena_memory.h"
 #include "collect/arena_view.h"
 #include "format/moments.h"
 
@@ -21,13 +23,14 @@ using namespace format;
 
 namespace {
 
-template <typename T>
-T load(const T& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+constexpr auto word(WatchState state) { return static_cast<std::uint32_t>(state); }
+
+bool change_state(ArenaWatch& watch, std::uint32_t from, WatchState to) {
+  return __atomic_compare_exchange_n(&watch.state, &from, word(to), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::uint64_t size) {
-  return offset <= size && offset % 8 == 0 && count <= (size - offset) / each;
+bool is_active(std::uint32_t state) {
+  return state == word(WatchState::kWanted) || state == word(WatchState::kWatching);
 }
 
 }  // namespace
@@ -77,15 +80,21 @@ std::size_t ArenaView::add_watches(std::uint32_t rule, const std::vector<std::ui
   ArenaWatching* w = watching();
   if (w == nullptr) return 0;
   auto* watches = reinterpret_cast<ArenaWatch*>(base_ + watching_.watches_offset);
-  std::set<std::uint32_t> watched;
+  std::map<std::uint32_t, std::uint32_t> of_rule;  // function to watch
   const std::uint32_t known = std::min(load(w->watch_count), kWatches);
   for (std::uint32_t i = 0; i < known; ++i)
-    if (load(watches[i].state) != 0 && watches[i].rule == rule) watched.insert(watches[i].function);
+    if (load(watches[i].state) != 0 && watches[i].rule == rule) of_rule.emplace(watches[i].function, i);
   std::size_t added = 0;
   for (const std::uint32_t id : ids) {
     if (is_tail_exit(id)) continue;
-    if (!watched.insert(id).second) {
-      ++added;
+    if (const auto there = of_rule.find(id); there != of_rule.end()) {
+      ArenaWatch& watch = watches[there->second];
+      const std::uint32_t state = load(watch.state);
+      // One that was to end goes on with what it has kept.
+      if ((state == word(WatchState::kEnded) || state == word(WatchState::kUnwanted)) &&
+          change_state(watch, state, WatchState::kWanted))
+        __atomic_fetch_add(&w->changes, 1, __ATOMIC_ACQ_REL);
+      if (is_active(load(watch.state))) ++added;
       continue;
     }
     const std::uint32_t used = load(w->watch_count);
@@ -95,10 +104,47 @@ std::size_t ArenaView::add_watches(std::uint32_t rule, const std::vector<std::ui
     if (number >= kWatches) return added;
     watches[number].function = id;
     watches[number].rule = rule;
+    of_rule.emplace(id, number);
     __atomic_store_n(&watches[number].state, static_cast<std::uint32_t>(WatchState::kWanted), __ATOMIC_RELEASE);
     ++added;
   }
   return added;
+}
+
+std::vector<ArenaWatchRule> ArenaView::rules() const {
+  const ArenaWatching* w = watching();
+  if (w == nullptr) return {};
+  const auto* rules = table<ArenaWatchRule>(watching_.rules_offset);
+  std::vector<ArenaWatchRule> found(rules, rules + std::min(load(w->rule_count), kWatchRules));
+  for (ArenaWatchRule& rule : found) rule.text[sizeof rule.text - 1] = '\0';
+  return found;
+}
+
+std::vector<std::size_t> ArenaView::watched_by_rule() const {
+  std::vector<std::size_t> counts(kWatchRules);
+  const ArenaWatching* w = watching();
+  if (w == nullptr) return counts;
+  const auto* watches = table<ArenaWatch>(watching_.watches_offset);
+  const std::uint32_t known = std::min(load(w->watch_count), kWatches);
+  for (std::uint32_t i = 0; i < known; ++i)
+    if (const std::uint32_t rule = load(watches[i].rule); rule < kWatchRules && is_active(load(watches[i].state)))
+      ++counts[rule];
+  return counts;
+}
+
+std::size_t ArenaView::end_watches(std::uint32_t rule) const {
+  ArenaWatching* w = watching();
+  if (w == nullptr) return 0;
+  auto* watches = reinterpret_cast<ArenaWatch*>(base_ + watching_.watches_offset);
+  const std::uint32_t known = std::min(load(w->watch_count), kWatches);
+  std::size_t ended = 0;
+  for (std::uint32_t i = 0; i < known; ++i) {
+    const std::uint32_t state = load(watches[i].state);
+    if (is_active(state) && load(watches[i].rule) == rule && change_state(watches[i], state, WatchState::kUnwanted))
+      ++ended;
+  }
+  if (ended != 0) __atomic_fetch_add(&w->changes, 1, __ATOMIC_ACQ_REL);
+  return ended;
 }
 
 std::vector<reader::Moment> ArenaView::moments() const {

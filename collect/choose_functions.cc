@@ -71,8 +71,8 @@ const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& p
 }
 
 bool FunctionChooser::concerns(const reader::Module& module) {
-  return !watch_.rules.empty() || choice_.has_kept() || !choice_.filter().keeps_all() || !choice_.lists().empty() ||
-         !carried_by(module.path).lists.empty();
+  return !adopted_.empty() || !watch_.rules.empty() || choice_.has_kept() || !choice_.filter().keeps_all() ||
+         !choice_.lists().empty() || !carried_by(module.path).lists.empty();
 }
 
 bool FunctionChooser::keeps(const reader::Function& f, const Carried& carried) const {
@@ -93,6 +93,8 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
   const std::uint32_t known = arena.function_count();
   if (first == 0 || first > known) return false;
   const std::uint32_t end = first + std::min(count, known - first + 1);
+  // What `karst on` has asked for since holds for libraries that come later, too.
+  adopted_ = active_rules(arena);
   reader::Process process = arena.process();
   std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
   for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
@@ -133,6 +135,12 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
       return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;
     });
     watched_ += watch_functions(arena, watch_, kept[m], refused);
+    for (const ActiveRule& rule : adopted_) {
+      std::vector<std::uint32_t> ids;
+      for (const reader::Function* f : kept[m])
+        if (!f->tail_exit && rule.functions.keeps(f->name)) ids.push_back(f->id);
+      arena.add_watches(rule.number, ids);
+    }
     if (refused != 0)
       report_once(std::to_string(refused) + " functions of " + module.path +
                   " are not watched for slow calls: the process counts calls or forbids itself system calls "

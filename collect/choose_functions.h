@@ -80,6 +80,7 @@ class FunctionChooser {
   const FunctionChoice& choice_;
   const symbols::ResolveOptions& resolve_;
   const WatchOptions& watch_;
+  std::vector<ActiveRule> adopted_;  ///< of the process at hand
   std::size_t watched_ = 0;
   std::map<std::string, std::unique_ptr<Carried>> carried_;
   std::uint64_t functions_ = 0;

@@ -48,6 +48,7 @@ Result<WatchRule> make_rule(std::string_view text, std::string_view pattern, std
     return Error{"'" + std::string(text) + "': a number of calls from 1 to 10000 is needed"};
   WatchRule rule;
   rule.text = std::string(text);
+  rule.pattern = std::string(pattern);
   rule.functions = std::move(*filter);
   rule.over_ns = over_ns;
   rule.most = static_cast<std::uint32_t>(most);
@@ -96,8 +97,45 @@ ArenaWatchRule WatchRule::record(std::uint64_t margin_ns) const {
   return r;
 }
 
+bool WatchRule::is_like(const ArenaWatchRule& other) const {
+  const bool is_over = other.kind == static_cast<std::uint32_t>(MomentKind::kOver);
+  if (is_over != (over_ns != 0)) return false;
+  const std::string_view other_text(other.text, strnlen(other.text, sizeof other.text));
+  const auto parsed = is_over ? over(other_text) : slowest(other_text);
+  return parsed && parsed->pattern == pattern;
+}
+
 bool WatchOptions::watches(const std::string& name) const {
   return std::any_of(rules.begin(), rules.end(), [&](const WatchRule& rule) { return rule.functions.keeps(name); });
+}
+
+std::vector<ActiveRule> active_rules(const ArenaView& arena) {
+  const std::vector<ArenaWatchRule> rules = arena.rules();
+  const std::vector<std::size_t> watched = arena.watched_by_rule();
+  std::vector<ActiveRule> active;
+  for (std::uint32_t i = 0; i < rules.size(); ++i) {
+    if (watched[i] == 0) continue;
+    const std::string_view text(rules[i].text, strnlen(rules[i].text, sizeof rules[i].text));
+    const bool is_over = rules[i].kind == static_cast<std::uint32_t>(MomentKind::kOver);
+    if (auto rule = is_over ? WatchRule::over(text) : WatchRule::slowest(text); rule)
+      active.push_back({i, std::move(rule->functions)});
+  }
+  return active;
+}
+
+std::size_t end_replaced(const ArenaView& arena, const WatchOptions& options) {
+  std::size_t ended = 0;
+  const std::vector<ArenaWatchRule> rules = arena.rules();
+  std::vector<ArenaWatchRule> wanted;
+  for (const WatchRule& rule : options.rules) wanted.push_back(rule.record(options.margin_ns));
+  for (std::uint32_t i = 0; i < rules.size(); ++i) {
+    const auto same = [&](const ArenaWatchRule& w) { return std::memcmp(&w, &rules[i], sizeof w) == 0; };
+    if (rules[i].kind == 0 || std::any_of(wanted.begin(), wanted.end(), same)) continue;
+    if (std::any_of(options.rules.begin(), options.rules.end(),
+                    [&](const WatchRule& r) { return r.is_like(rules[i]); }))
+      ended += arena.end_watches(i);
+  }
+  return ended;
 }
 
 std::size_t watch_functions(const ArenaView& arena, const WatchOptions& options,

@@ -19,7 +19,8 @@ namespace karst::collect {
 
 /// One --slowest or --over.
 struct WatchRule {
-  std::string text;  ///< as it was given
+  std::string text;     ///< as it was given
+  std::string pattern;  ///< the regular expression in it
   symbols::FunctionFilter functions;
   std::uint64_t over_ns = 0;   ///< 0: the slowest ones
   std::uint64_t every_ns = 0;  ///< over: at most one in so much time; 0: any number
@@ -31,6 +32,8 @@ struct WatchRule {
   /// at most one in so much time.
   static Result<WatchRule> over(std::string_view text);
   format::ArenaWatchRule record(std::uint64_t margin_ns) const;
+  /// The other is of the same kind and for the same regular expression: a new one replaces it.
+  bool is_like(const format::ArenaWatchRule& other) const;
 };
 
 struct WatchOptions {
@@ -39,6 +42,16 @@ struct WatchOptions {
 
   bool watches(const std::string& name) const;
 };
+
+/// A rule that a process watches functions by, whoever has entered it.
+struct ActiveRule {
+  std::uint32_t number = 0;
+  symbols::FunctionFilter functions;
+};
+std::vector<ActiveRule> active_rules(const ArenaView& arena);
+
+/// Ends the watches of rules that those of `options` are to replace. Returns how many.
+std::size_t end_replaced(const ArenaView& arena, const WatchOptions& options);
 
 /// Enters those of the functions, with their names, that a rule means. Returns how many watches there are; `refused`
 /// grows by those that there was no room for, or that the process cannot have.

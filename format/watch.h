@@ -4,6 +4,7 @@
 //
 // Requesters (`karst run` before the program goes on, `karst on` at any time) enter rules and, for each function that
 // one of them means, a watch; the process takes them over when it is told to go on, or by a request (format/control.h).
+// So it is with watches that are to end, or to go on.
 // From then on a watched function's exits compare the time that the call took with the function's limit. A call over it
 // is entered into a *slot* of its watch, by the thread that made it, without a lock:
 //
@@ -51,7 +52,7 @@ struct ArenaWatching {
   std::uint64_t without_note;    ///< calls over the limit for which there was no note, or no slot
   std::uint64_t too_deep;        ///< calls that were not watched, as too many were open in their thread
   std::uint32_t refused;         ///< watches that could not be taken over
-  std::uint32_t reserved;
+  std::uint32_t changes;         ///< wanted: raised by requesters when they have changed the state of a watch
 };
 static_assert(sizeof(ArenaWatching) == 96);
 
@@ -69,7 +70,9 @@ enum class WatchState : std::uint32_t {
   kNone = 0,
   kWanted = 1,
   kWatching = 2,
-  kRefused = 3,  ///< there are too many, or memory is short, or it is a watch of nothing
+  kRefused = 3,   ///< there are too many, or memory is short, or it is a watch of nothing
+  kUnwanted = 4,  ///< by a requester: it is to end; what it kept stays
+  kEnded = 5,     ///< a requester may make it kWanted again: it goes on with what it has
 };
 
 struct ArenaWatch {

@@ -12,6 +12,7 @@
 #include "runtime/core/snapshot.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/watch.h"
 
 namespace karst::runtime {
 namespace {
@@ -23,7 +24,9 @@ bool is_traced() { return g_arena.exists() && own_arena(); }
 std::uint64_t now() { return event_time(); }
 
 SnapshotRequest request_since(std::uint64_t since) {
-  return {since, now(), format::MomentKind::kSnapshot, "the program's own"};
+  return {since, now(), format::MomentKind::kSnapshot,
+          is_watching() ? "the program's own; slow calls that are kept are not in it ('karst snapshot' has them)"
+                        : "the program's own"};
 }
 
 /// Two words that no signal handler of the same thread may see half of.

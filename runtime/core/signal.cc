@@ -9,6 +9,7 @@
 #include "runtime/core/message.h"
 #include "runtime/core/snapshot.h"
 #include "runtime/core/syscalls.h"
+#include "runtime/core/watch.h"
 
 extern "C" int __sigaction(int number, const struct sigaction* action, struct sigaction* before);
 
@@ -32,7 +33,9 @@ Own g_own;
 
 void answer() {
   const std::uint64_t now = __builtin_ia32_rdtsc();
-  const int wrong = save_numbered_snapshot({0, now, format::MomentKind::kSignal, "signal"}, g_directory);
+  const char* what =
+      is_watching() ? "signal; slow calls that are kept are not in it ('karst snapshot' has them)" : "signal";
+  const int wrong = save_numbered_snapshot({0, now, format::MomentKind::kSignal, what}, g_directory);
   static std::uint32_t s_said;
   if (wrong != 0 && exchange_if(s_said, 0U, 1U))
     Message()

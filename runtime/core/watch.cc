@@ -32,6 +32,7 @@ constexpr std::uint32_t kNoteWords = kWatchNotes / 64;
 WipedLock g_lock;                   // of taking watches over
 std::uint64_t g_notes[kNoteWords];  // bit of a note: it is in use; that of number 0 stays set
 std::uint32_t g_pending;
+std::uint32_t g_changes;  // ArenaWatching::changes as far as they are applied
 
 ArenaWatching& watching() { return *g_arena.watching(); }
 ArenaWatchRule* rules() { return g_arena.table<ArenaWatchRule>(watching().rules_offset); }
@@ -40,6 +41,12 @@ std::uint64_t* slots() { return g_arena.table<std::uint64_t>(watching().slots_of
 ArenaNote* notes() { return g_arena.table<ArenaNote>(watching().notes_offset); }
 
 void count(std::uint64_t& counter) { __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED); }
+
+bool has_ended(const ArenaWatch& watch) {
+  const std::uint32_t state = load(watch.state);
+  return state == static_cast<std::uint32_t>(WatchState::kUnwanted) ||
+         state == static_cast<std::uint32_t>(WatchState::kEnded);
+}
 
 // ---- notes --------------------------------------------------------------------------------------
 
@@ -147,13 +154,16 @@ bool was_switched(std::uint32_t id, std::uint64_t begin, std::uint64_t end) {
 }
 
 void judge(const Ended& call) {
-  if (call.end <= call.begin || was_switched(call.function, call.begin, call.end)) return;
+  if (call.end <= call.begin || call.begin < load(karst_watched[call.function].since) ||
+      was_switched(call.function, call.begin, call.end))
+    return;
   bool kept = false;
   WatchedFunction& function = karst_watched[call.function];
   for (std::uint32_t number = load(function.first); number != 0 && number <= kWatches;) {
     ArenaWatch& watch = watches()[number - 1];
     const bool slowest = rules()[watch.rule].kind == static_cast<std::uint32_t>(MomentKind::kSlowest);
-    kept = (slowest ? judge_slowest(watch, number - 1, call) : judge_over(watch, number - 1, call)) || kept;
+    if (!has_ended(watch))
+      kept = (slowest ? judge_slowest(watch, number - 1, call) : judge_over(watch, number - 1, call)) || kept;
     number = watch.next;
   }
   if (!kept) return;
@@ -225,7 +235,7 @@ std::uint64_t watch_limit(std::uint32_t id) {
         own = needed < own ? needed : own;
       }
     }
-    limit = own < limit ? own : limit;
+    if (!has_ended(watch)) limit = own < limit ? own : limit;
     number = watch.next;
   }
   return limit;
@@ -347,6 +357,20 @@ bool begin_watching() {
   return true;
 }
 
+/// The function's hooks find the watch from now on.
+void link(ArenaWatch& watch, std::uint32_t number) {
+  WatchedFunction& function = karst_watched[watch.function];
+  if (function.first == 0) store(karst_watched[watch.function].since, event_time());
+  watch.next = function.first;
+  store(function.first, number + 1);
+}
+
+bool is_linked(const ArenaWatch& watch, std::uint32_t number) {
+  for (std::uint32_t n = karst_watched[watch.function].first; n != 0 && n <= kWatches; n = watches()[n - 1].next)
+    if (n == number + 1) return true;
+  return false;
+}
+
 bool take_over(ArenaWatch& watch, std::uint32_t number) {
   const ArenaWatchRule& rule = rules()[watch.rule < kWatchRules ? watch.rule : 0];
   const bool slowest = rule.kind == static_cast<std::uint32_t>(MomentKind::kSlowest);
@@ -370,13 +394,40 @@ bool take_over(ArenaWatch& watch, std::uint32_t number) {
     watch.first_slot = used;
     if (!reserve_slots(used, rule.most)) return false;
   }
-  WatchedFunction& function = karst_watched[watch.function];
-  watch.next = function.first;
   // A budget would make its calls unseen.
   __atomic_or_fetch(&g_arena.functions()[watch.function].flags, std::uint32_t{kArenaFunctionKeep}, __ATOMIC_ACQ_REL);
-  store(function.first, number + 1);
-  store(function.limit, watch_limit(watch.function));
+  link(watch, number);
+  store(karst_watched[watch.function].limit, watch_limit(watch.function));
   return true;
+}
+
+/// Ends watches that were taken over, or lets them go on. True if any function is watched that was not, or the other
+/// way round.
+bool change_all() {
+  const Locked lock(g_lock);
+  ArenaWatching& w = watching();
+  const std::uint32_t changes = load(w.changes);
+  if (changes == g_changes || !is_watching()) return false;
+  bool any = false;
+  for (std::uint32_t i = 0; i < w.applied && i < kWatches; ++i) {
+    ArenaWatch& watch = watches()[i];
+    const std::uint32_t state = load(watch.state);
+    const bool ends = state == static_cast<std::uint32_t>(WatchState::kUnwanted);
+    if ((!ends && state != static_cast<std::uint32_t>(WatchState::kWanted)) || watch.function == 0 ||
+        watch.function > load(g_arena.header().function_count))
+      continue;
+    if (!ends && !is_linked(watch, i)) link(watch, i);
+    exchange_if(watch.state, state, static_cast<std::uint32_t>(ends ? WatchState::kEnded : WatchState::kWatching));
+    WatchedFunction& function = karst_watched[watch.function];
+    bool all_ended = true;
+    for (std::uint32_t n = function.first; n != 0 && n <= kWatches && all_ended; n = watches()[n - 1].next)
+      all_ended = has_ended(watches()[n - 1]);
+    store(function.limit, all_ended ? kNever : watch_limit(watch.function));
+    if (all_ended) store(function.first, 0U);
+    any = true;
+  }
+  g_changes = changes;
+  return any;
 }
 
 /// True if any function is watched that was not.
@@ -394,6 +445,9 @@ bool take_over_all() {
       if (!taken) ++w.refused;
       any = any || taken;
       store(watch.state, static_cast<std::uint32_t>(taken ? WatchState::kWatching : WatchState::kRefused));
+    } else if (has_ended(watch)) {
+      // It has nothing that it could go on with.
+      store(watch.state, static_cast<std::uint32_t>(WatchState::kRefused));
     }
     store(w.applied, i + 1);
   }
@@ -403,8 +457,11 @@ bool take_over_all() {
 }  // namespace
 
 void apply_watches(bool sleds) {
-  if (g_arena.watching() == nullptr || load(watching().watch_count) == load(watching().applied)) return;
-  if (!take_over_all() || !sleds) return;
+  if (g_arena.watching() == nullptr) return;
+  const bool more = load(watching().watch_count) != load(watching().applied);
+  const bool changed = load(watching().changes) != load(g_changes) && change_all();
+  if (!(more && take_over_all()) && !changed) return;
+  if (!sleds) return;
   const Patching lock;
   watch_sleds();
 }
@@ -427,7 +484,7 @@ void renew_watches() {
   for (std::uint32_t i = 0; i < w.watch_count && i < kWatches; ++i) {
     ArenaWatch& watch = watches()[i];
     if (watch.function > load(g_arena.header().function_count)) continue;
-    karst_watched[watch.function] = {kNever, 0, 0};
+    karst_watched[watch.function] = {kNever, 0, 0, 0, 0};
     if (watch.state == static_cast<std::uint32_t>(WatchState::kWatching))
       watch.state = static_cast<std::uint32_t>(WatchState::kWanted);
   }

@@ -16,6 +16,8 @@
 #define KARST_WATCH_POINTER 8
 #define KARST_WATCH_EPOCH 16
 #define KARST_WATCH_LIMIT 24
+#define KARST_WATCHED_SHIFT 5
+#define KARST_WATCHED_FIRST 8
 
 #ifndef __ASSEMBLER__
 #include <cstddef>
@@ -44,8 +46,11 @@ struct WatchedFunction {
   std::uint64_t limit;
   std::uint32_t first;  ///< number + 1 of its first watch; 0: it is not watched
   std::uint32_t unused;
+  std::uint64_t since;  ///< it is watched from then on; calls that began before have no entry of theirs
+  std::uint64_t unused2;
 };
-static_assert(sizeof(WatchedFunction) == 16);
+static_assert(sizeof(WatchedFunction) == 1 << KARST_WATCHED_SHIFT && offsetof(WatchedFunction, limit) == 0);
+static_assert(offsetof(WatchedFunction, first) == KARST_WATCHED_FIRST);
 
 extern "C" {
 /// Null: nothing is watched.

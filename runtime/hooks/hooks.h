@@ -46,16 +46,19 @@ class Trampolines {
   std::uintptr_t enter(std::uint32_t index) const;
   std::uintptr_t exit(std::uint32_t index) const;
 
-  /// Between the two, watch() may be called; threads may execute the trampolines meanwhile. False, and nothing changed,
+  /// Between the two, aim() may be called; threads may execute the trampolines meanwhile. False, and nothing changed,
   /// if the system does not let code be changed.
   bool begin_change();
   void end_change();
-  /// The function's trampolines lead to the hooks of watched functions from now on, for good.
-  void watch(std::uint32_t index);
+  /// The function's trampolines lead to the hooks of watched functions from now on, or to those of others again.
+  void aim(std::uint32_t index, bool watched);
+  /// Some lead to the hooks of watched functions, or did.
+  bool has_watched() const { return has_watched_; }
 
  private:
   std::uintptr_t region_ = 0;
   std::uint64_t size_ = 0;
+  bool has_watched_ = false;
 };
 
 /// Sets the hooks of all trampolines there are. One store each: safe at any time, also in a forked child.

@@ -119,12 +119,13 @@ bool Trampolines::begin_change() {
 
 void Trampolines::end_change() { sys::mprotect(region_ + kPage, size_ - kPage, PROT_READ | PROT_EXEC); }
 
-void Trampolines::watch(std::uint32_t index) {
+void Trampolines::aim(std::uint32_t index, bool watched) {
   auto* slots = reinterpret_cast<Slots*>(region_);
   arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)),
-                       reinterpret_cast<std::uintptr_t>(&slots->watched_enter));
+                       reinterpret_cast<std::uintptr_t>(watched ? &slots->watched_enter : &slots->enter));
   arch::aim_trampoline(reinterpret_cast<unsigned char*>(exit(index)),
-                       reinterpret_cast<std::uintptr_t>(&slots->watched_exit));
+                       reinterpret_cast<std::uintptr_t>(watched ? &slots->watched_exit : &slots->exit));
+  has_watched_ = has_watched_ || watched;
 }
 
 void set_hooks(Hook enter, Hook exit) { set_hooks(enter, exit, enter, exit); }

@@ -9,7 +9,7 @@ namespace karst::runtime {
 
 void watch_sleds(Module& m) {
   if (!m.has_trampolines || !is_watching()) return;
-  bool any = false;
+  bool any = m.trampolines.has_watched();
   for (std::uint32_t i = 0; i < m.functions.count() && !any; ++i) any = is_watched(m.first_id + i);
   if (!any) return;
   if (!m.trampolines.begin_change()) {
@@ -19,10 +19,11 @@ void watch_sleds(Module& m) {
     return;
   }
   for (std::uint32_t i = 0; i < m.functions.count(); ++i) {
-    if (!is_watched(m.first_id + i)) continue;
-    m.trampolines.watch(i);
+    const bool watched = is_watched(m.first_id + i);
+    if (!watched && !m.trampolines.has_watched()) continue;
+    m.trampolines.aim(i, watched);
     const std::uint32_t alias = m.functions.alias(i);
-    if (alias != FunctionTable::kNone) m.trampolines.watch(alias);
+    if (alias != FunctionTable::kNone) m.trampolines.aim(alias, watched);
   }
   m.trampolines.end_change();
 }

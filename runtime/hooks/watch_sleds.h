@@ -6,7 +6,8 @@
 
 namespace karst::runtime {
 
-/// Functions that are watched and whose trampolines do not lead to the hooks of such yet. Under the lock of patching.
+/// Makes trampolines lead to the hooks of watched functions, and those of others to the usual ones. Under the lock of
+/// patching.
 void watch_sleds();
 void watch_sleds(Module& module);
 

@@ -240,6 +240,28 @@ class Moments(support.TortureTest):
         source = support.ROOT / "examples" / "moments" / (name + ".cc")
         return build("example_" + name, source, "-Og", "-pthread", *flags)
 
+    def test_guide_shows_the_examples(self):
+        guide = (support.ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+        section = guide.split("\n## The slow moments\n")[1].split("\n## ")[0]
+        sources = {p.name: p.read_text(encoding="utf-8") for p in (support.ROOT / "examples" / "moments").glob("*.cc")}
+        self.assertEqual(sorted(sources), ["batch.cc", "game.cc", "hung.cc", "server.cc"])
+        shown = re.findall(r"^```cpp\n// (\w+\.cc)\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+        self.assertEqual(len(re.findall("^```", section, re.MULTILINE)), 2 * len(shown) + 2)  # and the commands
+        self.assertEqual({name for name, _ in shown}, {n for n, text in sources.items() if "<karst/karst.h>" in text})
+        for name, code in shown:
+            self.assertIn(code, sources[name])
+        (commands,) = re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+        told = {}
+        for line in commands.splitlines():
+            if line.startswith("# "):
+                name = line[2:]
+            else:
+                told.setdefault(name, []).append(line)
+        # In a source a remark may follow a command.
+        for name, text in sources.items():
+            own = [re.sub(r"  +(writes|gives) .*", "", line) for line in re.findall(r"^//   (\S.*)$", text, re.MULTILINE)]
+            self.assertEqual(told.get(name), own)
+
     def test_example_server(self):
         run = self.run_traced(self.example("server"))
         self.assertEqual(run.out, "served\n")
@@ -252,8 +274,10 @@ class Moments(support.TortureTest):
 
     def test_example_game(self):
         run = self.run_traced(self.example("game"))
-        self.assertRegex(run.out, r"frame 20 was slow: slow-frame-\d.karst")
-        path = re.search(r"frame 20 was slow: (\S+)", run.out).group(1)
+        paths = dict(re.findall(r"frame (\d+) was slow: (\S+)", run.out))
+        if "20" not in paths:  # the first five are kept, and a busy machine makes more than that one
+            self.assertEqual(len(paths), 5, run.out)
+        path = next(iter(paths.values()))
         frames = [f for f in Trace(self.directory / path).report() if f["name"] == "frame(int)"]
         self.assertGreater(frames[0]["max_ns"], 16_000_000)
 
@@ -273,18 +297,20 @@ class Moments(support.TortureTest):
                                  stdout=subprocess.PIPE, text=True, cwd=self.directory)
         try:
             self.assertEqual(child.stdout.readline(), "working\n")
-            time.sleep(0.5)  # they hang some 50 ms later
-            os.kill(child.pid, signal.SIGUSR2)  # karst run passes it on
-            for _ in range(support.TIMEOUT * 20):
-                written = list(self.directory.glob("example_hung-*-1.karst"))
-                if written:
+            open_calls = []
+            for number in range(1, 100):  # until they hang, some 50 ms later
+                os.kill(child.pid, signal.SIGUSR2)  # karst run passes it on
+                for _ in range(support.TIMEOUT * 20):
+                    written = list(self.directory.glob(f"example_hung-*-{number}.karst"))
+                    if written:
+                        break
+                    time.sleep(0.05)
+                (path,) = written
+                open_calls = [line for line in Trace(path).timed_tree() if ">" in line]
+                names = sorted(line.split()[-1] for line in open_calls)
+                if names == ["check_journal()", "main", "write_journal()"]:
                     break
-                time.sleep(0.05)
-            (path,) = written
-            lines = Trace(path).timed_tree()
-            for name in ("main", "write_journal()", "check_journal()"):
-                (line,) = [line for line in lines if line.endswith(name)]
-                self.assertIn(">", line)
+            self.assertEqual(names, ["check_journal()", "main", "write_journal()"], open_calls)
             os.kill(child.pid, signal.SIGTERM)
             child.wait(support.TIMEOUT)
         finally:

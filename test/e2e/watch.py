@@ -2,6 +2,7 @@
 
 Of each request the program logs a time taken within it and one taken around it; the call itself lies between. So the
 k-th longest kept call lies between the k-th longest of either, whenever threads were scheduled."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -157,8 +158,7 @@ class Watch(support.TortureTest):
         self.assertEqual(len([m for m in kept if m["pid"] == of_parent["pid"]]), 3)
 
     def test_library_that_comes_later(self):
-        plugin = build("moments_plugin", "moments/plugin.c", "-O2", "-shared", "-fPIC", output="watch_plugin.so",
-                       compiler="karst-gcc")
+        plugin = self.plugin()
         run, _ = self.run_watched("--slowest", "^plugin_work", arguments=["plugin", plugin])
         self.assertEqual(len(self.kept(run.trace, "plugin_work")), 5)
 
@@ -173,41 +173,119 @@ class Watch(support.TortureTest):
         if os.sched_getscheduler(pid) == os.SCHED_OTHER and "Seccomp:\t0" in pathlib.Path(f"/proc/{pid}/status").read_text():
             self.assertEqual(os.sched_getscheduler(keeper), os.SCHED_BATCH)
 
-    def test_running_process(self):
-        """`karst on` sets watches in a process that nobody has started for it; `karst snapshot` has what they kept."""
-        child = subprocess.Popen([self.program(), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                 env={**os.environ, "LD_PRELOAD": str(support.BIN.parent / "lib" / "libkarst.so.0"),
-                                      "KARST_OPTIONS": "memory=4M"})
+    @contextlib.contextmanager
+    def waiting_program(self, *launcher):
+        """A process that goes a round at each line of its input."""
+        env = dict(os.environ)
+        if not launcher:  # one that nobody has started for it
+            env.update(LD_PRELOAD=str(support.BIN.parent / "lib" / "libkarst.so.0"), KARST_OPTIONS="memory=4M")
+        child = subprocess.Popen([*launcher, self.program(), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 text=True, env=env)
         try:
             self.assertEqual(child.stdout.readline(), "ready\n")
-            done = subprocess.run([KARST, "on", str(child.pid), "--slowest", "^request:4"], capture_output=True, text=True,
-                                  timeout=support.TIMEOUT)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("1 function watched", done.stderr)
-            self.assert_keeper_is_polite(child.pid)
-            text = ""
-            for _ in range(2):
-                child.stdin.write("\n")
-                child.stdin.flush()
-                for line in child.stdout:
-                    text += line
-                    if line.startswith("rate"):
-                        break
-            path = self.directory / "snapshot.karst"
-            subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True, capture_output=True,
-                           timeout=support.TIMEOUT)
-            kept = [m for m in Trace(path).info["kept"] if m["kind"] == "slowest"]
-            self.assert_the_slowest(kept, Log(text), 4)
-            wrong = subprocess.run([KARST, "on", str(child.pid), "--slowest", "no_such_function"], capture_output=True,
-                                   text=True, timeout=support.TIMEOUT)
-            self.assertEqual(wrong.returncode, 1)
-            self.assertIn("is one that --slowest or --over means", wrong.stderr)
+            yield child
             child.stdin.close()
             self.assertEqual(child.wait(support.TIMEOUT), 0)
         finally:
             child.kill()
             child.wait()
             child.stdout.close()
+
+    def round(self, child, line=""):
+        child.stdin.write(line + "\n")
+        child.stdin.flush()
+        text = ""
+        for line in child.stdout:
+            text += line
+            if line.startswith("rate"):
+                break
+        return text
+
+    def karst(self, *arguments, status=0):
+        done = subprocess.run([KARST, *map(str, arguments)], capture_output=True, text=True, timeout=support.TIMEOUT)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout + done.stderr
+
+    def snapshot(self, pid):
+        path = self.directory / "snapshot.karst"
+        self.karst("snapshot", pid, "-o", path)
+        return [m for m in Trace(path).info["kept"] if m["kind"] == "slowest"]
+
+    def test_running_process(self):
+        """`karst on` sets watches in a process that nobody has started for it; `karst snapshot` has what they kept."""
+        with self.waiting_program() as child:
+            self.assertIn("1 function watched", self.karst("on", child.pid, "--slowest", "^request:4"))
+            self.assert_keeper_is_polite(child.pid)
+            text = self.round(child) + self.round(child)
+            self.assert_the_slowest(self.snapshot(child.pid), Log(text), 4)
+            self.assertIn("is one that --slowest or --over means",
+                          self.karst("on", child.pid, "--slowest", "no_such_function", status=1))
+
+    def test_watches_end_and_change(self):
+        with self.waiting_program() as child:
+            def kept_by(rule):
+                return [m for m in self.snapshot(child.pid) if m["what"] == rule]
+
+            self.karst("on", child.pid, "--slowest", "^request:4", "--slowest", "^relay")
+            first = self.round(child)
+            self.assertIn("1 function watched in the place of 1;", self.karst("on", child.pid, "--slowest", "^request:2"))
+            status = self.karst("status", child.pid)
+            self.assertIn("--slowest ^request:2: 1 function", status)
+            self.assertIn("--slowest ^relay: 1 function", status)
+            self.assertNotIn("^request:4", status)
+            second = self.round(child)
+            self.assert_the_slowest(kept_by("^request:4"), Log(first), 4)
+            self.assert_the_slowest(kept_by("^request:2"), Log(second), 2)
+            # Nothing is watched; what was kept stays.
+            self.assertIn("2 functions watched no more", self.karst("off", child.pid, "--watches"))
+            self.assertNotIn("watching", self.karst("status", child.pid))
+            before = self.snapshot(child.pid)
+            self.round(child)
+            after = self.snapshot(child.pid)
+            self.assertEqual([m["what"] for m in after], [m["what"] for m in before])
+            for ours, its in zip(durations(after), durations(before)):
+                self.assertAlmostEqual(ours, its, delta=its * SLACK + 1)
+            self.assertIn("nothing was watched", self.karst("off", child.pid, "--watches"))
+            # Back again it goes on with what it has.
+            self.karst("on", child.pid, "--slowest", "^request:2")
+            fourth = self.round(child)
+            self.assert_the_slowest(kept_by("^request:2"), Log(second + fourth), 2)
+            self.assertIn("1 function watched no more",
+                          self.karst("on", child.pid, "--over", "^relay:1s", "--for", "10ms"))
+            self.karst("off", child.pid, "--watches", "--for", "1s", status=2)
+            self.karst("on", child.pid, "--slowest", "^request", "--functions", "x", status=2)
+            self.karst("on", child.pid, "--stay", status=2)
+
+    def plugin(self):
+        return build("moments_plugin", "moments/plugin.c", "-O2", "-shared", "-fPIC", output="watch_plugin.so",
+                     compiler="karst-gcc")
+
+    def test_libraries_that_come_to_a_running_process(self):
+        with self.waiting_program() as child:
+            stays = subprocess.Popen([KARST, "on", str(child.pid), "--slowest", "^plugin_work", "--stay"],
+                                     stderr=subprocess.PIPE, text=True)
+            try:
+                self.assertIn("0 functions watched", stays.stderr.readline())
+                self.round(child, str(self.plugin()))
+                self.assertIn("1 function of a library that has come watched", stays.stderr.readline())
+                self.round(child, str(self.plugin()))
+                self.assertEqual(len(self.snapshot(child.pid)), 5)
+                stays.send_signal(signal.SIGINT)
+                self.assertEqual(stays.wait(support.TIMEOUT), 0)
+            finally:
+                stays.kill()
+                stays.wait()
+                stays.stderr.close()
+
+    def test_karst_on_beside_karst_run(self):
+        """What `karst on` asked for holds for libraries that come later to a process that karst run has."""
+        path = self.directory / "run.karst"
+        with self.waiting_program(KARST, "run", "-o", str(path), "--") as run:
+            (child,) = map(int, pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split())
+            self.assertIn("1 function watched", self.karst("on", child, "--slowest", "^(relay|plugin_work)"))
+            self.round(run, str(self.plugin()))
+        kept = self.kept(Trace(path), "plugin_work")
+        self.assertEqual(len(kept), 5)
 
     def test_what_cannot_be(self):
         for options in (["--slowest", "("], ["--slowest", "f:0"], ["--over", "f"], ["--over", "f:20"], ["--over", "f:20ms:0"],

@@ -66,6 +66,27 @@ class Hooks(unittest.TestCase):
             self.assertEqual([i.split()[0] for i in path if i.startswith("j")], leaving)
             self.assertEqual(any(i.startswith("rdtsc") for i in path), hook == "karst_hook_trim")
 
+    def test_watched_functions_hooks_keep_theirs(self):
+        with open(os.path.join(os.path.dirname(HOOKS), "watch_hooks.S"), encoding="utf-8") as file:
+            stated = dict(re.findall(r"Budget: (\d+) instructions[^.]*\(checked(?:(?!\.macro).)*?\.macro\s+(WATCH_\w+)",
+                                     file.read(), re.DOTALL))
+        stated = {macro: int(count) for count, macro in stated.items()}
+        self.assertEqual(sorted(stated), ["WATCH_ENTER", "WATCH_EXIT"])
+        leaving = {"enter": ["je", "ja", "jne", "jb", "je"], "exit": ["je", "ja", "jne", "jb", "je", "jne", "jne", "jae"]}
+        for which in ("enter", "exit"):
+            for clock in ("", "_clock"):
+                hook = f"karst_hook_watch_{which}{clock}"
+                path = []
+                for _, instruction in disassemble(hook):
+                    path.append(instruction)
+                    if instruction.split()[0] in ("ret", "retq"):
+                        break
+                self.assertEqual(len(path), stated[f"WATCH_{which.upper()}"], hook + "\n" + "\n".join(path))
+                for instruction in path:
+                    self.assertNotRegex(instruction, r"^(call|lock|jmp)\b")
+                self.assertEqual([i.split()[0] for i in path if i.startswith("j")], leaving[which])
+                self.assertEqual(any(i.startswith("rdtsc") for i in path), clock == "")
+
     def test_discarding_hook_is_two_instructions(self):
         code = [i for _, i in disassemble("karst_hook_discard")]
         self.assertEqual([i.split()[0] for i in code[:2]], ["lea", "ret"])
@@ -83,7 +104,9 @@ class Hooks(unittest.TestCase):
         frames = output("readelf", "--debug-dump=frames", LIBRARY)
         ranges = [(int(b, 16), int(e, 16)) for b, e in re.findall(r"pc=([0-9a-f]+)\.\.([0-9a-f]+)", frames)]
         for hook in ("karst_hook_trace", "karst_hook_trace_clock", "karst_hook_trim", "karst_hook_trim_clock",
-                     "karst_hook_trace_by_tid", "karst_hook_count", "karst_hook_count_by_tid", "karst_hook_discard"):
+                     "karst_hook_trace_by_tid", "karst_hook_count", "karst_hook_count_by_tid", "karst_hook_discard",
+                     "karst_hook_watch_enter", "karst_hook_watch_exit", "karst_hook_watch_enter_clock",
+                     "karst_hook_watch_exit_clock", "karst_hook_divide_enter", "karst_hook_divide_exit"):
             begin = disassemble(hook)[0][0]
             self.assertTrue(any(b <= begin < e for b, e in ranges), hook)
 

@@ -275,10 +275,12 @@ class Watching : public RegisterContract {
     RegisterContract::SetUp();
     if (IsSkipped()) return;
     Trampolines trampolines = runtime_of_process();
+    // Of no module: those that other tests make have functions that are called by address.
+    g_arena.functions()[kId].module = kArenaModules;
     ASSERT_TRUE(trampolines.begin_change());
-    trampolines.watch(0);
+    trampolines.aim(0, true);
     trampolines.end_change();
-    for (WatchedFunction& function : functions_) function = {kNever, 0, 0};
+    for (WatchedFunction& function : functions_) function = {kNever, 0, 0, 0, 0};
     karst_watched = functions_;
     set_hooks(karst_hook_discard, karst_hook_discard, karst_hook_watch_enter, karst_hook_watch_exit);
     have_slots();

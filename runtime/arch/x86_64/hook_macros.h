@@ -103,3 +103,18 @@
 	movq	%fs:(%rcx), %rcx
 	jmp	\retry
 	.endm
+	.macro	RECORD clock, slow, late	// one event into the thread's block; leaves rdx: event, rcx: state
+	PUSH_SOME
+	movq	karst_state@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %rcx		// rcx: state
+1:	movq	KARST_STATE_CURSOR(%rcx), %rsi	// rsi: slot
+	testl	$(KARST_BLOCK_SIZE - 1), %esi
+	jz	\slow				// the block is full, or there is none
+	STAMP	\clock, \slow
+	movq	%rsi, %rax
+	addq	$8, %rsi
+	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
+	jne	1b				// a signal handler took the slot
+	CHECK	\late
+	movq	%rdx, (%rax)
+	.endm

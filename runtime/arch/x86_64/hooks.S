@@ -31,19 +31,7 @@
 // holes); a slot that is taken so gets a pad, and the event is stamped anew.
 	.macro	TRACE name, clock
 	HOOK	\name
-	PUSH_SOME
-	movq	karst_state@gottpoff(%rip), %rcx
-	movq	%fs:(%rcx), %rcx		// rcx: state
-1:	movq	KARST_STATE_CURSOR(%rcx), %rsi	// rsi: slot
-	testl	$(KARST_BLOCK_SIZE - 1), %esi
-	jz	2f				// the block is full, or there is none
-	STAMP	\clock, 2f
-	movq	%rsi, %rax
-	addq	$8, %rsi
-	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
-	jne	1b				// a signal handler took the slot
-	CHECK	3f
-	movq	%rdx, (%rax)
+	RECORD	\clock, 2f, 3f
 	.cfi_remember_state
 	RETURN
 2:	.cfi_restore_state

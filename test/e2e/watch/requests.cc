@@ -3,6 +3,7 @@
 // ticks: one taken within it, which is no longer than the call, and one around it, which is no shorter; and its thread.
 //
 // usage: requests serve | fork | kill | wait | plugin FILE
+// `wait` serves at each empty line of its input, and uses the plugin that another line names.
 #include <dlfcn.h>
 #include <karst/karst.h>
 #include <signal.h>
@@ -103,6 +104,14 @@ NOTRACE void print() {
   g_log.clear();
 }
 
+NOTRACE bool use_plugin(const char* path) {
+  void* plugin = dlopen(path, RTLD_NOW);
+  auto* work = reinterpret_cast<int (*)(int)>(plugin != nullptr ? dlsym(plugin, "plugin_work") : nullptr);
+  if (work == nullptr) return false;
+  for (int i = 0; i < 10; ++i) work(i);
+  return true;
+}
+
 NOTRACE int main(int count, char** arguments) {
   const char* mode = count > 1 ? arguments[1] : "serve";
   if (std::strcmp(mode, "serve") == 0) {
@@ -130,16 +139,18 @@ NOTRACE int main(int count, char** arguments) {
     g_log.clear();
     std::printf("ready\n");
     std::fflush(stdout);
-    while (std::getchar() == '\n') {
-      serve(2, 300);
+    char line[4096];
+    while (std::fgets(line, sizeof line, stdin) != nullptr) {
+      line[std::strcspn(line, "\n")] = '\0';
+      if (*line == '\0')
+        serve(2, 300);
+      else if (!use_plugin(line))
+        return 1;
       print();
     }
     return 0;
   } else if (std::strcmp(mode, "plugin") == 0) {
-    void* plugin = dlopen(arguments[2], RTLD_NOW);
-    auto* work = reinterpret_cast<int (*)(int)>(plugin != nullptr ? dlsym(plugin, "plugin_work") : nullptr);
-    if (work == nullptr) return 1;
-    for (int i = 0; i < 10; ++i) work(i);
+    if (!use_plugin(arguments[2])) return 1;
   }
   print();
 }
