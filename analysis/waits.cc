@@ -48,7 +48,10 @@ std::vector<Wait> waits_of(const StateThreads& threads, const ThreadStates& stat
   std::vector<Wait> waits;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const ThreadState state = states.state[i];
-    if (state != ThreadState::kBlocked && state != ThreadState::kPreempted && state != ThreadState::kWoken) continue;
+    // What is not known between two states that are may have been a wait.
+    const bool doubtful = state == ThreadState::kUnknown && i != 0 && i + 1 < states.size();
+    if (!doubtful && state != ThreadState::kBlocked && state != ThreadState::kPreempted && state != ThreadState::kWoken)
+      continue;
     Wait wait;
     wait.begin = states.begin[i];
     wait.end = states.end_of(i);

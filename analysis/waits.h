@@ -36,13 +36,14 @@ struct CallOf {
 };
 
 struct Wait {
-  std::uint64_t begin = 0;                                    ///< ticks
-  std::uint64_t end = 0;                                      ///< of the state; the wait for a CPU follows it
-  std::uint64_t runnable = 0;                                 ///< blocked: ticks from `end` on until it ran
-  reader::ThreadState state = reader::ThreadState::kBlocked;  ///< kBlocked, kPreempted, kWoken (its begin is not known)
-  char letter = 0;                                            ///< as ThreadStates::letter
-  std::uint32_t syscall = 0;                                  ///< as ThreadStates::syscall
-  std::uint32_t by = reader::kNoTask;                         ///< as ThreadStates::by
+  std::uint64_t begin = 0;     ///< ticks
+  std::uint64_t end = 0;       ///< of the state; the wait for a CPU follows it
+  std::uint64_t runnable = 0;  ///< blocked: ticks from `end` on until it ran
+  reader::ThreadState state =
+      reader::ThreadState::kBlocked;  ///< kBlocked, kPreempted, kWoken (its begin is not known), kUnknown (may be none)
+  char letter = 0;                    ///< as ThreadStates::letter
+  std::uint32_t syscall = 0;          ///< as ThreadStates::syscall
+  std::uint32_t by = reader::kNoTask;  ///< as ThreadStates::by
   std::uint16_t cpu = 0;
   /// The call that the waker was in; `thread` alone when it is of the trace, but in no call then. Not of preemptors.
   CallOf waker;
@@ -92,6 +93,7 @@ std::string blocked_words(std::uint32_t syscall, char letter);
 
 template <typename Name, typename Time>
 std::string describe(const Wait& wait, const reader::States& states, Name&& name, Time&& time) {
+  if (wait.state == reader::ThreadState::kUnknown) return "not known: the system's records are missing here";
   const std::string who = task_words(states, wait.by);
   if (wait.state == reader::ThreadState::kPreempted) {
     std::string text = "runnable, kept off CPU " + std::to_string(wait.cpu);

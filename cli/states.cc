@@ -58,6 +58,15 @@ const char* backend_word(format::StateBackend backend) {
   return "none";
 }
 
+/// Why a trace has no states.
+std::string why_none(const reader::StateSource& source) {
+  if (!source.note.empty()) return source.note;
+  // Nobody watched: the trace has no record of its source.
+  return "a snapshot shows what the process itself had recorded, in which it is not; 'karst attach PID --trigger "
+         "PLACE' "
+         "and 'karst run' record when threads run and wait";
+}
+
 }  // namespace
 
 void add_state_options(CLI::App& command, StateArguments& arguments) {
@@ -103,8 +112,7 @@ void report_missing_states(const StateArguments& arguments, const reader::StateS
 std::string states_text(const reader::Trace& trace) {
   const reader::States& states = trace.states();
   const reader::StateSource& s = states.source();
-  if (s.backend == format::StateBackend::kNone)
-    return s.note.empty() ? std::string() : "states       not recorded: " + printable(s.note) + "\n";
+  if (s.backend == format::StateBackend::kNone) return "states       not recorded: " + printable(why_none(s)) + "\n";
   const auto has = [&s](format::StatesFlag flag) { return (s.flags & flag) != 0; };
   std::string text = fmt::format(
       "states       by {} over {}; {} records of {} threads on {} CPUs; times within {} ns of the calls'\n",
@@ -131,7 +139,6 @@ std::string states_text(const reader::Trace& trace) {
 std::string states_json(const reader::Trace& trace) {
   const reader::States& states = trace.states();
   const reader::StateSource& s = states.source();
-  if (s.backend == format::StateBackend::kNone && s.note.empty()) return "null";
   const auto has = [&s](format::StatesFlag flag) { return (s.flags & flag) != 0; };
   return fmt::format(
       R"({{"backend":"{}","records":{},"threads":{},"cpus":{},"span_ns":{},"clock_error_ns":{},"wakers":{},)"
@@ -143,7 +150,8 @@ std::string states_json(const reader::Trace& trace) {
       s.overwritten_events, s.migrations,
       has(format::kStatesFaults) ? std::to_string(s.page_faults) : std::string("null"), states.doubts().left_out,
       states.doubts().stretches, trace.clock().to_ns(states.doubts().ticks),
-      trace.clock().to_ns(states.doubts().longest), exporting::json_string(s.note));
+      trace.clock().to_ns(states.doubts().longest),
+      exporting::json_string(s.backend == format::StateBackend::kNone ? why_none(s) : s.note));
 }
 
 }  // namespace karst::cli

@@ -30,9 +30,9 @@ Result<sched::StateOptions> state_options(const StateArguments& arguments);
 /// gets none.
 void report_missing_states(const StateArguments& arguments, const reader::StateSource& source);
 
-/// How a trace's thread states were recorded: lines of karst info, empty for a trace that says nothing of it.
+/// How a trace's thread states were recorded, or why not: lines of karst info.
 std::string states_text(const reader::Trace& trace);
-/// The same as a JSON value; null for such a trace.
+/// The same as a JSON value.
 std::string states_json(const reader::Trace& trace);
 
 }  // namespace karst::cli

@@ -71,6 +71,27 @@ TEST(Waits, ShorterOnesAreLeftOutByTheirWholeLength) {
   EXPECT_EQ(analysis::Waits(trace, 1'100'001).of(trace.processes()[0].threads[1]).size(), 0U);
 }
 
+// The worker comes to CPU 1 unrecorded, at some time behind the waking.
+TEST(Waits, WhatIsNotKnownIsToldToo) {
+  SampleTrace sample;
+  sample.process(10, "app", {"main", "put(int)", "take()"});
+  sample.thread(10, "main").enter(1, 2'000).call(2, 900'000, 1'000'100).exit(1, 3'000'000);
+  sample.thread(11, "worker").call(3, 100'000, 2'000'000);
+  SampleStates states(1'000, 3'000'000);
+  states.task(10, 10, "main").task(11, 10, "worker");
+  states.go(1'500, 0, 0, 'R', 10).go(90'000, 1, 0, 'R', 11).go(200'000, 1, 11, 'S', 0).wake(1'000'000, 0, 11, 10);
+  states.go(1'700'000, 1, 11, 'S', 0);
+  sample.states(states.log());
+  const reader::Trace trace = sample.open();
+  const analysis::Waits waits(trace, 50'000);
+  const auto& of_worker = waits.of(trace.processes()[0].threads[1]);
+  ASSERT_EQ(of_worker.size(), 3U);
+  EXPECT_EQ(words_of(trace, of_worker[0]), "blocked in sleep, woken by 10 main in put(int)");
+  EXPECT_EQ(of_worker[1].begin, 1'000'000U);
+  EXPECT_EQ(of_worker[1].end, 1'700'000U);
+  EXPECT_EQ(words_of(trace, of_worker[1]), "not known: the system's records are missing here");
+}
+
 TEST(Report, TellsTimesApartByState) {
   SampleTrace sample;
   fill_hand_over(sample);
