@@ -82,8 +82,12 @@ std::size_t ArenaView::add_watches(std::uint32_t rule, const std::vector<std::ui
   auto* watches = reinterpret_cast<ArenaWatch*>(base_ + watching_.watches_offset);
   std::map<std::uint32_t, std::uint32_t> of_rule;  // function to watch
   const std::uint32_t known = std::min(load(w->watch_count), kWatches);
-  for (std::uint32_t i = 0; i < known; ++i)
-    if (load(watches[i].state) != 0 && watches[i].rule == rule) of_rule.emplace(watches[i].function, i);
+  for (std::uint32_t i = 0; i < known; ++i) {
+    const std::uint32_t state = load(watches[i].state);
+    // One that was refused has nothing to go on with: it is asked for anew.
+    if (state != 0 && state != word(WatchState::kRefused) && watches[i].rule == rule)
+      of_rule.emplace(watches[i].function, i);
+  }
   std::size_t added = 0;
   for (const std::uint32_t id : ids) {
     if (is_tail_exit(id)) continue;
