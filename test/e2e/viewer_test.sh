@@ -18,6 +18,8 @@ case $1 in
     mkdir -p "$work"
     "$KARST_BIN/karst-g++" -std=c++17 -O1 -g -pthread "$KARST_SOURCE_ROOT/test/e2e/viewer_workload.cc" -o "$work/shop"
     "$KARST_BIN/karst" run -o "$work/shop.karst" "$work/shop"
+    "$KARST_BIN/karst-g++" -std=c++17 -O1 -g -I"$KARST_SOURCE_ROOT/include" "$KARST_SOURCE_ROOT/test/e2e/viewer_switching.cc" -o "$work/switching"
+    "$KARST_BIN/karst" run -o "$work/switching.karst" --over 'shop::serve:10ms' "$work/switching"
     export KARST_CHROMIUM KARST_VIEWER_WORK=$work XDG_CACHE_HOME=$work/cache
     exec node node_modules/vitest/vitest.mjs run --config vitest.page.config.ts
     ;;

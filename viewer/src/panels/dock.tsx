@@ -64,31 +64,33 @@ export function Dock() {
   return (
     <section class={`dock${open ? "" : " closed"}`} style={open ? { height: `${height}px` } : {}} aria-label="Details">
       {open && <Divider />}
-      <div
-        class="tabs"
-        role="tablist"
-        aria-label="Details"
-        onKeyDown={(event) => {
-          const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-          if (by === undefined) return;
-          event.preventDefault();
-          event.stopPropagation();
-          choose(by);
-        }}
-      >
-        {TABS.map(({ id, label }, i) => (
-          <button
-            id={`tab-${id}`}
-            role="tab"
-            aria-selected={open && tab === id}
-            aria-controls="panel"
-            tabIndex={tab === id ? 0 : -1}
-            title={`${label} (${i + 1})`}
-            onClick={() => store.set({ tab: id, dockOpen: true })}
-          >
-            {label}
-          </button>
-        ))}
+      <div class="tabs">
+        <div
+          class="tablist"
+          role="tablist"
+          aria-label="Details"
+          onKeyDown={(event) => {
+            const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+            if (by === undefined) return;
+            event.preventDefault();
+            event.stopPropagation();
+            choose(by);
+          }}
+        >
+          {TABS.map(({ id, label }, i) => (
+            <button
+              id={`tab-${id}`}
+              role="tab"
+              aria-selected={open && tab === id}
+              {...(open ? { "aria-controls": "panel" } : {})}
+              tabIndex={tab === id ? 0 : -1}
+              title={`${label} (${i + 1})`}
+              onClick={() => store.set({ tab: id, dockOpen: true })}
+            >
+              {label}
+            </button>
+          ))}
+        </div>
         <span class="grow" />
         <button
           class="icon"

@@ -99,6 +99,7 @@ export function FlameGraph({
             delta === undefined
               ? `${duration(total)} (${percent(total / flame.total)}), self ${duration(flame.selfs[cell.node]!)}, ${count(flame.counts[cell.node]!)} calls`
               : `A ${duration(total)} in ${count(flame.counts[cell.node]!)} calls, B ${duration(totalB!)} in ${count(flame.b!.counts[cell.node]!)}: ${delta === 0 ? "the same" : `${duration(Math.abs(delta))} ${delta > 0 ? "longer" : "shorter"}`}`;
+          const time = delta === undefined ? duration(total) : `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${duration(Math.abs(delta))}`;
           const background =
             delta !== undefined ? changeColour(change(flame, cell.node)) : func >= 0 ? (css[func] ?? "var(--raised)") : "var(--raised)";
           return (
@@ -107,7 +108,7 @@ export function FlameGraph({
               class={`flame-cell${marked && marked.trace === trace && marked.function === func ? " on" : ""}`}
               role="treeitem"
               aria-level={cell.depth + 1}
-              aria-label={`${label}: ${facts}`}
+              aria-label={delta === undefined ? `${label}: ${facts}` : `${label} ${time}: ${facts}`}
               tabIndex={cell.depth === 0 ? 0 : -1}
               data-node={cell.node}
               data-function={func >= 0 ? name(func) : ""}
@@ -127,11 +128,7 @@ export function FlameGraph({
               {wide > 28 && (
                 <>
                   <span class="flame-name">{label}</span>
-                  {wide > 190 && (
-                    <span class="flame-time">
-                      {delta === undefined ? duration(total) : `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${duration(Math.abs(delta))}`}
-                    </span>
-                  )}
+                  {wide > 190 && <span class="flame-time"> {time}</span>}
                 </>
               )}
             </button>

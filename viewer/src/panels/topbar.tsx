@@ -74,7 +74,7 @@ export function TopBar() {
   const calls = traces.reduce((n, t) => n + t.info.calls, 0);
   return (
     <header class="topbar">
-      <span class="brand" aria-label="Karst">
+      <span class="brand" role="img" aria-label="Karst">
         <svg viewBox="0 0 20 20" aria-hidden="true">
           <path d="M1 2h18v2H1zM3 5h4v9l-2 4-2-4zM8.5 5h3v5l-1.5 3-1.5-3zM13 5h4v7l-2 3-2-3z" />
         </svg>

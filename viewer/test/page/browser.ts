@@ -11,6 +11,8 @@ const need = (name: string): string => {
 export const WORK = need("KARST_VIEWER_WORK");
 export const KARST = join(need("KARST_BIN"), "karst");
 export const TRACE = join(WORK, "shop.karst");
+/** Of viewer_switching.cc: tracing is off for a while, and slow calls are kept. */
+export const SWITCHING = join(WORK, "switching.karst");
 
 export function karst(...parameters: string[]): string {
   return execFileSync(KARST, parameters, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
@@ -68,12 +70,14 @@ export class Tab {
   readonly asked: string[] = [];
   private constructor(readonly page: Page) {}
 
-  static async open(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<Tab> {
+  /** `prepare` sees the page before it loads. */
+  static async open(browser: Browser, address: string, options: BrowserContextOptions = {}, prepare?: (page: Page) => Promise<void>): Promise<Tab> {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", acceptDownloads: true, ...options });
     const tab = new Tab(await context.newPage());
     tab.page.on("pageerror", (error) => tab.errors.push(String(error)));
     tab.page.on("console", (message) => message.type() === "error" && tab.errors.push(message.text()));
     tab.page.on("request", (request) => tab.asked.push(request.url()));
+    await prepare?.(tab.page);
     await tab.page.goto(address);
     return tab;
   }

@@ -1,0 +1,67 @@
+// The rules of axe-core for accessible pages (WCAG 2.1 A and AA: roles, names, contrast and more), on every panel, light
+// and dark, and at 200% zoom.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { launch, Tab, TRACE, until, Viewer } from "./browser";
+
+let browser: Browser;
+let viewer: Viewer;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+interface Violation {
+  id: string;
+  help: string;
+  nodes: { html: string; failureSummary: string }[];
+}
+
+/** What is wrong, in words; empty: nothing that can be checked. */
+async function violations(tab: Tab): Promise<string[]> {
+  await tab.page.evaluate(axe);
+  const found = await tab.page.evaluate(async () => {
+    const { axe } = window as unknown as { axe: { run: (where: Document, how: object) => Promise<{ violations: Violation[] }> } };
+    return (await axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] })).violations;
+  });
+  return found.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}: ${node.failureSummary}`));
+}
+
+beforeAll(async () => {
+  browser = await launch();
+  viewer = await Viewer.start(TRACE);
+});
+afterAll(async () => {
+  await browser?.close();
+  viewer?.stop();
+});
+
+describe("accessibility", () => {
+  test.each([
+    ["light", { colorScheme: "light" as const }],
+    ["dark", { colorScheme: "dark" as const }],
+    ["200% zoom of 1280x720", { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 }],
+  ])("%s: every panel follows the rules", async (_, options) => {
+    const tab = await Tab.open(browser, viewer.address, options);
+    await tab.settle();
+    await tab.press("/");
+    await tab.page.keyboard.type("shop::serve");
+    await until(() => tab.page.locator("[role=option]").count(), (n) => n > 0, "something found");
+    expect.soft(await violations(tab), "search").toEqual([]);
+    await tab.press("Enter");
+    await until(() => tab.page.locator(".line.own").count(), (n) => n > 0, "source");
+    expect.soft(await violations(tab), "call").toEqual([]);
+    for (const [key, panel, there] of [
+      ["2", "functions", ".grid-body .grid-row"],
+      ["3", "flame graph", ".flame-panel [role=treeitem]"],
+      ["4", "range", "[role=tabpanel]"],
+      ["5", "compare", "[role=tabpanel]"],
+      ["?", "help", "dialog[open]"],
+    ] as const) {
+      await tab.press(key);
+      await until(() => tab.page.locator(there).count(), (n) => n > 0, panel);
+      expect.soft(await violations(tab), panel).toEqual([]);
+    }
+    expect(tab.errors).toEqual([]);
+    await tab.close();
+  });
+});

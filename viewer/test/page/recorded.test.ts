@@ -1,0 +1,80 @@
+// What a run says of itself beside its calls: where tracing was off, what was kept of slow calls, thread states.
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { karst, launch, SWITCHING, Tab, until, Viewer, WORK } from "./browser";
+
+interface Process {
+  switches: { all: boolean; on: boolean; begin: number }[];
+  moments: { kind: string; thread: number; number: number; begin: number; end: number }[];
+}
+interface Facts {
+  processes: Process[];
+  threads: { tid: number; states: boolean }[];
+}
+
+let browser: Browser;
+let viewer: Viewer;
+let tab: Tab;
+let facts: Facts;
+
+beforeAll(async () => {
+  browser = await launch();
+  viewer = await Viewer.start(SWITCHING);
+  for (;;) {
+    const answer = await fetch(`${viewer.address}api/trace`);
+    if (answer.status === 200) {
+      facts = (await answer.json()) as Facts;
+      break;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 40));
+  }
+});
+afterAll(async () => {
+  await browser?.close();
+  viewer?.stop();
+});
+afterEach(async () => {
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+/** Notes what the canvases are told to write. */
+const listen = (page: Page) =>
+  page.addInitScript(() => {
+    const said = new Set<string>();
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text: string, ...more: [number, number, number?]) {
+      said.add(text);
+      return write.call(this, text, ...more);
+    };
+    (window as unknown as { said: Set<string> }).said = said;
+  });
+const said = () => tab.page.evaluate(() => [...(window as unknown as { said: Set<string> }).said]);
+const open = async (begin: number, span: number, options = {}) => {
+  tab = await Tab.open(browser, `${viewer.address}#t=${begin}+${span}&dock=0`, options, listen);
+  await tab.settle();
+};
+
+describe("what a run says of itself", () => {
+  test.each(["light", "dark"] as const)("where the program switched tracing off is hatched, and said (%s)", async (colorScheme) => {
+    const { switches } = facts.processes[0]!;
+    const off = switches.find((one) => one.all && !one.on)!;
+    const on = switches.find((one) => one.on && one.begin >= off.begin)!;
+    expect(on.begin - off.begin).toBeGreaterThan(39e6); // It slept for 40 ms.
+    const length = on.begin - off.begin;
+    await open(off.begin - length * 0.2, length * 1.4, { colorScheme });
+    await until(said, (texts) => texts.includes("tracing was switched off"), "that tracing was off");
+    await tab.page.screenshot({ path: join(WORK, `switching-${colorScheme}.png`) });
+  });
+
+  test("a call that was kept has its number and its kind", async () => {
+    const { kept: moments } = JSON.parse(karst("info", SWITCHING, "--format", "json"));
+    expect(facts.processes[0]!.moments.length).toBe(moments.length);
+    const kept = facts.processes[0]!.moments.find((m) => m.kind === "over" && m.thread >= 0)!;
+    const length = kept.end - kept.begin;
+    await open(kept.begin - length, 4 * length);
+    await until(said, (texts) => texts.some((text) => text.startsWith(`${kept.number}: over the limit`)), "the kept call");
+    await tab.page.screenshot({ path: join(WORK, "kept.png") });
+  });
+});
