@@ -134,6 +134,57 @@ class ViewRuns(unittest.TestCase):
             self.assertTrue(data["trace"]["threads"][0]["states"])
             self.assertGreater(len(data["waits"]), 10)
 
+    def cuts_of(self, path, pieces):
+        """Ranges of a trace as the page saves them: all of it, then that many pieces of equal length."""
+        server = subprocess.Popen([KARST, "view", "--no-browser", "--keep", path], stdout=subprocess.PIPE, text=True)
+        try:
+            url = server.stdout.readline().strip()
+            urllib.request.urlopen(url + "api/progress?wait=1").close()
+            with urllib.request.urlopen(url + "api/trace") as answer:
+                span = json.loads(answer.read())["span"]
+            edges = [span * i / pieces for i in range(pieces)] + [span + 1000]
+            ranges = [""] + [f"?begin={begin:.3f}&end={end:.3f}" for begin, end in zip(edges, edges[1:])]
+            for number, where in enumerate(ranges):
+                cut = f"{path}.cut{number}"
+                with urllib.request.urlopen(f"{url}api/cut{where}") as answer, open(cut, "wb") as file:
+                    file.write(answer.read())
+                yield cut
+        finally:
+            server.terminate()
+            server.communicate()
+
+    def test_saved_ranges_have_the_calls_of_every_way_out(self):
+        sources = {"jumps.c": "karst-gcc", "tail_calls.cc": "karst-g++", "caught.cc": "karst-g++", "nested.cc": "karst-g++",
+                   "coroutines.cc": "karst-g++", "contexts.c": "karst-gcc"}
+        for source, compiler in sources.items():
+            with self.subTest(source=source):
+                # The flags that the corpus's own test uses, but for the standard.
+                more = ["-std=c++20"] if source.endswith(".cc") else []
+                program = build("view.ways_out." + source.replace(".", "_"), f"ways_out/{source}", "-O2", "-pthread", *more,
+                                compiler=compiler)
+                path = str(WORK / f"ways_out_{source}.karst")
+                self.run_karst("run", "-o", path, program)
+                lines = self.run_karst("tree", "--marks", path).splitlines()
+                found = set()
+                for number, cut in enumerate(self.cuts_of(path, 7)):
+                    tree = self.run_karst("tree", "--marks", cut).splitlines()
+                    self.assertNotIn("damaged", self.run_karst("info", cut))
+                    if number == 0:
+                        self.assertEqual(tree, lines)
+                        continue
+                    # A part of a call that switched to another stack has times of its own, and a place that is jumped to in
+                    # the range is told by a call that stands for the one which set it before (docs/limits.md).
+                    if source in ("contexts.c", "jumps.c"):
+                        continue
+                    # Nothing but calls of the trace, each as it is there, in their order.
+                    at = 0
+                    for line in tree:
+                        self.assertIn(line, lines[at:], f"{cut}: {tree}")
+                        at = lines.index(line, at) + 1
+                        found.add(line)
+                if source not in ("contexts.c", "jumps.c"):
+                    self.assertEqual(found, set(lines))
+
     def test_without_states_it_is_said(self):
         path = str(WORK / "states_off.karst")
         self.run_karst("run", "--sched", "off", "-o", path, waiting())

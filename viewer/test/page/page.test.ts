@@ -136,6 +136,41 @@ describe("the page of a real trace", () => {
     expect(await cell.getAttribute("aria-label")).toContain(`${serve.calls} calls`);
   });
 
+  test("a long answer can be stopped, and asked for again", async () => {
+    // The answer is held on its way to the page, as one that takes long; nothing here depends on how long.
+    const held: (() => void)[] = [];
+    let hold = true;
+    const stopped: string[] = [];
+    const job = (address: string) => new URL(address).searchParams.get("job") ?? "";
+    let asked = "";
+    tab.page.on("request", (request) => request.url().includes("/api/stop") && stopped.push(job(request.url())));
+    await tab.page.route("**/api/flame*", async (route) => {
+      asked = job(route.request().url());
+      if (hold) await new Promise<void>((go) => held.push(go));
+      await route.continue().catch(() => undefined); // The page does not want it any more.
+    });
+    await tab.press("3");
+    const stop = tab.page.getByRole("button", { name: "Stop" });
+    await until(() => stop.count(), (n) => n === 1, "a button that stops");
+    expect(await tab.page.locator("progress").getAttribute("aria-label")).toBe("Adding up calls");
+    await stop.click();
+    await until(() => tab.page.locator(".flame-panel [role=alert]").allInnerTexts(), (t) => /^Stopped\./.test(t[0] ?? ""), "that it was stopped");
+    expect(asked).not.toBe("");
+    await until(async () => stopped, (jobs) => jobs.includes(asked), "the server told so");
+    expect(await stop.count()).toBe(0);
+    // Other questions are answered meanwhile.
+    await tab.press("2");
+    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 5, "the table");
+    await tab.press("3");
+    hold = false;
+    for (const go of held) go();
+    const again = tab.page.getByRole("button", { name: "Ask again" });
+    if ((await again.count()) === 1) await again.click();
+    const total = await until(async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")), (n) => n > 0, "a total");
+    expect(Math.abs(total - rows.reduce((sum, row) => sum + row.self_ns, 0))).toBeLessThanOrEqual(rows.length);
+    await tab.page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+
   test("source: the function's own lines are marked, from its first to its closing brace", async () => {
     await find("shop::serve");
     const own = await until(() => tab.page.locator(".line.own").allInnerTexts(), (lines) => lines.length > 0, "source");
