@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 import unittest
 
 import torture_support as support
@@ -178,7 +179,8 @@ class Watch(support.TortureTest):
         """A process that goes a round at each line of its input."""
         env = dict(os.environ)
         if not launcher:  # one that nobody has started for it
-            env.update(LD_PRELOAD=str(support.BIN.parent / "lib" / "libkarst.so.0"), KARST_OPTIONS="memory=4M")
+            env.update(LD_PRELOAD=str(support.BIN.parent / "lib" / "libkarst.so.0"),
+                       KARST_OPTIONS=f"memory=4M,signal=USR2,snapshots={self.directory}")
         child = subprocess.Popen([*launcher, self.program(), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  text=True, env=env)
         try:
@@ -218,6 +220,12 @@ class Watch(support.TortureTest):
             self.assert_keeper_is_polite(child.pid)
             text = self.round(child) + self.round(child)
             self.assert_the_slowest(self.snapshot(child.pid), Log(text), 4)
+            # What the process writes itself says that it lacks them.
+            child.send_signal(signal.SIGUSR2)
+            path = self.directory / f"watch_requests-{child.pid}-1.karst"
+            self.assertTrue(any(path.exists() or time.sleep(0.05) for _ in range(support.TIMEOUT * 20)))
+            (moment,) = Trace(path).info["kept"]
+            self.assertIn("slow calls that are kept are not in it", moment["what"])
             self.assertIn("is one that --slowest or --over means",
                           self.karst("on", child.pid, "--slowest", "no_such_function", status=1))
 
