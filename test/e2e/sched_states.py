@@ -115,18 +115,6 @@ class SchedTest(support.TortureTest):
         """The kernel's rings may overflow on a busy machine; what is not known then is not wrong."""
         return self.states["lost_events"] + self.states["overwritten_events"] > 0
 
-    def torn(self, run, tid):
-        """The kernel leaves records out now and then (docs/limits.md): the thread leaves a CPU that it never got, or gets
-        a second one."""
-        has = None
-        for r in self.records(run):
-            if r["kind"] != SWITCH or tid not in (r["tid"], r["other"]):
-                continue
-            if has == (r["other"] == tid):
-                return True
-            has = r["other"] == tid
-        return False
-
     def assert_waits(self, run):
         """The main thread left its CPU not able to run on, and had one for what it computed."""
         main = run.trace.processes[0]["pid"]
@@ -137,13 +125,17 @@ class SchedTest(support.TortureTest):
         done = subprocess.run([KARST, "report", "--format", "json", run.trace.path], capture_output=True, text=True,
                               check=True)
         of = {f["name"]: f for f in json.loads(done.stdout)["functions"]}
-        # compute() computes until its thread's own clock says 19 to 20 ms.
-        if not self.torn(run, main):
-            self.assertGreater(of["compute(int)"]["cpu_ns"], 18_900_000)
-        self.assertGreater(of["doze()"]["blocked_ns"], 0)
+        # compute() computes until its thread's own clock says 19 to 20 ms. That clock runs already while the kernel puts the
+        # thread on a CPU, behind which the record of it is written; a hypervisor may stop the CPU in between. Where the
+        # kernel left out a record it is not known what the thread did; that is never called a wait.
+        compute = of["compute(int)"]
+        self.assertGreater(compute["cpu_ns"] + compute["unknown_ns"], 9_500_000, self.states)
+        if self.states["left_out"] == 0:
+            self.assertEqual(compute["unknown_ns"], 0, self.states)
+            self.assertGreater(of["doze()"]["blocked_ns"], 0)
         for function in of.values():
-            parts = function["cpu_ns"] + function["runnable_ns"] + function["blocked_ns"]
-            self.assertLessEqual(parts, function["total_ns"] + 1000, function)
+            parts = sum(function[part] for part in ("cpu_ns", "runnable_ns", "blocked_ns", "unknown_ns"))
+            self.assertAlmostEqual(parts, function["total_ns"], delta=1000, msg=str(function))
 
     def test_auto_takes_the_best_and_info_says_which(self):
         run = self.record()
@@ -230,6 +222,39 @@ class SchedTest(support.TortureTest):
             self.skipTest(self.states["note"])
         self.assertLessEqual(self.states["records"], (1 << 20) // 24 + 100)
         self.assertGreater(self.states["overwritten_events"] + self.states["lost_events"], 0)
+
+    def overflow(self, backend):
+        """Karst stands still while the program switches more often than the kernel's rings have room for."""
+        program = support.build("attached", "sched/attached.cc", "-O1", "-pthread")
+        path = self.directory / "overflow.karst"
+        run = subprocess.Popen([KARST, "run", "--sched", backend, "--sched-memory", "1M", "-o", path, "--", program,
+                                "20000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               text=True)
+        try:
+            self.assertIn("ready", run.stdout.readline())
+            run.send_signal(signal.SIGSTOP)
+            run.stdin.write("go\n")
+            run.stdin.flush()
+            self.assertEqual(run.stdout.readline(), "done\n")
+        finally:
+            run.send_signal(signal.SIGCONT)
+            run.communicate(timeout=TIMEOUT)
+        trace = support.Trace(path)
+        self.states = trace.info["states"]
+        self.need(backend)
+        self.assertGreater(self.states["lost_events"], 0, self.states)
+        self.assertGreater(self.states["gaps"], 0, self.states)
+        of = {f["name"]: f for f in trace.report()}
+        self.assertGreater(of["ask()"]["unknown_ns"] + of["answer()"]["unknown_ns"], 0, self.states)
+        for function in of.values():
+            parts = sum(function[part] for part in ("cpu_ns", "runnable_ns", "blocked_ns", "unknown_ns"))
+            self.assertAlmostEqual(parts, function["total_ns"], delta=1000, msg=str(function))
+
+    def test_what_perf_events_lose_is_a_gap(self):
+        self.overflow("perf")
+
+    def test_what_ftrace_loses_is_a_gap(self):
+        self.overflow("ftrace")
 
     def test_where_nothing_works_calls_are_traced_and_it_is_said_once(self):
         perf_event_open, fsopen, mount = 298, 430, 165
