@@ -185,8 +185,13 @@ Status Ftrace::follow(pid_t program, bool running, RecordStore& store) {
     return Error{fmt::format("ftrace refuses {} ({})", what, std::strerror(errno))};
   };
   // Threads that are made from here on are followed if their maker is.
-  if (!options_.everybody && tracefs_instance_file_write(instance_, "options/event-fork", "1") < 0)
+  if ((!options_.everybody || options_.syscalls) &&
+      tracefs_instance_file_write(instance_, "options/event-fork", "1") < 0)
     return refused("to follow forks");
+  // Everybody's system calls are recorded then. Ours, and those of the thread that we are about to make, would be made
+  // by reading them; switches to and from us stay. Kernels before 5.7 cannot do that.
+  if (options_.everybody && options_.syscalls)
+    tracefs_instance_file_write(instance_, "set_event_notrace_pid", std::to_string(gettid()).c_str());
   std::set<pid_t> known;
   std::vector<pid_t> threads = running ? new_threads(program, known, store) : std::vector<pid_t>{program};
   if (threads.empty()) return Error{fmt::format("process {} has ended", program)};
