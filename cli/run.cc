@@ -84,8 +84,8 @@ bool is_duration(const std::string& text) {
 }
 
 bool is_clock(const std::string& text) {
-  std::uint64_t ns = 0;
-  return format::parse_clock(text.c_str(), ns);
+  format::ClockChoice choice;
+  return format::parse_clock(text.c_str(), choice);
 }
 
 bool is_budget(const std::string& text) {
@@ -228,7 +228,8 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   command
       ->add_option("--clock", options->clock,
                    "What stamps events: tsc, the processor's clock (the default), or thread[:100ns], a thread that\n"
-                   "keeps the time in memory: cheaper and coarser; it takes a CPU while the program calls")
+                   "keeps the time in memory: cheaper and coarser; it takes a CPU while the program calls.\n"
+                   "Without a period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
       ->type_name("CLOCK");
   add_state_options(*command, options->states);
   command->add_flag("--off", options->off, "Start with tracing off: every sled stays a NOP");

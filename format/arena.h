@@ -88,7 +88,7 @@ struct ArenaHeader {
   std::uint64_t sites;                ///< sleds found, entries and exits
   std::uint64_t control_offset;       ///< of the ArenaControl (format/control.h), which outsiders may write to
   std::uint64_t min_duration_ticks;   ///< calls that are shorter and contain nothing are taken back; 0: none are
-  std::uint64_t clock_period_ticks;   ///< 0: the TSC itself stamps events; else a thread stores it about so often
+  std::uint64_t clock_period_ticks;   ///< 0: the TSC itself stamps events; else a thread stores it about so often at least
   std::uint64_t clock_longest_ticks;  ///< the longest time that this thread did not
   std::uint64_t counts_offset;        ///< not 0: calls are counted, not recorded (see CountPage)
   std::uint32_t count_capacity;       ///< pages of counters

@@ -94,9 +94,15 @@ inline constexpr std::uint64_t kShortestClockNs = 20;
 inline constexpr std::uint64_t kLongestClockNs = 1'000'000;
 inline constexpr std::uint64_t kUsualClockNs = 100;
 
-/// "tsc", "thread", "thread:200ns": 0 for the first, else how often the clock thread stores the time, from 20ns to 1ms.
-/// False for anything else; then `period_ns` is as it was.
-constexpr bool parse_clock(const char* s, std::uint64_t& period_ns) {
+/// What stamps events.
+struct ClockChoice {
+  std::uint64_t period_ns = 0;  ///< 0: the TSC; else how often a thread stores the time
+  bool adapts = false;          ///< the period is the shortest: it may be longer where passing the time on takes long
+};
+
+/// "tsc", "thread", "thread:200ns": the last for a period from 20ns to 1ms that stays.
+/// False for anything else; then `choice` is as it was.
+constexpr bool parse_clock(const char* s, ClockChoice& choice) {
   const auto skip = [&s](const char* word) {
     const char* at = s;
     for (; *word != '\0'; ++word, ++at)
@@ -104,18 +110,20 @@ constexpr bool parse_clock(const char* s, std::uint64_t& period_ns) {
     s = at;
     return true;
   };
-  std::uint64_t period = 0;
+  ClockChoice chosen;
   if (skip("thread")) {
-    period = kUsualClockNs;
+    chosen = {kUsualClockNs, true};
     if (skip(":")) {
+      std::uint64_t period = 0;
       if (!parse_duration(s, period) || period < kShortestClockNs || period > kLongestClockNs) return false;
+      chosen = {period, false};
     } else if (*s != '\0') {
       return false;
     }
   } else if (!skip("tsc") || *s != '\0') {
     return false;
   }
-  period_ns = period;
+  choice = chosen;
   return true;
 }
 
@@ -123,9 +131,14 @@ static_assert([] {
   std::uint64_t ns = 0;
   return parse_duration("5us", ns) && ns == 5'000 && parse_duration("10000ms", ns) && ns == kLongestMinDurationNs &&
          !parse_duration("5", ns) && !parse_duration("0ns", ns) && !parse_duration("5s", ns) &&
-         !parse_duration("1us ", ns) && parse_clock("tsc", ns) && ns == 0 && parse_clock("thread", ns) && ns == 100 &&
-         parse_clock("thread:1us", ns) && ns == 1'000 && !parse_clock("thread:", ns) && !parse_clock("threads", ns) &&
-         !parse_clock("thread:5ms", ns) && !parse_clock("tsc:1us", ns);
+         !parse_duration("1us ", ns);
+}());
+static_assert([] {
+  ClockChoice c;
+  return parse_clock("tsc", c) && c.period_ns == 0 && parse_clock("thread", c) && c.period_ns == 100 && c.adapts &&
+         parse_clock("thread:1us", c) && c.period_ns == 1'000 && !c.adapts && !parse_clock("thread:", c) &&
+         !parse_clock("threads", c) && !parse_clock("thread:5ms", c) && !parse_clock("tsc:1us", c) &&
+         c.period_ns == 1'000;
 }());
 
 /// "USR1", "SIGUSR2", or the number of a real-time signal that libc leaves to programs (34 to 64).

@@ -22,11 +22,14 @@ constexpr std::uint64_t kLookNs = 10'000'000;    // how often it looks whether a
 constexpr std::uint32_t kIdleLooks = 5;          // so often in vain, and it sleeps
 constexpr std::uint64_t kCrowdedNs = 1'000'000;  // waited so long for its CPU: somebody else wants it, too
 constexpr std::uint32_t kCpuWords = 128;
+constexpr std::uint64_t kLongestAdaptedNs = 2'000;
+constexpr std::uint64_t kPeriodsPerPassing = 8;  // waiting for the line may take so small a part of the time
 
 OwnThread g_thread;
 std::uint32_t g_asleep;  // futex
 std::uint32_t g_end;
-std::uint64_t g_period;  // ticks
+std::uint64_t g_period;   // ticks; the shortest if it adapts
+std::uint64_t g_longest;  // g_period if it stays as it is
 std::uint64_t g_look;
 std::uint64_t g_crowded;
 
@@ -62,6 +65,41 @@ class Cpus {
   bool known_ = false;
 };
 
+/// How long it takes until a store into the line is seen, which is as long as somebody else's CPU takes to give the
+/// line up: about what that CPU then waits for it. In ticks, a sliding mean.
+class Passing {
+ public:
+  /// Before anything records: what a store takes that nobody waits for.
+  Passing() {
+    for (int i = 0; i < 64; ++i) {
+      const std::uint64_t begin = tsc();
+      store(karst_clock.ticks, begin);
+      const std::uint64_t took = since(begin);
+      if (took < alone_) alone_ = took;
+    }
+  }
+
+  /// Behind a store, at whose begin the time was `begin`.
+  void stored(std::uint64_t begin) {
+    const std::uint64_t took = since(begin);
+    const std::uint64_t passing = took <= alone_ ? 0 : took - alone_;
+    sum_ += (passing < g_longest ? passing : g_longest) - sum_ / kMeanOf;  // longer: it had no processor meanwhile
+  }
+
+  std::uint64_t mean() const { return sum_ / kMeanOf; }
+
+ private:
+  static constexpr std::uint64_t kMeanOf = 1'024;
+
+  static std::uint64_t since(std::uint64_t begin) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return tsc() - begin;
+  }
+
+  std::uint64_t alone_ = ~std::uint64_t{0};
+  std::uint64_t sum_ = 0;
+};
+
 /// Until somebody records again.
 void sleep_until_woken() {
   store(g_asleep, 1U);
@@ -74,6 +112,9 @@ void tick() {
   Cpus cpus;
   cpus.pin_to_next();
   std::uint64_t& longest = g_arena.header().clock_longest_ticks;
+  std::uint64_t& longest_period = g_arena.header().clock_period_ticks;
+  std::uint64_t period = g_period;
+  Passing passing;
   std::uint64_t last = tsc();
   std::uint64_t next_look = last + g_look;
   std::uint64_t progress = 0;
@@ -82,12 +123,16 @@ void tick() {
   while (load(g_end) == 0) {
     const std::uint64_t ticks = tsc();
     store(karst_clock.ticks, ticks);
+    passing.stored(ticks);
     if (ticks - last > load(longest)) store(longest, ticks - last);
     crowded = crowded || ticks - last > g_crowded;
     last = ticks;
     if (ticks >= next_look) {
       if (crowded) cpus.pin_to_next();
       crowded = false;
+      const std::uint64_t wanted = passing.mean() * kPeriodsPerPassing;
+      period = wanted < g_period ? g_period : wanted > g_longest ? g_longest : wanted;
+      if (period > load(longest_period)) store(longest_period, period);
       next_look = ticks + g_look;
       const std::uint64_t before = progress;
       progress = recording_progress();
@@ -99,7 +144,7 @@ void tick() {
         next_look = last + g_look;
       }
     }
-    while (tsc() - ticks < g_period) __builtin_ia32_pause();
+    while (tsc() - ticks < period) __builtin_ia32_pause();
   }
 }
 
@@ -140,12 +185,13 @@ std::uint64_t ticks_of(std::uint64_t ns) {
   return ticks == 0 ? 1 : ticks;
 }
 
-bool start_clock_thread(std::uint64_t period_ns) {
+bool start_clock_thread(format::ClockChoice choice) {
   const char* why = nullptr;
   if (Cpus().count() < 2) {
     why = "one CPU alone is there, which the clock thread would take from the program";
   } else {
-    g_period = ticks_of(period_ns);
+    g_period = ticks_of(choice.period_ns);
+    g_longest = choice.adapts ? ticks_of(kLongestAdaptedNs) : g_period;
     g_look = ticks_of(kLookNs);
     g_crowded = ticks_of(kCrowdedNs);
     if (!make_thread()) why = "the system allows no further thread";

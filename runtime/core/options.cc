@@ -58,7 +58,7 @@ void apply(Options& options, char* entry) {
           .text(value, length(value))
           .text(" ignored: a time from 1ns to 10000ms is needed, like 5us");
   } else if (equal(entry, "clock")) {
-    if (!format::parse_clock(value, options.clock_period_ns))
+    if (!format::parse_clock(value, options.clock))
       Message()
           .text("KARST_OPTIONS: clock=")
           .text(value, length(value))

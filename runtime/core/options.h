@@ -7,6 +7,8 @@
 #pragma once
 #include <cstdint>
 
+#include "format/options.h"
+
 namespace karst::runtime {
 
 struct Options {
@@ -14,7 +16,7 @@ struct Options {
   bool off = false;                                ///< start with every sled a NOP
   bool prefault = false;                           ///< take all memory at start; hooks make no system call for it later
   std::uint64_t min_duration_ns = 0;               ///< calls that are shorter and contain nothing leave no trace
-  std::uint64_t clock_period_ns = 0;               ///< 0: the TSC stamps events; else a thread's clock does
+  format::ClockChoice clock;                       ///< what stamps events
   bool count = false;                              ///< count calls, and record none of them (`karst count`)
   bool stats = false;                              ///< one line about the sleds found and the time it took
   std::uint32_t budget = 0;                        ///< what tracing may cost, in millionths of time; 0: anything

@@ -126,10 +126,10 @@ void choose_variants(ArenaHeader& h, const Options& options) {
       karst_min_duration = ticks_of(options.min_duration_ns);
       h.min_duration_ticks = karst_min_duration;
     }
-    if (options.clock_period_ns != 0 && options.prefault)
+    if (options.clock.period_ns != 0 && options.prefault)
       Message().text("clock=thread ignored: under prefault=1 hooks may not make the system calls that wake it");
-    else if (options.clock_period_ns != 0)
-      start_clock_thread(options.clock_period_ns);
+    else if (options.clock.period_ns != 0)
+      start_clock_thread(options.clock);
   }
   choose_hooks();
 }
@@ -137,7 +137,7 @@ void choose_variants(ArenaHeader& h, const Options& options) {
 /// Options that do not go together.
 void settle_options() {
   if (g_options.count) {
-    if (g_options.prefault || g_options.budget != 0 || g_options.min_duration_ns != 0 || g_options.clock_period_ns != 0)
+    if (g_options.prefault || g_options.budget != 0 || g_options.min_duration_ns != 0 || g_options.clock.period_ns != 0)
       Message().text("KARST_OPTIONS: prefault, budget, min-duration and clock have no effect on counting");
     g_options.prefault = false;
     g_options.budget = 0;

@@ -87,12 +87,14 @@ TEST(RuntimeOptions, TimesHaveAUnit) {
 }
 
 TEST(RuntimeOptions, ClocksAndCounting) {
-  EXPECT_EQ(parse("clock=thread").options.clock_period_ns, 100U);
-  EXPECT_EQ(parse("clock=thread:1us").options.clock_period_ns, 1'000U);
-  EXPECT_EQ(parse("clock=thread,clock=tsc").options.clock_period_ns, 0U);
+  EXPECT_EQ(parse("clock=thread").options.clock.period_ns, 100U);
+  EXPECT_TRUE(parse("clock=thread").options.clock.adapts);
+  EXPECT_EQ(parse("clock=thread:1us").options.clock.period_ns, 1'000U);
+  EXPECT_FALSE(parse("clock=thread:100ns").options.clock.adapts);
+  EXPECT_EQ(parse("clock=thread,clock=tsc").options.clock.period_ns, 0U);
   for (const char* wrong : {"clock=thread:", "clock=thread:5", "clock=thread:19ns", "clock=thread:2ms", "clock="}) {
     const Parsed parsed = parse(wrong);
-    EXPECT_EQ(parsed.options.clock_period_ns, 0U) << wrong;
+    EXPECT_EQ(parsed.options.clock.period_ns, 0U) << wrong;
     EXPECT_NE(parsed.said.find("like thread:100ns"), std::string::npos) << parsed.said;
   }
   EXPECT_TRUE(parse("count=1").options.count);
