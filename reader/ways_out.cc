@@ -118,16 +118,10 @@ void Rebuilder::switch_stack(std::uint64_t from, std::uint64_t to, std::uint64_t
     if (switching_) end_cut(ticks);
     return;
   }
-  if (!knows_stacks_ && !aside_.contains(to)) {
-    // It may be any stack: that it is above the calls at hand would be a guess.
-    std::uint64_t place = from;
-    while (!below_.empty()) {
-      put_aside(place, below_.back().base, ticks);
-      place = below_.back().left_at;
-      below_.pop_back();
-    }
-    put_aside(place, 0, ticks);
-    base_ = 0;
+  if (!knows_stacks_) {
+    // Which stack waits for which is not known: that this one is above the calls at hand would be a guess.
+    put_aside(from, 0, ticks);
+    resume(to, ticks);
     return;
   }
   below_.push_back({from, top_});

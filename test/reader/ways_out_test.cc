@@ -246,6 +246,22 @@ TEST(WaysOut, AfterACutAStackThatWasNotSeenIsNotPutAboveAnother) {
   EXPECT_EQ(rows(calls), (Rows{{2, 10, 10, 0, kCallOpenEnd | kCallSwitched}, {3, 30, 1, 0, kCallComplete}}));
 }
 
+TEST(WaysOut, AfterACutNoStackIsPutAboveAnother) {
+  // From a stack whose begin is gone home, from there to a second one, and back home: home waits for the second, but so
+  // it would look if the second waited for home.
+  const auto calls = rebuild({{5, join({{enter(10, 2)},
+                                        switches(20, kStackA, kHome),
+                                        {enter(30, 3)},
+                                        switches(40, kHome, kStackB),
+                                        {enter(50, 4)},
+                                        switches(60, kStackB, kHome),
+                                        {leave(70, 3)}})}});
+  EXPECT_EQ(rows(calls), (Rows{{2, 10, 10, 0, kCallOpenEnd | kCallSwitched},
+                               {3, 30, 10, 0, kCallOpenEnd | kCallSwitched},
+                               {4, 50, 10, 0, kCallOpenEnd | kCallSwitched},
+                               {3, 60, 10, 0, kCallOpenBegin | kCallResumed}}));
+}
+
 TEST(WaysOut, ResumingCannotMakeMoreRowsThanTheFileIsWorth) {
   std::vector<Event> events;
   for (std::uint64_t i = 0; i < 2000; ++i) events.push_back(enter(i, 1));
