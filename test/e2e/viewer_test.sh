@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # viewer_test.sh types|unit|page: one part of the viewer's tests; ends with 77 and the reason when it cannot run.
-#   page   builds viewer_workload.cc with karst-g++, traces it, and drives the page in Debian's Chromium
+#   page   builds viewer_workload.cc and viewer_switching.cc with karst-g++, traces them, makes a trace of five million
+#          calls, and drives their pages in Debian's Chromium
 set -euo pipefail
 skip() {
   echo "skipped: $*"
@@ -21,7 +22,9 @@ case $1 in
     "$KARST_BIN/karst-g++" -std=c++17 -O1 -g -I"$KARST_SOURCE_ROOT/include" "$KARST_SOURCE_ROOT/test/e2e/viewer_switching.cc" -o "$work/switching"
     "$KARST_BIN/karst" run -o "$work/switching.karst" --over 'shop::serve:10ms' "$work/switching"
     export KARST_CHROMIUM KARST_VIEWER_WORK=$work XDG_CACHE_HOME=$work/cache
-    exec node node_modules/vitest/vitest.mjs run --config vitest.page.config.ts
+    "$KARST_BIN/karst-trace-bench" make "$work/large.karst" 10000000 64 fib
+    trap 'rm -f "$work/large.karst"' EXIT # 80 MB
+    node node_modules/vitest/vitest.mjs run --config vitest.page.config.ts
     ;;
   *) exit 2 ;;
 esac

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { karst, launch, SWITCHING, Tab, until, Viewer, WORK } from "./browser";
+import { karst, launch, SWITCHING, Tab, TRACE, until, Viewer, WORK } from "./browser";
 
 interface Process {
   switches: { all: boolean; on: boolean; begin: number }[];
@@ -76,5 +76,23 @@ describe("what a run says of itself", () => {
     await open(kept.begin - length, 4 * length);
     await until(said, (texts) => texts.some((text) => text.startsWith(`${kept.number}: over the limit`)), "the kept call");
     await tab.page.screenshot({ path: join(WORK, "kept.png") });
+  });
+
+  test.each([
+    ["a range of it", ["--range", "5ms-20ms"]],
+    ["its sums", ["--aggregated"]],
+  ])("exported to a page: %s, opened from its file with the network off", async (_, parameters) => {
+    const file = join(WORK, `part${parameters.length}.html`);
+    karst("export", TRACE, "--to", "html", "-o", file, ...parameters);
+    tab = await Tab.open(browser, `file://${file}`, { offline: true });
+    await tab.settle();
+    for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
+    await tab.press("2");
+    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 2, "the table");
+    await tab.press("3");
+    const total = await until(async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")), (n) => n > 0, "a flame graph");
+    // Four clerks and main, for as long as that takes.
+    if (parameters[0] === "--range") expect(total).toBeLessThanOrEqual(5 * 15e6 + 1e3);
+    await tab.page.screenshot({ path: join(WORK, `part${parameters.length}.png`) });
   });
 });
