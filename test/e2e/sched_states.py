@@ -292,7 +292,7 @@ class SchedTest(support.TortureTest):
     def instances(self):
         """Names of ftrace's instances; a test skips where they cannot be seen."""
         place = Path("/sys/kernel/tracing/instances")
-        if not place.is_dir():
+        if not os.path.isdir(place):  # nor when one may not look
             place = self.directory / "tracefs"
             place.mkdir(exist_ok=True)
             if not (place / "instances").is_dir():
