@@ -193,7 +193,7 @@ TEST(Page, ListsTheFlagsWithTheirValues) {
   const std::string header = read_file("format/trace.h") + read_file("format/moments.h");
   std::map<std::string, std::string> in_header;
   const std::regex declared(
-      "(kFile|kProcess|kFunction|kThread|kMoment|kState|kTask|kSwitchR|kSwitches)(\\w+) = (\\d+)");
+      "(kFile|kProcess|kFunction|kThread|kMoment|kState|kTask|kSwitchR|kSwitches|kWaking)(\\w+) = (\\d+)");
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at) {
     in_header[(*at)[1].str() + (*at)[2].str()] = (*at)[3];
   }
