@@ -136,7 +136,7 @@ int begin_watching(collect::Attached& target, const collect::WatchOptions& watch
     if (*lives && stay.time_ns != 0) {
       std::size_t ended = 0;
       if (const Status s = end_rules(target, rules_of(target.arena, watch), ended); !s) return fail(s.error());
-      say(target, plural(ended, "function") + " watched no more; 'karst snapshot' gets what was kept");
+      say(target, plural(ended, "watch", "es") + " ended; 'karst snapshot' gets what was kept");
     }
   }
   return done->refused == 0 ? kExitOk : kExitFailed;
@@ -148,7 +148,7 @@ int end_watching(collect::Attached& target) {
   std::size_t ended = 0;
   if (const Status s = end_rules(target, rules, ended); !s) return fail(s.error());
   say(target, ended == 0 ? "nothing was watched"
-                         : plural(ended, "function") + " watched no more; 'karst snapshot' gets what was kept");
+                         : plural(ended, "watch", "es") + " ended; 'karst snapshot' gets what was kept");
   return kExitOk;
 }
 

@@ -245,7 +245,7 @@ class Watch(support.TortureTest):
             self.assert_the_slowest(kept_by("^request:4"), Log(first), 4)
             self.assert_the_slowest(kept_by("^request:2"), Log(second), 2)
             # Nothing is watched; what was kept stays.
-            self.assertIn("2 functions watched no more", self.karst("off", child.pid, "--watches"))
+            self.assertIn("2 watches ended", self.karst("off", child.pid, "--watches"))
             self.assertNotIn("watching", self.karst("status", child.pid))
             before = self.snapshot(child.pid)
             self.round(child)
@@ -258,7 +258,7 @@ class Watch(support.TortureTest):
             self.karst("on", child.pid, "--slowest", "^request:2")
             fourth = self.round(child)
             self.assert_the_slowest(kept_by("^request:2"), Log(second + fourth), 2)
-            self.assertIn("1 function watched no more",
+            self.assertIn("1 watch ended",
                           self.karst("on", child.pid, "--over", "^relay:1s", "--for", "10ms"))
             self.karst("off", child.pid, "--watches", "--for", "1s", status=2)
             self.karst("on", child.pid, "--slowest", "^request", "--functions", "x", status=2)
