@@ -208,7 +208,7 @@ export function App() {
         <div class="exported">
           An exported range of {traces[0]!.info.name}
           {traces[0]!.info.aggregated
-            ? ": too many calls for a file, so it holds one picture and the sums. Export a shorter range to have each call."
+            ? ": it holds one picture and the sums. Export a shorter range to have each call."
             : ": it holds what happened there, and nothing else."}
         </div>
       )}
