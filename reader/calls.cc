@@ -224,6 +224,10 @@ void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint6
       ++calls_.beyond_limit;
       return;
     }
+    if (lost_stacks_) {
+      ++calls_.unmatched_exits;  // of the stack at hand or of another: whose caller it was is not known
+      return;
+    }
     open_begins_.push_back({id, marks, ticks, rows_});
     // Nothing was overwritten before a thread's first block: tracing came on late, or the event is wrong.
     if (from_thread_start_) ++calls_.unmatched_exits;
@@ -274,6 +278,7 @@ void Rebuilder::start_segment(bool from_thread_start, std::uint32_t inherited) {
   started_ = false;
   from_thread_start_ = from_thread_start;
   knows_stacks_ = from_thread_start;
+  lost_stacks_ = false;
   open_begins_.clear();
   places_.clear();
   below_.clear();

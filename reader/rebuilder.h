@@ -140,6 +140,7 @@ class Rebuilder {
   std::uint64_t ended_ = 0;    // see ended()
   bool from_thread_start_ = false;
   bool knows_stacks_ = false;  // a stack that was never seen is a new one
+  bool lost_stacks_ = false;   // there was a switch of stacks while that was not so
 
   std::unordered_map<std::uint64_t, Place> places_;  // by event_place
   std::vector<Below> below_;                         // outermost first

@@ -120,6 +120,7 @@ void Rebuilder::switch_stack(std::uint64_t from, std::uint64_t to, std::uint64_t
   }
   if (!knows_stacks_) {
     // Which stack waits for which is not known: that this one is above the calls at hand would be a guess.
+    lost_stacks_ = true;
     put_aside(from, 0, ticks);
     resume(to, ticks);
     return;

@@ -262,6 +262,15 @@ TEST(WaysOut, AfterACutNoStackIsPutAboveAnother) {
                                {3, 60, 10, 0, kCallOpenBegin | kCallResumed}}));
 }
 
+TEST(WaysOut, AfterACutAReturnBehindASwitchOfStacksHoldsNoneOfTheCallsBefore) {
+  const auto calls = rebuild({{5, join({{enter(10, 2), leave(11, 2), leave(12, 1)},
+                                        switches(20, kStackA, kHome),
+                                        {enter(30, 3), leave(31, 3), leave(40, 4)}})}});
+  EXPECT_EQ(rows(calls),
+            (Rows{{1, 10, 2, 0, kCallOpenBegin}, {2, 10, 1, 1, kCallComplete}, {3, 30, 1, 0, kCallComplete}}));
+  EXPECT_EQ(calls.unmatched_exits, 1U);
+}
+
 TEST(WaysOut, ResumingCannotMakeMoreRowsThanTheFileIsWorth) {
   std::vector<Event> events;
   for (std::uint64_t i = 0; i < 2000; ++i) events.push_back(enter(i, 1));
