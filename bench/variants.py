@@ -96,15 +96,18 @@ def peer_pairs(scratch, work, threads):
     if shutil.which("uftrace"):
         built = calls.program("uftrace--pg--mfentry", "gcc", ["-pg", "-mfentry"])
 
-        def uftrace():
-            data = f"{scratch}/uftrace.data"
-            shutil.rmtree(data, ignore_errors=True)
-            child = run_child(["uftrace", "record", "-t", THRESHOLD, "--no-libcall", "-d", data, built,
-                               *calls.arguments(work, threads, 1_000_000, 100_000)], cwd=scratch)
-            shutil.rmtree(data, ignore_errors=True)
-            return calls.parse_ns(child.output)
+        def uftrace(*flags):
+            def run():
+                data = f"{scratch}/uftrace.data"
+                shutil.rmtree(data, ignore_errors=True)
+                child = run_child(["uftrace", "record", *flags, "--no-libcall", "-d", data, built,
+                                   *calls.arguments(work, threads, 1_000_000, 100_000)], cwd=scratch)
+                shutil.rmtree(data, ignore_errors=True)
+                return calls.parse_ns(child.output)
+            return run
 
-        runs[f"uftrace -t {THRESHOLD}"] = uftrace
+        runs[f"uftrace -t {THRESHOLD}"] = uftrace("-t", THRESHOLD)
+        runs["uftrace --agent"] = uftrace("--agent")  # what listens to commands while all is traced
     if shutil.which("clang++-14"):
         flags = ["-fxray-instrument", "-fxray-instruction-threshold=1"]
         start = measure.FIXTURES / "xray_start.cc"
