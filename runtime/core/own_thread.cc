@@ -70,8 +70,6 @@ void make_own_thread_polite() {
     return;
   attributes.size = sizeof attributes;
   attributes.policy = SCHED_BATCH;
-  // How long it runs before others are looked at, since Linux 6.12; older ones ignore it.
-  attributes.runtime = 100'000;
   sys::call(SYS_sched_setattr, 0, sys::word(&attributes), 0);
 }
 

@@ -31,9 +31,10 @@ class OwnThread {
 /// What `ps` and debuggers show of the calling thread, one of the runtime's own; at most 15 bytes.
 void name_own_thread(const char* name);
 
-/// From now on the calling thread, one of the runtime's own, takes no processor from a thread of the program's when it
-/// is woken, and gives it back soon when one of those wants it. Its share of busy processors stays what it was. Nothing
-/// changes where the program runs by another policy than the usual one (its thread's is ours).
+/// From now on the calling thread, one of the runtime's own, does not interrupt a thread of the program's by being
+/// woken (SCHED_BATCH). Its share of busy processors stays what it was, and the kernel may still give it a processor
+/// when something else interrupts. Nothing changes where the program runs by another policy than the usual one (its
+/// thread's is ours), or under a seccomp filter.
 void make_own_thread_polite();
 
 }  // namespace karst::runtime
