@@ -57,8 +57,8 @@ def run_lua():
 
 
 def build_zstd(source, compiler, plain, flags, linking):
-    for name in ("zstd", "obj/cell/zstd"):
-        (source / "programs" / name).unlink(missing_ok=True)
+    for name in ("programs/zstd", "programs/obj/cell/zstd", "out.zst"):
+        (source / name).unlink(missing_ok=True)
     return ["make", "-C", "programs", "zstd", f"CC={compiler}", f"CFLAGS={flags}", f"LDFLAGS={linking}", "HAVE_LZMA=0",
             "HAVE_LZ4=0", "HAVE_ZLIB=0", "HAVE_THREAD=0", "BUILD_DIR=obj/cell"]
 
