@@ -188,6 +188,11 @@ describe("the page of a real trace", () => {
     await until(callName, (name) => name === "main", "main");
     await tab.press("PageDown");
     let last = await until(callName, (name) => name !== "main", "the next track's call");
+    // The thread's last call destroys what it was given. On a busy machine it may be what is seen of it.
+    for (let i = 0; i < 3 && last.includes("~"); ++i) {
+      await tab.press("Shift+ArrowLeft");
+      last = await until(callName, (name) => name !== last, "the call before it");
+    }
     // std::thread's own functions lie in between; how many, the compiler says.
     for (let i = 0; i < 12 && last !== serve.name; ++i) {
       await tab.press("Shift+ArrowDown");
