@@ -56,6 +56,9 @@ void end_clock_thread();
 
 /// Ticks of the TSC in so much time. Makes system calls.
 std::uint64_t ticks_of(std::uint64_t ns);
+/// The same to one in a thousand, at start: it waits a fifth of a millisecond at most, where ticks_of() may take the
+/// kernel 100 ms (tsc_rate()).
+std::uint64_t ticks_about(std::uint64_t ns);
 
 /// Time of a clock (CLOCK_MONOTONIC_RAW and its like) in nanoseconds.
 std::uint64_t clock_ns(int clock);

@@ -185,15 +185,26 @@ std::uint64_t ticks_of(std::uint64_t ns) {
   return ticks == 0 ? 1 : ticks;
 }
 
+std::uint64_t ticks_about(std::uint64_t ns) {
+  constexpr int kTries = 2'000;  // a microsecond each
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint64_t rate = ticks_per_us(g_arena.header());
+    if (rate == 0) continue;
+    const std::uint64_t ticks = ns / 1'000 * rate + ns % 1'000 * rate / 1'000;
+    return ticks == 0 ? 1 : ticks;
+  }
+  return ticks_of(ns);
+}
+
 bool start_clock_thread(format::ClockChoice choice) {
   const char* why = nullptr;
   if (Cpus().count() < 2) {
     why = "one CPU alone is there, which the clock thread would take from the program";
   } else {
-    g_period = ticks_of(choice.period_ns);
-    g_longest = choice.adapts ? ticks_of(kLongestAdaptedNs) : g_period;
-    g_look = ticks_of(kLookNs);
-    g_crowded = ticks_of(kCrowdedNs);
+    g_period = ticks_about(choice.period_ns);
+    g_longest = choice.adapts ? ticks_about(kLongestAdaptedNs) : g_period;
+    g_look = ticks_about(kLookNs);
+    g_crowded = ticks_about(kCrowdedNs);
     if (!make_thread()) why = "the system allows no further thread";
   }
   if (why != nullptr) Message().text("clock=thread: ").text(why).text("; the processor's clock (tsc) is used");

@@ -123,7 +123,7 @@ void choose_variants(ArenaHeader& h, const Options& options) {
     begin_counting();
   } else {
     if (options.min_duration_ns != 0) {
-      karst_min_duration = ticks_of(options.min_duration_ns);
+      karst_min_duration = ticks_about(options.min_duration_ns);
       h.min_duration_ticks = karst_min_duration;
     }
     if (options.clock.period_ns != 0 && options.prefault)
