@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "reader/state_walk.h"
@@ -50,10 +52,11 @@ void sum_up(ThreadStates& t) {
   }
 }
 
-void count(const ThreadStates& t, StateDoubts& doubts) {
-  for (std::size_t i = 1; i + 1 < t.size(); ++i) {
-    if (t.state[i] != ThreadState::kUnknown) continue;
-    const std::uint64_t length = t.end_of(i) - t.begin[i];
+// Before `birth` there was no thread; whether it was there before it was first seen, without a birth, is not known.
+void count(const ThreadStates& t, std::optional<std::uint64_t> birth, StateDoubts& doubts) {
+  for (std::size_t i = 0; i + 1 < t.size(); ++i) {
+    if (t.state[i] != ThreadState::kUnknown || (i == 0 && (!birth || *birth >= t.end_of(0)))) continue;
+    const std::uint64_t length = t.end_of(i) - std::max(t.begin[i], birth.value_or(0));
     ++doubts.stretches;
     doubts.ticks += length;
     doubts.longest = std::max(doubts.longest, length);
@@ -159,7 +162,11 @@ States::States(StateLog log) : log_(std::move(log)) {
     const std::uint32_t task = name(tid);
     push(lane_of(cpu), begin, task, task < log_.tasks.size() && !log_.tasks[task].of_run);
   };
-  for (const StateRecord& record : log_.records) walk.take(record);
+  std::unordered_map<std::uint32_t, std::uint64_t> births;  // by task
+  for (const StateRecord& record : log_.records) {
+    if (record.kind == format::kStateNewThread) births.try_emplace(task_of(record.tid), record.ticks);
+    walk.take(record);
+  }
   walk.finish(end);
   gaps_ = walk.gaps();
   doubts_.left_out = walk.left_out();
@@ -167,7 +174,8 @@ States::States(StateLog log) : log_(std::move(log)) {
   for (ThreadStates& t : threads_) {
     t.end = std::max(end, t.begin.back());
     sum_up(t);
-    count(t, doubts_);
+    const auto birth = births.find(t.task);
+    count(t, birth == births.end() ? std::nullopt : std::optional(birth->second), doubts_);
   }
   for (auto& [cpu, lane] : lanes) cpus_.push_back(std::move(lane));
 }

@@ -56,7 +56,7 @@ void end_clock_thread();
 
 /// Ticks of the TSC in so much time. Makes system calls.
 std::uint64_t ticks_of(std::uint64_t ns);
-/// The same to one in a thousand, at start: it waits a fifth of a millisecond at most, where ticks_of() may take the
+/// The same to one in a hundred, mostly in a thousand, at start: it waits a fifth of a millisecond at most, where ticks_of() may take the
 /// kernel 100 ms (tsc_rate()).
 std::uint64_t ticks_about(std::uint64_t ns);
 

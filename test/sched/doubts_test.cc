@@ -73,6 +73,16 @@ TEST(Doubts, AThreadThatWakesOrMakesAnotherOrCallsTheSystemRuns) {
   }
 }
 
+// It was seen to be made, and next when it woke another; not when it came to its CPU.
+TEST(Doubts, AThreadIsInDoubtFromItsBirthOn) {
+  const States states(
+      make_log({leave_cpu(10, 0, 0, 1), StateRecord{30, 2, 1, 0, 0, format::kStateNewThread, 0}, wake(70, 1, 2, 3)}));
+  EXPECT_EQ(states.of(1, 2)->between(30, 1000).unknown, 40U);
+  EXPECT_EQ(states.doubts().stretches, 1U);
+  EXPECT_EQ(states.doubts().ticks, 40U);
+  EXPECT_EQ(States(cut_states(states.log(), 0, 1000)).doubts().ticks, 40U);
+}
+
 TEST(Doubts, AnIdleCpuRunsNobody) {
   const States states(make_log({leave_cpu(10, 0, 0, 1), wake(50, 0, 0, 2, true), leave_cpu(51, 0, 0, 2)}));
   EXPECT_EQ(told(states, 1), "unknown 0-1000");
