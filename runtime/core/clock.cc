@@ -45,11 +45,11 @@ void note_start_time(ArenaHeader& h) {
   h.start_uncertainty_ticks = p.uncertainty;
 }
 
-std::uint64_t ticks_per_us(const ArenaHeader& h) {
+std::uint64_t ticks_per_us(const ArenaHeader& h, std::uint64_t parts) {
   const Pair p = read_pair();
   const std::uint64_t ticks = p.ticks - h.start_ticks;
   const std::uint64_t us = (p.raw_ns - h.start_monotonic_raw_ns) / 1000;
-  if (us < 200 || ticks / 100 < p.uncertainty + h.start_uncertainty_ticks) return 0;
+  if (us < 200 || ticks / parts < p.uncertainty + h.start_uncertainty_ticks) return 0;
   return ticks / us;
 }
 

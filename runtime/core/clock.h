@@ -56,7 +56,7 @@ void end_clock_thread();
 
 /// Ticks of the TSC in so much time. Makes system calls.
 std::uint64_t ticks_of(std::uint64_t ns);
-/// The same to one in a hundred, mostly in a thousand, at start: it waits a fifth of a millisecond at most, where ticks_of() may take the
+/// The same to one in a thousand, at start: it waits half a millisecond or so, where ticks_of() may take the
 /// kernel 100 ms (tsc_rate()).
 std::uint64_t ticks_about(std::uint64_t ns);
 
@@ -66,9 +66,9 @@ std::uint64_t clock_ns(int clock);
 /// Enters a paired reading, the closest of a few, into the header: the system call's own time is the uncertainty.
 void note_start_time(format::ArenaHeader& header);
 
-/// How many ticks of the TSC a microsecond has, to a hundredth, measured since the process's start (`header`); 0 while
-/// that cannot be said yet, in the first fifth of a millisecond or so. Never waits, unlike tsc_rate() (rate.h): the
-/// first perf event of a system takes the kernel up to 100 ms.
-std::uint64_t ticks_per_us(const format::ArenaHeader& header);
+/// How many ticks of the TSC a microsecond has, to one part in `parts`, measured since the process's start (`header`);
+/// 0 while that cannot be said yet, for a hundredth in the first fifth of a millisecond or so. Never waits, unlike
+/// tsc_rate() (rate.h): the first perf event of a system takes the kernel up to 100 ms.
+std::uint64_t ticks_per_us(const format::ArenaHeader& header, std::uint64_t parts = 100);
 
 }  // namespace karst::runtime
