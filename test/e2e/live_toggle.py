@@ -168,7 +168,7 @@ class Toggle(LiveTest):
         toggles = 0
         for source in sources():
             cxx = source.suffix == ".cc"
-            extra = ["-fnon-call-exceptions"] if source.name == "signals.cc" else []
+            extra = ["-fnon-call-exceptions"] if source.name == "faults.cc" else []
             program = build(f"toggled.{source.stem}", f"ways_out/{source.name}", "-O2", "-pthread", *extra,
                             *(["-std=c++20"] if cxx else []), compiler="karst-g++" if cxx else "karst-gcc")
             plain = subprocess.run([program], cwd=self.directory, capture_output=True, timeout=TIMEOUT)

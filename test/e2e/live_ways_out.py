@@ -25,7 +25,7 @@ SECONDS = float(os.environ.get("KARST_LIVE_SECONDS", "1"))
 AT_ONCE = 8 if SECONDS >= 10 else 3
 MOST_SECONDS = 2  # of one run: the log of switches has room for 65,536
 # What these do is the process's own: static data, handlers, alternate stacks.
-OF_A_PROCESS = {"contexts.c", "jumps.c", "signals.cc", "threads.cc"}
+OF_A_PROCESS = {"contexts.c", "faults.cc", "jumps.c", "signals.cc", "threads.cc"}
 IN_PIECES = {"coroutines.cc"}  # calls are shown in pieces, whose callers may have been left out
 STACKS = {"contexts.c"}  # calls there are shown in pieces, too, and what was before a time without tracing is not known
 UNSURE = ("cut", "open", "begun before", "switched", "resumed")

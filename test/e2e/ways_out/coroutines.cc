@@ -15,7 +15,7 @@ struct Task {
     __attribute__((always_inline)) std::suspend_always initial_suspend() noexcept { return {}; }
     __attribute__((always_inline)) std::suspend_always final_suspend() noexcept { return {}; }
     __attribute__((always_inline)) void return_void() {}
-    __attribute__((always_inline)) void unhandled_exception() { throw; }
+    NOINLINE void unhandled_exception() { throw; }
   };
   std::coroutine_handle<promise_type> handle;
 };
@@ -31,7 +31,7 @@ Task body() {
 }
 
 NOINLINE void resumes(Task& task) {
-  task.handle.resume();
+  __builtin_coro_resume(task.handle.address());  // in no library's function, which might be inlined or not
   BARRIER();
 }
 

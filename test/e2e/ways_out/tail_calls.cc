@@ -44,9 +44,12 @@ NOINLINE int on_one_branch(int x) {
   return 5;
 }
 
+// Might return, and might return anything: of what never does a compiler makes no tail call.
+volatile int unknown = 1;
 NOINLINE int throws(int x) {
   work();
-  throw x;
+  if (unknown != 0) throw x;
+  return unknown;
 }
 NOINLINE int tail_calls_a_thrower(int x) {
   work();
