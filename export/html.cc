@@ -136,7 +136,7 @@ Status export_html(const view::TraceIndex& index, std::string_view page, const H
     const view::ThreadIndex& thread = index.threads()[number];
     scope.parts.push_back({&thread, number, view::rows_in(thread.calls, ticks)});
     calls += scope.parts.back().rows.outer.size() + (scope.parts.back().rows.last - scope.parts.back().rows.first);
-    const auto [first, last] = thread.strip.rows_in(ticks.begin, ticks.end);
+    const auto [first, last] = thread.strip().rows_in(ticks.begin, ticks.end);
     calls += last - first;  // states take as much room as calls
   }
   if (!options.aggregated && calls > kMaxHtmlCalls) {

@@ -8,6 +8,7 @@
 #include "format/event.h"
 #include "format/moments.h"
 #include "reader/model.h"
+#include "reader/partial.h"
 #include "reader/rebuilder.h"
 #include "reader/trace.h"
 
@@ -292,7 +293,11 @@ void Rebuilder::start_segment(bool from_thread_start, std::uint32_t inherited) {
 }
 
 void Rebuilder::consume_all(std::span<const BlockView> blocks) {
-  for (const BlockView& block : blocks) switching_ ? consume<true>(block) : consume<false>(block);
+  for (const BlockView& block : blocks) {
+    if (limits_.is_stopped()) return;
+    switching_ ? consume<true>(block) : consume<false>(block);
+    if (limits_.done != nullptr) limits_.done->fetch_add(block.events.size(), std::memory_order_relaxed);
+  }
 }
 
 // Calls whose begin was overwritten are known when they end, innermost first; as rows they come
@@ -407,16 +412,20 @@ OpenState open_state(const Trace& trace, const Thread& thread, std::span<const B
                                marks_of_inherited(thread));
 }
 
-Calls rebuild_calls(const Trace& trace, const Thread& thread) {
-  const auto blocks = trace.blocks(thread);
+Calls rebuild_calls(const Trace& trace, const Thread& thread) { return rebuild_calls(trace, thread, {}); }
+
+Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimits& limits) {
+  const auto all = trace.blocks(thread);
+  const auto blocks = all.first(std::min(limits.blocks, all.size()));
   if (blocks.empty()) return {};
   const Process& process = trace.processes()[thread.process];
   Rebuilder rebuilder(process, std::min<std::size_t>(count_enters(blocks), kMaxRows));
+  rebuilder.limit(limits);
   std::uint64_t missing = 0;
   for (std::size_t i = 0; i < blocks.size();) {
     std::size_t end = i + 1;
     while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].sequence + 1) ++end;
-    if (end == blocks.size()) {
+    if (end == all.size()) {
       // A snapshot has all that was until it was taken.
       const auto& moments = process.moments;
       const bool snapshot =

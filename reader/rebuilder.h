@@ -36,6 +36,7 @@
 #include "format/event.h"
 #include "reader/model.h"
 #include "reader/open_state.h"
+#include "reader/partial.h"
 #include "reader/trace.h"
 
 namespace karst::reader {
@@ -52,6 +53,8 @@ class Rebuilder {
   /// Before the last segment: what is open at its end was so until then, when the thread or its process ended. 0: not
   /// known.
   void ended(std::uint64_t ticks) { ended_ = ticks; }
+  /// Who stops it, and who counts; which blocks, the caller of segment() says.
+  void limit(const RebuildLimits& limits) { limits_ = limits; }
   Calls finish();
 
   /// What is open behind `blocks`, a segment's or its first ones. The only use of a Rebuilder that makes no rows.
@@ -151,6 +154,8 @@ class Rebuilder {
   // that impossible exits cannot make the work quadratic.
   bool counting_ = false;
   std::unordered_map<std::uint32_t, OpenCount> open_count_;
+
+  RebuildLimits limits_;
 
   bool switching_;  // there are switches
   SwitchCursor cursor_;

@@ -60,14 +60,39 @@ const char* switch_reason(std::uint32_t reason) {
   }
 }
 
+// Some of the functions that a switch is of, as indices into `functions`: a name or two tells more than a number.
+// Those that were never called have none.
+void write_named(Json& json, const TraceIndex& index, std::size_t process, const reader::Switch& of) {
+  constexpr std::size_t kMostNamed = 4;
+  constexpr std::size_t kMostLooks = 1024;
+  json.key("named").open('[');
+  if (index.functions().functions().empty()) {
+    json.close(']');
+    return;
+  }
+  const std::vector<std::uint32_t>& functions = index.functions().of_process(static_cast<std::uint32_t>(process));
+  std::size_t named = 0;
+  for (std::size_t i = 0; of.first != 0 && i < std::min<std::size_t>(of.count, kMostLooks) && named < kMostNamed; ++i) {
+    const std::size_t id = std::size_t{of.first} + i;
+    if (id >= functions.size()) break;
+    if (functions[id] == kNoFunction) continue;
+    json.value(functions[id]);
+    ++named;
+  }
+  json.close(']');
+}
+
 void write_switches(Json& json, const TraceIndex& index, const reader::Process& process) {
+  const auto number = static_cast<std::size_t>(&process - index.trace().processes().data());
   json.key("switches").open('[');
   for (std::size_t i = 0; i < process.switches.size() && i < kMaxGaps; ++i) {
     const reader::Switch& of = process.switches[i];
     json.open('{').field("begin", index.since_origin(of.begin_ticks));
     write_time(json, "end", index, of.end_ticks);
-    json.field("all", of.first == 0).field("functions", of.count).field("on", of.on);
-    json.field("reason", switch_reason(of.reason)).close('}');
+    json.field("all", of.first == 0).field("first", of.first).field("functions", of.count).field("on", of.on);
+    json.field("reason", switch_reason(of.reason));
+    write_named(json, index, number, of);
+    json.close('}');
   }
   json.close(']').field("switch_count", process.switches.size());
 }
@@ -135,7 +160,9 @@ void write_threads(Json& json, const TraceIndex& index) {
       json.open('{').field("begin", index.since_origin(gap.begin)).field("end", index.since_origin(gap.end));
       json.field("kind", gap.overwritten ? "overwritten" : "missing").field("blocks", gap.blocks).close('}');
     }
-    json.close(']').field("gap_count", thread.gap_count).field("states", thread.states != nullptr).close('}');
+    json.close(']').field("gap_count", thread.gap_count).field("states", thread.states != nullptr);
+    if (!thread.is_read()) json.field("unread_from", index.since_origin(thread.unread_from));
+    json.close('}');
   }
   json.close(']');
 }
@@ -170,6 +197,11 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   json.field("keep", keep).field("traces", traces);
   json.field("span", index.since_origin(index.last_ticks())).field("calls", index.calls());
   json.field("events", trace.event_count());
+  if (index.is_partial()) {
+    const auto read = std::count_if(index.threads().begin(), index.threads().end(),
+                                    [](const ThreadIndex& thread) { return thread.is_read(); });
+    json.key("reading").open('{').field("threads_read", static_cast<std::uint64_t>(read)).close('}');
+  }
   write_clock(json, index);
   json.key("problems").open('[');
   for (const reader::Problem& problem : trace.problems()) {

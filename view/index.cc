@@ -1,29 +1,20 @@
 #include "view/index.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
-#include <mutex>
-#include <new>
-#include <numeric>
-#include <span>
 #include <thread>
 #include <utility>
 
 #include "analysis/selection.h"
 #include "symbols/open_trace.h"
+#include "view/index_builder.h"
 #include "view/index_cache.h"
-#include "view/protocol.h"
-#include "view/selection.h"
 
 namespace karst::view {
-namespace {
 
-// Threads with fewer calls count them into the common table: one of their own would cost more than it saves.
-constexpr std::size_t kFewCalls = 4096;
-
-// The time of a block's last event, or of its start.
-std::uint64_t last_of(const reader::BlockView& block) {
+std::uint64_t last_event_of(const reader::BlockView& block) {
   for (std::size_t i = block.events.size(); i != 0; --i) {
     // Marks are followed by words that are no times.
     if (block.events[i - 1] != 0 && !format::event_is_mark(block.events[i - 1]))
@@ -32,63 +23,12 @@ std::uint64_t last_of(const reader::BlockView& block) {
   return block.ticks;
 }
 
-std::uint64_t first_of(const reader::BlockView& block) {
+std::uint64_t first_event_of(const reader::BlockView& block) {
   for (const format::Event event : block.events) {
     if (event != 0 && !format::event_is_mark(event)) return format::event_ticks(event, block.ticks);
   }
   return block.ticks;
 }
-
-void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
-  const auto blocks = trace.blocks(*index.thread);
-  if (blocks.empty()) return;
-  const auto add = [&](Gap gap) {
-    ++index.gap_count;
-    if (gap.end < gap.begin) gap.end = gap.begin;
-    index.gaps.push_back(gap);
-  };
-  const std::uint64_t joined = index.thread->joined_ticks;
-  if ((blocks.front().sequence != 0 || index.thread->cut) && joined != 0 && joined < index.first_ticks) {
-    add({joined, index.first_ticks, blocks.front().sequence, true});
-  }
-  for (std::size_t i = 1; i < blocks.size(); ++i) {
-    if (blocks[i].sequence == blocks[i - 1].sequence + 1) continue;
-    const std::uint64_t end = first_of(blocks[i]);
-    add({last_of(blocks[i - 1]), end, blocks[i].sequence - blocks[i - 1].sequence - 1, false});
-  }
-  if (index.gaps.size() > kMaxGaps) {
-    std::nth_element(index.gaps.begin(), index.gaps.begin() + kMaxGaps, index.gaps.end(),
-                     [](const Gap& a, const Gap& b) { return a.end - a.begin > b.end - b.begin; });
-    index.gaps.resize(kMaxGaps);
-    std::sort(index.gaps.begin(), index.gaps.end(), [](const Gap& a, const Gap& b) { return a.begin < b.begin; });
-  }
-}
-
-// Adds the thread's calls to the counts by id (TraceIndex::counts_), which `mutex` guards.
-void count_calls(const ThreadIndex& index, std::vector<std::uint64_t>& total, std::mutex& mutex) {
-  const auto count = [&](std::vector<std::uint64_t>& counts) {
-    for (std::size_t row = 0; row < index.calls.size(); ++row) {
-      const std::uint32_t id = index.calls.function[row];
-      if (id >= counts.size()) counts.resize(std::size_t{id} + 1);  // ids have 23 bits
-      if (counts[id] == 0) counts[id] = 1;
-      counts[id] += is_counted(index.calls.marks[row]) ? 1 : 0;
-    }
-  };
-  if (index.calls.size() < kFewCalls) {
-    const std::lock_guard lock(mutex);
-    count(total);
-    return;
-  }
-  std::vector<std::uint64_t> counts;
-  count(counts);
-  const std::lock_guard lock(mutex);
-  if (total.size() < counts.size()) total.resize(counts.size());
-  for (std::size_t id = 0; id < counts.size(); ++id) {
-    if (counts[id] != 0) total[id] = std::max<std::uint64_t>(total[id], 1) + counts[id] - 1;
-  }
-}
-
-}  // namespace
 
 void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next = 0;
@@ -144,17 +84,20 @@ void hold_times(reader::Calls& calls) {
   while (!stack.empty()) pop();
 }
 
+const Strip& ThreadIndex::strip() const {
+  static const Strip kNone;
+  return of_states != nullptr ? *of_states : kNone;
+}
+
 Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::path& path, IndexProgress& progress,
-                                                      const IndexCache* cache) {
+                                                      const IndexCache* cache, Preview* preview) {
   const bool known_sound = cache != nullptr && cache->stamped(path);
   auto trace = symbols::open_trace(path, {}, nullptr, known_sound);
   if (!trace) return trace.error();
+  auto index = listed(std::move(*trace), progress);
   if (cache != nullptr) {
-    std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(*trace)));
-    progress.total = index->trace_.event_count();
-    index->origin_ = analysis::first_ticks(index->trace_);
-    index->list_threads();
     if (cache->load(path, *index)) {
+      index->build_strips();
       index->sum_up();
       progress.done += progress.total;
       return index;
@@ -162,32 +105,46 @@ Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::pat
     if (known_sound) {
       trace = symbols::open_trace(path);
       if (!trace) return trace.error();
+      index = listed(std::move(*trace), progress);
     } else {
-      trace = std::move(index->trace_);
+      // What was filled by half goes.
+      index = listed(index->trace_, progress);
     }
   }
-  return build(std::move(*trace), progress);
+  return build_of(std::move(index), progress, preview);
 }
 
-Result<std::unique_ptr<TraceIndex>> TraceIndex::build(reader::Trace trace, IndexProgress& progress) {
-  std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(trace)));
-  progress.total = index->trace_.event_count();
-  index->origin_ = analysis::first_ticks(index->trace_);
-  index->list_threads();
-  const auto status = index->build_threads(progress);
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build(reader::Trace trace, IndexProgress& progress, Preview* preview) {
+  return build_of(listed(std::move(trace), progress), progress, preview);
+}
+
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build_of(std::unique_ptr<TraceIndex> index, IndexProgress& progress,
+                                                         Preview* preview) {
+  // First, so that a preview has them.
+  index->build_strips();
+  const auto status = IndexBuilder(*index, progress, preview).run();
   if (!status) return status.error();
   index->sum_up();
   return index;
 }
 
-void TraceIndex::list_threads() {
-  for (const reader::Process& process : trace_.processes()) {
+// An index with all threads of the trace, and nothing in them.
+std::unique_ptr<TraceIndex> TraceIndex::listed(std::shared_ptr<const reader::Trace> trace, IndexProgress& progress) {
+  std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(trace)));
+  progress.total = index->trace().event_count();
+  index->origin_ = analysis::first_ticks(index->trace());
+  for (const reader::Process& process : index->trace().processes()) {
     for (const reader::Thread& thread : process.threads) {
-      threads_.emplace_back();
-      threads_.back().thread = &thread;
-      threads_.back().forked_at = process.start_ticks;
+      index->threads_.emplace_back();
+      index->threads_.back().thread = &thread;
+      index->threads_.back().forked_at = process.start_ticks;
     }
   }
+  return index;
+}
+
+std::unique_ptr<TraceIndex> TraceIndex::listed(reader::Trace trace, IndexProgress& progress) {
+  return listed(std::make_shared<const reader::Trace>(std::move(trace)), progress);
 }
 
 // What follows from threads_ and counts_.
@@ -196,7 +153,7 @@ void TraceIndex::sum_up() {
   for (std::uint32_t process = 0; process < counts_.size(); ++process) {
     for (std::size_t id = 0; id < counts_[process].size(); ++id) {
       if (counts_[process][id] == 0) continue;
-      functions_.add(trace_, process, static_cast<std::uint32_t>(id), counts_[process][id] - 1);
+      functions_.add(*trace_, process, static_cast<std::uint32_t>(id), counts_[process][id] - 1);
       calls_ += counts_[process][id] - 1;
     }
   }
@@ -204,16 +161,15 @@ void TraceIndex::sum_up() {
     last_ = std::max(last_, index.last_ticks);
   }
   last_ = std::max(last_, origin_);
-  build_strips();
 }
 
 void TraceIndex::build_strips() {
-  const reader::States& states = trace_.states();
+  const reader::States& states = trace_->states();
   if (states.empty()) return;
   thread_of_task_.assign(states.tasks().size(), -1);
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     const reader::Thread& thread = *threads_[i].thread;
-    threads_[i].states = states.of(trace_.processes()[thread.process].pid, thread.tid);
+    threads_[i].states = states.of(trace_->processes()[thread.process].pid, thread.tid);
     if (threads_[i].states != nullptr) thread_of_task_[threads_[i].states->task] = static_cast<std::int64_t>(i);
   }
   cpus_.resize(states.cpus().size());
@@ -221,77 +177,9 @@ void TraceIndex::build_strips() {
     if (i >= threads_.size()) {
       cpus_[i - threads_.size()] = make_strip(states.cpus()[i - threads_.size()], states.source().end_ticks);
     } else if (threads_[i].states != nullptr) {
-      threads_[i].strip = make_strip(*threads_[i].states);
+      threads_[i].of_states = std::make_shared<const Strip>(make_strip(*threads_[i].states));
     }
   });
-}
-
-Status TraceIndex::build_threads(IndexProgress& progress) {
-  // The longest first, so that none is left alone at the end.
-  std::vector<std::size_t> order(threads_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<std::uint64_t> size(threads_.size());
-  for (std::size_t i = 0; i < threads_.size(); ++i) {
-    for (const reader::BlockView& block : trace_.blocks(*threads_[i].thread)) size[i] += block.events.size();
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size[a] > size[b]; });
-
-  counts_.resize(trace_.processes().size());
-  std::mutex mutex;  // of counts_ and out_of_memory
-  bool out_of_memory = false;
-  run_parallel(order.size(), [&](std::size_t i) {
-    if (progress.stop) return;
-    ThreadIndex& index = threads_[order[i]];
-    try {
-      index.owned = reader::rebuild_calls(trace_, *index.thread);
-      reader::Calls& calls = index.owned;
-      index.calls = CallColumns(calls);
-      index.first_ticks = calls.first_ticks;
-      index.last_ticks = calls.last_ticks;
-      index.events = calls.events;
-      index.out_of_order = calls.out_of_order;
-      index.unmatched_exits = calls.unmatched_exits;
-      index.missing_exits = calls.missing_exits;
-      index.unknown_ids = calls.unknown_ids;
-      find_gaps(trace_, index);
-      // Each is a walk over all of the thread's calls. A thread that is most of the trace would keep one processor at
-      // work while the others have nothing to do.
-      bool in_order = false;
-      bool built = false;
-      const auto step = [&](std::size_t which) {
-        try {
-          if (which == 0) {
-            index.lanes.build(index.calls);
-            built = true;
-          } else {
-            in_order = times_in_order(index.calls);
-          }
-        } catch (const std::bad_alloc&) {  // what is not done is tried again below, where it is told
-        }
-      };
-      if (size[order[i]] * 2 > progress.total) {
-        run_parallel(2, step);
-      } else {
-        step(1);
-      }
-      if (!in_order) hold_times(calls);
-      if (!in_order || !built) index.lanes.build(index.calls);
-
-      count_calls(index, counts_[index.thread->process], mutex);
-    } catch (const std::bad_alloc&) {
-      const std::lock_guard lock(mutex);
-      out_of_memory = true;
-      progress.stop = true;
-    }
-    progress.done += size[order[i]];
-    if (progress.also != nullptr) *progress.also += size[order[i]];
-  });
-  if (out_of_memory) {
-    return Error{trace_.name() +
-                 ": memory is out: its calls take about 34 bytes each; look at a part of it with 'karst tree'"};
-  }
-  if (progress.stop) return Error{trace_.name() + ": indexing was stopped"};
-  return Unit{};
 }
 
 }  // namespace karst::view

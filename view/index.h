@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +28,7 @@ struct Gap {
   bool overwritten = false;  ///< history before the kept one; else blocks missing in between
 };
 
+/// Copies look at the same columns.
 struct ThreadIndex {
   const reader::Thread* thread = nullptr;
   std::uint64_t forked_at = 0;  ///< start of the process; calls that it inherited began before
@@ -37,10 +40,18 @@ struct ThreadIndex {
   std::uint64_t last_ticks = 0;
   std::uint64_t events = 0, out_of_order = 0, unmatched_exits = 0, missing_exits = 0, unknown_ids = 0;
 
-  reader::Calls owned;  ///< what `calls` views
+  std::shared_ptr<const reader::Calls> owned;  ///< what `calls` views; null: a mapped file's
 
   const reader::ThreadStates* states = nullptr;  ///< null: nothing is known of them
-  Strip strip;                                   ///< of its states
+  std::shared_ptr<const Strip> of_states;        ///< null: the same
+
+  /// Of a preview: from this time on its calls are not there yet. first_ticks: none is.
+  std::uint64_t unread_from = kAllRead;
+  static constexpr std::uint64_t kAllRead = std::numeric_limits<std::uint64_t>::max();
+  bool is_read() const { return unread_from == kAllRead; }
+
+  /// Of its states; an empty one when nothing is known of them.
+  const Strip& strip() const;
 };
 
 /// What is being done, for whoever looks on from another thread.
@@ -52,21 +63,25 @@ struct IndexProgress {
 };
 
 class IndexCache;
+class Preview;
 
 /// Immutable once built; any thread may read it.
 class TraceIndex {
  public:
   /// Opens `path` and builds everything on all processors. Error: the trace cannot be read, memory is out, or
   /// `progress.stop`.
-  /// With a `cache`, from there when it has this file.
+  /// With a `cache`, from there when it has this file. With a `preview`, whoever has it sees what is there already.
   static Result<std::unique_ptr<TraceIndex>> build(const std::filesystem::path& path, IndexProgress& progress,
-                                                   const IndexCache* cache = nullptr);
+                                                   const IndexCache* cache = nullptr, Preview* preview = nullptr);
   /// The same for a trace that is open.
-  static Result<std::unique_ptr<TraceIndex>> build(reader::Trace trace, IndexProgress& progress);
+  static Result<std::unique_ptr<TraceIndex>> build(reader::Trace trace, IndexProgress& progress,
+                                                   Preview* preview = nullptr);
 
   bool from_cache() const { return mapping_ != nullptr; }
+  /// Whether it is a preview's: threads with calls that are not there yet, no CPUs, functions in another order.
+  bool is_partial() const { return partial_; }
 
-  const reader::Trace& trace() const { return trace_; }
+  const reader::Trace& trace() const { return *trace_; }
   /// In the file's order: by process, then by when they joined it.
   const std::vector<ThreadIndex>& threads() const { return threads_; }
   const FunctionList& functions() const { return functions_; }
@@ -82,8 +97,8 @@ class TraceIndex {
   std::uint64_t last_ticks() const { return last_; }
 
   /// Ticks since origin() for ns since the trace's start, and back.
-  double to_ticks(double ns) const { return ns * static_cast<double>(trace_.clock().ticks_per_second) / 1e9; }
-  double to_ns(double ticks) const { return ticks * 1e9 / static_cast<double>(trace_.clock().ticks_per_second); }
+  double to_ticks(double ns) const { return ns * static_cast<double>(trace_->clock().ticks_per_second) / 1e9; }
+  double to_ns(double ticks) const { return ticks * 1e9 / static_cast<double>(trace_->clock().ticks_per_second); }
   /// Of an absolute time.
   double since_origin(std::uint64_t ticks) const {
     return ticks >= origin_ ? to_ns(static_cast<double>(ticks - origin_))
@@ -94,14 +109,19 @@ class TraceIndex {
   }
 
  private:
-  explicit TraceIndex(reader::Trace trace) : trace_(std::move(trace)) {}
+  explicit TraceIndex(std::shared_ptr<const reader::Trace> trace) : trace_(std::move(trace)) {}
+  friend class IndexBuilder;
   friend class IndexCache;
-  Status build_threads(IndexProgress& progress);
-  void list_threads();
-  void sum_up();
+  friend class Preview;
+  static Result<std::unique_ptr<TraceIndex>> build_of(std::unique_ptr<TraceIndex> index, IndexProgress& progress,
+                                                      Preview* preview);
+  static std::unique_ptr<TraceIndex> listed(reader::Trace trace, IndexProgress& progress);
+  static std::unique_ptr<TraceIndex> listed(std::shared_ptr<const reader::Trace> trace, IndexProgress& progress);
   void build_strips();
+  void sum_up();
 
-  reader::Trace trace_;
+  std::shared_ptr<const reader::Trace> trace_;
+  bool partial_ = false;
   std::shared_ptr<const void> mapping_;  // what the columns lie in when they came from a cache
   std::vector<ThreadIndex> threads_;
   std::vector<std::vector<std::uint64_t>> counts_;  // by process and id: 0 when it has no row, else its calls and 1
@@ -112,6 +132,11 @@ class TraceIndex {
   std::uint64_t origin_ = 0;
   std::uint64_t last_ = 0;
 };
+
+/// The time of a block's first event that has one, or of its start.
+std::uint64_t first_event_of(const reader::BlockView& block);
+/// The same of its last.
+std::uint64_t last_event_of(const reader::BlockView& block);
 
 /// Makes the columns what CallColumns promises where the clock ran backwards: a time earlier than the one before it in
 /// the order of events is held. Changes nothing else.

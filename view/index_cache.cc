@@ -347,8 +347,8 @@ bool IndexCache::load(const fs::path& trace, TraceIndex& index) const {
       *field = meta.next();
     }
   }
-  if (meta.count() != index.trace_.processes().size()) return false;
-  index.counts_.resize(index.trace_.processes().size());
+  if (meta.count() != index.trace().processes().size()) return false;
+  index.counts_.resize(index.trace().processes().size());
   for (auto& counts : index.counts_) {
     counts.resize(meta.count());
     for (std::uint64_t& count : counts) count = meta.next();

@@ -64,6 +64,7 @@ bool Lanes::view(std::span<const std::uint32_t> rows, std::span<const LaneNode> 
   }
   const std::size_t wanted = lay_out(counts);
   if (wanted != nodes.size() || first_row_.back() != rows.size()) return false;
+  owned_.reset();
   rows_ = rows;
   nodes_ = nodes;
   beyond_depth_ = beyond_depth;
@@ -85,14 +86,16 @@ void Lanes::build_rows(const CallColumns& calls, std::size_t count, Row row_at) 
     ++counts[depth];
   }
   const std::size_t node_count = lay_out(counts);
-  own_rows_ = {};
-  own_rows_.reserve(first_row_.back());
-  own_rows_.set_size(first_row_.back());
-  own_nodes_ = {};
-  own_nodes_.reserve(node_count);
-  own_nodes_.set_size(node_count);
-  rows_ = {own_rows_.data(), own_rows_.size()};
-  nodes_ = {own_nodes_.data(), own_nodes_.size()};
+  const auto owned = std::make_shared<Owned>();
+  owned_ = owned;
+  auto& own_rows = owned->rows;
+  auto& own_nodes = owned->nodes;
+  own_rows.reserve(first_row_.back());
+  own_rows.set_size(first_row_.back());
+  own_nodes.reserve(node_count);
+  own_nodes.set_size(node_count);
+  rows_ = {own_rows.data(), own_rows.size()};
+  nodes_ = {own_nodes.data(), own_nodes.size()};
 
   // One pass in the order of the columns fills all rows and their finest nodes.
   struct Filling {
@@ -104,8 +107,8 @@ void Lanes::build_rows(const CallColumns& calls, std::size_t count, Row row_at) 
   std::vector<Filling> lanes(counts.size());
   for (std::size_t depth = 0; depth < counts.size(); ++depth) {
     const bool nodes = first_level_[depth] != first_level_[depth + 1];
-    lanes[depth] = {own_rows_.data() + first_row_[depth],
-                    nodes ? own_nodes_.data() + levels_[first_level_[depth]].first : &alone, 0};
+    lanes[depth] = {own_rows.data() + first_row_[depth],
+                    nodes ? own_nodes.data() + levels_[first_level_[depth]].first : &alone, 0};
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t row = row_at(i);
@@ -132,7 +135,7 @@ void Lanes::build_rows(const CallColumns& calls, std::size_t count, Row row_at) 
       const Level below = levels_[level - 1];
       for (std::size_t i = 0; i < below.count; ++i) {
         const LaneNode& child = nodes_[below.first + i];
-        LaneNode& node = own_nodes_[levels_[level].first + i / kFanOut];
+        LaneNode& node = own_nodes[levels_[level].first + i / kFanOut];
         if (i % kFanOut == 0) {
           node = child;
           continue;

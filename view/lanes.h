@@ -10,7 +10,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -55,13 +55,10 @@ struct LaneNode {
 };
 static_assert(sizeof(LaneNode) == 32);
 
+/// Copies look at the same rows and nodes.
 class Lanes {
  public:
   static constexpr std::uint32_t kFanOutBits = 4;
-
-  Lanes() = default;
-  Lanes(Lanes&&) = default;  // the columns stay where they are
-  Lanes& operator=(Lanes&&) = default;
 
   /// Orders `calls` by depth and builds the pyramids. Calls deeper than the depth column can tell (65535) are left out,
   /// and counted.
@@ -100,8 +97,11 @@ class Lanes {
 
   std::size_t lay_out(const std::vector<std::uint64_t>& counts);
 
-  reader::Column<std::uint32_t> own_rows_;
-  reader::Column<LaneNode> own_nodes_;
+  struct Owned {
+    reader::Column<std::uint32_t> rows;
+    reader::Column<LaneNode> nodes;
+  };
+  std::shared_ptr<const Owned> owned_;        // null: rows and nodes are somebody else's
   std::span<const std::uint32_t> rows_;       // by depth
   std::vector<std::size_t> first_row_ = {0};  // by depth, and one more
   std::span<const LaneNode> nodes_;           // by depth, then level

@@ -1,13 +1,24 @@
 #include "view/loader.h"
 
+#include <algorithm>
+#include <charconv>
 #include <new>
 
 #include "view/json.h"
 
 namespace karst::view {
 
-Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache)
-    : files_(std::move(files)), version_(std::move(version)), server_(server), cache_(std::move(cache)) {
+Loader::Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache,
+               Preview::Limits preview)
+    : files_(std::move(files)),
+      version_(std::move(version)),
+      server_(server),
+      cache_(std::move(cache)),
+      preview_({preview.least_events, preview.long_thread, [this, also = std::move(preview.on_part)] {
+                  if (also) also();
+                  const std::lock_guard lock(mutex_);
+                  changed_.notify_all();
+                }}) {
   for (std::size_t i = 0; i < files_.size(); ++i) progress_.push_back(std::make_unique<IndexProgress>());
   thread_ = std::thread([this] { load(); });
 }
@@ -21,7 +32,7 @@ void Loader::load() {
   std::string error;
   try {
     for (std::size_t i = 0; i < files_.size() && error.empty(); ++i) {
-      auto index = TraceIndex::build(files_[i], *progress_[i], &cache_);
+      auto index = TraceIndex::build(files_[i], *progress_[i], &cache_, files_.size() == 1 ? &preview_ : nullptr);
       if (index) {
         traces_.push_back(std::move(*index));
       } else {
@@ -38,6 +49,7 @@ void Loader::load() {
     error = "memory is out: the calls of a trace take about 34 bytes each; look at a part of it with 'karst tree'";
   }
   if (error.empty()) ready_.store(api_.get(), std::memory_order_release);
+  preview_.end();
   {
     const std::lock_guard lock(mutex_);
     error_ = error;
@@ -59,9 +71,34 @@ void Loader::wait() {
   changed_.wait(lock, [this] { return finished_; });
 }
 
-bool Loader::wait_for(std::chrono::milliseconds longest) {
+bool Loader::wait_for(std::chrono::milliseconds longest, bool picture) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, longest, [this] { return finished_; });
+  return changed_.wait_for(lock, longest, [&] { return finished_ || (picture && preview_.parts() != 0); });
+}
+
+std::optional<Reply> Loader::preview(std::string_view path, const Parameters& parameters, Work* work) {
+  // Tiles have the numbers of the facts that were last asked for.
+  const auto there = path == "trace" ? preview_.refresh() : preview_.latest();
+  if (there == nullptr) return std::nullopt;
+  if (path != "trace" && (path != "tiles" || parameters.contains("function"))) {
+    return error_reply(503, "the trace is still being read, and this is about all of it");
+  }
+  Api api({there.get()}, version_);
+  api.set_server({server_.keep, false});
+  return api.answer(path, parameters, work);
+}
+
+void Loader::read_first(std::string_view threads) {
+  constexpr std::size_t kMost = 1000;  // more are on nobody's screen
+  std::vector<std::uint32_t> numbers;
+  while (!threads.empty() && numbers.size() < kMost) {
+    const std::string_view one = threads.substr(0, threads.find(','));
+    threads.remove_prefix(std::min(one.size() + 1, threads.size()));
+    std::uint32_t number = 0;
+    const auto [end, status] = std::from_chars(one.data(), one.data() + one.size(), number);
+    if (status == std::errc() && end == one.data() + one.size()) numbers.push_back(number);
+  }
+  preview_.want(std::move(numbers));
 }
 
 std::string Loader::error() const {
@@ -80,6 +117,7 @@ std::string Loader::progress_json() const {
   const char* phase = !why.empty() ? "failed" : api() != nullptr ? "ready" : total == 0 ? "opening" : "rebuilding";
   Json json;
   json.open('{').field("phase", phase).field("done", done).field("total", total).field("error", why);
+  json.field("parts", preview_.parts());
   json.list("files", files_, [](const std::filesystem::path& file) { return file.filename().string(); }).close('}');
   return json.take();
 }

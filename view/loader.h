@@ -6,34 +6,44 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "view/api.h"
 #include "view/index.h"
 #include "view/index_cache.h"
+#include "view/preview.h"
 
 namespace karst::view {
 
 /// Starts on construction; destruction stops it.
 class Loader {
  public:
-  Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache);
+  /// `preview`: what is shown of one file before all of it is read; on_part is the loader's.
+  Loader(std::vector<std::filesystem::path> files, std::string version, Api::Server server, IndexCache cache,
+         Preview::Limits preview = {});
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
   /// Null until everything is ready, and when it failed.
   Api* api() const { return ready_.load(std::memory_order_acquire); }
+  /// An answer from what is there while all is not yet; nothing: there is nothing to answer from. Only some questions
+  /// can be answered; others have an answer that says so.
+  std::optional<Reply> preview(std::string_view path, const Parameters& parameters, Work* work);
+  /// Threads that are to be read before others, as 0,3,7.
+  void read_first(std::string_view threads);
   /// api/progress.
   std::string progress_json() const;
   /// Neither at work any more, nor going to be.
   bool finished() const;
   /// Waits until it is finished.
   void wait();
-  /// The same, for at most `longest`; whether it is finished.
-  bool wait_for(std::chrono::milliseconds longest);
+  /// The same, for at most `longest`; whether it is finished. With `picture`: or there is something to be seen.
+  bool wait_for(std::chrono::milliseconds longest, bool picture = false);
   /// Why it failed; empty when it did not.
   std::string error() const;
 
@@ -48,6 +58,7 @@ class Loader {
   std::unique_ptr<Api> api_;
   std::atomic<Api*> ready_ = nullptr;
   std::vector<std::unique_ptr<IndexProgress>> progress_;  // by file
+  Preview preview_;
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

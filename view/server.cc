@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <thread>
 
@@ -120,10 +121,15 @@ struct Server::Impl {
     } else if (path == "api/progress") {
       // In slices, so that a server that ends need not wait.
       for (int i = 0; request.has_param("wait") && i < kLongestWait && !is_stopping(); ++i) {
-        if (loader->wait_for(kTick)) break;
+        if (loader->wait_for(kTick, request.get_param_value("wait") == "picture")) break;
       }
       Reply reply;
       reply.body = loader->progress_json();
+      send(response, std::move(reply));
+    } else if (path == "api/first") {
+      loader->read_first(request.get_param_value("threads"));
+      Reply reply;
+      reply.body = "{}";
       send(response, std::move(reply));
     } else if (path == "api/stop") {
       jobs.stop(request.get_param_value("job"));
@@ -138,8 +144,16 @@ struct Server::Impl {
   }
 
   Reply data(std::string_view path, const httplib::Request& request) {
+    Parameters parameters;
+    for (const auto& [name, value] : request.params) parameters.emplace(name, value);
+    Jobs::Running job(jobs, request.get_param_value("job"));
     Api* const api = loader->api();
     if (api == nullptr) {
+      try {
+        if (auto reply = loader->preview(path, parameters, job.work())) return std::move(*reply);
+      } catch (const std::bad_alloc&) {
+        // Whoever reads the trace meets this, too, and says so.
+      }
       const std::string why = loader->error();
       Json json;
       json.open('{').field("error", why.empty() ? "the trace is being opened" : why);
@@ -149,9 +163,8 @@ struct Server::Impl {
       reply.body = json.take();
       return reply;
     }
-    Parameters parameters;
-    for (const auto& [name, value] : request.params) parameters.emplace(name, value);
-    Jobs::Running job(jobs, request.get_param_value("job"));
+    // Numbers of functions are others now than those that such a page has.
+    if (request.has_param("reading")) return error_reply(409, "the trace is read by now: ask api/trace again");
     return api->answer(path, parameters, job.work());
   }
 
@@ -263,7 +276,8 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   if (impl->port <= 0) return Error{"no port on 127.0.0.1 could be had for the viewer"};
   Api::Server about;
   about.keep = options.keep;
-  impl->loader = std::make_unique<Loader>(options.files, options.version, about, IndexCache::of_user());
+  impl->loader =
+      std::make_unique<Loader>(options.files, options.version, about, IndexCache::of_user(), options.preview);
   impl->options = std::move(options);
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reader/result.h"
+#include "view/preview.h"
 
 namespace karst::view {
 
@@ -20,6 +21,7 @@ struct ServerOptions {
   std::string version;
   bool keep = false;                         ///< go on when the last page closed
   std::chrono::milliseconds patience{5000};  ///< how long after that; a reload is quicker
+  Preview::Limits preview = {};
 };
 
 class Server {

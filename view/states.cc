@@ -162,7 +162,7 @@ void write_exported_waits(Json& json, const Scope& scope) {
   const auto longer = [](const Found& a, const Found& b) { return a.length > b.length; };
   for (std::size_t p = 0; p < scope.parts.size(); ++p) {
     const Scope::Part& part = scope.parts[p];
-    const Strip& strip = part.thread->strip;
+    const Strip& strip = part.thread->strip();
     const auto [from, to] = strip.rows_in(part.rows.range.begin, part.rows.range.end);
     for (std::size_t row = from; row < to; ++row) {
       if (!is_wait(static_cast<ThreadState>(strip.calls.function[row]))) continue;
@@ -187,7 +187,7 @@ void write_exported_waits(Json& json, const Scope& scope) {
   json.key("waits").open('[');
   for (const Found& wait : found) {
     const Scope::Part& part = scope.parts[wait.part];
-    const Strip& strip = part.thread->strip;
+    const Strip& strip = part.thread->strip();
     json.open('{').field("thread", part.number);
     json.field("index", wait.row - strip.rows_in(part.rows.range.begin, part.rows.range.end).first);
     write_wait(json, *scope.index, wait_at(*part.thread->states, strip.source[wait.row]), place);
@@ -236,6 +236,7 @@ void write_state_facts(Json& json, const TraceIndex& index) {
   }
   json.close(']').key("cpus").open('[');
   for (const reader::CpuLane& lane : states.cpus()) {
+    if (index.is_partial()) break;  // which function ran there is known when all threads are
     json.open('{').field("cpu", lane.cpu).key("gaps").open('[');
     std::size_t gaps = 0;
     for (const reader::StateGap& gap : states.gaps()) {

@@ -87,7 +87,7 @@ void add_strip(const TraceIndex& index, const ThreadRows& wanted, const Picture&
                TileColumns& columns) {
   const bool cpu = wanted.thread >= kCpuLane;
   const Strip& strip =
-      cpu ? index.cpus()[wanted.thread - kCpuLane] : index.threads()[wanted.thread - kStatesOfThread].strip;
+      cpu ? index.cpus()[wanted.thread - kCpuLane] : index.threads()[wanted.thread - kStatesOfThread].strip();
   std::vector<Slice> slices;
   const auto row = [&](std::uint32_t depth, std::size_t first) {
     const std::size_t count = columns.begin.size() - first;
@@ -271,7 +271,7 @@ std::string encode_columns(const Scope& scope) {
     threads.push_back(thread);
   };
   for (const Scope::Part& part : scope.parts) {
-    add_strip(kStatesOfThread + part.number, part.thread->strip, part.rows.range);
+    add_strip(kStatesOfThread + part.number, part.thread->strip(), part.rows.range);
   }
   for (std::uint32_t i = 0; i < index.cpus().size() && !scope.parts.empty(); ++i) {
     add_strip(kCpuLane + i, index.cpus()[i], scope.parts.front().rows.range);
