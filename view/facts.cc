@@ -50,6 +50,7 @@ void write_clock(Json& json, const TraceIndex& index) {
 }
 
 const char* switch_reason(std::uint32_t reason) {
+  if (reason == format::kSwitchesUnknown) return "unknown";
   switch (static_cast<format::SwitchReason>(reason)) {
     case format::SwitchReason::kTimer:
       return "timer";
@@ -60,26 +61,26 @@ const char* switch_reason(std::uint32_t reason) {
   }
 }
 
-// Some of the functions that a switch is of, as indices into `functions`: a name or two tells more than a number.
-// Those that were never called have none.
+// How many functions a switch is of, and some of them as indices into `functions`: a name tells more than a number.
+// Those that were never called have none. A tail call's exit has a number beside its function's, and is none of its
+// own.
 void write_named(Json& json, const TraceIndex& index, std::size_t process, const reader::Switch& of) {
   constexpr std::size_t kMostNamed = 4;
-  constexpr std::size_t kMostLooks = 1024;
-  json.key("named").open('[');
-  if (index.functions().functions().empty()) {
-    json.close(']');
-    return;
+  constexpr std::size_t kMostLooks = 4096;
+  const std::vector<reader::Function>& known = index.trace().processes()[process].functions;
+  const bool any = !index.functions().functions().empty();  // else no process has a list
+  std::uint64_t count = 0;
+  std::vector<std::uint32_t> named;
+  const std::size_t looks = of.first == 0 ? 0 : std::min<std::size_t>(of.count, kMostLooks);
+  for (std::size_t id = of.first; id < std::size_t{of.first} + looks && id < known.size(); ++id) {
+    if (known[id].id == 0 || known[id].tail_exit) continue;
+    ++count;
+    if (!any || named.size() == kMostNamed) continue;
+    const auto& functions = index.functions().of_process(static_cast<std::uint32_t>(process));
+    if (id < functions.size() && functions[id] != kNoFunction) named.push_back(functions[id]);
   }
-  const std::vector<std::uint32_t>& functions = index.functions().of_process(static_cast<std::uint32_t>(process));
-  std::size_t named = 0;
-  for (std::size_t i = 0; of.first != 0 && i < std::min<std::size_t>(of.count, kMostLooks) && named < kMostNamed; ++i) {
-    const std::size_t id = std::size_t{of.first} + i;
-    if (id >= functions.size()) break;
-    if (functions[id] == kNoFunction) continue;
-    json.value(functions[id]);
-    ++named;
-  }
-  json.close(']');
+  json.field("functions", of.count > kMostLooks || count == 0 ? of.count : count);
+  json.list("named", named, [](std::uint32_t function) { return function; });
 }
 
 void write_switches(Json& json, const TraceIndex& index, const reader::Process& process) {
@@ -89,7 +90,7 @@ void write_switches(Json& json, const TraceIndex& index, const reader::Process& 
     const reader::Switch& of = process.switches[i];
     json.open('{').field("begin", index.since_origin(of.begin_ticks));
     write_time(json, "end", index, of.end_ticks);
-    json.field("all", of.first == 0).field("first", of.first).field("functions", of.count).field("on", of.on);
+    json.field("all", of.first == 0).field("first", of.first).field("ids", of.count).field("on", of.on);
     json.field("reason", switch_reason(of.reason));
     write_named(json, index, number, of);
     json.close('}');

@@ -50,14 +50,20 @@ export function traceFacts(json: Json): TraceInfo {
       options: text(p.options),
       waitStatus: maybe(p.wait_status),
       damaged: p.damaged === true,
+      overwrittenEvents: num(p.overwritten_events),
+      lostEvents: num(p.lost_events),
       switches: list(p.switches).map((s) => ({
         begin: num(s.begin),
         end: maybe(s.end),
         all: s.all === true,
+        first: num(s.first),
+        ids: num(s.ids, num(s.functions)),
         functions: num(s.functions),
         on: s.on === true,
         reason: text(s.reason),
+        named: list(s.named).map((f) => num(f, -1)),
       })),
+      switchCount: num(p.switch_count),
       moments: list(p.moments).map((m) => ({
         number: num(m.number),
         kind: text(m.kind),
@@ -65,6 +71,7 @@ export function traceFacts(json: Json): TraceInfo {
         end: num(m.end),
         thread: num(m.thread, -1),
         what: text(m.what),
+        lostEvents: num(m.lost_events),
       })),
     })),
     threads: list(json.threads).map((t, index) => ({
@@ -89,6 +96,7 @@ export function traceFacts(json: Json): TraceInfo {
         blocks: num(g.blocks),
       })),
       states: t.states === true,
+      ...optional("unreadFrom", typeof t.unread_from === "number" ? t.unread_from : undefined),
     })),
     functions: list(f.name).map((name, i) => {
       const file = num(f.file?.[i], -1);
@@ -102,6 +110,7 @@ export function traceFacts(json: Json): TraceInfo {
       };
     }),
     canCut: list(json.features).includes("cut"),
+    ...(json.reading ? { reading: true as const } : {}),
     states: json.states
       ? {
           backend: text(json.states.backend),

@@ -35,6 +35,8 @@ export interface ThreadInfo {
   gaps: Gap[];
   /** Whether it is known what the thread did beside its calls. */
   states: boolean;
+  /** While the trace is being read: from when on its calls are not there yet. */
+  unreadFrom?: number;
 }
 
 /** Functions were switched off or on. */
@@ -42,9 +44,14 @@ export interface SwitchInfo {
   begin: number;
   end: number | null; // under way when the trace was written
   all: boolean;
+  /** Functions have numbers in their process; these have `ids` successive ones from `first` on, some of them spare. */
+  first: number;
+  ids: number;
   functions: number;
   on: boolean;
   reason: string;
+  /** Some of them, in TraceInfo.functions. */
+  named: number[];
 }
 
 /** What was asked to be kept: a slow call, what led to a trigger, a snapshot. */
@@ -55,6 +62,8 @@ export interface MomentInfo {
   end: number;
   thread: number; // -1: of all
   what: string;
+  /** Records that were overwritten before they could be kept. */
+  lostEvents: number;
 }
 
 export interface ProcessInfo {
@@ -66,7 +75,11 @@ export interface ProcessInfo {
   options: string;
   waitStatus: number | null;
   damaged: boolean;
+  overwrittenEvents: number;
+  lostEvents: number;
   switches: SwitchInfo[];
+  /** Of which `switches` are the first. */
+  switchCount: number;
   moments: MomentInfo[];
 }
 
@@ -150,6 +163,8 @@ export interface TraceInfo {
   states: StatesInfo | null;
   tasks: TaskInfo[];
   cpus: CpuInfo[];
+  /** It is still being read: functions have numbers of their own, and most questions have to wait. */
+  reading?: true;
   /** An exported page: the range it holds. */
   range?: { begin: number; end: number };
   /** An exported page that holds one picture and sums instead of each call. */
@@ -304,6 +319,8 @@ export interface Progress {
   phase: "opening" | "rebuilding" | "ready" | "failed";
   done: number;
   total: number;
+  /** Grows whenever there is more to be seen. */
+  parts: number;
   error: string;
   files: string[];
 }
@@ -369,6 +386,8 @@ export interface Backend {
   source(func: number): Promise<SourceText>;
   /** One state of a thread. */
   state(thread: number, index: number): Promise<StateLine>;
+  /** Says which threads are looked at while the trace is being read. */
+  readFirst?(threads: readonly number[]): void;
   /** Address of a .karst of just this range; undefined when there is no server to make it. */
   cutAddress(begin: number, end: number): string | undefined;
 }

@@ -1,6 +1,6 @@
 // Keys that work wherever the focus is, but in text fields and dialogs.
 import { selectVisible, walk, walkTrack } from "../timeline/steps";
-import { fitSelection, highlight, panBy, scrollBy, showAll, stepCall, toggleFolded, togglePinned, zoomBy } from "./actions";
+import { fitSelection, highlight, offsetOf, panBy, scrollBy, showAll, stepCall, toggleFolded, togglePinned, zoomBy } from "./actions";
 import { store, type Tab } from "./store";
 import { threadKey } from "./tracks";
 
@@ -23,6 +23,16 @@ export function compareSelected(): void {
   if (!selected) store.set({ notice: "Select a call first." });
   else if (!baseline) store.set({ baseline: selected, notice: "Kept for comparison. Now select the call to compare it with, and press c." });
   else store.set({ tab: "compare", dockOpen: true, notice: "" });
+}
+
+/** A range without a mouse: of the selected call, else of what is in view. Its edges can be typed. */
+function measureSelected(): void {
+  const { selected, selectedSpan, view } = store.state;
+  const offset = selected ? offsetOf(selected.trace) : 0;
+  const range = selectedSpan
+    ? { begin: selectedSpan.begin + offset, end: selectedSpan.end + offset }
+    : { begin: Math.max(0, view.begin), end: Math.min(store.total, view.begin + view.span) };
+  store.set({ range, tab: "range", dockOpen: true });
 }
 
 function escape(): void {
@@ -63,6 +73,7 @@ const PLAIN: Record<string, () => void> = {
   "/": () => document.getElementById("search")?.focus(),
   "?": () => store.set({ help: true }),
   m: () => store.set({ measuring: !store.state.measuring, notice: store.state.measuring ? "" : "Measuring: drag in the timeline. m or Esc ends it." }),
+  r: measureSelected,
   h: () => {
     const { selected, selectedSpan, highlight: marked } = store.state;
     if (marked) highlight(marked.trace, null);

@@ -69,6 +69,18 @@ export function forms(name: string): readonly string[] {
   return result;
 }
 
+/** `leveldb::DBImpl::Write(bool)` -> `leveldb::DBImpl::`, `Write`, `(bool)`: joined they are the name. */
+export function split(name: string): { scope: string; base: string; rest: string } {
+  const plain = name.replace(/ \[clone [^\]]*\]$/, "");
+  const parts = components(plain);
+  // What stands behind a space outside of brackets before the name is its return type: templates have one.
+  const last = parts[parts.length - 1]!;
+  const scope = plain.slice(0, plain.length - last.length);
+  const base = bare(last);
+  if (base === "" || !last.startsWith(base)) return { scope, base: name.slice(scope.length), rest: "" };
+  return { scope, base, rest: name.slice(scope.length + base.length) };
+}
+
 /** The name without parameters and template arguments, scopes included. */
 export function plain(name: string): string {
   return forms(name)[0]!;

@@ -42,8 +42,10 @@ export interface Track {
   readonly subtitle: string;
   readonly rows: number;
   readonly rowHeight: number;
-  /** Height of what stands above the first row: the strip of states. */
+  /** Height of what stands above the first row: the strip of states, below it the lane of what was left out. */
   readonly lead: number;
+  /** Height of that lane. */
+  readonly lane: number;
   readonly folded: boolean;
   readonly pinned: boolean;
   readonly y: number; // within its area: pinned ones and the others each count from 0
@@ -67,7 +69,10 @@ const FOLDED_LEAST = 20;
 const HEADING = 24;
 /** The strip of a thread's states, and the air below it. */
 export const STRIP = 9;
-const STRIP_AIR = 2;
+export const STRIP_AIR = 2;
+/** In which a thread shows that functions were not traced for a while, if its process ever left some out. */
+const LANE = 12;
+const FOLDED_LANE = 4;
 /** No thread takes more rows at once; deeper levels are reached by scrolling in recursion this deep never looks at. */
 export const MOST_ROWS = 512;
 
@@ -81,7 +86,7 @@ export function cpuKey(trace: number, cpu: number): string {
 
 /** Whether a thread does anything within [begin, end]. */
 function active(thread: ThreadInfo, begin: number, end: number): boolean {
-  return thread.calls > 0 && thread.end >= begin && thread.begin <= end;
+  return (thread.calls > 0 || thread.unreadFrom !== undefined) && thread.end >= begin && thread.begin <= end;
 }
 
 function matches(filter: string, thread: ThreadInfo): boolean {
@@ -140,6 +145,7 @@ export function layoutTracks(
       hidden += all.length - shown.length;
       if (shown.length === 0) continue;
       const processKey = `${t}:p${process.index}`;
+      const partial = process.switches.some((one) => !one.all);
       const processFolded = choice.folded.has(processKey);
       if (headings) {
         place({
@@ -153,6 +159,7 @@ export function layoutTracks(
           rows: 0,
           rowHeight: 0,
           lead: 0,
+          lane: 0,
           folded: processFolded,
           pinned: false,
           height: HEADING,
@@ -164,7 +171,8 @@ export function layoutTracks(
         if (processFolded && !isPinned && headings) continue;
         const folded = choice.folded.has(key);
         const rows = Math.min(Math.max(thread.maxDepth, 1), MOST_ROWS);
-        const lead = thread.states ? STRIP + STRIP_AIR : 0;
+        const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
+        const lead = (thread.states ? STRIP + STRIP_AIR : 0) + lane;
         const height = folded
           ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + GAP + lead)
           : Math.max(LEAST, rows * ROW + GAP + lead);
@@ -179,6 +187,7 @@ export function layoutTracks(
           rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,
           rowHeight: folded ? FOLDED_ROW : ROW,
           lead,
+          lane,
           folded,
           pinned: isPinned,
           height,
@@ -199,7 +208,7 @@ function placeCpus(
   place: (track: Omit<Track, "y">) => void,
 ): void {
   if (trace.cpus.length === 0) return;
-  const common = { trace: t, process: -1, lead: 0 };
+  const common = { trace: t, process: -1, lead: 0, lane: 0 };
   const key = `${t}:cpus`;
   const folded = choice.folded.has(key);
   place({

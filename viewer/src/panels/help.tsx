@@ -36,6 +36,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
     keys: [
       ["/", "search functions"],
       ["m", "measure by dragging anywhere"],
+      ["r", "measure the selected call, else what is in view"],
       ["1 – 5", "call, functions, flame graph, range, compare"],
       ["b", "show or hide the lower half"],
       ["k", "fold or unfold the selected track"],
@@ -117,9 +118,43 @@ export function Help() {
             </div>
             <div>
               <dt>
-                <span class="sign hatched" />
+                <span class="sign overwritten" />
               </dt>
-              <dd>no history: overwritten, or missing</dd>
+              <dd>overwritten: older than memory held</dd>
+            </div>
+            <div>
+              <dt>
+                <span class="sign off" />
+              </dt>
+              <dd>all tracing was switched off</dd>
+            </div>
+            <div>
+              <dt>
+                <span class="sign lost" />
+              </dt>
+              <dd>lost: records are missing</dd>
+            </div>
+            <div>
+              <dt>
+                <span class="sign left-out" />
+              </dt>
+              <dd>above the calls: some functions were not traced, by the budget or switched off</dd>
+            </div>
+            <div>
+              <dt>
+                <span class="sign kept" />
+              </dt>
+              <dd>kept: a slow call, a trigger, a snapshot</dd>
+            </div>
+            <div>
+              <dt>
+                <span class="sign states">
+                  <i class="state running" />
+                  <i class="state runnable" />
+                  <i class="state blocked" />
+                </span>
+              </dt>
+              <dd>above a thread: on a CPU, runnable without one, blocked</dd>
             </div>
             <div>
               <dt>

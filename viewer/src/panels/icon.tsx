@@ -18,6 +18,8 @@ const PATHS = {
   close: "M4 4l8 8M12 4l-8 8",
   warning: "M8 2.5l6 11H2zM8 6.5v3.5M8 12h.01",
   flip: "M5 3v10M2.5 5.5L5 3l2.5 2.5M11 13V3M8.5 10.5L11 13l2.5-2.5",
+  kept: "M4 2.5h8v11l-4-3.2-4 3.2z",
+  gap: "M2.5 3.5h11v9h-11zM2.5 9L8 3.5M4.5 12.5l9-9M10 12.5l3.5-3.5",
   compare: "M2.5 3.5h4.5v9H2.5zM9 3.5h4.5v9H9z",
 } as const;
 

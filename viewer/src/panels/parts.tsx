@@ -1,6 +1,6 @@
 // Small pieces that panels share.
 import { useEffect, useState } from "preact/hooks";
-import { forms, visible } from "../model/names";
+import { forms, split, visible } from "../model/names";
 import { store } from "../model/store";
 import { duration, exact, percent } from "../model/time";
 import { currentScene } from "../timeline/steps";
@@ -27,6 +27,20 @@ export function Name({ text }: { text: string }) {
   return (
     <span class="name" title={text}>
       <bdi>{text}</bdi>
+    </span>
+  );
+}
+
+/** A full name in a narrow place: its scope is cut first, the name itself last; the parameters go with what room is left. */
+export function FullName({ text }: { text: string }) {
+  const { scope, base, rest } = split(text);
+  return (
+    <span class="name parts">
+      <bdi>
+        {scope && <span class="scope">{scope}</span>}
+        <span class="base">{base}</span>
+        {rest && <span class="rest">{rest}</span>}
+      </bdi>
     </span>
   );
 }
@@ -66,6 +80,11 @@ export function States({ times, label }: { times: StateTimes; label: string }) {
   );
 }
 
+function waitingFor(share: number | undefined): string {
+  if (store.state.traces.some((trace) => trace.info.reading)) return "This waits until the trace is read";
+  return share === undefined ? "Adding up calls…" : `Adding up calls: ${percent(share)}`;
+}
+
 /** For as long as an answer is on its way: how far it is, and an end to it. Nothing is shown of quick ones. */
 export function Waiting({ answer }: { answer: Pick<Answer<unknown>, "share" | "stop"> }) {
   const [late, setLate] = useState(false);
@@ -78,7 +97,7 @@ export function Waiting({ answer }: { answer: Pick<Answer<unknown>, "share" | "s
       {late && (
         <>
           <progress max={1} value={answer.share} aria-label="Adding up calls" />
-          <span>{answer.share === undefined ? "Adding up calls…" : `Adding up calls: ${percent(answer.share)}`}</span>
+          <span>{waitingFor(answer.share)}</span>
           <button onClick={answer.stop}>Stop</button>
         </>
       )}

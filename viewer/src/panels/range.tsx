@@ -5,7 +5,7 @@ import { store, useStore } from "../model/store";
 import { count, duration, exact, parseTime, percent } from "../model/time";
 import { useAnswer } from "./answers";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, States, Swatch, Waiting } from "./parts";
+import { Bar, Empty, Failed, FullName, States, Swatch, Waiting } from "./parts";
 
 export function RangePanel() {
   const range = useStore((s) => s.range);
@@ -17,7 +17,8 @@ export function RangePanel() {
   if (!range)
     return (
       <Empty>
-        Drag on the ruler, or press <kbd>m</kbd> and drag anywhere, to measure a range. Edges snap to the ends of calls.
+        Drag on the ruler, or press <kbd>m</kbd> and drag anywhere, to measure a range. Edges snap to the ends of calls.{" "}
+        <kbd>r</kbd> measures the selected call, else what is in view.
       </Empty>
     );
   const cut = backend?.cutAddress(begin, end);
@@ -91,9 +92,7 @@ export function RangePanel() {
           <button class="call-line" onClick={() => highlight(0, row.function)} title={`${functions[row.function]?.name}\nClick: highlight all its calls`}>
             <Bar share={busy > 0 ? row.self / busy : 0} />
             <Swatch trace={0} func={row.function} />
-            <span class="name">
-              <bdi>{readable(functions[row.function]?.name ?? "?")}</bdi>
-            </span>
+            <FullName text={readable(functions[row.function]?.name ?? "?")} />
             <span class="quiet num">{count(row.calls)}×</span>
             <span class="quiet num share">{percent(busy > 0 ? row.self / busy : 0)}</span>
             <span class="num">{duration(row.self)}</span>

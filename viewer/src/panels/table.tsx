@@ -8,7 +8,7 @@ import { matcher, sortRows } from "../model/rows";
 import { store, useStore, type SortKey } from "../model/store";
 import { count, duration, percent } from "../model/time";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, Swatch, Waiting } from "./parts";
+import { Bar, Empty, Failed, FullName, Swatch, Waiting } from "./parts";
 import { ScopeChoice, useScoped } from "./scope";
 
 const ROW = 24;
@@ -160,9 +160,7 @@ export function TablePanel() {
                 >
                   <div class="cell name" role="gridcell">
                     <Swatch trace={trace} func={row.function} />
-                    <span class="name">
-                      <bdi>{readable(f?.name ?? "?")}</bdi>
-                    </span>
+                    <FullName text={readable(f?.name ?? "?")} />
                   </div>
                   <div class="cell num" role="gridcell" data-column="calls">
                     {count(row.calls)}

@@ -6,23 +6,21 @@ import { store, useStore } from "../model/store";
 import { count, duration } from "../model/time";
 import { picture, save } from "../timeline/picture";
 import { currentScene } from "../timeline/steps";
-import { useState } from "preact/hooks";
 import { Icon } from "./icon";
+import { Kept, Missing } from "./notes";
+import { Popover } from "./popover";
 import { SearchBox } from "./search";
 
 function Problems() {
   const traces = useStore((s) => s.traces);
-  const [open, setOpen] = useState(false);
   const problems = traces.flatMap((t) => t.info.problems.map((p) => ({ ...p, file: t.info.name })));
   const cut = traces.some((t) => !t.info.complete);
   if (problems.length === 0 && !cut) return null;
+  const label = cut ? "Not whole" : problems.length === 1 ? "1 problem" : `${problems.length} problems`;
   return (
-    <div class="problems">
-      <button class="warn" aria-expanded={open} onClick={() => setOpen(!open)} data-testid="problems">
-        <Icon name="warning" /> {cut ? "Not whole" : problems.length === 1 ? "1 problem" : `${problems.length} problems`}
-      </button>
-      {open && (
-        <div class="popover" role="dialog" aria-label="Problems of the trace">
+    <Popover icon="warning" label={label} title="Problems of the trace" warn testid="problems">
+      {() => (
+        <>
           {cut && <p>The file is cut or damaged. All that could be read is shown.</p>}
           <ul>
             {problems.map((p) => (
@@ -33,9 +31,9 @@ function Problems() {
               </li>
             ))}
           </ul>
-        </div>
+        </>
       )}
-    </div>
+    </Popover>
   );
 }
 
@@ -48,7 +46,7 @@ function Highlighted() {
       <span class="name">
         <bdi>{visible(plain(f?.name ?? "?"))}</bdi>
       </span>
-      <span class="quiet">{count(f?.calls ?? 0)} calls</span>
+      <span class="quiet chip-count">{count(f?.calls ?? 0)} calls</span>
       <button class="icon" aria-label="End highlighting" title="End highlighting (Esc)" onClick={() => store.set({ highlight: null })}>
         <Icon name="close" />
       </button>
@@ -83,9 +81,11 @@ export function TopBar() {
         {traces.map((t) => visible(t.info.name)).join("  ↔  ")}
       </span>
       <span class="quiet file-facts">
-        {count(calls)} calls · {threads === 1 ? "1 thread" : `${count(threads)} threads`} · {duration(store.total)}
+        {count(calls)} calls{traces.some((t) => t.info.reading) && " so far"} · {threads === 1 ? "1 thread" : `${count(threads)} threads`} · {duration(store.total)}
       </span>
       <Problems />
+      <Missing />
+      <Kept />
       <Highlighted />
       <span class="grow" />
       <SearchBox />

@@ -1,14 +1,15 @@
 // One picture of the timeline: ruler, lanes, gaps, calls with their names. What follows the pointer is
 // drawn above it by overlay.ts.
-import { CPU_FUNCTION, CPU_THREAD, kCut, kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound } from "../backend/types";
+import { CPU_FUNCTION, CPU_THREAD, kCut, kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound, STRIP_DEPTHS } from "../backend/types";
 import type { State } from "../model/store";
 import { duration, moment, step } from "../model/time";
-import { momentWords, offStretches, switchWords } from "../model/switches";
 import { STRIP } from "../model/tracks";
+import { drawGaps, drawMoments } from "./gaps";
 import { RowPainter, type Label } from "./paint";
 import { FONT, SMALL, type Band, type Renderer } from "./renderer";
 
 import { RULER, stripOf, type Placed, type Scene } from "./scene";
+import { drawUnread } from "./unread";
 import { statePalette, type Looks } from "./theme";
 import { BAND_LEVELS } from "./tile_store";
 
@@ -113,7 +114,7 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
       nextPainter = drawStrip(r, scene, state, place, strip, bands, labels, nextPainter);
     if (track.kind !== "thread") continue;
     drawGaps(r, scene, state, place);
-    drawOff(r, scene, state, place);
+    drawUnread(r, scene, state, place);
     const looks = scene.looks(track.trace)!;
     const tiles = scene.tiles(track.trace)!;
     const marked = scene.highlightTiles(track.trace);
@@ -188,6 +189,8 @@ function drawStrip(
   const shifted = { begin: view.begin - scene.offset(track.trace), pixel };
   const cover = scene.tiles(track.trace)!.cover({ thread: strip, band: 0 }, shifted.begin, shifted.begin + view.span, pixel);
   const cpu = track.kind === "cpu";
+  // Of a thread that was not born yet nothing is known because there is nothing.
+  const born = cpu ? -Infinity : state.traces[track.trace]!.info.threads[track.thread]!.begin;
   if (cpu) drawCpuGaps(r, scene, state, track.trace, track.thread, top, track.height);
   const used: RowPainter[] = [];
   for (const { tile, from, to } of cover)
@@ -197,7 +200,8 @@ function drawStrip(
       const p = (used[row.depth] ??= painter(nextPainter++, width));
       const found: Label[] = [];
       const palette = looks?.full ?? statePalette(scene.inks, row.depth);
-      p.add(row, palette, shifted, { begin: tile.origin, pixelNs: tile.pixelNs, from, to }, found, 12 * r.scale);
+      const least = STRIP_DEPTHS[row.depth] === "unknown" ? Math.max(from, born) : from;
+      p.add(row, palette, shifted, { begin: tile.origin, pixelNs: tile.pixelNs, from: least, to }, found, 12 * r.scale);
       const y = top + 2 + row.depth * track.rowHeight;
       if (looks)
         for (const label of found) labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: false, looks });
@@ -224,80 +228,7 @@ function drawCpuGaps(r: Renderer, scene: Scene, state: State, trace: number, cpu
     const x1 = Math.min(r.width + 2, ((gap.end + offset - view.begin) / view.span) * r.width);
     if (x1 < 0 || x0 > r.width) continue;
     r.rect(x0, top, Math.max(1, x1 - x0), height - 1, scene.inks.gapGround);
-    r.hatch(x0, top, Math.max(1, x1 - x0), height - 1, scene.inks.rule);
-  }
-}
-
-function drawGaps(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
-  const { inks } = scene;
-  const { view } = state;
-  const offset = scene.offset(track.trace);
-  for (const gap of state.traces[track.trace]!.info.threads[track.thread]!.gaps) {
-    const x0 = Math.max(-2, ((gap.begin + offset - view.begin) / view.span) * r.width);
-    const x1 = Math.min(r.width + 2, ((gap.end + offset - view.begin) / view.span) * r.width);
-    if (x1 < 0 || x0 > r.width) continue;
-    const width = Math.max(1, x1 - x0);
-    r.rect(x0, top, width, track.height - 1, inks.gapGround);
-    r.hatch(x0, top, width, track.height - 1, inks.rule);
-    const text = gap.kind === "overwritten" ? "overwritten: older than memory held" : "history missing";
-    if (width > r.textWidth(text, SMALL) + 12) r.text(text, x0 + 6, top + track.height / 2, inks.quiet, SMALL);
-  }
-}
-
-/** While nothing was traced nothing is said; where some functions were switched there is a notch, with words where there is room. */
-function drawOff(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
-  const { inks } = scene;
-  const info = state.traces[track.trace]!.info;
-  const thread = info.threads[track.thread]!;
-  const { switches } = info.processes[thread.process] ?? { switches: [] };
-  if (switches.length === 0) return;
-  const toX = (ns: number) => ((ns + scene.offset(track.trace) - state.view.begin) / state.view.span) * r.width;
-  for (const [begin, end] of offStretches(switches, thread.end)) {
-    const x0 = Math.max(-2, toX(Math.max(begin, thread.begin)));
-    const x1 = Math.min(r.width + 2, toX(Math.min(end, thread.end)));
-    if (x1 <= x0) continue;
-    r.rect(x0, top, Math.max(1, x1 - x0), track.height - 1, inks.gapGround);
-    r.hatch(x0, top, Math.max(1, x1 - x0), track.height - 1, inks.rule);
-    const text = "tracing was switched off";
-    if (x1 - x0 > r.textWidth(text, SMALL) + 12) r.text(text, x0 + 6, top + track.height / 2, inks.quiet, SMALL);
-  }
-  let free = 0;
-  for (const one of switches) {
-    const x = toX(one.begin);
-    if (one.all || x < 0 || x > r.width) continue;
-    r.polygon([x - 3, top, x + 3, top, x, top + 5], inks.gap);
-    const text = switchWords(one);
-    const width = r.textWidth(text, SMALL) + 8;
-    if (x < free || x + width > r.width || track.height < 40) continue;
-    r.rect(x, top, 1, track.height - 1, inks.gap);
-    r.rect(x, top + track.height - 15, width, 13, inks.gapGround);
-    r.text(text, x + 4, top + track.height - 8, inks.quiet, SMALL);
-    free = x + width + 4;
-  }
-}
-
-/** What was kept: a line over the call, a flag where it ended. */
-function drawMoments(r: Renderer, scene: Scene, state: State, { track, top }: Placed): void {
-  const { inks } = scene;
-  const info = state.traces[track.trace]!.info;
-  const thread = info.threads[track.thread]!;
-  const { moments } = info.processes[thread.process] ?? { moments: [] };
-  const toX = (ns: number) => ((ns + scene.offset(track.trace) - state.view.begin) / state.view.span) * r.width;
-  let free = 0;
-  for (const moment of moments) {
-    if (moment.thread !== track.thread) continue;
-    const x0 = Math.max(-4, toX(moment.begin));
-    const x1 = Math.min(r.width + 4, toX(moment.end));
-    if (x1 < -2 || x0 > r.width + 2) continue;
-    r.rect(x0, top, Math.max(2, x1 - x0), 2, inks.accent);
-    r.rect(x1 - 1, top, 2, track.height - 1, inks.accent);
-    const text = momentWords(moment);
-    const width = r.textWidth(text, SMALL) + 8;
-    const at = x1 + width > r.width ? x1 - width : x1;
-    if (at < free || at > r.width || track.height < 24) continue;
-    r.rect(at, top + track.height - 15, width, 13, inks.accent);
-    r.text(text, at + 4, top + track.height - 8, inks.ground, SMALL);
-    free = at + width + 2;
+    r.hatch(x0, top, Math.max(1, x1 - x0), height - 1, scene.inks.lost, "crossed");
   }
 }
 
@@ -315,7 +246,9 @@ function drawLabels(r: Renderer, scene: Scene, state: State, labels: readonly Pl
     lastIndex.set(y, key);
     const flags = row.flags[at]! & ~kSummed;
     if (flags !== 0) drawEnds(r, scene, from, to, y, height, flags);
-    const left = Math.max(from, 0) + (flags & kOpenBegin && from >= 0 ? 9 : 4);
+    // What ran on a CPU may have begun before the trace, where nothing is drawn.
+    const start = ((scene.offset(label.trace) - state.view.begin) / state.view.span) * r.width;
+    const left = Math.max(from, 0, start) + (flags & kOpenBegin && from >= 0 ? 9 : 4);
     const right = Math.min(to, r.width) - (flags & ~kOpenBegin && to <= r.width ? 12 : 4);
     const room = right - left;
     if (to - from < least || room < 14) continue;

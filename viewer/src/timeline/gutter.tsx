@@ -11,7 +11,7 @@ function facts({ track }: Placed): string {
   const info = store.state.traces[track.trace]!.info;
   const thread = info.threads[track.thread];
   if (!thread) return "";
-  const parts = [`thread ${thread.tid}`, `${count(thread.calls)} calls`, `${duration(thread.last - thread.first)}`];
+  const parts = [`thread ${thread.tid}`, thread.unreadFrom === undefined ? `${count(thread.calls)} calls` : "still being read", `${duration(thread.last - thread.first)}`];
   if (thread.overwrittenEvents > 0) parts.push(`${count(thread.overwrittenEvents / 2)} calls overwritten`);
   if (thread.lostEvents > 0) parts.push(`${count(thread.lostEvents)} events lost`);
   return parts.join(" · ");
@@ -56,10 +56,13 @@ function Head({ place }: { place: Placed }) {
       </div>
     );
   const line = facts(place);
+  const missing = track.folded ? "" : missingOf(place);
+  // Of a track that is scrolled half away the name stays in sight.
+  const hidden = track.folded ? 0 : Math.max(0, Math.min(-top, track.height - 36));
   return (
     <div
       class={`head${track.folded ? " folded" : ""}`}
-      style={{ top: `${top}px`, height: `${track.height}px` }}
+      style={{ top: `${top + hidden}px`, height: `${track.height - hidden}px` }}
       role="listitem"
       title={`${track.title}\n${line}`}
     >
@@ -72,10 +75,21 @@ function Head({ place }: { place: Placed }) {
         <Icon name={track.folded ? "right" : "down"} />
       </button>
       <span class="title">{visible(track.title)}</span>
-      <span class="sub">{track.subtitle}</span>
+      <span class="sub">
+        {track.subtitle}
+        {missing && <span class="mark"> {missing}</span>}
+      </span>
       <Pin track={track} />
     </div>
   );
+}
+
+/** What of a thread is not there, if anything. */
+function missingOf({ track }: Placed): string {
+  const thread = store.state.traces[track.trace]!.info.threads[track.thread];
+  if (!thread) return "";
+  if (thread.lostEvents > 0) return `${count(thread.lostEvents)} events lost`;
+  return thread.overwrittenEvents > 1 ? `${count(Math.floor(thread.overwrittenEvents / 2))} overwritten` : "";
 }
 
 export function Gutter({ scene, height, scroll }: { scene: Scene; height: number; scroll: number }) {

@@ -5,6 +5,9 @@
 // pixel, stretched to the row's height. So a frame costs as much as the rows on screen, however
 // many calls lie behind them: 60 rows of 1920 pixels are 115,200 words, not 100 million rectangles.
 
+/** Patterns that are told apart without colour: lines that rise, that fall, both; dots. */
+export type Hatch = "rising" | "falling" | "crossed" | "dotted";
+
 export interface Band {
   readonly y: number;
   readonly height: number;
@@ -24,8 +27,8 @@ export interface Renderer {
   bands(list: readonly Band[]): void;
   rect(x: number, y: number, width: number, height: number, colour: string): void;
   frame(x: number, y: number, width: number, height: number, colour: string, thickness: number): void;
-  /** Slanted lines: a gap in what is known. */
-  hatch(x: number, y: number, width: number, height: number, colour: string): void;
+  /** A pattern: a gap in what is known. */
+  hatch(x: number, y: number, width: number, height: number, colour: string, kind: Hatch): void;
   polygon(points: readonly number[], colour: string): void;
   text(text: string, x: number, y: number, colour: string, font?: string, align?: CanvasTextAlign): void;
   textWidth(text: string, font?: string): number;
@@ -123,25 +126,29 @@ export class CanvasRenderer implements Renderer {
     this.context.strokeRect(x, y, width, height);
   }
 
-  hatch(x: number, y: number, width: number, height: number, colour: string): void {
-    let pattern = this.hatches.get(colour);
+  hatch(x: number, y: number, width: number, height: number, colour: string, kind: Hatch): void {
+    const key = `${kind} ${colour}`;
+    let pattern = this.hatches.get(key);
     if (!pattern) {
       const tile = document.createElement("canvas");
       tile.width = tile.height = 8;
       const ink = tile.getContext("2d");
       if (!ink) return;
-      ink.strokeStyle = colour;
+      ink.strokeStyle = ink.fillStyle = colour;
       ink.lineWidth = 1.4;
-      for (const shift of [-8, 0, 8]) {
-        ink.beginPath();
-        ink.moveTo(shift - 1, 9);
-        ink.lineTo(shift + 9, -1);
-        ink.stroke();
-      }
+      if (kind === "dotted") for (const [dx, dy] of [[0, 0], [4, 4]] as const) ink.fillRect(dx, dy, 2, 2);
+      for (const shift of [-8, 0, 8])
+        for (const up of [true, false]) {
+          if (kind === "dotted" || kind === (up ? "falling" : "rising")) continue;
+          ink.beginPath();
+          ink.moveTo(shift - 1, up ? 9 : -1);
+          ink.lineTo(shift + 9, up ? -1 : 9);
+          ink.stroke();
+        }
       const made = this.context.createPattern(tile, "repeat");
       if (!made) return;
       pattern = made;
-      this.hatches.set(colour, pattern);
+      this.hatches.set(key, pattern);
     }
     this.context.fillStyle = pattern;
     this.context.fillRect(x, y, width, height);

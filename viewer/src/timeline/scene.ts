@@ -2,6 +2,7 @@
 import { CPU_LANE, kSummed, STATES_OF_THREAD, STRIP_DEPTHS, type Row } from "../backend/types";
 import type { Theme } from "../model/colour";
 import type { LoadedTrace, State, Store } from "../model/store";
+import { isUnread, isUntouched, moreRead, renumbered } from "../model/reading";
 import { layoutTracks, visibleTracks, type Layout, type Track } from "../model/tracks";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
@@ -54,7 +55,7 @@ interface TraceScene {
 /** The number in tiles of the strip that a track has, if it has one. */
 export function stripOf(track: Track): number | undefined {
   if (track.kind === "cpu") return CPU_LANE + track.thread;
-  return track.kind === "thread" && track.lead > 0 ? STATES_OF_THREAD + track.thread : undefined;
+  return track.kind === "thread" && track.lead > track.lane ? STATES_OF_THREAD + track.thread : undefined;
 }
 
 /** Made when a theme is first used. */
@@ -77,6 +78,8 @@ export class Scene {
   height = 0;
   scale = 1;
   private scenes: TraceScene[] = [];
+  /** Threads in view that are being read. */
+  private unread: readonly number[] = [];
   private layoutFor: unknown[] = [];
   private layoutNow: Layout | undefined;
 
@@ -91,14 +94,22 @@ export class Scene {
 
   private scenesOf(state: State): TraceScene[] {
     if (this.scenes.length !== state.traces.length || this.scenes.some((s, i) => s.loaded !== state.traces[i])) {
-      this.scenes = state.traces.map((loaded) => {
+      this.scenes = state.traces.map((loaded, i) => {
+        const before = this.scenes[i];
+        // The same trace, of which more is there: its tiles stay.
+        const tiles = before?.loaded.backend === loaded.backend ? before.tiles : undefined;
+        if (before && tiles) {
+          tiles.forget(moreRead(before.loaded.info, loaded.info));
+          if (before.loaded.info.reading && !loaded.info.reading)
+            tiles.renumber(renumbered(before.loaded.info.functions, loaded.info.functions));
+        }
         const names = loaded.info.functions.map((f) => f.name);
         const { tasks } = loaded.info;
         const taskNames = tasks.map((task) => `${task.name || "thread"} ${task.tid}`);
         const foreign = tasks.map((task) => !task.ofRun);
         return {
           loaded,
-          tiles: new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
+          tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
           looks: inThemes((inks) => new Looks(names, inks)),
           taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
         };
@@ -204,7 +215,8 @@ export class Scene {
     const { view, traces } = this.store.state;
     const pixel = view.span / Math.max(1, this.width * this.scale);
     const placed = this.placed();
-    traces.forEach((_, trace) => {
+    const unread: number[] = [];
+    traces.forEach(({ info }, trace) => {
       const needs: Need[] = [];
       const strips: Need[] = [];
       for (const place of placed) {
@@ -212,6 +224,11 @@ export class Scene {
         const strip = stripOf(place.track);
         if (strip !== undefined) strips.push({ thread: strip, band: 0 });
         if (place.track.kind !== "thread") continue;
+        const thread = info.threads[place.track.thread]!;
+        if (info.reading) {
+          if (isUnread(thread, view.begin, view.begin + view.span)) unread.push(place.track.thread);
+          if (isUntouched(thread)) continue;
+        }
         const { from, to } = this.levels(place);
         for (let band = Math.floor(from / BAND_LEVELS); band * BAND_LEVELS < to; ++band)
           needs.push({ thread: place.track.thread, band });
@@ -220,10 +237,13 @@ export class Scene {
       this.tiles(trace)!.want([...needs, ...strips], begin, begin + view.span, pixel);
       this.highlightTiles(trace)?.want(needs, begin, begin + view.span, pixel);
     });
+    if (unread.length > 0 && unread.join() !== this.unread.join()) traces[0]?.backend.readFirst?.(unread);
+    this.unread = unread;
   }
 
+  /** Whether all that is in view is there. */
   get complete(): boolean {
-    return this.scenes.every((scene) => scene.tiles.complete);
+    return this.unread.length === 0 && this.scenes.every((scene) => scene.tiles.complete);
   }
 
   /** The slice of a row at a moment (of the trace), as drawn. */
@@ -289,7 +309,7 @@ export class Scene {
       const depth = Math.floor((y - top - 2) / track.rowHeight);
       if (depth < 0 || depth >= track.rows) return undefined;
       depths = [depth];
-    } else if (y >= top + 2 + track.lead) return undefined;
+    } else if (y >= top + 2 + track.lead - track.lane) return undefined;
     let best: StripHit | undefined;
     for (const depth of depths) {
       const found = this.sliceAt(track.trace, strip, depth, ns);

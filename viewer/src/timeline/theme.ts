@@ -18,8 +18,14 @@ export interface Inks {
   readonly onStrong: string;
   readonly accent: string;
   readonly accentSoft: string;
-  readonly gap: string;
   readonly gapGround: string;
+  /** Patterns over gaps: of what was overwritten or switched off, and of what was lost. */
+  readonly gapLine: string;
+  readonly lost: string;
+  /** Where functions were left out. */
+  readonly leftOut: string;
+  readonly leftOutGround: string;
+  readonly leftOutText: string;
   readonly end: string;
   /** Of STRIP_DEPTHS: on a CPU, runnable, blocked, not known. Told apart by height too. */
   readonly states: readonly Rgb[];
@@ -42,8 +48,12 @@ export const LIGHT: Inks = {
   onStrong: "#0b0e12",
   accent: "#0b57d0",
   accentSoft: "rgb(11 87 208 / 0.10)",
-  gap: "#8a93a0",
   gapGround: "#eef0f3",
+  gapLine: "#c3cad3",
+  lost: "#e2a58f",
+  leftOut: "#e2b27e",
+  leftOutGround: "#fff3e6",
+  leftOutText: "#9a4600",
   end: "#ffffff",
   states: [
     { r: 0, g: 135, b: 99 },
@@ -69,8 +79,12 @@ export const DARK: Inks = {
   onStrong: "#0b0e12",
   accent: "#8ab4f8",
   accentSoft: "rgb(138 180 248 / 0.14)",
-  gap: "#6b7685",
   gapGround: "#1d2229",
+  gapLine: "#424b58",
+  lost: "#8a4a3a",
+  leftOut: "#7a5730",
+  leftOutGround: "#35250f",
+  leftOutText: "#ffb870",
   end: "#14171c",
   states: [
     { r: 32, g: 178, b: 132 },

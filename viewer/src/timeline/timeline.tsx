@@ -10,6 +10,8 @@ import { store, useStore } from "../model/store";
 import { count, duration } from "../model/time";
 import { drawFrame } from "./draw";
 import { endings } from "./endings";
+import { GapTip } from "./gap_tip";
+import { gapAt, type GapHit } from "./gaps";
 import { Gutter } from "./gutter";
 import { attachInput } from "./input";
 import { drawOverlay, type Pointer } from "./overlay";
@@ -23,6 +25,10 @@ export interface FrameLog {
   frames: number;
   milliseconds: number[];
   complete: boolean;
+  /** Rows with calls or states in the last picture. */
+  rows: number;
+  /** Whether the trace is read to its end. */
+  whole: boolean;
 }
 declare global {
   interface Window {
@@ -30,9 +36,12 @@ declare global {
   }
 }
 
-type Under = { hit: Hit; strip?: undefined } | { strip: StripHit; hit?: undefined };
+type Under =
+  | { hit: Hit; strip?: undefined; gap?: undefined }
+  | { strip: StripHit; hit?: undefined; gap?: undefined }
+  | { gap: GapHit; trace: number; thread: number; hit?: undefined; strip?: undefined };
 
-function Tip({ hit, strip, pointer, area }: Under & { pointer: Pointer; area: { width: number; height: number } }) {
+function Tip({ pointer, area, ...under }: Under & { pointer: Pointer; area: { width: number; height: number } }) {
   // Beside the pointer, on the side that has room.
   const right = pointer.x > area.width * 0.55;
   const above = pointer.y > area.height * 0.55;
@@ -47,7 +56,7 @@ function Tip({ hit, strip, pointer, area }: Under & { pointer: Pointer; area: { 
         bottom: above ? `${area.height - pointer.y + 12}px` : "auto",
       }}
     >
-      {hit ? <CallTip hit={hit} /> : <StripTip hit={strip} />}
+      {under.gap ? <GapTip {...under} /> : under.hit ? <CallTip hit={under.hit} /> : <StripTip hit={under.strip} />}
     </div>
   );
 }
@@ -95,7 +104,7 @@ export function Timeline({ theme }: { theme: Theme }) {
     let stale = true;
     let pointer: Pointer | undefined;
     let renderer: CanvasRenderer | undefined;
-    const log: FrameLog = (window.karstFrames = { frames: 0, milliseconds: [], complete: false });
+    const log: FrameLog = (window.karstFrames = { frames: 0, milliseconds: [], complete: false, rows: 0, whole: false });
     const scene = new Scene(store, () => schedule(true));
     setScene(scene);
 
@@ -111,7 +120,7 @@ export function Timeline({ theme }: { theme: Theme }) {
       if (stale) {
         stale = false;
         scene.want();
-        drawFrame(renderer, scene, store.state);
+        log.rows = drawFrame(renderer, scene, store.state);
       }
       const canvas = above.current!;
       const w = Math.round(scene.width * scale);
@@ -126,10 +135,16 @@ export function Timeline({ theme }: { theme: Theme }) {
       const hit = pointer && scene.hit(pointer.x, pointer.y);
       drawOverlay(context, scene, store.state, hit, pointer);
       const strip = pointer && !hit ? scene.stripHit(pointer.x, pointer.y) : undefined;
-      setTip(!pointer ? undefined : hit ? { hit, pointer } : strip ? { strip, pointer } : undefined);
+      const gap = pointer && !hit && !strip ? gapAt(scene, store.state, pointer.x, pointer.y) : undefined;
+      const track = gap && scene.trackAt(pointer!.y)!.track;
+      if (!pointer) setTip(undefined);
+      else if (hit) setTip({ hit, pointer });
+      else if (strip) setTip({ strip, pointer });
+      else setTip(gap && track ? { gap, trace: track.trace, thread: track.thread, pointer } : undefined);
       setBusy(!scene.complete);
       log.frames++;
       log.complete = scene.complete;
+      log.whole = store.state.traces.every((trace) => !trace.info.reading);
       if (log.complete) firstPictureDrawn();
       log.milliseconds.push(performance.now() - started);
       if (log.milliseconds.length > 4000) log.milliseconds.splice(0, 2000);

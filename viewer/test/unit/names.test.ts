@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { forms, plain, readable, visible } from "../../src/model/names";
+import { forms, plain, readable, split, visible } from "../../src/model/names";
 
 describe("forms of a name", () => {
   test.each([
@@ -36,4 +36,24 @@ test("the standard library's spelled-out defaults give way to usual names", () =
   expect(readable("f(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)")).toBe("f(std::string const&)");
   expect(readable("std::vector<int, std::allocator<int> >::size()")).toBe("std::vector<int>::size()");
   expect(readable("a<b<c> >")).toBe("a<b<c>>");
+});
+
+describe("parts of a full name", () => {
+  test.each([
+    ["leveldb::DBImpl::Write(bool)", ["leveldb::DBImpl::", "Write", "(bool)"]],
+    ["(anonymous namespace)::hot(unsigned int)", ["(anonymous namespace)::", "hot", "(unsigned int)"]],
+    ["main", ["", "main", ""]],
+    ["a::operator()(int) const", ["a::", "operator()", "(int) const"]],
+    ["f(int) [clone .cold]", ["", "f", "(int) [clone .cold]"]],
+  ])("%s", (name, expected) => {
+    const { scope, base, rest } = split(name);
+    expect([scope, base, rest]).toEqual(expected);
+  });
+  test("joined they are the name, whatever it is, and never without a middle", () => {
+    for (const name of ["::", "(", ">>>", "operator", "a::", "{lambda", "f()::{lambda(int)#1}::operator()(int) const", "prog+0x1234", "(anonymous namespace)"]) {
+      const { scope, base, rest } = split(name);
+      expect(scope + base + rest).toBe(name);
+    }
+    expect(split("f()::{lambda(int)#1}").base).not.toBe("");
+  });
 });

@@ -4,7 +4,7 @@ import { LocalBackend } from "../../src/backend/local";
 import { cpuFunctions, innermost, ThreadStates } from "../../src/backend/local_states";
 import { traceFacts } from "../../src/backend/facts";
 import { CPU_LANE, STATES_OF_THREAD, STRIP_DEPTHS } from "../../src/backend/types";
-import { momentWords, offStretches, switchWords } from "../../src/model/switches";
+import { leftOut, leftOutWords, momentWords, offStretches } from "../../src/model/switches";
 import { endings } from "../../src/timeline/endings";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
 import { fromHash } from "../../src/model/url";
@@ -73,20 +73,50 @@ describe("states of an exported page", () => {
 });
 
 describe("switches", () => {
-  const one = (begin: number, end: number | null, on: boolean, all = true) => ({ begin, end, on, all, functions: 0, reason: "request" });
-  test("nothing is traced from a switching off of all to the next switching on", () => {
-    expect(offStretches([one(10, 12, false), one(20, 22, false), one(30, 33, true), one(50, 51, false, false), one(90, null, false)], 100)).toEqual([[10, 33], [90, 100]]);
-    expect(offStretches([one(10, 12, true), one(20, 21, false, false)], 100)).toEqual([]);
-    expect(switchWords({ ...one(10, 12, false, false), functions: 1, reason: "budget" })).toBe("1 function not traced from here (budget)");
-    expect(switchWords({ ...one(10, 12, true, false), functions: 1200 })).toBe("1,200 functions traced again");
+  const one = (begin: number, end: number | null, on: boolean, of?: { first: number; functions: number; named?: number[]; reason?: string }) => ({
+    ...{ begin, end, on, all: of === undefined, first: 0, functions: 0, ids: of?.functions ?? 0, reason: "request", named: [] as number[] },
+    ...of,
+  });
+  const process = (...switches: ReturnType<typeof one>[]) => ({ switches, switchCount: switches.length });
+  const off = (of: ReturnType<typeof process>) => offStretches(of, 0, 100).map(({ begin, end }) => [begin, end]);
+  const some = (first: number, functions = 1, named = [first], reason = "request") => ({ first, functions, named, reason });
+
+  test("nothing is traced from a switching off of all to the next switching on of all", () => {
+    const first = one(10, 12, false);
+    expect(off(process(first, one(20, 22, false), one(30, 33, true), one(50, 51, false, some(1)), one(90, null, false)))).toEqual([[10, 33], [90, 100]]);
+    // Some functions do not count before all do.
+    expect(off(process(first, one(20, 25, true, some(1))))).toEqual([[10, 100]]);
+    // Off from the start on.
+    expect(off(process(one(10, 12, true), one(20, 22, true)))).toEqual([[0, 12]]);
+    // More switches than are known: nothing is said beyond them.
+    expect(off({ switches: [first, one(40, 41, false)], switchCount: 9 })).toEqual([[10, 40]]);
+  });
+  test("some functions are left out from their switching off to their switching on, as far as it goes", () => {
+    const found = leftOut(process(one(10, 11, false, some(5, 10, [50, 51])), one(20, 21, true, some(5, 2, [50])), one(30, 31, false, some(1, 1, [40], "budget")), one(60, 61, true, some(5, 10))), 0, 100);
+    expect(found.map(({ begin, end, functions, named, budget }) => [begin, end, functions, named, budget])).toEqual([
+      [10, 21, 10, [50, 51], false],
+      [21, 30, 8, [51], false],
+      [30, 61, 9, [51, 40], false],
+      [61, 100, 1, [40], true],
+    ]);
+    const middle = leftOut(process(one(10, 11, false, some(0x10, 9)), one(20, 21, true, some(0x12, 2))), 0, 100);
+    expect(middle.map((part) => part.functions)).toEqual([9, 7]);
+    // What is first switched on was off before.
+    expect(leftOut(process(one(10, 12, true, some(7))), 0, 100).map(({ begin, end }) => [begin, end])).toEqual([[0, 12]]);
+    expect(leftOut(process(one(10, 12, false), one(20, 21, true)), 0, 100)).toEqual([]);
+  });
+  test("words for them", () => {
+    const name = (f: number) => `f${f}`;
+    expect(leftOutWords({ begin: 0, end: 1, functions: 1, named: [3], budget: true }, name)).toBe("1 function left out by the budget: f3");
+    expect(leftOutWords({ begin: 0, end: 1, functions: 1200, named: [3, 4], budget: false }, name)).toBe("1,200 functions switched off: f3, f4 and 1,198 more");
   });
   test("a call that was cut did not end by a tail call", () => {
     expect(endings(18)).toEqual(["switched off while it ran: end not known"]);
     expect(endings(16)).toEqual(["left by a tail call"]);
   });
   test("words for what was kept", () => {
-    expect(momentWords({ number: 3, kind: "trigger", begin: 0, end: 1, thread: 0, what: "alarm()" })).toBe("3: trigger alarm()");
-    expect(momentWords({ number: 1, kind: "later", begin: 0, end: 1, thread: -1, what: "" })).toBe("1: kept");
+    expect(momentWords({ number: 3, kind: "trigger", what: "alarm()" })).toBe("3: trigger alarm()");
+    expect(momentWords({ number: 1, kind: "later", what: "" })).toBe("1: kept");
   });
 });
 
