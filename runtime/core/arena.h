@@ -83,6 +83,8 @@ class Arena {
         static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(&block) - blocks_) / format::kBlockSize));
   }
   static void give_back(format::BlockHeader& block);
+  /// The block that the cursor is in, perhaps at its end; null when it is in none, or in the sink.
+  format::BlockHeader* block_at(std::uintptr_t cursor);
 
   /// Keeps a private copy of the header as it is now, for a child that is about to be forked. After any change to the
   /// tables, and before a fork.
@@ -114,8 +116,6 @@ class Arena {
   bool put(std::uint64_t offset, const void* from, std::uint64_t size) const;
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
   bool reserve_blocks(std::uint32_t up_to);
-  /// The block that the cursor is in, perhaps at its end; null when it is in none, or in the sink.
-  format::BlockHeader* block_at(std::uintptr_t cursor);
   static void note_holes(format::BlockHeader& block, std::uintptr_t cursor);
   format::BlockHeader* claim_next();
   format::BlockHeader* claim_block(std::uint32_t index, std::uint32_t floor);

@@ -37,7 +37,7 @@ __attribute__((always_inline)) inline bool put_group(ThreadState& state, const f
   for (;;) {
     const std::uintptr_t cursor = load(state.cursor);
     const std::uintptr_t used = cursor % KARST_BLOCK_SIZE;
-    if (used == 0) return false;
+    if (!is_slot(cursor)) return false;
     std::uint64_t ticks = 0;
     if (kCount != 1 || format::event_has_time(words[0])) {
       ticks = stamp();

@@ -8,6 +8,11 @@
 #include "format/arena.h"
 #include "format/event.h"
 
+// Bits of a cursor that are all zero when there is no slot. A hook adds 8 to the cursor without another look at it
+// (hooks.S), so one that stood behind a block's end, or nowhere, may for a moment be a few slots beyond: settled()
+// below.
+#define KARST_SLOT_BITS (KARST_BLOCK_SIZE - 64)
+
 #define KARST_STATE_CURSOR 0
 #define KARST_STATE_BEGIN 8
 #define KARST_STATE_EPOCH 16
@@ -28,7 +33,7 @@ namespace karst::runtime {
 struct WatchEntry;
 
 struct alignas(64) ThreadState {
-  /// Next free slot. Block-aligned (also 0) means: there is none, take the slow path.
+  /// Next free slot. Where a block's header would be (also 0) there is none: take the slow path.
   alignas(16) std::uintptr_t cursor;
   /// When the current block began, in the place that events have their clock in. Changes together with the cursor, in
   /// one step, as the thread goes on to another block. An event that is stamped earlier than this was stamped in
@@ -49,6 +54,7 @@ struct alignas(64) ThreadState {
   };
 };
 static_assert(sizeof(ThreadState) == 64);
+static_assert(KARST_SLOT_BITS == KARST_BLOCK_SIZE - format::kBlockHeaderSize);
 static_assert(offsetof(ThreadState, cursor) == KARST_STATE_CURSOR);
 static_assert(offsetof(ThreadState, begin) == KARST_STATE_BEGIN);
 static_assert(offsetof(ThreadState, epoch) == KARST_STATE_EPOCH);
@@ -60,6 +66,14 @@ static_assert(static_cast<std::uint32_t>(format::Mark::kPad) == KARST_MARK_PAD);
 /// The calling thread's state; the shared empty one before its first event. (__thread, not thread_local: nothing to
 /// construct, so no wrapper function is called for it.)
 extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread ThreadState* karst_state;
+
+/// Whether the cursor is that of a free slot.
+constexpr bool is_slot(std::uintptr_t cursor) { return (cursor & KARST_SLOT_BITS) != 0; }
+
+/// The cursor as its last block left it: the block's end, or 0, if a hook has added to that.
+constexpr std::uintptr_t settled(std::uintptr_t cursor) {
+  return is_slot(cursor) ? cursor : cursor & ~std::uintptr_t{KARST_BLOCK_SIZE - 1};
+}
 
 }  // namespace karst::runtime
 #endif

@@ -32,7 +32,9 @@ namespace {
 ThreadState g_nobody;
 
 // Where events go that nobody will read: threads for which there is no memory, and forked children.
-alignas(KARST_BLOCK_SIZE) char g_sink[KARST_BLOCK_SIZE];
+// Where events go that nobody keeps. Threads without a state share one cursor, so what hooks add beyond the end adds
+// up.
+alignas(KARST_BLOCK_SIZE) char g_sink[2 * KARST_BLOCK_SIZE];
 
 // One state per entry of the arena's thread table; wiped in forked children.
 ThreadState* g_states;
@@ -56,7 +58,7 @@ std::uint32_t epoch_of(std::uint64_t ticks) { return static_cast<std::uint32_t>(
 
 bool in_sink(std::uintptr_t cursor) {
   const auto sink = reinterpret_cast<std::uintptr_t>(g_sink);
-  return cursor > sink && cursor <= sink + KARST_BLOCK_SIZE;
+  return cursor > sink && cursor < sink + sizeof g_sink;
 }
 
 void aim_at_sink(ThreadState& state) {
@@ -65,7 +67,7 @@ void aim_at_sink(ThreadState& state) {
 }
 
 BlockHeader* block_of(std::uintptr_t cursor) {
-  return reinterpret_cast<BlockHeader*>(align_down(cursor - 1, KARST_BLOCK_SIZE));
+  return reinterpret_cast<BlockHeader*>(align_down(settled(cursor) - 1, KARST_BLOCK_SIZE));
 }
 
 // The state of a calling thread that has left. Its entry may have gone to another thread since, and this state with it.
@@ -83,7 +85,7 @@ void leave(ThreadState& state) {
   if (!g_no_system_calls) sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
   t_left = &state;
   karst_state = &g_nobody;
-  const std::uintptr_t cursor = state.cursor;
+  const std::uintptr_t cursor = settled(state.cursor);
   if (cursor != 0 && !in_sink(cursor)) {
     state.sequence = block_of(cursor)->sequence + 1;
     remember_last(state, g_arena.key_of(*block_of(cursor)));
@@ -186,9 +188,10 @@ void next_block(ThreadState& state) {
   const std::uint64_t begin_before = load(state.begin);  // first: the cursor that belongs to it, or a later one
   const std::uintptr_t before = load(state.cursor);
   ArenaThread& t = g_arena.thread(state.thread);
-  BlockHeader* old = before == 0 || in_sink(before) ? nullptr : block_of(before);
+  const bool nowhere = settled(before) == 0;
+  BlockHeader* old = nowhere || in_sink(before) ? nullptr : block_of(before);
   const std::uint64_t last = old != nullptr ? g_arena.key_of(*old) : load(state.last);
-  BlockHeader* next = g_arena.take_block(before, state.spare);
+  BlockHeader* next = g_arena.take_block(settled(before), state.spare);
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
@@ -200,7 +203,7 @@ void next_block(ThreadState& state) {
     if (old != nullptr) {
       state.sequence = old->sequence + 2;
       store(old->state, static_cast<std::uint32_t>(BlockState::kFull));
-    } else if (before == 0) {
+    } else if (nowhere) {
       ++state.sequence;
     }
     return;
@@ -246,7 +249,7 @@ void give_slot() {
     if (state == &g_nobody) return;
   }
   // The clock thread slept, and that was all.
-  if (state->cursor % KARST_BLOCK_SIZE != 0 && state->epoch == epoch_of(event_time())) return;
+  if (is_slot(state->cursor) && state->epoch == epoch_of(event_time())) return;
   next_block(*state);
 }
 
@@ -274,6 +277,52 @@ extern "C" void karst_slow_path() {
     asm volatile("" ::: "memory");
     t_in_slow_path = t_in_slow_path - 1;
   } while (in_forked_child());
+}
+
+namespace {
+
+/// Fills the last empty slot of those in [from, to) with a pad. False if there is none.
+bool fill_last(std::uintptr_t from, std::uintptr_t to, const BlockHeader& block) {
+  for (; to > from; to -= sizeof(Event)) {
+    Event& slot = reinterpret_cast<Event*>(to)[-1];
+    if (load(slot) != 0) continue;
+    store(slot, block.ticks << KARST_EVENT_TICK_SHIFT | make_mark(0, Mark::kPad));
+    return true;
+  }
+  return false;
+}
+
+std::uintptr_t first_slot(const BlockHeader* block) { return reinterpret_cast<std::uintptr_t>(block + 1); }
+
+}  // namespace
+
+// The hook read the cursor `known`, then a handler recorded events, and a slot was taken at wherever the cursor stood
+// meanwhile. Which one that is shows by its being empty, as handlers have filled theirs. Mostly it is the last one, and
+// is given back. (A slot that a handler has left by a jump, or that another context of this thread has in mind, is
+// empty too; it may then get the pad in place of the one that was taken, and who has it in mind writes over that.)
+extern "C" void karst_fill_claimed(std::uintptr_t known) {
+  ThreadState& state = *karst_state;
+  const std::uintptr_t cursor = load(state.cursor);
+  const std::uintptr_t last = cursor - sizeof(Event);
+  if (settled(cursor) != cursor) {  // there was none to take, and no event since
+    take_slots(state.cursor, cursor, last);
+    return;
+  }
+  if (cursor == 0 || in_forked_child()) return;
+  const BlockHeader* now = block_of(cursor);
+  BlockHeader* then = g_arena.block_at(known);  // a forked child has another arena
+  if (then == now && known < cursor) {
+    std::uintptr_t empty = known;
+    while (empty < last && load(*reinterpret_cast<Event*>(empty)) != 0) empty += sizeof(Event);
+    if (empty == last && load(*reinterpret_cast<Event*>(last)) == 0 && take_slots(state.cursor, cursor, last)) return;
+    fill_last(known, cursor, *now);
+    return;
+  }
+  if (fill_last(first_slot(now), cursor, *now) || then == nullptr || then == now) return;
+  // A handler went on to another block and left one with an empty slot, which is not recycled so soon.
+  if (load(then->thread) == state.thread && load(then->holes_before) != 0 &&
+      load(then->state) == static_cast<std::uint32_t>(BlockState::kFull))
+    fill_last(known, first_slot(then) + kEventsPerBlock * sizeof(Event), *then);
 }
 
 bool prepare_threads(bool no_system_calls) {
@@ -342,7 +391,7 @@ void note_thread_names() {
 ThreadProgress progress_of(std::uint32_t thread) {
   const ThreadState& state = g_states[thread];
   const std::uint64_t lost = load(g_arena.thread(thread).lost_events);
-  const std::uintptr_t cursor = load(state.cursor);
+  const std::uintptr_t cursor = settled(load(state.cursor));
   if (cursor == 0) return {load(state.sequence) * kEventsPerBlock + lost, nullptr, 0};
   const BlockHeader* block = block_of(cursor);
   const auto used =
@@ -441,7 +490,8 @@ namespace {
 
 /// As karst_hook_trim: true if the exit's call was short and had nothing in it, and its enter is taken back.
 bool take_back(ThreadState& state, std::uint64_t ticks, std::uint32_t id) {
-  if (state.cursor % KARST_BLOCK_SIZE <= kBlockHeaderSize && state.cursor % KARST_BLOCK_SIZE != 0) return false;
+  const std::uintptr_t used = state.cursor % KARST_BLOCK_SIZE;
+  if (used != 0 && used <= kBlockHeaderSize) return false;
   auto* slot = reinterpret_cast<Event*>(state.cursor) - 1;
   const Event enter = *slot;
   const ArenaFunction* functions = g_arena.functions();
@@ -464,7 +514,7 @@ extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
   if (state == nullptr) state = new_thread(tid);
   if (state == nullptr) return;
   std::uint64_t ticks = event_time();
-  if (state->cursor % KARST_BLOCK_SIZE == 0 || state->epoch != epoch_of(ticks)) {
+  if (!is_slot(state->cursor) || state->epoch != epoch_of(ticks)) {
     next_block(*state);
     ticks = event_time();
   }
@@ -497,7 +547,7 @@ void ignore_thread() {
   ThreadState* state = own_state();
   if (state == nullptr || state->ignored != 0) return;
   store(state->ignored, 1U);
-  const std::uintptr_t cursor = state->cursor;
+  const std::uintptr_t cursor = settled(state->cursor);
   if (cursor != 0 && !in_sink(cursor)) {
     state->sequence = block_of(cursor)->sequence + 1;
     remember_last(*state, g_arena.key_of(*block_of(cursor)));

@@ -37,7 +37,8 @@ class Signals(TortureTest):
         outside = sum(count for name, count in other.items() if name not in own and name != "main")
         recorded = trace.info["events"] + trace.info["overwritten_events"]
         self.assertGreaterEqual(recorded, 2 * sum(own.values()))
-        self.assertLessEqual(recorded, 2 * sum(own.values()) + 2 * outside + 200)
+        # An interrupted hook may leave a slot that it took before its handler's: once a handler at the most, as above.
+        self.assertLessEqual(recorded, 2 * sum(own.values()) + 2 * outside + own["handler(int)"] + 200)
         return trace
 
     def test_interval_timer_with_all_kept(self):

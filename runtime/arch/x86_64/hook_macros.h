@@ -4,6 +4,7 @@
 
 	.hidden	karst_state
 	.hidden	karst_slow_path
+	.hidden	karst_fill_claimed
 	.hidden	karst_clock
 
 	.macro	PUSH reg
@@ -85,14 +86,14 @@
 	shlq	$KARST_EVENT_TICK_SHIFT, %rdx
 	orq	32(%rsp), %rdx
 	.endm
-	.macro	CHECK late		// behind the cmpxchg that took a slot. rdx: event. rcx: state
+	.macro	CHECK late		// behind the taking of a slot. rdx: event. rcx: state
 	cmpq	KARST_STATE_BEGIN(%rcx), %rdx
 	jb	\late
 	.endm
-	.macro	FILL retry		// the slot at rax belongs to an event that came late
+	.macro	FILL retry, slot	// the slot belongs to an event that came late
 	movq	KARST_STATE_BEGIN(%rcx), %rdx
 	orq	$(KARST_EVENT_EXIT_BIT | KARST_MARK_PAD), %rdx
-	movq	%rdx, (%rax)
+	movq	%rdx, (%\slot)
 	jmp	\retry
 	.endm
 	.macro	GO_SLOWLY retry
@@ -103,18 +104,27 @@
 	movq	%fs:(%rcx), %rcx
 	jmp	\retry
 	.endm
-	.macro	RECORD clock, slow, late	// one event into the thread's block; leaves rdx: event, rcx: state
+	.macro	GIVE_UP retry		// a handler came between; the slot that was taken is not known. rsi: the one in mind
+	PUSH_REST
+	movq	%rsi, %rdi
+	call	karst_fill_claimed
+	POP_REST
+	movq	karst_state@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %rcx
+	jmp	\retry
+	.endm
+	.macro	RECORD clock, slow, late, lost	// one event into the thread's block; leaves rdx: event, rcx: state
 	PUSH_SOME
 	movq	karst_state@gottpoff(%rip), %rcx
 	movq	%fs:(%rcx), %rcx		// rcx: state
 1:	movq	KARST_STATE_CURSOR(%rcx), %rsi	// rsi: slot
-	testl	$(KARST_BLOCK_SIZE - 1), %esi
+	testl	$KARST_SLOT_BITS, %esi
 	jz	\slow				// the block is full, or there is none
 	STAMP	\clock, \slow
-	movq	%rsi, %rax
-	addq	$8, %rsi
-	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
-	jne	1b				// a signal handler took the slot
+	leaq	8(%rsi), %rax
+	addq	$8, KARST_STATE_CURSOR(%rcx)
+	cmpq	%rax, KARST_STATE_CURSOR(%rcx)
+	jne	\lost				// a signal handler took slots
 	CHECK	\late
-	movq	%rdx, (%rax)
+	movq	%rdx, (%rsi)
 	.endm

@@ -20,23 +20,26 @@
 // karst_hook_trace: records one event. Budget: 30 instructions from here to ret (checked by a test).
 // karst_hook_trace_clock: the same by the clock thread's time (core/clock.h). Budget: 30 instructions.
 //
-// A signal handler may interrupt it anywhere and run hooks itself. The slot is taken by one cmpxchg
-// (no lock prefix needed: only this thread's own handlers compete): if a handler recorded events since the
-// cursor was read, the cursor has moved; the event is stamped anew and comes after them. Between cmpxchg and
-// the store the slot reads as zero, and handlers use the slots behind it.
+// A signal handler may interrupt it anywhere and run hooks itself. The slot is taken by one addition in memory, which
+// handlers cannot come between, and which costs a fraction of a cmpxchg, as the processor passes the sum on to the next
+// event's addition without waiting for either. Afterwards the cursor shows whether a handler has recorded events since it
+// was read. If not, the slot is the one in mind; until it is written it reads as zero, and handlers use those behind it.
+// If so, a slot was taken nevertheless: behind the handler's it is given back, before them it gets a pad
+// (karst_fill_claimed, thread.cc). The event is stamped anew and comes after them.
 //
 // A handler that records much may fill all memory, this block again included, and stop where the cursor was read: then
-// the cmpxchg succeeds with a stamp that is older than the handler's events. But the block has begun anew since, later
-// than the stamp. So its begin is looked at behind the cmpxchg, when the block cannot change hands any more (format/arena.h:
-// holes); a slot that is taken so gets a pad, and the event is stamped anew.
+// the cursor is as it should be and the stamp is older than the handler's events. But the block has begun anew since, later
+// than the stamp. So its begin is looked at when the slot is taken and the block cannot change hands any more
+// (format/arena.h: holes); a slot that is taken so gets a pad, and the event is stamped anew.
 	.macro	TRACE name, clock
 	HOOK	\name
-	RECORD	\clock, 2f, 3f
+	RECORD	\clock, 2f, 3f, 4f
 	.cfi_remember_state
 	RETURN
 2:	.cfi_restore_state
 	GO_SLOWLY 1b
-3:	FILL	1b
+3:	FILL	1b, rsi
+4:	GIVE_UP 1b
 	HOOK_END \name
 	.endm
 
@@ -59,7 +62,7 @@
 	movq	karst_state@gottpoff(%rip), %rcx
 	movq	%fs:(%rcx), %rcx		// rcx: state
 1:	movq	KARST_STATE_CURSOR(%rcx), %rsi
-	testl	$(KARST_BLOCK_SIZE - 1), %esi
+	testl	$KARST_SLOT_BITS, %esi
 	jz	2f
 	STAMP	\clock, 2f			// rdx: exit
 	movq	%rsi, %rax			// rax: its slot
@@ -119,7 +122,7 @@
 	je	3b
 	jmp	6b
 2:	GO_SLOWLY 1b
-8:	FILL	1b
+8:	FILL	1b, rax
 	HOOK_END \name
 	.endm
 

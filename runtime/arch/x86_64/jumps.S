@@ -57,7 +57,7 @@
 	movq	karst_state@gottpoff(%rip), %rcx
 	movq	%fs:(%rcx), %rcx
 1:	movq	KARST_STATE_CURSOR(%rcx), %rax
-	testl	$(KARST_BLOCK_SIZE - 1), %eax
+	testl	$KARST_SLOT_BITS, %eax
 	jz	.Lslowly_\name			// no slot, or a thread without events
 	leaq	8(%rax), %r8
 	cmpxchgq %r8, KARST_STATE_CURSOR(%rcx)
@@ -103,8 +103,8 @@
 1:	movq	KARST_STATE_CURSOR(%rcx), %r9	// r9: slot
 	movl	%r9d, %eax
 	andl	$(KARST_BLOCK_SIZE - 1), %eax
-	decl	%eax
-	cmpl	$(KARST_BLOCK_SIZE - 16 - 1), %eax
+	subl	$(KARST_BLOCK_SIZE - KARST_SLOT_BITS), %eax
+	cmpl	$(KARST_SLOT_BITS - 16), %eax
 	ja	.Lslowly_\name			// no slot, or not two of them
 	rdtsc
 	xorl	KARST_STATE_EPOCH(%rcx), %edx

@@ -23,7 +23,7 @@
 // Budget: 45 instructions from here to ret (checked by a test).
 	.macro	WATCH_ENTER name, clock
 	HOOK	\name
-	RECORD	\clock, 2f, 3f
+	RECORD	\clock, 2f, 3f, 6f
 	movq	KARST_STATE_WATCH(%rcx), %rsi	// rsi: the entry
 	testl	$(KARST_WATCH_STACK - 1), %esi
 	jz	4f				// there is no stack yet, or no room
@@ -47,7 +47,8 @@
 	RETURN
 2:	.cfi_restore_state
 	GO_SLOWLY 1b
-3:	FILL	1b
+3:	FILL	1b, rsi
+6:	GIVE_UP 1b
 	HOOK_END \name
 	.endm
 
@@ -56,7 +57,7 @@
 // Budget: 48 instructions (checked by a test).
 	.macro	WATCH_EXIT name, clock
 	HOOK	\name
-	RECORD	\clock, 2f, 3f
+	RECORD	\clock, 2f, 3f, 6f
 	movq	KARST_STATE_WATCH(%rcx), %rsi	// rsi: behind the last entry
 	testq	%rsi, %rsi
 	jz	5f
@@ -83,7 +84,8 @@
 	RETURN
 2:	.cfi_restore_state
 	GO_SLOWLY 1b
-3:	FILL	1b
+3:	FILL	1b, rsi
+6:	GIVE_UP 1b
 	HOOK_END \name
 	.endm
 
