@@ -100,7 +100,8 @@ void IndexBuilder::work() {
 }
 
 bool IndexBuilder::is_long(std::size_t thread) const {
-  return preview_ != nullptr && threads_[thread].events >= preview_->limits().long_thread;
+  return preview_ != nullptr && threads_[thread].events >= preview_->limits().long_thread &&
+         index_.trace().blocks(*index_.threads_[thread].thread).size() >= kPartOf[0];
 }
 
 // What is to be done for a thread; nothing when all is under way.
@@ -129,8 +130,7 @@ std::optional<IndexBuilder::Job> IndexBuilder::next() {
   // All is under way: parts of what takes long.
   for (const std::size_t thread : order_) {
     Progress& of = threads_[thread];
-    if (!is_long(thread)) break;
-    if (!of.done && of.parts < std::size(kPartOf)) return Job{thread, of.parts++};
+    if (is_long(thread) && !of.done && of.parts < std::size(kPartOf)) return Job{thread, of.parts++};
   }
   return std::nullopt;
 }

@@ -1,8 +1,10 @@
 // Traces for tests, written out call by call and read back through the real reader.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -94,6 +96,12 @@ class SampleTrace {
   }
   reader::Function& function(std::uint32_t id) { return processes_.back().functions[id]; }
 
+  /// Events of a block; a mark and what belongs to it must not come apart. All of a thread's are one otherwise.
+  SampleTrace& blocks_of(std::size_t events) {
+    block_events_ = events;
+    return *this;
+  }
+
   /// Writes the trace; the bytes live as long as this object.
   reader::Trace open() {
     auto writer = collect::TraceWriter::to_memory(bytes_);
@@ -120,8 +128,11 @@ class SampleTrace {
     for (const reader::Process& process : processes_) {
       for (std::uint32_t index = 0; index < process.threads.size(); ++index, ++thread) {
         const auto& [sequence, events] = events_[thread];
-        const std::uint64_t start = events.empty() ? 1000 : format::event_ticks(events.front(), 0);
-        writer.add_block(process.index, index, sequence, start, events);
+        for (std::size_t first = 0; first == 0 || first < events.size(); first += block_events_) {
+          const auto part = std::span(events).subspan(first, std::min(block_events_, events.size() - first));
+          const std::uint64_t start = part.empty() ? 1000 : format::event_ticks(part.front(), 0);
+          writer.add_block(process.index, index, sequence + first / block_events_, start, part);
+        }
       }
     }
     for (const auto& [path, text] : sources_) writer.add_source(path, text);
@@ -135,6 +146,7 @@ class SampleTrace {
   std::vector<std::pair<std::uint64_t, std::vector<format::Event>>> events_;  // by thread: first sequence, events
   std::vector<std::pair<std::string, std::string>> sources_;
   reader::StateLog states_;
+  std::size_t block_events_ = std::size_t{1} << 24U;
   std::vector<std::byte> bytes_;
 };
 

@@ -1,0 +1,287 @@
+// What is shown of a trace while it is being read is what is shown of it then, on any schedule: the reader is held
+// wherever a test looks.
+#include "view/preview.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "reader/partial.h"
+#include "test/view/random_trace.h"
+#include "view/api.h"
+
+namespace karst {
+namespace {
+
+// Builds an index in a thread of its own, which stops at each part until it is let go.
+class HeldBuild {
+ public:
+  explicit HeldBuild(reader::Trace trace, std::uint64_t long_thread = ~std::uint64_t{0})
+      : preview({.least_events = 0, .long_thread = long_thread, .on_part = [this] { hold(); }}),
+        thread_([this, of = std::make_shared<reader::Trace>(std::move(trace))] {
+          auto built = view::TraceIndex::build(std::move(*of), progress, &preview);
+          const std::lock_guard lock(mutex_);
+          if (built) {
+            index = std::move(*built);
+          } else {
+            error = built.error().message;
+          }
+          over_ = true;
+          changed_.notify_all();
+        }) {}
+  ~HeldBuild() {
+    progress.stop = true;
+    let_all_go();
+    thread_.join();
+  }
+  // Waits for `n` parts in all, or the end; whether there are so many.
+  bool wait(std::uint64_t n) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return parts_ >= n || over_; });
+    return parts_ >= n;
+  }
+  void let_go(std::uint64_t more) {
+    const std::lock_guard lock(mutex_);
+    allowed_ += more;
+    changed_.notify_all();
+  }
+  void let_all_go() {
+    const std::lock_guard lock(mutex_);
+    free_ = true;
+    changed_.notify_all();
+  }
+  void finish() {
+    let_all_go();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return over_; });
+  }
+
+  view::IndexProgress progress;
+  view::Preview preview;
+  std::unique_ptr<view::TraceIndex> index;
+  std::string error;
+
+ private:
+  void hold() {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t mine = parts_++;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return free_ || mine < allowed_; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t parts_ = 0;
+  std::uint64_t allowed_ = 0;
+  bool free_ = false;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+std::string name_of(const view::TraceIndex& index, const view::ThreadIndex& thread, std::size_t row) {
+  return index.functions().functions()[index.function_of(thread, row)].name;
+}
+
+// That two threads have the same calls, in the first `rows`.
+void expect_same_rows(const view::TraceIndex& a, const view::TraceIndex& b, std::size_t thread, std::size_t rows) {
+  const view::ThreadIndex& of_a = a.threads()[thread];
+  const view::ThreadIndex& of_b = b.threads()[thread];
+  ASSERT_LE(rows, of_a.calls.size());
+  ASSERT_LE(rows, of_b.calls.size());
+  for (std::size_t row = 0; row < rows; ++row) {
+    ASSERT_EQ(name_of(a, of_a, row), name_of(b, of_b, row)) << row;
+    ASSERT_EQ(of_a.calls.begin[row], of_b.calls.begin[row]) << row;
+    ASSERT_EQ(of_a.calls.depth[row], of_b.calls.depth[row]) << row;
+    ASSERT_EQ(of_a.calls.parent[row], of_b.calls.parent[row]) << row;
+    if ((of_a.calls.marks[row] & reader::kCallOpenEnd) == 0) {
+      ASSERT_EQ(of_a.calls.end(row), of_b.calls.end(row)) << row;
+      ASSERT_EQ(of_a.calls.marks[row], of_b.calls.marks[row]) << row;
+    }
+  }
+}
+
+TEST(Preview, HasEachThreadAsSoonAsItIsReadAndAsItStays) {
+  const test::RandomShape shape{.seed = 5, .threads = 6, .calls = 3000, .open_ends = true, .processes = 2};
+  const auto whole = test::random_index(shape);
+  test::SampleTrace sample;
+  test::fill_random(sample, shape);
+  HeldBuild build(sample.open());
+  std::shared_ptr<const view::TraceIndex> last;
+  for (std::uint64_t n = 1; n <= 12; ++n) {
+    ASSERT_TRUE(build.wait(n));
+    const auto now = build.preview.refresh();
+    ASSERT_NE(now, nullptr);
+    EXPECT_TRUE(now->is_partial());
+    EXPECT_EQ(build.preview.latest(), now);
+    EXPECT_EQ(now->origin(), whole.index->origin());
+    EXPECT_EQ(now->last_ticks(), whole.index->last_ticks());
+    ASSERT_EQ(now->threads().size(), whole.index->threads().size());
+    std::uint64_t read = 0;
+    std::uint64_t calls = 0;
+    for (std::size_t t = 0; t < now->threads().size(); ++t) {
+      const view::ThreadIndex& thread = now->threads()[t];
+      if (!thread.is_read()) {
+        EXPECT_EQ(thread.calls.size(), 0U);
+        EXPECT_EQ(thread.unread_from, whole.index->threads()[t].first_ticks);
+        continue;
+      }
+      ++read;
+      ASSERT_EQ(thread.calls.size(), whole.index->threads()[t].calls.size());
+      expect_same_rows(*now, *whole.index, t, thread.calls.size());
+      for (std::size_t row = 0; row < thread.calls.size(); ++row)
+        calls += view::is_counted(thread.calls.marks[row]) ? 1 : 0;
+    }
+    EXPECT_GE(read, n);
+    EXPECT_EQ(now->calls(), calls);
+    if (last != nullptr) {  // numbers of functions stay while it grows
+      for (std::size_t f = 0; f < last->functions().functions().size(); ++f)
+        EXPECT_EQ(last->functions().functions()[f].name, now->functions().functions()[f].name);
+    }
+    last = now;
+    build.let_go(1);
+  }
+  build.finish();
+  ASSERT_NE(build.index, nullptr) << build.error;
+  EXPECT_FALSE(build.index->is_partial());
+  view::Api of_built({build.index.get()}, "1");
+  view::Api of_whole({whole.index.get()}, "1");
+  for (const char* path : {"trace", "functions", "flame", "minimap"})
+    EXPECT_EQ(of_built.answer(path, {}).body, of_whole.answer(path, {}).body) << path;
+  build.preview.end();
+  EXPECT_EQ(build.preview.refresh(), nullptr);
+  EXPECT_EQ(build.preview.latest(), nullptr);
+  EXPECT_EQ(build.preview.parts(), 0U);
+  EXPECT_GT(last->threads()[0].calls.size(), 0U);  // who holds it may go on
+  EXPECT_EQ(name_of(*last, last->threads()[0], 0), name_of(*whole.index, whole.index->threads()[0], 0));
+}
+
+TEST(Preview, ReadsFirstWhatIsLookedAt) {
+  test::SampleTrace sample;
+  test::fill_random(sample, {.seed = 6, .threads = 40, .calls = 300});
+  HeldBuild build(sample.open());
+  const std::size_t workers = std::clamp(std::thread::hardware_concurrency(), 1U, 40U);
+  if (workers > 35) GTEST_SKIP() << "a processor for nearly each thread";
+  ASSERT_TRUE(build.wait(workers));  // each has one, and is held
+  std::vector<std::uint32_t> wanted = {4000000000U, 100};
+  const auto before = build.preview.refresh();
+  for (std::uint32_t t = 39; t > 0 && wanted.size() < 4; --t) {
+    if (!before->threads()[t].is_read()) wanted.push_back(t);
+  }
+  build.preview.want(wanted);
+  for (std::size_t i = 2; i < 4; ++i) {
+    build.let_go(1);
+    ASSERT_TRUE(build.wait(workers + i - 1));
+    const auto now = build.preview.refresh();
+    ASSERT_NE(now, nullptr);
+    EXPECT_TRUE(now->threads()[wanted[i]].is_read()) << i;
+  }
+}
+
+TEST(Preview, TheBeginOfALongThreadIsThereBeforeAllOfIt) {
+  const test::RandomShape shape{.seed = 8, .threads = 1, .calls = 60'000};
+  const auto whole = test::random_index(shape);
+  test::SampleTrace sample;
+  test::fill_random(sample.blocks_of(500), shape);
+  HeldBuild build(sample.open(), 1000);
+  ASSERT_TRUE(build.wait(1));
+  const auto now = build.preview.refresh();
+  ASSERT_NE(now, nullptr);
+  const view::ThreadIndex& part = now->threads()[0];
+  // The whole may have come before its part was begun; the part never comes after it.
+  if (!part.is_read()) {
+    EXPECT_LT(part.unread_from, part.last_ticks);
+    EXPECT_LT(part.calls.size(), whole.index->threads()[0].calls.size());
+    EXPECT_EQ(now->last_ticks(), whole.index->last_ticks());
+    expect_same_rows(*now, *whole.index, 0, part.calls.size());
+    for (std::size_t row = 0; row < part.calls.size(); ++row) ASSERT_LE(part.calls.end(row), part.unread_from);
+    EXPECT_EQ(now->calls(), 0U);  // counted when all is there
+    const std::string facts = view::trace_json(*now, "1", 1, false, false);
+    EXPECT_NE(facts.find("\"unread_from\":"), std::string::npos);
+    EXPECT_NE(facts.find("\"reading\":"), std::string::npos);
+  }
+  build.finish();
+  ASSERT_NE(build.index, nullptr) << build.error;
+  EXPECT_EQ(build.index->calls(), whole.index->calls());
+  EXPECT_EQ(view::trace_json(*build.index, "1", 1, false, false).find("unread_from"), std::string::npos);
+}
+
+TEST(Preview, ThePartsOfAThreadThatLostItsBeginHaveOpenCalls) {
+  const test::RandomShape shape{.seed = 9, .threads = 1, .calls = 40'000, .open_ends = true};
+  test::SampleTrace sample;
+  test::fill_random(sample.blocks_of(500), shape);
+  const reader::Trace trace = sample.open();
+  const reader::Thread& thread = trace.processes()[0].threads[0];
+  const auto all = reader::rebuild_calls(trace, thread);
+  for (std::size_t blocks : {1U, 3U, 10U, 1'000'000U}) {
+    const auto part = reader::rebuild_calls(trace, thread, {.blocks = blocks});
+    ASSERT_LE(part.size(), all.size());
+    ASSERT_GT(part.size(), 0U);
+    EXPECT_EQ(part.begin[0], all.begin[0]);
+    for (std::size_t row = 0; row < part.size(); ++row)
+      ASSERT_LE(part.begin[row] + part.duration[row], part.last_ticks) << row;
+  }
+  EXPECT_EQ(reader::rebuild_calls(trace, thread, {.blocks = 0}).size(), 0U);
+}
+
+TEST(Preview, StopsInTheMiddle) {
+  test::SampleTrace sample;
+  test::fill_random(sample, {.seed = 10, .threads = 5, .calls = 2000});
+  HeldBuild build(sample.open());
+  ASSERT_TRUE(build.wait(1));
+  const auto now = build.preview.refresh();
+  build.progress.stop = true;
+  build.finish();
+  EXPECT_EQ(build.index, nullptr);
+  EXPECT_NE(build.error.find("stopped"), std::string::npos);
+  build.preview.end();
+  // Whoever was looking at it still can.
+  std::uint64_t rows = 0;
+  for (const view::ThreadIndex& thread : now->threads()) {
+    for (std::size_t row = 0; row < thread.calls.size(); ++row) rows += thread.calls.end(row) != 0 ? 1 : 0;
+  }
+  EXPECT_GT(rows, 0U);
+}
+
+TEST(Preview, ShortTracesHaveNone) {
+  test::SampleTrace sample;
+  test::fill_random(sample, {.seed = 11});
+  view::Preview preview;
+  view::IndexProgress progress;
+  ASSERT_TRUE(view::TraceIndex::build(sample.open(), progress, &preview).ok());
+  EXPECT_EQ(preview.parts(), 0U);
+  EXPECT_EQ(preview.refresh(), nullptr);
+}
+
+TEST(Preview, ManyLookOnAtOnce) {
+  const test::RandomShape shape{.seed = 12, .threads = 30, .calls = 2000};
+  test::SampleTrace sample;
+  test::fill_random(sample.blocks_of(50), shape);
+  view::Preview preview({.least_events = 0, .long_thread = 500, .on_part = {}});
+  view::IndexProgress progress;
+  std::atomic<bool> over = false;
+  std::vector<std::jthread> lookers;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    lookers.emplace_back([&, i] {
+      std::uint32_t thread = i;
+      while (!over) {
+        preview.want({thread = (thread + 7) % 30});
+        const auto now = i == 0 ? preview.refresh() : preview.latest();
+        if (now == nullptr) continue;
+        view::Api api({now.get()}, "1");
+        EXPECT_EQ(api.answer("trace", {}).status, 200);
+        EXPECT_EQ(api.answer("tiles", {{"width", "300"}, {"begin", "0"}, {"end", "1e9"}}).status, 200);
+      }
+    });
+  }
+  const auto index = view::TraceIndex::build(sample.open(), progress, &preview);
+  over = true;
+  lookers.clear();
+  preview.end();
+  ASSERT_TRUE(index.ok());
+  EXPECT_EQ((*index)->calls(), 30U * 2000U);
+}
+
+}  // namespace
+}  // namespace karst
