@@ -1,13 +1,14 @@
 // The page: loads the trace or traces, then shows them; says what went wrong when they cannot be shown.
 import { useEffect, useState } from "preact/hooks";
 import { LocalBackend } from "./backend/local";
-import { prepareTiles, ready, ServerBackend, stayAlive } from "./backend/server";
-import type { Backend, Progress } from "./backend/types";
+import { prepareTiles, ServerBackend, stayAlive, whileReading } from "./backend/server";
+import type { Backend, Progress, TraceInfo } from "./backend/types";
 import { onKey } from "./model/keys";
 import { attempt, selectedFacts } from "./model/actions";
 import type { Theme } from "./model/colour";
 import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
 import { plain } from "./model/names";
+import { settledSelection } from "./model/reading";
 import { count, duration, percent } from "./model/time";
 import { fromHash, toHash } from "./model/url";
 import { clampView, wholeView } from "./model/view";
@@ -15,6 +16,7 @@ import { Dock } from "./panels/dock";
 import { Help } from "./panels/help";
 import { Minimap } from "./panels/minimap";
 import { TopBar } from "./panels/topbar";
+import { currentScene } from "./timeline/steps";
 import { Timeline } from "./timeline/timeline";
 
 function useTheme(): Theme {
@@ -86,23 +88,62 @@ function Failure({ message }: { message: string }) {
   );
 }
 
-/** Waits until the trace is ready; the event stream tells of the progress meanwhile. */
-async function openServer(): Promise<LoadedTrace[]> {
+/** Shows what there is of the trace, until all is; the event stream tells of the progress meanwhile. */
+async function openServer(): Promise<void> {
   prepareTiles();
-  await ready();
   const first = new ServerBackend(0);
-  const info = await first.trace();
-  const loaded: LoadedTrace[] = [{ number: 0, backend: first, info }];
-  if (info.traces > 1) {
-    const second = new ServerBackend(1);
-    loaded.push({ number: 1, backend: second, info: await second.trace() });
-  }
-  return loaded;
+  await whileReading(async () => {
+    // It may have been read to its end a moment ago: then there is nothing more to come.
+    if (store.state.traces.length > 0 && !store.state.traces[0]!.info.reading) return;
+    const info = await first.trace();
+    const loaded: LoadedTrace[] = [{ number: 0, backend: first, info }];
+    if (info.traces > 1) {
+      const second = new ServerBackend(1);
+      loaded.push({ number: 1, backend: second, info: await second.trace() });
+    }
+    show(loaded);
+  });
 }
 
-async function openEmbedded(text: string): Promise<LoadedTrace[]> {
+async function openEmbedded(text: string): Promise<void> {
   const backend: Backend = await LocalBackend.open(JSON.parse(text));
-  return [{ number: 0, backend, info: await backend.trace() }];
+  show([{ number: 0, backend, info: await backend.trace() }]);
+}
+
+/** The first time as the address says; later there is more of the same. */
+function show(loaded: LoadedTrace[]): void {
+  const before = store.state.traces[0]?.info;
+  const { info } = loaded[0]!;
+  if (before) showMore(loaded, before);
+  else {
+    document.title = `${loaded.map((t) => t.info.name).join(" ↔ ")} · Karst`;
+    const change = startState(loaded);
+    // What is named by numbers that hold when all is read waits until then.
+    store.set(info.reading ? { ...change, selected: null, baseline: null, highlight: null } : change);
+  }
+  if (!info.reading) void attempt(completeSelection);
+}
+
+function showMore(loaded: LoadedTrace[], before: TraceInfo): void {
+  const { view, scroll } = store.state;
+  const { info } = loaded[0]!;
+  const whole = wholeView(store.total);
+  const change: Change = { traces: loaded };
+  if (!info.reading) {
+    const { selected = null, baseline = null, highlight = null } = fromAddress(loaded);
+    const settled = store.state.selected ? settledSelection(store.state, before, info) : { selected };
+    Object.assign(change, settled, { baseline, highlight });
+  }
+  // Tracks above what is looked at grow: that stays where it is.
+  const scene = currentScene();
+  const top = scroll > 0 ? scene?.layout().scrolled.find((track) => track.y + track.height > scroll) : undefined;
+  store.set(change);
+  const now = top && scene?.layout().scrolled.find((track) => track.key === top.key);
+  const all = view.begin === whole.begin && view.span === whole.span;
+  store.set({
+    scroll: top && now ? scroll + now.y - top.y : scroll,
+    view: all ? wholeView(store.total) : clampView(view, store.total),
+  });
 }
 
 type Change = { -readonly [K in keyof State]?: State[K] };
@@ -177,12 +218,13 @@ export function App() {
   useEffect(() => {
     const embedded = document.getElementById("karst-embedded")?.textContent;
     let stop = () => {};
-    if (!embedded) stayAlive(setNow, () => setLost(true), () => setLost(false));
+    const onProgress = (progress: Progress) => {
+      setNow(progress);
+      store.set({ readShare: progress.total > 0 ? progress.done / progress.total : 0 });
+    };
+    if (!embedded) stayAlive(onProgress, () => setLost(true), () => setLost(false));
     (embedded ? openEmbedded(embedded) : openServer()).then(
-      (loaded) => {
-        document.title = `${loaded.map((t) => t.info.name).join(" ↔ ")} · Karst`;
-        store.set(startState(loaded));
-        void attempt(completeSelection);
+      () => {
         stop = keepAddress();
       },
       (error: Error) => setFailure(error.message),

@@ -1,9 +1,11 @@
-// Measures the page in headless Chromium: time to the first whole picture, frames while zooming and panning at 1920x1080,
-// and the browser's memory. Prints one line of JSON. For script/bench.
+// Measures the page in headless Chromium: times to pictures, frames while zooming and panning at 1920x1080, and the
+// browser's memory. Prints one line of JSON. For script/bench.
 //
 //   node test/frames.mjs CHROMIUM KARST view --no-browser --keep FILE
 //
-//   first_picture_ms   from the start of that command, with a browser that runs, to a timeline with all its tiles
+//   first_calls_ms     from the start of that command, with a browser that runs, to the first frame with calls in it
+//   first_picture_ms   the same, to a timeline of which all that is in view is there: its tracks are read to their ends
+//   whole_picture_ms   the same, to one of a trace that is read to its end, so that all else can be asked for
 //   ready_ms           of that, until the server could answer
 //   frame_*_ms         work of a frame: tiles chosen, rows painted, names drawn, before the browser composes it
 //   interval_*_ms      from one frame to the next, as the browser gives them (16.7 at 60 Hz)
@@ -28,9 +30,14 @@ const address = await new Promise((resolve, reject) => {
 const ready = fetch(`${address}api/progress?wait=1`).then(() => performance.now() - started);
 await page.goto(address);
 const complete = () => page.waitForFunction(() => window.karstFrames?.complete && window.karstFrames.frames > 1, null, { timeout: 120_000 });
-await page.waitForSelector("[data-testid=timeline]", { timeout: 120_000 });
+const until = async (ready) => {
+  await page.waitForFunction(ready, null, { timeout: 120_000 });
+  return performance.now() - started;
+};
+const firstCalls = await until(() => window.karstFrames?.rows > 0);
 await complete();
 const first = performance.now() - started;
+const whole = await until(() => window.karstFrames.whole && window.karstFrames.complete);
 
 const box = await page.locator("[data-testid=timeline]").boundingBox();
 await page.mouse.move(box.x + box.width * 0.6, box.y + 200);
@@ -68,7 +75,7 @@ const result = await page.evaluate(() => {
 const session = await page.context().newCDPSession(page);
 await session.send("HeapProfiler.collectGarbage");
 const { usedSize, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
-console.log(JSON.stringify({ first_picture_ms: first, ready_ms: await ready, ...result, memory_mb: (usedSize + backingStorageSize) / 1e6 }));
+console.log(JSON.stringify({ first_calls_ms: firstCalls, first_picture_ms: first, whole_picture_ms: whole, ready_ms: await ready, ...result, memory_mb: (usedSize + backingStorageSize) / 1e6 }));
 await browser.close();
 server.removeAllListeners("exit");
 server.kill();

@@ -121,27 +121,45 @@ export function prepareTiles(): void {
 export class ServerBackend implements Backend {
   readonly kind = "server";
   private canCut = false;
+  /** While the trace is being read: resolves when trace() has had the facts of all of it. */
+  private whole: Promise<void> | undefined;
+  private isWhole = () => {};
 
   constructor(private readonly number: number) {}
 
   private async json(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Json> {
+    if (this.whole) {
+      await this.whole;
+      if (signal?.aborted) throw new DOMException("aborted", "AbortError");
+    }
     const job = signal && startJob(signal, stopJob);
     return await (await ask(address(path, this.number, { ...parameters, job }), signal)).json();
   }
 
   async trace(): Promise<TraceInfo> {
-    const facts = traceFacts(await this.json("trace", {}));
+    const facts = traceFacts(await (await ask(address("trace", this.number))).json());
     this.canCut = facts.canCut;
+    if (facts.reading) this.whole ??= new Promise((resolve) => (this.isWhole = resolve));
+    else {
+      this.whole = undefined;
+      this.isWhole();
+    }
     return facts;
+  }
+
+  readFirst(threads: readonly number[]): void {
+    // It is only a wish.
+    fetch(address("first", this.number, { threads: threads.join(",") })).catch(() => undefined);
   }
 
   async tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>> {
     prepareTiles();
     const { begin, end, width, levels } = request;
+    if (request.function !== undefined) await this.whole;
     const threads = levels.map(({ thread, from, to }) => `${trackName(thread)}:${from}-${to}`).join(",");
     const answer = await fetcher!.fetch(
       address("tiles", this.number, {
-        ...{ begin, end, width, threads, function: request.function },
+        ...{ begin, end, width, threads, function: request.function, reading: this.whole ? 1 : undefined },
         // Calls of one function are sought among all; other tiles are there at once.
         job: signal && request.function !== undefined ? startJob(signal, stopJob) : undefined,
       }),
@@ -156,6 +174,7 @@ export class ServerBackend implements Backend {
   }
 
   async minimap(width: number): Promise<Uint8Array[]> {
+    await this.whole;
     return decodeMinimap(await (await ask(address("minimap", this.number, { width }))).arrayBuffer());
   }
 
@@ -208,14 +227,42 @@ export class ServerBackend implements Backend {
   }
 }
 
-/** Waits until the traces are ready to be asked about; fails with what opening them failed with. */
-export async function ready(): Promise<void> {
-  for (;;) {
-    // The server answers when there is something to say, or after some seconds.
-    const now: Progress = await (await ask(address("progress", 0, { wait: 1 }))).json();
-    if (now.phase === "failed") throw new BackendError(now.error);
-    if (now.phase === "ready") return;
+/** How far the server is; fails with what opening the traces failed with. `wait`: when there is something to say, or after some seconds. */
+async function progress(wait?: "picture" | "whole"): Promise<Progress> {
+  const now: Progress = await (await ask(address("progress", 0, { wait: wait === "whole" ? 1 : wait }))).json();
+  if (now.phase === "failed") throw new BackendError(now.error);
+  return now;
+}
+
+const LEAST_PAUSE = 150; // ms
+
+/**
+ * Calls `show` when there is something to be seen of the trace, whenever there is more, and once more when it is ready to be
+ * asked about; returns then.
+ */
+export async function whileReading(show: () => Promise<void>): Promise<void> {
+  let now = await progress("picture");
+  while (now.phase !== "ready" && now.parts === 0) now = await progress("picture");
+  let ready = now.phase === "ready";
+  const end = ready
+    ? Promise.resolve()
+    : (async () => {
+        while (!ready) ready = (await progress("whole")).phase === "ready";
+      })();
+  end.catch(() => undefined); // whoever waits for it is told
+  for (let shown = 0; !ready; ) {
+    const begin = performance.now();
+    if (now.parts !== shown) {
+      shown = now.parts;
+      await show();
+    }
+    // The facts of a large trace take their time.
+    const pause = Math.max(LEAST_PAUSE, 3 * (performance.now() - begin));
+    await Promise.race([end, new Promise((resolve) => setTimeout(resolve, pause))]);
+    if (!ready) now = await progress();
   }
+  await end;
+  await show();
 }
 
 /** Tells the server that the page is there, and hears about its progress. */

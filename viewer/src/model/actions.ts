@@ -55,6 +55,10 @@ type Times = Pick<CallLine, "begin" | "duration" | "function"> & { depth?: numbe
 
 /** Selects a call. With its times known it is drawn at once; the panel asks for the rest. */
 export function select(at: Selected, times?: Times, options: { reveal?: boolean; tab?: Tab } = {}): void {
+  if (store.state.traces[at.trace]?.info.threads[at.thread]?.unreadFrom !== undefined) {
+    store.set({ notice: "This thread is still being read: its calls can be selected when all of it is." });
+    return;
+  }
   const change: { -readonly [K in keyof State]?: State[K] } = { selected: at, tab: options.tab ?? "call", dockOpen: true };
   change.selectedSpan =
     times?.depth !== undefined
@@ -165,6 +169,10 @@ export function goToWaker(trace: number, thread: number, state: number): Promise
 }
 
 export function highlight(trace: number, func: number | null): void {
+  if (func !== null && store.state.traces.some((t) => t.info.reading)) {
+    store.set({ notice: "The trace is still being read: functions can be highlighted when all of it is." });
+    return;
+  }
   store.set({ highlight: func === null ? null : { trace, function: func } });
 }
 

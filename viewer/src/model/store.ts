@@ -56,6 +56,8 @@ export interface State {
   readonly help: boolean;
   readonly theme: "auto" | "light" | "dark";
   readonly notice: string;
+  /** While the trace is being read: how much of it is, 0 to 1. */
+  readonly readShare: number;
 }
 
 export const START: State = {
@@ -82,6 +84,7 @@ export const START: State = {
   help: false,
   theme: "auto",
   notice: "",
+  readShare: 0,
 };
 
 export class Store {

@@ -2,11 +2,25 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { moveTo, setView } from "../model/actions";
 import type { Theme } from "../model/colour";
+import { readingWords } from "../model/reading";
 import { store, useStore } from "../model/store";
 import { DARK, LIGHT } from "../timeline/theme";
 
 const HEIGHT = 36;
 const PIXELS = 1024;
+
+/** In its place while the trace is being read. */
+function Reading() {
+  const share = useStore((s) => s.readShare);
+  const info = useStore((s) => s.traces[0]?.info);
+  if (!info) return null;
+  return (
+    <div class="minimap-reading" role="status" data-testid="reading">
+      <progress max={1} value={share} aria-label="Reading the trace" />
+      <span>{readingWords(info, share)}</span>
+    </div>
+  );
+}
 
 export function Minimap({ theme }: { theme: Theme }) {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -18,9 +32,12 @@ export function Minimap({ theme }: { theme: Theme }) {
   const [lines, setLines] = useState<Uint8Array[][]>([]);
   const [width, setWidth] = useState(0);
   const total = store.total;
+  const reading = traces.some((t) => t.info.reading);
 
   useEffect(() => {
     let dropped = false;
+    // Threads that are not read yet would look idle.
+    if (reading) return;
     Promise.all(traces.map((t) => t.backend.minimap(PIXELS))).then(
       (all) => !dropped && setLines(all),
       (error: Error) => !dropped && store.set({ notice: error.message }),
@@ -111,6 +128,7 @@ export function Minimap({ theme }: { theme: Theme }) {
       aria-label="The whole trace: how busy its threads are. Drag to choose what the timeline shows."
       style={{ height: `${HEIGHT}px` }}
     >
+      {reading && <Reading />}
       <canvas ref={canvas} style={{ width: `${width}px`, height: `${HEIGHT}px` }} />
       {range && (
         <span class="minimap-range" style={{ left: `${px(range.begin)}px`, width: `${Math.max(1, px(range.end) - px(range.begin))}px` }} />
