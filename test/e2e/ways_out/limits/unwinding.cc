@@ -1,89 +1,112 @@
-// Unwinds from a signal handler after every single instruction of a traced call, hooks and trampolines included, and
-// prints for each kind of code how often its caller was found and how often not. Unwinds by backtrace(), or by
-// libunwind when compiled with -DWITH_LIBUNWIND.
+// Traced calls and all else that comes by libkarst, instruction by instruction (stepping.h).
 //
-// usage: unwinding ROUNDS
-#include <dlfcn.h>
-#ifdef WITH_LIBUNWIND
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-#else
-#include <execinfo.h>
-#endif
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <ucontext.h>
+// usage: unwinding WHAT ROUNDS
+#include <setjmp.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "../steps.h"
-
-enum Where { kProgram, kRuntime, kTrampoline, kWheres };
-long found[kWheres], lost[kWheres];
-void* begin_of_caller;
-void* end_of_caller;
-
-UNTRACED Where where(void* address) {
-  Dl_info info;
-  if (dladdr(address, &info) == 0) return kTrampoline;
-  return strstr(info.dli_fname, "libkarst") != nullptr ? kRuntime : kProgram;
-}
-
-UNTRACED int unwind(void** frames, int most) {
-#ifdef WITH_LIBUNWIND
-  unw_context_t context;
-  unw_cursor_t cursor;
-  if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return 0;
-  int count = 0;
-  while (count < most && unw_step(&cursor) > 0) {
-    unw_word_t at = 0;
-    if (unw_get_reg(&cursor, UNW_REG_IP, &at) != 0) break;
-    frames[count++] = reinterpret_cast<void*>(at);
-  }
-  return count;
-#else
-  return backtrace(frames, most);
-#endif
-}
-
-UNTRACED void on_step(int, siginfo_t*, void* context) {
-  void* frames[32];
-  const int count = unwind(frames, 32);
-  bool seen = false;
-  for (int i = 0; i < count; ++i) seen = seen || (frames[i] > begin_of_caller && frames[i] <= end_of_caller);
-  void* at = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
-  ++(seen ? found : lost)[where(at)];
-}
-
-// The trap flag on or off; unwinding must be right here, too.
-#define STEPPING(change)                                                                                        \
-  asm volatile("pushfq\n .cfi_adjust_cfa_offset 8\n " change ", (%%rsp)\n popfq\n .cfi_adjust_cfa_offset -8" :: \
-                   : "memory", "cc")
+#include "stepping.h"
 
 NOINLINE void leaf() { BARRIER(); }
 
-UNTRACED void calls() {
-begin:
-  begin_of_caller = &&begin;
-  end_of_caller = &&end;
-  STEPPING("orq $0x100");
+STEPPED void calls() {
+  STEPPING_BEGIN;
   leaf();
   leaf();
-  STEPPING("andq $~0x100");
-end:
+  STEPPING_END;
+  BARRIER();
+}
+
+jmp_buf place;
+sigjmp_buf signal_place;
+extern "C" void __longjmp_chk(jmp_buf, int);
+extern "C" int plain_setjmp(jmp_buf) asm("setjmp") __attribute__((returns_twice));
+
+NOINLINE void jumps_by(int how) {
+  if (how == 0) longjmp(place, 1);
+  if (how == 1) _longjmp(place, 1);
+  if (how == 2) __longjmp_chk(place, 1);
+  siglongjmp(signal_place, 1);
+}
+
+STEPPED void jumps() {
+  STEPPING_BEGIN;
+  if (_setjmp(place) == 0) jumps_by(0);
+  if (_setjmp(place) == 0) jumps_by(1);
+  if (plain_setjmp(place) == 0) jumps_by(2);
+  if (sigsetjmp(signal_place, 0) == 0) jumps_by(3);
+  STEPPING_END;
+  BARRIER();
+}
+
+ucontext_t home, away;
+
+STEPPED void elsewhere() { leaf(); }
+
+STEPPED void contexts() {
+  static char stack[65536];
+  volatile int rounds = 0;
+  getcontext(&away);
+  away.uc_stack.ss_sp = stack;
+  away.uc_stack.ss_size = sizeof stack;
+  away.uc_link = &home;
+  makecontext(&away, elsewhere, 0);
+  STEPPING_BEGIN;
+  swapcontext(&home, &away);
+  getcontext(&home);
+  rounds = rounds + 1;
+  if (rounds < 2) setcontext(&home);
+  STEPPING_END;
+  BARRIER();
+}
+
+STEPPED void vforks() {
+  STEPPING_BEGIN;
+  const pid_t child = vfork();
+  if (child == 0) _exit(0);
+  STEPPING_END;
+  waitpid(child, nullptr, 0);
+  BARRIER();
+}
+
+char nowhere[] = "/nowhere/at/all";
+char* arguments[] = {nowhere, nullptr};
+char* environment[] = {nullptr};
+
+STEPPED void starts() {
+  pid_t child;
+  STEPPING_BEGIN;
+  execve(nowhere, arguments, environment);
+  execv(nowhere, arguments);
+  execvp(nowhere, arguments);
+  execvpe(nowhere, arguments, environment);
+  execl(nowhere, nowhere, nullptr);
+  execle(nowhere, nowhere, nullptr, environment);
+  execlp(nowhere, nowhere, nullptr);
+  fexecve(-1, arguments, environment);
+  STEPPING_END;
+  // Not stepped to its end: what it makes runs on a stack of its own.
+  posix_spawn(&child, nowhere, nullptr, nullptr, arguments, environment);
   BARRIER();
 }
 
 int main(int, char** argv) {
-  void* frames[4];
-  unwind(frames, 4);  // loads what it needs
-  struct sigaction action {};
-  action.sa_sigaction = on_step;
-  action.sa_flags = SA_SIGINFO;
-  sigaction(SIGTRAP, &action, nullptr);
-  const int rounds = atoi(argv[1]);
-  for (int i = 0; i < rounds; ++i) calls();
-  printf("%ld %ld %ld %ld %ld %ld\n", found[kProgram], lost[kProgram], found[kRuntime], lost[kRuntime],
-         found[kTrampoline], lost[kTrampoline]);
+  prepare_stepping();
+  const char* what = argv[1];
+  void (*function)() = nullptr;
+  if (strcmp(what, "calls") == 0) function = calls;
+  if (strcmp(what, "child") == 0) function = calls;
+  if (strcmp(what, "jumps") == 0) function = jumps;
+  if (strcmp(what, "contexts") == 0) function = contexts;
+  if (strcmp(what, "vforks") == 0) function = vforks;
+  if (strcmp(what, "starts") == 0) function = starts;
+  if (function == nullptr) return 2;
+  int status = 0;
+  if (strcmp(what, "child") == 0 && fork() != 0) return wait(&status) < 0 ? 1 : WEXITSTATUS(status);
+  leaf();
+  const int rounds = atoi(argv[2]);
+  for (int i = 0; i < rounds; ++i) function();
+  print_steps();
   return 0;
 }
