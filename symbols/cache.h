@@ -1,16 +1,16 @@
 // Symbol tables kept from run to run, one file for each build-id.
 //
 // A build-id names a module's contents, so a table found by it needs no look at the module, which may even be
-// gone. The directory is $XDG_CACHE_HOME/karst, else ~/.cache/karst (mode 0700, files 0600). Nothing here is ever
+// gone. The directory is $XDG_CACHE_HOME/karst, else ~/.cache/karst. Nothing here is ever
 // fatal: without a directory, with a full disk, or with a file that is damaged, hostile, foreign or of another version,
-// tables are built anew, and saved again where that is possible. Writers in several processes do not
-// disturb each other: each writes a file of its own and renames it.
+// tables are built anew, and saved again where that is possible.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string_view>
 
+#include "symbols/cache_directory.h"
 #include "symbols/symbol_table.h"
 
 namespace karst::symbols {
@@ -24,12 +24,11 @@ class Cache {
   /// Off: finds nothing, keeps nothing.
   Cache() = default;
   /// In `directory`, which is made at the first save.
-  explicit Cache(std::filesystem::path directory, std::uint64_t limit = kDefaultLimit)
-      : directory_(std::move(directory)), limit_(limit) {}
+  explicit Cache(std::filesystem::path directory, std::uint64_t limit = kDefaultLimit);
   /// Where the user's environment says; off when it says nothing usable (no HOME, relative paths).
   static Cache of_user();
 
-  bool on() const { return !directory_.empty(); }
+  bool on() const { return files_.on(); }
   /// Where the table for a build-id (raw bytes) is or would be kept; empty for none.
   std::filesystem::path file_of(std::string_view build_id) const;
   /// The table saved for this build-id, if it is there and sound.
@@ -43,10 +42,7 @@ class Cache {
                            const DebugSearch& search = {}) const;
 
  private:
-  void drop_oldest() const;
-
-  std::filesystem::path directory_;
-  std::uint64_t limit_ = kDefaultLimit;
+  CacheDirectory files_;
 };
 
 }  // namespace karst::symbols

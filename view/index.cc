@@ -91,26 +91,28 @@ const Strip& ThreadIndex::strip() const {
 
 Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::path& path, IndexProgress& progress,
                                                       const IndexCache* cache, Preview* preview) {
-  const bool known_sound = cache != nullptr && cache->stamped(path);
-  auto trace = symbols::open_trace(path, {}, nullptr, known_sound);
+  KnownTrace known;
+  if (cache != nullptr) known = cache->look_at(path);
+  auto trace = symbols::open_trace(path, {}, nullptr, known.sound);
   if (!trace) return trace.error();
   auto index = listed(std::move(*trace), progress);
-  if (cache != nullptr) {
-    if (cache->load(path, *index)) {
-      index->build_strips();
-      index->sum_up();
-      progress.done += progress.total;
-      return index;
-    }
-    if (known_sound) {
-      trace = symbols::open_trace(path);
-      if (!trace) return trace.error();
-      index = listed(std::move(*trace), progress);
-    } else {
-      // What was filled by half goes.
-      index = listed(index->trace_, progress);
-    }
+  if (cache != nullptr && !cache->look_at(path).same(known)) known.contents.reset();  // which one was opened?
+  index->known_ = known;
+  if (cache != nullptr && cache->load(*index)) {
+    index->build_strips();
+    index->sum_up();
+    progress.done += progress.total;
+    return index;
   }
+  if (known.sound) {
+    trace = symbols::open_trace(path);
+    if (!trace) return trace.error();
+    index = listed(std::move(*trace), progress);
+  } else {
+    // What was filled by half goes.
+    index = listed(index->trace_, progress);
+  }
+  index->known_ = known;
   return build_of(std::move(index), progress, preview);
 }
 

@@ -15,6 +15,7 @@
 #include "reader/trace.h"
 #include "view/columns.h"
 #include "view/functions.h"
+#include "view/known_trace.h"
 #include "view/lanes.h"
 #include "view/strips.h"
 
@@ -121,6 +122,7 @@ class TraceIndex {
   void sum_up();
 
   std::shared_ptr<const reader::Trace> trace_;
+  KnownTrace known_;
   bool partial_ = false;
   std::shared_ptr<const void> mapping_;  // what the columns lie in when they came from a cache
   std::vector<ThreadIndex> threads_;

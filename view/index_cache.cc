@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "format/checksum.h"
+#include "reader/fingerprint.h"
+#include "symbols/cache_directory.h"
 #include "view/protocol.h"
 
 namespace karst::view {
@@ -23,24 +25,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMagic = 0x0032584449545352ULL;  // "RSTIDX2"
-constexpr std::string_view kSuffix = ".index";
+constexpr std::uint64_t kMagic = 0x0033584449545352ULL;  // "RSTIDX3"
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kAtOnce = std::size_t{16} << 20U;  // bytes between two looks at `stop`
 
 // file := Header part* meta. Parts are aligned; meta is a list of 64-bit numbers.
 struct Header {
   std::uint64_t magic = kMagic;
-  std::uint64_t identity = 0;  // of the trace's file
-  std::uint64_t size = 0;      // of this file
+  KnownTrace::Contents contents;  // of the trace
+  std::uint64_t size = 0;         // of this file
   std::uint64_t meta_offset = 0;
   std::uint64_t meta_count = 0;
-  std::uint64_t boot = 0;    // run of the machine in which all checksums were right
+  std::uint64_t boot = 0;    // run of the machine in which all checksums, of the trace too, were right
   std::int64_t changed = 0;  // the file's time of change since then, ns
+  std::uint64_t trace = 0;   // the trace's file in which they were, as it was then
   std::uint32_t meta_crc = 0;
   std::uint32_t crc = 0;  // of what is before it
 };
-static_assert(sizeof(Header) == 64);
+static_assert(sizeof(Header) == 88);
 
 struct Part {
   std::uint64_t offset = 0;
@@ -48,58 +50,29 @@ struct Part {
   std::uint64_t crc = 0;
 };
 
-struct Descriptor {
-  explicit Descriptor(int number) : fd(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-  int fd;
-};
-
-bool make_private_directory(const fs::path& directory) {
-  fs::path made;
-  for (const fs::path& part : directory) {
-    made /= part;
-    if (::mkdir(made.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES) return false;
-  }
-  struct stat status {};
-  // What lies in a directory that others own is not to be trusted.
-  return ::stat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
-}
-
-// FNV-1a over the path, what changes with the file, and what changes with this program, which may read the same events
-// otherwise than another version; 0: there is no such file.
-std::uint64_t identity_of(const fs::path& trace) {
-  std::error_code error;
-  const fs::path path = fs::canonical(trace, error);
-  struct stat status {};
-  if (error || ::stat(path.c_str(), &status) != 0) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  const auto mix = [&](const void* bytes, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i)
-      hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3ULL;
+std::uint64_t hash_of(const struct stat& status, bool changes) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  const auto mix = [&](auto number) {
+    const auto value = static_cast<std::uint64_t>(number);
+    for (std::size_t i = 0; i < sizeof value; ++i) hash = (hash ^ (value >> (8 * i) & 0xff)) * 0x100000001b3ULL;
   };
-  mix(path.native().data(), path.native().size());
-  struct stat program {};
-  (void)::stat("/proc/self/exe", &program);
-  for (const struct stat* of : {&status, &program}) {
-    for (const std::uint64_t value :
-         {static_cast<std::uint64_t>(of->st_dev), static_cast<std::uint64_t>(of->st_ino),
-          static_cast<std::uint64_t>(of->st_size), static_cast<std::uint64_t>(of->st_mtim.tv_sec),
-          static_cast<std::uint64_t>(of->st_mtim.tv_nsec)}) {
-      mix(&value, sizeof value);
-    }
+  mix(status.st_dev);
+  mix(status.st_ino);
+  mix(status.st_size);
+  mix(status.st_mtim.tv_sec);
+  mix(status.st_mtim.tv_nsec);
+  if (changes) {
+    mix(status.st_ctim.tv_sec);
+    mix(status.st_ctim.tv_nsec);
   }
-  return hash | 1;
+  return hash;
 }
 
 // Tells this run of the machine from others; 0: not known.
 std::uint64_t boot_now() {
   char text[64];
-  const Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file.fd < 0 ? -1 : ::read(file.fd, text, sizeof text);
+  const symbols::FileDescriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file.get() < 0 ? -1 : ::read(file.get(), text, sizeof text);
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (ssize_t i = 0; i < size; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3ULL;
   return size > 0 ? hash | 1 : 0;
@@ -108,26 +81,43 @@ std::uint64_t boot_now() {
 std::int64_t ns_of(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 // Writes the header, which says that all is sound by now.
-bool stamp(int fd, Header header) {
+bool stamp(int fd, Header header, std::uint64_t trace) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   header.boot = boot_now();
   header.changed = ns_of(now);
+  header.trace = trace;
   header.crc = format::crc32c(&header, offsetof(Header, crc));
   const timespec times[] = {now, now};  // whoever writes to it sets another one
   return ::pwrite(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) && ::futimens(fd, times) == 0;
 }
 
+// Whether nobody has written to the index since all checksums were right.
 bool is_stamped(const Header& header, const struct stat& status) {
   return header.boot != 0 && header.boot == boot_now() && header.changed == ns_of(status.st_mtim);
 }
 
-// Reads an index's header; false: it is none of this trace's.
-bool read_header(int fd, std::uint64_t identity, Header& header, struct stat& status) {
-  return fd >= 0 && ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
-         ::pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) && header.magic == kMagic &&
-         header.crc == format::crc32c(&header, offsetof(Header, crc)) &&
-         header.size == static_cast<std::uint64_t>(status.st_size) && header.identity == identity;
+// Reads an index's header; false: it is none of these contents.
+bool read_header(const symbols::FileDescriptor& file, const KnownTrace::Contents& contents, const struct stat& status,
+                 Header& header) {
+  return file.get() >= 0 && ::pread(file.get(), &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
+         header.magic == kMagic && header.crc == format::crc32c(&header, offsetof(Header, crc)) &&
+         header.size == static_cast<std::uint64_t>(status.st_size) && header.contents == contents;
+}
+
+// Whether all that is used as an index into something lies in it. Checksums tell damage; this tells what somebody made
+// up.
+bool fits(const ThreadIndex& thread, const std::vector<std::uint64_t>& counts) {
+  const CallColumns& calls = thread.calls;
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const std::uint32_t id = calls.function[row];
+    if (id >= counts.size() || counts[id] == 0) return false;
+    if (calls.parent[row] >= row && calls.parent[row] != reader::kNoParent) return false;
+  }
+  const auto is_row = [&](std::uint32_t row) { return row < calls.size(); };
+  return std::all_of(thread.lanes.all_rows().begin(), thread.lanes.all_rows().end(), is_row) &&
+         std::all_of(thread.lanes.all_nodes().begin(), thread.lanes.all_nodes().end(),
+                     [&](const LaneNode& node) { return is_row(node.row); });
 }
 
 class Writer {
@@ -192,43 +182,51 @@ class Meta {
 
 }  // namespace
 
-IndexCache IndexCache::of_user() {
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/') {
-    return IndexCache(fs::path(xdg) / "karst" / "view");
-  }
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
-    return IndexCache(fs::path(home) / ".cache" / "karst" / "view");
-  }
-  return IndexCache({});
+IndexCache::IndexCache(fs::path directory, std::uint64_t limit, std::uint64_t few_calls)
+    : files_(std::move(directory), ".index", limit), few_calls_(few_calls) {}
+
+IndexCache IndexCache::of_user() { return IndexCache(symbols::CacheDirectory::of_user("view")); }
+
+KnownTrace IndexCache::look_at(const fs::path& trace) const {
+  KnownTrace known;
+  struct stat status {};
+  struct stat program {};
+  if (!files_.on() || ::stat(trace.c_str(), &status) != 0 || ::stat("/proc/self/exe", &program) != 0) return known;
+  const auto fingerprint = reader::fingerprint(trace);
+  if (!fingerprint) return known;
+  // Another version of this program may read the same events otherwise.
+  known.contents = KnownTrace::Contents{(*fingerprint)[0], (*fingerprint)[1], hash_of(program, false)};
+  known.file = hash_of(status, true);
+  struct stat of_index {};
+  Header header;
+  const auto file = symbols::CacheDirectory::open(file_of(known), O_RDONLY, of_index);
+  known.sound = read_header(file, *known.contents, of_index, header) && is_stamped(header, of_index) &&
+                header.trace == known.file;
+  return known;
 }
 
-fs::path IndexCache::file_of(const fs::path& trace) const {
-  std::uint64_t identity = directory_.empty() ? 0 : identity_of(trace);
-  if (identity == 0) return {};
-  std::string name;
-  for (int i = 0; i < 16; ++i, identity >>= 4U) name += "0123456789abcdef"[identity & 15U];
-  return directory_ / name.append(kSuffix);
+fs::path IndexCache::file_of(const KnownTrace& known) const {
+  if (!known.contents) return {};
+  return files_.file_of({reinterpret_cast<const char*>(&*known.contents), sizeof *known.contents});
 }
 
-bool IndexCache::save(const fs::path& trace, const TraceIndex& index, const std::atomic<bool>& stop) const {
-  const fs::path path = file_of(trace);
+bool IndexCache::save(const TraceIndex& index, const std::atomic<bool>& stop) const {
+  const KnownTrace& known = index.known_;
+  const fs::path path = file_of(known);
   if (path.empty() || index.from_cache() || index.calls() < few_calls_ || !index.trace().problems().empty() ||
-      !make_private_directory(directory_))
+      !files_.make())
     return false;
   std::uint64_t size = 0;
   for (const ThreadIndex& thread : index.threads_) {
     size += thread.calls.size() * 27 + thread.lanes.all_rows().size_bytes() + thread.lanes.all_nodes().size_bytes();
   }
   struct statvfs disk {};
-  if (size > limit_ || ::statvfs(directory_.c_str(), &disk) != 0 ||
+  if (size > files_.limit() || ::statvfs(files_.directory().c_str(), &disk) != 0 ||
       static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize < size * 4) {
     return false;
   }
-  std::string temporary = path.string() + ".XXXXXX";
-  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
-  if (file.fd < 0) return false;
-  const bool written = [&] {
-    Writer writer(file.fd, stop);
+  return files_.save(path, [&](int fd) {
+    Writer writer(fd, stop);
     Header header;
     if (!writer.write(&header, sizeof header)) return false;
     std::vector<std::uint64_t> meta = {index.threads_.size()};
@@ -257,41 +255,27 @@ bool IndexCache::save(const fs::path& trace, const TraceIndex& index, const std:
     }
     std::vector<std::uint64_t> of_meta;  // where it lies, as of every part
     if (!writer.part(std::span<const std::uint64_t>(meta), of_meta)) return false;
-    header.identity = identity_of(trace);
+    header.contents = *known.contents;
     header.size = writer.offset();
     header.meta_offset = of_meta[0];
     header.meta_count = meta.size();
     header.meta_crc = static_cast<std::uint32_t>(of_meta[2]);
-    return stamp(file.fd, header);
-  }();
-  if (!written || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    ::unlink(temporary.c_str());
-    return false;
-  }
-  drop_oldest();
-  return true;
+    return stamp(fd, header, known.file);
+  });
 }
 
-bool IndexCache::stamped(const fs::path& trace) const {
-  const fs::path path = file_of(trace);
-  if (path.empty()) return false;
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+bool IndexCache::load(TraceIndex& index) const {
+  const KnownTrace& known = index.known_;
+  // Some of a damaged trace's calls are missing; those in here are all there.
+  if (!known.contents || !index.trace().problems().empty()) return false;
   struct stat status {};
   Header header;
-  return read_header(file.fd, identity_of(trace), header, status) && is_stamped(header, status);
-}
-
-bool IndexCache::load(const fs::path& trace, TraceIndex& index) const {
-  const fs::path path = file_of(trace);
-  if (path.empty()) return false;
-  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status {};
-  Header header;
-  if (!read_header(file.fd, identity_of(trace), header, status)) return false;
+  const auto file = symbols::CacheDirectory::open(file_of(known), O_RDWR, status);
+  if (!read_header(file, *known.contents, status, header)) return false;
   const std::uint64_t size = header.size;
   if (header.meta_offset > size || header.meta_offset % 8 != 0 || header.meta_count > (size - header.meta_offset) / 8)
     return false;
-  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (mapped == MAP_FAILED) return false;
   const std::shared_ptr<const void> mapping(mapped, [size](const void* at) { ::munmap(const_cast<void*>(at), size); });
   const auto* const bytes = static_cast<const std::byte*>(mapped);
@@ -355,52 +339,24 @@ bool IndexCache::load(const fs::path& trace, TraceIndex& index) const {
   }
   if (!meta.good()) return false;
 
-  if (is_stamped(header, status)) {
-    const timespec used[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};  // drop_oldest() looks at it
-    (void)::futimens(file.fd, used);
-  } else {
+  if (!is_stamped(header, status)) {
     std::atomic<bool> sound = true;
     run_parallel(parts.size(), [&](std::size_t i) {
       if (sound && format::crc32c(bytes + parts[i].offset, parts[i].size) != parts[i].crc) sound = false;
     });
+    run_parallel(index.threads_.size(), [&](std::size_t i) {
+      const ThreadIndex& thread = index.threads_[i];
+      if (sound && !fits(thread, index.counts_[thread.thread->process])) sound = false;
+    });
     if (!sound) return false;
-    (void)stamp(file.fd, header);
+  }
+  if (known.sound) {
+    symbols::CacheDirectory::used(file.get());
+  } else {
+    (void)stamp(file.get(), header, known.file);
   }
   index.mapping_ = mapping;
   return true;
-}
-
-void IndexCache::drop_oldest() const {
-  struct Entry {
-    std::int64_t used;
-    std::uint64_t size;
-    fs::path path;
-  };
-  std::vector<Entry> entries;
-  std::uint64_t total = 0;
-  std::error_code error;
-  const auto now = fs::file_time_type::clock::now();
-  for (auto it = fs::directory_iterator(directory_, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    std::error_code gone;  // another process may drop the same files
-    if (name.find(kSuffix) == std::string::npos || !it->is_regular_file(gone)) continue;
-    struct stat status {};
-    if (::stat(it->path().c_str(), &status) != 0) continue;
-    const Entry entry{ns_of(status.st_atim), static_cast<std::uint64_t>(status.st_size), it->path()};
-    // A temporary file this old belongs to a writer that died.
-    if (!name.ends_with(kSuffix)) {
-      if (now - it->last_write_time(gone) > std::chrono::hours(1) && !gone) fs::remove(entry.path, gone);
-      continue;
-    }
-    total += entry.size;
-    entries.push_back(entry);
-  }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
-  for (const Entry& entry : entries) {
-    if (total <= limit_) break;
-    if (fs::remove(entry.path, error)) total -= entry.size;
-  }
 }
 
 }  // namespace karst::view

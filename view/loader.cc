@@ -58,7 +58,7 @@ void Loader::load() {
   }
   // While people look already.
   if (!error.empty()) return;
-  for (std::size_t i = 0; i < traces_.size(); ++i) cache_.save(files_[i], *traces_[i], progress_[i]->stop);
+  for (std::size_t i = 0; i < traces_.size(); ++i) cache_.save(*traces_[i], progress_[i]->stop);
 }
 
 bool Loader::finished() const {
