@@ -1,5 +1,4 @@
 """Every way out of a function: a corpus of small programs, each with its one true tree beside it."""
-import json
 import re
 import shutil
 import subprocess
@@ -7,7 +6,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, KARST, TortureTest, build, main  # noqa: E402
+from torture_support import BIN, HERE, TortureTest, build, main  # noqa: E402
 
 CORPUS = HERE / "ways_out"
 # What a compiler may take from the tree or add to it by its own choice.
@@ -104,31 +103,6 @@ class Inside(TortureTest):
         if not (BIN / "karst-clang++").exists() or not any(map(shutil.which, ("clang++", "clang++-14"))):
             self.skipTest("no clang")
         self.same_trees("-static", clang=True)
-
-
-class Shown(TortureTest):
-    """The marks are in everything that shows calls."""
-
-    def test_marks_in_tree_report_info_and_exports(self):
-        source = CORPUS / "tail_calls.cc"
-        run = self.run_traced(build("ways_out.shown", f"ways_out/{source.name}", "-O2", *STEADY_GCC))
-        trace = run.trace
-        plain = "\n".join(trace.tree("--marks"))
-        counts = {word: plain.count(f"[{word}]") for word in ("unwound", "jumped", "tail")}
-        self.assertGreater(counts["unwound"], 0)
-        self.assertGreater(counts["tail"], 3)
-        for word, count in counts.items():
-            self.assertEqual(trace.info[f"{word}_calls"], count)
-            self.assertEqual(sum(f[f"{word}_calls"] for f in trace.report()), count)
-        timed = trace.timed_tree()
-        self.assertEqual(sum(bool(re.match(r".{12}! ", line)) for line in timed), counts["unwound"])
-        self.assertEqual(sum(bool(re.match(r".{12}= ", line)) for line in timed), counts["tail"])
-        out = self.directory / "out"
-        subprocess.run([KARST, "export", str(trace.path), "--to", "chrome", "-o", str(out)], check=True, timeout=60)
-        ended = [e["args"]["ended"] for e in json.loads(out.read_text())["traceEvents"] if "ended" in e.get("args", {})]
-        self.assertEqual({word: ended.count(word) for word in counts}, counts)
-        subprocess.run([KARST, "export", str(trace.path), "--to", "perfetto", "-o", str(out)], check=True, timeout=60)
-        self.assertEqual(out.read_bytes().count(b"unwound"), counts["unwound"])
 
 
 class Ada(TortureTest):
