@@ -119,6 +119,32 @@ class Matrix(TortureTest):
                      "-Wl,-rpath,$ORIGIN", "-o", file, env=env)
         return file
 
+    def make_layers(self, compiler, method, level):
+        """The program of ways_out/layers: beside it a library of the same make, and one by the compiler alone."""
+        family = family_of(compiler)
+        cxx, c = (("karst-g++", "karst-gcc") if family == "gcc" else ("karst-clang++", "karst-clang"))
+        plain = COMPILERS[compiler]
+        env = {"KARST_CXX": plain, "KARST_CC": plain.replace("clang++", "clang").replace("g++", "gcc")}
+        flags = [level, f"--karst-method={method}", *STEADY, *(STEADY_GCC if family == "gcc" else [])]
+        layers = CORPUS / "layers"
+        self.command(plain, level, "-fPIC", "-shared", layers / "stranger.cc", "-o", "libstranger.so")
+        self.command(BIN / cxx, *flags, "-fPIC", "-shared", layers / "library.cc", "-o", "liblayers.so", env=env)
+        self.command(BIN / c, *flags, "-fPIE", "-c", layers / "frame.c", "-o", "frame.o", env=env)
+        self.command(BIN / cxx, *flags, "-fPIE", "-pie", layers / "program.cc", "frame.o", "libstranger.so", "liblayers.so",
+                     "-Wl,-rpath,$ORIGIN", "-o", "layers", env=env)
+
+    def check_layers(self, compiler, method):
+        expected = (CORPUS / "layers/layers.tree").read_text().splitlines()
+        if method != "sled":
+            expected = [line.replace("  [unwound]", "") for line in expected]
+        for level in LEVELS if FULL else ["-O2"]:
+            with self.subTest(level=level, program="layers"):
+                self.make_layers(compiler, method, level)
+                tree = self.run_all({"layers": ("layers",)})["layers"][0]
+                if method != "sled":
+                    tree = [line.replace("  [unwound]", "") for line in tree]
+                self.assertEqual(tree, expected)
+
     def run_all(self, runs):
         """One trace of all runs (key: command): the tree and the status of each."""
         script = ["#!/bin/sh"]
@@ -173,6 +199,7 @@ class Matrix(TortureTest):
                 self.assertEqual(status, expected_status)
                 ran.add(cell)
         self.assertEqual(ran, set(must(compiler, method)))
+        self.check_layers(compiler, method)
 
     def test_gcc_12_sled(self):
         self.check("gcc_12", "sled")
@@ -219,6 +246,22 @@ class Cells(TortureTest):
                 if (compiler, method) in AT_EACH_LEVEL:
                     self.assertEqual({cell[:2] for cell in cells},
                                      {(program, level) for program in set(programs()) - impossible for level in LEVELS})
+
+    def test_each_program_is_in_the_table_and_has_its_tree(self):
+        table = (CORPUS / "README.md").read_text()
+        named = set(re.findall(r"`([a-z_/]+\.(?:cc|c|adb|tree))`", table))
+        self.assertEqual({name for name in named if not (CORPUS / name).exists()}, set())
+        self.assertEqual({source.name for source in [*sources(), CORPUS / "ends.cc"]} - named, set())
+        self.assertEqual({source.name for source in sources() if not source.with_suffix(".tree").exists()}, set())
+        self.assertEqual({path.name for path in CORPUS.iterdir() if path.is_dir()} - {"shared"},
+                         set(re.findall(r"^\|.*`([a-z]+)/", table, re.MULTILINE)))
+
+    def test_functions_of_the_corpus_have_cold_parts(self):
+        program = self.directory / "cold"
+        subprocess.run([BIN / "karst-g++", "-O2", *STEADY, *STEADY_GCC, CORPUS / "cold.cc", "-o", program], check=True)
+        names = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+        for function in ("throws", "catches"):
+            self.assertRegex(names, rf"_Z\d+{function}i\.cold")
 
     def test_what_cannot_be_fails_without_karst_too(self):
         for compiler in ("clang++-14", "clang++-19"):
