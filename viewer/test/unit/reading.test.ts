@@ -1,0 +1,235 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { traceFacts, type Json } from "../../src/backend/facts";
+import { ServerBackend, whileReading } from "../../src/backend/server";
+import { BackendError, type Backend, type Row, type ThreadInfo, type TileRequest, type TraceInfo } from "../../src/backend/types";
+import { isUnread, isUntouched, moreRead, readingWords, renumbered, settledSelection } from "../../src/model/reading";
+import { Store, type LoadedTrace } from "../../src/model/store";
+import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
+import { Scene } from "../../src/timeline/scene";
+import { TileStore } from "../../src/timeline/tile_store";
+import { sampleEmbedded } from "../sample";
+
+const facts = (): Json => structuredClone(sampleEmbedded(6, 5).trace as Json);
+const whole = traceFacts(facts());
+
+/** The same while only some threads are read; functions have other numbers. */
+function partly(...read: number[]): TraceInfo {
+  const json = facts();
+  json.reading = { threads_read: read.length };
+  json.threads.forEach((thread: Json, i: number) => {
+    if (!read.includes(i)) Object.assign(thread, { unread_from: thread.first, calls: 0, depths: 0 });
+  });
+  for (const column of ["name", "module", "file", "line", "calls"]) json.functions[column].reverse();
+  return traceFacts(json);
+}
+
+const row = (func: number): Row => ({
+  depth: 0,
+  begin: Float64Array.of(0),
+  duration: Float64Array.of(10),
+  func: Uint32Array.of(func),
+  index: Uint32Array.of(0),
+  count: Uint32Array.of(1),
+  flags: Uint8Array.of(0),
+  density: Uint8Array.of(255),
+});
+
+describe("a trace that is being read", () => {
+  test("says which of its threads are not there", () => {
+    const info = partly(0, 2);
+    expect(info.reading).toBe(true);
+    expect(whole.reading).toBeUndefined();
+    expect(info.threads.map((t) => t.unreadFrom === undefined)).toEqual([true, false, true, false, false, false]);
+    expect(isUntouched(info.threads[1]!)).toBe(true);
+    expect(isUntouched(info.threads[0]!)).toBe(false);
+    const part: ThreadInfo = { ...info.threads[1]!, unreadFrom: 100, end: 900, maxDepth: 3 };
+    expect(isUntouched(part)).toBe(false);
+    expect([isUnread(part, 0, 99), isUnread(part, 0, 100), isUnread(part, 800, 2000), isUnread(part, 901, 2000)]).toEqual([false, true, true, false]);
+    expect(readingWords(info, 0.25)).toMatch(/2 of 6 threads, 25(\.0)?% of its events/);
+    expect(readingWords({ ...info, threads: [part] }, 0.5)).not.toContain("threads");
+  });
+
+  test("has no idle threads among those that are not read", () => {
+    const shown = layoutTracks([partly(0)], { ...NO_CHOICE, hideIdle: true }, { begin: 0, end: whole.span });
+    expect(shown.scrolled.map((t) => t.thread)).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  test("more of it", () => {
+    expect([...moreRead(partly(0), partly(0, 4))]).toEqual([4]);
+    expect([...moreRead(partly(0, 4), whole)]).toEqual([1, 2, 3, 5]);
+    expect([...moreRead(whole, whole)]).toEqual([]);
+  });
+
+  test("functions are found again under their new numbers", () => {
+    const before = partly(0).functions;
+    const numbers = renumbered(before, whole.functions);
+    before.forEach((f, i) => {
+      const now = whole.functions[numbers[i]!]!;
+      expect([now.name, now.file, now.line]).toEqual([f.name, f.file, f.line]);
+    });
+    expect(numbers).not.toEqual(Uint32Array.from(before.keys()));
+  });
+
+  test("a selection stays when its thread was read to its end, else it goes", () => {
+    const before = partly(0);
+    const span = { begin: 1, end: 2, depth: 1, function: 0 };
+    const kept = settledSelection({ selected: { trace: 0, thread: 0, index: 7 }, selectedSpan: span }, before, whole);
+    expect(kept.selected).toEqual({ trace: 0, thread: 0, index: 7 });
+    expect(whole.functions[kept.selectedSpan!.function]!.name).toBe(before.functions[0]!.name);
+    expect(settledSelection({ selected: { trace: 0, thread: 1, index: 7 }, selectedSpan: span }, before, whole)).toEqual({ selected: null, selectedSpan: null });
+    expect(settledSelection({ selected: null, selectedSpan: null }, before, whole)).toEqual({ selected: null, selectedSpan: null });
+  });
+});
+
+/** Answers tiles when it is told to. */
+class FakeBackend {
+  asked: { request: TileRequest; answer: (rows: Row[] | Error) => void; signal: AbortSignal }[] = [];
+  first: number[][] = [];
+  tiles(request: TileRequest, signal: AbortSignal): Promise<Map<number, Row[]>> {
+    return new Promise((resolve, reject) => {
+      const answer = (rows: Row[] | Error) =>
+        rows instanceof Error ? reject(rows) : resolve(new Map(request.levels.map((l) => [l.thread, rows])));
+      this.asked.push({ request, answer, signal });
+    });
+  }
+  readFirst(threads: readonly number[]): void {
+    this.first.push([...threads]);
+  }
+}
+const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+describe("tiles", () => {
+  const make = (errors: string[] = []) => {
+    const backend = new FakeBackend();
+    return { backend, tiles: new TileStore(backend as unknown as Backend, () => {}, (message) => errors.push(message)) };
+  };
+  const shown = (tiles: TileStore, thread: number) => tiles.cover({ thread, band: 0 }, 0, 1000, 1)[0]?.tile.rows[0]?.func[0];
+
+  test("of threads that have more by now are forgotten, others get the new numbers", async () => {
+    const { backend, tiles } = make();
+    tiles.want([{ thread: 1, band: 0 }, { thread: 11, band: 0 }], 0, 1000, 1);
+    backend.asked[0]!.answer([row(2)]);
+    await settle();
+    tiles.forget(new Set([11]));
+    expect(shown(tiles, 11)).toBeUndefined();
+    expect(shown(tiles, 1)).toBe(2);
+    tiles.renumber(Uint32Array.of(5, 6, 9));
+    expect(shown(tiles, 1)).toBe(9);
+  });
+
+  test("that were asked for under the old numbers do not come in", async () => {
+    const { backend, tiles } = make();
+    tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
+    tiles.renumber(Uint32Array.of(1, 0));
+    expect(backend.asked[0]!.signal.aborted).toBe(true);
+    backend.asked[0]!.answer([row(0)]); // it was on its way
+    await settle();
+    expect(shown(tiles, 1)).toBeUndefined();
+    tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
+    expect(backend.asked).toHaveLength(2);
+  });
+
+  test("that the server has other numbers for by now are no error", async () => {
+    const errors: string[] = [];
+    const { backend, tiles } = make(errors);
+    tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
+    backend.asked[0]!.answer(new BackendError("the trace is read by now", 409));
+    await settle();
+    expect(errors).toEqual([]);
+    tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
+    backend.asked[1]!.answer(new BackendError("out of order", 500));
+    await settle();
+    expect(errors).toEqual(["out of order"]);
+  });
+});
+
+describe("the timeline", () => {
+  const loaded = (backend: FakeBackend, info: TraceInfo): LoadedTrace[] => [{ number: 0, backend: backend as unknown as Backend, info }];
+
+  test("asks for what is read, wishes for what is not, and is complete when all in view is there", async () => {
+    const backend = new FakeBackend();
+    const store = new Store();
+    store.set({ traces: loaded(backend, partly(0)), view: { begin: 0, span: whole.span } });
+    const scene = new Scene(store, () => {});
+    scene.width = 800;
+    scene.height = 4000;
+    scene.want();
+    const threads = () => new Set(backend.asked.flatMap((a) => a.request.levels.map((l) => l.thread)).filter((t) => t < 100));
+    expect(threads()).toEqual(new Set([0]));
+    expect(backend.first).toEqual([[1, 2, 3, 4, 5]]);
+    for (let i = 0; i < backend.asked.length; ++i) backend.asked[i]!.answer([row(1)]);
+    await settle();
+    expect(scene.complete).toBe(false);
+    const tiles = scene.tiles(0);
+    store.set({ traces: loaded(backend, whole) });
+    scene.want();
+    expect(scene.tiles(0)).toBe(tiles);
+    expect(threads()).toEqual(new Set([0, 1, 2, 3, 4, 5]));
+    for (let i = 0; i < 40; ++i) {
+      backend.asked.forEach((a) => a.answer([row(1)]));
+      await settle();
+    }
+    expect(scene.complete).toBe(true);
+    expect(backend.first).toHaveLength(1);
+  });
+});
+
+describe("while the server reads", () => {
+  let answers: Record<string, () => unknown>;
+  let asked: string[];
+  beforeEach(() => {
+    asked = [];
+    vi.stubGlobal("document", { baseURI: "http://127.0.0.1:1/t/" });
+    vi.stubGlobal("fetch", async (where: string) => {
+      const path = where.replace("http://127.0.0.1:1/t/api/", "");
+      asked.push(path);
+      return { ok: true, json: async () => answers[path.split("?")[0]!]!() };
+    });
+  });
+  afterEach(() => vi.unstubAllGlobals());
+
+  test("there is a picture for each part, and one of the whole", async () => {
+    let parts = 0;
+    let wholeAsked: ((now: unknown) => void) | undefined;
+    answers = {
+      progress: () => {
+        if (asked[asked.length - 1]!.includes("wait=1")) return new Promise((resolve) => (wholeAsked = resolve));
+        return { phase: "rebuilding", parts: (parts = Math.min(parts + 1, 2)), done: 0, total: 1, error: "", files: [] };
+      },
+    };
+    let shown = 0;
+    const over = whileReading(async () => {
+      if (++shown === 2) wholeAsked!({ phase: "ready", parts: 0 });
+    });
+    await over;
+    expect(shown).toBe(3);
+  });
+
+  test("a trace that is ready at once is shown once, and a failure is told", async () => {
+    answers = { progress: () => ({ phase: "ready", parts: 0 }) };
+    let shown = 0;
+    await whileReading(async () => void ++shown);
+    expect(shown).toBe(1);
+    answers = { progress: () => ({ phase: "failed", error: "memory is out", parts: 0 }) };
+    await expect(whileReading(async () => void ++shown)).rejects.toThrow("memory is out");
+    expect(shown).toBe(1);
+  });
+
+  test("questions about all of the trace wait until it is read", async () => {
+    const reading = { ...facts(), reading: { threads_read: 1 } };
+    let now: Json = reading;
+    answers = { trace: () => now, search: () => ({ functions: [1], calls: 2 }) };
+    const backend = new ServerBackend(0);
+    expect((await backend.trace()).reading).toBe(true);
+    let found = false;
+    const search = backend.search("x").then(() => (found = true));
+    await settle();
+    await settle();
+    expect(found).toBe(false);
+    expect(asked.some((path) => path.startsWith("search"))).toBe(false);
+    now = facts();
+    expect((await backend.trace()).reading).toBeUndefined();
+    await search;
+    expect(asked.some((path) => path.startsWith("search"))).toBe(true);
+  });
+});
