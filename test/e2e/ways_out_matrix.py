@@ -260,7 +260,7 @@ class Cells(TortureTest):
         program = self.directory / "cold"
         subprocess.run([BIN / "karst-g++", "-O2", *STEADY, *STEADY_GCC, CORPUS / "cold.cc", "-o", program], check=True)
         names = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
-        for function in ("throws", "catches"):
+        for function in ("guarded", "catches"):
             self.assertRegex(names, rf"_Z\d+{function}i\.cold")
 
     def test_what_cannot_be_fails_without_karst_too(self):
