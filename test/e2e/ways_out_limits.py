@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, build, main  # noqa: E402
+from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
 from ways_out import STEADY, STEADY_GCC, shown  # noqa: E402
 
 
@@ -49,6 +49,93 @@ class Limits(TortureTest):
         tree, missing = self.trace("ways_out.builtin_jump", "builtin_jump.cc")
         self.assertEqual(tree, ["# thread", "main", "  comes_back()", "    jumps()  [open]", "      back()", "  after()"])
         self.assertEqual(missing, 1)
+
+    def seen(self, run):
+        """The tree without its headers, and what was wrong."""
+        lines = [line for line in shown(run.trace.tree("--marks")) if not line.startswith("#")]
+        return lines, {message.split(" (")[0]: count for message, count in run.trace.problems}
+
+    def ran(self, source, *arguments, compiler="karst-g++", flags=()):
+        run = self.run_traced(build(f"ways_out.{source}", f"ways_out/limits/{source}", "-O1", *STEADY, *STEADY_GCC, *flags,
+                                    compiler=compiler), *arguments)
+        return (*self.seen(run), run)
+
+    def test_stacks_switched_by_own_assembly_are_not_seen(self):
+        tree, problems, _ = self.ran("switches.cc", "assembly")
+        self.assertEqual(tree, ["main", "  resumes()", "    yields()  [open]", "      work()", "  resumes()", "    work()",
+                                "    yields()  [open]", "      work()", "  after()"])
+        self.assertEqual(problems, {"returns that fit no call: they are left out": 1,
+                                    "calls whose caller returned while they had not": 2})
+
+    def test_longjmp_to_a_stack_above_is_taken_for_a_way_out(self):
+        tree, problems, _ = self.ran("switches.cc", "longjmp")
+        self.assertEqual(tree, ["main", "  goes_away()", "    jumps_home()  [jumped]", "      work()", "  after()"])
+        self.assertEqual(problems, {})
+
+    def test_threads_of_thrd_create_and_the_main_thread_end_in_open_calls(self):
+        flags = ["-pthread"]
+        tree, problems, _ = self.ran("threads.c", "thrd", compiler="karst-gcc", flags=flags)
+        self.assertEqual((tree, problems), (["main", "  after", "passes  [open]", "  ends  [open]"], {}))
+        tree, problems, _ = self.ran("threads.c", "main", compiler="karst-gcc", flags=flags)
+        self.assertEqual((tree, problems), (["main  [open]", "  passes  [open]", "    ends  [open]"], {}))
+
+    def test_a_jump_out_of_a_handler_in_a_hook_costs_at_most_an_event_of_the_interrupted_function(self):
+        tree, problems, run = self.ran("jump_out.cc", flags=["-mno-red-zone"])
+        rounds = int(run.out)
+        self.assertGreater(rounds, 2 * 25)  # an enter's hook and an exit's
+        self.assertLessEqual(sum(problems.values()), rounds)
+        self.assertEqual(tree[:2], ["main", "  leaf()"])
+        each = []
+        for line in tree[2:]:
+            if line == "  round_of_steps()":
+                each.append([])
+            else:
+                each[-1].append(line)
+        self.assertEqual(len(each), rounds)
+        back = "    came_back()"
+        leaf = "    leaf()"
+        self.assertEqual(each[-1], [leaf])
+        for calls in each[:-1]:
+            self.assertIn(calls, ([back], [leaf + "  [jumped]", back], [leaf, back], [leaf + "  [open]", back]))
+        self.assertIn([leaf + "  [jumped]", back], each)
+        self.assertIn([back], each)
+
+    def test_an_exception_through_what_clang_inlined_and_calls_for_is_not_seen(self):
+        wrapper = BIN / "karst-clang++"
+        if not wrapper.exists() or not any(map(shutil.which, ("clang++", "clang++-14"))):
+            self.skipTest("no clang")
+        for method, tree in (
+                ("finstrument", ["main", "  catches()", "    inlined()  [open]", "      throws()  [unwound]", "      handler()",
+                                 "      after()", "  after()"]),
+                ("finstrument-after-inlining", ["main", "  catches()", "    throws()  [unwound]", "    handler()", "    after()",
+                                                "  after()"])):
+            run = self.run_traced(build(f"ways_out.inlined.{method}", "ways_out/limits/inlined.cc", "-O2", *STEADY,
+                                        f"--karst-method={method}", compiler=str(wrapper)))
+            lines, problems = self.seen(run)
+            self.assertEqual(lines, tree)
+            self.assertEqual(sum(problems.values()), 1 if method == "finstrument" else 0)
+        run = self.run_traced(build("ways_out.inlined.gcc", "ways_out/limits/inlined.cc", "-O2", *STEADY,
+                                    "--karst-method=finstrument"))
+        self.assertEqual(self.seen(run), (["main", "  catches()", "    inlined()", "      throws()", "    handler()", "    after()",
+                                           "  after()"], {}))
+
+    def test_what_stands_beside_a_tail_call_may_not_be_what_it_called(self):
+        tree, problems, _ = self.ran("tail_of_untraced.cc", flags=["-foptimize-sibling-calls"])
+        self.assertEqual((tree, problems), (["main", "  tail()  [tail]", "    within()", "  beside()"], {}))
+
+    def test_libkarst_that_came_late_sees_no_exceptions(self):
+        host = build("ways_out.late", "ways_out/limits/late.cc", "-O1", "-ldl", compiler="g++")
+        plugin = build("ways_out.late.so", "ways_out/plugin/plugin.cc", "-O1", "-fPIC", "-shared", "--karst-link", *STEADY,
+                       *STEADY_GCC)
+        process = subprocess.Popen([host, plugin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        path = self.directory / "late.karst"
+        subprocess.run([KARST, "snapshot", str(process.pid), "-o", str(path)], check=True, capture_output=True, timeout=TIMEOUT)
+        trace = Trace(path)
+        self.assertEqual(shown(trace.tree("--marks"))[1:], ["run", "  guarded()  [open]", "    throws()  [open]",
+                                                            "      Guard::~Guard()", "        cleanup()", "      handler()"])
+        self.assertEqual([count for _, count in trace.problems], [2])
 
     def test_cleanup_handlers_of_c_stand_below_what_was_cancelled(self):
         run = self.run_traced(build("ways_out.c_cleanup", "ways_out/limits/c_cleanup.c", "-O1", *STEADY, *STEADY_GCC,
