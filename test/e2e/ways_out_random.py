@@ -3,6 +3,7 @@
 usage: ways_out_random.py FIRST_SEED COUNT   runs so many seeds (script/soak) and prints those that fail.
 """
 import re
+import shutil
 import sys
 import unittest
 from pathlib import Path
@@ -11,16 +12,30 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import torture_support  # noqa: E402
 from torture_support import BIN, TortureTest, build  # noqa: E402
 
-# Seeds that once failed stay here.
-KEPT = [("-O0", 5), ("-O2", 5)]  # the program itself jumped to a place that was gone
-STEADY = ["-fnon-call-exceptions", "-fno-ipa-cp", "-fno-ipa-sra", "-fno-ipa-icf", "-std=c++20", "-pthread"]
+# Seeds that once failed stay here: make, options, seed.
+KEPT = [(("-O0",), (), 5), (("-O2",), (), 5)]  # the program itself jumped to a place that was gone
+STEADY = ["-std=c++20", "-pthread"]
+STEADY_GCC = ["-fnon-call-exceptions", "-fno-ipa-cp", "-fno-ipa-sra", "-fno-ipa-icf"]
 PER_PROCESS = 48
+# Other makes of the program, and options under which its trees are the same.
+CLANG, CALLS = "clang", "finstrument"
+MAKES = [("-O0",), ("-O2",), ("-O3",), ("-O0", CLANG), ("-O2", CLANG), ("-O2", CALLS), ("-O3", CLANG, CALLS)]
+OPTIONS = [(), ("--clock", "thread"), ("--slowest", "plain|handler:20"), ("--slowest", "guarded:3", "--clock", "thread")]
 
 
-def program(level):
-    """At -O0 there are no tail calls; the program is told."""
-    tail = ["-DTAIL_CALLS"] if level != "-O0" else []
-    return build(f"ways_out.random{level}", "ways_out/random/program.cc", level, *STEADY, *tail)
+def program(level, *make):
+    """At -O0, and where calls of an exit function follow all others, there are no tail calls; the program is told."""
+    flags = ["-DTAIL_CALLS"] if level != "-O0" and CALLS not in make else []
+    if CALLS in make:
+        flags.append("--karst-method=finstrument-after-inlining" if CLANG in make else "--karst-method=finstrument")
+    name = "".join(("ways_out.random", level, *make))
+    if CLANG in make:
+        return build(name, "ways_out/random/program.cc", level, *STEADY, *flags, compiler=str(BIN / "karst-clang++"))
+    return build(name, "ways_out/random/program.cc", level, *STEADY, *STEADY_GCC, *flags)
+
+
+def has_clang():
+    return (BIN / "karst-clang++").exists() and any(map(shutil.which, ("clang++", "clang++-14")))
 
 
 def by_thread(lines):
@@ -71,11 +86,14 @@ def wrong_part(truth, seen):
 
 
 class Random(TortureTest):
-    def compare(self, level, first, count):
+    def compare(self, make, first, count, options=()):
         """Seeds of [first, first + count) whose trees differ, with the first difference."""
-        run = self.run_traced(program(level), first, count, options=("--memory", "512M"))
+        run = self.run_traced(program(*make), first, count, options=("--memory", "512M", "--no-source", *options))
         truth = by_thread(run.out.splitlines())
         seen = by_thread(run.trace.tree("--marks"))
+        if CALLS in make:  # the compiler's own cleanups record exits, without a mark
+            truth, seen = ({name: [line.replace("  [unwound]", "") for line in tree] for name, tree in trees.items()}
+                           for trees in (truth, seen))
         self.assertEqual(len(truth), count)
         if count >= PER_PROCESS:  # the timer's signal comes, and its handler returns and jumps
             rows = {line.strip() for tree in truth.values() for line in tree}
@@ -91,9 +109,9 @@ class Random(TortureTest):
             self.assert_whole(run.trace)
         return wrong
 
-    def check(self, level, first, count):
+    def check(self, level, first, count, *make, options=()):
         for at in range(first, first + count, PER_PROCESS):
-            self.assertEqual(self.compare(level, at, min(PER_PROCESS, first + count - at)), {})
+            self.assertEqual(self.compare((level, *make), at, min(PER_PROCESS, first + count - at), options), {})
 
     def test_random_programs_without_optimisation(self):
         self.check("-O0", 0, 96)
@@ -103,6 +121,21 @@ class Random(TortureTest):
 
     def test_random_programs_at_O3(self):
         self.check("-O3", 2000, 48)
+
+    def test_random_programs_by_clang(self):
+        if not has_clang():
+            self.skipTest("no clang")
+        self.check("-O0", 4000, 48, CLANG)
+        self.check("-O2", 5000, 48, CLANG)
+
+    def test_random_programs_with_instrument_functions(self):
+        self.check("-O2", 6000, 48, CALLS)
+
+    def test_random_programs_by_the_clock_thread(self):
+        self.check("-O2", 7000, 48, options=("--clock", "thread"))
+
+    def test_random_programs_with_watched_functions(self):
+        self.check("-O2", 8000, 48, options=("--slowest", "plain|handler:20"))
 
     def test_what_is_kept_when_memory_is_short_is_a_part_of_the_truth(self):
         run = self.run_traced(program("-O2"), 3000, 160, options=("--memory", "128K"))
@@ -125,9 +158,15 @@ class Random(TortureTest):
             self.assertIsNotNone(wrong_part(truth, wrong), wrong)
 
     def test_seeds_that_once_failed(self):
-        for level, seed in KEPT:
-            with self.subTest(level=level, seed=seed):
-                self.assertEqual(self.compare(level, seed, 1), {})
+        for make, options, seed in KEPT:
+            with self.subTest(make=make, options=options, seed=seed):
+                self.assertEqual(self.compare(make, seed, 1, options), {})
+
+
+def ways(turn):
+    """gcc's makes, and in turn another make, and other options."""
+    makes = [make for make in MAKES if CLANG not in make or has_clang()]
+    return [*((make, ()) for make in makes[:3]), (makes[turn % len(makes)], OPTIONS[turn // len(makes) % len(OPTIONS)])]
 
 
 def soak(first, count):
@@ -136,13 +175,13 @@ def soak(first, count):
     failed = {}
     try:
         for at in range(first, first + count, PER_PROCESS):
-            for level in ("-O0", "-O2", "-O3"):
-                failed |= {(level, name): what
-                           for name, what in test.compare(level, at, min(PER_PROCESS, first + count - at)).items()}
+            for make, options in ways(at // PER_PROCESS):
+                failed |= {(make, options, name): what for name, what in
+                           test.compare(make, at, min(PER_PROCESS, first + count - at), options).items()}
     finally:
         test.doCleanups()
-    for (level, name), what in failed.items():
-        print(level, name, what)
+    for (make, options, name), what in failed.items():
+        print(*make, *options, name, what)
     return 1 if failed else 0
 
 
