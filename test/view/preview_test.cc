@@ -244,6 +244,37 @@ TEST(Preview, StopsInTheMiddle) {
   EXPECT_GT(rows, 0U);
 }
 
+TEST(Preview, EventsOfAnySortDoNoHarm) {
+  std::mt19937_64 random(13);
+  for (int round = 0; round < 8; ++round) {
+    test::SampleTrace sample;
+    sample.process(1, "hostile", {"f", "g", "h"}).blocks_of(1 + random() % 40);
+    for (std::uint32_t t = 0; t < 4; ++t) {
+      sample.thread(1 + t, "thread", random() % 3);
+      for (int i = 0; i < 400; ++i) {
+        const std::uint64_t word = random();
+        // Mostly calls that there may be; else marks, holes, ids that there are not, times that go back.
+        if (i % 4 != 0) {
+          sample.raw(format::make_event(1000 + static_cast<std::uint64_t>(i), word % 2 == 0, 1 + word % 3));
+        } else {
+          sample.raw(word % 5 == 0 ? 0 : word % 2 == 0 ? word | 0xffff00U : word & ~std::uint64_t{0x7f0000});
+        }
+      }
+    }
+    HeldBuild build(sample.open(), 100);
+    for (std::uint64_t n = 1; build.wait(n); ++n) {
+      if (const auto now = build.preview.refresh(); now != nullptr) {
+        view::Api api({now.get()}, "1");
+        EXPECT_EQ(api.answer("trace", {}).status, 200);
+        EXPECT_EQ(api.answer("tiles", {{"width", "99"}, {"begin", "0"}, {"end", "1e7"}}).status, 200);
+      }
+      build.let_go(1);
+    }
+    build.finish();
+    EXPECT_NE(build.index, nullptr) << build.error;
+  }
+}
+
 TEST(Preview, ShortTracesHaveNone) {
   test::SampleTrace sample;
   test::fill_random(sample, {.seed = 11});

@@ -5,8 +5,10 @@
 #include <httplib.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "test/view/random_trace.h"
@@ -29,12 +31,26 @@ class ServerTest : public testing::Test {
     sample.write(*writer);
   }
   void TearDown() override {
+    read_on();
     if (server_) server_->stop();
     if (thread_.joinable()) thread_.join();
     std::filesystem::remove_all(directory_);
   }
-  void start(bool keep, std::chrono::milliseconds patience = 60s) {
-    auto server = view::Server::start({{file_}, "1", keep, patience});
+  void read_on() {
+    const std::lock_guard lock(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
+  // What is read is shown, and nothing more is read until read_on().
+  void start_held(bool keep, std::chrono::milliseconds patience = 60s) {
+    held_ = true;
+    start(keep, patience, {.least_events = 0, .on_part = [this] {
+                             std::unique_lock lock(mutex_);
+                             changed_.wait(lock, [this] { return !held_; });
+                           }});
+  }
+  void start(bool keep, std::chrono::milliseconds patience = 60s, view::Preview::Limits preview = {}) {
+    auto server = view::Server::start({{file_}, "1", keep, patience, std::move(preview)});
     ASSERT_TRUE(server.ok());
     server_ = std::move(*server);
     port_ = server_->port();
@@ -62,6 +78,9 @@ class ServerTest : public testing::Test {
 
   std::filesystem::path directory_;
   std::filesystem::path file_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool held_ = false;
   std::unique_ptr<view::Server> server_;
   std::thread thread_;
   std::atomic<bool> ended_ = false;
@@ -111,6 +130,60 @@ TEST_F(ServerTest, AnswersThatNobodyWantsAreStopped) {
   EXPECT_EQ(get(path_ + "api/functions?job=two")->status, 200);
   EXPECT_EQ(get(path_ + "api/stop")->status, 200);
   EXPECT_EQ(get(path_ + "api/functions")->status, 200);
+}
+
+TEST_F(ServerTest, ShowsWhatItHasReadWhileItReads) {
+  start_held(true);
+  const auto progress = get(path_ + "api/progress?wait=picture");
+  ASSERT_TRUE(progress);
+  EXPECT_NE(progress->body.find("\"phase\":\"rebuilding\""), std::string::npos) << progress->body;
+  EXPECT_EQ(get(path_ + "api/tiles?width=64&reading=1")->status, 503);  // facts come first
+  const auto facts = get(path_ + "api/trace");
+  EXPECT_EQ(facts->status, 200);
+  EXPECT_NE(facts->body.find("\"reading\":{\"threads_read\":"), std::string::npos);
+  EXPECT_EQ(facts->body.find("\"cut\""), std::string::npos);
+  const auto tiles = get(path_ + "api/tiles?width=64&reading=1");
+  EXPECT_EQ(tiles->status, 200);
+  EXPECT_EQ(tiles->body.substr(0, 4), "KTIL");
+  for (const char* about_all : {"functions", "flame", "minimap", "search?q=f", "call?thread=0&index=0", "cut",
+                                "tiles?width=64&function=0", "histogram?function=0", "nothing"}) {
+    EXPECT_EQ(get(path_ + "api/" + about_all)->status, 503) << about_all;
+  }
+  EXPECT_EQ(get(path_ + "api/tiles?width=0")->status, 400);
+  for (const char* threads : {"1", "", "9999999999,,x,-1,0", ",,,"}) {
+    EXPECT_EQ(get(path_ + "api/first?threads=" + threads)->status, 200);
+  }
+  read_on();
+  EXPECT_NE(get(path_ + "api/progress?wait=1")->body.find("\"phase\":\"ready\""), std::string::npos);
+  EXPECT_EQ(get(path_ + "api/trace")->body.find("\"reading\""), std::string::npos);
+  EXPECT_EQ(get(path_ + "api/functions")->status, 200);
+  EXPECT_EQ(get(path_ + "api/tiles?width=64&reading=1")->status, 409);
+  EXPECT_EQ(get(path_ + "api/tiles?width=64")->status, 200);
+}
+
+TEST_F(ServerTest, EndsWhileItReads) {
+  start_held(true);
+  ASSERT_NE(get(path_ + "api/progress?wait=picture")->body.find("rebuilding"), std::string::npos);
+  ASSERT_EQ(get(path_ + "api/trace")->status, 200);
+  server_->stop();  // as Ctrl-C does
+  thread_.join();
+  EXPECT_TRUE(ended_);
+  read_on();
+  server_.reset();  // waits for who reads
+}
+
+TEST_F(ServerTest, EndsWhenItsPageClosedWhileItReads) {
+  start_held(false, 300ms);
+  ASSERT_NE(get(path_ + "api/progress?wait=picture")->body.find("rebuilding"), std::string::npos);
+  httplib::Client client("127.0.0.1", port_);
+  client.set_read_timeout(20s);
+  std::string events;
+  client.Get((path_ + "api/alive").c_str(), [&](const char* data, std::size_t size) {
+    events.append(data, size);
+    return events.size() < 60;
+  });
+  for (int i = 0; i < 400 && !ended_; ++i) std::this_thread::sleep_for(50ms);
+  EXPECT_TRUE(ended_);
 }
 
 TEST_F(ServerTest, RefusesWhoDoesNotKnowTheToken) {
