@@ -1,6 +1,7 @@
 // api/trace: what is small and does not change.
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "format/control.h"
 #include "format/trace.h"
@@ -117,6 +118,17 @@ void write_moments(Json& json, const TraceIndex& index, const reader::Process& p
   json.close(']');
 }
 
+// When the last call ends: those that were running at the end last until their thread's, after its last event.
+std::uint64_t last_end(const TraceIndex& index) {
+  std::uint64_t last = index.last_ticks();
+  for (const ThreadIndex& thread : index.threads()) {
+    if (thread.calls.size() == 0 || !thread.is_read()) continue;
+    const std::span<const std::uint32_t> outermost = thread.lanes.rows(0);
+    if (!outermost.empty()) last = std::max(last, thread.calls.end(outermost.back()));
+  }
+  return last;
+}
+
 void write_processes(Json& json, const TraceIndex& index) {
   json.key("processes").open('[');
   for (const reader::Process& process : index.trace().processes()) {
@@ -196,7 +208,8 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   json.field("name", std::filesystem::path(trace.name()).filename().string()).field("path", trace.name());
   json.field("file_size", trace.file_size()).field("resolved", trace.resolved()).field("complete", trace.complete());
   json.field("keep", keep).field("traces", traces);
-  json.field("span", index.since_origin(index.last_ticks())).field("calls", index.calls());
+  json.field("span", index.since_origin(index.last_ticks())).field("extent", index.since_origin(last_end(index)));
+  json.field("calls", index.calls());
   json.field("events", trace.event_count());
   if (index.is_partial()) {
     const auto read = std::count_if(index.threads().begin(), index.threads().end(),

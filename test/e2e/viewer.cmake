@@ -10,6 +10,6 @@ foreach(part types unit page)
   set_tests_properties(viewer.${part} PROPERTIES
     LABELS "e2e;viewer"
     SKIP_RETURN_CODE 77
-    TIMEOUT 300
+    TIMEOUT 600
     ENVIRONMENT "KARST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};KARST_SOURCE_ROOT=${CMAKE_SOURCE_DIR};KARST_E2E_WORK=${CMAKE_CURRENT_BINARY_DIR}/work")
 endforeach()

@@ -29,6 +29,7 @@ export function traceFacts(json: Json): TraceInfo {
   const hasSource = list(json.has_source);
   const f = json.functions ?? {};
   const span = num(json.span);
+  const extent = Math.max(span, num(json.extent, span));
   return {
     version: text(json.version),
     name: text(json.name),
@@ -37,6 +38,7 @@ export function traceFacts(json: Json): TraceInfo {
     complete: json.complete !== false,
     traces: num(json.traces, 1),
     span,
+    extent,
     calls: num(json.calls),
     resolutionNs: num(json.clock?.resolution_ns),
     startRealtimeNs: json.clock?.start_realtime_ns ? text(json.clock.start_realtime_ns) : null,
@@ -80,7 +82,7 @@ export function traceFacts(json: Json): TraceInfo {
       tid: num(t.tid),
       name: text(t.name),
       begin: num(t.begin),
-      end: num(t.end, span),
+      end: num(t.end, extent),
       first: num(t.first, num(t.begin)),
       last: num(t.last, num(t.end, span)),
       exited: t.exited === true,

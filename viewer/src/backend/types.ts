@@ -152,6 +152,8 @@ export interface TraceInfo {
   complete: boolean;
   traces: number;
   span: number;
+  /** When the last call ends: those that are running at the end last until their thread's. At least `span`. */
+  extent: number;
   calls: number;
   resolutionNs: number;
   startRealtimeNs: string | null;

@@ -105,7 +105,7 @@ export class Store {
   get total(): number {
     return Math.max(
       20,
-      ...this.state.traces.map((trace, i) => trace.info.span + (i === 1 ? Math.max(0, this.state.offset) : 0)),
+      ...this.state.traces.map((trace, i) => trace.info.extent + (i === 1 ? Math.max(0, this.state.offset) : 0)),
     );
   }
 }

@@ -112,7 +112,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
   );
   const isBaseline = baseline?.trace === at.trace && baseline.thread === at.thread && baseline.index === at.index;
   return (
-    <div class="call">
+    <div class="call" data-call={`${at.trace}.${call.thread}.${call.index}`}>
       <section class="call-main" aria-label="Call">
         <h2 class="call-name" title={func?.name} data-testid="call-name">
           <Swatch trace={at.trace} func={call.function} />

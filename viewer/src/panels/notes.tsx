@@ -61,8 +61,8 @@ export function missing({ info }: LoadedTrace, trace: number): { short: string; 
     lines.push({ words: `Records of ${visible(gap.thread.name)} are missing`, time: duration(gap.end - gap.begin), go: () => show(trace, gap.begin, gap.end, gap.thread.index) });
   for (const process of info.processes) {
     const of = info.processes.length > 1 ? `${visible(process.name)}: ` : "";
-    const off = offStretches(process, 0, info.span);
-    const some = leftOut(process, 0, info.span);
+    const off = offStretches(process, 0, info.extent);
+    const some = leftOut(process, 0, info.extent);
     for (const one of off) lines.push({ words: `${of}${offWords(one.reason)}`, time: duration(one.end - one.begin), go: () => show(trace, one.begin, one.end) });
     for (const one of some)
       lines.push({

@@ -14,6 +14,8 @@ export type GapHit =
   | { readonly kind: "left out"; readonly begin: number; readonly end: number; readonly of: LeftOut }
   | { readonly kind: "kept"; readonly begin: number; readonly end: number; readonly moment: MomentInfo };
 
+const FLAG = 14; // height of a kept call's flag
+
 const HATCHES = { overwritten: "rising", missing: "crossed", off: "falling" } as const;
 
 interface Where {
@@ -77,7 +79,7 @@ function drawLeftOut(r: Renderer, scene: Scene, state: State, { track, top }: Pl
   const thread = info.threads[track.thread]!;
   const y = top + 2 + track.lead - track.lane;
   const height = track.lane - STRIP_AIR;
-  for (const one of leftOut(info.processes[thread.process]!, 0, info.span)) {
+  for (const one of leftOut(info.processes[thread.process]!, 0, info.extent)) {
     const part = seen(at, r.width, Math.max(one.begin, thread.begin), Math.min(one.end, thread.end));
     if (!part || one.begin > thread.end || one.end < thread.begin) continue;
     const [x, width] = part;
@@ -106,7 +108,8 @@ export function drawMoments(r: Renderer, scene: Scene, state: State, place: Plac
   const { moments } = info.processes[track.process] ?? { moments: [] };
   const at = where(r, scene, state, place);
   const first = info.threads.findIndex((thread) => thread.process === track.process);
-  let free = 0;
+  // Flags that would cover another one stand above it: a call may be kept for two reasons.
+  const free: number[] = new Array<number>(Math.max(1, Math.floor((track.height - track.lead) / FLAG))).fill(0);
   for (const moment of moments) {
     if (!isOf(moment, track.thread)) continue;
     const x0 = Math.max(-4, at.x(moment.begin));
@@ -118,10 +121,12 @@ export function drawMoments(r: Renderer, scene: Scene, state: State, place: Plac
     const width = r.textWidth(text, SMALL) + 8;
     const left = x1 + width > r.width ? x1 - width : x1;
     if (moment.thread < 0 && track.thread !== first) continue; // its words once are enough
-    if (left < free || left > r.width || track.height < 24) continue;
-    r.rect(left, top + track.height - 15, width, 13, inks.accent);
-    r.text(text, left + 4, top + track.height - 8, inks.ground, SMALL);
-    free = left + width + 2;
+    const row = free.findIndex((from) => left >= from);
+    if (row < 0 || left > r.width || track.height < 24) continue;
+    const bottom = top + track.height - 2 - row * FLAG;
+    r.rect(left, bottom - 13, width, 13, inks.accent);
+    r.text(text, left + 4, bottom - 6, inks.ground, SMALL);
+    free[row] = left + width + 2;
   }
 }
 
@@ -142,7 +147,7 @@ export function gapAt(scene: Scene, state: State, x: number, y: number): GapHit 
   }
   const lane = top + 2 + track.lead - track.lane;
   if (track.lane > 0 && y >= lane && y < lane + track.lane && x >= at.x(thread.begin) && x <= at.x(thread.end))
-    for (const of of leftOut(process!, 0, info.span))
+    for (const of of leftOut(process!, 0, info.extent))
       if (under(of.begin, of.end)) return { kind: "left out", begin: of.begin, end: of.end, of };
   for (const gap of thread.gaps) if (under(gap.begin, gap.end)) return gap;
   for (const off of process ? offStretches(process, thread.begin, thread.end) : [])

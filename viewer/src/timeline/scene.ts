@@ -309,7 +309,7 @@ export class Scene {
       const depth = Math.floor((y - top - 2) / track.rowHeight);
       if (depth < 0 || depth >= track.rows) return undefined;
       depths = [depth];
-    } else if (y >= top + 2 + track.lead - track.lane) return undefined;
+    } else if (y < top + 2 || y >= top + 2 + track.lead - track.lane) return undefined;
     let best: StripHit | undefined;
     for (const depth of depths) {
       const found = this.sliceAt(track.trace, strip, depth, ns);

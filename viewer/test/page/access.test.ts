@@ -2,12 +2,10 @@
 // and dark, and at 200% zoom.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { launch, Tab, TRACE, until, Viewer } from "./browser";
+import { describe, expect, test } from "vitest";
+import { Session, TRACE, until, type Tab } from "./browser";
 
-let browser: Browser;
-let viewer: Viewer;
+const session = new Session();
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 interface Violation {
@@ -26,22 +24,13 @@ async function violations(tab: Tab): Promise<string[]> {
   return found.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}: ${node.failureSummary}`));
 }
 
-beforeAll(async () => {
-  browser = await launch();
-  viewer = await Viewer.start(TRACE);
-});
-afterAll(async () => {
-  await browser?.close();
-  viewer?.stop();
-});
-
 describe("accessibility", () => {
   test.each([
     ["light", { colorScheme: "light" as const }],
     ["dark", { colorScheme: "dark" as const }],
     ["200% zoom of 1280x720", { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 }],
   ])("%s: every panel follows the rules", async (_, options) => {
-    const tab = await Tab.open(browser, viewer.address, options);
+    const tab = await session.open([TRACE], "", options);
     await tab.settle();
     await tab.press("/");
     await tab.page.keyboard.type("shop::serve");

@@ -2,6 +2,7 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { afterAll, beforeAll } from "vitest";
 
 const need = (name: string): string => {
   const value = process.env[name];
@@ -9,7 +10,9 @@ const need = (name: string): string => {
   return value;
 };
 export const WORK = need("KARST_VIEWER_WORK");
-export const KARST = join(need("KARST_BIN"), "karst");
+export const BIN = need("KARST_BIN");
+export const SOURCES = need("KARST_SOURCE_ROOT");
+export const KARST = join(BIN, "karst");
 export const TRACE = join(WORK, "shop.karst");
 /** Of viewer_switching.cc: tracing is off for a while, and slow calls are kept. */
 export const SWITCHING = join(WORK, "switching.karst");
@@ -35,9 +38,6 @@ export function report(trace = TRACE): ReportRow[] {
   return JSON.parse(karst("report", trace, "--format", "json")).functions;
 }
 
-export async function launch(): Promise<Browser> {
-  return await chromium.launch({ executablePath: need("KARST_CHROMIUM"), args: ["--no-sandbox"] });
-}
 
 export class Viewer {
   private constructor(
@@ -59,8 +59,52 @@ export class Viewer {
     return new Viewer(server, address);
   }
 
+  /** What the server says of its trace, once that is read. */
+  async facts<T>(): Promise<T> {
+    for (;;) {
+      const answer = await fetch(`${this.address}api/trace`);
+      const facts = answer.status === 200 ? ((await answer.json()) as T & { reading?: boolean }) : undefined;
+      if (facts && !facts.reading) return facts;
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+  }
+
   stop(): void {
     this.server.kill();
+  }
+}
+
+/** A browser, and a server for each trace that is asked for, for all tests of a file. */
+export class Session {
+  private started: Browser | undefined;
+  private readonly viewers = new Map<string, Promise<Viewer>>();
+
+  constructor() {
+    beforeAll(async () => {
+      this.started = await chromium.launch({ executablePath: need("KARST_CHROMIUM"), args: ["--no-sandbox"] });
+    });
+    afterAll(async () => {
+      await this.started?.close();
+      for (const viewer of this.viewers.values()) (await viewer.catch(() => undefined))?.stop();
+    });
+  }
+
+  get browser(): Browser {
+    return this.started!;
+  }
+
+  /** The server of these traces; started when it is asked for first. */
+  viewer(...files: string[]): Promise<Viewer> {
+    const key = files.join("\n");
+    const found = this.viewers.get(key) ?? Viewer.start(...files);
+    this.viewers.set(key, found);
+    return found;
+  }
+
+  /** A page of these traces, at a place of it. */
+  async open(files: string[], place = "", options: BrowserContextOptions = {}, prepare?: (page: Page) => Promise<void>): Promise<Tab> {
+    const { address } = await this.viewer(...files);
+    return await Tab.open(this.browser, `${address}${place}`, options, prepare);
   }
 }
 
@@ -98,10 +142,57 @@ export class Tab {
     return Number(await this.page.locator(selector).first().getAttribute("data-ns"));
   }
 
+  /** Searches by keyboard and takes the first that is found: its longest call gets selected. */
+  async find(text: string): Promise<void> {
+    await this.press("/");
+    await this.page.keyboard.type(text);
+    await until(() => this.page.locator("[role=option]").count(), (n) => n > 0, "something found");
+    await this.press("Enter");
+    await until(() => this.page.locator("[data-testid=call-name]").count(), (n) => n === 1, "a selected call");
+  }
+
   async close(): Promise<void> {
     await this.page.context().close();
   }
 }
+
+/** What the canvases of a page were told to write, and the patterns that its last picture has. */
+export interface Drawn {
+  said: string[];
+  /** Patterns have numbers, in the order in which they were made. */
+  patterns: { pattern: number; x: number; y: number; width: number; height: number }[];
+}
+
+/** Notes what a page draws; see drawn(). To be called before it loads. */
+export const listen = (page: Page): Promise<void> =>
+  page.addInitScript(() => {
+    const said = new Set<string>();
+    const tiles: string[] = [];
+    const kinds = new WeakMap<CanvasPattern, number>();
+    let patterns: Drawn["patterns"] = [];
+    const { fillText, fillRect, createPattern } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text: string, ...more: [number, number, number?]) {
+      said.add(text);
+      return fillText.call(this, text, ...more);
+    };
+    CanvasRenderingContext2D.prototype.createPattern = function (tile: CanvasImageSource, how: string | null) {
+      const made = createPattern.call(this, tile, how);
+      const picture = (tile as HTMLCanvasElement).toDataURL();
+      if (!tiles.includes(picture)) tiles.push(picture);
+      if (made) kinds.set(made, tiles.indexOf(picture));
+      return made;
+    };
+    CanvasRenderingContext2D.prototype.fillRect = function (x: number, y: number, width: number, height: number) {
+      // A picture begins with the ground of all of it.
+      if (typeof this.fillStyle === "string" && x === 0 && y === 0 && width * height > 100_000) patterns = [];
+      const pattern = this.fillStyle instanceof CanvasPattern ? kinds.get(this.fillStyle) : undefined;
+      if (pattern !== undefined) patterns.push({ pattern, x, y, width, height });
+      return fillRect.call(this, x, y, width, height);
+    };
+    (window as unknown as { drawn: () => Drawn }).drawn = () => ({ said: [...said], patterns });
+  });
+
+export const drawn = (tab: Tab): Promise<Drawn> => tab.page.evaluate(() => (window as unknown as { drawn: () => Drawn }).drawn());
 
 export async function until<T>(ask: () => Promise<T>, good: (value: T) => boolean, what: string): Promise<T> {
   const end = Date.now() + 20_000;

@@ -1,29 +1,18 @@
 // A generated trace of five million calls over 64 threads: the same numbers as the commands', every call within reach, and
 // a page that stays small.
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { karst, launch, report, Tab, until, Viewer, WORK } from "./browser";
+import { describe, expect, test } from "vitest";
+import { karst, report, Session, until, WORK } from "./browser";
 
 const LARGE = join(WORK, "large.karst");
-
-let browser: Browser;
-let viewer: Viewer;
-beforeAll(async () => {
-  browser = await launch();
-  viewer = await Viewer.start(LARGE);
-});
-afterAll(async () => {
-  await browser?.close();
-  viewer?.stop();
-});
+const session = new Session();
 
 describe("five million calls", () => {
   test("their table is the report's, the longest call is where it says, and the page stays small", async () => {
     const rows = report(LARGE);
     const facts = JSON.parse(karst("info", LARGE, "--format", "json"));
     expect(facts.calls).toBe(5_000_000);
-    const tab = await Tab.open(browser, viewer.address);
+    const tab = await session.open([LARGE]);
     await tab.settle();
     await tab.press("2");
     await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n >= Math.min(rows.length, 5), "the table");
@@ -49,9 +38,9 @@ describe("five million calls", () => {
     await tab.settle();
     await tab.press("0");
     await tab.settle();
-    const session = await tab.page.context().newCDPSession(tab.page);
-    await session.send("HeapProfiler.collectGarbage");
-    const { usedSize, backingStorageSize = 0 } = (await session.send("Runtime.getHeapUsage")) as { usedSize: number; backingStorageSize?: number };
+    const devtools = await tab.page.context().newCDPSession(tab.page);
+    await devtools.send("HeapProfiler.collectGarbage");
+    const { usedSize, backingStorageSize = 0 } = (await devtools.send("Runtime.getHeapUsage")) as { usedSize: number; backingStorageSize?: number };
     expect(usedSize + backingStorageSize).toBeLessThan(300e6);
     expect(tab.errors).toEqual([]);
     await tab.close();

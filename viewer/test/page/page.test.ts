@@ -1,40 +1,19 @@
-import { readFileSync, truncateSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { karst, launch, report, Tab, TRACE, until, Viewer, WORK } from "./browser";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { report, Session, TRACE, until, type Tab } from "./browser";
 
-let browser: Browser;
-let viewer: Viewer;
+const session = new Session();
 let tab: Tab;
 const rows = report();
 const named = (part: string) => rows.find((row) => row.name.startsWith(part))!;
-const serve = named("shop::serve(");
-
-beforeAll(async () => {
-  browser = await launch();
-  viewer = await Viewer.start(TRACE);
-});
-afterAll(async () => {
-  await browser?.close();
-  viewer?.stop();
-});
-
-/** Searches by keyboard and takes the first that is found: its longest call gets selected. */
-async function find(text: string): Promise<void> {
-  await tab.press("/");
-  await tab.page.keyboard.type(text);
-  await until(() => tab.page.locator("[role=option]").count(), (n) => n > 0, "something found");
-  await tab.press("Enter");
-  await until(() => tab.page.locator("[data-testid=call-name]").count(), (n) => n === 1, "a selected call");
-}
+const serve = rows.find((row) => row.name.startsWith("shop::serve("))!;
 const callName = () => tab.page.locator("[data-testid=call-name]").innerText();
 const callNs = () => tab.ns("[data-fact=duration]");
 
 describe("the page of a real trace", () => {
   beforeEach(async () => {
-    tab = await Tab.open(browser, viewer.address);
+    tab = await session.open([TRACE]);
     await tab.settle();
   });
   afterEach(async () => {
@@ -64,7 +43,7 @@ describe("the page of a real trace", () => {
   });
 
   test("search goes to a function's longest call; longer and shorter, next and previous step through all of them", async () => {
-    await find("shop::serve");
+    await tab.find("shop::serve");
     expect(await callName()).toBe(serve.name);
     const longest = await callNs();
     expect(Math.round(longest)).toBe(serve.max_ns);
@@ -103,7 +82,7 @@ describe("the page of a real trace", () => {
   });
 
   test("a call's picture: clicked in the timeline, it is the one that is selected", async () => {
-    await find("shop::serve");
+    await tab.find("shop::serve");
     await tab.press("f");
     await tab.settle();
     const before = await callNs();
@@ -172,7 +151,7 @@ describe("the page of a real trace", () => {
   });
 
   test("source: the function's own lines are marked, from its first to its closing brace", async () => {
-    await find("shop::serve");
+    await tab.find("shop::serve");
     const own = await until(() => tab.page.locator(".line.own").allInnerTexts(), (lines) => lines.length > 0, "source");
     const file = readFileSync(serve.file, "utf8").split("\n");
     const last = file.findIndex((line, i) => i >= serve.line && line === "}");
@@ -180,163 +159,6 @@ describe("the page of a real trace", () => {
     expect(own[0]).toContain(String(serve.line));
     expect(own[0]).toContain("int serve(const Request& request) {");
     expect(own[own.length - 1]).toContain("}");
-  });
-
-  test("keyboard alone: select, walk the tree, fit, zoom, fold, pin, tabs, help", async () => {
-    await tab.page.locator("[data-testid=timeline]").focus();
-    await tab.press("Enter");
-    await until(callName, (name) => name === "main", "main");
-    await tab.press("PageDown");
-    let last = await until(callName, (name) => name !== "main", "the next track's call");
-    // The thread's last call destroys what it was given. On a busy machine it may be what is seen of it.
-    for (let i = 0; i < 3 && last.includes("~"); ++i) {
-      await tab.press("Shift+ArrowLeft");
-      last = await until(callName, (name) => name !== last, "the call before it");
-    }
-    // std::thread's own functions lie in between; how many, the compiler says.
-    for (let i = 0; i < 12 && last !== serve.name; ++i) {
-      await tab.press("Shift+ArrowDown");
-      last = await until(callName, (name) => name !== last, "its longest callee");
-    }
-    expect(last).toBe(serve.name);
-    await tab.press("f");
-    await tab.settle();
-    await tab.press("Shift+ArrowUp");
-    await until(callName, (name) => name.startsWith("clerk"), "its caller");
-    const hash = () => tab.page.evaluate(() => location.hash);
-    const span = async () => Number(/t=[-\d.]+\+([\d.]+)/.exec(await hash())?.[1]);
-    await until(span, Number.isFinite, "an address");
-    await tab.page.waitForTimeout(400);
-    const before = await span();
-    await tab.press("w", "w");
-    const closer = await until(span, (now) => now < before * 0.5, "a closer view");
-    await tab.press("0");
-    await until(span, (now) => now > closer * 2, "everything");
-    await tab.press("k", "i");
-    await until(hash, (text) => /fold=0:\d/.test(text) && /pin=0:\d/.test(text), "a folded, pinned track");
-    for (const [key, label] of [["2", "Functions"], ["3", "Flame graph"], ["4", "Range"], ["5", "Compare"], ["1", "Call"]] as const) {
-      await tab.press(key);
-      await until(() => tab.page.locator("[role=tab][aria-selected=true]").innerText(), (text) => text === label, label);
-    }
-    const there = (selector: string, n: number) => until(() => tab.page.locator(selector).count(), (now) => now === n, `${n} ${selector}`);
-    await tab.press("b");
-    await there("[role=tabpanel]", 0);
-    await tab.press("b", "?");
-    await there("dialog[open]", 1);
-    await tab.press("Escape");
-    await there("dialog[open]", 0);
-    // Everything that can be clicked can be reached by Tab, and has a name.
-    const unnamed = await tab.page.$$eval("button, a, input, select, [role=tab], [role=treeitem]", (all) =>
-      all.filter((e) => !(e.getAttribute("aria-label") || e.getAttribute("title") || e.textContent?.trim() || e.closest("label"))).map((e) => e.outerHTML),
-    );
-    expect(unnamed).toEqual([]);
-    const unreachable = await tab.page.$$eval("button:not([role]):not(:disabled), input, select", (all) => all.filter((e) => (e as HTMLElement).tabIndex < 0).map((e) => e.outerHTML));
-    expect(unreachable).toEqual([]);
-  });
-
-  test("mouse: the wheel zooms at the pointer, a pinch does too, dragging moves, Shift and the wheel scroll", async () => {
-    const view = async () => {
-      const [, begin, span] = /t=(-?[\d.]+)\+([\d.]+)/.exec(await tab.page.evaluate(() => location.hash)) ?? [];
-      return { begin: Number(begin), span: Number(span), y: Number(/&y=(\d+)/.exec(await tab.page.evaluate(() => location.hash))?.[1] ?? 0) };
-    };
-    const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
-    const at = { x: box.x + box.width / 4, y: box.y + 60 };
-    await tab.page.mouse.move(at.x, at.y);
-    await tab.page.mouse.wheel(0, -1);
-    const before = await until(view, (v) => v.span > 0, "an address");
-    await tab.page.mouse.wheel(0, -200);
-    const closer = await until(view, (v) => v.span < before.span * 0.9, "a closer view");
-    // The moment under the pointer stays.
-    expect(Math.abs(closer.begin + closer.span / 4 - (before.begin + before.span / 4)) / before.span).toBeLessThan(0.01);
-    await tab.page.keyboard.down("Control");
-    await tab.page.mouse.wheel(0, -30);
-    await tab.page.keyboard.up("Control");
-    const pinched = await until(view, (v) => v.span < closer.span * 0.9, "a pinched view");
-    await tab.page.mouse.down();
-    await tab.page.mouse.move(at.x + 100, at.y, { steps: 4 });
-    await tab.page.mouse.up();
-    const moved = await until(view, (v) => v.begin < pinched.begin, "a moved view");
-    expect((pinched.begin - moved.begin) / pinched.span).toBeCloseTo(100 / box.width, 2);
-    await tab.page.keyboard.down("Shift");
-    await tab.page.mouse.wheel(0, 120);
-    await tab.page.keyboard.up("Shift");
-    await until(view, (v) => v.y > 0, "scrolled tracks");
-  });
-
-  test("a reload and a link restore the view, the selection, filters and tab", async () => {
-    await find("shop::price");
-    await tab.press("f", "3");
-    await tab.page.locator("[data-testid=thread-filter]").fill("clerk");
-    const written = () => tab.page.evaluate(() => location.hash);
-    await until(written, (text) => /sel=0\.\d+\.\d+/.test(text) && text.includes("threads=clerk") && text.includes("tab=flame"), "an address");
-    await tab.page.waitForTimeout(500);
-    const hash = await written();
-    await tab.page.reload();
-    await tab.settle();
-    await tab.page.waitForTimeout(500);
-    await until(() => tab.page.evaluate(() => location.hash), (now) => now === hash, "the same address");
-    expect(await tab.page.locator("[role=tab][aria-selected=true]").innerText()).toBe("Flame graph");
-    await tab.press("1");
-    await until(callName, (name) => name.startsWith("shop::price("), "the selected call");
-  });
-
-  test("a range measured by dragging: its length, its calls; saved, it is a trace of its own", async () => {
-    await find("shop::serve");
-    await tab.press("f");
-    await tab.settle();
-    const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
-    await tab.page.mouse.move(box.x + box.width * 0.3, box.y + 12);
-    await tab.page.mouse.down();
-    await tab.page.mouse.move(box.x + box.width * 0.6, box.y + 12, { steps: 6 });
-    await tab.page.mouse.up();
-    const length = await until(() => tab.ns("[data-testid=range-length]"), (ns) => ns > 0, "a length");
-    // The call takes 80% of the window, so 30% of that is 3/8 of it.
-    expect(length / serve.max_ns).toBeCloseTo(0.375, 1);
-    await until(() => tab.page.locator("[data-testid=range-calls]").innerText(), (text) => /^[\d,]+ overlap/.test(text), "calls");
-    const [download] = await Promise.all([tab.page.waitForEvent("download"), tab.page.locator("[data-testid=save-range]").click()]);
-    const file = join(WORK, "range.karst");
-    await download.saveAs(file);
-    const facts = JSON.parse(karst("info", file, "--format", "json"));
-    expect(facts.calls).toBeGreaterThan(0);
-    expect(facts.calls).toBeLessThan(JSON.parse(karst("info", TRACE, "--format", "json")).calls + 1);
-    expect(report(file).find((row) => row.name === serve.name)!.max_ns).toBe(serve.max_ns);
-  });
-
-  test("what is seen is saved as PNG", async () => {
-    const [download] = await Promise.all([tab.page.waitForEvent("download"), tab.page.locator("[data-testid=png]").click()]);
-    const file = join(WORK, "seen.png");
-    await download.saveAs(file);
-    const bytes = readFileSync(file);
-    expect(bytes.subarray(1, 4).toString()).toBe("PNG");
-    expect(bytes.readUInt32BE(16)).toBeGreaterThan(1000);
-    expect(bytes.length).toBeGreaterThan(10_000);
-  });
-
-  test("two calls are compared by what differs", async () => {
-    await find("shop::serve");
-    const longest = await callNs();
-    await tab.press("c", "Shift+N");
-    await until(callNs, (ns) => ns !== longest, "another call");
-    const second = await callNs();
-    await tab.press("c");
-    // One above the other, each with its own length.
-    const lengths = await until(() => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(), (t) => t.length === 1, "the flows");
-    expect(lengths[0]).toMatch(second < longest ? /^A .*, B .*: .* shorter/ : /^A .*, B .*: .* longer/);
-    const cells = (side: string) => tab.page.locator(`[data-testid=aligned-${side}] [role=treeitem]`);
-    expect(await cells("a").first().getAttribute("aria-label")).toContain("shop::serve");
-    // What is a pair begins at the same place.
-    const places = async (side: string) =>
-      new Map(await cells(side).evaluateAll((all) => all.map((cell) => [cell.getAttribute("data-node")!, (cell as HTMLElement).style.left] as const)));
-    const [inA, inB] = [await places("a"), await places("b")];
-    const common = [...inA.keys()].filter((node) => inB.has(node));
-    expect(common.length).toBeGreaterThan(2);
-    for (const node of common) expect(inB.get(node)).toBe(inA.get(node));
-    await tab.page.getByRole("radio", { name: "By path" }).click();
-    const text = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
-    expect(text[0]).toMatch(/^A .* · B /);
-    const rest = tab.page.locator(".compare-rows .call-line").first();
-    expect(await rest.innerText()).toContain("shop::rest(int)");
-    expect(await rest.innerText()).toContain("−");
   });
 
   test("highlighting marks all calls of a function, and ends with Escape", async () => {
@@ -357,111 +179,10 @@ describe("the page of a real trace", () => {
   });
 
   test("the page may load and run nothing but its own files", async () => {
-    const response = await fetch(viewer.address);
+    const response = await fetch((await session.viewer(TRACE)).address);
     const policy = response.headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain("unsafe");
     expect(await response.text()).not.toMatch(/<script(?![^>]*src=)[^>]*>|<style/);
-  });
-});
-
-describe("other pages", () => {
-  test.each([
-    ["narrow", { viewport: { width: 800, height: 600 } }],
-    ["200% zoom of 1280x720", { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 }],
-    ["dark, wide", { viewport: { width: 1920, height: 1080 }, colorScheme: "dark" as const }],
-  ])("%s: nothing sticks out, and the timeline has room", async (_, options) => {
-    tab = await Tab.open(browser, viewer.address, options);
-    await tab.settle();
-    await find("shop::serve");
-    const out = await tab.page.evaluate(() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]);
-    expect(Math.max(...out)).toBeLessThanOrEqual(0);
-    expect((await tab.page.locator("[data-testid=timeline]").boundingBox())!.height).toBeGreaterThan(80);
-    expect(tab.errors).toEqual([]);
-    await tab.close();
-  });
-
-  test("a wrong token is refused", async () => {
-    const wrong = viewer.address.replace(/\/([^/]+)\/?$/, (_, token: string) => `/${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}/`);
-    expect((await fetch(wrong)).status).toBe(403);
-    expect((await fetch(`${wrong}api/trace`)).status).toBe(403);
-    expect((await fetch(`${viewer.address}api/trace`, { headers: { origin: "http://evil.example" } })).status).toBe(403);
-  });
-
-  test("two traces are shown side by side", async () => {
-    const both = await Viewer.start(TRACE, TRACE);
-    try {
-      tab = await Tab.open(browser, both.address);
-      await tab.settle();
-      expect(await tab.page.locator(".head.process .title").allInnerTexts()).toContain("A · shop");
-      await tab.press("5");
-      const flows = await until(() => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(), (t) => t.length === 1, "the flows");
-      expect(flows[0]).toContain("the same");
-      await tab.page.getByRole("radio", { name: "By path" }).click();
-      const sum = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
-      const [, a, b] = /A (.*) · B (.*)/.exec(sum[0]!)!;
-      expect(a).toBe(b);
-      expect(tab.errors).toEqual([]);
-      await tab.close();
-    } finally {
-      both.stop();
-    }
-  });
-
-  test("a cut trace is shown as far as it goes, and said to be cut", async () => {
-    const cut = join(WORK, "cut.karst");
-    const bytes = readFileSync(TRACE);
-    writeFileSync(cut, bytes);
-    truncateSync(cut, Math.floor(bytes.length * 0.8));
-    const damaged = await Viewer.start(cut);
-    try {
-      tab = await Tab.open(browser, damaged.address);
-      await tab.settle();
-      expect(await tab.page.locator("[data-testid=problems]").count()).toBe(1);
-      await tab.page.locator("[data-testid=problems]").click();
-      await until(() => tab.page.locator(".popover").allInnerTexts(), (texts) => /cut|damaged/.test(texts[0] ?? ""), "the problems");
-      await tab.close();
-    } finally {
-      damaged.stop();
-    }
-  });
-
-  test("what is no trace at all gives a page that says so", async () => {
-    const none = join(WORK, "none.karst");
-    writeFileSync(none, "this is not a trace\n".repeat(100));
-    const failing = await Viewer.start(none);
-    try {
-      tab = await Tab.open(browser, failing.address);
-      const text = await until(() => tab.page.locator("[role=alert]").allInnerTexts(), (t) => t.length > 0, "an explanation");
-      expect(text[0]).toContain("cannot be shown");
-      expect(text[0]).toContain("none.karst");
-      await tab.close();
-    } finally {
-      failing.stop();
-    }
-  });
-
-  test("an exported page works from its file, with the network off", async () => {
-    const file = join(WORK, "shop.html");
-    karst("export", TRACE, "--to", "html", "-o", file);
-    tab = await Tab.open(browser, `file://${file}`, { offline: true });
-    await tab.settle();
-    for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
-    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 5, "the table");
-    const self = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
-      elements.map((e) => [e.getAttribute("data-function"), Number(e.querySelector("[data-column=self]")!.getAttribute("data-ns")), Number(e.querySelector("[data-column=total]")!.getAttribute("data-ns"))] as const),
-    );
-    expect(self.length).toBeGreaterThan(5);
-    for (const [name, ns, total] of self) {
-      const truth = rows.find((row) => row.name === name)!;
-      // Whole ns for each call in the file, ticks in the report: a call may differ by 1 ns and so may each callee.
-      expect(Math.abs(total - truth.total_ns)).toBeLessThanOrEqual(truth.calls + 1);
-      expect(Math.abs(ns - truth.self_ns)).toBeLessThanOrEqual(truth.calls * 40 + 1);
-    }
-    await find("shop::serve");
-    expect(Math.abs((await callNs()) - serve.max_ns)).toBeLessThanOrEqual(1);
-    await until(() => tab.page.locator(".line.own").count(), (n) => n > 2, "source");
-    expect(tab.errors).toEqual([]);
-    await tab.close();
   });
 });

@@ -1,8 +1,7 @@
 // What a run says of itself beside its calls: where tracing was off, what was kept of slow calls, thread states.
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { karst, launch, SWITCHING, Tab, TRACE, until, Viewer, WORK } from "./browser";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { drawn, karst, listen, Session, SWITCHING, Tab, TRACE, until, WORK } from "./browser";
 
 interface Process {
   switches: { all: boolean; on: boolean; begin: number }[];
@@ -13,46 +12,21 @@ interface Facts {
   threads: { tid: number; states: boolean }[];
 }
 
-let browser: Browser;
-let viewer: Viewer;
+const session = new Session();
 let tab: Tab;
 let facts: Facts;
 
 beforeAll(async () => {
-  browser = await launch();
-  viewer = await Viewer.start(SWITCHING);
-  for (;;) {
-    const answer = await fetch(`${viewer.address}api/trace`);
-    if (answer.status === 200) {
-      facts = (await answer.json()) as Facts;
-      break;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 40));
-  }
-});
-afterAll(async () => {
-  await browser?.close();
-  viewer?.stop();
+  facts = await (await session.viewer(SWITCHING)).facts<Facts>();
 });
 afterEach(async () => {
   expect(tab.errors).toEqual([]);
   await tab.close();
 });
 
-/** Notes what the canvases are told to write. */
-const listen = (page: Page) =>
-  page.addInitScript(() => {
-    const said = new Set<string>();
-    const write = CanvasRenderingContext2D.prototype.fillText;
-    CanvasRenderingContext2D.prototype.fillText = function (text: string, ...more: [number, number, number?]) {
-      said.add(text);
-      return write.call(this, text, ...more);
-    };
-    (window as unknown as { said: Set<string> }).said = said;
-  });
-const said = () => tab.page.evaluate(() => [...(window as unknown as { said: Set<string> }).said]);
+const said = async () => (await drawn(tab)).said;
 const open = async (begin: number, span: number, options = {}) => {
-  tab = await Tab.open(browser, `${viewer.address}#t=${begin}+${span}&dock=0`, options, listen);
+  tab = await session.open([SWITCHING], `#t=${begin}+${span}&dock=0`, options, listen);
   await tab.settle();
 };
 
@@ -84,7 +58,7 @@ describe("what a run says of itself", () => {
   ])("exported to a page: %s, opened from its file with the network off", async (_, parameters, says) => {
     const file = join(WORK, `part${parameters.length}.html`);
     karst("export", TRACE, "--to", "html", "-o", file, ...parameters);
-    tab = await Tab.open(browser, `file://${file}`, { offline: true });
+    tab = await Tab.open(session.browser, `file://${file}`, { offline: true });
     await tab.settle();
     for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
     await tab.press("2");

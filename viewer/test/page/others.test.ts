@@ -1,0 +1,113 @@
+// Pages of other windows, of two traces, of damaged ones, of none; and what may not be asked.
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { karst, report, Session, Tab, TRACE, until, Viewer, WORK } from "./browser";
+
+const session = new Session();
+let tab: Tab;
+const rows = report();
+const serve = rows.find((row) => row.name.startsWith("shop::serve("))!;
+const callNs = () => tab.ns("[data-fact=duration]");
+
+describe("other pages", () => {
+  test.each([
+    ["narrow", { viewport: { width: 800, height: 600 } }],
+    ["200% zoom of 1280x720", { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 }],
+    ["dark, wide", { viewport: { width: 1920, height: 1080 }, colorScheme: "dark" as const }],
+  ])("%s: nothing sticks out, and the timeline has room", async (_, options) => {
+    tab = await session.open([TRACE], "", options);
+    await tab.settle();
+    await tab.find("shop::serve");
+    const out = await tab.page.evaluate(() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]);
+    expect(Math.max(...out)).toBeLessThanOrEqual(0);
+    expect((await tab.page.locator("[data-testid=timeline]").boundingBox())!.height).toBeGreaterThan(80);
+    expect(tab.errors).toEqual([]);
+    await tab.close();
+  });
+
+  test("a wrong token is refused", async () => {
+    const viewer = await session.viewer(TRACE);
+    const wrong = viewer.address.replace(/\/([^/]+)\/?$/, (_, token: string) => `/${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}/`);
+    expect((await fetch(wrong)).status).toBe(403);
+    expect((await fetch(`${wrong}api/trace`)).status).toBe(403);
+    expect((await fetch(`${viewer.address}api/trace`, { headers: { origin: "http://evil.example" } })).status).toBe(403);
+  });
+
+  test("two traces are shown side by side", async () => {
+    const both = await Viewer.start(TRACE, TRACE);
+    try {
+      tab = await Tab.open(session.browser, both.address);
+      await tab.settle();
+      expect(await tab.page.locator(".head.process .title").allInnerTexts()).toContain("A · shop");
+      await tab.press("5");
+      const flows = await until(() => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(), (t) => t.length === 1, "the flows");
+      expect(flows[0]).toContain("the same");
+      await tab.page.getByRole("radio", { name: "By path" }).click();
+      const sum = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
+      const [, a, b] = /A (.*) · B (.*)/.exec(sum[0]!)!;
+      expect(a).toBe(b);
+      expect(tab.errors).toEqual([]);
+      await tab.close();
+    } finally {
+      both.stop();
+    }
+  });
+
+  test("a cut trace is shown as far as it goes, and said to be cut", async () => {
+    const cut = join(WORK, "cut.karst");
+    const bytes = readFileSync(TRACE);
+    writeFileSync(cut, bytes);
+    truncateSync(cut, Math.floor(bytes.length * 0.8));
+    const damaged = await Viewer.start(cut);
+    try {
+      tab = await Tab.open(session.browser, damaged.address);
+      await tab.settle();
+      expect(await tab.page.locator("[data-testid=problems]").count()).toBe(1);
+      await tab.page.locator("[data-testid=problems]").click();
+      await until(() => tab.page.locator(".popover").allInnerTexts(), (texts) => /cut|damaged/.test(texts[0] ?? ""), "the problems");
+      await tab.close();
+    } finally {
+      damaged.stop();
+    }
+  });
+
+  test("what is no trace at all gives a page that says so", async () => {
+    const none = join(WORK, "none.karst");
+    writeFileSync(none, "this is not a trace\n".repeat(100));
+    const failing = await Viewer.start(none);
+    try {
+      tab = await Tab.open(session.browser, failing.address);
+      const text = await until(() => tab.page.locator("[role=alert]").allInnerTexts(), (t) => t.length > 0, "an explanation");
+      expect(text[0]).toContain("cannot be shown");
+      expect(text[0]).toContain("none.karst");
+      await tab.close();
+    } finally {
+      failing.stop();
+    }
+  });
+
+  test("an exported page works from its file, with the network off", async () => {
+    const file = join(WORK, "shop.html");
+    karst("export", TRACE, "--to", "html", "-o", file);
+    tab = await Tab.open(session.browser, `file://${file}`, { offline: true });
+    await tab.settle();
+    for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
+    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 5, "the table");
+    const self = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
+      elements.map((e) => [e.getAttribute("data-function"), Number(e.querySelector("[data-column=self]")!.getAttribute("data-ns")), Number(e.querySelector("[data-column=total]")!.getAttribute("data-ns"))] as const),
+    );
+    expect(self.length).toBeGreaterThan(5);
+    for (const [name, ns, total] of self) {
+      const truth = rows.find((row) => row.name === name)!;
+      // Whole ns for each call in the file, ticks in the report: a call may differ by 1 ns and so may each callee.
+      expect(Math.abs(total - truth.total_ns)).toBeLessThanOrEqual(truth.calls + 1);
+      expect(Math.abs(ns - truth.self_ns)).toBeLessThanOrEqual(truth.calls * 40 + 1);
+    }
+    await tab.find("shop::serve");
+    expect(Math.abs((await callNs()) - serve.max_ns)).toBeLessThanOrEqual(1);
+    await until(() => tab.page.locator(".line.own").count(), (n) => n > 2, "source");
+    expect(tab.errors).toEqual([]);
+    await tab.close();
+  });
+});
