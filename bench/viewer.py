@@ -3,8 +3,10 @@
 
     bench/viewer.py --build build [--calls 20 100] [--threads 64 1] [--browser]     (script/bench --only viewer: judged)
 
-Times to the first picture from the start of `karst view`, of tiles (each a depth of a thread, 1920 pixels wide), of tables and
-flame graphs, the same picture the second time (the index is kept), and the memory of the server beside that of the trace's columns (27 bytes a call). Prints one line of JSON a trace.
+Times from the start of `karst view` to the first picture (all that is in view is there, and stays as it is) and to that of a trace
+that is read to its end, of tiles (each a depth of a thread, 1920 pixels wide), of tables and flame graphs, the same picture the
+second time (the index is kept), and the memory of the server beside that of the trace's columns (27 bytes a call). Prints one line
+of JSON a trace.
 """
 import argparse
 import json
@@ -128,7 +130,7 @@ def measure(build, path, cache, browser):
         result = {
             "calls": facts["calls"], "threads": threads, "file_bytes": facts["file_size"],
             "ready_s": round(ready, 3), "ready_cpu_s": round(ready_cpu, 2),
-            "first_picture_s": round(first_picture, 3),
+            "whole_picture_s": round(first_picture, 3),
             "first_tiles_ms": round(first * 1e3, 1), "first_tiles_slices": slices_of(body),
             "row_ms_median": round(statistics.median(row_times) * 1e3, 2), "row_ms_worst": round(max(row_times) * 1e3, 2),
             "picture_ms_median": round(statistics.median(picture_times) * 1e3, 2),
@@ -145,7 +147,7 @@ def measure(build, path, cache, browser):
         with Viewer(build, path, cache) as viewer:
             result["kept_ready_s"] = round(viewer.ready(), 3)
             viewer.get(f"api/tiles?begin=0&end={span}&width=1920&threads={rows}")
-            result["kept_first_picture_s"] = round(time.monotonic() - viewer.started, 3)
+            result["kept_whole_picture_s"] = round(time.monotonic() - viewer.started, 3)
             result["kept_memory_per_column_byte"] = round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2)
     if browser:
         if kept:
@@ -167,8 +169,12 @@ def rows_of(title, result, judge):
         return found
     first = result["page_not_indexed"]["first_picture_ms"] / 1000
     limit = max(1.0, result["calls"] / 20e6)
+    # The picture that is judged has all that is in view, of tracks that are read to their ends, as it stays. Of the
+    # rest the page says that it is being read; until the whole is there tables and search wait.
+    calls, whole = (result["page_not_indexed"][name] / 1000 for name in ("first_calls_ms", "whole_picture_ms"))
     found.append(Row(title, "first picture, not indexed", first, "s", target=f"< {limit:.1f} s",
-                     met=first < limit if judge else None))
+                     met=first < limit if judge else None, note=f"all in view; first calls {calls:.2f} s"))
+    found.append(Row(title, "whole trace read, not indexed", whole, "s", note="tables and search can be asked for"))
     kept = shown["first_picture_ms"] / 1000
     gigabytes = result["file_bytes"] / 1e9
     found.append(Row(title, "first picture, indexed", kept, "s", target="< 1 s for 1 GB",
