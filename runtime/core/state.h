@@ -15,7 +15,8 @@
 
 #define KARST_STATE_CURSOR 0
 #define KARST_STATE_BEGIN 8
-#define KARST_STATE_EPOCH 16
+#define KARST_STATE_EPOCH_BEGIN 16
+#define KARST_STATE_EPOCH 20
 #define KARST_STATE_COUNTS 56
 #define KARST_STATE_WATCH 56
 
@@ -39,14 +40,15 @@ struct alignas(64) ThreadState {
   /// one step, as the thread goes on to another block. An event that is stamped earlier than this was stamped in
   /// another block: a signal handler has been round all of memory since, to the very slot that its hook had in mind.
   std::uint64_t begin;
+  std::uint32_t zero;  ///< always: with what follows, the ticks at which the epoch began
   /// Bits 40.. of the TSC in the current block, as they stand in rdtsc's edx (bits 8..31).
   std::uint32_t epoch;
-  std::uint32_t thread;       ///< index into the arena's threads
   std::uint64_t sequence;     ///< of the next block, while there is no current one
   std::uint64_t spare;        ///< blocks claimed ahead: turn << 32 | index + 1 of the first (see Arena::take_block)
   std::uint64_t last;         ///< block_key() of the last block, while there is no current one; 0: there was none
-  std::uint32_t ignored;      ///< 1: the thread asked for it; its events go nowhere
-  std::uint16_t live;         ///< 1 while joined; 0 after a fork or before the first event
+  std::uint32_t thread;       ///< index into the arena's threads
+  std::uint8_t ignored;       ///< 1: the thread asked for it; its events go nowhere
+  std::uint8_t live;          ///< 1 while joined; 0 after a fork or before the first event
   std::uint16_t exit_rounds;  ///< times the thread's exit was announced (pthread key destructors come in rounds)
   union {
     format::CountPage** counts;  ///< `karst count`: the thread's page for each group of ids (core/count.h); null: none
@@ -57,7 +59,8 @@ static_assert(sizeof(ThreadState) == 64);
 static_assert(KARST_SLOT_BITS == KARST_BLOCK_SIZE - format::kBlockHeaderSize);
 static_assert(offsetof(ThreadState, cursor) == KARST_STATE_CURSOR);
 static_assert(offsetof(ThreadState, begin) == KARST_STATE_BEGIN);
-static_assert(offsetof(ThreadState, epoch) == KARST_STATE_EPOCH);
+static_assert(offsetof(ThreadState, zero) == KARST_STATE_EPOCH_BEGIN &&
+              offsetof(ThreadState, epoch) == KARST_STATE_EPOCH);
 static_assert(offsetof(ThreadState, counts) == KARST_STATE_COUNTS && offsetof(ThreadState, watch) == KARST_STATE_WATCH);
 static_assert(static_cast<std::uint32_t>(format::Mark::kJumped) == KARST_MARK_JUMPED);
 static_assert(static_cast<std::uint32_t>(format::Mark::kPlace) == KARST_MARK_PLACE);

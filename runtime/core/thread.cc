@@ -546,7 +546,7 @@ void ignore_thread() {
   const sys::SignalsBlocked guard;
   ThreadState* state = own_state();
   if (state == nullptr || state->ignored != 0) return;
-  store(state->ignored, 1U);
+  store(state->ignored, std::uint8_t{1});
   const std::uintptr_t cursor = settled(state->cursor);
   if (cursor != 0 && !in_sink(cursor)) {
     state->sequence = block_of(cursor)->sequence + 1;

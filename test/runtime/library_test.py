@@ -49,9 +49,9 @@ class Hooks(unittest.TestCase):
         with open(HOOKS, encoding="utf-8") as file:
             text = file.read()
         # Up to the first `ret`: the whole of each common way.
-        for hook, leaving in (("karst_hook_trace_clock", ["je", "ja", "jne", "jb"]),
+        for hook, leaving in (("karst_hook_trace_clock", ["je", "jne", "jne", "jb"]),
                               ("karst_hook_trim", ["je", "ja", "jne", "jb", "jae", "jne"]),
-                              ("karst_hook_trim_clock", ["je", "ja", "jne", "jb", "jae", "jne"]),
+                              ("karst_hook_trim_clock", ["je", "jne", "jne", "jb", "jae", "jne"]),
                               ("karst_hook_count", ["je", "je"])):
             budget = re.search(r"// " + hook + r": (?:(?!karst_hook_).)*?Budget: (\d+) instructions", text, re.DOTALL)
             self.assertIsNotNone(budget, f"hooks.S does not state the budget of {hook}")
@@ -68,9 +68,9 @@ class Hooks(unittest.TestCase):
 
     def test_watched_functions_hooks_keep_theirs(self):
         with open(os.path.join(os.path.dirname(HOOKS), "watch_hooks.S"), encoding="utf-8") as file:
-            stated = dict(re.findall(r"Budget: (\d+) instructions[^.]*\(checked(?:(?!\.macro).)*?\.macro\s+(WATCH_\w+)",
-                                     file.read(), re.DOTALL))
-        stated = {macro: int(count) for count, macro in stated.items()}
+            stated = re.findall(r"Budget: (\d+) instructions[^.]*?, (\d+) by the clock thread \(checked"
+                                r"(?:(?!\.macro).)*?\.macro\s+(WATCH_\w+)", file.read(), re.DOTALL)
+        stated = {macro: {"": int(tsc), "_clock": int(clock)} for tsc, clock, macro in stated}
         self.assertEqual(sorted(stated), ["WATCH_ENTER", "WATCH_EXIT"])
         leaving = {"enter": ["je", "ja", "jne", "jb", "je"], "exit": ["je", "ja", "jne", "jb", "je", "jne", "jne", "jae"]}
         for which in ("enter", "exit"):
@@ -81,10 +81,11 @@ class Hooks(unittest.TestCase):
                     path.append(instruction)
                     if instruction.split()[0] in ("ret", "retq"):
                         break
-                self.assertEqual(len(path), stated[f"WATCH_{which.upper()}"], hook + "\n" + "\n".join(path))
+                self.assertEqual(len(path), stated[f"WATCH_{which.upper()}"][clock], hook + "\n" + "\n".join(path))
                 for instruction in path:
                     self.assertNotRegex(instruction, r"^(call|lock|jmp)\b")
-                self.assertEqual([i.split()[0] for i in path if i.startswith("j")], leaving[which])
+                expected = leaving[which] if clock == "" else ["je", "jne", *leaving[which][2:]]
+                self.assertEqual([i.split()[0] for i in path if i.startswith("j")], expected)
                 self.assertEqual(any(i.startswith("rdtsc") for i in path), clock == "")
 
     def test_discarding_hook_is_two_instructions(self):

@@ -52,22 +52,39 @@
 	.size	\name, . - \name
 	.endm
 
-	.macro	PUSH_SOME
-	PUSH	rax
+	.macro	PUSH_FEW
 	PUSH	rdx
 	PUSH	rcx
 	PUSH	rsi
 	.endm
-	.macro	RETURN			// to the sled
+	.macro	PUSH_SOME
+	PUSH	rax
+	PUSH_FEW
+	.endm
+	.macro	DROP			// the event's low bits
+	leaq	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	.endm
+	.macro	RETURN_FEW		// to the sled
+	POP	rsi
+	POP	rcx
+	POP	rdx
+	DROP
+	ret
+	.endm
+	.macro	RETURN
 	POP	rsi
 	POP	rcx
 	POP	rdx
 	POP	rax
-	leaq	8(%rsp), %rsp
-	.cfi_adjust_cfa_offset -8
+	DROP
 	ret
 	.endm
-	.macro	STAMP clock, slow	// rdx: event; rax is lost. rcx: state
+	.macro	STATE			// rcx: state
+	movq	karst_state@gottpoff(%rip), %rcx
+	movq	%fs:(%rcx), %rcx
+	.endm
+	.macro	STAMP clock, bits, slow	// rdx: event. rcx: state; by the TSC rax is lost
 	.ifc	\clock, tsc
 	rdtsc
 	xorl	KARST_STATE_EPOCH(%rcx), %edx	// edx: bits 32..39 if the epoch is the block's
@@ -75,56 +92,54 @@
 	ja	\slow				// another epoch needs another block
 	shlq	$32, %rdx
 	orq	%rax, %rdx
+	shlq	$KARST_EVENT_TICK_SHIFT, %rdx
 	.else
 	movq	karst_clock(%rip), %rdx
-	movq	%rdx, %rax
-	shrq	$32, %rax
-	xorl	KARST_STATE_EPOCH(%rcx), %eax
-	cmpl	$0xff, %eax
-	ja	\slow				// also: the clock thread sleeps
+	subq	KARST_STATE_EPOCH_BEGIN(%rcx), %rdx
+	rolq	$KARST_EVENT_TICK_SHIFT, %rdx	// the bits beyond an epoch come to where the id belongs
+	testl	$((1 << KARST_EVENT_TICK_SHIFT) - 1), %edx
+	jnz	\slow				// also: the clock thread sleeps
 	.endif
-	shlq	$KARST_EVENT_TICK_SHIFT, %rdx
-	orq	32(%rsp), %rdx
+	orq	\bits(%rsp), %rdx
 	.endm
 	.macro	CHECK late		// behind the taking of a slot. rdx: event. rcx: state
 	cmpq	KARST_STATE_BEGIN(%rcx), %rdx
 	jb	\late
 	.endm
-	.macro	FILL retry, slot	// the slot belongs to an event that came late
+	.macro	FILL slot		// it belongs to an event that came late; rdx is lost
 	movq	KARST_STATE_BEGIN(%rcx), %rdx
 	orq	$(KARST_EVENT_EXIT_BIT | KARST_MARK_PAD), %rdx
-	movq	%rdx, (%\slot)
-	jmp	\retry
+	movq	%rdx, \slot
+	.endm
+	.macro	CALL_SLOWLY function
+	PUSH	rax
+	PUSH_REST
+	call	\function
+	POP_REST
+	POP	rax
+	STATE
 	.endm
 	.macro	GO_SLOWLY retry
-	PUSH_REST
-	call	karst_slow_path
-	POP_REST
-	movq	karst_state@gottpoff(%rip), %rcx
-	movq	%fs:(%rcx), %rcx
+	CALL_SLOWLY karst_slow_path
 	jmp	\retry
 	.endm
-	.macro	GIVE_UP retry		// a handler came between; the slot that was taken is not known. rsi: the one in mind
-	PUSH_REST
-	movq	%rsi, %rdi
-	call	karst_fill_claimed
-	POP_REST
-	movq	karst_state@gottpoff(%rip), %rcx
-	movq	%fs:(%rcx), %rcx
+	.macro	GIVE_UP retry		// a handler came between; which slot was taken is not known. rsi: behind the one in mind
+	PUSH	rdi
+	leaq	-8(%rsi), %rdi
+	CALL_SLOWLY karst_fill_claimed
+	POP	rdi
 	jmp	\retry
 	.endm
-	.macro	RECORD clock, slow, late, lost	// one event into the thread's block; leaves rdx: event, rcx: state
-	PUSH_SOME
-	movq	karst_state@gottpoff(%rip), %rcx
-	movq	%fs:(%rcx), %rcx		// rcx: state
+	.macro	RECORD clock, bits, slow, late, lost	// one event into the thread's block; leaves rdx: event, rcx: state
+	STATE
 1:	movq	KARST_STATE_CURSOR(%rcx), %rsi	// rsi: slot
 	testl	$KARST_SLOT_BITS, %esi
 	jz	\slow				// the block is full, or there is none
-	STAMP	\clock, \slow
-	leaq	8(%rsi), %rax
+	STAMP	\clock, \bits, \slow
+	addq	$8, %rsi
 	addq	$8, KARST_STATE_CURSOR(%rcx)
-	cmpq	%rax, KARST_STATE_CURSOR(%rcx)
+	cmpq	%rsi, KARST_STATE_CURSOR(%rcx)
 	jne	\lost				// a signal handler took slots
 	CHECK	\late
-	movq	%rdx, (%rsi)
+	movq	%rdx, -8(%rsi)
 	.endm

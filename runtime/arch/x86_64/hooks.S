@@ -18,7 +18,7 @@
 	.text
 
 // karst_hook_trace: records one event. Budget: 30 instructions from here to ret (checked by a test).
-// karst_hook_trace_clock: the same by the clock thread's time (core/clock.h). Budget: 30 instructions.
+// karst_hook_trace_clock: the same by the clock thread's time (core/clock.h). Budget: 26 instructions.
 //
 // A signal handler may interrupt it anywhere and run hooks itself. The slot is taken by one addition in memory, which
 // handlers cannot come between, and which costs a fraction of a cmpxchg, as the processor passes the sum on to the next
@@ -31,25 +31,34 @@
 // the cursor is as it should be and the stamp is older than the handler's events. But the block has begun anew since, later
 // than the stamp. So its begin is looked at when the slot is taken and the block cannot change hands any more
 // (format/arena.h: holes); a slot that is taken so gets a pad, and the event is stamped anew.
-	.macro	TRACE name, clock
-	HOOK	\name
-	RECORD	\clock, 2f, 3f, 4f
+	HOOK	karst_hook_trace
+	PUSH_SOME
+	RECORD	tsc, 32, 2f, 3f, 4f
 	.cfi_remember_state
 	RETURN
 2:	.cfi_restore_state
 	GO_SLOWLY 1b
-3:	FILL	1b, rsi
+3:	FILL	-8(%rsi)
+	jmp	1b
 4:	GIVE_UP 1b
-	HOOK_END \name
-	.endm
+	HOOK_END karst_hook_trace
 
-	TRACE	karst_hook_trace, tsc
-	TRACE	karst_hook_trace_clock, clock
+	HOOK	karst_hook_trace_clock
+	PUSH_FEW
+	RECORD	clock, 24, 2f, 3f, 4f
+	.cfi_remember_state
+	RETURN_FEW
+2:	.cfi_restore_state
+	GO_SLOWLY 1b
+3:	FILL	-8(%rsi)
+	jmp	1b
+4:	GIVE_UP 1b
+	HOOK_END karst_hook_trace_clock
 
 // karst_hook_trim: an exit under --min-duration. When the slot before its own has the enter of the same call, and that
 // is not long ago, the call was short and has nothing in it: the enter is taken back, and nothing recorded.
 // Budget: 43 instructions for such a call.
-// karst_hook_trim_clock: the same by the clock thread's time. Budget: 43 instructions.
+// karst_hook_trim_clock: the same by the clock thread's time. Budget: 41 instructions.
 //
 // The exit's slot is taken first. It is zero until the end, and handlers use the slots behind it; so this block cannot
 // change hands meanwhile, however much they record (a block with a hole is spared, format/arena.h), and the enter's slot
@@ -59,12 +68,11 @@
 	.macro	TRIM name, clock
 	HOOK	\name
 	PUSH_SOME
-	movq	karst_state@gottpoff(%rip), %rcx
-	movq	%fs:(%rcx), %rcx		// rcx: state
+	STATE
 1:	movq	KARST_STATE_CURSOR(%rcx), %rsi
 	testl	$KARST_SLOT_BITS, %esi
 	jz	2f
-	STAMP	\clock, 2f			// rdx: exit
+	STAMP	\clock, 32, 2f			// rdx: exit
 	movq	%rsi, %rax			// rax: its slot
 	addq	$8, %rsi
 	cmpxchgq %rsi, KARST_STATE_CURSOR(%rcx)
@@ -122,7 +130,8 @@
 	je	3b
 	jmp	6b
 2:	GO_SLOWLY 1b
-8:	FILL	1b, rax
+8:	FILL	(%rax)
+	jmp	1b
 	HOOK_END \name
 	.endm
 
