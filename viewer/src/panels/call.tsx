@@ -10,7 +10,7 @@ import { endings } from "../timeline/endings";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, formFor, functionName, Name, States, Swatch, Waiting } from "./parts";
+import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting } from "./parts";
 import { SourceView } from "./source";
 
 function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth: number; share: number }) {
@@ -22,7 +22,7 @@ function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth:
     >
       <Bar share={share} />
       <Swatch trace={at.trace} func={call.function} />
-      <Name text={formFor(at.trace, call.function, 40)} />
+      <FullName text={formFor(at.trace, call.function, 40)} />
       {call.flags !== 0 && (
         <span class="mark" title={endings(call.flags).join(", ")}>
           {endings(call.flags).map((words) => words.replace(/left by (an )?/, "")).join(", ")}
@@ -182,7 +182,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
             >
               <Bar share={call.duration > 0 ? child.total / call.duration : 0} />
               <Swatch trace={at.trace} func={child.function} />
-              <Name text={formFor(at.trace, child.function, 34)} />
+              <FullName text={formFor(at.trace, child.function, 40)} />
               <span class="quiet num">{count(child.calls)}×</span>
               <span class="num">{duration(child.total)}</span>
             </button>

@@ -10,7 +10,7 @@ import { count, duration } from "../model/time";
 import { Aligned, mainThreads, type AlignedSide } from "./aligned";
 import { useAnswer } from "./answers";
 import { FlameGraph } from "./flame";
-import { Empty, Failed, Swatch, Waiting } from "./parts";
+import { Empty, Failed, FullName, Swatch, Waiting } from "./parts";
 
 interface Side {
   trace: number;
@@ -89,9 +89,7 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
             >
               <span class={`bar ${delta > 0 ? "longer" : "shorter"}`} style={{ width: `${(Math.abs(delta) / most) * 100}%` }} />
               <Swatch trace={row.trace} func={row.func} />
-              <span class="name">
-                <bdi>{readable(row.name)}</bdi>
-              </span>
+              <FullName text={readable(row.name)} />
               <span class="quiet num">{row.calls[1] === row.calls[0] ? `${count(row.calls[0])}×` : `${count(row.calls[0])} → ${count(row.calls[1])}×`}</span>
               <span class={`num ${delta > 0 ? "longer" : delta < 0 ? "shorter" : ""}`}>
                 {delta === 0 ? "±0" : `${delta > 0 ? "+" : "−"}${duration(Math.abs(delta))}`}
