@@ -13,3 +13,6 @@ foreach(part types unit page)
     TIMEOUT 600
     ENVIRONMENT "KARST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};KARST_SOURCE_ROOT=${CMAKE_SOURCE_DIR};KARST_E2E_WORK=${CMAKE_CURRENT_BINARY_DIR}/work")
 endforeach()
+# That one builds LevelDB, which this one looks at.
+set_tests_properties(viewer.page PROPERTIES
+  DEPENDS counts.test_leveldb_workload_counts_are_those_of_gcov_and_callgrind)

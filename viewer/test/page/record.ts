@@ -17,7 +17,9 @@ export function build(source: string, output: string): string {
 /** A trace of a program that needs no attendance; with what karst said of it. */
 export function record(name: string, options: string[], command: string[]): { trace: string; said: string } {
   const trace = join(WORK, name);
-  const run = spawnSync(KARST, ["run", "-o", trace, ...options, ...command], { encoding: "utf8", input: "\n" });
+  // A program that counts its calls for gcov leaves the counts here.
+  const env = { ...process.env, GCOV_PREFIX: join(WORK, "gcov") };
+  const run = spawnSync(KARST, ["run", "-o", trace, ...options, ...command], { encoding: "utf8", input: "\n", env, cwd: WORK });
   if (run.status !== 0) throw new Error(`karst run of ${command.join(" ")} ended with ${run.status}: ${run.stderr}`);
   return { trace, said: run.stderr };
 }
