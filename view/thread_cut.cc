@@ -205,12 +205,10 @@ void ThreadCut::before(Sink& sink) const {
   const std::uint64_t start = state_.calls.empty() ? part_.rows.range.begin - 1 : state_.calls.front().begin;
   stacks_aside(sink, start);
   std::size_t stack = 0;
-  std::size_t gone = 0;
   put_places(sink, 0, start);
   for (std::size_t i = 0; i <= state_.calls.size(); ++i) {
     const std::uint64_t ticks = i < state_.calls.size() ? state_.calls[i].begin : std::max(start, sink.last());
     const bool resumed = i < state_.calls.size() && (state_.calls[i].marks & reader::kCallResumed) != 0;
-    places_gone(sink, gone, i < state_.calls.size() ? ticks : part_.rows.range.begin);
     for (; stack < state_.stacks.size() && state_.stacks[stack].base == i; ++stack) {
       // Of stacks that began at the same depth the last one has the calls.
       const bool last = stack + 1 == state_.stacks.size() || state_.stacks[stack + 1].base != i;
@@ -256,10 +254,8 @@ void ThreadCut::find_aside() {
     if (!back.functions.empty()) aside_.push_back(std::move(back));
   }
   for (const reader::OpenState::Place& place : state_.places) {
-    if (!place.stands && jumps.contains(place.place)) gone_.push_back(place);
+    if (!place.stands && jumps.contains(place.place)) gone_.insert(place.place);
   }
-  std::stable_sort(gone_.begin(), gone_.end(),
-                   [](const auto& a, const auto& b) { return a.call.begin < b.call.begin; });
 }
 
 void ThreadCut::stacks_aside(Sink& sink, std::uint64_t ticks) const {
@@ -270,18 +266,6 @@ void ThreadCut::stacks_aside(Sink& sink, std::uint64_t ticks) const {
   }
 }
 
-// Places whose call has ended: a jump there is no way out of the calls at hand, which its call has to tell.
-void ThreadCut::places_gone(Sink& sink, std::size_t& next, std::uint64_t until) const {
-  for (; next < gone_.size() && gone_[next].call.begin < until; ++next) {
-    const reader::OpenState::Place& place = gone_[next];
-    const std::uint64_t ticks = std::max(place.call.begin, sink.last());
-    sink.enter(ticks, place.call.function);
-    sink.put(ticks, place_word(place.place, Mark::kSetPlace));
-    const std::uint64_t end = std::max(ticks, std::min(place.end, until));
-    sink.put(end, format::make_event(end, true, place.call.function));
-  }
-}
-
 // Places that were set when `depth` calls were open, before the next one.
 void ThreadCut::put_places(Sink& sink, std::size_t depth, std::uint64_t ticks) const {
   for (const reader::OpenState::Place& place : state_.places) {
@@ -289,14 +273,33 @@ void ThreadCut::put_places(Sink& sink, std::size_t depth, std::uint64_t ticks) c
   }
 }
 
+// A jump to a place whose call had ended before the range is no way out of the calls at hand. Here nobody knows the
+// place, and a jump to an unknown one ends all calls: so it loses where it goes, which makes it mean nothing, too.
+std::vector<Event> ThreadCut::without_jumps(std::span<const Event> events, std::set<std::uint64_t>& gone) {
+  std::vector<Event> words(events.begin(), events.end());
+  for (std::size_t k = 0; k < words.size(); ++k) {
+    if (format::event_is(words[k], Mark::kSetPlace)) gone.erase(format::event_place(words[k]));
+    if (!format::event_is(words[k], Mark::kJumped) || k + 1 == words.size()) continue;
+    if (format::event_is(words[k + 1], Mark::kPlace) && gone.contains(format::event_place(words[k + 1])))
+      words[k + 1] = format::make_mark(format::event_ticks(words[k], 0), Mark::kPad);
+  }
+  return words;
+}
+
 void ThreadCut::within(Sink& sink) const {
   sink.flush();
+  std::set<std::uint64_t> gone = gone_;
   for (std::size_t i = from_.block; i < blocks_.size() && (i < to_.block || (i == to_.block && to_.event != 0)); ++i) {
     const reader::BlockView& block = blocks_[i];
-    if (i != from_.block && is_boundary(i)) sink.gap(block.sequence - blocks_[i - 1].sequence - 1);
+    if (i != from_.block && is_boundary(i)) {
+      sink.gap(block.sequence - blocks_[i - 1].sequence - 1);
+      gone.clear();  // behind a gap all places are unknown
+    }
     const std::size_t begin = i == from_.block ? from_.event : 0;
     const std::size_t end = i == to_.block ? to_.event : block.events.size();
-    if (begin < end) sink.copy(block.ticks, block.events.subspan(begin, end - begin));
+    if (begin == end) continue;
+    const std::span<const Event> events = block.events.subspan(begin, end - begin);
+    gone.empty() ? sink.copy(block.ticks, events) : sink.copy(block.ticks, without_jumps(events, gone));
   }
 }
 

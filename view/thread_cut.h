@@ -2,6 +2,7 @@
 // began, the range's events as they are, and the ends of what runs on behind it.
 #pragma once
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -36,10 +37,10 @@ class ThreadCut {
   void find_state();
   void before(Sink& sink) const;
   void find_aside();
-  void places_gone(Sink& sink, std::size_t& next, std::uint64_t until) const;
   void stacks_aside(Sink& sink, std::uint64_t ticks) const;
   void put_places(Sink& sink, std::size_t depth, std::uint64_t ticks) const;
   void within(Sink& sink) const;
+  static std::vector<format::Event> without_jumps(std::span<const format::Event> events, std::set<std::uint64_t>& gone);
   void after(Sink& sink) const;
   static void put_jump(Sink& sink, std::uint64_t ticks, const reader::OpenState& state, std::size_t depth);
   static void put_switch(Sink& sink, std::uint64_t ticks, const reader::OpenState& state, std::size_t depth);
@@ -56,7 +57,7 @@ class ThreadCut {
   bool stacks_ = false;     // and it switched stacks, or noted places to jump to
   reader::OpenState state_;
   std::vector<reader::OpenState::Aside> aside_;  // what the cut needs of them
-  std::vector<reader::OpenState::Place> gone_;   // the same, of places that do not stand
+  std::set<std::uint64_t> gone_;                 // places that the range jumps to, and that do not stand
 };
 
 }  // namespace karst::view

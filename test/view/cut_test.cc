@@ -207,6 +207,13 @@ TEST(Cut, HasTheCallsOfItsRangeWhateverWaysTheyWent) {
       ASSERT_TRUE(bytes.ok());
       const auto cut = reopen(*bytes);
       const auto wanted = calls_in(*index, range);
+      // What had ended before has no call here, whatever the range jumps to.
+      for (const view::ThreadIndex& thread : cut->threads()) {
+        for (std::size_t row = 0; row < thread.calls.size(); ++row) {
+          ASSERT_TRUE(thread.calls.end(row) >= range.begin || (thread.calls.marks[row] & ~reader::kCallTail) != 0)
+              << "seed " << seed << ", range " << range.begin << " to " << range.end;
+        }
+      }
       if (seed % 3 == 0) {
         // Of which stack an unknown one is above cannot be known where the thread's begin is lost: what began is there.
         ASSERT_EQ(begun_in(*cut, range), begun_in(*index, range)) << "seed " << seed;
