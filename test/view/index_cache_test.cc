@@ -46,6 +46,11 @@ class IndexCacheTest : public testing::Test {
     return std::move(*index);
   }
 
+  static std::string bytes_of(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
   fs::path directory_;
   fs::path trace_;
   std::atomic<bool> stop_ = false;
@@ -147,11 +152,7 @@ TEST_F(IndexCacheTest, AnIndexThatSomebodyMadeUpIsNoneHoweverRightItsChecksumsAr
   const auto built = open(&kept);
   ASSERT_TRUE(kept.save(*built, stop_));
   const fs::path file = kept.file_of(kept.look_at(trace_));
-  std::string sound;
-  {
-    std::ifstream in(file, std::ios::binary);
-    sound.assign(std::istreambuf_iterator<char>(in), {});
-  }
+  const std::string sound = bytes_of(file);
   // Where view/index_cache.cc has it: the list of numbers at the end starts with the number of threads, then of the
   // first one's rows, then the place, size and checksum of each of its eight parts.
   const auto number = [&](std::string& bytes, std::size_t at) {
@@ -207,11 +208,7 @@ TEST_F(IndexCacheTest, DamageIsNoticedWhereverItIs) {
   const auto built = open(&kept);
   ASSERT_TRUE(kept.save(*built, stop_));
   const fs::path file = kept.file_of(kept.look_at(trace_));
-  std::string sound;
-  {
-    std::ifstream in(file, std::ios::binary);
-    sound.assign(std::istreambuf_iterator<char>(in), {});
-  }
+  std::string sound = bytes_of(file);
   const auto try_with = [&](const std::string& bytes) {
     std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
     return open(&kept);
