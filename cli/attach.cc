@@ -152,7 +152,7 @@ int attach(const Options& options) {
   }
   std::uint64_t last_ns = 0;
   if (!format::parse_duration(options.last.c_str(), last_ns))
-    return usage_error("--last " + options.last + ": a time from 1ns to 10000ms is needed, like 200ms", "attach");
+    return usage_error("--last " + options.last + ": a time from 1ns to 10s is needed, like 200ms", "attach");
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on

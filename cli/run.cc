@@ -125,7 +125,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.budget && !is_budget(*options.budget))
     return usage_error("--budget " + *options.budget + ": a share of time from 0.1% to 100% is needed, like 5%", "run");
   if (options.min_duration && !is_duration(*options.min_duration))
-    return usage_error("--min-duration " + *options.min_duration + ": a time from 1ns to 10000ms is needed, like 5us",
+    return usage_error("--min-duration " + *options.min_duration + ": a time from 1ns to 10s is needed, like 5us",
                        "run");
   if (options.min_duration && options.budget)
     return usage_error("--budget and --min-duration do not go together: a budget goes by the events of all calls",
@@ -147,7 +147,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   }
   launch.several_triggers = options.multi;
   if (!format::parse_duration(options.last.c_str(), launch.trigger_last_ns))
-    return usage_error("--last " + options.last + ": a time from 1ns to 10000ms is needed, like 200ms", "run");
+    return usage_error("--last " + options.last + ": a time from 1ns to 10s is needed, like 200ms", "run");
   if (int number = 0; options.signal && !format::parse_signal(options.signal->c_str(), number))
     return usage_error("--signal " + *options.signal + ": USR1, USR2 or a number from 34 to 64 is needed", "run");
   auto states = state_options(options.states);

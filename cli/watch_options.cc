@@ -38,7 +38,7 @@ Result<collect::WatchOptions> watch_options(const WatchArguments& arguments) {
   if (watch.rules.size() > format::kWatchRules)
     return Error{"--slowest, --over: there may be " + std::to_string(format::kWatchRules) + " of them"};
   if (!arguments.margin.empty() && !format::parse_duration(arguments.margin.c_str(), watch.margin_ns))
-    return Error{"--margin " + arguments.margin + ": a time from 1ns to 10000ms is needed, like 10ms"};
+    return Error{"--margin " + arguments.margin + ": a time from 1ns to 10s is needed, like 10ms"};
   return watch;
 }
 

@@ -71,7 +71,7 @@ static_assert([] {
 
 inline constexpr std::uint64_t kLongestMinDurationNs = 10'000'000'000;
 
-/// "5us", "500ns", "2ms": nanoseconds, from 1ns to 10000ms. Reads up to the end of the text. False for anything else;
+/// "5us", "500ns", "2ms", "1s": nanoseconds, from 1ns to 10s. Reads up to the end of the text. False for anything else;
 /// then `ns` is as it was.
 constexpr bool parse_duration(const char* s, std::uint64_t& ns) {
   std::uint64_t n = 0;
@@ -80,12 +80,13 @@ constexpr bool parse_duration(const char* s, std::uint64_t& ns) {
     if (n > kLongestMinDurationNs) return false;
     n = n * 10 + static_cast<std::uint64_t>(*s - '0');
   }
-  if (s == digits || *s == '\0' || s[1] != 's' || s[2] != '\0') return false;
-  std::uint64_t unit = 0;
-  if (*s == 'n') unit = 1;
-  if (*s == 'u') unit = 1'000;
-  if (*s == 'm') unit = 1'000'000;
-  if (unit == 0 || n == 0 || n > kLongestMinDurationNs / unit) return false;
+  if (s == digits) return false;
+  std::uint64_t unit = 1'000'000'000;
+  if (*s != 's') {
+    unit = *s == 'n' ? 1 : *s == 'u' ? 1'000 : *s == 'm' ? 1'000'000 : 0;
+    if (*s != '\0') ++s;
+  }
+  if (*s != 's' || s[1] != '\0' || unit == 0 || n == 0 || n > kLongestMinDurationNs / unit) return false;
   ns = n * unit;
   return true;
 }
@@ -130,8 +131,9 @@ constexpr bool parse_clock(const char* s, ClockChoice& choice) {
 static_assert([] {
   std::uint64_t ns = 0;
   return parse_duration("5us", ns) && ns == 5'000 && parse_duration("10000ms", ns) && ns == kLongestMinDurationNs &&
-         !parse_duration("5", ns) && !parse_duration("0ns", ns) && !parse_duration("5s", ns) &&
-         !parse_duration("1us ", ns);
+         !parse_duration("5", ns) && !parse_duration("0ns", ns) && parse_duration("5s", ns) && ns == 5'000'000'000 &&
+         !parse_duration("11s", ns) && !parse_duration("1us ", ns) && !parse_duration("1u", ns) &&
+         !parse_duration("1h", ns);
 }());
 static_assert([] {
   ClockChoice c;

@@ -123,7 +123,7 @@ void tick() {
   while (load(g_end) == 0) {
     const std::uint64_t ticks = tsc();
     store(karst_clock.ticks, ticks);
-    passing.stored(ticks);
+    if (g_longest != g_period) passing.stored(ticks);  // it does not adapt: nobody asks
     if (ticks - last > load(longest)) store(longest, ticks - last);
     crowded = crowded || ticks - last > g_crowded;
     last = ticks;

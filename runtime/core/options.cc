@@ -56,7 +56,7 @@ void apply(Options& options, char* entry) {
       Message()
           .text("KARST_OPTIONS: min-duration=")
           .text(value, length(value))
-          .text(" ignored: a time from 1ns to 10000ms is needed, like 5us");
+          .text(" ignored: a time from 1ns to 10s is needed, like 5us");
   } else if (equal(entry, "clock")) {
     if (!format::parse_clock(value, options.clock))
       Message()

@@ -35,7 +35,7 @@ class Steps(TortureTest):
         self.assertEqual(run.trace.info["open_calls"], 0)
 
     def test_a_handler_after_every_instruction_of_the_other_hooks(self):
-        for option in (("--clock", "thread"), ("--min-duration", "5000ms"), ("--over", "leaf:5s")):
+        for option in (("--clock", "thread"), ("--min-duration", "5s"), ("--over", "leaf:5s")):
             with self.subTest(option=option):
                 run = self.run_traced(program(), "every", 1, options=option)
                 _, in_handler, leaves = map(int, run.out.split())
