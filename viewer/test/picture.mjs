@@ -33,11 +33,11 @@ for (const [colorScheme, name] of [["light", "viewer.png"], ["dark", "viewer-dar
   // The selected call's track to the top of those that scroll.
   const thread = await page.locator("[data-fact=thread]").innerText();
   await page.mouse.move(100, 500);
-  for (let i = 0; i < 40; ++i) {
+  for (let i = 0; i < 400; ++i) {
     const tracks = await page.locator(".heads-clip:not(.pinned) .head .title").allInnerTexts();
     if (thread.startsWith(tracks[0] ?? "")) break;
-    await page.mouse.wheel(0, 30);
-    await page.waitForTimeout(30);
+    await page.mouse.wheel(0, 3);
+    await page.waitForTimeout(20);
   }
   await rest();
   await page.screenshot({ path: join(directory, name) });

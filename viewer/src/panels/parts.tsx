@@ -37,8 +37,10 @@ export function FullName({ text }: { text: string }) {
   return (
     <span class="name parts">
       <bdi>
-        {scope && <span class="scope">{scope}</span>}
-        <span class="base">{base}</span>
+        <span class="scoped">
+          {scope && <span class="scope">{scope}</span>}
+          <span class="base">{base}</span>
+        </span>
         {rest && <span class="rest">{rest}</span>}
       </bdi>
     </span>
