@@ -32,6 +32,15 @@ def arenas(pid):
     return found
 
 
+def has_ended(pid):
+    """A process that nobody has waited for yet has no descriptors any more, and will have none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 class Control:
     """Of the process with this pid, as soon as it has an arena of its own."""
 
@@ -46,7 +55,7 @@ class Control:
                     self._at = self._word(HEADER["control_offset"], 8)
                     return
                 self._map.close()
-            if time.monotonic() > end:
+            if time.monotonic() > end or has_ended(pid):
                 raise AssertionError(f"process {pid} has no arena")
             time.sleep(0.002)
 

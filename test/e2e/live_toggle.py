@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from live_control import DONE, RUNNING, Control  # noqa: E402
+from live_control import DONE, RUNNING, Control, has_ended  # noqa: E402
 from modules_support import host, library  # noqa: E402
 from torture_support import BIN, KARST, TIMEOUT, TortureTest, Trace, build, main  # noqa: E402
 from ways_out import sources  # noqa: E402
@@ -179,8 +179,8 @@ class Toggle(LiveTest):
                         toggles += self.toggle(Control(child.pid, timeout=5), 5, child)
                     except PermissionError:  # its memory has gone already, which root sees as a process without descriptors
                         pass
-                    except (AssertionError, OSError):  # it has ended
-                        if child.poll() is None:
+                    except (AssertionError, OSError):  # it has ended, or its last thread is about to
+                        if child.poll() is None and not has_ended(child.pid):
                             raise
                     out, err = child.communicate(timeout=TIMEOUT)
                     self.assertEqual((child.returncode, out), (plain.returncode, plain.stdout.decode()), err)
