@@ -152,7 +152,7 @@ TEST_F(IndexCacheTest, AnIndexThatSomebodyMadeUpIsNoneHoweverRightItsChecksumsAr
   const auto built = open(&kept);
   ASSERT_TRUE(kept.save(*built, stop_));
   const fs::path file = kept.file_of(kept.look_at(trace_));
-  const std::string sound = bytes_of(file);
+  std::string sound = bytes_of(file);
   // Where view/index_cache.cc has it: the list of numbers at the end starts with the number of threads, then of the
   // first one's rows, then the place, size and checksum of each of its eight parts.
   const auto number = [&](std::string& bytes, std::size_t at) {
@@ -208,7 +208,7 @@ TEST_F(IndexCacheTest, DamageIsNoticedWhereverItIs) {
   const auto built = open(&kept);
   ASSERT_TRUE(kept.save(*built, stop_));
   const fs::path file = kept.file_of(kept.look_at(trace_));
-  std::string sound = bytes_of(file);
+  const std::string sound = bytes_of(file);
   const auto try_with = [&](const std::string& bytes) {
     std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
     return open(&kept);
