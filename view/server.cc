@@ -147,13 +147,16 @@ struct Server::Impl {
     Parameters parameters;
     for (const auto& [name, value] : request.params) parameters.emplace(name, value);
     Jobs::Running job(jobs, request.get_param_value("job"));
-    Api* const api = loader->api();
+    Api* api = loader->api();
     if (api == nullptr) {
       try {
         if (auto reply = loader->preview(path, parameters, job.work())) return std::move(*reply);
       } catch (const std::bad_alloc&) {
         // Whoever reads the trace meets this, too, and says so.
       }
+      api = loader->api();  // it goes when all is there, not before
+    }
+    if (api == nullptr) {
       const std::string why = loader->error();
       Json json;
       json.open('{').field("error", why.empty() ? "the trace is being opened" : why);

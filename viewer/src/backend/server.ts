@@ -254,7 +254,10 @@ export async function whileReading(show: () => Promise<void>): Promise<void> {
     const begin = performance.now();
     if (now.parts !== shown) {
       shown = now.parts;
-      await show();
+      await show().catch((error: Error) => {
+        // Nothing is shown at this moment; what comes of the trace is told in the end.
+        if (!(error instanceof BackendError) || error.status !== 503) throw error;
+      });
     }
     // The facts of a large trace take their time.
     const pause = Math.max(LEAST_PAUSE, 3 * (performance.now() - begin));

@@ -205,6 +205,25 @@ describe("while the server reads", () => {
     expect(shown).toBe(3);
   });
 
+  test("a moment in which there is nothing to be shown is no failure; another one is", async () => {
+    let why = 503;
+    let shown = 0;
+    answers = {
+      progress: () => {
+        if (!asked[asked.length - 1]!.includes("wait=1")) return { phase: "rebuilding", parts: 1 };
+        return new Promise((resolve) => setTimeout(() => resolve({ phase: "ready", parts: 0 }), 1));
+      },
+    };
+    const show = async () => {
+      if (++shown === 1) throw new BackendError("not now", why);
+    };
+    await whileReading(show);
+    expect(shown).toBe(2);
+    why = 500;
+    shown = 0;
+    await expect(whileReading(show)).rejects.toThrow("not now");
+  });
+
   test("a trace that is ready at once is shown once, and a failure is told", async () => {
     answers = { progress: () => ({ phase: "ready", parts: 0 }) };
     let shown = 0;
