@@ -15,7 +15,7 @@ function Reading() {
   const info = useStore((s) => s.traces[0]?.info);
   if (!info) return null;
   return (
-    <div class="minimap-reading" role="status" data-testid="reading">
+    <div class="minimap-reading" data-testid="reading">
       <progress max={1} value={share} aria-label="Reading the trace" />
       <span>{readingWords(info, share)}</span>
     </div>
@@ -124,8 +124,12 @@ export function Minimap({ theme }: { theme: Theme }) {
       class="minimap"
       ref={box}
       onPointerDown={drag}
-      role="img"
-      aria-label="The whole trace: how busy its threads are. Drag to choose what the timeline shows."
+      role={reading ? "group" : "img"}
+      aria-label={
+        reading
+          ? "The trace is still being read"
+          : "The whole trace: how busy its threads are. Drag to choose what the timeline shows."
+      }
       style={{ height: `${HEIGHT}px` }}
     >
       {reading && <Reading />}
