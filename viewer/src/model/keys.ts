@@ -70,7 +70,11 @@ const PLAIN: Record<string, () => void> = {
   P: () => void stepCall("previous", "duration"),
   PageDown: () => walkTrack(1),
   PageUp: () => walkTrack(-1),
-  "/": () => document.getElementById("search")?.focus(),
+  "/": () => {
+    const box = document.getElementById("search") as HTMLInputElement | null;
+    box?.focus();
+    box?.select(); // what is typed takes the place of the last search
+  },
   "?": () => store.set({ help: true }),
   m: () => store.set({ measuring: !store.state.measuring, notice: store.state.measuring ? "" : "Measuring: drag in the timeline. m or Esc ends it." }),
   r: measureSelected,

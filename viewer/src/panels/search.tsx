@@ -14,17 +14,28 @@ interface Found {
   func: number;
 }
 
+/** What was found, and for which text. */
+interface Answer {
+  text: string;
+  list: Found[];
+  calls: number;
+  error: string;
+}
+const NOTHING: Answer = { text: "", list: [], calls: 0, error: "" };
+
 export function SearchBox() {
   const [text, setText] = useState("");
   const [open, setOpen] = useState(false);
   const [at, setAt] = useState(0);
-  const [found, setFound] = useState<{ list: Found[]; calls: number; error: string }>({ list: [], calls: 0, error: "" });
+  const [found, setFound] = useState<Answer>(NOTHING);
   const traces = useStore((s) => s.traces);
   const input = useRef<HTMLInputElement>(null);
+  /** The text for which Enter was pressed before it was answered. */
+  const hurried = useRef<string | undefined>();
 
   useEffect(() => {
     if (text === "") {
-      setFound({ list: [], calls: 0, error: "" });
+      setFound(NOTHING);
       return;
     }
     let dropped = false;
@@ -36,10 +47,11 @@ export function SearchBox() {
         (answers) => {
           if (dropped) return;
           const list = answers.flatMap((a, trace) => a.functions.map((func) => ({ trace, func })));
-          setFound({ list, calls: answers.reduce((n, a) => n + a.calls, 0), error: "" });
+          setFound({ text, list, calls: answers.reduce((n, a) => n + a.calls, 0), error: "" });
           setAt(0);
+          if (hurried.current === text) choose(list[0]);
         },
-        (error: Error) => !dropped && setFound({ list: [], calls: 0, error: error.message }),
+        (error: Error) => !dropped && setFound({ ...NOTHING, text, error: error.message }),
       );
     }, 80);
     return () => {
@@ -49,6 +61,7 @@ export function SearchBox() {
   }, [text, traces]);
 
   const choose = (item: Found | undefined) => {
+    hurried.current = undefined;
     if (!item) return;
     setOpen(false);
     input.current?.blur();
@@ -60,7 +73,12 @@ export function SearchBox() {
     const last = Math.min(found.list.length, MOST) - 1;
     if (event.key === "ArrowDown") setAt(Math.min(last, at + 1));
     else if (event.key === "ArrowUp") setAt(Math.max(0, at - 1));
-    else if (event.key === "Enter") choose(found.list[at]);
+    else if (event.key === "Enter") {
+      // What is shown may still be what fewer letters found.
+      const wanted = input.current?.value ?? text;
+      if (found.text === wanted) choose(found.list[at]);
+      else hurried.current = wanted;
+    }
     else if (event.key === "Escape") {
       setOpen(false);
       input.current?.blur();
@@ -86,6 +104,7 @@ export function SearchBox() {
         placeholder="Search functions"
         value={text}
         onInput={(event) => {
+          hurried.current = undefined;
           setText(event.currentTarget.value);
           setOpen(true);
         }}
@@ -98,6 +117,7 @@ export function SearchBox() {
         <div class="found">
           <div class={`found-sum${found.error ? " warn" : ""}`} role="status" data-testid="found-sum">
             {found.error ||
+              (found.list.length === 0 && found.text !== text ? "…" : undefined) ||
               (found.list.length === 0 ? "No function’s name matches." : `${count(found.list.length)} ${found.list.length === 1 ? "function" : "functions"}, ${count(found.calls)} calls`)}
           </div>
           <div id="found" role="listbox" aria-label="Functions found">

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
-import { Session, TRACE, until, type Tab } from "./browser";
+import { Session, SWITCHING, TRACE, until, type Tab } from "./browser";
 
 const session = new Session();
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -51,6 +51,19 @@ describe("accessibility", () => {
       expect.soft(await violations(tab), panel).toEqual([]);
     }
     expect(tab.errors).toEqual([]);
+    await tab.close();
+  });
+  test.each(["light", "dark"] as const)("%s: the lists of what is missing and of what was kept do too", async (colorScheme) => {
+    const tab = await session.open([SWITCHING], "", { colorScheme });
+    await tab.settle();
+    for (const list of ["missing", "kept"]) {
+      await tab.page.locator(`[data-testid=${list}]`).focus();
+      await tab.press("Enter");
+      expect(await tab.page.locator(".popover .note").count()).toBeGreaterThan(0);
+      expect.soft(await violations(tab), list).toEqual([]);
+      await tab.press("Escape");
+      expect(await tab.page.locator(".popover").count()).toBe(0);
+    }
     await tab.close();
   });
 });

@@ -145,8 +145,9 @@ export class Tab {
   /** Searches by keyboard and takes the first that is found: its longest call gets selected. */
   async find(text: string): Promise<void> {
     await this.press("/");
-    await this.page.keyboard.type(text);
-    await until(() => this.page.locator("[role=option]").count(), (n) => n > 0, "something found");
+    // At once: a pattern that is typed has been a wrong one meanwhile. Enter is for what the whole text finds, however
+    // early it comes.
+    await this.page.keyboard.insertText(text);
     await this.press("Enter");
     await until(() => this.page.locator("[data-testid=call-name]").count(), (n) => n === 1, "a selected call");
   }
