@@ -171,7 +171,7 @@ class Limits(TortureTest):
         self.assertEqual(trampolines, 30 * 4 * 2)
 
     def test_unwinding_works_in_the_hooks_of_every_option(self):
-        self.check_hooks(40, self.unwinding(), self.unwinding("--karst-method=finstrument", name="unwinding.finstrument"))
+        self.check_hooks(15, self.unwinding(), self.unwinding("--karst-method=finstrument", name="unwinding.finstrument"))
 
     def test_libunwind_unwinds_in_the_hooks_of_every_option(self):
         flags = ["-DWITH_LIBUNWIND", "-lunwind"]
