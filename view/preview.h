@@ -25,7 +25,7 @@ class Preview {
     std::uint64_t long_thread = 16'000'000;   ///< events from which on a thread is shown in parts
     std::function<void()> on_part;            ///< told whenever there is more, by the thread that made it
   };
-  Preview() = default;
+  Preview() : Preview(Limits{}) {}
   explicit Preview(Limits limits) : limits_(std::move(limits)) {}
 
   // For who looks on.
