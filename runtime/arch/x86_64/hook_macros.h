@@ -111,23 +111,25 @@
 	orq	$(KARST_EVENT_EXIT_BIT | KARST_MARK_PAD), %rdx
 	movq	%rdx, \slot
 	.endm
-	.macro	CALL_SLOWLY function
+	.macro	CALL_SLOWLY function, saved	// rsi: behind a slot, the argument if one is wanted. saved: FEW if rax is not yet
+	.ifc	\saved, FEW
 	PUSH	rax
+	.endif
 	PUSH_REST
+	leaq	-8(%rsi), %rdi
 	call	\function
 	POP_REST
+	.ifc	\saved, FEW
 	POP	rax
+	.endif
 	STATE
 	.endm
-	.macro	GO_SLOWLY retry
-	CALL_SLOWLY karst_slow_path
+	.macro	GO_SLOWLY retry, saved
+	CALL_SLOWLY karst_slow_path, \saved
 	jmp	\retry
 	.endm
-	.macro	GIVE_UP retry		// a handler came between; which slot was taken is not known. rsi: behind the one in mind
-	PUSH	rdi
-	leaq	-8(%rsi), %rdi
-	CALL_SLOWLY karst_fill_claimed
-	POP	rdi
+	.macro	GIVE_UP retry, saved	// a handler came between; which slot was taken is not known. rsi: behind the one in mind
+	CALL_SLOWLY karst_fill_claimed, \saved
 	jmp	\retry
 	.endm
 	.macro	RECORD clock, bits, slow, late, lost	// one event into the thread's block; leaves rdx: event, rcx: state

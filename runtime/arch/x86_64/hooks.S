@@ -49,10 +49,10 @@
 	.cfi_remember_state
 	RETURN_FEW
 2:	.cfi_restore_state
-	GO_SLOWLY 1b
+	GO_SLOWLY 1b, FEW
 3:	FILL	-8(%rsi)
 	jmp	1b
-4:	GIVE_UP 1b
+4:	GIVE_UP 1b, FEW
 	HOOK_END karst_hook_trace_clock
 
 // karst_hook_trim: an exit under --min-duration. When the slot before its own has the enter of the same call, and that
