@@ -47,7 +47,7 @@ void wait_for_later_than(std::uint64_t ticks);
 ///
 /// Each time that the word is stored, every CPU that records has to fetch the line anew: from 20 ns among near cores to
 /// 250 ns among far ones, in which its hooks wait. A clock that `adapts` measures how long its own stores take, and
-/// stores no more often than costs an eighth of the time; but at least every kLongestAdaptedNs.
+/// stores no more often than costs a thirtieth of the time; but at least every kLongestAdaptedNs.
 bool start_clock_thread(format::ClockChoice choice);
 /// In a forked child with an arena of its own, before its first event: a clock thread of its own, else the TSC.
 void renew_clock_thread();

@@ -23,7 +23,7 @@ constexpr std::uint32_t kIdleLooks = 5;          // so often in vain, and it sle
 constexpr std::uint64_t kCrowdedNs = 1'000'000;  // waited so long for its CPU: somebody else wants it, too
 constexpr std::uint32_t kCpuWords = 128;
 constexpr std::uint64_t kLongestAdaptedNs = 2'000;
-constexpr std::uint64_t kPeriodsPerPassing = 8;  // waiting for the line may take so small a part of the time
+constexpr std::uint64_t kPeriodsPerPassing = 32;  // waiting for the line may take so small a part of the time
 
 OwnThread g_thread;
 std::uint32_t g_asleep;  // futex
