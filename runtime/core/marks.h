@@ -13,6 +13,11 @@ namespace karst::runtime {
 /// Not 0: the calling thread's state is not found by its thread-local pointer, or nothing is recorded any more.
 extern "C" __attribute__((visibility("hidden"))) std::uint32_t karst_marks_slowly;
 
+/// The block that a cursor is in, or at whose end it stands.
+inline format::BlockHeader* block_of(std::uintptr_t cursor) {
+  return reinterpret_cast<format::BlockHeader*>(align_down(settled(cursor) - 1, KARST_BLOCK_SIZE));
+}
+
 /// Compare-and-exchange among one thread and its own handlers: without the lock that makes it dear.
 inline bool take_slots(std::uintptr_t& cursor, std::uintptr_t from, std::uintptr_t to) {
   bool taken = false;

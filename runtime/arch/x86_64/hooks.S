@@ -25,7 +25,7 @@
 // event's addition without waiting for either. Afterwards the cursor shows whether a handler has recorded events since it
 // was read. If not, the slot is the one in mind; until it is written it reads as zero, and handlers use those behind it.
 // If so, a slot was taken nevertheless: behind the handler's it is given back, before them it gets a pad
-// (karst_fill_claimed, thread.cc). The event is stamped anew and comes after them.
+// (core/claimed_slot.cc). The event is stamped anew and comes after them.
 //
 // A handler that records much may fill all memory, this block again included, and stop where the cursor was read: then
 // the cursor is as it should be and the stamp is older than the handler's events. But the block has begun anew since, later
