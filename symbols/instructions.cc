@@ -2,7 +2,6 @@
 
 #include <Zydis/Decoder.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +10,8 @@
 #include <cstring>
 #include <utility>
 #include <vector>
+
+#include "symbols/sandbox.h"
 
 namespace karst::symbols {
 namespace {
@@ -74,8 +75,9 @@ CodeFile::~CodeFile() = default;
 
 Result<CodeFile> CodeFile::open(const std::string& path) {
   auto impl = std::make_unique<Impl>();
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Error{"cannot read " + path + ": " + std::strerror(errno)};
+  const int fd = open_regular(path.c_str());
+  if (fd == -EINVAL) return Error{path + " is no program or library"};
+  if (fd < 0) return Error{"cannot read " + path + ": " + std::strerror(-fd)};
   struct stat status {};
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= static_cast<off_t>(sizeof(Elf64_Ehdr))) {
     impl->size = static_cast<std::size_t>(status.st_size);
@@ -107,6 +109,26 @@ std::span<const std::byte> CodeFile::code(std::uint64_t begin, std::uint64_t end
     return {impl_->bytes + s.p_offset + (begin - s.p_vaddr), static_cast<std::size_t>(end - begin)};
   }
   return {};
+}
+
+Result<std::vector<std::optional<CodeShape>>> shapes_of(const std::string& path, std::span<const CodeRange> ranges,
+                                                        const std::optional<Credentials>& as) {
+  const auto answer = in_sandbox({.as = as}, [&](AnswerWriter& out) {
+    const auto file = CodeFile::open(path);
+    out.text(file ? std::string() : file.error().message);
+    for (const CodeRange& range : ranges) {
+      const auto shape = file ? shape_of(file->code(range.begin, range.end)) : std::nullopt;
+      out.number(shape ? std::uint64_t{1} | (shape->loops ? 2U : 0U) | std::uint64_t{shape->instructions} << 2 : 0);
+    }
+  });
+  if (!answer) return Error{path + ": " + answer.error().message};
+  AnswerReader in(*answer);
+  if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
+  std::vector<std::optional<CodeShape>> shapes(ranges.size());
+  for (auto& shape : shapes)
+    if (const std::uint64_t word = in.number(); (word & 1) != 0)
+      shape = CodeShape{static_cast<std::uint32_t>(word >> 2), (word & 2) != 0};
+  return shapes;
 }
 
 }  // namespace karst::symbols

@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "reader/result.h"
+#include "symbols/credentials.h"
 
 namespace karst::symbols {
 
@@ -37,5 +39,16 @@ class CodeFile {
   explicit CodeFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// ELF addresses [begin, end).
+struct CodeRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// The shapes of pieces of a module's code, by a sandbox (sandbox.h). None for one that is no code. Error: it cannot be
+/// read.
+Result<std::vector<std::optional<CodeShape>>> shapes_of(const std::string& path, std::span<const CodeRange> ranges,
+                                                        const std::optional<Credentials>& as);
 
 }  // namespace karst::symbols

@@ -24,6 +24,13 @@ constexpr std::array<std::string_view, 11> kWrapped = {"setjmp",     "_setjmp", 
 
 constexpr std::array<std::string_view, 7> kStops = {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--precompile"};
 
+constexpr std::string_view kPatchable = "-fpatchable-function-entry=";
+
+/// Of "N" or "N,M": no NOPs at all.
+bool is_zero(const std::string& sizes) {
+  return !sizes.empty() && sizes.substr(0, sizes.find(',')).find_first_not_of('0') == std::string::npos;
+}
+
 /// What of a command line decides which arguments of ours go along.
 struct Overview {
   bool has_input = false;
@@ -35,6 +42,7 @@ struct Overview {
   bool own_xray = false;      ///< the user asks for XRay, and so for LLVM's runtime when linking ...
   bool link_deps = true;      ///< ... unless this says no
   bool off = false;           ///< -fno-xray-instrument
+  std::string patchable;      ///< -fpatchable-function-entry=N: functions get NOPs in the place of an entry's sled
 
   bool links() const { return has_input && !stops_early && !relocatable; }
 
@@ -69,6 +77,8 @@ struct Overview {
     if (a.starts_with("--target=") && !a.starts_with("--target=x86_64")) foreign = a;
     if (a == "-target" && !next.starts_with("x86_64")) foreign = a + " " + next;
     if (a == "-fxray-instrument") own_xray = true;
+    const std::string& option = a == "-Xclang" ? next : a;
+    if (option.starts_with(kPatchable)) patchable = is_zero(option.substr(kPatchable.size())) ? "" : option;
     if (a == "-fno-xray-instrument" || a == "-fnoxray-instrument") {
       off = true;
       own_xray = false;
@@ -113,6 +123,10 @@ Result<std::vector<std::string>> clang_command(const std::string& compiler, cons
         "-fxray-instrument links LLVM's XRay runtime, which would patch the same sleds as Karst - leave it out, or use "
         "the "
         "plain compiler"};
+  if (overview.has_input && !overview.patchable.empty() && request.method == Method::kSled && !overview.off)
+    return Error{overview.patchable +
+                 ": clang puts its own NOPs in the place of sleds, so nothing of this code would be in a trace - leave "
+                 "it out, or use --karst-method=finstrument"};
   if (request.threshold_given && request.method != Method::kSled)
     return Error{"--karst-threshold goes with --karst-method=sled alone; see --karst-min-instructions"};
   command.emplace_back("--start-no-unused-arguments");

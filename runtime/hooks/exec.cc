@@ -29,7 +29,7 @@ enum Function : std::uint32_t { KARST_EXEC_FUNCTIONS(KARST_CONSTANT) kFunctions 
 constexpr const char* kNames[] = {KARST_EXEC_FUNCTIONS(KARST_NAME)};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 void* g_libc[kFunctions];
-const char* g_session;
+bool g_reports;
 
 void* find_libc(Function f) {
   void* found = dlsym(RTLD_NEXT, kNames[f]);
@@ -84,7 +84,7 @@ void report(Function which, const void* first, const char* second) {
   switch (which) {
     case kFexecve: {
       const auto given = static_cast<int>(reinterpret_cast<std::uintptr_t>(first));
-      if (given >= 0 && is_program(given)) report_program(g_session, given);
+      if (given >= 0 && is_program(given)) report_program(given);
       return;
     }
     case kPosixSpawn:
@@ -103,15 +103,13 @@ void report(Function which, const void* first, const char* second) {
       break;
   }
   if (fd < 0) return;
-  report_program(g_session, fd);
+  report_program(fd);
   sys::close(fd);
 }
 
 }  // namespace
 
-void report_started_programs(const char* session) {
-  if (*session != '\0') g_session = session;
-}
+void report_started_programs() { g_reports = has_session(); }
 
 }  // namespace karst::runtime
 
@@ -122,7 +120,7 @@ __attribute__((visibility("hidden"))) void* karst_starts_program(const void* fir
                                                                  std::uint32_t which) {
   using namespace karst::runtime;
   const auto f = static_cast<Function>(which);
-  if (g_session != nullptr) report(f, first, second);
+  if (g_reports) report(f, first, second);
   void* found = load(g_libc[f]);
   return found != nullptr ? found : find_libc(f);
 }

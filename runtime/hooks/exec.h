@@ -19,8 +19,8 @@
 #ifndef __ASSEMBLER__
 namespace karst::runtime {
 
-/// At start. `session`: the session's name, which must stay; empty, or never called: nobody is told.
-void report_started_programs(const char* session);
+/// At start, when the session is known. Without one, or never called: nobody is told.
+void report_started_programs();
 
 }  // namespace karst::runtime
 #endif

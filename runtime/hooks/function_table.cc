@@ -38,6 +38,16 @@ void heap_sort(T* v, std::uint32_t count, Less less) {
   }
 }
 
+std::uint64_t count_functions_without_entry(const ModuleImage& image) {
+  std::uint64_t count = 0;
+  std::uintptr_t last = 0;
+  image.for_each_sled([&](const SledPlace& p) {
+    count += p.kind != SledKind::kEntry && p.function != last;
+    last = p.function;
+  });
+  return count;
+}
+
 /// True if the bytes are what stands between the beginning of a function and its sled.
 bool is_before_sled(const unsigned char* p, std::uint64_t size) {
   constexpr unsigned char kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -60,6 +70,7 @@ bool FunctionTable::create(const ModuleImage& image) {
     colds += p.kind == SledKind::kCold;
     sleds_ += p.kind != SledKind::kCold;
   });
+  without_entry_ = count_functions_without_entry(image);
   if (entries == 0) return true;
   if (entries > format::kMaxFunctionId || colds > format::kMaxFunctionId) return false;
   const std::uint64_t each = sizeof *sorted_ + sizeof *order_ + sizeof *aliases_ + sizeof *functions_of_aliases_ + 1;
@@ -99,6 +110,10 @@ bool FunctionTable::create(const ModuleImage& image) {
 
 void FunctionTable::set_patched(std::uint32_t index, bool patched) {
   store(bits_[index], static_cast<std::uint8_t>((bits_[index] & ~kPatched) | (patched ? kPatched : 0)));
+}
+
+void FunctionTable::set_wanted(std::uint32_t index, bool wanted) {
+  store(bits_[index], static_cast<std::uint8_t>((bits_[index] & ~kWanted) | (wanted ? kWanted : 0)));
 }
 
 void FunctionTable::set_fixed(std::uint32_t index) {

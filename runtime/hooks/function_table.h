@@ -18,6 +18,8 @@ class FunctionTable {
   /// Functions that have an alias for tail calls; its ids follow.
   std::uint32_t alias_count() const { return alias_count_; }
   std::uint64_t sleds() const { return sleds_; }
+  /// Functions that have exits alone: clang gives none with patchable_function_entry a sled at its entry. Not traced.
+  std::uint64_t without_entry() const { return without_entry_; }
 
   std::uintptr_t address(std::uint32_t index) const { return text_begin_ + (sorted_[index] >> 32); }
   bool always(std::uint32_t index) const { return (bits_[index] & kAlways) != 0; }
@@ -29,6 +31,10 @@ class FunctionTable {
   /// The sleds of the function are calls now.
   void set_patched(std::uint32_t index, bool patched);
   bool patched(std::uint32_t index) const { return (load(bits_[index]) & kPatched) != 0; }
+
+  /// The sleds of the function shall be calls.
+  void set_wanted(std::uint32_t index, bool wanted);
+  bool wanted(std::uint32_t index) const { return (load(bits_[index]) & kWanted) != 0; }
 
   /// The function that begins at this address, or whose part in another section does; kNone if there is none.
   std::uint32_t find(std::uintptr_t begin) const;
@@ -43,7 +49,7 @@ class FunctionTable {
   void for_each_sled(const SledTables& tables, Visit visit) const;
 
  private:
-  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4 };
+  enum Bit : std::uint8_t { kAlways = 1, kPatched = 2, kFixed = 4, kWanted = 8 };
   struct Cold {
     std::uint64_t offset;  // from the beginning of the module's code
     std::uint64_t index;
@@ -61,6 +67,7 @@ class FunctionTable {
   std::uint32_t cold_count_ = 0;
   std::uint32_t fixed_sleds_ = 0;
   std::uint64_t sleds_ = 0;
+  std::uint64_t without_entry_ = 0;
 };
 
 /// Which function a sled belongs to, while one steps through a module's sleds in order: calls visit(place, number of

@@ -5,7 +5,8 @@
 //
 //   page 0      the addresses of the hooks, for functions that are watched (core/watch.h) and for others (writable):
 //               changing one changes what every patched sled of the module does
-//   page 1...   two trampolines for each function id, enter and exit (read-only, executable)
+//   page 1...   two trampolines for each function id, enter and exit (read-only, executable). An id for tail calls is
+//               never entered: its first trampoline is that of conditional tail calls, whose hooks keep the flags
 //
 // Regions of modules that have gone stay, for the case that these come back.
 #pragma once
@@ -27,6 +28,12 @@ __attribute__((visibility("hidden"))) void karst_hook_watch_enter();
 __attribute__((visibility("hidden"))) void karst_hook_watch_exit();
 __attribute__((visibility("hidden"))) void karst_hook_watch_enter_clock();
 __attribute__((visibility("hidden"))) void karst_hook_watch_exit_clock();
+/// As karst_hook_watch_exit, where the stack pointer at the sled is KARST_KEPT_FLAGS_SIZE higher.
+__attribute__((visibility("hidden"))) void karst_hook_watch_exit_deeper();
+__attribute__((visibility("hidden"))) void karst_hook_watch_exit_clock_deeper();
+/// Around the exit hook in force: the flags come back as well. The second is for watched functions.
+__attribute__((visibility("hidden"))) void karst_hook_keep_flags();
+__attribute__((visibility("hidden"))) void karst_hook_keep_flags_watched();
 __attribute__((visibility("hidden"))) void karst_hook_divide_enter();
 __attribute__((visibility("hidden"))) void karst_hook_divide_exit();
 }
@@ -36,15 +43,18 @@ using Hook = void (*)();
 /// A module's trampolines.
 class Trampolines {
  public:
-  /// Maps a region for `count` functions within reach of all of [text_begin, text_end) and fills it with trampolines
-  /// for the ids from `first_id` on. False when no such memory can be had, or when the system does not let memory that
-  /// was written become executable.
-  bool create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id, std::uint32_t count);
+  /// Maps a region within reach of all of [text_begin, text_end) and fills it with trampolines for the ids from
+  /// `first_id` on: of `functions` functions, then of `tail_exits` ids for tail calls. False when no such memory can be
+  /// had, or when the system does not let memory that was written become executable.
+  bool create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id, std::uint32_t functions,
+              std::uint32_t tail_exits = 0);
   void destroy();
 
   /// Where the function's sleds shall call; `index` counts from first_id.
   std::uintptr_t enter(std::uint32_t index) const;
   std::uintptr_t exit(std::uint32_t index) const;
+  /// Of an id for tail calls.
+  std::uintptr_t conditional_exit(std::uint32_t index) const { return enter(index); }
 
   /// Between the two, aim() may be called; threads may execute the trampolines meanwhile. False, and nothing changed,
   /// if the system does not let code be changed.
@@ -58,6 +68,7 @@ class Trampolines {
  private:
   std::uintptr_t region_ = 0;
   std::uint64_t size_ = 0;
+  std::uint32_t functions_ = 0;
   bool has_watched_ = false;
 };
 

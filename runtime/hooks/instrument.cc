@@ -25,6 +25,7 @@ Hook karst_plain_enter = karst_hook_trace;
 Hook karst_plain_exit = karst_hook_trace;
 Hook karst_watched_enter = karst_hook_trace;
 Hook karst_watched_exit = karst_hook_trace;
+Hook karst_watched_exit_deeper = karst_hook_trace;
 }
 
 namespace {
@@ -32,9 +33,15 @@ namespace {
 constexpr std::uint32_t kPlaces = 1U << KARST_CALLS_BITS;
 constexpr std::uint32_t kMostCalls = kPlaces / 4 * 3;
 
-WipedLock g_lock;  // of insertions
-char g_session[sizeof(Options::session)];
+WipedLock g_lock;                         // of insertions
 bool g_keeps_all[format::kArenaModules];  // modules of which the session leaves out nothing
+
+/// That of the function's module; that of the last one, which nobody comes to, if the arena was scribbled over.
+bool& keeps_all(std::uint32_t id) {
+  const std::uint32_t module = g_arena.functions()[id].module;
+  return g_keeps_all[module < format::kArenaModules ? module : format::kArenaModules - 1];
+}
+
 std::uint32_t g_used;
 std::uint32_t g_outside;  // entries for addresses in no module
 bool g_said_full;
@@ -107,7 +114,7 @@ InstrumentedCall* insert(std::uint64_t function, bool is_generated) {
   const std::uint32_t id = enter_function(function, c->known_id, is_generated, &is_new);
   c->known_id = id;
   if (id == 0) ++g_outside;
-  const bool ask = is_new && g_session[0] != '\0' && !load(g_keeps_all[g_arena.functions()[id].module]);
+  const bool ask = is_new && has_session() && !load(keeps_all(id));
   const std::uint32_t undecided = kUndecided | id;
   store(c->id, undecided);
   if (!ask) decide(*c, undecided, id);
@@ -155,12 +162,10 @@ bool prepare_instrument_calls() {
   return true;
 }
 
-void set_instrument_session(const char* name) { copy(g_session, name, length(name) + 1); }
-
 void forget_instrument_calls(std::uintptr_t text_begin, std::uintptr_t text_end) {
   if (karst_calls == nullptr) return;
   const Locked lock(g_lock);
-  const std::uint32_t count = load(g_arena.header().function_count);
+  const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count; ++id) {
     const std::uint64_t function = g_arena.functions()[id].address;
     if (function < text_begin || function >= text_end) continue;
@@ -193,8 +198,7 @@ extern "C" std::uint32_t karst_find_call(std::uint64_t function) {
   const std::uint32_t id = load(c->id);
   if (id < kUndecided) return id;
   // Every thread that comes before the answer asks for itself, so that none ever waits for another.
-  if (!report_arrival(g_session, module_count(), id - kUndecided, 1))
-    store(g_keeps_all[g_arena.functions()[id - kUndecided].module], true);
+  if (!report_arrival(module_count(), id - kUndecided, 1)) store(keeps_all(id - kUndecided), true);
   apply_watches(false);
   drop_if_left_out(id - kUndecided);
   return decide(*c, id, id - kUndecided);

@@ -29,8 +29,6 @@ inline constexpr std::uint32_t kUndecided = 0x80000000U;  ///< its id is not kno
 /// Makes the table, when the first module with such code is entered or makes a call unseen; and forgets what was found
 /// about addresses in no module. False when memory is short; then such code is not traced, which is said.
 bool prepare_instrument_calls();
-/// The session's name, which is asked about each new function; empty: there is none. At start.
-void set_instrument_session(const char* name);
 /// The module with this code is going, or has come: what was known of addresses there is asked anew.
 void forget_instrument_calls(std::uintptr_t text_begin, std::uintptr_t text_end);
 /// The function's switch, or that of tracing as a whole, has changed: makes its entry follow. Under the lock of
@@ -50,6 +48,7 @@ extern __attribute__((visibility("hidden"))) Hook karst_plain_enter;
 extern __attribute__((visibility("hidden"))) Hook karst_plain_exit;
 extern __attribute__((visibility("hidden"))) Hook karst_watched_enter;
 extern __attribute__((visibility("hidden"))) Hook karst_watched_exit;
+extern __attribute__((visibility("hidden"))) Hook karst_watched_exit_deeper;
 /// The id for an address that is not where one looks first; 0: it is not traced.
 __attribute__((visibility("hidden"))) std::uint32_t karst_find_call(std::uint64_t function);
 }

@@ -42,7 +42,13 @@ bool synchronize_cores() {
 bool is_wanted(std::uint32_t flags) { return (flags & kArenaFunctionOn) != 0 && (flags & kArenaFunctionCulled) == 0; }
 
 /// Whether the sleds of the function shall be calls.
-bool target(const Module& m, std::uint32_t index) { return g_on && is_switched_on(m.first_id + index); }
+bool target(const Module& m, std::uint32_t index) { return m.functions.wanted(index); }
+
+/// Before code changes: flags in the arena may change meanwhile, and passes over one sled must agree.
+void settle_targets(Module& m) {
+  for (std::uint32_t i = 0; i < m.functions.count(); ++i)
+    m.functions.set_wanted(i, g_on && m.has_trampolines && is_switched_on(m.first_id + i));
+}
 
 bool differs(const Module& m, std::uint32_t index) {
   return !m.functions.fixed(index) && (g_mending || target(m, index) != m.functions.patched(index));
@@ -127,7 +133,7 @@ bool make_all_writable(WillBeOn will_be_on) {
 
 /// True if the bytes are as we left them.
 bool is_ours(const unsigned char* site, arch::Sled sled, bool patched) {
-  return g_mending || (patched ? arch::is_call(site) : arch::is_off(site, sled));
+  return g_mending || (patched ? arch::is_on(site, sled) : arch::is_off(site, sled));
 }
 
 void check_sites(Module& m) {
@@ -168,6 +174,7 @@ void change_code() {
   const auto each = [](auto visit) {
     for (std::uint32_t i = 0; i < g_writable.count; ++i) visit(g_modules[g_writable.modules[i]]);
   };
+  each(settle_targets);
   each(check_sites);
   constexpr arch::Pass kPasses[] = {arch::Pass::kBlock, arch::Pass::kTail, arch::Pass::kHead};
   for (const arch::Pass pass : kPasses) {
@@ -201,7 +208,7 @@ bool is_arriving(std::uint32_t module) {
 /// What is wanted now, put aside: requesters go on meanwhile. True if anything differs from what was applied last.
 bool choose() {
   const ArenaFunction* functions = g_arena.functions();
-  const std::uint32_t count = load(g_arena.header().function_count);
+  const std::uint32_t count = g_arena.function_count();
   bool any = false;
   for (std::uint32_t id = 1; id <= count; ++id) {
     const std::uint32_t flags = load(functions[id].flags);
@@ -216,7 +223,7 @@ bool choose() {
 template <typename Visit>
 void for_each_change(Visit visit) {
   const ArenaFunction* functions = g_arena.functions();
-  const std::uint32_t count = load(g_arena.header().function_count);
+  const std::uint32_t count = g_arena.function_count();
   std::uint32_t first = 0;
   bool run_on = false;
   for (std::uint32_t id = 1; id <= count; ++id) {
@@ -263,12 +270,14 @@ void complete_records(std::uint64_t from) {
 /// Code of -finstrument-functions asks a table.
 void switch_instrument_calls() {
   const ArenaFunction* functions = g_arena.functions();
-  const std::uint32_t count = load(g_arena.header().function_count);
+  const std::uint32_t count = g_arena.function_count();
   bool any = false;
   for_each_chosen([&any](const Module& m) { any = any || m.finstrument; });
   if (!any) return;
   for (std::uint32_t id = 1; id <= count; ++id) {
-    const Module& m = g_modules[functions[id].module];
+    const std::uint32_t module = functions[id].module;
+    if (module >= load(g_module_count)) continue;
+    const Module& m = g_modules[module];
     if (!m.chosen || !m.finstrument || id - m.first_id < id_count(m)) continue;
     switch_instrument_call(functions[id].address, id);
   }
@@ -288,7 +297,7 @@ void change(bool gate, bool functions, SwitchReason reason) {
     for_each_change([&](std::uint32_t first, std::uint32_t count, bool on) {
       add_record({begin, 0, first, count, on ? 1U : 0U, why});
     });
-    const std::uint32_t count = load(g_arena.header().function_count);
+    const std::uint32_t count = g_arena.function_count();
     for (std::uint32_t id = 1; id <= count; ++id)
       set_flag(id, kArenaFunctionSwitchedOn, is_chosen(load(g_arena.functions()[id].flags)));
   }
@@ -339,6 +348,7 @@ bool patch_unused(Module& m) {
 #endif
   if (!g_on || m.functions.count() == 0) return true;
   if (!make_trampolines(m)) return false;
+  settle_targets(m);
   bool writable = true;
   for (std::uint32_t i = 0; i < m.tables.segment_count && writable; ++i) {
     const CodeSegment& s = m.tables.segments[i];

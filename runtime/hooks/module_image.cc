@@ -146,6 +146,13 @@ void describe(const char* path, std::uintptr_t bias, std::uintptr_t header, dl_p
 }
 #endif
 
+/// False if flags may be live at the sled and the patched one would not keep them.
+bool is_safe_exit(const SledPlace& p, arch::Leaves leaves) {
+  if (p.sled == arch::Sled::kTail) return leaves != arch::Leaves::kUnknown;
+  // gcc's and clang's returns are not conditional; gcc may begin a thunk there, inline.
+  return (p.kind != SledKind::kReturn && p.kind != SledKind::kTailCall) || leaves != arch::Leaves::kIf;
+}
+
 struct Search {
   std::uintptr_t address;
   ModuleImage* image;
@@ -229,10 +236,10 @@ bool is_in_any_module(std::uintptr_t address) {
 #endif
 }
 
-bool ModuleImage::in_code(std::uintptr_t at, std::uint32_t size) const {
+std::uint64_t ModuleImage::code_from(std::uintptr_t at) const {
   for (std::uint32_t i = 0; i < segment_count; ++i)
-    if (at >= segments[i].begin && at < segments[i].end && size <= segments[i].end - at) return true;
-  return false;
+    if (at >= segments[i].begin && at < segments[i].end) return segments[i].end - at;
+  return 0;
 }
 
 const char* ModuleImage::defect() const {
@@ -255,12 +262,15 @@ const char* ModuleImage::defect() const {
   for_each_sled([&](const SledPlace& p) {
     if (wrong != nullptr) return;
     const std::uint32_t size = arch::sled_size(p.sled);
-    const bool entry = p.kind == SledKind::kEntry;
-    if (!in_code(p.address, size == 0 ? 1 : size) ||
-        (entry && (!in_code(p.known_by(), 1) || p.address - p.known_by() > kMostBeforeSled)))
+    const std::uint64_t code = code_from(p.address);
+    const auto* site = reinterpret_cast<const unsigned char*>(p.address);
+    if (code < (size == 0 ? 1 : size) ||
+        (p.kind == SledKind::kEntry && (code_from(p.known_by()) == 0 || p.address - p.known_by() > kMostBeforeSled)))
       wrong = kDamaged;
-    else if (size != 0 && !arch::is_sled(reinterpret_cast<const unsigned char*>(p.address), p.sled))
+    else if (size != 0 && !arch::is_sled(site, p.sled))
       wrong = "has other code where its sleds should be";
+    else if (!is_safe_exit(p, arch::leaves(site + size, code - size)))
+      wrong = "leaves a function by an instruction that Karst does not know behind the sled";
   });
   return wrong;
 }

@@ -71,7 +71,8 @@ struct ModuleImage : SledTables {
   const char* defect() const;
 
  private:
-  bool in_code(std::uintptr_t at, std::uint32_t size) const;
+  /// Bytes of code from `at` to the end of its segment; 0 if it lies in none.
+  std::uint64_t code_from(std::uintptr_t at) const;
 };
 
 /// Reads what the dynamic linker says of a module, and the module's note. False if it is not instrumented.
@@ -114,7 +115,7 @@ void SledTables::for_each_sled(Visit visit) const {
                     at + offsetof(format::XRayRecord, function) + static_cast<std::uintptr_t>(r.function),
                     format::SledKind::kEntry, arch::Sled::kSkip, r.always != 0};
     if (kind == format::XRayKind::kReturn) place.kind = format::SledKind::kReturn, place.sled = arch::Sled::kReturn;
-    if (kind == format::XRayKind::kTailCall) place.kind = format::SledKind::kTailCall;
+    if (kind == format::XRayKind::kTailCall) place.kind = format::SledKind::kTailCall, place.sled = arch::Sled::kTail;
     visit(place);
   }
 }

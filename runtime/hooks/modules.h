@@ -47,10 +47,13 @@ inline bool is_used(const SledPlace& place) {
 
 /// Where a sled of the function shall call.
 inline std::uintptr_t trampoline_of(const Module& m, const SledPlace& place, std::uint32_t index) {
+  if (place.kind == format::SledKind::kEntry) return m.trampolines.enter(index);
   const std::uint32_t alias =
       place.kind == format::SledKind::kTailCall ? m.functions.alias(index) : FunctionTable::kNone;
-  const std::uint32_t target = alias == FunctionTable::kNone ? index : alias;
-  return place.kind == format::SledKind::kEntry ? m.trampolines.enter(target) : m.trampolines.exit(target);
+  if (alias == FunctionTable::kNone) return m.trampolines.exit(index);
+  return arch::is_conditional(reinterpret_cast<const unsigned char*>(place.address), place.sled)
+             ? m.trampolines.conditional_exit(alias)
+             : m.trampolines.exit(alias);
 }
 
 /// The module has gone. Under the lock of patching.

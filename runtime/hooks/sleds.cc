@@ -31,10 +31,10 @@ std::uint64_t g_sleds;
 std::uint32_t g_generated;  // 1 + the index of the module that stands for generated code
 WipedLock g_lock;           // of the arena's function ids, which any thread may take
 
-// Hashes of the paths of modules that were refused with a message, which is said once however often one comes back.
-constexpr std::uint32_t kMostRefused = 64;
-std::uint64_t g_refused[kMostRefused];
-std::uint32_t g_refused_count;
+// Hashes of the paths of modules of which something was said, which is done once however often one comes back.
+constexpr std::uint32_t kMostSaid = 64;
+std::uint64_t g_said[kMostSaid];
+std::uint32_t g_said_count;
 bool g_said_unpatchable;
 
 std::uint64_t now() { return event_time(); }
@@ -61,14 +61,30 @@ const char* shown_path(const char* path, char (&buffer)[4096], std::uint32_t& si
   return buffer;
 }
 
-void refuse(const char* path, std::uint32_t path_size, const char* why) {
+bool is_first_said_of(const char* path, std::uint32_t path_size) {
   std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
   for (std::uint32_t i = 0; i < path_size; ++i) hash = (hash ^ static_cast<unsigned char>(path[i])) * 0x100000001b3U;
-  for (std::uint32_t i = 0; i < g_refused_count; ++i)
-    if (g_refused[i] == hash) return;
-  if (g_refused_count == kMostRefused) return;
-  g_refused[g_refused_count++] = hash;
-  Message().text(path, path_size).text(" ").text(why).text("; it is not traced");
+  for (std::uint32_t i = 0; i < g_said_count; ++i)
+    if (g_said[i] == hash) return false;
+  if (g_said_count == kMostSaid) return false;
+  g_said[g_said_count++] = hash;
+  return true;
+}
+
+void refuse(const char* path, std::uint32_t path_size, const char* why) {
+  if (is_first_said_of(path, path_size)) Message().text(path, path_size).text(" ").text(why).text("; it is not traced");
+}
+
+void say_what_is_missing(const FunctionTable& functions, const char* path, std::uint32_t path_size) {
+  const std::uint64_t count = functions.without_entry();
+  if (count == 0 || !is_first_said_of(path, path_size)) return;
+  Message()
+      .text(path, path_size)
+      .text(" has ")
+      .number(count)
+      .text(count == 1 ? " function" : " functions")
+      .text(" to whose entry clang gave no sled (patchable_function_entry); ")
+      .text(count == 1 ? "it is not traced" : "they are not traced");
 }
 
 std::uint32_t new_flags() { return load(g_arena.control().new_functions) != 0 ? std::uint32_t{kArenaFunctionOn} : 0; }
@@ -77,8 +93,7 @@ bool enter_functions(Module& m, std::uint32_t module) {
   const std::uint32_t count = m.functions.count();
   const std::uint32_t all = count + m.functions.alias_count();
   if (!g_arena.reserve_functions(all)) return false;
-  ArenaHeader& h = g_arena.header();
-  m.first_id = h.function_count + 1;
+  m.first_id = g_arena.function_count() + 1;
   ArenaFunction* functions = g_arena.functions() + m.first_id;
   for (std::uint32_t i = 0; i < all; ++i) {
     const std::uint32_t index = i < count ? i : m.functions.function_of_alias(i - count);
@@ -87,13 +102,13 @@ bool enter_functions(Module& m, std::uint32_t module) {
     functions[i].flags = (m.functions.always(index) ? kArenaFunctionOn | kArenaFunctionAlways : new_flags()) |
                          (i < count ? 0U : static_cast<std::uint32_t>(kArenaFunctionTailExit));
   }
-  store(h.function_count, h.function_count + all);
+  g_arena.set_function_count(m.first_id - 1 + all);
   return true;
 }
 
 bool same_text(const ArenaModule& entry, const char* path, std::uint32_t size) {
-  const char* text = g_arena.text(entry.path_offset);
-  if (entry.path_offset == 0 || entry.path_size != size) return false;
+  const char* text = g_arena.text(entry.path_offset, size);
+  if (text == nullptr || entry.path_offset == 0 || entry.path_size != size) return false;
   for (std::uint32_t i = 0; i < size; ++i)
     if (text[i] != path[i]) return false;
   return true;
@@ -148,7 +163,7 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   const std::uint32_t room = sizeof entry.build_id;
   entry.build_id_size = image.build_id_size < room ? image.build_id_size : room;
   if (entry.build_id_size != 0) copy(entry.build_id, image.build_id, entry.build_id_size);
-  store(h.module_count, module + 1);
+  g_arena.set_module_count(module + 1);
   g_sleds += m.functions.sleds();
   store(h.sites, g_sleds);
   store(g_module_count, module + 1);
@@ -173,7 +188,7 @@ const Module* generated_code() {
   entry.loaded_ticks = now();
   entry.path_offset = g_arena.add_text(kGeneratedCode, sizeof kGeneratedCode - 1);
   entry.path_size = entry.path_offset == 0 ? 0 : sizeof kGeneratedCode - 1;
-  store(g_arena.header().module_count, module + 1);
+  g_arena.set_module_count(module + 1);
   store(g_module_count, module + 1);
   store(g_generated, module + 1);
   return &m;
@@ -199,6 +214,7 @@ Module* enter(const ModuleImage& image, Arrived& arrived) {
     return nullptr;
   }
   Module& m = g_modules[entered];
+  say_what_is_missing(m.functions, path, path_size);
   if (m.finstrument) {
     prepare_instrument_calls();
     if (load(g_generated) != 0) forget_instrument_calls(m.text_begin, m.text_end);  // it may have been there before
@@ -246,7 +262,8 @@ void forget_replaced(const ModuleImage& image) {
 
 bool make_trampolines(Module& m) {
   if (!m.has_trampolines && id_count(m) != 0) {
-    m.has_trampolines = m.trampolines.create(m.text_begin, m.text_end, m.first_id, id_count(m));
+    m.has_trampolines =
+        m.trampolines.create(m.text_begin, m.text_end, m.first_id, m.functions.count(), m.functions.alias_count());
     watch_sleds(m);
   }
   return m.has_trampolines || id_count(m) == 0;
@@ -349,17 +366,16 @@ std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool i
   const Module* m = is_generated ? generated_code() : module_at(address);
   // Code made with both kinds of instrumentation is recorded by its sleds.
   if (m == nullptr || (!is_generated && m->functions.find(address) != FunctionTable::kNone)) return 0;
-  ArenaHeader& h = g_arena.header();
   const std::uint32_t module = index_of(*m);
   ArenaFunction* functions = g_arena.functions();
   // The module may have gone and come back since: then its functions have their ids still.
   if (known != 0 && functions[known].module == module && functions[known].address == address) return known;
   if (!g_arena.reserve_functions(1)) return 0;
-  const std::uint32_t id = h.function_count + 1;
+  const std::uint32_t id = g_arena.function_count() + 1;
   functions[id].address = address;
   functions[id].module = module;
   functions[id].flags = new_flags() == 0 ? 0 : kArenaFunctionOn | kArenaFunctionSwitchedOn;
-  store(h.function_count, id);
+  g_arena.set_function_count(id);
   g_arena.remember();
   *is_new = true;
   return id;

@@ -22,6 +22,8 @@ struct Slots {
   Hook exit;
   Hook watched_enter;
   Hook watched_exit;
+  Hook conditional_exit;  // these two stay
+  Hook watched_conditional_exit;
 };
 // So that the displacement in a trampoline's jump is aligned, and changes by one store.
 constexpr std::uint64_t kFirst = kPage + 1;
@@ -39,6 +41,13 @@ void fill(Slots& slots) {
   store(slots.exit, load(g_exit));
   store(slots.watched_enter, load(g_watched_enter));
   store(slots.watched_exit, load(g_watched_exit));
+}
+
+/// The same hook for where the flags are kept above it on the stack.
+Hook deeper(Hook watched_exit) {
+  if (watched_exit == karst_hook_watch_exit) return karst_hook_watch_exit_deeper;
+  if (watched_exit == karst_hook_watch_exit_clock) return karst_hook_watch_exit_clock_deeper;
+  return watched_exit;
 }
 
 long map_at(std::uintptr_t at, std::uint64_t size) {
@@ -73,18 +82,24 @@ long map_near(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t 
 }  // namespace
 
 bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id,
-                         std::uint32_t count) {
+                         std::uint32_t functions, std::uint32_t tail_exits) {
+  const std::uint32_t count = functions + tail_exits;
   if (g_region_count == kMostRegions || text_end - text_begin > arch::kReach) return false;
   const std::uint64_t size = kPage + align_up(kFirst - kPage + std::uint64_t{count} * 2 * arch::kTrampolineSize, kPage);
   const long at = map_near(text_begin, text_end, size);
   if (at == -1) return false;
   region_ = static_cast<std::uintptr_t>(at);
   size_ = size;
+  functions_ = functions;
   auto* slots = reinterpret_cast<Slots*>(region_);
   fill(*slots);
+  slots->conditional_exit = karst_hook_keep_flags;
+  slots->watched_conditional_exit = karst_hook_keep_flags_watched;
   for (std::uint32_t i = 0; i < count; ++i) {
-    arch::write_trampoline(reinterpret_cast<unsigned char*>(enter(i)), first_id + i,
-                           reinterpret_cast<std::uintptr_t>(&slots->enter));
+    const bool entered = i < functions;
+    arch::write_trampoline(reinterpret_cast<unsigned char*>(enter(i)),
+                           (first_id + i) | (entered ? 0 : KARST_EVENT_EXIT_BIT),
+                           reinterpret_cast<std::uintptr_t>(entered ? &slots->enter : &slots->conditional_exit));
     arch::write_trampoline(reinterpret_cast<unsigned char*>(exit(i)), (first_id + i) | KARST_EVENT_EXIT_BIT,
                            reinterpret_cast<std::uintptr_t>(&slots->exit));
   }
@@ -121,8 +136,10 @@ void Trampolines::end_change() { sys::mprotect(region_ + kPage, size_ - kPage, P
 
 void Trampolines::aim(std::uint32_t index, bool watched) {
   auto* slots = reinterpret_cast<Slots*>(region_);
-  arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)),
-                       reinterpret_cast<std::uintptr_t>(watched ? &slots->watched_enter : &slots->enter));
+  const Hook* first = index < functions_ ? watched ? &slots->watched_enter : &slots->enter
+                      : watched          ? &slots->watched_conditional_exit
+                                         : &slots->conditional_exit;
+  arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)), reinterpret_cast<std::uintptr_t>(first));
   arch::aim_trampoline(reinterpret_cast<unsigned char*>(exit(index)),
                        reinterpret_cast<std::uintptr_t>(watched ? &slots->watched_exit : &slots->exit));
   has_watched_ = has_watched_ || watched;
@@ -140,6 +157,7 @@ void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
   store(karst_plain_exit, exit);
   store(karst_watched_enter, watched_enter);
   store(karst_watched_exit, watched_exit);
+  store(karst_watched_exit_deeper, deeper(watched_exit));
   store(karst_calls_enter, is_watching() ? karst_hook_divide_enter : enter);
   store(karst_calls_exit, is_watching() ? karst_hook_divide_exit : exit);
   const std::uint32_t count = load(g_region_count);

@@ -49,6 +49,9 @@ class Control:
         while True:
             for path in arenas(pid):
                 fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                if os.fstat(fd).st_size == 0:  # it is being made
+                    os.close(fd)
+                    continue
                 self._map = mmap.mmap(fd, 0)
                 os.close(fd)
                 if self._word(HEADER["pid"]) == pid and self._word(12) == 2:

@@ -121,6 +121,10 @@ def follow(code, begin, end, rows):
             target = re.match(r"([0-9a-f]+) <", operands)
             if name.startswith("j") and target:
                 ways.append((int(target[1], 16), frame.copy()))
+            if name == "call" and target and begin <= int(target[1], 16) < end:
+                within = frame.copy()
+                within.depth += 8  # the call's return address
+                ways.append((int(target[1], 16), within))
             if name in ("jmp", "hlt"):
                 break
             frame.step(name, operands)

@@ -103,6 +103,32 @@ class Compiling(ClangTest):
         self.compile("first.cc", "second.o", "-o", "out", compiler=CLANGXX)
         self.assertNotIn("second", self.traced_names("out"))
 
+    PATCHABLE = """int printf(const char*, ...);
+__attribute__((noinline, patchable_function_entry(8, 2))) int own(int x) { return x + printf("%d\\n", x); }
+__attribute__((noinline, patchable_function_entry(0))) int none(int x) { return x + printf("%d\\n", x); }
+int main(void) { return own(1) + none(2) - 7; }
+"""
+
+    def test_functions_with_nops_in_the_place_of_sleds_are_told(self):
+        (self.directory / "patchable.c").write_text(self.PATCHABLE)
+        for env in self.each_version():
+            with self.subTest(env=env):
+                self.compile("-O1", "patchable.c", "-o", "out", env=env)
+                run = self.run_traced(self.directory / "out")
+                self.assertEqual(run.out, "1\n2\n")
+                self.assert_whole(run.trace)
+                self.assertEqual(run.trace.counts, {"main": 1, "none": 1})
+                self.assertIn("/out has 1 function to whose entry clang gave no sled (patchable_function_entry); it is not "
+                              "traced", run.err)
+                flag = "-fpatchable-function-entry=8"
+                done = self.run_command(CLANG, "-O1", flag, "patchable.c", env=env, status=1)
+                self.assertIn(f"karst-clang: {flag}: clang puts its own NOPs in the place of sleds", done.stderr)
+                self.compile("-O1", flag, "--karst-method=finstrument", "patchable.c", "-o", "out", env=env)
+                self.assertEqual(self.run_traced(self.directory / "out").trace.counts, {"main": 1, "own": 1, "none": 1})
+        if shutil.which("gcc"):
+            self.compile("-O1", "-fpatchable-function-entry=8", "patchable.c", "-o", "out", compiler=wrapper_commands.GCC)
+            self.assertEqual(self.run_traced(self.directory / "out").trace.counts, {"main": 1, "own": 1, "none": 1})
+
     def traced_names(self, file):
         run = self.run_traced(self.directory / file)
         return [name.split("(")[0] for name in run.trace.counts]

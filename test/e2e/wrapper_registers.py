@@ -14,9 +14,9 @@ def cpu_has(flag):
 
 
 class Registers(TortureTest):
-    def same(self, name, source, *flags):
-        plain = build(name + ".plain", source, *flags, compiler="gcc")
-        traced = build(name + ".traced", source, *flags, compiler="karst-gcc")
+    def same(self, name, source, *flags, plainly="gcc", wrapper="karst-gcc"):
+        plain = build(name + ".plain", source, *flags, compiler=plainly)
+        traced = build(name + ".traced", source, *flags, compiler=wrapper)
         expected = subprocess.run([plain], check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout
         self.assertEqual(subprocess.run([traced], check=True, capture_output=True, text=True).stdout, expected)
         run = self.run_traced(traced)
@@ -57,6 +57,24 @@ class Registers(TortureTest):
             self.assert_whole(run.trace)
             self.assertEqual(run.trace.counts["sum_doubles"], 4)
             self.assertEqual(run.trace.counts["first_event"], 1)
+
+    def test_calling_conventions_of_gcc(self):
+        for i, flags in enumerate((["-O0"], ["-O2", "-fcf-protection=full"], ["-Os", "-mindirect-branch=thunk"],
+                                   ["-O3", "-mindirect-branch=thunk-inline", "-mfunction-return=thunk-inline"])):
+            with self.subTest(flags=flags):
+                run = self.same(f"conventions-{i}", "wrapper/conventions.c", *flags)
+                self.assertIn("keeps_most 0xff 0xffff\n", run.out)
+                self.assertEqual([run.trace.counts[name] for name in ("keeps_most", "by_ms_abi", "leaf")], [1, 2, 3])
+
+    def test_calling_conventions_of_clang(self):
+        if shutil.which("clang-14") is None:
+            self.skipTest("clang-14 is not installed")
+        for level in ("-O0", "-O2", "-Os"):
+            with self.subTest(level=level):
+                run = self.same("conventions-clang" + level, "wrapper/conventions.c", level, plainly="clang-14",
+                                wrapper=str(BIN / "karst-clang"))
+                self.assertIn("keeps_most 0xff 0\nkeeps_all 0xff 0xffff\n", run.out)
+                self.assertEqual([run.trace.counts[name] for name in ("keeps_most", "keeps_all", "leaf")], [1, 1, 7])
 
     def test_avx2_arguments(self):
         if not cpu_has("avx2"):

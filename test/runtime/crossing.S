@@ -50,6 +50,8 @@ karst_test_cross:
 	xorl	%edx, %edx
 	xrstor	karst_test_before+AREA(%rip)
 	movq	%rsp, karst_test_before+32(%rip)
+	pushq	karst_test_before+128(%rip)
+	popfq
 	EACH	LOAD
 	call	*target(%rip)
 	EACH	STORE
@@ -138,6 +140,18 @@ karst_test_breaks_\name:
 	BREAKS	ymm_upper, vzeroupper
 	BREAKS	x87, ffree %st(3)
 	BREAKS	direction, std
+	.globl	karst_test_breaks_carry
+karst_test_breaks_carry:
+	leaq	8(%rsp), %rsp
+	cmc
+	ret
+	.globl	karst_test_breaks_overflow
+karst_test_breaks_overflow:
+	leaq	8(%rsp), %rsp
+	pushfq
+	xorl	$0x800, (%rsp)
+	popfq
+	ret
 	.globl	karst_test_breaks_mxcsr
 karst_test_breaks_mxcsr:
 	movl	$0x1f80, -8(%rsp)

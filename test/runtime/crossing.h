@@ -31,13 +31,17 @@ void karst_test_breaks_xmm15();
 void karst_test_breaks_ymm_upper();
 void karst_test_breaks_x87();
 void karst_test_breaks_direction();
+void karst_test_breaks_carry();
+void karst_test_breaks_overflow();
 void karst_test_breaks_mxcsr();
 void karst_test_breaks_control_word();
 }
 
 inline constexpr std::uint32_t kX87 = 1;
 inline constexpr std::uint32_t kAvx = 4;
-inline constexpr std::uint32_t kKnownComponents = 0xe7;  // x87, SSE, AVX, and the three of AVX-512
+inline constexpr std::uint64_t kArithmeticFlags = 0x8d5;  // CF PF AF ZF SF OF
+inline constexpr std::uint64_t kOtherFlags = 0x200400;    // DF, and ID, which programs may set
+inline constexpr std::uint32_t kKnownComponents = 0xe7;   // x87, SSE, AVX, and the three of AVX-512
 
 /// 0 when the CPU cannot save its vector state.
 inline std::uint32_t vector_components() {
@@ -61,6 +65,7 @@ inline void fill(Registers& r, std::uint64_t seed) {
     return x ^= x << 17;
   };
   for (std::uint64_t& g : r.general) g = next();
+  r.flags = 2 | (next() >> 32 & (kArithmeticFlags | (kOtherFlags & ~std::uint64_t{0x400})));  // DF is 0 between calls
   std::memset(r.vectors, 0, sizeof r.vectors);
   const auto fill_bytes = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) r.vectors[i] = static_cast<unsigned char>(next());
@@ -78,15 +83,16 @@ inline void fill(Registers& r, std::uint64_t seed) {
   fill_bytes(576, sizeof r.vectors);
 }
 
-/// What differs between the two, in words; empty: nothing does.
-inline std::string differences(const Registers& before, const Registers& after) {
+/// What differs between the two, in words; empty: nothing does. The arithmetic flags are compared if asked for.
+inline std::string differences(const Registers& before, const Registers& after, bool arithmetic_flags = false) {
   static constexpr const char* kNames[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                              "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
   std::string all;
   const auto note = [&all](const std::string& name) { all += (all.empty() ? "" : ", ") + name; };
   for (int i = 0; i < 16; ++i)
     if (before.general[i] != after.general[i]) note(kNames[i]);
-  if ((after.flags & 0x400) != 0) note("direction flag");
+  if (((before.flags ^ after.flags) & kOtherFlags) != 0) note("direction flag or ID");
+  if (arithmetic_flags && ((before.flags ^ after.flags) & kArithmeticFlags) != 0) note("arithmetic flags");
   const auto differ = [&](std::size_t at, std::size_t size) {
     return std::memcmp(before.vectors + at, after.vectors + at, size) != 0;
   };

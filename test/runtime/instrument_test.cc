@@ -89,7 +89,7 @@ TEST_F(WithTable, CodeInNoModuleIsOfTheOneThatStandsForIt) {
   EXPECT_EQ(functions[id].address, 0x1230U);
   EXPECT_EQ(functions[id].module, functions[other].module);
   const format::ArenaModule& module = g_arena.modules()[functions[id].module];
-  EXPECT_EQ(std::string(g_arena.text(module.path_offset), module.path_size), format::kGeneratedCode);
+  EXPECT_EQ(std::string(g_arena.text(module.path_offset, module.path_size), module.path_size), format::kGeneratedCode);
   EXPECT_EQ(module.bias, 0U);
   // What comes to lie there is asked for anew; the code that was there keeps its id.
   forget_instrument_calls(0x1230, 0x1231);

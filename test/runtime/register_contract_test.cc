@@ -1,5 +1,6 @@
 // Every hook, in every way through it, preserves every register: general, x87, SSE, AVX and AVX-512 state, mxcsr, the
-// x87 control word, the direction flag. The hooks are the runtime's own, reached through its own trampolines.
+// x87 control word, the direction flag; of a conditional tail call the arithmetic flags as well. The hooks are the
+// runtime's own, reached through its own trampolines.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -34,6 +35,7 @@ using namespace runtime;
 using namespace format;
 
 constexpr std::uint32_t kId = 4711;
+constexpr std::uint32_t kTail = kId + 2;  // for the exits of kId's tail calls
 constexpr std::uint32_t kMemoryBlocks = 64;
 
 /// The runtime as libkarst's constructor sets it up, once for the process.
@@ -48,7 +50,7 @@ const Trampolines& runtime_of_process() {
       ADD_FAILURE() << "the runtime does not start";
     Trampolines made;
     const auto code = reinterpret_cast<std::uintptr_t>(&karst_test_cross);
-    if (!made.create(code, code + 4096, kId, 1)) ADD_FAILURE() << "no trampolines near the test's code";
+    if (!made.create(code, code + 4096, kId, 1, kTail - kId)) ADD_FAILURE() << "no trampolines near the test's code";
     return made;
   }();
   return trampolines;
@@ -60,26 +62,35 @@ class RegisterContract : public testing::Test {
     runtime_of_process();
     if (karst_test_mask == 0) GTEST_SKIP() << "this CPU cannot save its vector state";
     set_hooks(karst_hook_trace, karst_hook_trace);
+    conditional_ = false;
   }
 
-  /// Crosses the hook four times (enter and exit, both stack alignments), each after prepare().
+  /// Crosses the hook six times (conditional exit, enter and exit, both stack alignments), each after prepare().
   static std::string cross(const std::function<void()>& prepare) {
     std::string all;
-    for (const bool exit : {false, true}) {
+    const auto both = [&](const char* name, bool exit) {
       for (const std::uint64_t shift : {0, 8}) {
         prepare();
         const std::string different = cross_once(exit, shift);
-        if (!different.empty()) all += (exit ? "exit: " : "enter: ") + different + "; ";
+        if (!different.empty()) all += name + different + "; ";
       }
-    }
+    };
+    conditional_ = true;
+    both("conditional exit: ", true);
+    conditional_ = false;
+    both("enter: ", false);
+    both("exit: ", true);
     return all;
   }
 
   static std::string cross_once(bool exit, std::uint64_t shift = 0) {
     fill(karst_test_before, 4 * ++seed_ + shift);
     karst_test_shift = shift;
-    karst_test_cross(exit ? runtime_of_process().exit(0) : runtime_of_process().enter(0));
-    return differences(karst_test_before, karst_test_after);
+    const Trampolines& trampolines = runtime_of_process();
+    karst_test_cross(!exit          ? trampolines.enter(0)
+                     : conditional_ ? trampolines.conditional_exit(kTail - kId)
+                                    : trampolines.exit(0));
+    return differences(karst_test_before, karst_test_after, exit && conditional_);
   }
 
   /// Makes sure that the thread has joined and has room for a few events.
@@ -99,6 +110,7 @@ class RegisterContract : public testing::Test {
   }
 
   static inline std::uint64_t seed_ = 0;
+  static inline bool conditional_ = false;  ///< exits are those of conditional tail calls
 };
 
 TEST_F(RegisterContract, FastPath) {
@@ -113,13 +125,14 @@ TEST_F(RegisterContract, FastPath) {
 TEST_F(RegisterContract, FirstEventOfAThreadJoins) {
   // pthread_setspecific is called while the program's vector registers are live.
   std::string result = "not run";
-  for (const bool exit : {false, true}) {
+  for (const bool exit : {false, true, true}) {
     for (const std::uint64_t shift : {0, 8}) {
       const std::uint64_t total = g_arena.header().threads_total;
       std::thread([&] { result = cross_once(exit, shift); }).join();
       EXPECT_EQ(result, "");
       EXPECT_EQ(g_arena.header().threads_total, total + 1);
     }
+    conditional_ = exit;
   }
 }
 
@@ -150,7 +163,7 @@ TEST_F(RegisterContract, NewEpochTakesTheNextBlock) {
 
 std::uint64_t overwritten_events() {
   std::uint64_t sum = g_arena.header().overwritten_events;
-  for (std::uint32_t i = 0; i < g_arena.header().thread_count; ++i) sum += g_arena.thread(i).overwritten_events;
+  for (std::uint32_t i = 0; i < g_arena.thread_count(); ++i) sum += g_arena.thread(i).overwritten_events;
   return sum;
 }
 
@@ -238,7 +251,7 @@ TEST_F(RegisterContract, ForkedChildFallsIntoTheSlowPathAndWritesNowhere) {
   const auto child = static_cast<pid_t>(syscall(SYS_fork));
   if (child == 0) {
     const bool preserved = cross_once(false).empty() && cross_once(true).empty() && cross([] {}).empty();
-    const bool elsewhere = karst_state->cursor != cursor + 6 * sizeof(Event);
+    const bool elsewhere = karst_state->cursor != cursor + 8 * sizeof(Event);
     _exit(preserved ? (elsewhere ? 0 : 2) : 1);
   }
   int status = -1;
@@ -268,23 +281,28 @@ TEST_F(RegisterContract, HookThatDiscards) {
 
 // ---- watched functions ----------------------------------------------------------------------------
 
-/// The test's function is watched; nothing is wanted of it.
-class Watching : public RegisterContract {
+/// The test's function is watched; nothing is wanted of it. With true: its exits are those of conditional tail calls.
+class Watching : public RegisterContract, public testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
     RegisterContract::SetUp();
     if (IsSkipped()) return;
     Trampolines trampolines = runtime_of_process();
     // Of no module: those that other tests make have functions that are called by address.
-    g_arena.functions()[kId].module = kArenaModules;
+    for (const std::uint32_t id : {kId, kTail}) {
+      g_arena.functions()[id].module = kArenaModules;
+      g_arena.functions()[id].address = 0x1000;
+    }
     ASSERT_TRUE(trampolines.begin_change());
     trampolines.aim(0, true);
+    trampolines.aim(kTail - kId, true);
     trampolines.end_change();
     for (WatchedFunction& function : functions_) function = {kNever, 0, 0, 0, 0};
     karst_watched = functions_;
     set_hooks(karst_hook_discard, karst_hook_discard, karst_hook_watch_enter, karst_hook_watch_exit);
     have_slots();
     while (open() != 0) karst_state->watch -= 1;  // of a call at another depth of the stack
+    conditional_ = GetParam();
   }
   void TearDown() override {
     karst_watched = nullptr;
@@ -301,7 +319,7 @@ class Watching : public RegisterContract {
   static inline WatchedFunction functions_[kId + 16];
 };
 
-TEST_F(Watching, ShortCallsComeAndGo) {
+TEST_P(Watching, ShortCallsComeAndGo) {
   for (const bool by_clock_thread : {false, true}) {
     if (by_clock_thread)
       set_hooks(karst_hook_discard, karst_hook_discard, karst_hook_watch_enter_clock, karst_hook_watch_exit_clock);
@@ -318,12 +336,12 @@ TEST_F(Watching, ShortCallsComeAndGo) {
       EXPECT_EQ(cross_once(true, shift), "");
       EXPECT_EQ(open(), 0U);
       EXPECT_EQ(karst_state->cursor, cursor + 4 * sizeof(Event));
-      EXPECT_EQ(event_function(last_event()), kId);
+      EXPECT_EQ(event_function(last_event()), GetParam() ? kTail : kId);
     }
   }
 }
 
-TEST_F(Watching, LongOnesAndOthersGoTheSlowWay) {
+TEST_P(Watching, LongOnesAndOthersGoTheSlowWay) {
   functions_[kId].limit = 0;
   for (const std::uint64_t shift : {0, 8}) {
     have_slots();
@@ -344,7 +362,7 @@ TEST_F(Watching, LongOnesAndOthersGoTheSlowWay) {
   }
 }
 
-TEST_F(Watching, ANewBlockIsTakenOnTheWay) {
+TEST_P(Watching, ANewBlockIsTakenOnTheWay) {
   fill_block();
   EXPECT_EQ(cross_once(false), "");
   fill_block();
@@ -352,9 +370,10 @@ TEST_F(Watching, ANewBlockIsTakenOnTheWay) {
   EXPECT_EQ(open(), 0U);
 }
 
-TEST_F(Watching, MoreCallsThanThereIsRoomForAreNotWatched) {
+TEST_P(Watching, MoreCallsThanThereIsRoomForAreNotWatched) {
   constexpr std::size_t kRoom = KARST_WATCH_STACK / KARST_WATCH_ENTRY - 1;
   have_slots();
+  const std::uint64_t too_deep = g_arena.watching()->too_deep;
   // As a recursion whose stack grows down: the deepest ones find no place.
   EXPECT_EQ(cross_once(false, 4096), "");
   const WatchEntry first = karst_state->watch[-1];
@@ -365,7 +384,7 @@ TEST_F(Watching, MoreCallsThanThereIsRoomForAreNotWatched) {
   ASSERT_EQ(open(), kRoom);
   EXPECT_EQ(cross_once(false, 8192), "");  // below all of them: nothing is gone
   EXPECT_EQ(open(), kRoom);
-  EXPECT_EQ(g_arena.watching()->too_deep, 1U);
+  EXPECT_EQ(g_arena.watching()->too_deep, too_deep + 1);
   EXPECT_EQ(cross_once(true, 8192), "");
   EXPECT_EQ(open(), kRoom);
   EXPECT_EQ(cross_once(false, 0), "");  // above some: those are gone
@@ -374,10 +393,12 @@ TEST_F(Watching, MoreCallsThanThereIsRoomForAreNotWatched) {
   EXPECT_EQ(open(), 0U);
 }
 
+INSTANTIATE_TEST_SUITE_P(Exits, Watching, testing::Bool());
+
 // ---- --min-duration -------------------------------------------------------------------------------
 
-/// Sets what the hooks go by, for one test.
-class Trimming : public RegisterContract {
+/// Sets what the hooks go by, for one test. With true: exits are those of conditional tail calls.
+class Trimming : public RegisterContract, public testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
     RegisterContract::SetUp();
@@ -390,11 +411,11 @@ class Trimming : public RegisterContract {
     (&functions)[kTail].address = 0x1000;
     have_slots();
     cross_once(true);  // an exit before it all: nothing is open
+    conditional_ = GetParam();
   }
   void TearDown() override { karst_min_duration = 0; }
 
   static constexpr std::uint32_t kOther = kId + 1;
-  static constexpr std::uint32_t kTail = kId + 2;
 
   /// As if this had been recorded.
   static void put(Event e) {
@@ -405,7 +426,7 @@ class Trimming : public RegisterContract {
   static std::uint64_t ticks() { return __builtin_ia32_rdtsc(); }
 };
 
-TEST_F(Trimming, AShortCallIsTakenBack) {
+TEST_P(Trimming, AShortCallIsTakenBack) {
   for (const Hook hook : {karst_hook_trim, karst_hook_trim_clock}) {
     karst_clock.ticks = ticks();
     set_hooks(hook == karst_hook_trim ? karst_hook_trace : karst_hook_trace_clock, hook);
@@ -421,7 +442,7 @@ TEST_F(Trimming, AShortCallIsTakenBack) {
   }
 }
 
-TEST_F(Trimming, ALongCallIsKept) {
+TEST_P(Trimming, ALongCallIsKept) {
   for (const Hook hook : {karst_hook_trim, karst_hook_trim_clock}) {
     set_hooks(karst_hook_trace, hook);
     for (const std::uint64_t shift : {0, 8}) {
@@ -437,7 +458,7 @@ TEST_F(Trimming, ALongCallIsKept) {
   }
 }
 
-TEST_F(Trimming, WhatIsInBetweenKeepsACall) {
+TEST_P(Trimming, WhatIsInBetweenKeepsACall) {
   const Event between[] = {make_event(ticks(), true, kOther), make_place(0x7ff000, Mark::kSetPlace),
                            make_mark(ticks(), Mark::kUnwound), make_event(ticks(), false, kOther), Event{0}};
   for (const Event e : between) {
@@ -450,7 +471,7 @@ TEST_F(Trimming, WhatIsInBetweenKeepsACall) {
   }
 }
 
-TEST_F(Trimming, ATailCallsExitIsItsFunctions) {
+TEST_P(Trimming, ATailCallsExitIsItsFunctions) {
   for (const Hook hook : {karst_hook_trim, karst_hook_trim_clock}) {
     karst_clock.ticks = ticks();
     set_hooks(karst_hook_trace, hook);
@@ -465,7 +486,7 @@ TEST_F(Trimming, ATailCallsExitIsItsFunctions) {
   }
 }
 
-TEST_F(Trimming, AnEnterInTheBlockBeforeStays) {
+TEST_P(Trimming, AnEnterInTheBlockBeforeStays) {
   have_slots();
   fill_block();
   const std::uint64_t sequence = block().sequence;
@@ -480,7 +501,7 @@ TEST_F(Trimming, AnEnterInTheBlockBeforeStays) {
   EXPECT_EQ(karst_state->cursor % kBlockSize, kBlockHeaderSize + sizeof(Event));
 }
 
-TEST_F(Trimming, ByThreadId) {
+TEST_P(Trimming, ByThreadId) {
   set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
   have_slots();
   const std::uintptr_t cursor = karst_state->cursor;
@@ -489,6 +510,8 @@ TEST_F(Trimming, ByThreadId) {
   EXPECT_EQ(karst_state->cursor, cursor);
   EXPECT_EQ(at_cursor(), 0U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Exits, Trimming, testing::Bool());
 
 // ---- the clock thread's time ----------------------------------------------------------------------
 
@@ -541,7 +564,18 @@ TEST_F(RegisterContract, BrokenHooksAreSeen) {
   EXPECT_EQ(with(karst_test_breaks_x87), "x87 tag word");
   EXPECT_EQ(with(karst_test_breaks_mxcsr), "mxcsr");
   EXPECT_EQ(with(karst_test_breaks_control_word), "x87 control word");
-  EXPECT_EQ(with(karst_test_breaks_direction), "direction flag");
+  EXPECT_EQ(with(karst_test_breaks_direction), "direction flag or ID");
+  const auto without_keeping = [](Hook hook) {
+    Trampolines trampolines = runtime_of_process();
+    fill(karst_test_before, ++seed_);
+    set_hooks(hook, hook);
+    karst_test_cross(trampolines.enter(0));
+    set_hooks(karst_hook_trace, karst_hook_trace);
+    return differences(karst_test_before, karst_test_after, true);
+  };
+  EXPECT_EQ(without_keeping(karst_test_breaks_carry), "arithmetic flags");
+  EXPECT_EQ(without_keeping(karst_test_breaks_overflow), "arithmetic flags");
+  EXPECT_EQ(with(karst_test_breaks_carry), "");  // nobody's at an entry
   if ((karst_test_mask & kAvx) != 0) {
     EXPECT_NE(with(karst_test_breaks_ymm_upper), "");
   }

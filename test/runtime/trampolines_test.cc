@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -106,6 +107,95 @@ TEST(ClangsSled, ReturnsBehindItsCallAndOffRestoresIt) {
   }
 }
 
+// Long and short jumps on a condition, with and without padding in front.
+std::vector<std::vector<unsigned char>> conditional_jumps(unsigned char condition) {
+  const auto jump = static_cast<unsigned char>(0x80 | condition);
+  return {{0x0f, jump, 1, 2, 3, 4},
+          {static_cast<unsigned char>(0x70 | condition), 0x10},
+          {0x3e, 0x0f, jump, 1, 2, 3, 4},
+          {0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0, 0x0f, 0x1f, 0x40, 0x00, 0x90, 0x0f, jump, 1, 2, 3, 4}};
+}
+
+/// clang's sled of a tail call with what stands behind it.
+std::vector<unsigned char> tail_sled(const std::vector<unsigned char>& behind) {
+  std::vector<unsigned char> code(sizeof kClangEntry + behind.size() + 48, 0xcc);
+  std::copy(std::begin(kClangEntry), std::end(kClangEntry), code.begin());
+  std::copy(behind.begin(), behind.end(), code.begin() + sizeof kClangEntry);
+  return code;
+}
+
+TEST(ClangsTailCall, OnAConditionIsAskedForBeforeTheCall) {
+  for (unsigned char condition = 0; condition < 16; ++condition) {
+    for (const auto& jump : conditional_jumps(condition)) {
+      auto code = tail_sled(jump);
+      const auto original = code;
+      EXPECT_TRUE(arch::is_sled(code.data(), arch::Sled::kTail));
+      EXPECT_TRUE(arch::is_conditional(code.data(), arch::Sled::kTail));
+      EXPECT_FALSE(arch::is_conditional(code.data(), arch::Sled::kSkip));  // an entry in front of a loop, say
+      arch::write_call(code.data(), reinterpret_cast<std::uintptr_t>(code.data()) + 4096, arch::Sled::kTail);
+      EXPECT_EQ(code[0], 0x70 | (condition ^ 1));  // over the rest of the sled unless the jump is taken
+      EXPECT_EQ(code[1], 9);
+      EXPECT_EQ(code[2], 0xe8);
+      EXPECT_EQ(displacement(code.data() + 3), 4096 - 7);
+      const unsigned char nop4[] = {0x0f, 0x1f, 0x40, 0x00};
+      EXPECT_EQ(std::memcmp(code.data() + 7, nop4, sizeof nop4), 0);
+      EXPECT_TRUE(std::equal(code.begin() + 11, code.end(), original.begin() + 11));
+      EXPECT_TRUE(arch::is_on(code.data(), arch::Sled::kTail));
+      EXPECT_TRUE(arch::is_conditional(code.data(), arch::Sled::kTail));
+      arch::write_off(code.data(), arch::Sled::kTail);
+      EXPECT_EQ(code, original);
+    }
+  }
+}
+
+TEST(ClangsTailCall, ByAnyOtherJumpIsAnOrdinaryCall) {
+  const std::vector<std::vector<unsigned char>> jumps = {{0xe9, 1, 2, 3, 4},        // jmp function
+                                                         {0xeb, 5},                 // jmp short
+                                                         {0xff, 0xe0},              // jmp *%rax
+                                                         {0x41, 0xff, 0xe3},        // jmp *%r11
+                                                         {0x3e, 0xff, 0xe0},        // notrack jmp *%rax
+                                                         {0xff, 0x25, 1, 2, 3, 4},  // jmp *function@GOTPCREL(%rip)
+                                                         {0xff, 0x64, 0x24, 0x08},  // jmp *8(%rsp)
+                                                         {0x64, 0xff, 0x24, 0x25, 1, 2, 3, 4},  // jmp *%fs:function
+                                                         {0x0f, 0xae, 0xe8, 0xff, 0xe0},        // lfence; jmp *%rax
+                                                         {0x66, 0x90, 0xe9, 1, 2, 3, 4},        // NOP; jmp function
+                                                         {0xf2, 0xe9, 1, 2, 3, 4},              // bnd jmp function
+                                                         {0xc3}};                               // ret
+  for (const auto& jump : jumps) {
+    auto code = tail_sled(jump);
+    EXPECT_EQ(arch::leaves(code.data() + 11, jump.size()), arch::Leaves::kAlways);
+    EXPECT_EQ(arch::leaves(code.data() + 11, jump.size() - 1), arch::Leaves::kUnknown) << "more than is there was read";
+    EXPECT_FALSE(arch::is_conditional(code.data(), arch::Sled::kTail));
+    arch::write_call(code.data(), reinterpret_cast<std::uintptr_t>(code.data()) + 4096, arch::Sled::kTail);
+    EXPECT_EQ(code[0], 0xe8);
+    EXPECT_TRUE(arch::is_on(code.data(), arch::Sled::kTail));
+  }
+}
+
+TEST(ClangsTailCall, BehindWhichSomethingElseStandsIsNotKnown) {
+  const std::vector<std::vector<unsigned char>> others = {{0x0f, 0x94, 0xc0},  // sete %al
+                                                          {0x0f, 0x44, 0xc1},  // cmove %ecx, %eax
+                                                          {0xe3, 0x05},        // jrcxz
+                                                          {0xe2, 0x05},        // loop
+                                                          {0xff, 0xd0},        // call *%rax
+                                                          {0x48, 0x89, 0xc8},  // mov %rcx, %rax
+                                                          {0x0f, 0x1f, 0x40},  // half a NOP
+                                                          {0x0f, 0x85, 1, 2},  // half a jump
+                                                          {0x9c},
+                                                          {0xcc},
+                                                          {}};  // pushf, int3
+  for (const auto& other : others) {
+    const auto code = tail_sled(other);
+    EXPECT_EQ(arch::leaves(code.data() + 11, other.size()), arch::Leaves::kUnknown);
+  }
+  for (unsigned char condition = 0; condition < 16; ++condition) {
+    for (const auto& jump : conditional_jumps(condition)) {
+      EXPECT_EQ(arch::leaves(jump.data(), jump.size()), arch::Leaves::kIf);
+      EXPECT_EQ(arch::leaves(jump.data(), jump.size() - 1), arch::Leaves::kUnknown);
+    }
+  }
+}
+
 TEST(Trampoline, PassesTheEventAndJumpsThroughItsSlot) {
   unsigned char memory[arch::kTrampolineSize + 8];
   std::memset(memory, 0x5a, sizeof memory);
@@ -165,6 +255,18 @@ TEST(Trampolines, FollowTheHooksThatAreSet) {
   trampolines.destroy();
 }
 
+TEST(Trampolines, OfATailCallsIdAreBothExits) {
+  Trampolines trampolines;
+  ASSERT_TRUE(trampolines.create(own_code(), own_code() + 4096, 1, 2, 1));
+  const auto* conditional = reinterpret_cast<const unsigned char*>(trampolines.conditional_exit(2));
+  const auto* exit = reinterpret_cast<const unsigned char*>(trampolines.exit(2));
+  EXPECT_EQ(displacement(conditional + 1), static_cast<std::int32_t>(3 | KARST_EVENT_EXIT_BIT));
+  EXPECT_EQ(displacement(exit + 1), static_cast<std::int32_t>(3 | KARST_EVENT_EXIT_BIT));
+  const auto slot = [](const unsigned char* at) { return at + 11 + displacement(at + 7); };
+  EXPECT_NE(slot(conditional), slot(exit));
+  trampolines.destroy();
+}
+
 TEST(Trampolines, CodeLargerThanACallReachesIsRefused) {
   Trampolines trampolines;
   EXPECT_FALSE(trampolines.create(own_code(), own_code() + (std::uintptr_t{1} << 31), 1, 1));
@@ -198,7 +300,7 @@ TEST_F(LiveSled, OfGccJumpsOverItsTailWhileThatChanges) {
     arch::change_live(arch::Pass::kTail, at, to, arch::Sled::kNop);
     EXPECT_EQ(bytes(at, 2), (std::vector<unsigned char>{0xeb, 0x03}));
     arch::change_live(arch::Pass::kHead, at, to, arch::Sled::kNop);
-    EXPECT_EQ(arch::is_call(at), on);
+    EXPECT_EQ(arch::is_on(at, arch::Sled::kNop), on);
     EXPECT_EQ(arch::is_off(at, arch::Sled::kNop), !on);
     if (on) {
       EXPECT_EQ(displacement(at + 1),
@@ -227,7 +329,7 @@ TEST_F(LiveSled, OfClangKeepsWhatACallReturnsTo) {
           EXPECT_EQ(bytes(at + 2, 9), std::vector<unsigned char>(before.begin() + 2, before.end()));
         }
       }
-      EXPECT_EQ(arch::is_call(at), on);
+      EXPECT_EQ(arch::is_on(at, sled), on);
       EXPECT_EQ(arch::is_off(at, sled), !on);
       EXPECT_EQ(at[5], sled == arch::Sled::kReturn ? 0xc3 : 0x66);
       EXPECT_EQ(at[11], 0xcc);
@@ -235,15 +337,43 @@ TEST_F(LiveSled, OfClangKeepsWhatACallReturnsTo) {
   }
 }
 
-TEST_F(LiveSled, IsLeftAloneWhereItsHeadLiesInTwoLines) {
+// Off, a thread that was past the head may still make the call: that and what it returns to stay.
+TEST_F(LiveSled, OfAConditionalTailCallChangesItsHeadAlone) {
+  for (unsigned char condition = 0; condition < 16; ++condition) {
+    for (const auto& jump : conditional_jumps(condition)) {
+      const auto original = tail_sled(jump);
+      unsigned char* at = site(20, original.data(), static_cast<std::uint32_t>(original.size()));
+      const auto off = bytes(at, 2);
+      const std::vector<unsigned char> on_head = {static_cast<unsigned char>(0x70 | (condition ^ 1)), 9};
+      std::vector<unsigned char> rest;
+      for (const bool on : {true, false, true, false}) {
+        for (const arch::Pass pass : kPasses) {
+          arch::change_live(pass, at, on ? trampoline() : 0, arch::Sled::kTail);
+          EXPECT_EQ(bytes(at, 2), on && pass == arch::Pass::kHead ? on_head : off);
+          if (!rest.empty()) {
+            EXPECT_EQ(bytes(at + 2, 9), rest);
+          }
+        }
+        rest = bytes(at + 2, 9);
+        EXPECT_EQ(arch::is_on(at, arch::Sled::kTail), on);
+        EXPECT_EQ(arch::is_off(at, arch::Sled::kTail), !on);
+        EXPECT_TRUE(std::equal(original.begin() + 11, original.end(), at + 11));
+      }
+      EXPECT_EQ(displacement(at + 3),
+                static_cast<std::int32_t>(trampoline() - reinterpret_cast<std::uintptr_t>(at)) - 7);
+    }
+  }
+}
+
+TEST_F(LiveSled, IsLeftAloneWhereItsHeadLiesInTwoQuadwords) {
   for (std::uint32_t offset = 0; offset < 64; ++offset)
-    EXPECT_EQ(arch::can_change_live(memory_ + offset), offset != 63) << offset;
+    EXPECT_EQ(arch::can_change_live(memory_ + offset), offset % 8 != 7) << offset;
 }
 
 TEST_F(LiveSled, OfSomebodyElseIsNeither) {
   unsigned char* at = site(32, kGccSled, sizeof kGccSled);
   at[0] = 0xcc;  // a debugger's breakpoint
-  EXPECT_FALSE(arch::is_call(at));
+  EXPECT_FALSE(arch::is_on(at, arch::Sled::kNop));
   EXPECT_FALSE(arch::is_off(at, arch::Sled::kNop));
   at = site(32, kClangEntry, sizeof kClangEntry);
   at[7] = 1;

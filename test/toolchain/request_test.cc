@@ -171,5 +171,27 @@ TEST(GnatmakeCommand, CompilesAndLinksByKarstGcc) {
                                       "-margs", "-q", "a.adb"}));
 }
 
+TEST(Clang, RefusesNopsOfItsOwnInThePlaceOfSleds) {
+  const auto error = [](const std::vector<std::string>& arguments) {
+    const auto request = parse_request(arguments);
+    EXPECT_TRUE(request.ok());
+    const auto command = clang_command("clang", *request, kInstalled);
+    return command ? std::string() : command.error().message;
+  };
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"-fpatchable-function-entry=5", "-c", "a.c"},
+        {"-fpatchable-function-entry=0,2", "-fpatchable-function-entry=8,2", "a.c"},
+        {"-Xclang", "-fpatchable-function-entry=10", "-c", "a.c"},
+        {"@" + file_with("patchable.rsp", "-O2 -fpatchable-function-entry=1"), "a.c"}})
+    EXPECT_NE(error(arguments).find("clang puts its own NOPs in the place of sleds"), std::string::npos);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"-fpatchable-function-entry=5", "--version"},
+        {"-fpatchable-function-entry=5", "-fpatchable-function-entry=0", "a.c"},
+        {"-fpatchable-function-entry=0,0", "a.c"},
+        {"-fpatchable-function-entry=5", "-fno-xray-instrument", "a.c"},
+        {"-fpatchable-function-entry=5", "--karst-method=finstrument", "a.c"}})
+    EXPECT_EQ(error(arguments), "");
+}
+
 }  // namespace
 }  // namespace karst::toolchain

@@ -2,6 +2,9 @@
 // What hooks are made of (hooks.S, watch_hooks.S). For the assembler alone.
 #include "runtime/core/state.h"
 
+// What karst_hook_keep_flags has on the stack between the sled's return address and the hook that it calls.
+#define KARST_KEPT_FLAGS_SIZE 32
+
 	.hidden	karst_state
 	.hidden	karst_slow_path
 	.hidden	karst_fill_claimed

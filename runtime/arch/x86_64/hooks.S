@@ -5,9 +5,21 @@
 //                jmp  *slot(%rip)          (one of the hooks below)
 //
 // Entry state of every hook:   0(%rsp) event's low 24 bits    8(%rsp) return address, behind the sled
-// Every register is preserved but the flags: a sled stands where arguments (also al of a variadic
-// call and r10 of a nested function), return values or the target of a tail call are live. No vector
-// or x87 register is touched. A hook returns by `ret`, so calls and returns stay paired for the CPU.
+// A hook returns by `ret`, so calls and returns stay paired for the CPU.
+//
+// What is live at a sled, beside the stack and what every function preserves:
+//
+//   sled                                   registers                                            arithmetic flags
+//   gcc's and clang's entry                arguments: general, vector, al (variadic), r10       no
+//   gcc's and clang's return               values: rax, rdx, xmm0, xmm1, st0, st1               no: `ret` reads none
+//   gcc's and clang's jump (tail call)     arguments of the next function, its address          no: `jmp` reads none
+//   clang's conditional tail call          arguments of the next function                       yes
+//   __cyg_profile_func_enter and _exit     none: they are functions of C                        no
+//
+// Calling conventions of their own (preserve_most, regcall, no_caller_saved_registers, -fipa-ra) make more registers
+// live at entries and returns, but never flags. So every hook preserves every register, and all of rflags but the six
+// arithmetic flags; no vector or x87 register is touched. karst_hook_keep_flags, for conditional tail calls,
+// preserves those as well. (test/runtime/register_contract_test.cc; what the compilers make: test/e2e/wrapper_flags.py)
 #include "runtime/arch/x86_64/hook_macros.h"
 
 	.hidden	karst_record_by_tid
@@ -203,5 +215,36 @@
 	.cfi_adjust_cfa_offset -8
 	ret
 	HOOK_END karst_hook_discard
+
+// karst_hook_keep_flags: a conditional tail call that is taken (arch.h). The exit hook in force is called, and the flags
+// come back. It finds the sled's return address KARST_KEPT_FLAGS_SIZE higher than others do. lahf and sahf are used as
+// popf would also bring back a trap flag that a debugger set meanwhile.
+// karst_hook_keep_flags_watched: the same for watched functions.
+	.macro	KEEP_FLAGS name, exit
+	.hidden	\exit
+	HOOK	\name
+	PUSH	rax
+	seto	%al
+	lahf
+	pushq	%rax			// ah: SF ZF AF PF CF, al: OF
+	.cfi_adjust_cfa_offset 8
+	call	1f
+	popq	%rax
+	.cfi_adjust_cfa_offset -8
+	addb	$0x7f, %al
+	sahf
+	POP	rax
+	DROP
+	ret
+	.cfi_adjust_cfa_offset 32	// 0(%rsp) return address, 8 flags, 16 rax, 24 the event's low bits
+	.cfi_rel_offset rax, 16
+1:	pushq	24(%rsp)
+	.cfi_adjust_cfa_offset 8
+	jmpq	*\exit(%rip)
+	HOOK_END \name
+	.endm
+
+	KEEP_FLAGS karst_hook_keep_flags, karst_plain_exit
+	KEEP_FLAGS karst_hook_keep_flags_watched, karst_watched_exit_deeper
 
 	.section .note.GNU-stack, "", @progbits

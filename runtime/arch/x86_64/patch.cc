@@ -1,31 +1,66 @@
 #include "runtime/arch/arch.h"
+#include "runtime/arch/x86_64/branch.h"
 #include "runtime/core/memory.h"
 
 namespace karst::runtime::arch {
 namespace {
 
 constexpr std::uint32_t kCallSize = 5;
+constexpr std::uint32_t kHeadSize = 2;
+constexpr std::uint32_t kMostSize = 11;
 constexpr unsigned char kCallOpcode = 0xe8;                       // call rel32
 constexpr unsigned char kJumpOverTail[] = {0xeb, kCallSize - 2};  // jmp rel8
 
 struct Bytes {
   std::uint32_t size;
-  unsigned char off[11];
-  unsigned char behind_call[6];  // what follows the call in a patched sled; its first bytes alone matter for kReturn
+  unsigned char off[kMostSize];
+  unsigned char on[kMostSize];  // the call's distance is zero
 };
 
 // By Sled. Those of clang are the same in every version from 12 to 19.
 constexpr Bytes kBytes[] = {
-    {5, {0x0f, 0x1f, 0x44, 0x00, 0x00}, {}},
-    {11, {0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00}, {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00}},
-    {11, {0xc3, 0x2e, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00}, {0xc3, 0x0f, 0x1f, 0x44, 0x00, 0x00}},
+    {5, {0x0f, 0x1f, 0x44, 0x00, 0x00}, {kCallOpcode}},
+    {11,
+     {0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00},
+     {kCallOpcode, 0, 0, 0, 0, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00}},
+    {11,
+     {0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00},
+     {kCallOpcode, 0, 0, 0, 0, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00}},
+    {11,
+     {0xc3, 0x2e, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00},
+     {kCallOpcode, 0, 0, 0, 0, 0xc3, 0x0f, 0x1f, 0x44, 0x00, 0x00}},
     {0, {}, {}},
 };
+constexpr unsigned char kJumpIf = 0x70;       // jcc rel8; the condition is in the lower four bits
+constexpr unsigned char kOnIf[kMostSize] = {  // of a conditional tail call
+    kJumpIf, 0x09, kCallOpcode, 0, 0, 0, 0, 0x0f, 0x1f, 0x40, 0x00};
 
 const Bytes& bytes_of(Sled sled) { return kBytes[static_cast<std::uint8_t>(sled)]; }
 
 void put32(unsigned char* at, std::uint64_t value) {
   for (int i = 0; i < 4; ++i) at[i] = static_cast<unsigned char>(value >> (8 * i));
+}
+
+/// What the sled is when it calls, and where in it the call stands.
+struct On {
+  unsigned char bytes[kMostSize];
+  std::uint32_t call;
+};
+
+On bytes_on(const unsigned char* site, Sled sled) {
+  On on;
+  const Branch branch = sled == Sled::kTail ? branch_at(site + bytes_of(sled).size, kMostInstruction) : Branch{};
+  const bool conditional = branch.leaves == Leaves::kIf;
+  copy(on.bytes, conditional ? kOnIf : bytes_of(sled).on, kMostSize);
+  if (conditional) on.bytes[0] = static_cast<unsigned char>(kJumpIf | (branch.condition ^ 1));
+  on.call = conditional ? kHeadSize : 0;
+  return on;
+}
+
+On bytes_on(const unsigned char* site, Sled sled, std::uintptr_t trampoline) {
+  On on = bytes_on(site, sled);
+  put32(on.bytes + on.call + 1, trampoline - (reinterpret_cast<std::uintptr_t>(site) + on.call + kCallSize));
+  return on;
 }
 
 /// Two bytes by one store, which stays one however the compiler sees it.
@@ -34,36 +69,39 @@ void store_head(unsigned char* site, const unsigned char* bytes) {
   asm volatile("movw %1, (%0)" : : "r"(site), "r"(word) : "memory");
 }
 
+bool equal_bytes(const unsigned char* a, const unsigned char* b, std::uint32_t begin, std::uint32_t end) {
+  for (std::uint32_t i = begin; i < end; ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
 }  // namespace
 
 std::uint32_t sled_size(Sled sled) { return bytes_of(sled).size; }
 
 bool is_sled(const unsigned char* site, Sled sled) {
   const Bytes& b = bytes_of(sled);
-  for (std::uint32_t i = 0; i < b.size; ++i)
-    if (site[i] != b.off[i]) return false;
-  return b.size != 0;
+  return b.size != 0 && equal_bytes(site, b.off, 0, b.size);
 }
 
+Leaves leaves(const unsigned char* behind, std::uint64_t size) { return branch_at(behind, size).leaves; }
+
+bool is_conditional(const unsigned char* site, Sled sled) { return bytes_on(site, sled).call != 0; }
+
 void write_call(unsigned char* site, std::uintptr_t trampoline, Sled sled) {
-  site[0] = kCallOpcode;
-  put32(site + 1, trampoline - (reinterpret_cast<std::uintptr_t>(site) + kCallSize));
-  const Bytes& b = bytes_of(sled);
-  copy(site + kCallSize, b.behind_call, b.size - kCallSize);
+  copy(site, bytes_on(site, sled, trampoline).bytes, bytes_of(sled).size);
 }
 
 void write_off(unsigned char* site, Sled sled) { copy(site, bytes_of(sled).off, bytes_of(sled).size); }
 
 bool can_change_live(const unsigned char* site) {
-  constexpr std::uintptr_t kCacheLine = 64;
-  return reinterpret_cast<std::uintptr_t>(site) % kCacheLine != kCacheLine - 1;
+  constexpr std::uintptr_t kQuadword = 8;  // AMD promises no more, Intel a line of the cache
+  return reinterpret_cast<std::uintptr_t>(site) % kQuadword != kQuadword - 1;
 }
 
 void change_live(Pass pass, unsigned char* site, std::uintptr_t trampoline, Sled sled) {
   const Bytes& b = bytes_of(sled);
   const bool on = trampoline != 0;
-  unsigned char call[kCallSize] = {kCallOpcode};
-  put32(call + 1, trampoline - (reinterpret_cast<std::uintptr_t>(site) + kCallSize));
   switch (pass) {
     case Pass::kBlock:
       if (sled == Sled::kNop)
@@ -73,24 +111,31 @@ void change_live(Pass pass, unsigned char* site, std::uintptr_t trampoline, Sled
       return;
     case Pass::kTail:
       // A thread that is in the hook comes back to what stands behind the call. Off, nobody goes there but it.
-      if (on || sled == Sled::kNop) copy(site + 2, (on ? call : b.off) + 2, kCallSize - 2);
-      if (on) copy(site + kCallSize, b.behind_call, b.size - kCallSize);
+      if (on)
+        copy(site + kHeadSize, bytes_on(site, sled, trampoline).bytes + kHeadSize, b.size - kHeadSize);
+      else if (sled == Sled::kNop)
+        copy(site + kHeadSize, b.off + kHeadSize, b.size - kHeadSize);
       return;
     case Pass::kHead:
-      if (on || sled == Sled::kNop) store_head(site, on ? call : b.off);
+      if (on)
+        store_head(site, bytes_on(site, sled, trampoline).bytes);
+      else if (sled == Sled::kNop)
+        store_head(site, b.off);
       return;
   }
 }
 
-bool is_call(const unsigned char* site) { return site[0] == kCallOpcode; }
+bool is_on(const unsigned char* site, Sled sled) {
+  const On on = bytes_on(site, sled);
+  return equal_bytes(site, on.bytes, 0, on.call + 1) &&
+         equal_bytes(site, on.bytes, on.call + kCallSize, bytes_of(sled).size);
+}
 
 bool is_off(const unsigned char* site, Sled sled) {
   if (is_sled(site, sled)) return true;
   const Bytes& b = bytes_of(sled);
-  if (sled == Sled::kNop || site[0] != b.off[0] || site[1] != b.off[1]) return false;
-  for (std::uint32_t i = kCallSize; i < b.size; ++i)
-    if (site[i] != b.behind_call[i - kCallSize]) return false;
-  return true;
+  return sled != Sled::kNop && equal_bytes(site, b.off, 0, kHeadSize) &&
+         equal_bytes(site, bytes_on(site, sled).bytes, bytes_on(site, sled).call + kCallSize, b.size);
 }
 
 void write_trampoline(unsigned char* at, std::uint32_t event_low_bits, std::uintptr_t hook_slot) {

@@ -12,10 +12,10 @@
 	.hidden	karst_watched_exit
 	.text
 
-	.macro	CALL_WATCH function		// function(event, stack pointer at the sled)
+	.macro	CALL_WATCH function, above=0	// function(event, stack pointer at the sled)
 	PUSH_REST
 	movq	%rdx, %rdi
-	leaq	96(%rbp), %rsi
+	leaq	96+\above(%rbp), %rsi
 	call	\function
 	POP_REST
 	.endm
@@ -57,14 +57,14 @@
 // Two ids may be one function's (a tail call's exit): the lower bits of the difference are the exit bit and that of the
 // ids, which is never negative, so nothing is borrowed from the time.
 // Budget: 48 instructions, 46 by the clock thread (checked by a test).
-	.macro	WATCH_EXIT name, clock
+	.macro	WATCH_EXIT name, clock, above=0
 	HOOK	\name
 	PUSH_SOME
 	RECORD	\clock, 32, 2f, 3f, 6f
 	movq	KARST_STATE_WATCH(%rcx), %rsi	// rsi: behind the last entry
 	testq	%rsi, %rsi
 	jz	5f
-	leaq	48(%rsp), %rax
+	leaq	48+\above(%rsp), %rax
 	cmpq	%rax, KARST_WATCH_POINTER-KARST_WATCH_ENTRY(%rsi)
 	jne	4f				// another call's
 	movl	KARST_STATE_EPOCH(%rcx), %eax
@@ -82,7 +82,7 @@
 5:	.cfi_remember_state
 	RETURN
 4:	.cfi_restore_state
-	CALL_WATCH karst_watch_exit
+	CALL_WATCH karst_watch_exit, \above
 	.cfi_remember_state
 	RETURN
 2:	.cfi_restore_state
@@ -97,6 +97,8 @@
 	WATCH_EXIT karst_hook_watch_exit, tsc
 	WATCH_ENTER karst_hook_watch_enter_clock, clock
 	WATCH_EXIT karst_hook_watch_exit_clock, clock
+	WATCH_EXIT karst_hook_watch_exit_deeper, tsc, KARST_KEPT_FLAGS_SIZE
+	WATCH_EXIT karst_hook_watch_exit_clock_deeper, clock, KARST_KEPT_FLAGS_SIZE
 
 // For -finstrument-functions, whose calls all come by one pointer: some functions are watched, others are not.
 	.macro	DIVIDE name, plain, watched

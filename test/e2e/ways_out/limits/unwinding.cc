@@ -91,6 +91,22 @@ STEPPED void starts() {
   BARRIER();
 }
 
+// wrapper/conditional_tails.S, where that is linked in. What they set the flags to has the trap flag as well.
+extern "C" {
+__attribute__((weak)) unsigned long tail_e_long(unsigned long flags);
+__attribute__((weak)) unsigned long tail_l_short(unsigned long flags);
+}
+
+STEPPED void conditional() {
+  tail_e_long(0x42);  // a thread's first watched call blocks signals, which the trap flag does not survive
+  STEPPING_BEGIN;
+  tail_e_long(0x142);
+  tail_e_long(0x102);
+  tail_l_short(0x182);
+  STEPPING_END;
+  BARRIER();
+}
+
 int main(int, char** argv) {
   prepare_stepping();
   const char* what = argv[1];
@@ -101,6 +117,7 @@ int main(int, char** argv) {
   if (strcmp(what, "contexts") == 0) function = contexts;
   if (strcmp(what, "vforks") == 0) function = vforks;
   if (strcmp(what, "starts") == 0) function = starts;
+  if (strcmp(what, "conditional") == 0) function = conditional;
   if (function == nullptr) return 2;
   int status = 0;
   if (strcmp(what, "child") == 0 && fork() != 0) return wait(&status) < 0 ? 1 : WEXITSTATUS(status);
