@@ -15,26 +15,14 @@
 #include <sstream>
 #include <utility>
 
+#include "collect/foreign_file.h"
+
 namespace karst::collect {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr const char* kLink = "/memfd:karst-arena (deleted)";
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string proc(pid_t pid) { return "/proc/" + std::to_string(pid); }
 
@@ -53,19 +41,10 @@ std::string read_link(const std::string& path) {
 
 std::string described(const ProcessFacts& p) { return "process " + std::to_string(p.pid) + " (" + p.name + ")"; }
 
-/// The number by which the process knows itself; another one in a container.
-std::uint32_t own_number(pid_t pid) {
-  std::istringstream status(read_all(proc(pid) + "/status"));
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("NSpid:"))
-      return static_cast<std::uint32_t>(std::atol(line.c_str() + line.find_last_of("\t ")));
-  return static_cast<std::uint32_t>(pid);
-}
-
 /// The process's own arena behind an open descriptor; none for somebody else's.
 std::optional<Result<ArenaView>> own_arena(int descriptor, pid_t pid) {
-  auto view = ArenaView::map(descriptor);
-  if (view && view->process_without_functions().pid != own_number(pid)) return std::nullopt;
+  auto view = ArenaView::of_memfd(descriptor);
+  if (view && view->pid() != own_number(pid)) return std::nullopt;
   return view;
 }
 
@@ -84,8 +63,8 @@ Found look_in_descriptors(pid_t pid) {
     if (error) break;
     const std::string path = entries->path().string();
     if (read_link(path) != kLink) continue;
-    const Descriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (fd.get() < 0) {
+    const Descriptor fd = open_memfd(path, O_RDWR);
+    if (!fd) {
       found.error = errno;
       continue;
     }
@@ -104,8 +83,8 @@ Found look_in_mappings(pid_t pid) {
   for (std::string line; std::getline(maps, line);) {
     if (line.find(kLink) == std::string::npos) continue;
     const std::string path = proc(pid) + "/map_files/" + line.substr(0, line.find(' '));
-    const Descriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (fd.get() < 0) {
+    const Descriptor fd = open_memfd(path, O_RDWR);
+    if (!fd) {
       found.error = errno;
       continue;
     }
@@ -163,6 +142,14 @@ Result<ProcessFacts> process_facts(pid_t pid) {
   return facts;
 }
 
+std::uint32_t own_number(pid_t pid) {
+  std::istringstream status(read_all(proc(pid) + "/status"));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:"))
+      return static_cast<std::uint32_t>(std::atol(line.c_str() + line.find_last_of("\t ")));
+  return status.eof() && status.str().empty() ? 0 : static_cast<std::uint32_t>(pid);
+}
+
 std::string user_name(uid_t uid) {
   char space[4096];
   passwd entry{};
@@ -171,7 +158,14 @@ std::string user_name(uid_t uid) {
   return std::to_string(uid);
 }
 
-Result<Attached> attach(pid_t pid) {
+symbols::ResolveOptions resolve_options(const Attached& target) {
+  symbols::ResolveOptions options;
+  const auto& owner = target.arena.owner();
+  options.as = symbols::Credentials::of_process(target.process.pid, owner ? owner->uid : 0, owner ? owner->gid : 0);
+  return options;
+}
+
+Result<Attached> attach(pid_t pid, bool* is_refused) {
   auto facts = process_facts(pid);
   if (!facts) return facts.error();
   Found descriptors = look_in_descriptors(pid);
@@ -179,13 +173,20 @@ Result<Attached> attach(pid_t pid) {
   if (!descriptors.arena) mappings = look_in_mappings(pid);
   for (Found* found : {&descriptors, &mappings}) {
     if (!found->arena) continue;
+    if (is_refused != nullptr) *is_refused = !*found->arena;
     if (!*found->arena) return Error{described(*facts) + ": " + found->arena->error().message};
     return Attached{std::move(*facts), std::move(found->arena->value())};
+  }
+  // Something has the name of an arena and is no memfd of small pages.
+  if (descriptors.error == EINVAL || mappings.error == EINVAL) {
+    if (is_refused != nullptr) *is_refused = true;
+    return Error{described(*facts) +
+                 ": what it has in an arena's place is not usual memory (huge pages?); it was not made by libkarst"};
   }
   return Error{why_not(*facts, descriptors, mappings)};
 }
 
-std::vector<Attached> find_traced() {
+std::vector<Attached> find_traced(std::vector<Error>* refused) {
   std::vector<pid_t> pids;
   std::error_code error;
   for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
@@ -195,8 +196,13 @@ std::vector<Attached> find_traced() {
   }
   std::sort(pids.begin(), pids.end());
   std::vector<Attached> all;
-  for (const pid_t pid : pids)
-    if (auto one = attach(pid)) all.push_back(std::move(*one));
+  for (const pid_t pid : pids) {
+    bool is_refused = false;
+    if (auto one = attach(pid, &is_refused))
+      all.push_back(std::move(*one));
+    else if (is_refused && refused != nullptr)
+      refused->push_back(one.error());
+  }
   return all;
 }
 

@@ -12,6 +12,7 @@
 
 #include "collect/arena_view.h"
 #include "reader/result.h"
+#include "symbols/resolve.h"
 
 namespace karst::collect {
 
@@ -27,6 +28,8 @@ struct ProcessFacts {
 
 /// Error: there is no such process.
 Result<ProcessFacts> process_facts(pid_t pid);
+/// The number by which the process knows itself; another one in a container. 0: it is gone.
+std::uint32_t own_number(pid_t pid);
 /// "nobody", or the number.
 std::string user_name(uid_t uid);
 
@@ -35,11 +38,16 @@ struct Attached {
   ArenaView arena;
 };
 
-/// Maps the arena of a process. Error: why that cannot be, in words for the user.
-Result<Attached> attach(pid_t pid);
+/// How names of its functions are looked up: with its user's rights.
+symbols::ResolveOptions resolve_options(const Attached& target);
 
-/// All traced processes that the caller may look into, in order of pid.
-std::vector<Attached> find_traced();
+/// Opens the arena of a process. Error: why that cannot be, in words for the user; `is_refused`, if not null, becomes
+/// true when it has one that cannot be read safely.
+Result<Attached> attach(pid_t pid, bool* is_refused = nullptr);
+
+/// All traced processes that the caller may look into, in order of pid. `refused`, if not null, gets a message for each
+/// process with an arena that cannot be read safely.
+std::vector<Attached> find_traced(std::vector<Error>* refused = nullptr);
 
 /// Those whose executable's file or comm is `name`.
 std::vector<Attached> find_traced(const std::string& name);

@@ -7,6 +7,7 @@
 #include <x86intrin.h>
 
 #include <cerrno>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -61,13 +62,13 @@ const char* why_uncontrollable(ControlThread state) {
 }  // namespace
 
 ControlState control_state(const ArenaView& arena) {
-  const ArenaControl& c = arena.control();
+  const ArenaControl c = arena.control_now();
   ControlState s;
-  s.enabled = load(c.enabled) != 0;
-  s.thread = static_cast<ControlThread>(load(c.thread));
+  s.enabled = c.enabled != 0;
+  s.thread = static_cast<ControlThread>(c.thread);
   s.controllable = s.thread == ControlThread::kRunning;
-  for (std::uint32_t id = 1, count = arena.function_count(); id <= count; ++id) {
-    const std::uint32_t flags = arena.function_flags(id);
+  const std::vector<std::uint32_t> all_flags = arena.all_function_flags();
+  for (const std::uint32_t flags : std::span(all_flags).subspan(1)) {
     if ((flags & format::kArenaFunctionTailExit) != 0) continue;
     ++s.functions;
     if ((flags & format::kArenaFunctionOn) != 0) ++s.chosen;
@@ -75,19 +76,20 @@ ControlState control_state(const ArenaView& arena) {
     constexpr std::uint32_t kTraced = format::kArenaFunctionOn | format::kArenaFunctionCulled;
     if (s.enabled && (flags & kTraced) == format::kArenaFunctionOn) ++s.patched;
   }
-  s.sites = load(c.patched_sites);
-  s.unpatchable_sites = load(c.unpatchable_sites);
-  if (const std::uint32_t cost = load(c.cost_ppm); cost != ~std::uint32_t{0}) s.cost_ppm = cost;
-  s.budget_ppm = load(c.budget_ppm);
-  s.switches = load(c.switch_count);
-  s.last_patch_ns = load(c.last_patch_ns);
-  const std::uint64_t off_at = load(c.off_at_ticks);
+  s.sites = c.patched_sites;
+  s.unpatchable_sites = c.unpatchable_sites;
+  if (c.cost_ppm != ~std::uint32_t{0}) s.cost_ppm = c.cost_ppm;
+  s.budget_ppm = c.budget_ppm;
+  s.switches = c.switch_count;
+  s.last_patch_ns = c.last_patch_ns;
+  s.dropped_messages = c.dropped_messages;
   const std::uint64_t now = __rdtsc();
-  s.off_in_ticks = off_at == 0 ? 0 : off_at > now ? off_at - now : 1;
+  s.off_in_ticks = c.off_at_ticks == 0 ? 0 : c.off_at_ticks > now ? c.off_at_ticks - now : 1;
   return s;
 }
 
 Result<Requester> Requester::take(Attached& target) {
+  if (const Status may = target.arena.can_write(); !may) return Error{described(target) + ": " + may.error().message};
   ArenaControl& c = target.arena.control();
   const auto state = static_cast<ControlThread>(load(c.thread));
   if (state != ControlThread::kRunning)

@@ -30,6 +30,7 @@ struct ControlState {
   std::uint32_t budget_ppm = 0;           ///< 0: none
   std::uint64_t switches = 0;             ///< ever made
   std::uint64_t last_patch_ns = 0;
+  std::uint64_t dropped_messages = 0;
   std::uint64_t off_in_ticks = 0;  ///< until tracing goes off by itself; 0: it does not
 };
 ControlState control_state(const ArenaView& arena);

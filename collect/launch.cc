@@ -76,7 +76,7 @@ class Launcher {
     const auto preload = preload_value(options_.runtime);
     if (!preload) return preload.error();
     const std::string runtime_options =
-        options_.runtime_options + (options_.runtime_options.empty() ? "" : ",") + "session=" + session_.name();
+        options_.runtime_options + (options_.runtime_options.empty() ? "" : ",") + session_.option();
     std::vector<char*> arguments;
     arguments.reserve(options_.arguments.size() + 1);
     for (const std::string& a : options_.arguments) arguments.push_back(const_cast<char*>(a.c_str()));

@@ -14,7 +14,9 @@
 #include <optional>
 #include <utility>
 
+#include "collect/attach.h"
 #include "collect/clock.h"
+#include "collect/control.h"
 
 namespace karst::collect {
 
@@ -112,9 +114,16 @@ void Processes::arrive(Arrival arrival) {
 
 void Processes::begin(Arrival arrival) {
   std::erase_if(silent_, [&](const Silent& s) { return s.pid == arrival.pid; });
-  auto view = ArenaView::map(arrival.arena.get());
+  auto view = ArenaView::of_memfd(arrival.arena.get());
   if (!view) {
     problems_.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
+    return;
+  }
+  // Whose arena it is says its header; that must be who the kernel says that the message is from.
+  const std::uint32_t claimed = view->process_without_functions().pid;
+  const std::uint32_t really = own_number(arrival.pid);
+  if (claimed != arrival.own_pid || (really != 0 && claimed != really)) {
+    problems_.push_back({"process " + std::to_string(arrival.pid) + " sent the trace memory of another process", 1});
     return;
   }
   const bool forked = arrival.kind == HelloKind::kForked;
@@ -130,8 +139,16 @@ void Processes::begin(Arrival arrival) {
     if (watched_[i].pid == arrival.pid || watched_[i].arena_pid == facts.parent_pid)
       parent = static_cast<std::int64_t>(i);
   RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}, {}};
-  watched_.push_back(
-      {arrival.pid, std::move(pidfd), facts.pid, facts.start_ticks, std::move(process), {}, true, false, unwatched});
+  watched_.push_back({arrival.pid,
+                      std::move(pidfd),
+                      facts.pid,
+                      facts.start_ticks,
+                      std::move(process),
+                      {},
+                      true,
+                      false,
+                      false,
+                      unwatched});
   arrival.reply();
   if (forked) inherit(watched_.back(), arrival.origin);
   if (gone) end(watched_.back());
@@ -153,7 +170,19 @@ void Processes::inherit(Watched& child, const ForkOrigin& origin) {
   }
 }
 
+// What it wanted to say nobody could read.
+void Processes::note_dropped_messages(Watched& w) {
+  const ArenaView* arena = w.process.history.arena();
+  const std::uint64_t dropped = arena != nullptr ? control_state(*arena).dropped_messages : 0;
+  if (dropped == 0 || w.dropped_noted) return;
+  w.dropped_noted = true;
+  problems_.push_back({"process " + std::to_string(w.pid) +
+                           " could not say something of its tracing: its stderr was closed, full, or another file",
+                       dropped});
+}
+
 void Processes::end(Watched& w) {
+  note_dropped_messages(w);
   if (w.process.end_ticks == 0) w.process.end_ticks = read_clock_pair().ticks;
   w.pidfd = Descriptor();
   w.unwatched = false;
@@ -238,6 +267,7 @@ std::vector<RecordedProcess> Processes::take(pid_t program, std::int32_t wait_st
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     Watched& w = watched_[i];
     if (w.in_vain) continue;
+    note_dropped_messages(w);
     if (w.pid == program && w.is_last_image) w.process.wait_status = wait_status;
     if (w.process.parent >= 0) w.process.parent = place[static_cast<std::size_t>(w.process.parent)];
     place[i] = static_cast<std::int64_t>(all.size());

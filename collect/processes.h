@@ -63,7 +63,8 @@ class Processes {
     OpenCallsOf open_calls;
     bool is_last_image = true;  ///< no exec after it
     bool in_vain = false;       ///< it announced its arena, and then that it cannot be traced
-    bool unwatched = false;     ///< it lives, and there was no descriptor left to watch it by
+    bool dropped_noted = false;
+    bool unwatched = false;  ///< it lives, and there was no descriptor left to watch it by
     bool left() const { return pidfd || unwatched; }
   };
   struct Silent {
@@ -74,7 +75,8 @@ class Processes {
   Watched* latest(pid_t pid);
   void begin(Arrival arrival);
   void inherit(Watched& child, const format::ForkOrigin& origin);
-  static void end(Watched& watched);
+  void end(Watched& watched);
+  void note_dropped_messages(Watched& watched);
 
   FunctionChooser& chooser_;
   std::vector<Watched> watched_;  ///< in order of arrival

@@ -8,9 +8,9 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 
+#include "collect/foreign_file.h"
 #include "format/sled_note.h"
 
 namespace karst::collect {
@@ -19,13 +19,12 @@ namespace {
 /// An ELF file opened for reading its headers.
 class ElfFile {
  public:
-  explicit ElfFile(const std::filesystem::path& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit ElfFile(const std::filesystem::path& path) : fd_(open_regular_file(path)) {
     elf_version(EV_CURRENT);
-    if (fd_ >= 0) elf_ = elf_begin(fd_, ELF_C_READ, nullptr);
+    if (fd_) elf_ = elf_begin(fd_.get(), ELF_C_READ, nullptr);
   }
   ~ElfFile() {
     if (elf_ != nullptr) elf_end(elf_);
-    if (fd_ >= 0) close(fd_);
   }
   ElfFile(const ElfFile&) = delete;
   ElfFile& operator=(const ElfFile&) = delete;
@@ -44,7 +43,7 @@ class ElfFile {
   }
 
  private:
-  int fd_ = -1;
+  Descriptor fd_;
   Elf* elf_ = nullptr;
 };
 
@@ -66,10 +65,10 @@ bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment, std::uint32_t
 }
 
 std::string script_interpreter(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  char start[256] = {};
-  in.read(start, sizeof start - 1);
-  std::string_view text(start, static_cast<std::size_t>(in.gcount()));
+  const Descriptor file = open_regular_file(path);
+  char start[255];
+  const ssize_t size = file ? read(file.get(), start, sizeof start) : 0;
+  std::string_view text(start, size > 0 ? static_cast<std::size_t>(size) : 0);
   if (!text.starts_with("#!")) return {};
   text = text.substr(2, text.find('\n') - 2);
   const auto begin = text.find_first_not_of(" \t");

@@ -43,10 +43,11 @@ void Arrival::reply(std::uint32_t flags) {
 }
 
 Result<Session> Session::listen() {
-  std::uint64_t secret[2] = {};
-  if (getrandom(secret, sizeof secret, 0) != sizeof secret)
-    return Error{std::string("no random numbers for the session's name: ") + std::strerror(errno)};
-  std::string name = fmt::format("karst-{}-{:016x}{:016x}", getpid(), secret[0], secret[1]);
+  SessionSecret secret{};
+  std::uint64_t unique = 0;  // so that nobody has the name already
+  if (getrandom(&secret, sizeof secret, 0) != sizeof secret || getrandom(&unique, sizeof unique, 0) != sizeof unique)
+    return Error{std::string("no random numbers for the session's secret: ") + std::strerror(errno)};
+  std::string name = fmt::format("karst-{}-{:016x}", getpid(), unique);  // the runtime knows us by this number
   Descriptor fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -54,7 +55,13 @@ Result<Session> Session::listen() {
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (!fd || bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 || ::listen(fd.get(), 128) != 0)
     return Error{std::string("cannot make a socket for the traced processes: ") + std::strerror(errno)};
-  return Session(std::move(fd), std::move(name));
+  return Session(std::move(fd), std::move(name), secret);
+}
+
+std::string Session::option() const {
+  std::string text = "session=" + name_ + ":";
+  for (const std::uint8_t byte : secret_.bytes) text += fmt::format("{:02x}", byte);
+  return text;
 }
 
 void Session::add_descriptors(std::vector<pollfd>& descriptors) const {
@@ -109,14 +116,20 @@ std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
   const ssize_t got = recvmsg(peer.connection.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   silent = got < 0 && (errno == EAGAIN || errno == EINTR);
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); got >= 0 && c != nullptr; c = CMSG_NXTHDR(&message, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int))) continue;
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(c), sizeof fd);
-    arrival.arena = Descriptor(fd);
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    // There is room for one, and by its alignment for another: all that came are ours to close.
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, reinterpret_cast<const char*>(c) + at, sizeof fd);
+      arrival.arena = Descriptor(fd);
+    }
   }
-  if (got != sizeof hello || hello.magic != kSessionMagic || hello.version != kSessionVersion) return std::nullopt;
+  if (got != sizeof hello || hello.magic != kSessionMagic || hello.version != kSessionVersion ||
+      !is_same(hello.secret, secret_))
+    return std::nullopt;
   arrival.connection = std::move(peer.connection);
   arrival.pid = peer.pid;
+  arrival.own_pid = hello.pid;
   arrival.outcome = static_cast<HelloOutcome>(hello.outcome);
   arrival.modules = hello.modules;
   arrival.kind = static_cast<HelloKind>(hello.kind);

@@ -45,7 +45,8 @@ struct ArenaControl {
   std::uint32_t culled_functions;   ///< that the budget keeps out now
   std::uint32_t unpatchable_sites;  ///< that cannot be changed while threads may execute them
   std::uint64_t last_patch_ns;      ///< time that the last change of live code took
-  std::uint64_t reserved2[2];
+  std::uint64_t dropped_messages;   ///< lines of the runtime's that could not be written to stderr
+  std::uint64_t reserved2;
 };
 static_assert(sizeof(ArenaControl) == 144);
 

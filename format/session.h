@@ -1,5 +1,5 @@
 // What a traced process and `karst run` say to each other: one message each way over a SOCK_SEQPACKET Unix socket with
-// an abstract name, given to the process in KARST_OPTIONS (session=NAME). Then the process closes its end: no
+// an abstract name, given to the process in KARST_OPTIONS (session=NAME:SECRET). Then the process closes its end: no
 // descriptor of the session stays in it.
 //
 //   process -> karst   Hello, with the arena's memfd as SCM_RIGHTS when a new arena is announced
@@ -11,14 +11,48 @@
 // (kForked). A forked child has its parent's choice of functions and does not wait for Go. Each program that a process
 // is about to start is announced (kStarts), as one that cannot load the runtime says nothing itself.
 //
-// karst takes messages from its own user alone (SO_PEERCRED) and gives up nothing by a peer that lies.
+// Everybody can read the name in /proc/net/unix, and bind it when karst is gone. So the process first asks the kernel
+// who listens (SO_PEERCRED): root, or the user that it is itself, and the process whose number is in the name. karst
+// takes messages that carry the secret alone. Only who may look into the process, or into karst, can read that.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace karst::format {
 
 inline constexpr std::uint32_t kSessionMagic = 0x5453524B;  // "KRST"
-inline constexpr std::uint32_t kSessionVersion = 2;
+inline constexpr std::uint32_t kSessionVersion = 3;
+
+/// Random; in KARST_OPTIONS as 32 hexadecimal digits. In no trace, no arena and no name.
+struct SessionSecret {
+  std::uint8_t bytes[16];
+};
+
+/// What is not a secret leaves zeros, which no session has.
+constexpr SessionSecret parse_secret(const char* s) {
+  SessionSecret secret{};
+  for (std::size_t i = 0; i < 2 * sizeof secret.bytes; ++i) {
+    const char c = s[i];
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit && !(c >= 'a' && c <= 'f')) return {};
+    const auto value = static_cast<unsigned>(digit ? c - '0' : c - 'a' + 10);
+    secret.bytes[i / 2] = static_cast<std::uint8_t>(secret.bytes[i / 2] << 4 | value);
+  }
+  return s[2 * sizeof secret.bytes] == '\0' ? secret : SessionSecret{};
+}
+
+/// Takes the same time wherever the two differ.
+constexpr bool is_same(const SessionSecret& a, const SessionSecret& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < sizeof a.bytes; ++i) difference |= static_cast<unsigned>(a.bytes[i] ^ b.bytes[i]);
+  return difference == 0;
+}
+
+static_assert([] {
+  constexpr SessionSecret kParsed = parse_secret("000102030405060708090a0b0c0d0eff");
+  return kParsed.bytes[1] == 1 && kParsed.bytes[15] == 0xff && !is_same(kParsed, SessionSecret{}) &&
+         is_same(parse_secret("000102030405060708090a0b0c0d0ef"), SessionSecret{});
+}());
 
 enum class HelloKind : std::uint32_t {
   kStart = 0,    ///< a process image, or its first traced module
@@ -47,8 +81,9 @@ struct Hello {
                                  ///< kStarts: 1: setuid bits have no effect (no_new_privs)
   std::uint32_t function_count;
   ForkOrigin origin;  ///< kForked
+  SessionSecret secret;
 };
-static_assert(sizeof(Hello) == 56);
+static_assert(sizeof(Hello) == 72);
 
 enum class HelloOutcome : std::uint32_t {
   kTracing = 0,    ///< the arena comes with this message

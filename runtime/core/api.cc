@@ -42,7 +42,9 @@ int give_name(format::ArenaThread& t, const char* name, std::uint32_t size) {
     t.given_name = offset;
     t.given_name_space = space;
   }
-  copy(g_arena.text_space(t.given_name), name, size);
+  char* text = g_arena.text(t.given_name, size);
+  if (text == nullptr) return -EFAULT;
+  copy(text, name, size);
   store(t.given_name_size, size);
   return 0;
 }

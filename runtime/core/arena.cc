@@ -28,7 +28,6 @@ __attribute__((visibility("hidden"))) ArenaFunction* karst_functions;
 
 namespace {
 
-constexpr std::uint32_t kMostCountPages = 1 << 16;  // 256 MiB: 65,536 threads that call one module's functions
 constexpr std::uint32_t kThreadsPerPage = kBlockSize / sizeof(ArenaThread);
 
 /// A file's growth past RLIMIT_FSIZE raises SIGXFSZ, which would end our host; memfds are files to that limit.
@@ -69,6 +68,12 @@ bool mapping_is_free() {
   return mode != '2';
 }
 
+/// What readers are told of how much there is; several threads may.
+void raise(std::uint32_t& word, std::uint32_t to) {
+  for (std::uint32_t is = load(word); is < to; is = load(word))
+    if (exchange_if(word, is, to)) return;
+}
+
 /// A control page as it is before the first request.
 ArenaControl first_control(std::uint32_t enabled, std::uint32_t new_functions, std::uint64_t switches_offset) {
   ArenaControl c{};
@@ -104,9 +109,9 @@ const char* Arena::create(const Options& options) {
   layout.threads_offset = place(sizeof(ArenaThread) * std::uint64_t{kArenaThreads});
   layout.blocks_offset = place(std::uint64_t{layout.block_capacity} * kBlockSize);
   if (options.count) {
-    layout.count_capacity = kMostCountPages;
-    layout.counts_offset = place(sizeof(CountOwner) * std::uint64_t{kMostCountPages});
-    place(sizeof(CountPage) * std::uint64_t{kMostCountPages});
+    layout.count_capacity = kArenaCountPages;
+    layout.counts_offset = place(sizeof(CountOwner) * std::uint64_t{kArenaCountPages});
+    place(sizeof(CountPage) * std::uint64_t{kArenaCountPages});
   }
   ArenaWatching watching{};
   if (!options.count) {
@@ -134,9 +139,11 @@ const char* Arena::create(const Options& options) {
   }
   base_ = static_cast<std::uintptr_t>(mapped);
   blocks_ = base_ + layout.blocks_offset;
-  threads_offset_ = layout.threads_offset;
+  layout_ = layout;
+  watching_layout_ = watching;
+  switches_offset_ = switches_offset;
   own_size_ = layout.modules_offset;
-  block_capacity_ = layout.block_capacity;
+  capacity_ = layout.block_capacity;
 
   bool enough = reserve(0, kBlockSize) && reserve(layout.control_offset, sizeof(ArenaControl));
   if (enough) {
@@ -211,7 +218,6 @@ bool Arena::put(std::uint64_t offset, const void* from, std::uint64_t size) cons
 
 const char* Arena::create_in_child() {
   ArenaHeader h = kept_;
-  h.block_capacity = block_capacity_;
   h.off = kept_control_.enabled == 0 ? 1 : 0;
   h.end_ticks = 0;
   h.thread_count = 0;
@@ -224,11 +230,18 @@ const char* Arena::create_in_child() {
   h.count_pages = 0;
   h.uncounted_calls = 0;
   h.text_used = text_bottom_;
-  ArenaControl c = first_control(kept_control_.enabled, kept_control_.new_functions, kept_control_.switches_offset);
+  ArenaControl c = first_control(kept_control_.enabled, kept_control_.new_functions, switches_offset_);
   c.budget_ppm = kept_control_.budget_ppm;
   ArenaWatching w{};
   if (h.watching_offset != 0) {
     w = *at<ArenaWatching>(h.watching_offset);
+    w.slots_offset = watching_layout_.slots_offset;
+    w.moments_offset = watching_layout_.moments_offset;
+    w.notes_offset = watching_layout_.notes_offset;
+    w.rules_offset = watching_layout_.rules_offset;
+    w.watches_offset = watching_layout_.watches_offset;
+    w.blocks_offset = watching_layout_.blocks_offset;
+    w.block_capacity = watching_layout_.block_capacity;
     w.watch_count = w.applied < kWatches ? w.applied : kWatches;  // as the code is that the child has
     w.rule_count = w.rule_count < kWatchRules ? w.rule_count : kWatchRules;
     w.applied = w.slots_used = w.blocks_used = w.refused = 0;
@@ -263,6 +276,7 @@ const char* Arena::create_in_child() {
   stands_in_ = false;
   base_ = static_cast<std::uintptr_t>(mapped);
   blocks_ = base_ + h.blocks_offset;
+  capacity_ = h.block_capacity;
   karst_functions = functions();
   sys::madvise(reinterpret_cast<void*>(base_), own_size_, MADV_DONTFORK);
   if (!reserve_blocks(1)) return "there is not enough memory for the trace";
@@ -276,7 +290,7 @@ const char* Arena::create_in_child() {
 void Arena::let_go() {
   close_memory();
   if (base_ == 0) return;
-  sys::munmap(reinterpret_cast<void*>(base_ + own_size_), kept_.size - own_size_);
+  sys::munmap(reinterpret_cast<void*>(base_ + own_size_), layout_.size - own_size_);
   if (stands_in_ || !mapping_is_free_) return;
   sys::munmap(reinterpret_cast<void*>(base_), own_size_);
   stand_in();
@@ -303,6 +317,11 @@ bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
 }
 
 void Arena::stand_in() {
+  // What the parent had is not here.
+  store(thread_count_, 0U);
+  store(blocks_reserved_, 0U);
+  store(capacity_, 0U);
+  store(count_pages_, 0U);
   if (stands_in_ || !mapping_is_free_) return;
   const long got = sys::mmap(base_, own_size_, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
@@ -312,24 +331,24 @@ void Arena::stand_in() {
 }
 
 bool Arena::reserve_functions(std::uint32_t count) {
-  const std::uint32_t used = header().function_count + 1;
-  return count <= header().function_capacity - used &&
-         reserve(header().functions_offset + used * sizeof(ArenaFunction), count * sizeof(ArenaFunction));
+  const std::uint32_t used = function_count_ + 1;
+  return count <= layout_.function_capacity - used &&
+         reserve(layout_.functions_offset + used * sizeof(ArenaFunction), count * sizeof(ArenaFunction));
 }
 
 bool Arena::reserve_switches(std::uint32_t first, std::uint32_t count) {
-  return count == 0 || reserve(control().switches_offset + std::uint64_t{first} * sizeof(ArenaSwitch),
+  return count == 0 || reserve(switches_offset_ + std::uint64_t{first} * sizeof(ArenaSwitch),
                                std::uint64_t{count} * sizeof(ArenaSwitch));
 }
 
 bool Arena::reserve_modules(std::uint32_t count) {
-  const std::uint32_t used = header().module_count;
+  const std::uint32_t used = module_count_;
   return count <= kArenaModules - used &&
-         reserve(header().modules_offset + used * sizeof(ArenaModule), count * sizeof(ArenaModule));
+         reserve(layout_.modules_offset + used * sizeof(ArenaModule), count * sizeof(ArenaModule));
 }
 
 CountPage* Arena::count_page(std::uint32_t index) {
-  const std::uint64_t pages = header().counts_offset + sizeof(CountOwner) * std::uint64_t{header().count_capacity};
+  const std::uint64_t pages = layout_.counts_offset + sizeof(CountOwner) * std::uint64_t{layout_.count_capacity};
   return at<CountPage>(align_up(pages, kBlockSize)) + index;
 }
 
@@ -339,9 +358,49 @@ bool Arena::reserve_count_page(std::uint32_t index) {
          reserve(offset_of(count_page(index)), sizeof(CountPage));
 }
 
+std::uint32_t Arena::claim_count_page() {
+  std::uint32_t index = 0;
+  do {
+    index = load(count_pages_);
+    if (index >= layout_.count_capacity || !reserve_count_page(index)) return kNoCountPage;
+  } while (!exchange_if(count_pages_, index, index + 1));
+  raise(header().count_pages, index + 1);
+  return index;
+}
+
+void Arena::set_function_count(std::uint32_t count) {
+  store(function_count_, count);
+  store(header().function_count, count);
+}
+
+void Arena::set_module_count(std::uint32_t count) {
+  store(module_count_, count);
+  store(header().module_count, count);
+}
+
+void Arena::impose_layout(ArenaHeader& h) const {
+  h.size = layout_.size;
+  h.modules_offset = layout_.modules_offset;
+  h.functions_offset = layout_.functions_offset;
+  h.threads_offset = layout_.threads_offset;
+  h.text_offset = layout_.text_offset;
+  h.blocks_offset = layout_.blocks_offset;
+  h.control_offset = layout_.control_offset;
+  h.counts_offset = layout_.counts_offset;
+  h.watching_offset = layout_.watching_offset;
+  h.module_capacity = layout_.module_capacity;
+  h.function_capacity = layout_.function_capacity;
+  h.thread_capacity = layout_.thread_capacity;
+  h.text_capacity = layout_.text_capacity;
+  h.block_capacity = layout_.block_capacity;
+  h.count_capacity = layout_.count_capacity;
+  h.module_count = module_count_;
+  h.function_count = function_count_;
+}
+
 std::uint32_t Arena::add_text(const char* text, std::uint32_t size) {
   const std::uint32_t offset = take_text(size);
-  if (offset != 0) copy(reinterpret_cast<void*>(base_ + header().text_offset + offset), text, size);
+  if (offset != 0) copy(reinterpret_cast<void*>(base_ + layout_.text_offset + offset), text, size);
   return offset;
 }
 
@@ -351,9 +410,8 @@ std::uint32_t Arena::take_text(std::uint32_t size) {
     offset = load(text_bottom_);
     if (size == 0 || size > kArenaTextSize - offset) return 0;
   } while (!exchange_if(text_bottom_, offset, offset + size));
-  for (std::uint32_t used = load(header().text_used); used < offset + size; used = load(header().text_used))
-    if (exchange_if(header().text_used, used, offset + size)) break;
-  return reserve(header().text_offset + offset, size) ? offset : 0;
+  raise(header().text_used, offset + size);
+  return reserve(layout_.text_offset + offset, size) ? offset : 0;
 }
 
 std::uint32_t Arena::claim_thread() {
@@ -363,15 +421,18 @@ std::uint32_t Arena::claim_thread() {
                        static_cast<std::uint32_t>(ThreadLife::kClaimed));
   };
   for (;;) {
-    const std::uint32_t used = load(h.thread_count);
+    const std::uint32_t used = load(thread_count_);
     if (used >= kArenaThreads) break;
-    if (used % kThreadsPerPage == 0 && !reserve(threads_offset_ + used * sizeof(ArenaThread), sizeof(ArenaThread)))
+    if (used % kThreadsPerPage == 0 &&
+        !reserve(layout_.threads_offset + used * sizeof(ArenaThread), sizeof(ArenaThread)))
       break;
-    if (exchange_if(h.thread_count, used, used + 1) && claim(used, ThreadLife::kFree)) return used;
+    if (!exchange_if(thread_count_, used, used + 1)) continue;
+    raise(h.thread_count, used + 1);
+    if (claim(used, ThreadLife::kFree)) return used;
   }
   // Threads' histories go in about the order in which the threads came: begin where the last search ended.
   static std::uint32_t s_next;
-  const std::uint32_t used = load(h.thread_count);
+  const std::uint32_t used = load(thread_count_);
   const std::uint32_t first = load(s_next);
   for (std::uint32_t n = 0; n < used; ++n) {
     const std::uint32_t i = (first + n) % used;

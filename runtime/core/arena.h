@@ -1,5 +1,10 @@
 // The process's own end of the arena (format/arena.h): creation, tables, and the pool of blocks.
 //
+// Others may hold the memfd and write to it: forked children that gave up their rights, whoever karst gave it to. So
+// what steers a load or a store of ours is kept in private memory: where tables lie, how long they are, how many
+// entries are in use. The arena's own words for that are for readers. Numbers that are read back from it (links of
+// blocks, threads' entries) are compared with those before they are used. Then a scribbled arena costs the trace alone.
+//
 // Threads: everything here may be called by any thread at any time, also in signal handlers, unless it says "at start".
 #pragma once
 #include <cstdint>
@@ -20,23 +25,40 @@ class Arena {
   bool exists() const { return base_ != 0; }
   int descriptor() const { return descriptor_; }
   format::ArenaHeader& header() { return *reinterpret_cast<format::ArenaHeader*>(base_); }
-  format::ArenaControl& control() { return *at<format::ArenaControl>(header().control_offset); }
+  format::ArenaControl& control() { return *at<format::ArenaControl>(layout_.control_offset); }
   /// Null where calls are counted.
   format::ArenaWatching* watching() {
-    return header().watching_offset != 0 ? at<format::ArenaWatching>(header().watching_offset) : nullptr;
+    return layout_.watching_offset != 0 ? at<format::ArenaWatching>(layout_.watching_offset) : nullptr;
   }
+  /// Where the tables of what is watched lie, and how many blocks are for it.
+  const format::ArenaWatching& watching_layout() const { return watching_layout_; }
+  /// At start: nothing will be watched.
+  void give_up_watching() { header().watching_offset = layout_.watching_offset = 0; }
   /// Some part of the arena, by its offset.
   template <typename T>
   T* table(std::uint64_t offset) {
     return at<T>(offset);
   }
-  format::ArenaSwitch* switches() { return at<format::ArenaSwitch>(control().switches_offset); }
-  format::ArenaModule* modules() { return at<format::ArenaModule>(header().modules_offset); }
-  format::ArenaFunction* functions() { return at<format::ArenaFunction>(header().functions_offset); }
-  format::ArenaThread& thread(std::uint32_t index) { return at<format::ArenaThread>(threads_offset_)[index]; }
+  format::ArenaSwitch* switches() { return at<format::ArenaSwitch>(switches_offset_); }
+  format::ArenaModule* modules() { return at<format::ArenaModule>(layout_.modules_offset); }
+  format::ArenaFunction* functions() { return at<format::ArenaFunction>(layout_.functions_offset); }
+  format::ArenaThread& thread(std::uint32_t index) { return at<format::ArenaThread>(layout_.threads_offset)[index]; }
   format::BlockHeader* block(std::uint32_t index) {
     return reinterpret_cast<format::BlockHeader*>(blocks_ + std::uintptr_t{index} * format::kBlockSize);
   }
+
+  /// How many there are, as this process counts. In a forked child without an arena of its own there are no threads and
+  /// blocks.
+  std::uint32_t function_count() const { return __atomic_load_n(&function_count_, __ATOMIC_ACQUIRE); }
+  std::uint32_t module_count() const { return __atomic_load_n(&module_count_, __ATOMIC_ACQUIRE); }
+  std::uint32_t thread_count() const { return __atomic_load_n(&thread_count_, __ATOMIC_ACQUIRE); }
+  std::uint32_t blocks_reserved() const { return __atomic_load_n(&blocks_reserved_, __ATOMIC_ACQUIRE); }
+  std::uint32_t block_capacity() const { return __atomic_load_n(&capacity_, __ATOMIC_ACQUIRE); }
+  /// The most that there can be.
+  std::uint32_t most_blocks() const { return layout_.block_capacity; }
+  /// Under the lock of ids.
+  void set_function_count(std::uint32_t count);
+  void set_module_count(std::uint32_t count);
 
   /// At start. Makes room for `count` more entries of a table; false when memory cannot be had.
   bool reserve_functions(std::uint32_t count);
@@ -47,16 +69,24 @@ class Arena {
   bool reserve_switches(std::uint32_t first, std::uint32_t count);
   /// Any thread. Puts text into the arena; returns its offset, or 0 with no text when there is no room.
   std::uint32_t add_text(const char* text, std::uint32_t size);
-  /// Room for text that is written later, by text_space(); 0 when there is none. Any thread, any context.
+  /// Room for text that is written later, by text(); 0 when there is none. Any thread, any context.
   std::uint32_t take_text(std::uint32_t size);
-  char* text_space(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
-  const char* text(std::uint32_t offset) { return at<char>(header().text_offset + offset); }
+  /// Null if so much text does not lie there.
+  char* text(std::uint32_t offset, std::uint32_t size) {
+    return offset <= format::kArenaTextSize && size <= format::kArenaTextSize - offset
+               ? at<char>(layout_.text_offset + offset)
+               : nullptr;
+  }
 
   /// Where calls are counted (ArenaHeader::counts_offset). reserve_count_page(): any thread; false when memory is
   /// short.
-  format::CountOwner* count_owners() { return at<format::CountOwner>(header().counts_offset); }
+  format::CountOwner* count_owners() { return at<format::CountOwner>(layout_.counts_offset); }
   format::CountPage* count_page(std::uint32_t index);
   bool reserve_count_page(std::uint32_t index);
+  /// Takes a page that nobody had; kNoCountPage when there is none. Any thread.
+  std::uint32_t claim_count_page();
+  static constexpr std::uint32_t kNoCountPage = 0xffffffffU;
+  std::uint32_t count_pages() const { return __atomic_load_n(&count_pages_, __ATOMIC_ACQUIRE); }
 
   /// Claims a thread's entry, never used or left by a thread whose history is gone; kNoThread when all are in use.
   std::uint32_t claim_thread();
@@ -90,6 +120,7 @@ class Arena {
   /// tables, and before a fork.
   void remember() {
     kept_ = header();
+    impose_layout(kept_);
     kept_control_ = control();
     remembered_at_ = event_time();
   }
@@ -111,6 +142,7 @@ class Arena {
   T* at(std::uint64_t offset) {
     return reinterpret_cast<T*>(base_ + offset);
   }
+  void impose_layout(format::ArenaHeader& h) const;
   const char* open_memory(std::uint64_t size);
   void close_memory();
   bool put(std::uint64_t offset, const void* from, std::uint64_t size) const;
@@ -124,14 +156,21 @@ class Arena {
 
   std::uintptr_t base_ = 0;
   std::uintptr_t blocks_ = 0;
-  std::uint64_t threads_offset_ = 0;
+  format::ArenaHeader layout_{};  ///< offsets and capacities as they were made
+  format::ArenaWatching watching_layout_{};
+  std::uint64_t switches_offset_ = 0;
   std::uint64_t own_size_ = 0;  ///< bytes from the start that a forked child does not get
   std::uint64_t inode_ = 0;
   format::ArenaHeader kept_{};
   format::ArenaControl kept_control_{};
   std::uint64_t remembered_at_ = 0;
-  std::uint32_t block_capacity_ = 0;  ///< as asked for
-  bool stands_in_ = false;            ///< empty memory is where the parent's arena was
+  std::uint32_t function_count_ = 0;
+  std::uint32_t module_count_ = 0;
+  std::uint32_t thread_count_ = 0;
+  std::uint32_t blocks_reserved_ = 0;
+  std::uint32_t capacity_ = 0;  ///< blocks, as far as memory can be had
+  std::uint32_t count_pages_ = 0;
+  bool stands_in_ = false;  ///< empty memory is where the parent's arena was
   bool mapping_is_free_ = false;
   std::uint32_t text_bottom_ = 1;  ///< offset 0 means "no text"
   int descriptor_ = -1;

@@ -20,41 +20,45 @@ __attribute__((noinline, cold)) void say_memory_is_short(std::uint64_t kib) {  /
   Message().text("memory is short: the trace keeps to ").number(kib).text(" KiB");
 }
 
+/// A number of threads that the arena says.
+std::uint32_t sane(std::uint32_t threads) {
+  return threads == 0 ? 1 : threads > kArenaThreads ? kArenaThreads : threads;
+}
+
 }  // namespace
 
 std::uint32_t history_floor(std::uint32_t block_capacity, std::uint32_t live_threads) {
-  const std::uint32_t share = block_capacity / (2 * (live_threads == 0 ? 1 : live_threads));
+  const std::uint32_t share = block_capacity / (2 * sane(live_threads));
   return share > kFloorBlocks ? kFloorBlocks : share < 1 ? 1 : share;
 }
 
 std::uint32_t claims_ahead(std::uint32_t block_capacity, std::uint32_t live_threads) {
-  const std::uint32_t share = block_capacity / (64 * (live_threads == 0 ? 1 : live_threads));
+  const std::uint32_t share = block_capacity / (64 * sane(live_threads));
   return share > kClaimsAhead ? kClaimsAhead : share;
 }
 
 bool Arena::reserve_blocks(std::uint32_t up_to) {
-  ArenaHeader& h = header();
-  std::uint32_t done = load(h.blocks_reserved);
+  std::uint32_t done = load(blocks_reserved_);
   while (done < up_to) {
-    const std::uint32_t capacity = load(h.block_capacity);
+    const std::uint32_t capacity = load(capacity_);
     const std::uint32_t left = capacity > done ? capacity - done : 0;
     const std::uint32_t most = done == 0 ? kFirstStep : kReserveStep;
     const std::uint32_t step = left < most ? left : most;
-    if (step == 0 || !reserve(h.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
+    if (step == 0 ||
+        !reserve(layout_.blocks_offset + std::uint64_t{done} * kBlockSize, std::uint64_t{step} * kBlockSize))
       return false;
     // Several threads may do the same step; doing it twice is harmless.
-    exchange_if(h.blocks_reserved, done, done + step);
-    done = load(h.blocks_reserved);
+    if (exchange_if(blocks_reserved_, done, done + step)) store(header().blocks_reserved, done + step);
+    done = load(blocks_reserved_);
   }
   return true;
 }
 
 void Arena::reserve_ahead() {
   const ArenaHeader& h = header();
-  const std::uint32_t done = load(h.blocks_reserved);
+  const std::uint32_t done = load(blocks_reserved_);
   // Whoever makes a few calls and ends needs no more than the first step.
-  if (done > kFirstStep && done < load(h.block_capacity) && load(h.hand) + kReserveStep / 2 >= done)
-    reserve_blocks(done + 1);
+  if (done > kFirstStep && done < load(capacity_) && load(h.hand) + kReserveStep / 2 >= done) reserve_blocks(done + 1);
 }
 
 namespace {
@@ -86,7 +90,7 @@ void Arena::note_holes(BlockHeader& b, std::uintptr_t cursor) {
 
 BlockHeader* Arena::block_at(std::uintptr_t cursor) {
   const std::uintptr_t index = (cursor - 1 - blocks_) / kBlockSize;
-  return index < header().block_capacity ? block(static_cast<std::uint32_t>(index)) : nullptr;
+  return index < load(capacity_) ? block(static_cast<std::uint32_t>(index)) : nullptr;
 }
 
 // Moves the order of recycling on from the block `oldest`, which is claimed or spared. Whoever finds it so does it: the
@@ -94,9 +98,8 @@ BlockHeader* Arena::block_at(std::uintptr_t cursor) {
 void Arena::pass_by(ArenaThread& owner, std::uint64_t oldest) {
   const std::uint32_t next = load(block(static_cast<std::uint32_t>(oldest) - 1)->next);
   // If the block has changed hands since, so has `oldest`, and nothing happens.
-  const std::uint64_t following = next != 0 && next <= header().block_capacity
-                                      ? block_key(block(next - 1)->sequence, next - 1)
-                                      : ((oldest >> 32) + 1) << 32;
+  const std::uint64_t following = next != 0 && next <= load(capacity_) ? block_key(block(next - 1)->sequence, next - 1)
+                                                                       : ((oldest >> 32) + 1) << 32;
   exchange_if(owner.oldest, oldest, following);
 }
 
@@ -110,6 +113,7 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
     return exchange_if(met.state, state, kClaimed) ? &met : nullptr;
   if (state != kFull) return nullptr;
   const std::uint32_t thread_index = load(met.thread);
+  if (thread_index >= kArenaThreads) return nullptr;
   ArenaThread& owner = thread(thread_index);
   const bool living = load(owner.state) == static_cast<std::uint32_t>(ThreadLife::kLive);
   const std::uint32_t own_floor = load(owner.floor_blocks);
@@ -119,7 +123,7 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
   const auto oldest_index = static_cast<std::uint32_t>(oldest);
   const bool spared = static_cast<std::int32_t>(static_cast<std::uint32_t>(met.sequence) -
                                                 static_cast<std::uint32_t>(oldest >> 32)) < 0;
-  BlockHeader* first = oldest_index != 0 && oldest_index <= header().block_capacity ? block(oldest_index - 1) : nullptr;
+  BlockHeader* first = oldest_index != 0 && oldest_index <= load(capacity_) ? block(oldest_index - 1) : nullptr;
   if (first != nullptr &&
       (load(first->thread) != thread_index || static_cast<std::uint32_t>(load(first->sequence)) != oldest >> 32))
     first = nullptr;
@@ -160,15 +164,17 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
 BlockHeader* Arena::claim_next() {
   ArenaHeader& h = header();
   for (std::uint64_t tries = 0;; ++tries) {
-    const std::uint32_t capacity = load(h.block_capacity);
+    const std::uint32_t capacity = load(capacity_);
     if (tries >= 2ULL * capacity) return nullptr;
     const std::uint64_t turn = __atomic_fetch_add(&h.hand, 1, __ATOMIC_RELAXED);
     const auto index = static_cast<std::uint32_t>(turn % capacity);
-    if (index >= load(h.blocks_reserved) && !reserve_blocks(index + 1)) {
+    if (index >= load(blocks_reserved_) && !reserve_blocks(index + 1)) {
       // Memory ran out: from now on the trace lives in what it has.
-      const std::uint32_t have = load(h.blocks_reserved);
-      if (have != 0 && exchange_if(h.block_capacity, capacity, have))
+      const std::uint32_t have = load(blocks_reserved_);
+      if (have != 0 && exchange_if(capacity_, capacity, have)) {
+        store(h.block_capacity, have);
         say_memory_is_short(std::uint64_t{have} * kBlockSize >> 10);
+      }
       continue;
     }
     BlockHeader* b = claim_block(index, history_floor(capacity, load(h.live_threads)));
@@ -181,7 +187,7 @@ BlockHeader* Arena::pop_spare(std::uint64_t& spare) {
   for (;;) {
     const std::uint64_t first = load(spare);
     const auto index = static_cast<std::uint32_t>(first);
-    if (index == 0) return nullptr;
+    if (index == 0 || index > load(capacity_)) return nullptr;
     BlockHeader* b = block(index - 1);
     if (exchange_if(spare, first, ((first >> 32) + 1) << 32 | load(b->next))) return b;
   }
@@ -196,7 +202,7 @@ BlockHeader* Arena::take_block(std::uintptr_t cursor, std::uint64_t& spare) {
   if (b == nullptr) {
     b = claim_next();
     if (b == nullptr) return nullptr;
-    const std::uint32_t most = claims_ahead(load(header().block_capacity), load(header().live_threads));
+    const std::uint32_t most = claims_ahead(load(capacity_), load(header().live_threads));
     for (std::uint64_t n = used < most ? used : most; n != 0; --n) {
       BlockHeader* more = claim_next();
       if (more == nullptr) break;
@@ -213,7 +219,7 @@ BlockHeader* Arena::take_block(std::uintptr_t cursor, std::uint64_t& spare) {
   b->next = 0;
   zero(b + 1, kBlockSize - kBlockHeaderSize);
   // The block after this one: by the time it is needed, some microseconds from now, it is in the cache.
-  if (const auto next = static_cast<std::uint32_t>(load(spare)); next != 0) {
+  if (const auto next = static_cast<std::uint32_t>(load(spare)); next != 0 && next <= load(capacity_)) {
     const auto* lines = reinterpret_cast<const char*>(block(next - 1));
     for (std::uint32_t i = 0; i < kBlockSize; i += 64) __builtin_prefetch(lines + i, 1);
   }
@@ -221,7 +227,12 @@ BlockHeader* Arena::take_block(std::uintptr_t cursor, std::uint64_t& spare) {
 }
 
 void Arena::give_back_spare(std::uint64_t& spare) {
-  while (BlockHeader* b = pop_spare(spare)) give_back(*b);
+  // A list that was written over may have no end.
+  for (std::uint32_t n = load(capacity_); n != 0; --n) {
+    BlockHeader* b = pop_spare(spare);
+    if (b == nullptr) return;
+    give_back(*b);
+  }
 }
 
 void Arena::publish(BlockHeader& b) {

@@ -122,16 +122,30 @@ std::uint32_t first_behind(std::uint32_t first, std::uint32_t count, Test is_beh
   return first;
 }
 
+struct IdRange {
+  std::uint32_t first;
+  std::uint32_t end;
+};
+
+/// As the arena says, if there can be such a module; else nothing.
+IdRange ids_of_module(std::uint32_t module) {
+  if (module >= g_arena.module_count()) return {0, 0};
+  const ArenaModule& m = g_arena.modules()[module];
+  const std::uint32_t first = load(m.first_function);
+  const std::uint32_t count = load(m.function_count);
+  const std::uint32_t behind = g_arena.function_count() + 1;
+  return first != 0 && first <= behind && count <= behind - first ? IdRange{first, first + count} : IdRange{0, 0};
+}
+
 /// An id of tail calls (kArenaFunctionTailExit) is an alias of the function at its address, which is the one to switch.
 std::uint32_t owner_of(void*, std::uint32_t id) {
-  const ArenaHeader& h = g_arena.header();
-  if (id == 0 || id > load(h.function_count)) return 0;
+  if (id == 0 || id > g_arena.function_count()) return 0;
   const ArenaFunction* functions = g_arena.functions();
   if ((load(functions[id].flags) & kArenaFunctionTailExit) == 0) return id;
-  if (functions[id].module >= load(h.module_count)) return 0;
   // A module's functions by address, then its aliases.
-  const ArenaModule& m = g_arena.modules()[functions[id].module];
-  const std::uint32_t own = first_behind(m.first_function, id - m.first_function, [&](std::uint32_t i) {
+  const IdRange m = ids_of_module(functions[id].module);
+  if (id < m.first || id >= m.end) return 0;
+  const std::uint32_t own = first_behind(m.first, id - m.first, [&](std::uint32_t i) {
     return (load(functions[i].flags) & kArenaFunctionTailExit) != 0 || functions[i].address >= functions[id].address;
   });
   return functions[own].address == functions[id].address ? own : 0;
@@ -154,18 +168,18 @@ void change_one(std::uint32_t function, bool culled) {
 /// With the ids for its tail calls. Functions that the linker folded share their sleds: they come and go together.
 void change(void*, std::uint32_t function, bool culled) {
   const ArenaFunction* functions = g_arena.functions();
-  const ArenaModule& m = g_arena.modules()[functions[function].module];
-  const std::uint32_t end = m.first_function + m.function_count;
-  if (function < m.first_function || function >= end) return change_one(function, culled);  // of -finstrument-functions
+  const IdRange m = ids_of_module(functions[function].module);
+  const std::uint32_t end = m.end;
+  if (function < m.first || function >= end) return change_one(function, culled);  // of -finstrument-functions
   const auto is_alias = [&](std::uint32_t id) { return (load(functions[id].flags) & kArenaFunctionTailExit) != 0; };
-  const std::uint32_t aliases = first_behind(m.first_function, m.function_count, is_alias);
+  const std::uint32_t aliases = first_behind(m.first, end - m.first, is_alias);
   const auto change_among = [&](std::uint32_t first, std::uint32_t behind) {
     const std::uint64_t address = functions[function].address;
     std::uint32_t id =
         first_behind(first, behind - first, [&](std::uint32_t i) { return functions[i].address >= address; });
     for (; id < behind && functions[id].address == address; ++id) change_one(id, culled);
   };
-  change_among(m.first_function, aliases);
+  change_among(m.first, aliases);
   change_among(aliases, end);
 }
 
@@ -181,7 +195,7 @@ void list(std::uint32_t index) {
 
 void list_new_threads() {
   const ArenaHeader& h = g_arena.header();
-  const std::uint32_t count = load(h.thread_count);
+  const std::uint32_t count = g_arena.thread_count();
   while (g.known < count) list(g.known++);
   // Entries are used again when all have been.
   if (load(h.threads_total) <= count) return;
@@ -293,7 +307,7 @@ const BlockHeader* add_block(std::uint32_t thread, std::uint32_t place, std::uin
 /// last.
 void sample(std::uint32_t index, std::uint32_t weight) {
   const Watch& w = g.watches[index];
-  const std::uint32_t capacity = load(g_arena.header().block_capacity);
+  const std::uint32_t capacity = g_arena.block_capacity();
   std::uint32_t place = static_cast<std::uint32_t>(w.from);
   auto sequence = static_cast<std::uint32_t>(w.from >> 32);
   const std::uint32_t all = place != 0 && w.at != 0 ? static_cast<std::uint32_t>(w.at >> 32) - sequence : 0;
@@ -429,7 +443,7 @@ bool start_budget(std::uint64_t now) {
   g.made = true;
   g_sample.set_owner_of(owner_of, nullptr);
   g_culler.set_context(kind_of, change, nullptr);
-  const std::uint32_t count = load(g_arena.header().function_count);
+  const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count; ++id)  // a forked child's parent had one
     if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0) g_culler.adopt(id, now);
   g_culler.set_ticks_per_1024ns(g.ticks_per_us * 1024 / 1000);
@@ -449,7 +463,7 @@ void take_budget(std::uint64_t now) {
   g.process.start(budget);
   if (budget != 0) return;
   g_culler.bring_all_back();
-  const std::uint32_t count = load(g_arena.header().function_count);
+  const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count; ++id)
     if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0) change_one(id, false);
   apply();
@@ -462,7 +476,7 @@ void release_kept() {
   g.request = request;
   if (!g.started || g_culler.culled() == 0) return;
   const ArenaFunction* functions = g_arena.functions();
-  const std::uint32_t count = load(g_arena.header().function_count);
+  const std::uint32_t count = g_arena.function_count();
   bool any = false;
   for (std::uint32_t id = 1; id <= count; ++id) {
     const std::uint32_t flags = load(functions[id].flags);

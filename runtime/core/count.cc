@@ -32,9 +32,8 @@ CountPage** directory_of(ThreadState& state) {
 CountPage* left_page(std::uint32_t group) {
   if (load(g_free_pages) == 0) return nullptr;
   CountOwner* owners = g_arena.count_owners();
-  const std::uint32_t capacity = g_arena.header().count_capacity;
-  const std::uint32_t pages = load(g_arena.header().count_pages);
-  for (std::uint32_t i = 0; i < pages && i < capacity; ++i) {
+  const std::uint32_t pages = g_arena.count_pages();
+  for (std::uint32_t i = 0; i < pages; ++i) {
     if (load(owners[i].group) != group + 1 || !exchange_if(owners[i].used, 0U, 1U)) continue;
     __atomic_sub_fetch(&g_free_pages, 1, __ATOMIC_RELAXED);
     return g_arena.count_page(i);
@@ -43,12 +42,8 @@ CountPage* left_page(std::uint32_t group) {
 }
 
 CountPage* new_page(std::uint32_t group) {
-  ArenaHeader& h = g_arena.header();
-  std::uint32_t index = load(h.count_pages);
-  do {
-    index = load(h.count_pages);
-    if (index >= h.count_capacity || !g_arena.reserve_count_page(index)) return nullptr;
-  } while (!exchange_if(h.count_pages, index, index + 1));
+  const std::uint32_t index = g_arena.claim_count_page();
+  if (index == Arena::kNoCountPage) return nullptr;
   CountOwner& owner = g_arena.count_owners()[index];
   store(owner.used, 1U);
   store(owner.group, group + 1);
@@ -86,7 +81,7 @@ void leave_counts(ThreadState& state) {
   CountPage** directory = state.counts;
   if (directory == nullptr) return;
   store(state.counts, static_cast<CountPage**>(nullptr));
-  const std::uint32_t groups = load(g_arena.header().function_count) / kCountsPerPage + 1;
+  const std::uint32_t groups = g_arena.function_count() / kCountsPerPage + 1;
   CountOwner* owners = g_arena.count_owners();
   for (std::uint32_t group = 0; group < groups && group < kCountGroups; ++group) {
     if (directory[group] == nullptr) continue;

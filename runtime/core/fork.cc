@@ -38,7 +38,6 @@ struct Wiped {
 };
 Wiped* g_process;
 
-char g_session[sizeof(Options::session)];
 bool g_leave_children;  // forked children are not traced
 bool g_gave_up;         // this process or one before it was not
 
@@ -112,8 +111,11 @@ bool adopt() {
     return false;
   }
   renew_watches();
+  const Heard heard = report_fork(h.module_count, g_arena.descriptor(), origin);
+  if (heard == Heard::kRefused)
+    Message().text("process ").number(own_pid()).text(", a forked child, runs untraced: ").text(kWhyRefused);
   // When `karst run` is gone nobody asks for this trace any more.
-  if (!report_fork(g_session, h.module_count, g_arena.descriptor(), origin)) return false;
+  if (heard != Heard::kYes) return false;
   renew_maintenance();
   return true;
 }
@@ -127,7 +129,6 @@ bool follow_forks(const Options& options) {
   process->life = kOwn;
   if (sys::madvise(process, KARST_BLOCK_SIZE, MADV_WIPEONFORK) != 0) return false;
   g_process = process;
-  copy(g_session, options.session, sizeof g_session);
   // Under prefault=1 hooks make no system call, which an arena takes many of.
   g_leave_children = options.prefault || !options.follow;
   // Registered before all others of the program: called last before a fork, and first in the child.

@@ -23,6 +23,8 @@ struct Copy {
   std::uint32_t next;   // in its bucket, or among the free ones
   std::uint32_t events;
   std::uint32_t whole;  // its thread had gone on: it stays as it is
+  std::uint32_t thread;
+  std::uint64_t sequence;  // of the block in its thread
 };
 struct Node {
   std::uint32_t copy;
@@ -38,6 +40,7 @@ struct Tables {
   std::uint32_t free_node;
   std::uint32_t nodes_used;
   std::uint32_t in_use;    // copies
+  std::uint32_t used;      // ever, free ones among them
   std::uint32_t reserved;  // of their memory
 };
 Tables g;
@@ -46,7 +49,7 @@ alignas(kBlockSize) char g_scratch[kBlockSize];
 ArenaWatching& watching() { return *g_arena.watching(); }
 
 BlockHeader& block_of(std::uint32_t copy) {
-  return *g_arena.table<BlockHeader>(watching().blocks_offset + std::uint64_t{copy - 1} * kBlockSize);
+  return *g_arena.table<BlockHeader>(g_arena.watching_layout().blocks_offset + std::uint64_t{copy - 1} * kBlockSize);
 }
 
 std::uint32_t& bucket_of(std::uint32_t thread, std::uint64_t sequence) {
@@ -66,7 +69,7 @@ bool map(T*& table, std::uint64_t count) {
 
 std::uint32_t find(std::uint32_t thread, std::uint64_t sequence) {
   for (std::uint32_t copy = bucket_of(thread, sequence); copy != 0; copy = g.copies[copy - 1].next)
-    if (block_of(copy).thread == thread && block_of(copy).sequence == sequence) return copy;
+    if (g.copies[copy - 1].thread == thread && g.copies[copy - 1].sequence == sequence) return copy;
   return 0;
 }
 
@@ -77,9 +80,9 @@ std::uint32_t take_copy() {
     g.free_copy = g.copies[copy - 1].next;
     return copy;
   }
-  ArenaWatching& w = watching();
-  if (w.blocks_used >= w.block_capacity) return 0;
-  if (w.blocks_used >= g.reserved) {
+  const ArenaWatching& w = g_arena.watching_layout();
+  if (g.used >= w.block_capacity) return 0;
+  if (g.used >= g.reserved) {
     const std::uint32_t left = w.block_capacity - g.reserved;
     const std::uint32_t step = left < kReserveStep ? left : kReserveStep;
     if (!g_arena.reserve_part(w.blocks_offset + std::uint64_t{g.reserved} * kBlockSize,
@@ -87,8 +90,8 @@ std::uint32_t take_copy() {
       return 0;
     g.reserved += step;
   }
-  store(w.blocks_used, w.blocks_used + 1);
-  return w.blocks_used;
+  store(watching().blocks_used, ++g.used);
+  return g.used;
 }
 
 std::uint32_t take_node() {
@@ -159,14 +162,15 @@ bool add_to_list(std::uint32_t& list, std::uint32_t copy) {
 
 void remove_copy(std::uint32_t copy) {
   BlockHeader& b = block_of(copy);
-  for (std::uint32_t* at = &bucket_of(b.thread, b.sequence); *at != 0; at = &g.copies[*at - 1].next) {
+  const Copy& known = g.copies[copy - 1];
+  for (std::uint32_t* at = &bucket_of(known.thread, known.sequence); *at != 0; at = &g.copies[*at - 1].next) {
     if (*at != copy) continue;
     *at = g.copies[copy - 1].next;
     break;
   }
   store(b.generation, b.generation | 1);
   end_change(b, BlockState::kFresh);
-  __atomic_sub_fetch(&g_arena.thread(b.thread).kept_blocks, 1, __ATOMIC_ACQ_REL);
+  __atomic_sub_fetch(&g_arena.thread(known.thread).kept_blocks, 1, __ATOMIC_ACQ_REL);
   --g.in_use;
   give_back_copy(copy);
 }
@@ -174,21 +178,21 @@ void remove_copy(std::uint32_t copy) {
 }  // namespace
 
 bool prepare_kept_blocks() {
-  const std::uint32_t capacity = watching().block_capacity;
+  const std::uint32_t capacity = g_arena.watching_layout().block_capacity;
   g.node_capacity = 4 * capacity + 4096;
   return (g.copies != nullptr ||
           (map(g.copies, capacity) && map(g.nodes, g.node_capacity) && map(g.buckets, kBuckets)));
 }
 
 bool renew_kept_blocks() {
-  const std::uint32_t capacity = watching().block_capacity;
+  const std::uint32_t capacity = g_arena.watching_layout().block_capacity;
   sys::madvise(g.buckets, kBuckets * sizeof(std::uint32_t), MADV_DONTNEED);
   sys::madvise(g.copies, align_up(capacity * sizeof(Copy), KARST_BLOCK_SIZE), MADV_DONTNEED);
-  g.free_copy = g.free_node = g.nodes_used = g.in_use = g.reserved = 0;
+  g.free_copy = g.free_node = g.nodes_used = g.in_use = g.used = g.reserved = 0;
   return true;
 }
 
-std::uint32_t kept_blocks_free() { return watching().block_capacity - g.in_use; }
+std::uint32_t kept_blocks_free() { return g_arena.watching_layout().block_capacity - g.in_use; }
 
 KeptCopy keep_block(std::uint32_t& list, std::uint32_t block, std::uint32_t thread, std::uint64_t ticks,
                     std::uint64_t& sequence) {
@@ -212,7 +216,7 @@ KeptCopy keep_block(std::uint32_t& list, std::uint32_t block, std::uint32_t thre
   copy = take_copy();
   if (copy == 0) return KeptCopy::kNoMemory;
   BlockHeader& to = block_of(copy);
-  g.copies[copy - 1] = {};
+  g.copies[copy - 1] = {0, 0, 0, 0, thread, sequence};
   // The thread's entry stays its own as long as there are copies; the block, which is still there, keeps it until now.
   __atomic_add_fetch(&g_arena.thread(thread).kept_blocks, 1, __ATOMIC_ACQ_REL);
   copy_header(from, to);

@@ -1,11 +1,17 @@
 // The runtime's only voice: whole lines on stderr, said once each, never more than a few in a process's life.
+//
+// A program may close descriptor 2 and have a file or a connection of its own there. So lines go to the file that was
+// there at the start, or nowhere.
 #pragma once
 #include <cstdint>
 
 namespace karst::runtime {
 
-/// Builds a line in a small buffer (cut at 400 bytes) and writes it to descriptor 2 with one write. Any thread, any
-/// context.
+/// At start: what descriptor 2 is now is stderr, if there is one. Never called: whatever it is then.
+void keep_stderr();
+
+/// Builds a line in a small buffer (cut at 400 bytes) and writes it to stderr with one write that neither waits nor
+/// raises a signal; else the line is counted (ArenaControl::dropped_messages). Any thread, any context.
 class Message {
  public:
   Message();

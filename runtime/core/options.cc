@@ -77,7 +77,12 @@ void apply(Options& options, char* entry) {
       Message().text("KARST_OPTIONS: snapshots= ignored: the directory's name is too long");
   } else if (equal(entry, "session")) {
     const std::uint64_t n = length(value);
-    if (n < sizeof options.session) copy(options.session, value, n + 1);
+    std::uint64_t name = 0;  // without the secret
+    while (name < n && value[name] != ':') ++name;
+    if (name >= sizeof options.session) return;
+    copy(options.session, value, name);
+    options.session[name] = '\0';
+    if (name < n) options.secret = format::parse_secret(value + name + 1);
   } else if (equal(entry, "functions") || equal(entry, "not-functions") || equal(entry, "no-trace") ||
              equal(entry, "only") || equal(entry, "min-instructions") || equal(entry, "carried-lists") ||
              equal(entry, "keep") || equal(entry, "slowest") || equal(entry, "over") || equal(entry, "margin")) {
@@ -99,6 +104,18 @@ void apply(Options& options, char* entry) {
 }
 
 }  // namespace
+
+void copy_without_session(char* to, std::size_t size, const char* raw) {
+  std::size_t used = 0;
+  for (const char* end = raw; *raw != '\0'; raw = *end == ',' ? end + 1 : end) {
+    for (end = raw; *end != '\0' && *end != ','; ++end)
+      if (*end == '\\' && end[1] != '\0') ++end;
+    if (starts_with(raw, "session=")) continue;
+    if (used != 0 && used + 1 < size) to[used++] = ',';
+    for (const char* p = raw; p != end && used + 1 < size; ++p) to[used++] = *p;
+  }
+  to[used] = '\0';
+}
 
 Options Options::from(char** environment) {
   Options options;

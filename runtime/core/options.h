@@ -5,9 +5,11 @@
 // carried-lists=, slowest=, over=, margin=) is for `karst run`, which reads the same variable: names need a demangler,
 // and the runtime has no dependency but libc.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "format/options.h"
+#include "format/session.h"
 
 namespace karst::runtime {
 
@@ -26,11 +28,15 @@ struct Options {
   int signal = 0;                                       ///< that makes the process write a snapshot; 0: none
   char snapshots[192] = {};                             ///< directory for those; empty: the working directory
   char session[108] = {};                               ///< abstract socket name of `karst run`; empty: none
+  format::SessionSecret secret = {};                    ///< what `karst run` knows us by
   bool given = false;                                   ///< there is such a variable
   const char* raw = "";                                 ///< as it was
 
   /// Reads KARST_OPTIONS from `environment` (as passed to main; may be null).
   static Options from(char** environment);
 };
+
+/// Copies `raw`, cut at size - 1 bytes, without what only we and `karst run` may know (session=).
+void copy_without_session(char* to, std::size_t size, const char* raw);
 
 }  // namespace karst::runtime

@@ -19,15 +19,8 @@ struct Text {
 };
 
 Text text_at(std::uint32_t offset, std::uint32_t size) {
-  if (offset > kArenaTextSize || size > kArenaTextSize - offset) return {nullptr, 0};
-  return {g_arena.text(offset), size};
-}
-
-/// The session's name is between `karst run` and the process, and comes last.
-std::uint32_t without_session(const Text& options) {
-  for (std::uint32_t i = 0; i + 8 <= options.size; ++i)
-    if (starts_with(options.data + i, "session=")) return i == 0 ? 0 : i - 1;
-  return options.size;
+  const char* text = g_arena.text(offset, size);
+  return {text, text != nullptr ? size : 0};
 }
 
 void write_process(RawFile& file, char* space, const RawTrace& trace) {
@@ -52,7 +45,7 @@ void write_process(RawFile& file, char* space, const RawTrace& trace) {
   r.name = table.text(executable.data + name, executable.size - name);
   r.command_line = table.text(command_line.data, command_line.size);
   r.executable = table.text(executable.data, executable.size);
-  r.options = table.text(options.data, without_session(options));
+  r.options = table.text(options.data, options.size);
   table.add(r);
 }
 
@@ -78,7 +71,7 @@ void write_clock(RawFile& file, char* space, const RawTrace& trace) {
 
 void write_modules(RawFile& file, char* space) {
   RawTable<ModuleRecord> table(file, ChunkType::kModules, space);
-  const std::uint32_t count = load(g_arena.header().module_count);
+  const std::uint32_t count = g_arena.module_count();
   for (std::uint32_t i = 0; i < count && i < kArenaModules; ++i) {
     const ArenaModule& m = g_arena.modules()[i];
     const Text path = text_at(m.path_offset, m.path_size);
@@ -99,7 +92,7 @@ void write_modules(RawFile& file, char* space) {
 
 void write_functions(RawFile& file, char* space) {
   RawTable<FunctionRecord> table(file, ChunkType::kFunctions, space);
-  const std::uint32_t count = load(g_arena.header().function_count);
+  const std::uint32_t count = g_arena.function_count();
   for (std::uint32_t id = 1; id <= count && id <= kMaxFunctionId; ++id) {
     const ArenaFunction& f = g_arena.functions()[id];
     const std::uint32_t flags = load(f.flags);
@@ -177,8 +170,7 @@ void write_moment(RawFile& file, char* space, const RawTrace& trace) {
 
 std::uint32_t copy_switches(ArenaSwitch* to, std::uint64_t& first) {
   ArenaControl& c = g_arena.control();
-  const auto* log =
-      reinterpret_cast<const ArenaSwitch*>(g_arena.text(0) - g_arena.header().text_offset + c.switches_offset);
+  const ArenaSwitch* log = g_arena.switches();
   for (;;) {
     const std::uint64_t count = load(c.switch_count);
     first = count > kArenaSwitches ? count - kArenaSwitches : 0;

@@ -78,8 +78,7 @@ std::uint64_t begin_of_switches() {
   const std::uint64_t count = load(c.switch_count);
   if (count <= kArenaSwitches) return 0;
   // A later one than the oldest: more may come while blocks are copied.
-  const auto* log =
-      reinterpret_cast<const ArenaSwitch*>(g_arena.text(0) - g_arena.header().text_offset + c.switches_offset);
+  const ArenaSwitch* log = g_arena.switches();
   return log[(count + kArenaSwitches / 2) % kArenaSwitches].begin_ticks;
 }
 
@@ -115,7 +114,7 @@ int write_now(RawFile& file, char* space, const SnapshotRequest& request, char* 
   note_thread_names();
   write_tables(
       file, space,
-      {&h, &g_arena.thread(0), load(h.thread_count), &moment, request.what, switches, switch_count, first != 0});
+      {&h, &g_arena.thread(0), g_arena.thread_count(), &moment, request.what, switches, switch_count, first != 0});
   return file.error();
 }
 
@@ -124,7 +123,7 @@ int write_now(RawFile& file, char* space, const SnapshotRequest& request, char* 
 Snapshot* take_snapshot(const SnapshotRequest& request) {
   Copying copying(request.since, request.until, begin_of_switches());
   if (!copying) return nullptr;
-  const std::uint32_t threads = load(g_arena.header().thread_count);
+  const std::uint32_t threads = g_arena.thread_count();
   const std::uint64_t threads_size = align_up(threads * sizeof(ArenaThread), KARST_BLOCK_SIZE);
   constexpr std::uint64_t kPerSegment = kSegmentSpace / kCopiedBlockMost - 1;
   const std::uint64_t segments = copying.blocks() / kPerSegment + 1;
@@ -204,8 +203,9 @@ int save_numbered_snapshot(const SnapshotRequest& request, const char* directory
   if (!space) return -ENOMEM;
   char* path = space.data() + kFileSpace + kWrittenAtOnce;
   const ArenaHeader& h = g_arena.header();
-  const char* name = g_arena.text(h.executable_offset);
   std::size_t name_size = h.executable_size;
+  const char* name = g_arena.text(h.executable_offset, static_cast<std::uint32_t>(name_size));
+  if (name == nullptr) name_size = 0;
   for (std::size_t i = name_size; i != 0; --i) {
     if (name[i - 1] != '/') continue;
     name += i;

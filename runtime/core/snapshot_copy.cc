@@ -72,7 +72,7 @@ bool is_live(std::uint32_t thread) {
 
 Copying::Copying(std::uint64_t since, std::uint64_t until, std::uint64_t not_before)
     : since_(since), until_(until), not_before_(not_before) {
-  const std::uint32_t most = load(g_arena.header().blocks_reserved);
+  const std::uint32_t most = g_arena.blocks_reserved();
   const std::uint64_t list_size = align_up(std::uint64_t{most} * sizeof(Place) + 1, KARST_BLOCK_SIZE);
   constexpr std::uint64_t kKnownSize = kArenaThreads * sizeof(std::uint64_t);
   size_ = 2 * list_size + kKnownSize;
@@ -93,7 +93,7 @@ Copying::~Copying() {
 }
 
 void Copying::list(std::uint32_t most) {
-  const std::uint32_t capacity = load(g_arena.header().block_capacity);
+  const std::uint32_t capacity = g_arena.block_capacity();
   const std::uint32_t count = most < capacity ? most : capacity;
   constexpr std::uint32_t kAhead = 8;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -136,7 +136,7 @@ void Copying::list_block(std::uint32_t index) {
 
 /// Threads of the range of which nothing is left.
 void Copying::judge_absent_threads() {
-  const std::uint32_t threads = load(g_arena.header().thread_count);
+  const std::uint32_t threads = g_arena.thread_count();
   for (std::uint32_t i = 0; i < threads; ++i) {
     const ArenaThread& t = g_arena.thread(i);
     if ((known_[i] & kSeen) != 0 || load(t.overwritten_events) + load(t.lost_events) == 0 ||
@@ -187,7 +187,7 @@ void Copying::note_copied(const BlockRecord& record) {
 }
 
 void Copying::note_gaps_at_end() {
-  const std::uint32_t threads = load(g_arena.header().thread_count);
+  const std::uint32_t threads = g_arena.thread_count();
   for (std::uint32_t i = 0; i < threads; ++i)
     if ((known_[i] & kGap) != 0) missing_until(until_);
 }

@@ -10,6 +10,7 @@
 // A module that comes later calls karst_register_module from its own first constructor (toolchain/module.S): none of
 // its code has run, so it can be patched as at start, whatever other threads do.
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -111,9 +112,9 @@ bool is_alone() {
 
 void keep_options(char** environment) {
   g_options = Options::from(environment);
-  const std::size_t size = length(g_options.raw);
-  copy(g_raw_options, g_options.raw, size < sizeof g_raw_options ? size : sizeof g_raw_options - 1);
+  copy_without_session(g_raw_options, sizeof g_raw_options, g_options.raw);
   g_options.raw = g_raw_options;
+  keep_session(g_options);
   if (!g_options.follow) hide_from_children(environment);
 }
 
@@ -160,22 +161,23 @@ const char* make_arena() {
   note_program(h, g_options);
   if (!prepare_threads(g_options.prefault) || !follow_forks(g_options) || !prepare_modules())
     return "there is not enough memory for the threads' table";
-  set_instrument_session(g_options.session);
   choose_variants(h, g_options);
   prepare_budget(g_options);
   prepare_watching(g_options.prefault);
   return nullptr;
 }
 
-void announce_arena() {
+/// Null, or why this process may not be traced.
+const char* announce_arena() {
   store(g_arena.header().state, static_cast<std::uint32_t>(ArenaState::kReady));
   g_arena.remember();
-  report_to_session(g_options.session, HelloOutcome::kTracing, module_count(), g_arena.descriptor());
+  const Heard heard = report_to_session(HelloOutcome::kTracing, module_count(), g_arena.descriptor());
+  return heard == Heard::kRefused ? kWhyRefused : nullptr;
 }
 
 void give_up(const char* why) {
   Message().text("this program runs untraced: ").text(why);
-  report_to_session(g_options.session, HelloOutcome::kImpossible, 0, -1);
+  report_to_session(HelloOutcome::kImpossible, 0, -1);
   g_life = Life::kImpossible;
 }
 
@@ -187,7 +189,7 @@ const char* trace_all() {
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
   register_modules();
   const std::uint64_t registered = clock_ns(CLOCK_MONOTONIC_RAW);
-  announce_arena();
+  if (const char* why = announce_arena()) return why;
   const std::uint64_t chosen = clock_ns(CLOCK_MONOTONIC_RAW);
   if (!patch_modules(alone))
     return "the system does not let the program's code be changed (a W^X policy, or no memory near the code)";
@@ -209,6 +211,10 @@ void follow_exit() {
 __attribute__((constructor))
 #endif
 void start(int, char**, char** environment) {
+  // A program with more rights than who started it (setuid, file capabilities): that user's KARST_OPTIONS are not
+  // heard, here and in what it starts. The dynamic linker treats its own variables so.
+  if (getauxval(AT_SECURE) != 0) return hide_from_children(environment);
+  keep_stderr();
   keep_options(environment);
 #ifdef KARST_STATIC
   // It is in the program whoever runs it. `karst run` sets the variable; without it the program is as if untraced.
@@ -217,12 +223,12 @@ void start(int, char**, char** environment) {
   g_first = find_first();
   if (g_first != nullptr) return;
 #ifndef KARST_STATIC
-  if (g_options.follow) report_started_programs(g_options.session);
+  if (g_options.follow) report_started_programs();
 #endif
   // Modules that came with a late libkarst register themselves, after this.
   if (count_instrumented_modules() == 0) {
     g_life = Life::kIdle;
-    report_to_session(g_options.session, HelloOutcome::kNoSleds, 0, -1);
+    report_to_session(HelloOutcome::kNoSleds, 0, -1);
     return;
   }
   if (const char* why = trace_all()) return give_up(why);
@@ -259,15 +265,14 @@ void come(std::uintptr_t note) {
     g_life = Life::kTracing;
     follow_exit();
     const bool entered = enter_module(note, arrived);
-    announce_arena();
+    if (const char* why = announce_arena()) return give_up(why);
     if (entered) patch_module(arrived.module);
     take_signal(g_options);
     start_maintenance(g_options.control);
   } else {
     if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;
     follow_exit();
-    if (arrived.function_count != 0)
-      report_arrival(g_options.session, module_count(), arrived.first_function, arrived.function_count);
+    if (arrived.function_count != 0) report_arrival(module_count(), arrived.first_function, arrived.function_count);
     patch_module(arrived.module);
   }
 }

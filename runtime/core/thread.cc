@@ -309,8 +309,7 @@ bool renew_threads(bool forgotten) {
 
 void note_thread_names() {
   if (g_no_system_calls) return;
-  ArenaHeader& h = g_arena.header();
-  const std::uint32_t count = load(h.thread_count);
+  const std::uint32_t count = g_arena.thread_count();
   for (std::uint32_t i = 0; i < count; ++i) {
     ArenaThread& t = g_arena.thread(i);
     if (load(t.state) != static_cast<std::uint32_t>(ThreadLife::kLive)) continue;
@@ -359,7 +358,7 @@ void stop_recording() {
 
 std::uint64_t recording_progress() {
   std::uint64_t sum = 0;
-  const std::uint32_t count = load(g_arena.header().thread_count);
+  const std::uint32_t count = g_arena.thread_count();
   for (std::uint32_t i = 0; i < count; ++i) sum = sum * 31 + load(g_states[i].cursor);
   return sum;
 }
@@ -416,7 +415,7 @@ bool is_at(std::uint32_t index, std::uint32_t tid) {
 }
 
 ThreadState* find_by_tid(std::uint32_t tid) {
-  const std::uint32_t count = load(g_arena.header().thread_count);
+  const std::uint32_t count = g_arena.thread_count();
   std::uint32_t& hint = g_index_of_tid[tid % kTidSlots];
   const std::uint32_t guess = load(hint);
   if (guess < count && is_at(guess, tid)) return &g_states[guess];
@@ -513,7 +512,7 @@ bool set_history_floor(ThreadState& state, std::uint32_t blocks) {
   const sys::SignalsBlocked guard;
   ArenaThread& t = g_arena.thread(state.thread);
   const std::uint32_t before = t.floor_blocks;
-  const std::uint32_t most = load(g_arena.header().block_capacity) / 4;
+  const std::uint32_t most = g_arena.block_capacity() / 4;
   std::uint32_t sum = 0;
   do {
     sum = load(g_floors);

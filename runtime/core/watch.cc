@@ -35,10 +35,35 @@ std::uint32_t g_pending;
 std::uint32_t g_changes;  // ArenaWatching::changes as far as they are applied
 
 ArenaWatching& watching() { return *g_arena.watching(); }
-ArenaWatchRule* rules() { return g_arena.table<ArenaWatchRule>(watching().rules_offset); }
-ArenaWatch* watches() { return g_arena.table<ArenaWatch>(watching().watches_offset); }
-std::uint64_t* slots() { return g_arena.table<std::uint64_t>(watching().slots_offset); }
-ArenaNote* notes() { return g_arena.table<ArenaNote>(watching().notes_offset); }
+ArenaWatchRule* rules() { return g_arena.table<ArenaWatchRule>(g_arena.watching_layout().rules_offset); }
+ArenaWatch* watches() { return g_arena.table<ArenaWatch>(g_arena.watching_layout().watches_offset); }
+std::uint64_t* slots() { return g_arena.table<std::uint64_t>(g_arena.watching_layout().slots_offset); }
+ArenaNote* notes() { return g_arena.table<ArenaNote>(g_arena.watching_layout().notes_offset); }
+
+/// What others may have written over, read once: never more than there is.
+struct Own {
+  ArenaWatchRule rule;
+  std::uint32_t first_slot;
+};
+Own own_of(const ArenaWatch& watch) {
+  const std::uint32_t rule = load(watch.rule);
+  Own own{rules()[rule < kWatchRules ? rule : 0], load(watch.first_slot)};
+  if (own.rule.most > kWatchMost) own.rule.most = kWatchMost;
+  if (own.first_slot > kWatchSlots - own.rule.most) own.rule.most = own.first_slot = 0;
+  return own;
+}
+
+/// Calls visit(watch, number) for those of a function, from the list's first on, as long as it returns true. A list
+/// that was written over may have no end.
+template <typename Visit>
+void for_each_watch(std::uint32_t first, Visit visit) {
+  std::uint32_t number = first;
+  for (std::uint32_t n = 0; n < kWatches && number != 0 && number <= kWatches; ++n) {
+    ArenaWatch& watch = watches()[number - 1];
+    if (!visit(watch, number - 1)) return;
+    number = load(watch.next);
+  }
+}
 
 void count(std::uint64_t& counter) { __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED); }
 
@@ -83,8 +108,10 @@ void fill_note(std::uint32_t note, const Ended& call, std::uint32_t watch, std::
 /// shortest still when the exchange succeeds.
 bool judge_slowest(ArenaWatch& watch, std::uint32_t number, const Ended& call) {
   const std::uint64_t ticks = call.end - call.begin;
-  const std::uint32_t most = rules()[watch.rule].most;
-  std::uint64_t* const own = slots() + watch.first_slot;
+  const auto [rule, first_slot] = own_of(watch);
+  const std::uint32_t most = rule.most;
+  std::uint64_t* const own = slots() + first_slot;
+  if (most == 0) return false;
   for (;;) {
     std::uint32_t at = 0;
     std::uint64_t least = kNever;
@@ -100,7 +127,7 @@ bool judge_slowest(ArenaWatch& watch, std::uint32_t number, const Ended& call) {
       count(watching().without_note);
       return false;
     }
-    fill_note(note, call, number, watch.first_slot + at);
+    fill_note(note, call, number, first_slot + at);
     if (exchange_if(own[at], least, make_slot(ticks, note))) {
       if (slot_note(least) != 0) free_note(slot_note(least));
       return true;
@@ -111,7 +138,7 @@ bool judge_slowest(ArenaWatch& watch, std::uint32_t number, const Ended& call) {
 
 bool judge_over(ArenaWatch& watch, std::uint32_t number, const Ended& call) {
   if (call.end - call.begin < watch.over_ticks) return false;
-  const std::uint32_t most = rules()[watch.rule].most;
+  const std::uint32_t most = own_of(watch).rule.most;
   if (load(watch.taken) >= most) {
     count(watch.given_up);
     return false;
@@ -159,13 +186,12 @@ void judge(const Ended& call) {
     return;
   bool kept = false;
   WatchedFunction& function = karst_watched[call.function];
-  for (std::uint32_t number = load(function.first); number != 0 && number <= kWatches;) {
-    ArenaWatch& watch = watches()[number - 1];
-    const bool slowest = rules()[watch.rule].kind == static_cast<std::uint32_t>(MomentKind::kSlowest);
+  for_each_watch(load(function.first), [&](ArenaWatch& watch, std::uint32_t number) {
+    const bool slowest = own_of(watch).rule.kind == static_cast<std::uint32_t>(MomentKind::kSlowest);
     if (!has_ended(watch))
-      kept = (slowest ? judge_slowest(watch, number - 1, call) : judge_over(watch, number - 1, call)) || kept;
-    number = watch.next;
-  }
+      kept = (slowest ? judge_slowest(watch, number, call) : judge_over(watch, number, call)) || kept;
+    return true;
+  });
   if (!kept) return;
   // Others may store a lower one over it, which costs looks and loses nothing.
   store(function.limit, watch_limit(call.function));
@@ -223,25 +249,25 @@ ThreadState* own_watch_state() {
 
 std::uint64_t watch_limit(std::uint32_t id) {
   std::uint64_t limit = kNever;
-  for (std::uint32_t number = load(karst_watched[id].first); number != 0 && number <= kWatches;) {
-    const ArenaWatch& watch = watches()[number - 1];
-    const ArenaWatchRule& rule = rules()[watch.rule];
+  for_each_watch(load(karst_watched[id].first), [&limit](const ArenaWatch& watch, std::uint32_t) {
+    const auto [rule, first_slot] = own_of(watch);
     std::uint64_t own = watch.over_ticks;
     if (rule.kind == static_cast<std::uint32_t>(MomentKind::kSlowest)) {
       own = kNever;
       for (std::uint32_t i = 0; i < rule.most && own != 0; ++i) {
-        const std::uint64_t slot = load(slots()[watch.first_slot + i]);
+        const std::uint64_t slot = load(slots()[first_slot + i]);
         const std::uint64_t needed = slot == 0 ? 0 : slot_ticks(slot) + 1;
         own = needed < own ? needed : own;
       }
     }
     if (!has_ended(watch)) limit = own < limit ? own : limit;
-    number = watch.next;
-  }
+    return true;
+  });
   return limit;
 }
 
 void free_note(std::uint32_t note) {
+  if (note >= kWatchNotes) return;
   __atomic_and_fetch(&g_notes[note / 64], ~(std::uint64_t{1} << note % 64), __ATOMIC_ACQ_REL);
 }
 
@@ -345,8 +371,8 @@ namespace {
 /// Memory for all that watching needs, when the first watch comes.
 bool begin_watching() {
   if (is_watching()) return true;
-  const std::uint64_t size = sizeof(WatchedFunction) * std::uint64_t{g_arena.header().function_capacity};
-  if (!g_arena.reserve_part(watching().notes_offset, sizeof(ArenaNote) * std::uint64_t{kWatchNotes}) ||
+  const std::uint64_t size = sizeof(WatchedFunction) * (std::uint64_t{kMaxFunctionId} + 1);
+  if (!g_arena.reserve_part(g_arena.watching_layout().notes_offset, sizeof(ArenaNote) * std::uint64_t{kWatchNotes}) ||
       !prepare_keeping())
     return false;
   const long got = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
@@ -358,25 +384,30 @@ bool begin_watching() {
 }
 
 /// The function's hooks find the watch from now on.
-void link(ArenaWatch& watch, std::uint32_t number) {
-  WatchedFunction& function = karst_watched[watch.function];
-  if (function.first == 0) store(karst_watched[watch.function].since, event_time());
+void link(std::uint32_t id, ArenaWatch& watch, std::uint32_t number) {
+  WatchedFunction& function = karst_watched[id];
+  if (function.first == 0) store(function.since, event_time());
   watch.next = function.first;
   store(function.first, number + 1);
 }
 
-bool is_linked(const ArenaWatch& watch, std::uint32_t number) {
-  for (std::uint32_t n = karst_watched[watch.function].first; n != 0 && n <= kWatches; n = watches()[n - 1].next)
-    if (n == number + 1) return true;
-  return false;
+bool is_linked(std::uint32_t id, std::uint32_t number) {
+  bool found = false;
+  for_each_watch(karst_watched[id].first, [&](const ArenaWatch&, std::uint32_t n) {
+    found = n == number;
+    return !found;
+  });
+  return found;
 }
 
 bool take_over(ArenaWatch& watch, std::uint32_t number) {
-  const ArenaWatchRule& rule = rules()[watch.rule < kWatchRules ? watch.rule : 0];
+  const std::uint32_t number_of_rule = load(watch.rule);
+  const std::uint32_t id = load(watch.function);
+  const ArenaWatchRule rule = rules()[number_of_rule < kWatchRules ? number_of_rule : 0];
   const bool slowest = rule.kind == static_cast<std::uint32_t>(MomentKind::kSlowest);
   const bool over = rule.kind == static_cast<std::uint32_t>(MomentKind::kOver);
-  if (watch.rule >= kWatchRules || watch.function == 0 || watch.function > load(g_arena.header().function_count) ||
-      (!slowest && !over) || rule.most == 0 || rule.most > kWatchMost || (over && rule.over_ns == 0))
+  if (number_of_rule >= kWatchRules || id == 0 || id > g_arena.function_count() || (!slowest && !over) ||
+      rule.most == 0 || rule.most > kWatchMost || (over && rule.over_ns == 0))
     return false;
   if (!begin_watching()) return false;
   watch.over_ticks = over ? ticks_of(rule.over_ns) : 0;
@@ -395,9 +426,9 @@ bool take_over(ArenaWatch& watch, std::uint32_t number) {
     if (!reserve_slots(used, rule.most)) return false;
   }
   // A budget would make its calls unseen.
-  __atomic_or_fetch(&g_arena.functions()[watch.function].flags, std::uint32_t{kArenaFunctionKeep}, __ATOMIC_ACQ_REL);
-  link(watch, number);
-  store(karst_watched[watch.function].limit, watch_limit(watch.function));
+  __atomic_or_fetch(&g_arena.functions()[id].flags, std::uint32_t{kArenaFunctionKeep}, __ATOMIC_ACQ_REL);
+  link(id, watch, number);
+  store(karst_watched[id].limit, watch_limit(id));
   return true;
 }
 
@@ -411,18 +442,18 @@ bool change_all() {
   bool any = false;
   for (std::uint32_t i = 0; i < w.applied && i < kWatches; ++i) {
     ArenaWatch& watch = watches()[i];
+    const std::uint32_t id = load(watch.function);
     const std::uint32_t state = load(watch.state);
     const bool ends = state == static_cast<std::uint32_t>(WatchState::kUnwanted);
-    if ((!ends && state != static_cast<std::uint32_t>(WatchState::kWanted)) || watch.function == 0 ||
-        watch.function > load(g_arena.header().function_count))
+    if ((!ends && state != static_cast<std::uint32_t>(WatchState::kWanted)) || id == 0 || id > g_arena.function_count())
       continue;
-    if (!ends && !is_linked(watch, i)) link(watch, i);
+    if (!ends && !is_linked(id, i)) link(id, watch, i);
     exchange_if(watch.state, state, static_cast<std::uint32_t>(ends ? WatchState::kEnded : WatchState::kWatching));
-    WatchedFunction& function = karst_watched[watch.function];
+    WatchedFunction& function = karst_watched[id];
     bool all_ended = true;
-    for (std::uint32_t n = function.first; n != 0 && n <= kWatches && all_ended; n = watches()[n - 1].next)
-      all_ended = has_ended(watches()[n - 1]);
-    store(function.limit, all_ended ? kNever : watch_limit(watch.function));
+    for_each_watch(function.first,
+                   [&all_ended](const ArenaWatch& other, std::uint32_t) { return all_ended = has_ended(other); });
+    store(function.limit, all_ended ? kNever : watch_limit(id));
     if (all_ended) store(function.first, 0U);
     any = true;
   }
@@ -469,7 +500,7 @@ void apply_watches(bool sleds) {
 void prepare_watching(bool no_system_calls) {
   // Watching takes some, in the threads that have something to tell.
   if (g_arena.watching() == nullptr || no_system_calls || !g_lock.create()) {
-    g_arena.header().watching_offset = 0;
+    if (g_arena.watching() != nullptr) g_arena.give_up_watching();
     return;
   }
   add_task(keep_moments);
@@ -483,12 +514,14 @@ void renew_watches() {
   g_notes[0] = 1;
   for (std::uint32_t i = 0; i < w.watch_count && i < kWatches; ++i) {
     ArenaWatch& watch = watches()[i];
-    if (watch.function > load(g_arena.header().function_count)) continue;
-    karst_watched[watch.function] = {kNever, 0, 0, 0, 0};
+    const std::uint32_t id = load(watch.function);
+    if (id > g_arena.function_count()) continue;
+    karst_watched[id] = {kNever, 0, 0, 0, 0};
     if (watch.state == static_cast<std::uint32_t>(WatchState::kWatching))
       watch.state = static_cast<std::uint32_t>(WatchState::kWanted);
   }
-  if (!g_arena.reserve_part(w.notes_offset, sizeof(ArenaNote) * std::uint64_t{kWatchNotes}) || !renew_keeping()) {
+  if (!g_arena.reserve_part(g_arena.watching_layout().notes_offset, sizeof(ArenaNote) * std::uint64_t{kWatchNotes}) ||
+      !renew_keeping()) {
     Message().text("a forked child keeps no slow calls: memory is short");
     w.watch_count = 0;
     return;

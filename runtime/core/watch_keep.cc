@@ -46,10 +46,15 @@ struct Tables {
 };
 Tables g;
 
-ArenaWatching& watching() { return *g_arena.watching(); }
-ArenaMoment& moment(std::uint32_t slot) { return g_arena.table<ArenaMoment>(watching().moments_offset)[slot]; }
-std::uint64_t& slot_word(std::uint32_t slot) { return g_arena.table<std::uint64_t>(watching().slots_offset)[slot]; }
-ArenaNote& note_at(std::uint32_t note) { return g_arena.table<ArenaNote>(watching().notes_offset)[note]; }
+ArenaMoment& moment(std::uint32_t slot) {
+  return g_arena.table<ArenaMoment>(g_arena.watching_layout().moments_offset)[slot];
+}
+std::uint64_t& slot_word(std::uint32_t slot) {
+  return g_arena.table<std::uint64_t>(g_arena.watching_layout().slots_offset)[slot];
+}
+ArenaNote& note_at(std::uint32_t note) {
+  return g_arena.table<ArenaNote>(g_arena.watching_layout().notes_offset)[note];
+}
 
 template <typename T>
 bool map(T*& table, std::uint64_t count) {
@@ -62,7 +67,7 @@ bool map(T*& table, std::uint64_t count) {
 
 /// Blocks that were taken before the index was there.
 void fill_begins(BlockBegin* begins) {
-  const std::uint32_t count = load(g_arena.header().blocks_reserved);
+  const std::uint32_t count = g_arena.blocks_reserved();
   for (std::uint32_t i = 0; i < count; ++i) {
     const BlockHeader& b = *g_arena.block(i);
     const std::uint64_t ticks = load(b.ticks);
@@ -99,7 +104,7 @@ void sort(Place* places, std::uint32_t count) {
 /// All blocks that may have events from `from` to `to`: those that begin there, and of each thread the last one before,
 /// which also says what the thread is inside of. False if a thread has later blocks alone, and lacks all of the range.
 bool list(std::uint64_t from, std::uint64_t to) {
-  const std::uint32_t reserved = load(g_arena.header().blocks_reserved);
+  const std::uint32_t reserved = g_arena.blocks_reserved();
   std::uint32_t touched = 0;
   std::uint32_t later = 0;
   g.place_count = 0;
@@ -144,9 +149,9 @@ bool list(std::uint64_t from, std::uint64_t to) {
 /// left.
 std::uint64_t end_of_vanished_threads(std::uint64_t from) {
   const ArenaHeader& h = g_arena.header();
-  if (load(h.hand) <= load(h.block_capacity)) return 0;
+  if (load(h.hand) <= g_arena.block_capacity()) return 0;
   std::uint64_t latest = 0;
-  const std::uint32_t threads = load(h.thread_count);
+  const std::uint32_t threads = g_arena.thread_count();
   for (std::uint32_t i = 0; i < threads; ++i) {
     const ArenaThread& t = g_arena.thread(i);
     const std::uint64_t exited = load(t.exited_ticks);
@@ -197,7 +202,8 @@ void save(std::uint32_t note) {
   if (call.slot >= kWatchSlots || call.watch >= kWatches) return;
   const std::uint64_t word = load(slot_word(call.slot));
   if (slot_note(word) != note) return;  // not published yet, or replaced
-  const std::uint64_t margin = g_arena.table<ArenaWatch>(watching().watches_offset)[call.watch].margin_ticks;
+  const std::uint64_t margin =
+      g_arena.table<ArenaWatch>(g_arena.watching_layout().watches_offset)[call.watch].margin_ticks;
   ArenaMoment& m = moment(call.slot);
   const std::uint32_t turn = m.turn | 1;
   store(m.turn, turn);
@@ -257,13 +263,13 @@ std::uint64_t complete(std::uint64_t now) {
 }  // namespace
 
 bool reserve_slots(std::uint32_t first, std::uint32_t count) {
-  const ArenaWatching& w = watching();
+  const ArenaWatching& w = g_arena.watching_layout();
   return g_arena.reserve_part(w.slots_offset + first * sizeof(std::uint64_t), count * sizeof(std::uint64_t)) &&
          g_arena.reserve_part(w.moments_offset + first * sizeof(ArenaMoment), count * sizeof(ArenaMoment));
 }
 
 bool prepare_keeping() {
-  const std::uint32_t blocks = g_arena.header().block_capacity;
+  const std::uint32_t blocks = g_arena.most_blocks();
   if (g.places == nullptr &&
       !(map(g.places, blocks + std::uint64_t{kArenaThreads}) && map(g.before, kArenaThreads) &&
         map(g.touched, kArenaThreads) && map(g.after, kArenaThreads) && map(g.touched_after, kArenaThreads) &&
@@ -278,8 +284,7 @@ bool prepare_keeping() {
 
 bool renew_keeping() {
   // Private memory, with what the parent had in it.
-  sys::madvise(g_block_begins, align_up(g_arena.header().block_capacity * sizeof(BlockBegin), KARST_BLOCK_SIZE),
-               MADV_DONTNEED);
+  sys::madvise(g_block_begins, align_up(g_arena.most_blocks() * sizeof(BlockBegin), KARST_BLOCK_SIZE), MADV_DONTNEED);
   sys::madvise(g.before, kArenaThreads * sizeof(std::uint32_t), MADV_DONTNEED);
   sys::madvise(g.after, kArenaThreads, MADV_DONTNEED);
   sys::madvise(g.first_node, kWatchSlots * sizeof(std::uint32_t), MADV_DONTNEED);

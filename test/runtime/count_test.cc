@@ -3,6 +3,7 @@
 #include "runtime/core/count.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,7 +72,7 @@ bool in_counting_process(const std::function<bool()>& body) {
         !prepare_threads(false) || !follow_forks(options) ||
         !g_trampolines.create(code, code + 4096, kFirst, kFunctions))
       _exit(2);
-    g_arena.header().function_count = kFirst + kFunctions - 1;
+    g_arena.set_function_count(kFirst + kFunctions - 1);
     choose_hooks();
     const bool right = body();
     _exit(right && g_changed.empty() ? 0 : 1);
@@ -127,7 +128,7 @@ TEST(Count, ByThreadId) {
 
 TEST(Count, WithoutMemoryForCountersItIsSaid) {
   EXPECT_TRUE(in_counting_process([] {
-    g_arena.header().count_capacity = 0;
+    munmap(g_arena.count_page(0), kBlockSize);
     call(kFirst);
     return g_arena.header().uncounted_calls == 1 && g_arena.header().count_pages == 0;
   }));

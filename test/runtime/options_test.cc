@@ -116,6 +116,31 @@ TEST(RuntimeOptions, BackslashTakesTheNextCharacterAsItIs) {
   EXPECT_TRUE(parse("off=1\\").options.off == false);
 }
 
+TEST(RuntimeOptions, TheSecretIsBehindTheSessionsName) {
+  const Options options = parse("session=karst-1-ab:00112233445566778899aabbccddeeff").options;
+  EXPECT_STREQ(options.session, "karst-1-ab");
+  EXPECT_EQ(options.secret.bytes[1], 0x11);
+  EXPECT_EQ(options.secret.bytes[15], 0xff);
+  for (const char* none : {"", "0011", "00112233445566778899aabbccddeefg", "00112233445566778899aabbccddeeff0"})
+    EXPECT_TRUE(format::is_same(parse(std::string("session=s:") + none).options.secret, {})) << none;
+}
+
+std::string without_session(const std::string& raw, std::size_t size = 4096) {
+  std::string space(size, 'x');
+  runtime::copy_without_session(space.data(), size, raw.c_str());
+  return space.c_str();
+}
+
+TEST(RuntimeOptions, WhatIsShownOfThemIsWithoutTheSession) {
+  EXPECT_EQ(without_session("off=1,session=a:b"), "off=1");
+  EXPECT_EQ(without_session("session=a:b,off=1"), "off=1");
+  EXPECT_EQ(without_session("memory=1M,session=a\\,b:c,off=1"), "memory=1M,off=1");
+  EXPECT_EQ(without_session("functions=x\\,session=y,session=a:b"), "functions=x\\,session=y");
+  EXPECT_EQ(without_session("session=a:b"), "");
+  EXPECT_EQ(without_session(""), "");
+  EXPECT_EQ(without_session("memory=1M,off=1,session=a:b", 12), "memory=1M,o");
+}
+
 TEST(RuntimeOptions, WhatIsQuotedCannotHarmATerminal) {
   const Parsed parsed = parse("x\033[2Jy\n=1");
   EXPECT_EQ(parsed.said.find('\033'), std::string::npos);

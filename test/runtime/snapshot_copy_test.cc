@@ -30,7 +30,7 @@ class SnapshotCopyTest : public testing::Test {
     ASSERT_EQ(g_arena.create(options), nullptr);
   }
   void SetUp() override {
-    for (std::uint32_t i = 0; i < load(g_arena.header().blocks_reserved); ++i) Arena::give_back(*g_arena.block(i));
+    for (std::uint32_t i = 0; i < g_arena.blocks_reserved(); ++i) Arena::give_back(*g_arena.block(i));
   }
   void TearDown() override {
     for (const std::uint32_t i : threads_) {
