@@ -23,7 +23,9 @@ struct Options {
 };
 
 int ps(const Options& options) {
-  const auto all = collect::find_traced();
+  std::vector<Error> refused;
+  const auto all = collect::find_traced(&refused);
+  for (const Error& error : refused) fail(error);
   exporting::Output out = exporting::Output::to_stdout();
   const bool root = geteuid() == 0;
   if (options.json) {

@@ -76,6 +76,9 @@ int show(const Options& options) {
                               size_text(f.memory), count_text(f.overwritten), count_text(f.lost)));
   line("switches", fmt::format("{}{}", count_text(c.switches),
                                c.last_patch_ns != 0 ? "; the last took " + duration_text(c.last_patch_ns) : ""));
+  if (c.dropped_messages != 0)
+    line("messages", fmt::format("{} of libkarst's not written: its stderr is closed, full, or another file by now",
+                                 count_text(c.dropped_messages)));
   return finish_output(out);
 }
 

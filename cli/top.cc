@@ -96,11 +96,12 @@ class Keys {
 /// Names of functions, looked up when the process has more of them than before.
 class Names {
  public:
-  explicit Names(const collect::ArenaView& arena) : arena_(arena) {}
+  explicit Names(const collect::Attached& target) : target_(target) {}
   const std::string& of(std::uint32_t id) {
-    if (id >= process_.functions.size()) {
-      process_ = arena_.process();
-      symbols::resolve(process_, {});
+    // An event may name a function that is not there.
+    if (id >= process_.functions.size() && target_.arena.function_count() >= process_.functions.size()) {
+      process_ = target_.arena.process();
+      symbols::resolve(process_, collect::resolve_options(target_));
       for (reader::Function& f : process_.functions) f.name = printable(f.name);
     }
     static const std::string kUnknown = "?";
@@ -109,7 +110,7 @@ class Names {
   }
 
  private:
-  const collect::ArenaView& arena_;
+  const collect::Attached& target_;
   reader::Process process_;
 };
 
@@ -126,7 +127,7 @@ Size terminal_size() {
 
 std::string look(const collect::Attached& target, std::uint64_t since, const reader::Clock& clock, Names& names,
                  Size size) {
-  const collect::Sample s = collect::sample(target.arena, since, kMostBlocks);
+  const collect::Sample s = collect::sample(target.arena, target.arena.blocks(), since, kMostBlocks);
   const collect::ControlState control = collect::control_state(target.arena);
   double covered = 0;
   for (const auto& t : s.threads) covered += static_cast<double>(t.ticks);
@@ -170,7 +171,7 @@ int top(const Options& options) {
   const auto target = find_target(options.target);
   if (!target) return fail(target.error());
   Keys keys;
-  Names names(target->arena);
+  Names names(*target);
   const reader::Clock clock = live_clock(*target);
   const auto interval_ticks =
       static_cast<std::uint64_t>(static_cast<double>(*interval) / 1e9 * static_cast<double>(clock.ticks_per_second));

@@ -1,18 +1,14 @@
 #include "collect/arena_view.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 
-#include "collect/arena_memory.h"
+#include "collect/clock.h"
 #include "format/trace.h"
 
 namespace karst::collect {
@@ -21,120 +17,159 @@ using namespace format;
 
 namespace {
 
+constexpr std::uint32_t kLongestPath = 4096;           // and command line, and options
+constexpr std::uint32_t kLongestName = 64 << 10;       // as karst_thread_set_name() takes it
+constexpr std::uint64_t kMuch = 256 << 10;             // of blocks, for which a mapping pays
+constexpr std::size_t kMostText = 4 * kArenaTextSize;  // of one look: libkarst has each text once
+
 std::uint64_t count_pages_offset(const ArenaHeader& h) {
   return (h.counts_offset + std::uint64_t{h.count_capacity} * sizeof(CountOwner) + kBlockSize - 1) / kBlockSize *
          kBlockSize;
 }
 
 bool layout_is_sound(const ArenaHeader& h, std::uint64_t size) {
-  return h.size <= size && fits(h.modules_offset, h.module_capacity, sizeof(ArenaModule), size) &&
+  return h.size <= size && h.module_capacity <= kArenaModules &&
+         fits(h.modules_offset, h.module_capacity, sizeof(ArenaModule), size) &&
          fits(h.functions_offset, h.function_capacity, sizeof(ArenaFunction), size) &&
-         h.function_capacity <= kMaxFunctionId + 1 && h.function_capacity > 0 &&
-         fits(h.threads_offset, h.thread_capacity, sizeof(ArenaThread), size) &&
+         h.function_capacity <= kMaxFunctionId + 1 && h.function_capacity > 0 && h.thread_capacity <= kArenaThreads &&
+         fits(h.threads_offset, h.thread_capacity, sizeof(ArenaThread), size) && h.text_capacity <= kArenaTextSize &&
          fits(h.text_offset, h.text_capacity, 1, size) && h.blocks_offset % kBlockSize == 0 &&
          fits(h.control_offset, 1, sizeof(ArenaControl), size) &&
-         fits(h.blocks_offset, h.block_capacity, kBlockSize, size) &&
+         fits(h.blocks_offset, h.block_capacity, kBlockSize, size) && h.count_capacity <= kArenaCountPages &&
          fits(h.counts_offset, h.count_capacity, sizeof(CountOwner), size) &&
          fits(count_pages_offset(h), h.count_capacity, sizeof(CountPage), size);
+}
+
+std::uint64_t clock_now_ns(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// The clocks of a process that has started on this machine since it was switched on: before now, and at a rate that
+/// some TSC has.
+bool start_is_possible(const reader::ClockPair& start) {
+  constexpr std::uint64_t kSlackNs = 1'000'000'000;  // the pair's own error, and processors that differ
+  constexpr std::uint64_t kFastest = 100;            // ticks a nanosecond; at the slowest the reverse
+  const reader::ClockPair now = read_clock_pair();
+  if (start.monotonic_raw_ns > now.monotonic_raw_ns || start.ticks > now.ticks + kSlackNs) return false;
+  const std::uint64_t ns = now.monotonic_raw_ns - start.monotonic_raw_ns;
+  const std::uint64_t ticks = now.ticks > start.ticks ? now.ticks - start.ticks : 0;
+  // While the machine sleeps the TSC may go on; this clock does not.
+  const std::uint64_t awake = clock_now_ns(CLOCK_MONOTONIC);  // first, so that it is the smaller one
+  const std::uint64_t asleep = clock_now_ns(CLOCK_BOOTTIME) - awake;
+  return ticks / kFastest <= ns + asleep + kSlackNs && ns / kFastest <= ticks + kSlackNs;
 }
 
 std::string bounded_name(const char (&name)[16]) { return {name, strnlen(name, sizeof name)}; }
 
 }  // namespace
 
-Result<ArenaView> ArenaView::map(int descriptor) {
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0)
-    return Error{std::string("the process's arena cannot be examined: ") + std::strerror(errno)};
-  const auto size = static_cast<std::size_t>(status.st_size);
-  const int seals = fcntl(descriptor, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-    return Error{"the process's arena is not a sealed memfd; it was not made by libkarst"};
-  if (size < kBlockSize) return Error{"the process's arena is too small to be one"};
-  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-  if (base == MAP_FAILED) return Error{std::string("the process's arena cannot be mapped: ") + std::strerror(errno)};
-  ArenaHeader layout;
-  std::memcpy(&layout, base, sizeof layout);
-  ArenaView view(static_cast<std::byte*>(base), size, layout);
-  view.inode_ = status.st_ino;
+class ArenaView::Texts {
+ public:
+  explicit Texts(const ArenaView& view) : capacity_(view.layout_.text_capacity) {
+    const std::uint64_t begin = view.layout_.text_offset;
+    for (std::uint64_t at = 0; const auto data = view.bytes_.next_data(begin + at, begin + capacity_);) {
+      at = data->end - begin;
+      all_.resize(at);
+      view.bytes_.read(data->begin, &all_[data->begin - begin], data->end - data->begin);
+    }
+  }
+  std::string get(std::uint32_t offset, std::uint32_t size, std::uint32_t longest) {
+    if (offset > capacity_ || size > capacity_ - offset || size > longest || size > left_) return {};
+    left_ -= size;
+    std::string text = offset < all_.size() ? all_.substr(offset, size) : std::string();
+    text.resize(size);
+    return text;
+  }
+
+ private:
+  std::uint32_t capacity_;
+  std::string all_;
+  std::size_t left_ = kMostText;
+};
+
+Result<ArenaView> ArenaView::make(ArenaBytes bytes) {
+  if (bytes.size() < kBlockSize) return Error{"the process's arena is too small to be one"};
+  const auto layout = bytes.get<ArenaHeader>(0);
   if (layout.magic != kArenaMagic) return Error{"the process's arena has no Karst header"};
   if (layout.version != kArenaVersion)
     return Error{"the process runs libkarst with arena version " + std::to_string(layout.version) +
                  ", this karst reads version " + std::to_string(kArenaVersion) + "; use the karst of the same release"};
-  if (!layout_is_sound(layout, size) || !view.find_watching()) return Error{"the process's arena has a damaged header"};
+  ArenaView view(std::move(bytes), layout);
+  if (!layout_is_sound(layout, view.bytes_.size()) || !view.find_watching())
+    return Error{"the process's arena has a damaged header"};
   return view;
 }
 
-ArenaView::ArenaView(std::byte* base, std::size_t size, const ArenaHeader& layout)
-    : base_(base), size_(size), layout_(layout) {}
-
-ArenaView::ArenaView(ArenaView&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)),
-      size_(other.size_),
-      inode_(other.inode_),
-      layout_(other.layout_),
-      watching_(other.watching_) {}
-
-ArenaView& ArenaView::operator=(ArenaView&& other) noexcept {
-  std::swap(base_, other.base_);
-  std::swap(size_, other.size_);
-  std::swap(inode_, other.inode_);
-  std::swap(layout_, other.layout_);
-  std::swap(watching_, other.watching_);
-  return *this;
+Result<ArenaView> ArenaView::of_memfd(int descriptor) {
+  auto bytes = ArenaBytes::of_memfd(descriptor);
+  if (!bytes) return bytes.error();
+  auto view = make(std::move(*bytes));
+  if (view) view->owner_ = symbols::Credentials::of_owner(view->bytes_.uid(), view->bytes_.gid());
+  if (view && !start_is_possible(view->start()))
+    return Error{
+        "the process's arena says that tracing began at a time that cannot be; it is damaged, or the machine "
+        "slept since"};
+  return view;
 }
 
-ArenaView::~ArenaView() {
-  if (base_ != nullptr) munmap(base_, size_);
-}
+Result<ArenaView> ArenaView::of_memory(std::span<const std::byte> bytes) { return make(ArenaBytes::of_memory(bytes)); }
 
-std::string ArenaView::text(std::uint32_t offset, std::uint32_t size) const {
-  if (offset > layout_.text_capacity || size > layout_.text_capacity - offset) return {};
-  return {reinterpret_cast<const char*>(base_ + layout_.text_offset + offset), size};
+// Functions are entered before they are counted, so one look at each is enough.
+void ArenaView::learn_functions() const {
+  const std::uint32_t claimed = std::min(now().function_count, layout_.function_capacity - 1);
+  if (claimed <= functions_claimed_) return;
+  const std::uint64_t known = functions_claimed_ + std::uint64_t{1};
+  bytes_.for_each<ArenaFunction>(layout_.functions_offset + known * sizeof(ArenaFunction), claimed + 1 - known,
+                                 [&](std::uint64_t i, const ArenaFunction& f) {
+                                   if (f.address == 0 && f.module == 0 && f.flags == 0) return;
+                                   functions_.resize(known + i);
+                                   functions_.push_back(f);
+                                 });
+  functions_claimed_ = claimed;
 }
 
 std::uint32_t ArenaView::function_count() const {
-  return std::min(load(live().function_count), layout_.function_capacity - 1);
-}
-
-void ArenaView::turn_off(std::uint32_t id) {
-  auto* functions = reinterpret_cast<ArenaFunction*>(base_ + layout_.functions_offset);
-  __atomic_and_fetch(&functions[id].flags, ~static_cast<std::uint32_t>(kArenaFunctionOn), __ATOMIC_RELEASE);
-}
-
-void ArenaView::keep(std::uint32_t id) {
-  auto* functions = reinterpret_cast<ArenaFunction*>(base_ + layout_.functions_offset);
-  __atomic_or_fetch(&functions[id].flags, static_cast<std::uint32_t>(kArenaFunctionKeep), __ATOMIC_RELEASE);
-}
-
-bool ArenaView::choose(std::uint32_t id, bool on) {
-  std::uint32_t& flags = reinterpret_cast<ArenaFunction*>(base_ + layout_.functions_offset)[id].flags;
-  constexpr auto kOn = static_cast<std::uint32_t>(kArenaFunctionOn);
-  const std::uint32_t before =
-      on ? __atomic_fetch_or(&flags, kOn, __ATOMIC_ACQ_REL) : __atomic_fetch_and(&flags, ~kOn, __ATOMIC_ACQ_REL);
-  return ((before & kOn) != 0) != on;
+  learn_functions();
+  return static_cast<std::uint32_t>(functions_.size() - 1);
 }
 
 std::uint32_t ArenaView::function_flags(std::uint32_t id) const {
-  return id <= function_count() ? load(table<ArenaFunction>(layout_.functions_offset)[id].flags) : 0;
+  return id <= function_count() ? bytes_.get<ArenaFunction>(layout_.functions_offset + id * sizeof(ArenaFunction)).flags
+                                : 0;
 }
 
+std::vector<std::uint32_t> ArenaView::all_function_flags() const {
+  std::vector<std::uint32_t> flags(function_count() + std::size_t{1});
+  bytes_.for_each<ArenaFunction>(layout_.functions_offset, flags.size(),
+                                 [&flags](std::uint64_t id, const ArenaFunction& f) { flags[id] = f.flags; });
+  return flags;
+}
+
+ArenaControl ArenaView::control_now() const { return bytes_.get<ArenaControl>(layout_.control_offset); }
+
 std::vector<reader::Switch> ArenaView::switches() const {
-  const ArenaControl& c = control();
+  const ArenaControl c = control_now();
   const std::uint32_t capacity = c.switch_capacity;
   const std::uint64_t offset = c.switches_offset;
-  if (capacity == 0 || capacity > kArenaSwitches || !fits(offset, capacity, sizeof(ArenaSwitch), size_)) return {};
-  const std::uint64_t count = load(c.switch_count);
-  std::uint64_t first = count > capacity ? count - capacity : 0;
-  std::vector<reader::Switch> log;
-  log.reserve(count - first);
-  for (std::uint64_t i = first; i < count; ++i) {
-    const ArenaSwitch& at = table<ArenaSwitch>(offset)[i % capacity];
-    log.push_back({at.begin_ticks, load(at.end_ticks), at.first, at.count, at.on != 0, at.reason});
+  if (capacity == 0 || capacity > kArenaSwitches || !fits(offset, capacity, sizeof(ArenaSwitch), bytes_.size()))
+    return {};
+  const std::uint64_t count = c.switch_count;
+  const std::uint64_t first = count > capacity ? count - capacity : 0;
+  std::vector<ArenaSwitch> records(count - first);
+  for (std::size_t done = 0; done < records.size();) {
+    const std::uint64_t at = (first + done) % capacity;
+    const std::size_t part = std::min<std::size_t>(records.size() - done, capacity - at);
+    bytes_.read(offset + at * sizeof(ArenaSwitch), &records[done], part * sizeof(ArenaSwitch));
+    done += part;
   }
-  std::atomic_thread_fence(std::memory_order_acquire);
+  std::vector<reader::Switch> log;
+  log.reserve(records.size());
+  for (const ArenaSwitch& at : records)
+    log.push_back({at.begin_ticks, at.end_ticks, at.first, at.count, at.on != 0, at.reason});
   // What was overwritten meanwhile, or is being so.
-  const std::uint64_t later = load(c.switch_count) + 1;
+  const std::uint64_t later = std::max(control_now().switch_count, count) + 1;
   const std::uint64_t sound = later > capacity ? later - capacity : 0;
   if (sound == 0) return log;
   log.erase(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(sound - first, log.size())));
@@ -156,7 +191,8 @@ reader::ClockPair ArenaView::start() const {
 }
 
 reader::Process ArenaView::process_without_functions() const {
-  const ArenaHeader now = live();
+  const ArenaHeader now = this->now();
+  Texts texts(*this);
   reader::Process p;
   p.pid = now.pid;
   p.parent_pid = now.parent_pid;
@@ -168,12 +204,9 @@ reader::Process ArenaView::process_without_functions() const {
   p.min_duration_ticks = now.min_duration_ticks;
   p.clock_period_ticks = now.clock_period_ticks;
   p.clock_longest_ticks = now.clock_longest_ticks;
-  p.executable = text(now.executable_offset, now.executable_size);
-  // The session's name is between `karst run` and the process, and comes last.
-  p.options = text(now.options_offset, now.options_size);
-  p.options = p.options.substr(0, p.options.find("session="));
-  if (p.options.ends_with(',')) p.options.pop_back();
-  const std::string arguments = text(now.command_line_offset, now.command_line_size);
+  p.executable = texts.get(now.executable_offset, now.executable_size, kLongestPath);
+  p.options = texts.get(now.options_offset, now.options_size, kLongestPath);
+  const std::string arguments = texts.get(now.command_line_offset, now.command_line_size, kLongestPath);
   for (std::size_t at = 0; at < arguments.size();) {
     const std::size_t end = std::min(arguments.find('\0', at), arguments.size());
     p.command_line.push_back(arguments.substr(at, end - at));
@@ -182,32 +215,27 @@ reader::Process ArenaView::process_without_functions() const {
   const std::string& path = p.executable.empty() && !p.command_line.empty() ? p.command_line[0] : p.executable;
   p.name = path.substr(path.find_last_of('/') + 1);
 
-  const auto* modules = table<ArenaModule>(layout_.modules_offset);
-  const std::uint32_t module_count = std::min(now.module_count, layout_.module_capacity);
-  for (std::uint32_t i = 0; i < module_count; ++i) {
-    const ArenaModule m = modules[i];
-    reader::Module out;
-    out.index = i;
+  p.modules.resize(std::min(now.module_count, layout_.module_capacity));
+  for (std::uint32_t i = 0; i < p.modules.size(); ++i) p.modules[i].index = i;
+  bytes_.for_each<ArenaModule>(layout_.modules_offset, p.modules.size(), [&](std::uint64_t i, const ArenaModule& m) {
+    reader::Module& out = p.modules[i];
     out.bias = m.bias;
     out.text_begin = m.text_begin;
     out.text_end = m.text_end;
     out.loaded_ticks = m.loaded_ticks;
     out.unloaded_ticks = m.unloaded_ticks;
-    out.path = text(m.path_offset, m.path_size);
+    out.path = texts.get(m.path_offset, m.path_size, kLongestPath);
     out.build_id.assign(reinterpret_cast<const char*>(m.build_id),
                         std::min<std::size_t>(m.build_id_size, sizeof m.build_id));
-    p.modules.push_back(std::move(out));
-  }
+  });
 
-  const auto* threads = table<ArenaThread>(layout_.threads_offset);
   const std::uint32_t thread_count = std::min(now.thread_count, layout_.thread_capacity);
-  for (std::uint32_t i = 0; i < thread_count; ++i) {
-    const ArenaThread t = threads[i];
+  bytes_.for_each<ArenaThread>(layout_.threads_offset, thread_count, [&](std::uint64_t i, const ArenaThread& t) {
     if (t.state == static_cast<std::uint32_t>(ThreadLife::kFree) ||
         t.state == static_cast<std::uint32_t>(ThreadLife::kClaimed))
-      continue;
+      return;
     reader::Thread out;
-    out.index = i;
+    out.index = static_cast<std::uint32_t>(i);
     out.tid = t.tid;
     out.exited = t.state == static_cast<std::uint32_t>(ThreadLife::kExited);
     out.joined_ticks = t.joined_ticks;
@@ -215,28 +243,17 @@ reader::Process ArenaView::process_without_functions() const {
     out.overwritten_events = t.overwritten_events;
     p.overwritten_events += t.overwritten_events;
     out.lost_events = t.lost_events;
-    out.name = text(t.given_name, t.given_name_size);
+    out.name = texts.get(t.given_name, t.given_name_size, kLongestName);
     if (out.name.empty()) out.name = bounded_name(t.name);
     p.threads.push_back(std::move(out));
-  }
+  });
   return p;
 }
 
-reader::Process ArenaView::process() const {
-  reader::Process p = process_without_functions();
-  const std::uint32_t functions = function_count();
-  p.functions.resize(functions + std::size_t{1});
-  for (std::uint32_t id = 1; id <= functions; ++id) {
-    if (auto f = function(id, p))
-      p.functions[id] = std::move(*f);
-    else
-      p.flags |= kProcessDamaged;
-  }
-  return p;
-}
+namespace {
 
-std::optional<reader::Function> ArenaView::function(std::uint32_t id, const reader::Process& process) const {
-  const ArenaFunction f = table<ArenaFunction>(layout_.functions_offset)[id];
+std::optional<reader::Function> make_function(std::uint32_t id, const ArenaFunction& f,
+                                              const reader::Process& process) {
   if (f.module >= process.modules.size()) return std::nullopt;
   reader::Function out;
   out.id = id;
@@ -249,29 +266,52 @@ std::optional<reader::Function> ArenaView::function(std::uint32_t id, const read
   return out;
 }
 
+}  // namespace
+
+reader::Process ArenaView::process() const {
+  reader::Process p = process_without_functions();
+  const std::uint32_t count = function_count();
+  p.functions.resize(count + std::size_t{1});
+  bytes_.for_each<ArenaFunction>(layout_.functions_offset, p.functions.size(),
+                                 [&p](std::uint64_t id, const ArenaFunction& f) {
+                                   if (id == 0) return;
+                                   if (auto made = make_function(static_cast<std::uint32_t>(id), f, p))
+                                     p.functions[id] = std::move(*made);
+                                 });
+  for (std::uint32_t id = 1; id <= count; ++id)
+    if (p.functions[id].id == 0) p.flags |= kProcessDamaged;
+  return p;
+}
+
+std::optional<reader::Function> ArenaView::function(std::uint32_t id, const reader::Process& process) const {
+  return make_function(id, bytes_.get<ArenaFunction>(layout_.functions_offset + id * sizeof(ArenaFunction)), process);
+}
+
 std::vector<std::uint64_t> ArenaView::counts() const {
   if (layout_.counts_offset == 0) return {};
   std::vector<std::uint64_t> sums(function_count() + std::size_t{1});
-  const std::uint32_t pages = std::min(load(live().count_pages), layout_.count_capacity);
-  const auto* owners = table<CountOwner>(layout_.counts_offset);
-  const auto* counters = table<CountPage>(count_pages_offset(layout_));
-  for (std::uint32_t page = 0; page < pages; ++page) {
-    const std::uint32_t group = load(owners[page].group);
-    if (group == 0 || group > kCountGroups) continue;
-    const std::size_t first = std::size_t{group - 1} * kCountsPerPage;
-    for (std::size_t i = 0; i < kCountsPerPage && first + i < sums.size(); ++i)
-      sums[first + i] += load(counters[page].calls[i]);
-  }
+  const std::uint64_t pages = count_pages_offset(layout_);
+  CountPage counters;
+  bytes_.for_each<CountOwner>(
+      layout_.counts_offset, std::min(now().count_pages, layout_.count_capacity),
+      [&](std::uint64_t page, const CountOwner& owner) {
+        if (owner.group == 0 || owner.group > kCountGroups) return;
+        const std::size_t first = std::size_t{owner.group - 1} * kCountsPerPage;
+        if (first >= sums.size() || !bytes_.read(pages + page * sizeof counters, &counters, sizeof counters)) return;
+        for (std::size_t i = 0; i < kCountsPerPage && first + i < sums.size(); ++i)
+          sums[first + i] += counters.calls[i];
+      });
   return sums;
 }
 
 std::uint64_t ArenaView::address_of(std::uint32_t id) const {
-  return id <= function_count() ? table<ArenaFunction>(layout_.functions_offset)[id].address : 0;
+  if (id >= functions_.size()) learn_functions();
+  return id < functions_.size() ? functions_[id].address : 0;
 }
 
 bool ArenaView::is_tail_exit(std::uint32_t id) const {
-  return id <= function_count() &&
-         (table<ArenaFunction>(layout_.functions_offset)[id].flags & kArenaFunctionTailExit) != 0;
+  if (id >= functions_.size()) learn_functions();
+  return id < functions_.size() && (functions_[id].flags & kArenaFunctionTailExit) != 0;
 }
 
 namespace {
@@ -293,47 +333,57 @@ std::vector<ArenaBlock> ArenaView::blocks() const {
 }
 
 std::vector<ArenaBlock> ArenaView::ring_blocks() const {
-  const std::uint32_t count = std::min(load(live().blocks_reserved), layout_.block_capacity);
+  const std::uint64_t begin = layout_.blocks_offset;
+  const std::uint64_t end = begin + std::uint64_t{std::min(now().blocks_reserved, layout_.block_capacity)} * kBlockSize;
   std::vector<ArenaBlock> found;
-  found.reserve(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto& h = *table<BlockHeader>(layout_.blocks_offset + std::uint64_t{i} * kBlockSize);
-    const std::uint64_t generation = load(h.generation);
-    const std::uint32_t state = load(h.state);
-    if (generation % 2 != 0 || h.thread >= layout_.thread_capacity ||
-        (state != static_cast<std::uint32_t>(BlockState::kActive) &&
-         state != static_cast<std::uint32_t>(BlockState::kFull)))
-      continue;
-    found.push_back({i, h.thread, h.sequence, h.ticks, generation});
+  for (std::uint64_t at = begin; at < end;) {
+    const auto data = bytes_.next_data(at, end);
+    if (!data) break;
+    if (data->end - data->begin > kMuch) bytes_.expect_much();
+    for (at = data->begin / kBlockSize * kBlockSize; at < data->end; at += kBlockSize) {
+      BlockHeader h;
+      bytes_.read_data(at, &h, sizeof h);
+      if (h.generation % 2 != 0 || h.thread >= layout_.thread_capacity ||
+          (h.state != static_cast<std::uint32_t>(BlockState::kActive) &&
+           h.state != static_cast<std::uint32_t>(BlockState::kFull)))
+        continue;
+      found.push_back(
+          {static_cast<std::uint32_t>((at - begin) / kBlockSize), h.thread, h.sequence, h.ticks, h.generation});
+    }
   }
   put_in_order(found);
   return found;
 }
 
 std::span<const Event> ArenaView::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
+  static_assert(kBlockHeaderSize % sizeof(Event) == 0);
+  constexpr std::size_t kHeaderWords = kBlockHeaderSize / sizeof(Event);
   const bool kept = block.index >= layout_.block_capacity;
-  const std::byte* at = base_ + (kept ? watching_.blocks_offset : layout_.blocks_offset) +
-                        std::uint64_t{kept ? block.index - layout_.block_capacity : block.index} * kBlockSize;
-  buffer.resize(kEventsPerBlock);
-  std::memcpy(buffer.data(), at + kBlockHeaderSize, kEventsPerBlock * sizeof(Event));
-  const auto& header = *reinterpret_cast<const BlockHeader*>(at);
+  const std::uint64_t at = (kept ? watching_.blocks_offset : layout_.blocks_offset) +
+                           std::uint64_t{kept ? block.index - layout_.block_capacity : block.index} * kBlockSize;
+  buffer.resize(kBlockSize / sizeof(Event));
+  bytes_.read_data(at, buffer.data(), kBlockSize);
+  BlockHeader header;
+  std::memcpy(&header, buffer.data(), sizeof header);
+  const std::span<const Event> events = std::span(buffer).subspan(kHeaderWords);
   std::size_t settled = kEventsPerBlock;
-  if (!kept && layout_.min_duration_ticks != 0 &&
-      load(header.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
+  if (!kept && layout_.min_duration_ticks != 0 && header.state == static_cast<std::uint32_t>(BlockState::kActive)) {
     // Slots at the end may have been taken back and used again while they were copied. What is the same a second time
     // was there at the moment between the two: no event comes twice, as time goes on, and a slot is empty only if those
     // behind it are (or its hook was interrupted).
     std::atomic_thread_fence(std::memory_order_acquire);
-    const auto* events = reinterpret_cast<const Event*>(at + kBlockHeaderSize);
-    settled = 0;
-    while (settled != kEventsPerBlock && load(events[settled]) == buffer[settled]) ++settled;
+    Event again[kEventsPerBlock];
+    bytes_.read_data(at + kBlockHeaderSize, again, sizeof again);
+    settled = static_cast<std::size_t>(std::mismatch(events.begin(), events.end(), again).first - events.begin());
   }
-  // The copy counts only if the block did not change hands meanwhile.
+  // The copy counts only if the block did not change hands since it was listed.
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (load(reinterpret_cast<const BlockHeader*>(at)->generation) != block.generation) return {};
+  std::uint64_t generation = 0;
+  bytes_.read_data(at, &generation, sizeof generation);
+  if (header.generation != block.generation || generation != block.generation) return {};
   std::size_t count = settled;
-  while (count != 0 && buffer[count - 1] == 0) --count;
-  return {buffer.data(), count};
+  while (count != 0 && events[count - 1] == 0) --count;
+  return events.first(count);
 }
 
 }  // namespace karst::collect

@@ -1,19 +1,23 @@
 // A traced process's arena (format/arena.h), read from outside: while it runs, hangs, or after it died.
 //
-// Nothing in the arena is trusted. Sizes come from the descriptor, the layout is checked against them, every
-// value that steers a loop is copied once and bounded. What cannot be is left out and counted.
+// Nothing in the arena is trusted. Sizes come from the descriptor, the layout is checked against them once, every value
+// that steers a loop is copied into memory of our own and bounded, texts together are. Reading takes time by what the
+// process has written, not by what it says; the parts it never wrote to stay unreal. What cannot be is left out.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "collect/arena_bytes.h"
 #include "format/arena.h"
 #include "format/control.h"
 #include "format/watch.h"
 #include "reader/model.h"
 #include "reader/result.h"
+#include "symbols/credentials.h"
 
 namespace karst::collect {
 
@@ -34,18 +38,20 @@ struct WatchLosses {
   std::uint64_t too_many = 0;           ///< calls over a time beyond the number that is kept
 };
 
-/// Owns a mapping of the arena. Movable; one thread at a time.
+/// Movable; one thread at a time.
 class ArenaView {
  public:
-  /// Maps the arena behind `descriptor`, which is only borrowed. Error: it is no arena of this version, or one that
-  /// could shrink while it is read.
-  static Result<ArenaView> map(int descriptor);
+  /// The arena of a process that lives, or died in this run, behind `descriptor`, which is only borrowed. Error: it is
+  /// no arena of this version, or one that cannot be read safely.
+  static Result<ArenaView> of_memfd(int descriptor);
+  /// An arena in memory that outlives it, made at any time. It cannot be written to.
+  static Result<ArenaView> of_memory(std::span<const std::byte> bytes);
   /// The inode of the memfd, by which a process that has it mapped is known.
-  std::uint64_t inode() const { return inode_; }
-
-  ArenaView(ArenaView&& other) noexcept;
-  ArenaView& operator=(ArenaView&& other) noexcept;
-  ~ArenaView();
+  std::uint64_t inode() const { return bytes_.inode(); }
+  /// Whose process made it, by the inode, if we have other rights than that user; see symbols/credentials.h.
+  const std::optional<symbols::Credentials>& owner() const { return owner_; }
+  /// Of the process, as it knows itself.
+  std::uint32_t pid() const { return layout_.pid; }
 
   /// The process with its modules, functions (without names) and threads, as the arena has them now.
   reader::Process process() const;
@@ -67,22 +73,29 @@ class ArenaView {
   std::vector<std::uint64_t> counts() const;
   std::uint64_t min_duration_ticks() const { return layout_.min_duration_ticks; }
   /// Calls for whose counters there was no memory.
-  std::uint64_t uncounted_calls() const { return live().uncounted_calls; }
+  std::uint64_t uncounted_calls() const { return now().uncounted_calls; }
 
   /// The log of switches, in the order of their making. If it was too short for all of them the first record says so
   /// (format::kSwitchesUnknown).
   std::vector<reader::Switch> switches() const;
 
   std::uint32_t function_count() const;
+  std::uint32_t function_flags(std::uint32_t id) const;
+  /// By id; element 0 is unused.
+  std::vector<std::uint32_t> all_function_flags() const;
+  /// The control page as it is now.
+  format::ArenaControl control_now() const;
+
+  // What outsiders write. Where the arena cannot be written to they do nothing: ask can_write() first.
+  Status can_write() const;
   /// Takes functions out of tracing, before the process is told to go. `id` is from 1 to function_count().
   void turn_off(std::uint32_t id);
   /// The same at any time, either way; what it is to do is done by a request (control.h). False if it was so already.
   bool choose(std::uint32_t id, bool on);
-  std::uint32_t function_flags(std::uint32_t id) const;
-  /// The control page: shared with the process and with others, so for atomic operations alone.
-  format::ArenaControl& control() const {
-    return *reinterpret_cast<format::ArenaControl*>(base_ + layout_.control_offset);
-  }
+  /// A budget leaves this function on. The same holds for `id`.
+  void keep(std::uint32_t id);
+  /// The control page: shared with the process and with others, so for atomic operations alone. Requires can_write().
+  format::ArenaControl& control() const;
   /// Enters a rule, or finds the same one; none when there are too many, or nothing can be watched in the process.
   std::optional<std::uint32_t> add_rule(const format::ArenaWatchRule& rule) const;
   /// These functions are to be watched by the rule, from the process's being told to go, or a request, on. Returns how
@@ -97,29 +110,30 @@ class ArenaView {
   /// The calls that are kept, in order of their begin; not numbered.
   std::vector<reader::Moment> moments() const;
   WatchLosses watch_losses() const;
-  /// A budget leaves this function on. The same holds for `id`.
-  void keep(std::uint32_t id);
 
  private:
-  ArenaView(std::byte* base, std::size_t size, const format::ArenaHeader& layout);
+  ArenaView(ArenaBytes bytes, const format::ArenaHeader& layout) : bytes_(std::move(bytes)), layout_(layout) {}
+  static Result<ArenaView> make(ArenaBytes bytes);
+  /// The header as it is now; what is in layout_ was checked, and is not to be taken from here.
+  format::ArenaHeader now() const { return bytes_.get<format::ArenaHeader>(0); }
+  std::optional<format::ArenaWatching> watching_now() const;
+  /// Texts of the process, all of which lie in one copy.
+  class Texts;
   template <typename T>
-  const T* table(std::uint64_t offset) const {
-    return reinterpret_cast<const T*>(base_ + offset);
-  }
-  const format::ArenaHeader& live() const { return *table<format::ArenaHeader>(0); }
-  std::string text(std::uint32_t offset, std::uint32_t size) const;
+  T* shared(std::uint64_t offset) const;
+  void learn_functions() const;
   bool find_watching();
-  format::ArenaWatching* watching() const;
-  bool make_real(std::uint64_t offset, std::uint64_t size) const;
   std::vector<ArenaBlock> ring_blocks() const;
   void add_kept_blocks(std::vector<ArenaBlock>& blocks) const;
   std::uint64_t whole_from() const;
 
-  std::byte* base_ = nullptr;
-  std::size_t size_ = 0;
-  std::uint64_t inode_ = 0;
+  ArenaBytes bytes_;
+  std::optional<symbols::Credentials> owner_;
   format::ArenaHeader layout_{};      ///< offsets and capacities, checked
   format::ArenaWatching watching_{};  ///< likewise; zero: there is none
+  /// What is known of the functions that there were at the last look; they do not change. Element 0 is unused.
+  mutable std::vector<format::ArenaFunction> functions_{1};
+  mutable std::uint32_t functions_claimed_ = 0;
 };
 
 }  // namespace karst::collect

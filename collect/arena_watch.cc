@@ -1,21 +1,17 @@
-// The watched part of an arena (format/watch.h), as ArenaView has it.
-#include <sys/mman.h>
-
+// The watched part of an arena (format/watch.h), and all that outsiders write to one, as ArenaView has it.
+//
+// Words that are written are reached by a mapping (ArenaBytes::writable()), one by one and by atomic operations, as the
+// process works on them in turn. Where that mapping cannot be had nothing is written.
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
-#include "collect/arena_memory.h"
 #include "collect/arena_view.h"
 #include "format/moments.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 namespace karst::collect {
 
@@ -24,6 +20,11 @@ using namespace format;
 namespace {
 
 constexpr auto word(WatchState state) { return static_cast<std::uint32_t>(state); }
+
+template <typename T>
+T load(const T& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
 
 bool change_state(ArenaWatch& watch, std::uint32_t from, WatchState to) {
   return __atomic_compare_exchange_n(&watch.state, &from, word(to), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -37,34 +38,64 @@ bool is_active(std::uint32_t state) {
 
 bool ArenaView::find_watching() {
   if (layout_.watching_offset == 0) return true;
-  if (!fits(layout_.watching_offset, 1, sizeof(ArenaWatching), size_)) return false;
-  ArenaWatching w;
-  std::memcpy(&w, base_ + layout_.watching_offset, sizeof w);
-  if (!fits(w.rules_offset, kWatchRules, sizeof(ArenaWatchRule), size_) ||
-      !fits(w.watches_offset, kWatches, sizeof(ArenaWatch), size_) ||
-      !fits(w.slots_offset, kWatchSlots, sizeof(std::uint64_t), size_) ||
-      !fits(w.moments_offset, kWatchSlots, sizeof(ArenaMoment), size_) ||
-      !fits(w.notes_offset, kWatchNotes, sizeof(ArenaNote), size_) || w.blocks_offset % kBlockSize != 0 ||
-      !fits(w.blocks_offset, w.block_capacity, kBlockSize, size_))
+  const std::uint64_t size = bytes_.size();
+  if (!fits(layout_.watching_offset, 1, sizeof(ArenaWatching), size)) return false;
+  const auto w = bytes_.get<ArenaWatching>(layout_.watching_offset);
+  if (!fits(w.rules_offset, kWatchRules, sizeof(ArenaWatchRule), size) ||
+      !fits(w.watches_offset, kWatches, sizeof(ArenaWatch), size) ||
+      !fits(w.slots_offset, kWatchSlots, sizeof(std::uint64_t), size) ||
+      !fits(w.moments_offset, kWatchSlots, sizeof(ArenaMoment), size) ||
+      !fits(w.notes_offset, kWatchNotes, sizeof(ArenaNote), size) || w.blocks_offset % kBlockSize != 0 ||
+      !fits(w.blocks_offset, w.block_capacity, kBlockSize, size))
     return false;
   watching_ = w;
   return true;
 }
 
-ArenaWatching* ArenaView::watching() const {
-  return watching_.rules_offset == 0 ? nullptr : reinterpret_cast<ArenaWatching*>(base_ + layout_.watching_offset);
+std::optional<ArenaWatching> ArenaView::watching_now() const {
+  if (watching_.rules_offset == 0) return std::nullopt;
+  auto now = bytes_.get<ArenaWatching>(layout_.watching_offset);
+  now.rule_count = std::min(now.rule_count, kWatchRules);
+  now.watch_count = std::min(now.watch_count, kWatches);
+  now.slots_used = std::min(now.slots_used, kWatchSlots);
+  now.blocks_used = std::min(now.blocks_used, watching_.block_capacity);
+  return now;
 }
 
-bool ArenaView::make_real(std::uint64_t offset, std::uint64_t size) const {
-  const std::uint64_t begin = offset / kBlockSize * kBlockSize;
-  // Where memory is short a store would end us; before Linux 5.14 nobody can tell.
-  return madvise(base_ + begin, offset + size - begin, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+template <typename T>
+T* ArenaView::shared(std::uint64_t offset) const {
+  std::byte* base = bytes_.writable();
+  return base != nullptr ? reinterpret_cast<T*>(base + offset) : nullptr;
+}
+
+Status ArenaView::can_write() const {
+  if (bytes_.writable() != nullptr) return Unit{};
+  return Error{std::string("the process's arena cannot be written to: ") + std::strerror(errno)};
+}
+
+ArenaControl& ArenaView::control() const { return *shared<ArenaControl>(layout_.control_offset); }
+
+bool ArenaView::choose(std::uint32_t id, bool on) {
+  auto* functions = shared<ArenaFunction>(layout_.functions_offset);
+  if (functions == nullptr) return false;
+  std::uint32_t& flags = functions[id].flags;
+  constexpr auto kOn = static_cast<std::uint32_t>(kArenaFunctionOn);
+  const std::uint32_t before =
+      on ? __atomic_fetch_or(&flags, kOn, __ATOMIC_ACQ_REL) : __atomic_fetch_and(&flags, ~kOn, __ATOMIC_ACQ_REL);
+  return ((before & kOn) != 0) != on;
+}
+
+void ArenaView::turn_off(std::uint32_t id) { choose(id, false); }
+
+void ArenaView::keep(std::uint32_t id) {
+  if (auto* functions = shared<ArenaFunction>(layout_.functions_offset); functions != nullptr)
+    __atomic_or_fetch(&functions[id].flags, static_cast<std::uint32_t>(kArenaFunctionKeep), __ATOMIC_RELEASE);
 }
 
 std::optional<std::uint32_t> ArenaView::add_rule(const ArenaWatchRule& rule) const {
-  ArenaWatching* w = watching();
-  if (w == nullptr || !make_real(watching_.rules_offset, kWatchRules * sizeof(ArenaWatchRule))) return std::nullopt;
-  auto* rules = reinterpret_cast<ArenaWatchRule*>(base_ + watching_.rules_offset);
+  auto* w = shared<ArenaWatching>(layout_.watching_offset);
+  if (w == nullptr || watching_.rules_offset == 0) return std::nullopt;
+  auto* rules = shared<ArenaWatchRule>(watching_.rules_offset);
   const std::uint32_t known = std::min(load(w->rule_count), kWatchRules);
   for (std::uint32_t i = 0; i < known; ++i)
     if (std::memcmp(&rules[i], &rule, sizeof rule) == 0) return i;
@@ -73,13 +104,13 @@ std::optional<std::uint32_t> ArenaView::add_rule(const ArenaWatchRule& rule) con
   std::memcpy(reinterpret_cast<char*>(&rules[number]) + sizeof rule.kind,
               reinterpret_cast<const char*>(&rule) + sizeof rule.kind, sizeof rule - sizeof rule.kind);
   __atomic_store_n(&rules[number].kind, rule.kind, __ATOMIC_RELEASE);
-  return number;
+  return bytes_.met_error() ? std::nullopt : std::optional(number);
 }
 
 std::size_t ArenaView::add_watches(std::uint32_t rule, const std::vector<std::uint32_t>& ids) const {
-  ArenaWatching* w = watching();
-  if (w == nullptr) return 0;
-  auto* watches = reinterpret_cast<ArenaWatch*>(base_ + watching_.watches_offset);
+  auto* w = shared<ArenaWatching>(layout_.watching_offset);
+  if (w == nullptr || watching_.rules_offset == 0) return 0;
+  auto* watches = shared<ArenaWatch>(watching_.watches_offset);
   std::map<std::uint32_t, std::uint32_t> of_rule;  // function to watch
   const std::uint32_t known = std::min(load(w->watch_count), kWatches);
   for (std::uint32_t i = 0; i < known; ++i) {
@@ -101,45 +132,41 @@ std::size_t ArenaView::add_watches(std::uint32_t rule, const std::vector<std::ui
       if (is_active(load(watch.state))) ++added;
       continue;
     }
-    const std::uint32_t used = load(w->watch_count);
-    if (used >= kWatches || !make_real(watching_.watches_offset + used * sizeof(ArenaWatch), 4 * sizeof(ArenaWatch)))
-      return added;
+    if (load(w->watch_count) >= kWatches) return added;
     const std::uint32_t number = __atomic_fetch_add(&w->watch_count, 1, __ATOMIC_ACQ_REL);
     if (number >= kWatches) return added;
     watches[number].function = id;
     watches[number].rule = rule;
     of_rule.emplace(id, number);
     __atomic_store_n(&watches[number].state, static_cast<std::uint32_t>(WatchState::kWanted), __ATOMIC_RELEASE);
+    if (bytes_.met_error()) return added;
     ++added;
   }
   return added;
 }
 
 std::vector<ArenaWatchRule> ArenaView::rules() const {
-  const ArenaWatching* w = watching();
-  if (w == nullptr) return {};
-  const auto* rules = table<ArenaWatchRule>(watching_.rules_offset);
-  std::vector<ArenaWatchRule> found(rules, rules + std::min(load(w->rule_count), kWatchRules));
+  const auto w = watching_now();
+  if (!w) return {};
+  std::vector<ArenaWatchRule> found(w->rule_count);
+  bytes_.read(watching_.rules_offset, found.data(), found.size() * sizeof(ArenaWatchRule));
   for (ArenaWatchRule& rule : found) rule.text[sizeof rule.text - 1] = '\0';
   return found;
 }
 
 std::vector<std::size_t> ArenaView::watched_by_rule() const {
   std::vector<std::size_t> counts(kWatchRules);
-  const ArenaWatching* w = watching();
-  if (w == nullptr) return counts;
-  const auto* watches = table<ArenaWatch>(watching_.watches_offset);
-  const std::uint32_t known = std::min(load(w->watch_count), kWatches);
-  for (std::uint32_t i = 0; i < known; ++i)
-    if (const std::uint32_t rule = load(watches[i].rule); rule < kWatchRules && is_active(load(watches[i].state)))
-      ++counts[rule];
+  if (const auto w = watching_now())
+    bytes_.for_each<ArenaWatch>(watching_.watches_offset, w->watch_count, [&](std::uint64_t, const ArenaWatch& watch) {
+      if (watch.rule < kWatchRules && is_active(watch.state)) ++counts[watch.rule];
+    });
   return counts;
 }
 
 std::size_t ArenaView::end_watches(std::uint32_t rule) const {
-  ArenaWatching* w = watching();
-  if (w == nullptr) return 0;
-  auto* watches = reinterpret_cast<ArenaWatch*>(base_ + watching_.watches_offset);
+  auto* w = shared<ArenaWatching>(layout_.watching_offset);
+  if (w == nullptr || watching_.rules_offset == 0) return 0;
+  auto* watches = shared<ArenaWatch>(watching_.watches_offset);
   const std::uint32_t known = std::min(load(w->watch_count), kWatches);
   std::size_t ended = 0;
   for (std::uint32_t i = 0; i < known; ++i) {
@@ -152,43 +179,39 @@ std::size_t ArenaView::end_watches(std::uint32_t rule) const {
 }
 
 std::vector<reader::Moment> ArenaView::moments() const {
-  const ArenaWatching* w = watching();
-  if (w == nullptr) return {};
-  const std::uint32_t used = std::min(load(w->slots_used), kWatchSlots);
-  const auto* slots = table<std::uint64_t>(watching_.slots_offset);
-  const auto* kept = table<ArenaMoment>(watching_.moments_offset);
-  const auto* notes = table<ArenaNote>(watching_.notes_offset);
-  const auto* watches = table<ArenaWatch>(watching_.watches_offset);
-  const auto* rules = table<ArenaWatchRule>(watching_.rules_offset);
-  const std::uint32_t watch_count = std::min(load(w->watch_count), kWatches);
+  const auto w = watching_now();
+  if (!w || w->slots_used == 0) return {};
+  std::vector<ArenaWatch> watches(w->watch_count);
+  bytes_.for_each<ArenaWatch>(watching_.watches_offset, watches.size(),
+                              [&](std::uint64_t i, const ArenaWatch& watch) { watches[i] = watch; });
+  const std::vector<ArenaWatchRule> rules = this->rules();
+  const std::uint32_t functions = function_count();
   std::vector<reader::Moment> found;
   std::optional<std::uint64_t> ring_is_whole_from;
-  for (std::uint32_t slot = 0; slot < used; ++slot) {
-    const std::uint64_t word = load(slots[slot]);
-    if (word == 0) continue;
+  // The process may be changing one; it is done within some microseconds, unless it was killed then.
+  int patience = 1000;
+  bytes_.for_each<std::uint64_t>(watching_.slots_offset, w->slots_used, [&](std::uint64_t slot, std::uint64_t word) {
+    if (word == 0) return;
     ArenaMoment m{};
+    const std::uint64_t at = watching_.moments_offset + slot * sizeof m;
     bool saved = false;
-    // The process may be changing it; it is done within some microseconds, unless it was killed then.
-    for (int tries = 0; tries < 1000 && !saved && slot_note(word) == 0; ++tries) {
-      const std::uint32_t turn = load(kept[slot].turn);
-      std::memcpy(&m, &kept[slot], sizeof m);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      saved = turn != 0 && turn % 2 == 0 && load(kept[slot].turn) == turn;
+    while (!saved && slot_note(word) == 0) {
+      m = bytes_.get<ArenaMoment>(at);
+      saved = m.turn != 0 && m.turn % 2 == 0 && bytes_.get<std::uint32_t>(at) == m.turn;
+      if (!saved && patience-- <= 0) break;
     }
     if (!saved) {
       // Its events are in the ring, or nowhere.
-      if (slot_note(word) == 0) std::memcpy(&m, &kept[slot], sizeof m);
       if (const std::uint32_t number = slot_note(word); number != 0 && number < kWatchNotes) {
-        const ArenaNote note = notes[number];
-        if (note.slot != slot) continue;
-        m = {};
+        const auto note = bytes_.get<ArenaNote>(watching_.notes_offset + number * sizeof(ArenaNote));
+        if (note.slot != slot) return;
         m.watch = note.watch;
         m.thread = note.thread;
         m.tid = note.tid;
         m.begin_ticks = note.begin_ticks;
         m.end_ticks = note.end_ticks;
       }
-      if (m.watch >= watch_count) continue;
+      if (m.watch >= watches.size()) return;
       const std::uint64_t margin = watches[m.watch].margin_ticks;
       m.from_ticks = m.begin_ticks > margin ? m.begin_ticks - margin : 0;
       m.to_ticks = m.end_ticks + margin;
@@ -196,11 +219,11 @@ std::vector<reader::Moment> ArenaView::moments() const {
       m.whole_from = std::min(std::max(*ring_is_whole_from, m.from_ticks), m.to_ticks);
       m.gave_up = m.whole_from > m.from_ticks ? 1 : 0;
     }
-    if (m.watch >= watch_count || m.end_ticks <= m.begin_ticks ||
+    if (m.watch >= watches.size() || m.end_ticks <= m.begin_ticks ||
         slot_ticks(make_slot(m.end_ticks - m.begin_ticks, 0)) != slot_ticks(word))
-      continue;
+      return;
     const ArenaWatch& watch = watches[m.watch];
-    if (watch.rule >= kWatchRules || watch.function > function_count()) continue;
+    if (watch.rule >= rules.size() || watch.function > functions) return;
     const ArenaWatchRule& rule = rules[watch.rule];
     reader::Moment moment;
     moment.kind = rule.kind;
@@ -215,36 +238,36 @@ std::vector<reader::Moment> ArenaView::moments() const {
     if (m.gave_up != 0) moment.flags |= kMomentGaveUp;
     moment.what.assign(rule.text, strnlen(rule.text, sizeof rule.text));
     found.push_back(std::move(moment));
-  }
+  });
   std::sort(found.begin(), found.end(),
             [](const reader::Moment& a, const reader::Moment& b) { return a.begin_ticks < b.begin_ticks; });
   return found;
 }
 
 WatchLosses ArenaView::watch_losses() const {
-  const ArenaWatching* w = watching();
-  if (w == nullptr) return {};
-  WatchLosses losses{load(w->refused), load(w->without_note), load(w->too_deep), 0};
-  const auto* watches = table<ArenaWatch>(watching_.watches_offset);
-  const std::uint32_t count = std::min(load(w->watch_count), kWatches);
-  for (std::uint32_t i = 0; i < count; ++i) losses.too_many += load(watches[i].given_up);
+  const auto w = watching_now();
+  if (!w) return {};
+  WatchLosses losses{w->refused, w->without_note, w->too_deep, 0};
+  bytes_.for_each<ArenaWatch>(watching_.watches_offset, w->watch_count,
+                              [&](std::uint64_t, const ArenaWatch& watch) { losses.too_many += watch.given_up; });
   return losses;
 }
 
 void ArenaView::add_kept_blocks(std::vector<ArenaBlock>& blocks) const {
-  const ArenaWatching* w = watching();
-  if (w == nullptr) return;
-  const std::uint32_t used = std::min(load(w->blocks_used), watching_.block_capacity);
-  if (used == 0) return;
+  const auto w = watching_now();
+  if (!w || w->blocks_used == 0) return;
   std::set<std::pair<std::uint32_t, std::uint64_t>> there;
   for (const ArenaBlock& block : blocks) there.emplace(block.thread, block.sequence);
-  for (std::uint32_t i = 0; i < used; ++i) {
-    const auto& h = *table<BlockHeader>(watching_.blocks_offset + std::uint64_t{i} * kBlockSize);
-    const std::uint64_t generation = load(h.generation);
-    if (generation % 2 != 0 || load(h.state) != static_cast<std::uint32_t>(BlockState::kFull) ||
+  for (std::uint32_t i = 0; i < w->blocks_used; ++i) {
+    const std::uint64_t at = watching_.blocks_offset + std::uint64_t{i} * kBlockSize;
+    const auto data = bytes_.next_data(at, watching_.blocks_offset + std::uint64_t{w->blocks_used} * kBlockSize);
+    if (!data) break;
+    i = static_cast<std::uint32_t>((data->begin - watching_.blocks_offset) / kBlockSize);
+    const auto h = bytes_.get<BlockHeader>(watching_.blocks_offset + std::uint64_t{i} * kBlockSize);
+    if (h.generation % 2 != 0 || h.state != static_cast<std::uint32_t>(BlockState::kFull) ||
         h.thread >= layout_.thread_capacity || there.contains({h.thread, h.sequence}))
       continue;
-    blocks.push_back({layout_.block_capacity + i, h.thread, h.sequence, h.ticks, generation});
+    blocks.push_back({layout_.block_capacity + i, h.thread, h.sequence, h.ticks, h.generation});
   }
 }
 
@@ -254,10 +277,11 @@ std::uint64_t ArenaView::whole_from() const {
   for (const ArenaBlock& block : ring_blocks())
     if (seen.insert(block.thread).second && block.sequence != 0) from = std::max(from, block.ticks);
   // Threads of which nothing is left.
-  const auto* threads = table<ArenaThread>(layout_.threads_offset);
-  const std::uint32_t count = std::min(load(live().thread_count), layout_.thread_capacity);
-  for (std::uint32_t i = 0; i < count; ++i)
-    if (threads[i].overwritten_events != 0 && !seen.contains(i)) from = std::max(from, threads[i].exited_ticks);
+  bytes_.for_each<ArenaThread>(layout_.threads_offset, std::min(now().thread_count, layout_.thread_capacity),
+                               [&](std::uint64_t i, const ArenaThread& thread) {
+                                 if (thread.overwritten_events != 0 && !seen.contains(static_cast<std::uint32_t>(i)))
+                                   from = std::max(from, thread.exited_ticks);
+                               });
   return from;
 }
 

@@ -45,12 +45,21 @@ std::uint64_t rate_from_perf() {
   return rate;
 }
 
+constexpr std::uint64_t kUnknownRate = 1'000'000'000;
+
+/// Some processor's TSC may count so fast. Readings that a process made may be of any kind.
+bool is_possible(std::uint64_t ticks_per_second) {
+  return ticks_per_second >= 1'000'000 && ticks_per_second <= 1'000'000'000'000;
+}
+
 std::uint64_t rate_from_pairs(const std::vector<reader::ClockPair>& pairs) {
   const auto [first, last] =
       std::minmax_element(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
-  if (first == pairs.end() || last->monotonic_raw_ns <= first->monotonic_raw_ns) return 1'000'000'000;
-  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(last->ticks - first->ticks) * 1'000'000'000U /
-                                    (last->monotonic_raw_ns - first->monotonic_raw_ns));
+  if (first == pairs.end() || last->monotonic_raw_ns <= first->monotonic_raw_ns) return kUnknownRate;
+  const unsigned __int128 rate = static_cast<unsigned __int128>(last->ticks - first->ticks) * 1'000'000'000U /
+                                 (last->monotonic_raw_ns - first->monotonic_raw_ns);
+  return rate <= ~std::uint64_t{0} && is_possible(static_cast<std::uint64_t>(rate)) ? static_cast<std::uint64_t>(rate)
+                                                                                    : kUnknownRate;
 }
 
 }  // namespace

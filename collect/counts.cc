@@ -35,7 +35,7 @@ Counts count_calls(const std::vector<RecordedProcess>& processes, const symbols:
     });
     std::vector<reader::Function> all = p.functions;
     std::erase_if(p.functions, [&](const reader::Function& f) { return known.contains(key_of(f)); });
-    auto resolved = symbols::resolve(p, options);
+    auto resolved = symbols::resolve(p, options.with(recorded.history.owner()));
     std::move(resolved.problems.begin(), resolved.problems.end(), std::back_inserter(counts.problems));
     for (reader::Function& f : p.functions) {
       const Key key = key_of(f);

@@ -34,6 +34,7 @@ void History::detach() {
   copy->events.shrink_to_fit();
   copy->counts = arena_->counts();
   copy->uncounted_calls = arena_->uncounted_calls();
+  copy->owner = arena_->owner();
   copy->moments = arena_->moments();
   copy->watch_losses = arena_->watch_losses();
   for (const reader::Moment& moment : copy->moments)
@@ -165,18 +166,21 @@ OpenCalls OpenCallsOf::at(const History& history, std::uint32_t tid, std::uint64
   std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
   const OpenCalls::AddressOf address_of = [&history](std::uint32_t id) { return history.address_of(id); };
   std::vector<Event> buffer;
-  OpenCalls open = point.open;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const ArenaBlock& block = blocks[i];
-    const auto events = history.read(block, buffer);
+  // Whole blocks are passed once and for all; the last one, which the thread may be in yet, by a copy.
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    const auto events = history.read(blocks[i], buffer);
     if (events.empty()) continue;
-    if (block.sequence != point.next_sequence) point.open.forget();
-    const bool whole = i + 1 < blocks.size();  // the thread went on to another block by then
-    open = point.open;
-    open.consume(events, block.ticks, whole ? ~std::uint64_t{0} : ticks, address_of);
-    if (!whole) break;
-    point.open = open;
-    point.next_sequence = block.sequence + 1;
+    if (blocks[i].sequence != point.next_sequence) point.open.forget();
+    point.open.consume(events, blocks[i].ticks, ~std::uint64_t{0}, address_of);
+    point.next_sequence = blocks[i].sequence + 1;
+  }
+  OpenCalls open = point.open;
+  if (!blocks.empty()) {
+    const ArenaBlock& last = blocks.back();
+    if (const auto events = history.read(last, buffer); !events.empty()) {
+      if (last.sequence != point.next_sequence) open.forget();
+      open.consume(events, last.ticks, ticks, address_of);
+    }
   }
   open.leave_out_unsure(history.switches(), ticks);
   return open;

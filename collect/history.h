@@ -42,6 +42,8 @@ class History {
   std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
   std::uint64_t address_of(std::uint32_t id) const;
   std::uint32_t function_count() const;
+  /// As ArenaView::owner().
+  const std::optional<symbols::Credentials>& owner() const { return arena_ ? arena_->owner() : copy_->owner; }
   /// As ArenaView::switches().
   std::vector<reader::Switch> switches() const;
   std::uint64_t min_duration_ticks() const {
@@ -65,6 +67,7 @@ class History {
     std::vector<reader::Moment> moments;
     WatchLosses watch_losses;
     std::uint64_t uncounted_calls = 0;
+    std::optional<symbols::Credentials> owner;
   };
   std::optional<ArenaView> arena_;
   std::unique_ptr<Copy> copy_;

@@ -2,7 +2,14 @@
 //
 // The rules are those by which reader/rebuilder.h makes calls of events. Places that setjmp has set are kept along with
 // the calls that they lie in, as the child may still jump there.
+//
+// Events come from a process that may be hostile, so the time that they take is bounded by their number. Items are
+// nodes of a tree, each naming the one that it lies in: a stack is the way from a node to the root, and going to
+// another stack copies nothing. What an exit or a jump ends has to be searched for; these searches are paid for out of
+// an allowance that grows with the events. When it is used up, or too much is open, what is open is not known any more,
+// which the result says.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -36,21 +43,43 @@ class OpenCalls {
   void leave_out_unsure(const std::vector<reader::Switch>& switches, std::uint64_t ticks);
 
   /// Outermost first.
-  const std::vector<OpenItem>& items() const { return items_; }
+  std::vector<OpenItem> items() const;
   /// False when calls may be open whose enter was not among the events.
   bool complete() const { return complete_; }
-  void set_items(std::vector<OpenItem> items, bool complete);
 
  private:
+  struct Node {
+    OpenItem item;
+    std::uint32_t parent = 0;
+    std::uint32_t depth = 0;  ///< nodes from the root to this one
+    bool gone = false;        ///< a place that was set anew, a call that is not sure
+  };
+  /// Nodes from `top` down to those of depth `floor` are on the stack; it began where `base` nodes were.
+  struct Stack {
+    std::uint32_t top = 0;
+    std::uint32_t base = 0;
+  };
+  bool on_stack(std::uint32_t node) const { return nodes_[node].depth > floor_; }
+  /// The depth of what comes next on that node; nodes below the stack's floor may have been dropped.
+  std::uint32_t height_at(std::uint32_t node) const { return std::max(nodes_[node].depth, floor_); }
+  void push(const OpenItem& item);
+  void cut(std::uint32_t top);
   void leave(std::uint32_t id, const AddressOf& address_of);
   void set_place(std::uint64_t ticks, std::uint64_t place);
   void jump(std::uint64_t place);
   void switch_stack(std::uint64_t from, std::uint64_t to);
+  /// Pays for a search; forgets all if too little is left to pay with.
+  void pay(std::uint64_t steps);
+  void drop_unused();
 
-  std::vector<OpenItem> items_;
-  std::size_t base_ = 0;                                            ///< of items_: those of the stack that runs
-  std::unordered_map<std::uint64_t, std::vector<OpenItem>> aside_;  ///< other stacks' items by where they were left
+  std::vector<Node> nodes_{1};  ///< number 0 is the root
+  Stack stack_;                 ///< that runs
+  std::uint32_t floor_ = 0;
+  std::unordered_map<std::uint64_t, Stack> aside_;           ///< other stacks by where they were left
+  std::unordered_map<std::uint64_t, std::uint32_t> places_;  ///< the node that was set last, by place
   std::uint64_t last_ticks_ = 0;
+  std::uint64_t allowance_ = 1 << 22;  ///< steps; so many to begin with, for a deep stack
+  std::size_t drop_at_ = 1024;         ///< nodes
   bool complete_ = true;
 };
 

@@ -56,9 +56,11 @@ Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::file
   RawSummary summary;
   summary.problems = trace->problems();
   const bool resolved = trace->resolved();
+  // What it names is read with the rights of who owns it.
+  const auto as = options.resolve.as ? options.resolve.as : symbols::Credentials::of_file(raw);
   if (!resolved) {
     trace->complete_processes([&](reader::Process& process) {
-      symbols::ResolveResult result = symbols::resolve(process, options.resolve);
+      symbols::ResolveResult result = symbols::resolve(process, options.resolve.with(as));
       summary.named += result.named;
       summary.unnamed += result.unnamed;
       for (reader::Problem& problem : result.problems) summary.problems.push_back(std::move(problem));
@@ -67,24 +69,40 @@ Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::file
   auto writer = TraceWriter::create(output);
   if (!writer) return writer.error();
   for (const reader::Chunk& chunk : list->chunks) {
-    if (!resolved && is_made(chunk.type)) continue;
+    if ((!resolved && is_made(chunk.type)) || options.strip.drops(chunk.type)) continue;
     auto payload = reader::decode(chunk);
-    if (payload && !chunk.cut) writer->add_chunk(chunk.type, payload->bytes);
+    if (!payload || chunk.cut) continue;
+    if (options.strip.empty()) {
+      writer->add_chunk(chunk.type, payload->bytes);
+    } else if (const auto left = options.strip.apply(chunk.type, payload->bytes)) {
+      writer->add_chunk(chunk.type, *left);
+    } else {
+      summary.problems.push_back({"a part is left out: " + left.error().message, 1});
+    }
   }
   summary.events = trace->event_count();
   writer->count_events(summary.events);
   if (resolved) {
     writer->mark_resolved();
   } else {
-    for (const reader::Process& process : trace->processes()) writer->add_symbols(process.index, process.functions);
-    const std::vector<reader::Process> called = called_part(*trace);
-    for (const reader::Process& process : called) writer->add_inlined(process.index, process.inlined);
-    if (options.source) {
-      const symbols::Sources sources = symbols::collect_sources(called);
-      for (const reader::SourceFile& file : sources.files) writer->add_source(file.path, file.text);
+    std::vector<reader::Process> called = called_part(*trace);
+    if (options.source && !options.strip.takes(Strip::kSource)) {
+      const symbols::Sources sources = symbols::collect_sources(called, {}, as);
+      for (const reader::SourceFile& file : sources.files)
+        writer->add_source(options.strip.takes(Strip::kPaths) ? file.path.substr(file.path.rfind('/') + 1) : file.path,
+                           file.text);
       summary.problems.insert(summary.problems.end(), sources.problems.begin(), sources.problems.end());
     }
+    for (reader::Process process : trace->processes()) {
+      options.strip.apply(process);
+      writer->add_symbols(process.index, process.functions);
+    }
+    for (reader::Process& process : called) {
+      options.strip.apply(process);
+      writer->add_inlined(process.index, process.inlined);
+    }
   }
+  if (const Status same = bytes->unchanged(); !same) return same.error();
   if (const Status done = writer->finish(); !done) return done.error();
   return summary;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "collect/strip.h"
 #include "reader/model.h"
 #include "reader/result.h"
 #include "symbols/resolve.h"
@@ -13,6 +14,7 @@ namespace karst::collect {
 struct RawOptions {
   bool source = true;  ///< keep the text of the source files
   symbols::ResolveOptions resolve;
+  Strip strip;  ///< what is taken out
 };
 
 struct RawSummary {
@@ -22,9 +24,9 @@ struct RawSummary {
   std::vector<reader::Problem> problems;  ///< what names, files or events are missing, and what to do about it
 };
 
-/// Writes the trace at `raw` to `output` with names, lines and sources. All else that this Karst knows goes over as
-/// it is. A trace that has names already gets none anew. Error: it cannot be read, or the output
-/// cannot be written.
+/// Writes the trace at `raw` to `output` with names, lines and sources, without what is to be stripped. All else that
+/// this Karst knows goes over as it is. A trace that has names already gets none anew. Error: it cannot be read, or the
+/// output cannot be written.
 Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::filesystem::path& output,
                                const RawOptions& options);
 

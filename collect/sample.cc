@@ -12,7 +12,8 @@ using namespace format;
 
 namespace {
 
-/// One thread's events in the window, with the calls that they are in.
+/// One thread's events in the window, with the calls that they are in. Each event takes the same time, whatever the
+/// process says: open calls are found by what they are calls of, not by a search of the stack.
 class Walk {
  public:
   Walk(const ArenaView& arena, std::unordered_map<std::uint32_t, SampledFunction>& functions, std::uint64_t from)
@@ -42,7 +43,13 @@ class Walk {
   struct Open {
     std::uint32_t id;
     std::uint64_t begin;
+    std::uint64_t code;
   };
+  /// What an exit has in common with its enter, a tail call's exit too, which has an id of its own: the address.
+  std::uint64_t code_of(std::uint32_t id) const {
+    const std::uint64_t address = arena_.address_of(id);
+    return address != 0 ? address : ~std::uint64_t{id};
+  }
   SampledFunction& function(std::uint32_t id) {
     SampledFunction& f = functions_[id];
     f.id = id;
@@ -60,22 +67,21 @@ class Walk {
   void enter(std::uint32_t id, std::uint64_t ticks) {
     ++calls_;
     ++function(id).calls;
-    stack_.push_back({id, ticks});
+    const std::uint64_t code = code_of(id);
+    places_[code].push_back(stack_.size());
+    stack_.push_back({id, ticks, code});
     ++depth_[id];
   }
   void pop(std::uint64_t ticks) {
     const Open open = stack_.back();
     stack_.pop_back();
+    places_[open.code].pop_back();
     if (--depth_[open.id] == 0) function(open.id).total_ticks += ticks > open.begin ? ticks - open.begin : 0;
   }
   void leave(std::uint32_t id, std::uint64_t ticks) {
-    const std::uint64_t address = arena_.address_of(id);
-    const auto is_it = [&](const Open& o) {
-      return o.id == id || (address != 0 && arena_.address_of(o.id) == address);
-    };
-    const auto found = std::find_if(stack_.rbegin(), stack_.rend(), is_it);
-    if (found != stack_.rend()) {
-      const auto keep = static_cast<std::size_t>(stack_.rend() - found) - 1;
+    const auto found = places_.find(code_of(id));
+    if (found != places_.end() && !found->second.empty()) {
+      const std::size_t keep = found->second.back();
       while (stack_.size() > keep) pop(ticks);
       return;
     }
@@ -94,18 +100,20 @@ class Walk {
   std::uint64_t calls_ = 0;
   bool any_ = false;
   std::vector<Open> stack_;
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> places_;  ///< in stack_, by code
   std::unordered_map<std::uint32_t, std::uint32_t> depth_;
 };
 
 }  // namespace
 
-Sample sample(const ArenaView& arena, std::uint64_t from, std::size_t most_blocks) {
+Sample sample(const ArenaView& arena, const std::vector<ArenaBlock>& all_blocks, std::uint64_t from,
+              std::size_t most_blocks) {
   Sample result;
   result.to = __rdtsc();
   result.from = from;
   // Each thread's blocks: a block ends where the next one begins.
   std::map<std::uint32_t, std::vector<ArenaBlock>> threads;
-  for (const ArenaBlock& block : arena.blocks()) threads[block.thread].push_back(block);
+  for (const ArenaBlock& block : all_blocks) threads[block.thread].push_back(block);
   for (auto& [index, blocks] : threads) {
     std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
     std::size_t first = blocks.size();

@@ -32,7 +32,8 @@ struct Sample {
   std::vector<SampledThread> threads;      ///< that did something
 };
 
-/// The window is from `from` to now; at most `most_blocks` of it are read, the newest ones.
-Sample sample(const ArenaView& arena, std::uint64_t from, std::size_t most_blocks);
+/// The window is from `from` to now; at most `most_blocks` of it are read, the newest ones. `blocks` are the arena's.
+Sample sample(const ArenaView& arena, const std::vector<ArenaBlock>& blocks, std::uint64_t from,
+              std::size_t most_blocks);
 
 }  // namespace karst::collect

@@ -18,95 +18,17 @@
 #include <vector>
 
 #include "format/arena.h"
+#include "test/collect/small_arena.h"
 
 namespace karst::collect {
 namespace {
 
 using namespace format;
 
-constexpr std::uint32_t kBlocks = 8;
-
-/// A small sound arena: one module, two functions, two threads, four blocks with events.
-std::vector<std::byte> sound_arena() {
-  ArenaHeader h{};
-  h.magic = kArenaMagic;
-  h.version = kArenaVersion;
-  h.state = static_cast<std::uint32_t>(ArenaState::kReady);
-  h.modules_offset = 4096;
-  h.functions_offset = 8192;
-  h.threads_offset = 12288;
-  h.text_offset = 16384;
-  h.blocks_offset = 20480;
-  h.size = h.blocks_offset + kBlocks * kBlockSize;
-  h.module_capacity = 16;
-  h.function_capacity = 64;
-  h.thread_capacity = 16;
-  h.text_capacity = 4096;
-  h.block_capacity = kBlocks;
-  h.pid = 4711;
-  h.module_count = 1;
-  h.function_count = 2;
-  h.thread_count = 2;
-  h.blocks_reserved = kBlocks;
-  h.executable_offset = 1;
-  h.executable_size = 8;
-  h.command_line_offset = 9;
-  h.command_line_size = 8;
-  std::vector<std::byte> bytes(h.size);
-  const auto put = [&bytes](std::uint64_t at, const auto& value) { std::memcpy(&bytes[at], &value, sizeof value); };
-  put(0, h);
-  ArenaModule m{};
-  m.path_offset = 1;
-  m.path_size = 8;
-  m.build_id_size = 20;
-  m.first_function = 1;
-  m.function_count = 2;
-  put(h.modules_offset, m);
-  put(h.functions_offset + sizeof(ArenaFunction), ArenaFunction{0x1000, 0, kArenaFunctionOn});
-  put(h.functions_offset + 2 * sizeof(ArenaFunction), ArenaFunction{0x2000, 0, kArenaFunctionOn});
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    ArenaThread t{};
-    t.tid = 4711 + i;
-    t.state = static_cast<std::uint32_t>(ThreadLife::kLive);
-    std::memcpy(t.name, "0123456789abcdef", sizeof t.name);
-    put(h.threads_offset + i * sizeof t, t);
-  }
-  std::memcpy(&bytes[h.text_offset + 1], "/bin/appapp\0arg", 16);
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    const std::uint64_t at = h.blocks_offset + i * kBlockSize;
-    BlockHeader b{};
-    b.generation = 2;
-    b.state = static_cast<std::uint32_t>(i < 2 ? BlockState::kFull : BlockState::kActive);
-    b.thread = i % 2;
-    b.sequence = i / 2;
-    b.ticks = 1000 * i;
-    put(at, b);
-    for (std::uint32_t e = 0; e < 10; ++e) put(at + kBlockHeaderSize + e * 8, make_event(1000 * i + e, e % 2 != 0, 1));
-  }
-  return bytes;
-}
-
-/// A memfd with these bytes. Sealed as libkarst seals, unless told otherwise.
-class Memfd {
- public:
-  explicit Memfd(const std::vector<std::byte>& bytes, int seals = F_SEAL_SHRINK | F_SEAL_GROW)
-      : fd_(memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
-    EXPECT_EQ(write(fd_, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-    EXPECT_EQ(seals == 0 ? 0 : fcntl(fd_, F_ADD_SEALS, seals), 0);
-  }
-  ~Memfd() { close(fd_); }
-  Memfd(const Memfd&) = delete;
-  Memfd& operator=(const Memfd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 /// Everything that `karst run` does with an arena. Returns the number of events read, or nothing if it was refused.
 std::optional<std::size_t> read_all(const std::vector<std::byte>& bytes) {
   const Memfd fd(bytes);
-  auto view = ArenaView::map(fd.get());
+  auto view = ArenaView::of_memfd(fd.get());
   if (!view) {
     EXPECT_FALSE(view.error().message.empty());
     return std::nullopt;
@@ -150,11 +72,11 @@ std::vector<std::byte> counting_arena() {
 
 TEST(ArenaView, CountsAreTheSumOfAllPages) {
   const Memfd fd(counting_arena());
-  auto view = ArenaView::map(fd.get());
+  auto view = ArenaView::of_memfd(fd.get());
   ASSERT_TRUE(view.ok()) << view.error().message;
   EXPECT_EQ(view->counts(), (std::vector<std::uint64_t>{2, 4, 6}));  // ids 1 and 2; the second group has none of them
   const Memfd plain(sound_arena());
-  EXPECT_EQ(ArenaView::map(plain.get())->counts(), std::vector<std::uint64_t>());
+  EXPECT_EQ(ArenaView::of_memfd(plain.get())->counts(), std::vector<std::uint64_t>());
 }
 
 TEST(ArenaView, CountersThatLieAreBounded) {
@@ -165,7 +87,7 @@ TEST(ArenaView, CountersThatLieAreBounded) {
                                           : sound_arena().size() + random() % (kBlockSize / 64);
     bytes[at] = static_cast<std::byte>(random());
     const Memfd fd(bytes);
-    auto view = ArenaView::map(fd.get());
+    auto view = ArenaView::of_memfd(fd.get());
     if (view.ok()) {
       EXPECT_LE(view->counts().size(), 3U);
     }
@@ -180,7 +102,7 @@ TEST(ArenaView, WhatIsTakenBackMeanwhileIsNotMixedWithWhatFollows) {
   h.min_duration_ticks = 1;
   std::memcpy(bytes.data(), &h, sizeof h);
   const Memfd fd(bytes);
-  auto view = ArenaView::map(fd.get());
+  auto view = ArenaView::of_memfd(fd.get());
   ASSERT_TRUE(view.ok());
   void* base = mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   ASSERT_NE(base, MAP_FAILED);
@@ -223,7 +145,7 @@ TEST(ArenaView, WhatIsTakenBackMeanwhileIsNotMixedWithWhatFollows) {
 TEST(ArenaView, ReadsASoundArenaAsItIs) {
   const auto bytes = sound_arena();
   const Memfd fd(bytes);
-  auto view = ArenaView::map(fd.get());
+  auto view = ArenaView::of_memfd(fd.get());
   ASSERT_TRUE(view.ok()) << view.error().message;
   const reader::Process p = view->process();
   EXPECT_EQ(p.pid, 4711U);
@@ -244,7 +166,7 @@ TEST(ArenaView, ReadsASoundArenaAsItIs) {
 
 TEST(ArenaView, LeavesOutABlockThatWasRecycledSinceItWasListed) {
   const Memfd fd(sound_arena());
-  auto view = ArenaView::map(fd.get());
+  auto view = ArenaView::of_memfd(fd.get());
   ASSERT_TRUE(view.ok());
   const auto blocks = view->blocks();
   const std::uint64_t newer = 4;
@@ -256,18 +178,18 @@ TEST(ArenaView, LeavesOutABlockThatWasRecycledSinceItWasListed) {
 
 TEST(ArenaView, RefusesWhatCouldShrinkUnderIt) {
   const Memfd unsealed(sound_arena(), 0);
-  EXPECT_FALSE(ArenaView::map(unsealed.get()).ok());
+  EXPECT_FALSE(ArenaView::of_memfd(unsealed.get()).ok());
   const Memfd may_shrink(sound_arena(), F_SEAL_GROW);
-  EXPECT_FALSE(ArenaView::map(may_shrink.get()).ok());
+  EXPECT_FALSE(ArenaView::of_memfd(may_shrink.get()).ok());
 }
 
 TEST(ArenaView, RefusesDescriptorsThatAreNoMemory) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  EXPECT_FALSE(ArenaView::map(ends[0]).ok());
+  EXPECT_FALSE(ArenaView::of_memfd(ends[0]).ok());
   close(ends[0]);
   close(ends[1]);
-  EXPECT_FALSE(ArenaView::map(-1).ok());
+  EXPECT_FALSE(ArenaView::of_memfd(-1).ok());
 }
 
 TEST(ArenaView, RefusesEmptyShortForeignAndOtherVersions) {
@@ -278,7 +200,7 @@ TEST(ArenaView, RefusesEmptyShortForeignAndOtherVersions) {
   auto other = sound;
   other[offsetof(ArenaHeader, version)] = std::byte{99};
   const Memfd fd(other);
-  const auto view = ArenaView::map(fd.get());
+  const auto view = ArenaView::of_memfd(fd.get());
   ASSERT_FALSE(view.ok());
   EXPECT_NE(view.error().message.find("version 99"), std::string::npos);
 }
@@ -330,7 +252,9 @@ TEST(ArenaView, SurvivesRandomBytesBehindASoundLayout) {
     for (std::size_t at = offsetof(ArenaHeader, pid); at < bytes.size(); ++at) {
       if (round % 2 == 0 || at >= sizeof(ArenaHeader)) bytes[at] = static_cast<std::byte>(random());
     }
-    // Where counters, the control page and the watches are is layout, too.
+    // When it began is looked at with the layout. Where counters, the control page and the watches are is layout, too.
+    constexpr std::size_t kStart = offsetof(ArenaHeader, start_ticks);
+    std::copy_n(sound.begin() + kStart, 2 * sizeof ArenaHeader::start_ticks, bytes.begin() + kStart);
     constexpr std::size_t kControl = offsetof(ArenaHeader, control_offset);
     std::copy_n(sound.begin() + kControl, sizeof ArenaHeader::control_offset, bytes.begin() + kControl);
     constexpr std::size_t kCounts = offsetof(ArenaHeader, counts_offset);

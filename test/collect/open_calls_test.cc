@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -127,6 +130,117 @@ TEST_F(OpenCallsTest, SurvivesAnyEvents) {
     open();
     EXPECT_LE(calls.items().size(), events.size());
   }
+}
+
+/// The rules said plainly, at any cost.
+struct Plain {
+  std::vector<OpenItem> items;
+  std::size_t base = 0;
+  std::map<std::uint64_t, std::vector<OpenItem>> aside;
+  bool complete = true;
+
+  void forget() { *this = {{}, 0, {}, false}; }
+  void cut(std::size_t size) {
+    items.resize(size);
+    base = std::min(base, size);
+  }
+  void leave(std::uint32_t id) {
+    bool any = false;
+    for (std::size_t at = items.size(); at-- != 0;) {
+      if (items[at].function == 0) continue;
+      if (address_of(items[at].function) == address_of(id)) return cut(at);
+      any = true;
+    }
+    complete = complete && any;
+  }
+  void set_place(std::uint64_t ticks, std::uint64_t place) {
+    std::erase_if(items, [=](const OpenItem& i) { return i.function == 0 && i.place == place; });
+    cut(items.size());
+    items.push_back({ticks, 0, place});
+  }
+  void jump(std::uint64_t place) {
+    for (std::size_t at = items.size(); at-- != 0;)
+      if (items[at].function == 0 && items[at].place == place) return cut(at + 1);
+    forget();
+  }
+  void switch_stack(std::uint64_t from, std::uint64_t to) {
+    aside[from] = {items.begin() + static_cast<std::ptrdiff_t>(base), items.end()};
+    const auto known = aside.find(to);
+    if (known == aside.end()) {
+      base = items.size();
+      return;
+    }
+    items = known->second;
+    base = 0;
+    aside.erase(known);
+  }
+};
+
+TEST_F(OpenCallsTest, IsWhatThePlainRulesSay) {
+  std::mt19937_64 random(15);
+  for (int round = 0; round < 400; ++round) {
+    const bool switches = round % 2 != 0;  // a place belongs to one stack
+    const std::uint64_t leaving = random() % 4 + 2;
+    Plain plain;
+    calls = OpenCalls();
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3000; ++i) {
+      events.clear();
+      const auto id = static_cast<std::uint32_t>(random() % 9 + 1);
+      const std::uint64_t one = random() % 6 + 1;
+      const std::uint64_t other = random() % 6 + 1;
+      const std::uint64_t what = random() % 40;
+      if (what == 0 && switches) {
+        mark(Mark::kSwitched), place(one), place(other);
+        plain.switch_stack(one, other);
+      } else if (what < 4 && !switches) {
+        set_place(one);
+        plain.set_place(last, one);
+      } else if (what == 4 && !switches) {
+        mark(Mark::kJumped), place(one);
+        plain.jump(one);
+      } else if (what % leaving == 0) {
+        exit(id);
+        last = kBlockTicks + ticks;
+        plain.leave(id);
+      } else {
+        enter(id);
+        last = kBlockTicks + ticks;
+        plain.items.push_back({last, id, 0});
+      }
+      calls.consume(events, kBlockTicks, kEver, address_of);
+      ASSERT_EQ(calls.complete(), plain.complete) << round << " " << i;
+      if (i % 10 != 0) continue;
+      const auto same = [](const OpenItem& a, const OpenItem& b) {
+        return a.ticks == b.ticks && a.function == b.function && a.place == b.place;
+      };
+      const std::vector<OpenItem> items = calls.items();
+      ASSERT_TRUE(std::equal(items.begin(), items.end(), plain.items.begin(), plain.items.end(), same))
+          << round << " " << i;
+    }
+  }
+}
+
+// What a hostile process can make it do is counted in questions for addresses.
+TEST_F(OpenCallsTest, ExitsOfNoCallOnADeepStackCostNoSearchEach) {
+  constexpr std::uint64_t kDeep = 100'000;
+  for (std::uint64_t i = 0; i < kDeep; ++i) enter(1 + i % 5);
+  for (std::uint64_t i = 0; i < kDeep; ++i) exit(10 + i % 5);
+  std::uint64_t asked = 0;
+  const auto counted = [&asked](std::uint32_t id) {
+    if (++asked > 100 * kDeep) throw std::runtime_error("asked too often");
+    return address_of(id);
+  };
+  calls.consume(events, kBlockTicks, kEver, counted);
+  EXPECT_FALSE(calls.complete());
+}
+
+TEST_F(OpenCallsTest, AStackDeeperThanAnyForgetsInsteadOfGrowing) {
+  for (int i = 0; i < 2'200'000; ++i) enter(1);
+  const auto ids = open();
+  EXPECT_FALSE(calls.complete());
+  EXPECT_LT(ids.size(), 1U << 20);
+  EXPECT_FALSE(ids.empty());
 }
 
 }  // namespace
