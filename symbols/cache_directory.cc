@@ -20,6 +20,17 @@ namespace fs = std::filesystem;
 constexpr auto kAbandoned = std::chrono::hours(1);
 constexpr std::size_t kLongestKey = 64;
 
+/// Whose the path is, or what exists of the way to it. root made what the system is made of.
+bool is_users(fs::path path) {
+  struct stat status {};
+  while (::lstat(path.c_str(), &status) != 0) {
+    if (!path.has_relative_path()) return false;
+    path = path.parent_path();
+  }
+  const auto is_trusted = [&status] { return status.st_uid == ::geteuid() || status.st_uid == 0; };
+  return is_trusted() && ::stat(path.c_str(), &status) == 0 && is_trusted();
+}
+
 std::int64_t ns_of(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 }  // namespace
@@ -41,13 +52,21 @@ bool write_whole(int fd, std::span<const std::byte> bytes) {
 }
 
 fs::path CacheDirectory::of_user(std::string_view below) {
+  fs::path base;
   fs::path found;
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/') {
-    found = fs::path(xdg) / "karst";
+    base = xdg;
+    found = base / "karst";
   } else if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
-    found = fs::path(home) / ".cache" / "karst";
+    base = home;
+    found = base / ".cache" / "karst";
   }
-  return found.empty() || below.empty() ? found : found / below;
+  if (found.empty()) return found;
+  if (!below.empty()) found /= below;
+  // root with another's HOME (sudo) would make directories there that are root's, or follow that user's links.
+  for (fs::path part = found; part != base; part = part.parent_path())
+    if (!is_users(part)) return {};
+  return is_users(base) ? found : fs::path();
 }
 
 fs::path CacheDirectory::file_of(std::string_view key) const {
@@ -75,7 +94,7 @@ void CacheDirectory::used(int fd) {
 }
 
 bool CacheDirectory::make() const {
-  if (!on()) return false;
+  if (!on() || !is_users(directory_)) return false;
   fs::path made;
   for (const fs::path& part : directory_) {
     made /= part;

@@ -46,7 +46,7 @@ class CacheDirectory {
   CacheDirectory(std::filesystem::path directory, std::string_view suffix, std::uint64_t limit)
       : directory_(std::move(directory)), suffix_(suffix), limit_(limit) {}
   /// `karst`, and `below` in it, in $XDG_CACHE_HOME, else in ~/.cache; empty when the environment names neither, or by
-  /// a relative path.
+  /// a relative path, or what is there of it belongs to another user.
   static std::filesystem::path of_user(std::string_view below = {});
 
   bool on() const { return !directory_.empty(); }

@@ -1,5 +1,4 @@
-// The note of format/filter_list.h, read from a module's file.
-#include <fcntl.h>
+// The note of format/filter_list.h, read from a module's file, in a sandbox.
 #include <gelf.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include "format/filter_list.h"
 #include "format/sled_note.h"
 #include "symbols/function_lists.h"
+#include "symbols/sandbox.h"
 
 namespace karst::symbols {
 namespace {
@@ -48,10 +48,10 @@ void read_notes(Elf_Data* data, ListChoice& lists) {
 
 }  // namespace
 
-ListChoice carried_lists(const std::string& path) {
+ListChoice lists_in(const std::string& path) {
   ListChoice lists;
   elf_version(EV_CURRENT);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_regular(path.c_str());
   if (fd < 0) return lists;
   Elf* elf = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
   std::size_t count = 0;
@@ -69,6 +69,48 @@ ListChoice carried_lists(const std::string& path) {
   if (elf != nullptr) elf_end(elf);
   close(fd);
   return lists;
+}
+
+namespace {
+
+void answer_lists(const std::vector<std::string>& paths, AnswerWriter& out) {
+  for (const std::string& path : paths) {
+    const ListChoice lists = lists_in(path);
+    for (const auto* globs : {&lists.no_trace, &lists.only}) {
+      out.number(globs->size());
+      for (const std::string& glob : *globs) out.text(glob);
+    }
+    out.number(lists.min_instructions ? *lists.min_instructions + std::uint64_t{1} : 0);
+  }
+}
+
+ListChoice decode(AnswerReader& in) {
+  ListChoice lists;
+  for (auto* globs : {&lists.no_trace, &lists.only}) {
+    globs->resize(in.count(sizeof(std::uint64_t)));
+    for (std::string& glob : *globs) glob = in.text();
+    std::erase_if(*globs, [](const std::string& glob) { return !format::glob_problem(glob).empty(); });
+  }
+  if (const std::uint64_t least = in.number(); least != 0 && least <= 0xffffffffU)
+    lists.min_instructions = static_cast<std::uint32_t>(least - 1);
+  return lists;
+}
+
+}  // namespace
+
+std::vector<ListChoice> carried_lists(const std::vector<std::string>& paths, const std::optional<Credentials>& as) {
+  std::vector<ListChoice> all;
+  const auto answer = in_sandbox({.as = as}, [&](AnswerWriter& out) { answer_lists(paths, out); });
+  if (answer) {
+    AnswerReader in(*answer);
+    for (std::size_t i = 0; i < paths.size(); ++i) all.push_back(decode(in));
+    if (in.is_whole()) return all;
+  }
+  all.clear();
+  // One of them is damaged: it alone goes without.
+  for (const std::string& path : paths)
+    all.push_back(paths.size() == 1 ? ListChoice() : carried_lists({path}, as).front());
+  return all;
 }
 
 }  // namespace karst::symbols

@@ -1,7 +1,6 @@
 #include "symbols/debug_files.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "symbols/plain_sections.h"
+#include "symbols/sandbox.h"
 
 namespace karst::symbols {
 namespace {
@@ -154,13 +154,12 @@ int DebugFiles::find_common(Dwfl_Module* module, const fs::path& debug_file, con
 }
 
 int DebugFiles::open(const fs::path& path, const Wanted& wanted) {
-  // O_NONBLOCK: a FIFO of that name must not hang us.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_regular(path.c_str());
   if (fd < 0) return -1;
   // A build without build-id, whose debug link names itself.
   struct stat status {};
   struct stat own {};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+  if (::fstat(fd, &status) != 0 ||
       (::stat(module_.c_str(), &own) == 0 && own.st_dev == status.st_dev && own.st_ino == status.st_ino)) {
     ::close(fd);
     return -1;

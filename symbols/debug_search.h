@@ -30,7 +30,29 @@ class Debuginfod {
   /// The debug file for a build-id (raw bytes). The error says why not: no client, no server, not known to any.
   Result<Found> find(std::string_view build_id);
 
+  // In a sandbox (sandbox.h) there is no network. What a module needs is noted there, fetched outside, and the module
+  // is read again.
+
+  /// From here on find() knows only what fetch() got. For the sandbox's copy of this object.
+  void stay_offline() { offline_ = true; }
+  /// What find() was asked for last, offline, and did not know; empty: nothing.
+  const std::string& wanted() const { return wanted_; }
+  /// Asks the servers and keeps the answer, so that find() gives it. False: that was done before.
+  bool fetch(std::string_view build_id);
+  /// Of the files that were fetched.
+  std::vector<int> descriptors() const;
+
  private:
+  Result<Found> ask(std::string_view build_id);
+
+  struct Fetched {
+    std::string build_id;
+    std::shared_ptr<const int> fd;  ///< closed with the last of its owners; null: it was not to be had
+    std::string path;               ///< or why not
+  };
+  std::vector<Fetched> fetched_;
+  bool offline_ = false;
+  std::string wanted_;
   int patience_;
   std::string gave_up_;  // why no server is asked any more
 };

@@ -1,10 +1,14 @@
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
+#include "symbols/cache_directory.h"
 #include "symbols/debug_search.h"
 
 namespace karst::symbols {
@@ -62,7 +66,48 @@ std::shared_ptr<Debuginfod> Debuginfod::of_environment() {
 }
 
 Result<Debuginfod::Found> Debuginfod::find(std::string_view build_id) {
+  const auto known = std::find_if(fetched_.begin(), fetched_.end(),
+                                  [build_id](const Fetched& fetched) { return fetched.build_id == build_id; });
+  if (known != fetched_.end()) {
+    const int fd = known->fd != nullptr ? ::fcntl(*known->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (fd < 0) return Error{known->path};
+    return Found{fd, known->path};
+  }
+  if (!offline_) return ask(build_id);
+  wanted_ = build_id;
+  return Error{"no server was asked"};
+}
+
+bool Debuginfod::fetch(std::string_view build_id) {
+  for (const Fetched& fetched : fetched_)
+    if (fetched.build_id == build_id) return false;
+  auto found = ask(build_id);
+  Fetched fetched{std::string(build_id), nullptr, found ? found->path : found.error().message};
+  if (found)
+    fetched.fd = std::shared_ptr<const int>(new int(found->fd), [](const int* fd) {
+      ::close(*fd);
+      delete fd;  // NOLINT(cppcoreguidelines-owning-memory)
+    });
+  fetched_.push_back(std::move(fetched));
+  return true;
+}
+
+std::vector<int> Debuginfod::descriptors() const {
+  std::vector<int> all;
+  for (const Fetched& fetched : fetched_)
+    if (fetched.fd != nullptr) all.push_back(*fetched.fd);
+  return all;
+}
+
+Result<Debuginfod::Found> Debuginfod::ask(std::string_view build_id) {
   if (!gave_up_.empty()) return Error{gave_up_};
+  // The client makes a directory in HOME, whosever that is.
+  if (std::getenv("DEBUGINFOD_CACHE_PATH") == nullptr && CacheDirectory::of_user().empty()) {
+    gave_up_ =
+        "debuginfod servers are not asked: the environment names no cache directory of this user's (HOME, "
+        "XDG_CACHE_HOME); DEBUGINFOD_CACHE_PATH may name one for them";
+    return Error{gave_up_};
+  }
   static Client client;
   static const bool loaded = client.load();
   if (!loaded) {

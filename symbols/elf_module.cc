@@ -1,7 +1,5 @@
 #include "symbols/elf_module.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "symbols/plain_sections.h"
+#include "symbols/sandbox.h"
 #include "symbols/vdso.h"
 
 namespace karst::symbols {
@@ -68,14 +67,8 @@ const AddressRange* range_of(const std::vector<AddressRange>& ranges, std::uint6
 /// The module's file, readable by elfutils.
 Result<int> open_file(const std::filesystem::path& path) {
   if (is_vdso(path)) return open_vdso();
-  // O_NONBLOCK: a name that turned into a FIFO must not hang us.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Error{std::strerror(errno)};
-  struct stat status {};
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(fd);
-    return Error{"not a regular file"};
-  }
+  const int fd = open_regular(path.c_str());
+  if (fd < 0) return Error{fd == -EINVAL ? "not a regular file" : std::strerror(-fd)};
   return with_plain_sections(fd);
 }
 

@@ -9,6 +9,7 @@
 
 #include "reader/model.h"
 #include "reader/result.h"
+#include "symbols/credentials.h"
 
 namespace karst::symbols {
 
@@ -22,9 +23,13 @@ struct ListChoice {
   bool empty() const { return no_trace.empty() && only.empty() && !min_instructions; }
 };
 
-/// The lists that the wrappers put into an executable or library when it was linked. Empty when it carries none or is
-/// not readable. What is not understood in them is left out.
-ListChoice carried_lists(const std::string& path);
+/// The lists that the wrappers put into executables and libraries when they were linked, by a sandbox (sandbox.h).
+/// Empty for one that carries none or is not readable. What is not understood in them is left out.
+std::vector<ListChoice> carried_lists(const std::vector<std::string>& paths,
+                                      const std::optional<Credentials>& as = std::nullopt);
+
+/// Those of one module, read here and now: what the sandbox does, without it.
+ListChoice lists_in(const std::string& path);
 
 /// Globs, made ready. Matching takes time linear in the text, for any number of globs. Immutable; any thread may use
 /// it.

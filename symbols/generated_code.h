@@ -1,31 +1,27 @@
-// Names of a process's generated code, for whom they are looked up: the files are read as they grow.
+// Names of a process's generated code, from the file that it keeps for perf (symbols/perf_map.h), read in a sandbox.
 #pragma once
 #include <cstdint>
-#include <map>
-#include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "reader/model.h"
-#include "symbols/perf_map.h"
+#include "symbols/credentials.h"
 
 namespace karst::symbols {
 
-/// Any thread may use it.
-class GeneratedCode {
- public:
+struct GeneratedNames {
   struct Name {
-    std::string name;       ///< demangled
+    std::string name;       ///< demangled; empty: none
     std::string link_name;  ///< as the program wrote it
   };
-
-  /// The name of what the process has at a run-time address, from the file that it keeps for perf
-  /// (symbols/perf_map.h); of a forked child, its parent's if its own does not know. Where code took another's place
-  /// the later one is named. Empty names when there is none; `why` then says it if a file could not be read.
-  Name find(const reader::Process& process, std::uint64_t address, std::string& why);
-
- private:
-  std::mutex mutex_;
-  std::map<std::uint32_t, PerfMap> maps_;  // by process number
+  std::vector<Name> names;  ///< of each address
+  std::string problem;      ///< why some have none, where more is known than that they are not in the file
 };
+
+/// The names of what the process has at run-time addresses (sorted, each once); of a forked child, its parent's where
+/// its own file does not know. Where code took another's place the later one is named.
+GeneratedNames generated_names(const reader::Process& process, const std::vector<std::uint64_t>& addresses,
+                               const std::optional<Credentials>& as);
 
 }  // namespace karst::symbols

@@ -17,7 +17,8 @@ Result<reader::Trace> open_trace(const std::filesystem::path& path, const Resolv
                                  std::vector<reader::Problem>* problems, bool known_sound) {
   auto trace = reader::Trace::open(path, known_sound);
   if (!trace) return trace.error();
-  name_functions(*trace, options, problems);
+  // What a raw trace names is read with the rights of who owns it.
+  name_functions(*trace, options.as ? options : options.with(Credentials::of_file(path)), problems);
   return trace;
 }
 

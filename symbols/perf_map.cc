@@ -8,11 +8,15 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <iterator>
+#include <numeric>
 #include <utility>
+
+#include "symbols/sandbox.h"
 
 namespace karst::symbols {
 namespace {
+
+constexpr std::size_t kStep = std::size_t{256} << 10;
 
 /// Takes a hexadecimal number and the blanks behind it off the front of a line.
 bool take_hex(std::string_view& line, std::uint64_t& value) {
@@ -25,91 +29,110 @@ bool take_hex(std::string_view& line, std::uint64_t& value) {
   return true;
 }
 
+bool read_at(int fd, char* to, std::size_t size, std::uint64_t at) {
+  while (size != 0) {
+    const ssize_t n = ::pread(fd, to, size, static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    to += n;
+    at += static_cast<std::uint64_t>(n);
+    size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
 }  // namespace
 
-std::filesystem::path PerfMap::path_of(std::uint32_t pid) { return "/tmp/perf-" + std::to_string(pid) + ".map"; }
+std::filesystem::path perf_map_of(std::uint32_t pid) { return "/tmp/perf-" + std::to_string(pid) + ".map"; }
 
-Status PerfMap::read(const std::filesystem::path& path) {
+PerfNames::PerfNames(std::span<const std::uint64_t> addresses, const PerfMapLimits& limits)
+    : addresses_(addresses),
+      limits_(limits),
+      left_(addresses.size()),
+      next_(addresses.size() + 1),
+      name_(addresses.size()) {
+  std::iota(next_.begin(), next_.end(), std::size_t{0});
+}
+
+Status PerfNames::read(const std::filesystem::path& path) {
   const auto refuse = [&path](std::string_view why) {
     return Error{"cannot read the names of generated code in " + path.string() + ": " + std::string(why)};
   };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (fd < 0) return refuse(std::strerror(errno));
+  const int fd = open_regular(path.c_str(), O_NOFOLLOW);
+  if (fd < 0) return refuse(fd == -EINVAL ? "not a regular file" : std::strerror(-fd));
   struct stat status {};
-  std::string text;
-  const char* why = nullptr;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    why = "not a regular file";
-  } else if (status.st_uid != ::geteuid() && ::geteuid() != 0) {
-    why = "it belongs to another user";
-  } else if (static_cast<std::uintmax_t>(status.st_size) > kMaxFile) {
-    why = "it is larger than 1 GiB";
-  } else {
-    const auto size = static_cast<std::uintmax_t>(status.st_size);
-    if (status.st_dev != device_ || status.st_ino != inode_ || size < seen_) *this = PerfMap();
-    device_ = status.st_dev;
-    inode_ = status.st_ino;
-    if (std::exchange(seen_, size) != size) text.resize(size - read_);
-    std::size_t got = 0;
-    while (got < text.size()) {
-      const ssize_t n = ::pread(fd, text.data() + got, text.size() - got, static_cast<off_t>(read_ + got));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) break;
-      got += static_cast<std::size_t>(n);
-    }
-    text.resize(got);
+  if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) {
+    ::close(fd);
+    return refuse("it belongs to another user");
   }
+  auto at = static_cast<std::uint64_t>(status.st_size);
+  const std::uint64_t first = at > limits_.file_bytes ? at - limits_.file_bytes : 0;
+  std::string text;       // the rest of what was read: the end of a line whose begin was not
+  bool too_long = false;  // so is the line that it is the end of
+  const auto take_line = [&](std::size_t begin) {
+    if (!std::exchange(too_long, false)) take(std::string_view(text).substr(begin));
+  };
+  while (at > first && left_ != 0) {
+    const std::uint64_t step = std::min<std::uint64_t>(kStep, at - first);
+    text.insert(0, step, '\0');
+    at -= step;
+    if (!read_at(fd, text.data(), step, at)) {
+      text.clear();  // it became shorter: what lies before is older, and not what it was
+      break;
+    }
+    for (std::size_t end = 0; left_ != 0 && (end = text.rfind('\n')) != std::string::npos; text.resize(end))
+      take_line(end + 1);
+    if (text.size() > limits_.line_bytes) {
+      too_long = true;
+      text.clear();
+    }
+  }
+  if (at == 0 && left_ != 0) take_line(0);
   ::close(fd);
-  if (why != nullptr) return refuse(why);
-  append(text);
-  read_ += text.rfind('\n') + 1;  // of none, 0: a line that is not whole yet comes again
+  if (left_ != 0 && first != 0 && cut_.empty())
+    cut_ = "of " + path.string() + " the first " + std::to_string(first) + " bytes were not read: it is larger than " +
+           std::to_string(limits_.file_bytes);
   return Unit{};
 }
 
-void PerfMap::append(std::string_view lines) {
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    std::string_view line = lines.substr(0, end);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    std::uint64_t begin = 0;
-    std::uint64_t size = 0;
-    Row row;
-    if (!take_hex(line, begin) || !take_hex(line, size) || line.empty() || size == 0 ||
-        __builtin_add_overflow(begin, size, &row.end)) {
-      continue;
-    }
-    row.name = names_.size();
-    row.size = line.size();
-    names_ += line;
-    put(begin, row);
+std::size_t PerfNames::next_free(std::size_t address) {
+  while (next_[address] != address) {
+    next_[address] = next_[next_[address]];
+    address = next_[address];
+  }
+  return address;
+}
+
+void PerfNames::take(std::string_view line) {
+  if (line.size() > limits_.line_bytes) return;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::uint64_t begin = 0;
+  std::uint64_t size = 0;
+  std::uint64_t end = 0;
+  if (!take_hex(line, begin) || !take_hex(line, size) || line.empty() || size == 0 ||
+      __builtin_add_overflow(begin, size, &end)) {
+    return;
+  }
+  const auto from = std::lower_bound(addresses_.begin(), addresses_.end(), begin);
+  std::size_t i = next_free(static_cast<std::size_t>(from - addresses_.begin()));
+  if (i == addresses_.size() || addresses_[i] >= end) return;
+  if (line.size() > limits_.name_bytes - name_bytes_) {
+    cut_ = "the names of generated code take more than " + std::to_string(limits_.name_bytes) + " bytes";
+    left_ = 0;
+    return;
+  }
+  name_bytes_ += line.size();
+  names_.emplace_back(line);
+  for (; i != addresses_.size() && addresses_[i] < end; i = next_free(i)) {
+    name_[i] = static_cast<std::uint32_t>(names_.size());
+    next_[i] = i + 1;
+    --left_;
   }
 }
 
-void PerfMap::put(std::uint64_t begin, const Row& row) {
-  // What lies there already is older: it keeps what is left of it on both sides.
-  auto old = rows_.upper_bound(begin);
-  if (old != rows_.begin()) --old;
-  while (old != rows_.end() && old->first < row.end) {
-    const std::uint64_t was_begin = old->first;
-    const Row was = old->second;
-    if (was.end <= begin) {
-      ++old;
-      continue;
-    }
-    old = rows_.erase(old);
-    if (was_begin < begin) rows_[was_begin] = {begin, was.name, was.size};
-    if (was.end > row.end) rows_[row.end] = was;
-  }
-  rows_[begin] = row;
-}
-
-std::optional<PerfMap::Piece> PerfMap::lookup(std::uint64_t address) const {
-  auto after = rows_.upper_bound(address);
-  if (after == rows_.begin()) return std::nullopt;
-  const auto& [begin, row] = *std::prev(after);
-  if (address >= row.end) return std::nullopt;
-  return Piece{begin, row.end, std::string_view(names_).substr(row.name, row.size)};
+std::string_view PerfNames::of(std::size_t address) const {
+  const std::uint32_t name = name_[address];
+  return name == 0 ? std::string_view() : names_[name - 1];
 }
 
 }  // namespace karst::symbols

@@ -3,60 +3,58 @@
 // Compilers at run time (V8, the JVM's perf-map-agent, .NET, PyPy, CPython's -X perf, LuaJIT) append a line for each
 // piece of code to /tmp/perf-PID.map: `START SIZE NAME`, hexadecimal, the name to the end of the line. Code that moves
 // or is thrown away is not taken back, so of pieces that overlap the later line is right.
+//
+// The file is read from its end: the first piece that has an address is the right one, reading stops when all have
+// one, and nothing but their names is kept.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reader/result.h"
 
 namespace karst::symbols {
 
-/// Not to be used by several threads at once.
-class PerfMap {
+/// /tmp/perf-PID.map; `pid` is the process's own number, which in a container may not be the one that others see.
+std::filesystem::path perf_map_of(std::uint32_t pid);
+
+struct PerfMapLimits {
+  std::uint64_t file_bytes = std::uint64_t{256} << 20;  ///< read at most: the newest part
+  std::size_t name_bytes = std::size_t{16} << 20;       ///< of all names
+  std::size_t line_bytes = std::size_t{16} << 10;       ///< a longer line is none
+};
+
+/// Names for some addresses. One thread.
+class PerfNames {
  public:
-  /// Of a larger file nothing is read.
-  static constexpr std::uintmax_t kMaxFile = std::uintmax_t{1} << 30;
+  /// `addresses`: of the run, sorted, each once; must outlive it.
+  explicit PerfNames(std::span<const std::uint64_t> addresses, const PerfMapLimits& limits = {});
 
-  struct Piece {
-    std::uint64_t begin = 0;  ///< run-time address
-    std::uint64_t end = 0;    ///< one past
-    std::string_view name;    ///< as in the file; valid until more is read
-  };
-
-  /// /tmp/perf-PID.map; `pid` is the process's own number, which in a container may not be the one that others see.
-  static std::filesystem::path path_of(std::uint32_t pid);
-
-  /// Reads what was added to the file since the last time: the program may still be writing. Another file of that name,
-  /// or one that became shorter, is read from its beginning and takes the place of what was known.
-  /// Errors: not there, not a regular file, not the user's own (anybody may write to /tmp), too large; what was known
-  /// stays. Lines that are none are left out.
+  /// Looks for those that have none yet. Errors: not there, not a regular file, not of the user whose rights we have
+  /// (anybody may write to /tmp). Lines that are none are left out.
   Status read(const std::filesystem::path& path);
-  /// Lines that come behind all that were read.
-  void append(std::string_view lines);
 
-  /// The piece that contains a run-time address; the latest of several.
-  std::optional<Piece> lookup(std::uint64_t address) const;
-  std::size_t size() const { return rows_.size(); }
+  /// The name for an address by its place in the list, as in the file; empty: none.
+  std::string_view of(std::size_t address) const;
+  /// What was not looked at, and why; empty: nothing.
+  const std::string& cut() const { return cut_; }
 
  private:
-  struct Row {
-    std::uint64_t end = 0;
-    std::size_t name = 0;  // in names_
-    std::size_t size = 0;
-  };
-  void put(std::uint64_t begin, const Row& row);
+  void take(std::string_view line);
+  std::size_t next_free(std::size_t address);
 
-  std::string names_;
-  std::map<std::uint64_t, Row> rows_;  // by begin, disjoint
-  std::uintmax_t read_ = 0;            // bytes of whole lines
-  std::uintmax_t seen_ = 0;            // size of the file the last time
-  std::uint64_t device_ = 0;
-  std::uint64_t inode_ = 0;
+  std::span<const std::uint64_t> addresses_;
+  PerfMapLimits limits_;
+  std::size_t left_;
+  std::vector<std::size_t> next_;    // of each address, where to look for one without a name, from itself on
+  std::vector<std::uint32_t> name_;  // of each address, in names_, from 1
+  std::vector<std::string> names_;
+  std::size_t name_bytes_ = 0;
+  std::string cut_;
 };
 
 }  // namespace karst::symbols

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "symbols/elf_module.h"
+#include "symbols/sandbox.h"
 #include "symbols/symbol_table.h"
 
 namespace karst::symbols {
@@ -163,14 +164,33 @@ Result<FoundPlaces> find_places(const PlaceName& name, const std::filesystem::pa
     if (here) found.places.push_back({name.number, name.text});
     return found;
   }
-  auto table = options.cache.load(module, {}, options.debug);
+  const auto table = options.table(module, {});
   if (!table) return table.error();
   if (name.kind == PlaceName::Kind::kFunction) {
-    find_function(*table, name.name, found);
-  } else {
-    auto elf = ElfModule::open(module, options.debug);
-    if (!elf) return elf.error();
-    find_line(*elf, *table, name, found);
+    find_function(**table, name.name, found);
+    return found;
+  }
+  SandboxOptions sandbox{.as = options.as};
+  if (options.debug.servers != nullptr) sandbox.keep = options.debug.servers->descriptors();
+  const auto answer = in_sandbox(sandbox, [&](AnswerWriter& out) {
+    FoundPlaces lines;
+    DebugSearch search = options.debug;
+    if (search.servers != nullptr) search.servers->stay_offline();  // what they have was fetched for the table
+    auto elf = ElfModule::open(module, search);
+    if (elf) find_line(*elf, **table, name, lines);
+    out.text(elf ? std::string() : elf.error().message);
+    out.number(lines.places.size());
+    for (const CodePlace& place : lines.places) {
+      out.number(place.address);
+      out.text(place.name);
+    }
+  });
+  if (!answer) return Error{"cannot find lines in " + module.string() + ": " + answer.error().message};
+  AnswerReader in(*answer);
+  if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
+  for (std::uint64_t i = in.count(2 * sizeof(std::uint64_t)); i != 0; --i) {
+    const std::uint64_t address = in.number();
+    found.places.push_back({address, std::string(in.text())});
   }
   return found;
 }

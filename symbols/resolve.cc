@@ -7,12 +7,15 @@
 #include <unordered_map>
 
 #include "format/trace.h"
+#include "symbols/perf_map.h"
 
 namespace karst::symbols {
 namespace {
 
 /// Of one process; 32 bytes each.
 constexpr std::size_t kMaxInlined = std::size_t{1} << 23;
+/// Names and files of one process.
+constexpr std::size_t kMaxText = std::size_t{1} << 30;
 
 std::string place_name(const std::string& module, std::uint64_t address) {
   char digits[16];
@@ -30,14 +33,20 @@ class ModuleResolver {
   void run(const std::vector<reader::Function*>& functions) {
     std::string file_name = std::filesystem::path(module_.path).filename().string();
     if (file_name.empty()) file_name = "module#" + std::to_string(module_.index);
-    auto table = options_.cache.load(module_.path, module_.build_id, options_.debug);
-    if (!table)
-      report(table.error().message + "; its functions are shown as " + file_name + "+0x...", functions.size());
+    const auto loaded = options_.table(module_.path, module_.build_id);
+    const SymbolTable* table = loaded ? loaded->get() : nullptr;
+    if (!loaded)
+      report(loaded.error().message + "; its functions are shown as " + file_name + "+0x...", functions.size());
     std::size_t nameless = 0;
     std::size_t fileless = 0;
+    std::size_t too_long = 0;
     for (reader::Function* function : functions) {
       std::uint64_t address = function->address - module_.bias;
-      auto symbol = table ? table->lookup(address) : std::nullopt;
+      auto symbol = table != nullptr ? table->lookup(address) : std::nullopt;
+      if (symbol && !fits(*symbol)) {
+        symbol.reset();
+        ++too_long;
+      }
       if (symbol) {
         function->name = symbol->name;
         function->link_name = symbol->link_name;
@@ -52,7 +61,12 @@ class ModuleResolver {
         ++nameless;
       }
     }
-    if (!table) return;
+    if (table == nullptr) return;
+    if (too_long != 0)
+      report("names of all functions take more than " + std::to_string(kMaxText) + " bytes; further ones of " +
+                 module_.path + " are shown as " + file_name + "+0x...",
+             too_long);
+    nameless -= too_long;
     report_missing(*table, file_name, functions.size(), nameless, fileless);
   }
 
@@ -77,6 +91,14 @@ class ModuleResolver {
       report("more was inlined into functions of " + module_.path + " than is kept; tree --inlined does not show all",
              1);
     }
+  }
+
+  /// A hostile arena can have one long name a million times.
+  bool fits(const Symbol& symbol) {
+    const std::size_t size = symbol.name.size() + symbol.link_name.size() + symbol.file.size();
+    if (size > kMaxText - result_.text) return false;
+    result_.text += size;
+    return true;
   }
 
   void report(std::string message, std::size_t count) { result_.problems.push_back({std::move(message), count}); }
@@ -114,19 +136,23 @@ class ModuleResolver {
 };
 
 void name_generated(const reader::Process& process, const std::vector<reader::Function*>& functions,
-                    GeneratedCode& generated, ResolveResult& result) {
+                    const ResolveOptions& options, ResolveResult& result) {
+  std::vector<std::uint64_t> addresses;
+  for (const reader::Function* function : functions) addresses.push_back(function->address);
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  GeneratedNames found = generated_names(process, addresses, options.as);
+  const std::string& why = found.problem;
   std::size_t nameless = 0;
-  std::string why;
   for (reader::Function* function : functions) {
-    std::string reason;
-    auto [name, link_name] = generated.find(process, function->address, reason);
-    if (why.empty()) why = std::move(reason);
-    if (link_name.empty()) {
+    const auto at = std::lower_bound(addresses.begin(), addresses.end(), function->address) - addresses.begin();
+    const GeneratedNames::Name& name = found.names[static_cast<std::size_t>(at)];
+    if (name.link_name.empty()) {
       function->name = place_name(format::kGeneratedCode, function->address);
       ++nameless;
     } else {
-      function->name = std::move(name);
-      function->link_name = std::move(link_name);
+      function->name = name.name;
+      function->link_name = name.link_name;
     }
   }
   result.named += functions.size() - nameless;
@@ -134,7 +160,7 @@ void name_generated(const reader::Process& process, const std::vector<reader::Fu
   if (nameless == 0) return;
   std::string message = "code that process " + std::to_string(process.pid) + " made while it ran is shown as " +
                         format::kGeneratedCode + "+0x...; ";
-  message += why.empty() ? PerfMap::path_of(process.pid).string() + " does not have it"
+  message += why.empty() ? perf_map_of(process.pid).string() + " does not have it"
                          : why + " (compilers at run time write it for perf, some when they are asked to)";
   result.problems.push_back({std::move(message), nameless});
 }
@@ -152,7 +178,7 @@ ResolveResult resolve(reader::Process& process, const ResolveOptions& options) {
   for (std::size_t i = 0; i < by_module.size(); ++i) {
     if (by_module[i].empty()) continue;
     if (process.modules[i].path == format::kGeneratedCode)
-      name_generated(process, by_module[i], *options.generated, result);
+      name_generated(process, by_module[i], options, result);
     else
       ModuleResolver(process.modules[i], options, process.inlined, result).run(by_module[i]);
   }

@@ -1,12 +1,17 @@
 // Fills in the names, files and lines of a process's functions.
 #pragma once
 #include <cstddef>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reader/model.h"
 #include "symbols/cache.h"
 #include "symbols/generated_code.h"
+#include "symbols/module_tables.h"
 #include "symbols/sources.h"
 
 namespace karst::symbols {
@@ -16,7 +21,18 @@ struct ResolveOptions {
   std::vector<PathMapping> map_paths;
   Cache cache = Cache::of_user();
   DebugSearch debug = DebugSearch::of_environment();
-  std::shared_ptr<GeneratedCode> generated = std::make_shared<GeneratedCode>();
+  /// Whose rights lookups have; none: ours.
+  std::optional<Credentials> as{};
+  std::shared_ptr<ModuleTables> tables = std::make_shared<ModuleTables>();
+
+  ResolveOptions with(std::optional<Credentials> rights) const {
+    ResolveOptions changed = *this;
+    changed.as = std::move(rights);
+    return changed;
+  }
+  Result<ModuleTables::Table> table(const std::filesystem::path& path, std::string_view build_id) const {
+    return tables->load(path, build_id, cache, debug, as);
+  }
 };
 
 struct ResolveResult {
@@ -24,14 +40,15 @@ struct ResolveResult {
   std::size_t unnamed = 0;  ///< functions that are called `module+0x1234`
   /// Per module, what is missing and what to do about it; `count` is the number of functions it concerns.
   std::vector<reader::Problem> problems;
+  std::size_t text = 0;  ///< bytes of names and files, counted once for each function
 };
 
-/// Looks up each function by its module's path and build-id and its own address, one module after the other, so that
-/// one symbol table is in memory at a time. Sets name, link_name, file and line, and adds to the process's `inlined`;
-/// files are the mapped paths.
-/// A function without a symbol is named `module+0x1234`: the module's file name and the address in the ELF file, as
-/// addr2line takes it; generated code (GeneratedCode) `[jit]+0x1234`, its address in memory. Functions that have a
-/// link_name already (a resolved trace) are left as they are.
+/// Looks up each function, in sandboxes (sandbox.h), by its module's path and build-id and its own address, one module
+/// after the other, so that one symbol table is in memory at a time. Sets name, link_name, file and line, and adds to
+/// the process's `inlined`; files are the mapped paths. A function without a symbol is named `module+0x1234`: the
+/// module's file name and the address in the ELF file, as addr2line takes it; generated code (generated_code.h)
+/// `[jit]+0x1234`, its address in memory. Functions that have a link_name already (a resolved trace) are left as they
+/// are.
 ResolveResult resolve(reader::Process& process, const ResolveOptions& options);
 
 }  // namespace karst::symbols

@@ -1,12 +1,14 @@
 #include "symbols/sources.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <utility>
+
+#include "symbols/sandbox.h"
 
 namespace karst::symbols {
 namespace {
@@ -21,15 +23,15 @@ enum class Outcome { kRead, kMissing, kRefused };
 
 /// Reads a file into `text`; `reason` says why it did not.
 Outcome read_text(const std::string& path, std::size_t limit, std::string& text, std::string& reason) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int fd = open_regular(path.c_str());
   if (fd < 0) {
-    reason = std::strerror(errno);
-    return errno == ENOENT || errno == ENOTDIR ? Outcome::kMissing : Outcome::kRefused;
+    reason = fd == -EINVAL ? "not a regular file" : std::strerror(-fd);
+    return fd == -ENOENT || fd == -ENOTDIR ? Outcome::kMissing : Outcome::kRefused;
   }
   Outcome outcome = Outcome::kRefused;
   struct stat status {};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    reason = "not a regular file";
+  if (::fstat(fd, &status) != 0) {
+    reason = std::strerror(errno);
   } else if (static_cast<std::size_t>(status.st_size) > limit) {
     reason = "larger than " + std::to_string(limit) + " bytes";
   } else {
@@ -52,33 +54,13 @@ Outcome read_text(const std::string& path, std::size_t limit, std::string& text,
   return outcome;
 }
 
-}  // namespace
+/// Paths and problems beside the text.
+constexpr std::size_t kMostElse = std::size_t{64} << 20;
 
-Result<PathMapping> PathMapping::parse(std::string_view text) {
-  std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
-    return Error{"bad path mapping \"" + std::string(text) +
-                 "\": write FROM=TO, such as /build/src=/home/me/src, where FROM is as the debug information has it"};
-  }
-  return PathMapping{without_slashes(text.substr(0, equals)), without_slashes(text.substr(equals + 1))};
-}
+using Paths = std::set<std::string_view>;
 
-std::string map_path(std::string_view path, std::span<const PathMapping> mappings) {
-  for (const PathMapping& mapping : mappings) {
-    if (path.starts_with(mapping.from) && (path.size() == mapping.from.size() || path[mapping.from.size()] == '/')) {
-      return mapping.to + std::string(path.substr(mapping.from.size()));
-    }
-  }
-  return std::string(path);
-}
-
-Sources collect_sources(std::span<const reader::Process> processes, const SourceLimits& limits) {
-  std::set<std::string_view> paths;
-  for (const reader::Process& process : processes) {
-    for (const reader::Function& function : process.functions) {
-      if (!function.file.empty() && !function.filtered) paths.insert(function.file);
-    }
-  }
+/// In the sandbox.
+Sources read_sources(const Paths& paths, const SourceLimits& limits) {
   Sources sources;
   std::size_t total = 0;
   reader::Problem missing{"", 0};
@@ -109,6 +91,67 @@ Sources collect_sources(std::span<const reader::Process> processes, const Source
     beyond.message = "source files left out because all together exceed " + std::to_string(limits.total_bytes) +
                      " bytes (the first: " + beyond.message + ")";
     sources.problems.push_back(std::move(beyond));
+  }
+  return sources;
+}
+
+}  // namespace
+
+Result<PathMapping> PathMapping::parse(std::string_view text) {
+  std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
+    return Error{"bad path mapping \"" + std::string(text) +
+                 "\": write FROM=TO, such as /build/src=/home/me/src, where FROM is as the debug information has it"};
+  }
+  return PathMapping{without_slashes(text.substr(0, equals)), without_slashes(text.substr(equals + 1))};
+}
+
+std::string map_path(std::string_view path, std::span<const PathMapping> mappings) {
+  for (const PathMapping& mapping : mappings) {
+    if (path.starts_with(mapping.from) && (path.size() == mapping.from.size() || path[mapping.from.size()] == '/')) {
+      return mapping.to + std::string(path.substr(mapping.from.size()));
+    }
+  }
+  return std::string(path);
+}
+
+Sources collect_sources(std::span<const reader::Process> processes, const SourceLimits& limits,
+                        const std::optional<Credentials>& as) {
+  Paths paths;
+  for (const reader::Process& process : processes) {
+    for (const reader::Function& function : process.functions) {
+      if (!function.file.empty() && !function.filtered) paths.insert(function.file);
+    }
+  }
+  Sources sources;
+  if (paths.empty()) return sources;
+  const auto answer = in_sandbox({.as = as, .most = limits.total_bytes + kMostElse}, [&](AnswerWriter& out) {
+    const Sources found = read_sources(paths, limits);
+    out.number(found.problems.size());
+    for (const reader::Problem& problem : found.problems) {
+      out.text(problem.message);
+      out.number(problem.count);
+    }
+    out.number(found.files.size());
+    for (const reader::SourceFile& file : found.files) {
+      out.text(file.path);
+      out.text(file.text);
+    }
+  });
+  if (!answer) {
+    sources.problems.push_back({"source text is left out: " + answer.error().message, paths.size()});
+    return sources;
+  }
+  AnswerReader in(*answer);
+  for (std::uint64_t i = in.count(2 * sizeof(std::uint64_t)); i != 0; --i) {
+    std::string message(in.text());
+    sources.problems.push_back({std::move(message), in.number()});
+  }
+  for (std::uint64_t i = in.count(2 * sizeof(std::uint64_t)); i != 0; --i) {
+    const std::string_view path = in.text();
+    const std::string_view text = in.text();
+    // What was asked for, each once.
+    if (paths.erase(path) != 0) sources.files.push_back({std::string(path), std::string(text)});
   }
   return sources;
 }

@@ -1,6 +1,7 @@
 // Source files: where they are now, and their text.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "reader/model.h"
 #include "reader/result.h"
+#include "symbols/credentials.h"
 
 namespace karst::symbols {
 
@@ -35,9 +37,10 @@ struct Sources {
   std::vector<reader::Problem> problems;  ///< which were left out, and why
 };
 
-/// The text of the files in which the processes' (resolved) functions are defined, each once. Left out with a problem:
-/// what is not there (counted together, as the sources of libraries seldom are), what is not a regular file, too large,
-/// or not text (has a NUL byte). Functions that the filter left out do not count.
-Sources collect_sources(std::span<const reader::Process> processes, const SourceLimits& limits = {});
+/// The text, by a sandbox (sandbox.h), of the files in which the processes' (resolved) functions are defined, each
+/// once. Left out with a problem: what is not there (counted together, as the sources of libraries seldom are), what is
+/// not a regular file, too large, or not text (has a NUL byte). Functions that the filter left out do not count.
+Sources collect_sources(std::span<const reader::Process> processes, const SourceLimits& limits = {},
+                        const std::optional<Credentials>& as = std::nullopt);
 
 }  // namespace karst::symbols

@@ -207,6 +207,15 @@ Result<SymbolTable> SymbolTable::from_image(std::unique_ptr<std::byte[]> image, 
   return SymbolTable(std::move(image), size, static_cast<std::size_t>(header->row_count), header->inlined_count);
 }
 
+Result<SymbolTable> SymbolTable::from_image(std::unique_ptr<std::byte[]> image, std::size_t size,
+                                            std::string debug_missing, std::string debug_incomplete) {
+  auto table = from_image(std::move(image), size);
+  if (!table) return table;
+  table->debug_missing_ = std::move(debug_missing);
+  table->debug_incomplete_ = std::move(debug_incomplete);
+  return table;
+}
+
 Symbol SymbolTable::at(std::size_t i) const {
   ImageRow row;
   std::memcpy(&row, image_.get() + sizeof(ImageHeader) + i * sizeof row, sizeof row);

@@ -55,6 +55,10 @@ class SymbolTable {
   /// Takes over an image after checking all of it: it may come from a damaged or hostile file.
   static Result<SymbolTable> from_image(std::unique_ptr<std::byte[]> image, std::size_t size);
 
+  /// The same with what a table out of a sandbox knows beside its image.
+  static Result<SymbolTable> from_image(std::unique_ptr<std::byte[]> image, std::size_t size, std::string debug_missing,
+                                        std::string debug_incomplete);
+
   /// The function that contains the address. That need not be its first byte: an entry sled follows an endbr64.
   std::optional<Symbol> lookup(std::uint64_t elf_address) const;
 

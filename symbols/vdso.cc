@@ -28,7 +28,7 @@ Result<int> open_vdso() {
     if (segment.p_type == PT_LOAD) size = std::max<std::uint64_t>(size, segment.p_offset + segment.p_filesz);
   }
   const int fd = ::memfd_create("karst-vdso", MFD_CLOEXEC);
-  if (fd < 0 || ::write(fd, image, size) != static_cast<ssize_t>(size)) {
+  if (fd < 0 || ::pwrite(fd, image, size, 0) != static_cast<ssize_t>(size)) {
     if (fd >= 0) ::close(fd);
     return Error{"no memory for a copy of the vdso"};
   }

@@ -207,15 +207,39 @@ TEST_F(CacheTest, TakesManyWritersAndReadersAtOnce) {
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1) << "temporary files are left";
 }
 
+struct Environment {
+  explicit Environment(const char* n) : name(n) {
+    if (const char* v = std::getenv(n)) value = v;
+  }
+  ~Environment() { value ? setenv(name, value->c_str(), 1) : unsetenv(name); }
+  const char* name;
+  std::optional<std::string> value;
+};
+
+// sudo keeps HOME where it is told to: root's directories there would lock the user out of ~/.cache.
+TEST_F(CacheTest, MakesNothingInAnotherUsersHome) {
+  const auto home_path = directory_.path() / "home";
+  std::filesystem::create_directory(home_path);
+  if (::chown(home_path.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "needs root, to make a directory of another user";
+  Environment xdg("XDG_CACHE_HOME"), home("HOME");
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", home_path.c_str(), 1);
+  EXPECT_FALSE(Cache::of_user().on());
+  Cache asked_for(home_path / ".cache" / "karst");
+  EXPECT_TRUE(asked_for.load(fixture("optimised"), id_).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(home_path));
+  // The user's link leads root to a directory of root's.
+  std::filesystem::create_directory(directory_.path() / "roots");
+  std::filesystem::create_directory_symlink(directory_.path() / "roots", home_path / ".cache");
+  ASSERT_EQ(::lchown((home_path / ".cache").c_str(), 65534, 65534), 0);
+  EXPECT_FALSE(Cache::of_user().on());
+  setenv("XDG_CACHE_HOME", (home_path / "elsewhere").c_str(), 1);
+  EXPECT_FALSE(Cache::of_user().on());
+  setenv("XDG_CACHE_HOME", (directory_.path() / "elsewhere").c_str(), 1);
+  EXPECT_TRUE(Cache::of_user().on());
+}
+
 TEST_F(CacheTest, IsWhereTheEnvironmentSays) {
-  struct Environment {
-    explicit Environment(const char* n) : name(n) {
-      if (const char* v = std::getenv(n)) value = v;
-    }
-    ~Environment() { value ? setenv(name, value->c_str(), 1) : unsetenv(name); }
-    const char* name;
-    std::optional<std::string> value;
-  };
   Environment xdg("XDG_CACHE_HOME"), home("HOME");
   setenv("HOME", "/home/someone", 1);
   setenv("XDG_CACHE_HOME", "/caches", 1);

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "fixture.h"
+
 namespace karst::symbols {
 namespace {
 
@@ -32,6 +34,21 @@ TEST(Demangle, NamesLambdasAndLocalClassesByTheirFunctionWithoutItsReturnType) {
   EXPECT_EQ(demangle("_ZZ4mainENKUlT_E0_clIiEEDaS_"), "main::{lambda(auto:1)#2}::operator()<int>(int) const");
   EXPECT_EQ(demangle("_ZZ1fIiEDaT_ENKUliE_clEi"), "f<int>(int)::{lambda(int)#1}::operator()(int) const");
   EXPECT_EQ(demangle("_ZZ1fIiEDaT_EN1LclEi"), "f<int>(int)::L::operator()(int)");
+}
+
+TEST(Demangle, WritesTheStandardsShortNamesAsNmAndGdbDo) {
+  // The encoding has abbreviations of its own for these types, which c++filt alone writes out.
+  EXPECT_EQ(demangle("_ZNSolsEi"), "std::ostream::operator<<(int)");
+  EXPECT_EQ(demangle("_Z1fRSs"), "f(std::string&)");
+  EXPECT_EQ(demangle("_Z1fRSiRSd"), "f(std::istream&, std::iostream&)");
+  EXPECT_EQ(test::output_of("c++filt _ZNSolsEi"),
+            "std::basic_ostream<char, std::char_traits<char> >::operator<<(int)\n");
+  // Constructors are written out by all: their name is the class's own.
+  EXPECT_EQ(demangle("_ZNSoC1Ev"), "std::basic_ostream<char, std::char_traits<char> >::basic_ostream()");
+  EXPECT_EQ(test::output_of("c++filt _ZNSoC1Ev"), demangle("_ZNSoC1Ev") + "\n");
+  // What gcc compiles today is encoded without them.
+  EXPECT_EQ(demangle("_Z1fRNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"),
+            "f(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >&)");
 }
 
 TEST(Demangle, KeepsCloneSuffixes) {

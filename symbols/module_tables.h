@@ -1,0 +1,45 @@
+// The symbol tables of modules, as lookups want them: out of the cache, or read in a sandbox; the last ones at hand.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "reader/result.h"
+#include "symbols/cache.h"
+#include "symbols/credentials.h"
+#include "symbols/debug_search.h"
+#include "symbols/symbol_table.h"
+
+namespace karst::symbols {
+
+/// Any thread may use it.
+class ModuleTables {
+ public:
+  using Table = std::shared_ptr<const SymbolTable>;
+
+  /// The table of the module at `path`, with `build_id` if that is not empty. Of a module that another user's process
+  /// names (`as`) nothing is taken from the cache or put into it: a build-id is what a file says of itself.
+  Result<Table> load(const std::filesystem::path& path, std::string_view build_id, const Cache& cache,
+                     const DebugSearch& search, const std::optional<Credentials>& as);
+
+ private:
+  /// Bytes of tables that are kept at hand.
+  static constexpr std::size_t kMost = std::size_t{64} << 20;
+
+  struct Kept {
+    std::string key;
+    Table table;
+  };
+  Table find(const std::string& key);
+  void keep(const std::string& key, const Table& table);
+
+  std::mutex mutex_;
+  std::list<Kept> kept_;  // used last, first
+  std::size_t size_ = 0;
+};
+
+}  // namespace karst::symbols
