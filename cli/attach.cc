@@ -24,6 +24,7 @@
 #include "cli/target.h"
 #include "cli/text.h"
 #include "collect/clock.h"
+#include "collect/interruption.h"
 #include "collect/trace_writer.h"
 #include "collect/trigger.h"
 #include "format/options.h"
@@ -164,7 +165,7 @@ int attach(const Options& options) {
   auto writer = collect::TraceWriter::create(output);
   if (!writer) return fail(writer.error());
   Followed followed(std::move(*target));
-  collect::Triggers triggers(std::move(places), options.multi, {});
+  collect::Triggers triggers(std::move(places), options.multi, collect::resolve_options(*target));
   sched::StateRecorder recorder(*states);
   recorder.attach(pid);
   if (const Status armed = triggers.arm(pid); !armed) return fail(armed.error());
@@ -193,11 +194,12 @@ int attach(const Options& options) {
   const reader::StateLog log = cut_states(recorder.stop(), recording.from, recording.to);
   report_missing_states(options.states, log.source);
   recording.states = &log;
+  const collect::Interruption interruption;
   const auto summary = collect::record(processes, {collect::read_clock_pair()}, recording, *writer);
-  if (const Status done = writer->finish(); !done) return fail(done.error());
-  for (const reader::Problem& problem : summary.problems) fail({problem.message});
+  if (!summary) return fail(summary.error());
+  for (const reader::Problem& problem : summary->problems) fail({problem.message});
   std::fprintf(stderr, "karst: %s: %zu moment%s kept, %s calls\n", printable(output).c_str(), kept,
-               kept == 1 ? "" : "s", count_text(summary.calls).c_str());
+               kept == 1 ? "" : "s", count_text(summary->calls).c_str());
   return kExitOk;
 }
 

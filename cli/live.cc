@@ -37,7 +37,7 @@ LiveFacts live_facts(const collect::Attached& target) {
   const std::uint64_t now = collect::read_clock_pair().ticks;
   if (!blocks.empty() && now > blocks[0].ticks) facts.history_ns = clock.to_ns(now - blocks[0].ticks);
   const std::uint64_t second = clock.ticks_per_second;
-  const collect::Sample s = collect::sample(target.arena, now > second ? now - second : 0, kMostBlocks);
+  const collect::Sample s = collect::sample(target.arena, blocks, now > second ? now - second : 0, kMostBlocks);
   facts.calls_per_second = static_cast<std::uint64_t>(s.calls_per_tick * static_cast<double>(second));
   facts.read_share = s.blocks == 0 ? 1 : static_cast<double>(s.blocks_read) / static_cast<double>(s.blocks);
   return facts;

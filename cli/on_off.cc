@@ -107,12 +107,12 @@ int change(const Options& options, bool on) {
   const bool some = !filter->keeps_all();
   std::vector<std::uint32_t> ids;
   if (some) {
-    ids = collect::matching_functions(target->arena, *filter, {});
+    ids = collect::matching_functions(target->arena, *filter, collect::resolve_options(*target));
     if (ids.empty()) return fail({"no function of process " + std::to_string(target->process.pid) + " matches"});
   }
   std::vector<std::uint32_t> kept;
   if (!options.keep.empty()) {
-    kept = collect::matching_functions(target->arena, *keep, {});
+    kept = collect::matching_functions(target->arena, *keep, collect::resolve_options(*target));
     if (kept.empty())
       return fail({"no function of process " + std::to_string(target->process.pid) + " matches --keep"});
   }

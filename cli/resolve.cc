@@ -19,6 +19,7 @@ struct Options {
   std::string raw;
   std::string output;
   bool no_source = false;
+  std::string strip;
   std::vector<std::string> map_paths;
   std::vector<std::string> debug_dirs;
 };
@@ -26,6 +27,11 @@ struct Options {
 int resolve(const Options& options) {
   collect::RawOptions raw;
   raw.source = !options.no_source;
+  if (!options.strip.empty()) {
+    auto strip = collect::Strip::parse(options.strip);
+    if (!strip) return usage_error("--strip: " + strip.error().message, "resolve");
+    raw.strip = *strip;
+  }
   for (const std::string& text : options.map_paths) {
     auto mapping = symbols::PathMapping::parse(text);
     if (!mapping) return usage_error(mapping.error().message, "resolve");
@@ -51,13 +57,19 @@ void register_resolve(CLI::App& app, int& status) {
       app.add_subcommand("resolve", "Give a raw trace names, lines and sources, so that it opens anywhere");
   command->footer(
       "Raw traces are what programs write of themselves: karst_snapshot_save and its like in karst/karst.h, and\n"
-      "signal=USR2. Every command opens them and looks names up each time, in the executables and libraries\n"
+      "signal=USR2; and what 'karst run' leaves when it is interrupted while it looks names up. Every command opens\n"
+      "them and looks names up each time, in the executables and libraries\n"
       "that ran. Those must be there still, and be the same files: a module whose build-id differs gives no names.\n"
       "The result is as 'karst run' writes it.");
   command->add_option("RAW", options->raw, "The raw trace")->type_name("")->required();
   command->add_option("-o,--output", options->output, "Trace file to write (default: in the place of RAW)")
       ->type_name("FILE");
   command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+  command->add_flag(
+      "--strip{most}", options->strip,
+      "Take out what the trace reveals beside calls and times: --strip=source, commands, paths (their last\n"
+      "parts stay), host, build-ids, values, names; with commas between; --strip alone is all but names.\n"
+      "RAW may have names already");
   command
       ->add_option("--debug-dir", options->debug_dirs,
                    "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")

@@ -23,9 +23,11 @@
 #include "cli/text.h"
 #include "cli/watch_options.h"
 #include "collect/choose_functions.h"
+#include "collect/interruption.h"
 #include "collect/launch.h"
 #include "collect/program.h"
 #include "collect/recording.h"
+#include "collect/standby.h"
 #include "collect/trace_writer.h"
 #include "format/filter_list.h"
 #include "format/options.h"
@@ -109,12 +111,24 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
   return line;
 }
 
-collect::RecordingSummary write_trace(const RunOptions& options, const collect::LaunchOptions& launch,
-                                      collect::LaunchResult& ran, const std::string& output,
-                                      collect::TraceWriter& writer) {
+Result<collect::RecordingSummary> write_trace(const RunOptions& options, const collect::LaunchOptions& launch,
+                                              collect::LaunchResult& ran, const std::string& output,
+                                              collect::TraceWriter& writer) {
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
   collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
   recording.untraced = ran.untraced;
+  collect::Standby standby([&] {
+    recording.names = false;
+    recording.on_kept = {};
+    auto again = collect::TraceWriter::create(output);
+    if (!again) return;
+    if (const auto kept = collect::record(ran.processes, ran.pairs, recording, *again))
+      fail({"karst died while it wrote the trace; " + output +
+            " has all events, as a second process of karst has written it, and no names: 'karst resolve' adds them"});
+    else
+      fail(kept.error());
+  });
+  recording.on_kept = [&standby] { standby.dismiss(); };
   return collect::record(ran.processes, ran.pairs, recording, writer);
 }
 
@@ -164,6 +178,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
       options.output.empty() ? std::filesystem::path(command[0]).filename().string() + ".karst" : options.output;
   auto writer = collect::TraceWriter::create(output);  // finds an unwritable place before the program has run
   if (!writer) return fail(writer.error());
+  // From here on, so that no moment is without it between the program's end, which launch() waits for with these
+  // signals blocked, and the trace's being there.
+  std::optional<collect::Interruption> interruption(std::in_place);
   auto ran = collect::launch(launch);
   if (!ran) return fail(ran.error());
 
@@ -175,16 +192,17 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     fail({explain_nothing(command[0], launch.program, *ran, "trace")});
     return failed;
   }
-  const collect::RecordingSummary summary = write_trace(options, launch, *ran, output, *writer);
-  if (const Status done = writer->finish(); !done) {
-    fail(done.error());
+  const auto summary = write_trace(options, launch, *ran, output, *writer);
+  interruption.reset();
+  if (!summary) {
+    fail(summary.error());
     return failed;
   }
   if (ran->functions != 0 && ran->functions_off == ran->functions)
     fail({"the patterns and lists of functions to trace leave none"});
-  for (const reader::Problem& p : summary.problems) fail({p.message});
+  for (const reader::Problem& p : summary->problems) fail({p.message});
   report_missing_states(options.states, ran->states.source);
-  std::fprintf(stderr, "karst: %s\n", printable(summary_line(output, summary)).c_str());
+  std::fprintf(stderr, "karst: %s\n", printable(summary_line(output, *summary)).c_str());
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   return status;
 }
@@ -198,7 +216,9 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "Usage: karst run [OPTIONS] [--] PROGRAM [ARG...]\n\n"
       "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc or karst-g++. Its standard\n"
       "streams and signals are its own; karst run ends with its exit status (127: not found, 128+n: killed by\n"
-      "signal n) and says one line about the trace on stderr. Ctrl-C ends the program and keeps the trace.\n"
+      "signal n) and says one line about the trace on stderr. Ctrl-C ends the program and keeps the trace; while the "
+      "trace is\n"
+      "being written it leaves names out, which 'karst resolve' adds, and a second one ends karst.\n"
       "The options memory, budget, keep, slowest, over, margin, kept-memory, min-duration, clock, off, prefault, "
       "stats, functions, not-functions, "
       "no-trace, only,\n"

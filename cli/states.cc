@@ -2,41 +2,27 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <system_error>
 
 #include "cli/command.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/text_encoding.h"
 #include "format/options.h"
+#include "symbols/cache_directory.h"
 
 namespace karst::cli {
 namespace {
 
 /// True the first time for this user: a file remembers it. False where there is no place for it.
 bool is_first_time() {
-  const char* base = std::getenv("XDG_CACHE_HOME");
-  std::filesystem::path directory;
-  if (base != nullptr && *base == '/') {
-    directory = base;
-  } else {
-    const char* home = std::getenv("HOME");
-    if (home == nullptr || *home != '/') return false;
-    directory = std::filesystem::path(home) / ".cache";
-  }
-  directory /= "karst";
-  std::error_code error;
-  std::filesystem::create_directories(directory.parent_path(), error);
-  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return false;
-  const int fd = open((directory / "no-thread-states-said").c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  const symbols::CacheDirectory directory(symbols::CacheDirectory::of_user(), {}, 0);
+  if (!directory.make()) return false;
+  const int fd =
+      open((directory.directory() / "no-thread-states-said").c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
   if (fd < 0) return false;
   close(fd);
   return true;

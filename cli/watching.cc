@@ -39,7 +39,7 @@ struct Watched {
 /// Those of the functions from `first` on that the rules mean.
 Result<Watched> watch_from(collect::Attached& target, const collect::WatchOptions& watch, std::uint32_t first) {
   reader::Process process = target.arena.process();
-  symbols::resolve(process, {});
+  symbols::resolve(process, collect::resolve_options(target));
   std::vector<const reader::Function*> functions;
   std::vector<std::uint32_t> ids;
   for (const reader::Function& f : process.functions) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "format/trace.h"
 #include "symbols/instructions.h"
 
 namespace karst::collect {
@@ -52,12 +53,23 @@ void FunctionChooser::report_once(const std::string& message) {
   if (std::none_of(problems_.begin(), problems_.end(), same)) problems_.push_back({message, 1});
 }
 
-const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& path) {
-  auto& carried = carried_[path];
-  if (carried != nullptr) return *carried;
-  carried = std::make_unique<Carried>();
-  if (!choice_.uses_carried()) return *carried;
-  carried->lists = symbols::carried_lists(path);
+/// All modules of a process in one sandbox: the process waits.
+void FunctionChooser::read_carried(const reader::Process& process) {
+  std::vector<std::string> paths;
+  for (const reader::Module& module : process.modules)
+    if (carried_.try_emplace(module.path).second && choice_.uses_carried() && module.path != format::kGeneratedCode)
+      paths.push_back(module.path);
+  if (!paths.empty()) {
+    std::vector<ListChoice> lists = symbols::carried_lists(paths, resolve_.as);
+    for (std::size_t i = 0; i < paths.size(); ++i) carried_[paths[i]] = made_ready(paths[i], std::move(lists[i]));
+  }
+  for (auto& [path, carried] : carried_)
+    if (carried == nullptr) carried = std::make_unique<Carried>();
+}
+
+std::unique_ptr<FunctionChooser::Carried> FunctionChooser::made_ready(const std::string& path, ListChoice lists) {
+  auto carried = std::make_unique<Carried>();
+  carried->lists = std::move(lists);
   auto no_trace = GlobSet::compile(carried->lists.no_trace);
   auto only = GlobSet::compile(carried->lists.only);
   if (no_trace && only) {
@@ -67,10 +79,14 @@ const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& p
     report_once("the lists of functions that " + path +
                 " carries are not used: " + (no_trace ? only : no_trace).error().message);
   }
-  return *carried;
+  return carried;
 }
 
-bool FunctionChooser::concerns(const reader::Module& module) {
+const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& path) const {
+  return *carried_.at(path);
+}
+
+bool FunctionChooser::concerns(const reader::Module& module) const {
   return !adopted_.empty() || !watch_.rules.empty() || choice_.has_kept() || !choice_.filter().keeps_all() ||
          !choice_.lists().empty() || !carried_by(module.path).lists.empty();
 }
@@ -98,12 +114,18 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
   reader::Process process = arena.process();
   std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
   for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
+  resolve_.as = arena.owner();
+  read_carried(process);
   std::vector<bool> concerned(process.modules.size());
   std::transform(process.modules.begin(), process.modules.end(), concerned.begin(),
                  [this](const reader::Module& m) { return concerns(m); });
   std::erase_if(process.functions,
                 [&](const reader::Function& f) { return f.module >= concerned.size() || !concerned[f.module]; });
   if (process.functions.empty()) return false;
+  if (const Status may = arena.can_write(); !may) {
+    report_once("no function is left out, and none watched: " + may.error().message);
+    return false;
+  }
   symbols::resolve(process, resolve_);  // what could not be found is said when the trace is written
 
   std::vector<std::vector<const reader::Function*>> kept(process.modules.size());
@@ -152,34 +174,49 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
 void FunctionChooser::leave_out_small(ArenaView& arena, const reader::Module& module,
                                       const std::vector<const reader::Function*>& kept, std::uint32_t least) {
   if (kept.empty()) return;
-  const auto table = resolve_.cache.load(module.path, module.build_id);
-  const auto file = symbols::CodeFile::open(module.path);
-  if (!table || !file) {
-    report_once("the functions of " + module.path +
-                " are traced whatever their size: " + (table ? file.error() : table.error()).message);
+  const auto loaded = resolve_.table(module.path, module.build_id);
+  if (!loaded) {
+    report_once("the functions of " + module.path + " are traced whatever their size: " + loaded.error().message);
     return;
   }
+  const symbols::SymbolTable& table = **loaded;
   // Parts that the compiler moved away count as well: `f` and `f.cold`.
   std::unordered_map<std::string_view, std::size_t> cold;
   constexpr std::string_view kCold = ".cold";
-  for (std::size_t i = 0; i < table->size(); ++i) {
-    const std::string_view name = table->at(i).link_name;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::string_view name = table.at(i).link_name;
     if (name.ends_with(kCold)) cold.emplace(name.substr(0, name.size() - kCold.size()), i);
   }
+  struct Parts {
+    const reader::Function* function;
+    bool is_split;  // its second part is behind its first
+  };
+  std::vector<Parts> parts;
+  std::vector<symbols::CodeRange> ranges;
   for (const reader::Function* f : kept) {
     if (f->always) continue;
-    const auto symbol = table->lookup(f->address - module.bias);
+    const auto symbol = table.lookup(f->address - module.bias);
     if (!symbol) continue;
-    auto shape = symbols::shape_of(file->code(symbol->begin, symbol->end));
-    if (!shape || shape->instructions == 0) continue;  // not known: traced
-    if (const auto part = cold.find(symbol->link_name); part != cold.end()) {
-      const auto other = table->at(part->second);
-      const auto more = symbols::shape_of(file->code(other.begin, other.end));
-      if (!more) continue;
-      shape->instructions += more->instructions;
-      shape->loops = shape->loops || more->loops;
-    }
-    if (shape->instructions < least && !shape->loops) turn_off(arena, *f);
+    ranges.push_back({symbol->begin, symbol->end});
+    const auto part = cold.find(symbol->link_name);
+    parts.push_back({f, part != cold.end()});
+    if (part == cold.end()) continue;
+    const auto other = table.at(part->second);
+    ranges.push_back({other.begin, other.end});
+  }
+  const auto shapes = symbols::shapes_of(module.path, ranges, resolve_.as);
+  if (!shapes) {
+    report_once("the functions of " + module.path + " are traced whatever their size: " + shapes.error().message);
+    return;
+  }
+  std::size_t next = 0;
+  for (const Parts& part : parts) {
+    auto shape = (*shapes)[next++];
+    const auto more = part.is_split ? (*shapes)[next++] : symbols::CodeShape{};
+    if (!shape || shape->instructions == 0 || !more) continue;  // not known: traced
+    shape->instructions += more->instructions;
+    shape->loops = shape->loops || more->loops;
+    if (shape->instructions < least && !shape->loops) turn_off(arena, *part.function);
   }
 }
 

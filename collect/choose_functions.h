@@ -52,7 +52,7 @@ class FunctionChoice {
 /// Applies a choice to processes' functions. Remembers modules' lists, not their symbols. One thread.
 class FunctionChooser {
  public:
-  /// All must outlive it.
+  /// `choice` and `watch` must outlive it.
   FunctionChooser(const FunctionChoice& choice, const symbols::ResolveOptions& resolve, const WatchOptions& watch);
   ~FunctionChooser();
 
@@ -69,8 +69,10 @@ class FunctionChooser {
 
  private:
   struct Carried;
-  const Carried& carried_by(const std::string& path);
-  bool concerns(const reader::Module& module);
+  void read_carried(const reader::Process& process);
+  std::unique_ptr<Carried> made_ready(const std::string& path, symbols::ListChoice lists);
+  const Carried& carried_by(const std::string& path) const;
+  bool concerns(const reader::Module& module) const;
   bool keeps(const reader::Function& function, const Carried& carried) const;
   void leave_out_small(ArenaView& arena, const reader::Module& module, const std::vector<const reader::Function*>& kept,
                        std::uint32_t least);
@@ -78,7 +80,7 @@ class FunctionChooser {
   void report_once(const std::string& message);
 
   const FunctionChoice& choice_;
-  const symbols::ResolveOptions& resolve_;
+  symbols::ResolveOptions resolve_;  ///< with the rights of the process at hand
   const WatchOptions& watch_;
   std::vector<ActiveRule> adopted_;  ///< of the process at hand
   std::size_t watched_ = 0;

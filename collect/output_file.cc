@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -58,6 +59,26 @@ int write_fully(int fd, const std::byte* data, std::size_t size) {
   return 0;
 }
 
+int pwrite_fully(int fd, std::span<const std::byte> bytes, std::uint64_t at) {
+  if (::lseek(fd, static_cast<off_t>(at), SEEK_SET) < 0) return errno;
+  return write_fully(fd, bytes.data(), bytes.size());
+}
+
+/// Some file systems cannot, which is not our failure.
+int flush_to_disk(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
+
+int flush_directory(const std::filesystem::path& file) {
+  const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return 0;  // a directory that may be written and not read
+  const int error = flush_to_disk(fd);
+  ::close(fd);
+  return error;
+}
+
+// The one that a signal handler removes. A process writes one trace at a time; of several the last one counts.
+std::atomic<char*> g_temporary{nullptr};
+
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
@@ -81,15 +102,33 @@ Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
     return refuse(reason(errno), "name a file in a directory that exists and that you may write to");
   }
   if (!file.final_path_.has_filename()) return refuse("it names a directory", "name a file");
+  return begin(std::move(file));
+}
 
-  // A name near the limit must not fail for the sake of our suffix.
-  const std::string shown = file.final_path_.filename().string().substr(0, 200);
-  std::string temporary = (file.final_path_.parent_path() / ("." + shown + ".XXXXXX")).string();
-  file.fd_ = ::mkostemp(temporary.data(), O_CLOEXEC);
+Result<OutputFile> OutputFile::create_numbered(const std::string& stem) {
+  OutputFile file;
+  file.final_path_ = stem;
+  file.numbered_ = true;
+  return begin(std::move(file));
+}
+
+Result<OutputFile> OutputFile::begin(OutputFile file) {
+  const std::filesystem::path parent = file.final_path_.parent_path();
+  file.fd_ = ::open(parent.empty() ? "." : parent.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file.fd_ < 0) {
-    return refuse(reason(errno), "name a file in a directory that exists and that you may write to");
+    // A name near the limit must not fail for the sake of our suffix.
+    const std::string shown = file.final_path_.filename().string().substr(0, 200);
+    file.temporary_ = (parent / ("." + shown + ".XXXXXX")).string();
+    file.fd_ = ::mkostemp(file.temporary_.data(), O_CLOEXEC);
+    if (file.fd_ < 0) {
+      file.temporary_.clear();
+      return Error{
+          fmt::format("cannot write the trace {}: {}; name a file in a directory that exists and that you may write to",
+                      file.final_path_.string(), reason(errno))};
+    }
+    // Given up, never freed: a handler may be reading the one before it.
+    g_temporary = ::strdup(file.temporary_.c_str());
   }
-  file.temporary_ = std::move(temporary);
   file.buffer_.reserve(kBufferSize);
   return file;
 }
@@ -106,8 +145,12 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       error_(other.error_),
       size_(other.size_),
       final_path_(std::move(other.final_path_)),
+      numbered_(other.numbered_),
+      published_(other.published_),
       temporary_(std::exchange(other.temporary_, {})),
       buffer_(std::move(other.buffer_)),
+      keep_(other.keep_),
+      first_ending_(std::move(other.first_ending_)),
       memory_(other.memory_) {}
 
 OutputFile::~OutputFile() { remove_temporary(); }
@@ -117,6 +160,11 @@ void OutputFile::remove_temporary() {
   fd_ = -1;
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   temporary_.clear();
+  if (!published_) g_temporary = nullptr;
+}
+
+void OutputFile::remove_temporary_now() {
+  if (const char* path = g_temporary; path != nullptr) ::unlink(path);
 }
 
 void OutputFile::append(std::span<const std::byte> bytes) {
@@ -126,6 +174,10 @@ void OutputFile::append(std::span<const std::byte> bytes) {
     return;
   }
   if (error_ != 0) return;
+  if (published_) {
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+    return;
+  }
   if (buffer_.size() + bytes.size() > kBufferSize) flush();
   if (bytes.size() >= kBufferSize) {
     if (error_ == 0) error_ = write_fully(fd_, bytes.data(), bytes.size());
@@ -141,30 +193,113 @@ void OutputFile::flush() {
 
 Error OutputFile::write_error() const {
   const bool space = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG;
+  if (published_)
+    return Error{
+        fmt::format("cannot add names and sources to the trace {}: {}; it has all events, and 'karst resolve' "
+                    "adds the rest{}",
+                    final_path_.string(), reason(error_),
+                    space ? fmt::format(" once {} bytes more are free", buffer_.size()) : "")};
   return Error{
       fmt::format("cannot write the trace {}: {}; it needs {} bytes in all ({:.1f} MiB) and nothing was kept; {}",
                   final_path_.string(), reason(error_), size_, static_cast<double>(size_) / (1 << 20),
                   space ? "free that much or name a file on another disk" : "name a file on another disk")};
 }
 
-Status OutputFile::commit(std::span<const std::byte> new_start) {
+/// Fails with EEXIST where the name is taken.
+int OutputFile::link_as(const std::filesystem::path& path) const {
+  if (!temporary_.empty()) {
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL) return errno;
+    // File systems without that flag have links, or cannot give a name safely at all.
+    if (::link(temporary_.c_str(), path.c_str()) != 0) return errno;
+    ::unlink(temporary_.c_str());
+    return 0;
+  }
+  const std::string own = "/proc/self/fd/" + std::to_string(fd_);
+  return ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+void OutputFile::take_name() {
+  if (numbered_) {
+    const std::string stem = final_path_.string();
+    error_ = EEXIST;
+    for (int number = 1; error_ == EEXIST && number < 1'000'000; ++number) {
+      final_path_ = stem + "-" + std::to_string(number) + ".karst";
+      error_ = link_as(final_path_);
+    }
+    if (error_ != 0) return;
+  } else if (!temporary_.empty()) {
+    if (::rename(temporary_.c_str(), final_path_.c_str()) != 0) error_ = errno;
+    if (error_ != 0) return;
+  } else if (error_ = link_as(final_path_); error_ == EEXIST) {
+    // A link cannot replace a file: by way of a second name, for the moment between two system calls.
+    const std::string shown = final_path_.filename().string().substr(0, 200);
+    for (int attempt = 0; error_ == EEXIST && attempt < 100; ++attempt) {
+      const auto name = "." + shown + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+      const std::string between = (final_path_.parent_path() / name).string();
+      error_ = link_as(between);
+      if (error_ == 0 && ::rename(between.c_str(), final_path_.c_str()) != 0) {
+        error_ = errno;
+        ::unlink(between.c_str());
+        return;
+      }
+    }
+  }
+  if (error_ != 0) return;
+  temporary_.clear();
+  g_temporary = nullptr;
+  error_ = flush_directory(final_path_);
+}
+
+void OutputFile::write_at_start(std::span<const std::byte> bytes) {
+  if (error_ == 0) error_ = pwrite_fully(fd_, bytes, 0);
+}
+
+Status OutputFile::publish(std::span<const std::byte> new_start, std::uint64_t keep) {
   if (memory_ != nullptr) {
     std::copy(new_start.begin(), new_start.end(), memory_->begin());
+    memory_->resize(keep);
+    size_ = keep;
     return Unit{};
   }
   flush();
-  if (error_ == 0 && ::lseek(fd_, 0, SEEK_SET) < 0) error_ = errno;
-  if (error_ == 0) error_ = write_fully(fd_, new_start.data(), new_start.size());
-  // Some file systems report a full disk only here.
-  const int closed = ::close(std::exchange(fd_, -1));
-  if (error_ == 0 && closed != 0 && errno != EINTR) error_ = errno;
-  if (error_ == 0 && ::rename(temporary_.c_str(), final_path_.c_str()) != 0) error_ = errno;
-  if (error_ != 0) {
-    remove_temporary();
-    return write_error();
+  write_at_start(new_start);
+  if (error_ == 0) {
+    first_ending_.resize(size_ - keep);
+    const auto size = static_cast<ssize_t>(first_ending_.size());
+    if (::pread(fd_, first_ending_.data(), first_ending_.size(), static_cast<off_t>(keep)) != size) error_ = EIO;
   }
-  temporary_.clear();
+  if (error_ == 0) error_ = flush_to_disk(fd_);
+  if (error_ == 0) take_name();
+  if (error_ != 0) {
+    const Error error = write_error();
+    remove_temporary();
+    return error;
+  }
+  published_ = true;
+  keep_ = size_ = keep;
   return Unit{};
+}
+
+Status OutputFile::commit(std::span<const std::byte> new_start) {
+  if (!published_) {
+    if (const Status done = publish(new_start, size_); !done || memory_ != nullptr) return done;
+  } else if (const Status done = add_second_part(new_start); !done) {
+    return done;
+  }
+  ::close(std::exchange(fd_, -1));  // what it could report, fsync has
+  return Unit{};
+}
+
+Status OutputFile::add_second_part(std::span<const std::byte> new_start) {
+  if (error_ == 0) error_ = pwrite_fully(fd_, buffer_, keep_);
+  // The start says that the second part is there: not before it is.
+  if (error_ == 0) error_ = flush_to_disk(fd_);
+  write_at_start(new_start);
+  if (error_ == 0) return Unit{};
+  static_cast<void>(::ftruncate(fd_, static_cast<off_t>(keep_)));
+  static_cast<void>(pwrite_fully(fd_, first_ending_, keep_));
+  return write_error();
 }
 
 }  // namespace karst::collect

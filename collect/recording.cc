@@ -1,7 +1,11 @@
+// A trace is written in two parts. First all that the arenas hold, as a raw trace, which gets its name and is on the
+// disk before anything else is done; then names, lines, inlined calls and sources, looked up in sandboxes. Whatever
+// goes wrong in the second part, the first one stays, and `karst resolve` makes up for what is missing.
 #include "collect/recording.h"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -9,6 +13,7 @@
 #include "format/event.h"
 #include "format/moments.h"
 #include "format/trace.h"
+#include "symbols/sandbox.h"
 #include "symbols/sources.h"
 
 namespace karst::collect {
@@ -114,6 +119,8 @@ class Renumbering {
     return (e & ~format::Event{KARST_EVENT_ID_MASK}) | id;
   }
   bool knows(std::uint32_t id) const { return to_.contains(id); }
+  /// The id that became this one.
+  std::uint32_t before(std::uint32_t id) const { return old_[id - 1]; }
 
  private:
   std::unordered_map<std::uint32_t, std::uint32_t> to_;
@@ -148,10 +155,9 @@ bool has_whole_history(const History& history, std::uint32_t thread) {
                      [thread](const ArenaBlock& b) { return b.thread == thread && b.sequence == 0; });
 }
 
-/// Functions of a forked child get the names that its ancestor's have, and ids of its own.
-/// False when some are left without a name.
-bool take_names(reader::Process& child, const reader::Process& ancestor, const RecordedProcess& recorded,
-                Renumbering& ids) {
+/// Functions of a forked child get ids of its own, in the order of those that they had.
+void renumber(reader::Process& child, const reader::Process& ancestor, const RecordedProcess& recorded,
+              Renumbering& ids) {
   std::vector<reader::Function> functions = std::move(child.functions);
   child.functions.clear();
   child.functions.emplace_back();
@@ -161,23 +167,33 @@ bool take_names(reader::Process& child, const reader::Process& ancestor, const R
     ids.add(f.id);
     all.push_back(std::move(f));
   };
+  // The ancestor of a forked child that has no number of its own before it: as its arena has it.
   for (const OpenItem& item : recorded.inherited.items())
     if (item.function != 0 && item.function < ancestor.functions.size() && ancestor.functions[item.function].id != 0)
       gather(ancestor.functions[item.function]);
   for (reader::Function& f : functions) gather(std::move(f));
   ids.settle();
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  for (reader::Function& f : all) {
+    f.id = ids.of(f.id);
+    child.functions.push_back(std::move(f));
+  }
+}
 
+/// Functions of a forked child get the names that its ancestor's have. False when some are left without a name.
+bool take_names(reader::Process& child, const reader::Process& ancestor, const Renumbering& ids) {
   bool all_named = true;
-  const auto add = [&](reader::Function f) {
-    const std::uint32_t from = f.id;
+  for (std::size_t i = 1; i < child.functions.size(); ++i) {
+    reader::Function& f = child.functions[i];
+    const std::uint32_t from = ids.before(f.id);
     const reader::Function* same = from < ancestor.functions.size() ? &ancestor.functions[from] : nullptr;
     if (same != nullptr && same->id == from && same->address == f.address && same->module == f.module &&
         f.module < ancestor.modules.size() && f.module < child.modules.size() &&
         ancestor.modules[f.module].path == child.modules[f.module].path) {
       f = *same;
+      f.id = static_cast<std::uint32_t>(i);
       for (reader::InlinedCall call : ancestor.inlined.of(from)) {
-        call.function = static_cast<std::uint32_t>(child.functions.size());
+        call.function = f.id;
         call.name = child.inlined.text_number(ancestor.inlined.text(call.name));
         call.file = child.inlined.text_number(ancestor.inlined.text(call.file));
         call.call_file = child.inlined.text_number(ancestor.inlined.text(call.call_file));
@@ -185,10 +201,7 @@ bool take_names(reader::Process& child, const reader::Process& ancestor, const R
       }
     }
     all_named = all_named && !f.name.empty();
-    f.id = ids.of(from);
-    child.functions.push_back(std::move(f));
-  };
-  for (reader::Function& f : all) add(std::move(f));
+  }
   child.inlined.settle();
   return all_named;
 }
@@ -401,95 +414,183 @@ std::uint64_t work_of(const std::vector<RecordedProcess>& processes) {
   return work;
 }
 
-RecordingSummary record(std::vector<RecordedProcess>& recorded, std::vector<reader::ClockPair> pairs,
-                        const RecordingOptions& options, TraceWriter& writer) {
-  RecordingSummary summary;
-  std::vector<reader::Process> processes;
-  std::vector<Writing> all(recorded.size());
-  std::vector<std::size_t> image;  // of each process: the one before it, or itself, that was not forked
-  const reader::Process nobody;
-  processes.reserve(recorded.size());
-  for (RecordedProcess& r : recorded) {
-    if (r.forked) r.history.detach();
-    reader::Process p = r.history.process();
-    take_moments(r, options);
-    p.index = static_cast<std::uint32_t>(processes.size());
-    p.wait_status = r.wait_status;
-    p.parent = static_cast<std::uint32_t>(r.parent + 1);
-    if (r.forked) p.flags |= format::kProcessForked;
-    if (r.end_ticks != 0) {
-      p.flags |= format::kProcessEnded;
-      if (p.end_ticks == 0) p.end_ticks = r.end_ticks;
-    }
-    for (reader::Thread& t : p.threads) t.process = p.index;
-    fit_to_range(p, r.history, options, all[p.index].begin);
-    summary.overwritten += p.overwritten_events;
-    summary.lost += p.lost_events;
-    advance(options, p.functions.size());
-    image.push_back(r.forked && r.parent >= 0 ? image[static_cast<std::size_t>(r.parent)] : p.index);
-    bool all_named = false;
-    if (r.forked) {
-      Writing& w = all[p.index];
-      w.ids.emplace();
-      all_named = take_names(p, image.back() < p.index ? processes[image.back()] : nobody, r, *w.ids);
-      prepare_inherited(w, p, r);
-      for (reader::Moment& moment : r.moments)
-        moment.function = w.ids->knows(moment.function) ? w.ids->of(moment.function) : 0;
-    } else {
-      pairs.push_back(r.history.start());
-    }
-    if (!all_named) {
-      auto resolved = symbols::resolve(p, options.resolve);
-      for (auto& problem : resolved.problems) summary.problems.push_back(std::move(problem));
-    }
-    processes.push_back(std::move(p));
+namespace {
+
+/// The first part of a trace, and what the second one needs of it.
+class Recorder {
+ public:
+  Recorder(std::vector<RecordedProcess>& recorded, const RecordingOptions& options, TraceWriter& writer)
+      : recorded_(recorded), options_(options), writer_(writer), all_(recorded.size()) {}
+
+  /// All but names: tables, blocks, switches, states.
+  void write_events(std::vector<reader::ClockPair> pairs);
+  /// Looks all names up, then writes them; nothing if that was interrupted.
+  bool write_names();
+  RecordingSummary& summary() { return summary_; }
+
+ private:
+  void prepare(RecordedProcess& r, std::vector<reader::ClockPair>& pairs);
+  void write_tables(const reader::Clock& clock);
+  void write_history(reader::Process& p, Span& span);
+  void look_up(reader::Process& p);
+  void add_sources();
+
+  std::vector<RecordedProcess>& recorded_;
+  const RecordingOptions& options_;
+  TraceWriter& writer_;
+  std::vector<reader::Process> processes_;
+  std::vector<Writing> all_;
+  std::vector<std::size_t> image_;       // of each process: the one before it, or itself, that was not forked
+  std::vector<std::vector<bool>> seen_;  // of each process: functions that occur
+  RecordingSummary summary_;
+};
+
+void Recorder::prepare(RecordedProcess& r, std::vector<reader::ClockPair>& pairs) {
+  if (r.forked) r.history.detach();
+  reader::Process p = r.history.process();
+  take_moments(r, options_);
+  p.index = static_cast<std::uint32_t>(processes_.size());
+  p.wait_status = r.wait_status;
+  p.parent = static_cast<std::uint32_t>(r.parent + 1);
+  if (r.forked) p.flags |= format::kProcessForked;
+  if (r.end_ticks != 0) {
+    p.flags |= format::kProcessEnded;
+    if (p.end_ticks == 0) p.end_ticks = r.end_ticks;
   }
-  summary.processes = processes.size();
+  for (reader::Thread& t : p.threads) t.process = p.index;
+  Writing& w = all_[p.index];
+  fit_to_range(p, r.history, options_, w.begin);
+  summary_.overwritten += p.overwritten_events;
+  summary_.lost += p.lost_events;
+  image_.push_back(r.forked && r.parent >= 0 ? image_[static_cast<std::size_t>(r.parent)] : p.index);
+  if (r.forked) {
+    static const reader::Process kNobody;
+    w.ids.emplace();
+    renumber(p, image_.back() < p.index ? processes_[image_.back()] : kNobody, r, *w.ids);
+    prepare_inherited(w, p, r);
+    for (reader::Moment& moment : r.moments)
+      moment.function = w.ids->knows(moment.function) ? w.ids->of(moment.function) : 0;
+  } else {
+    pairs.push_back(r.history.start());
+  }
+  processes_.push_back(std::move(p));
+}
+
+void Recorder::write_tables(const reader::Clock& clock) {
+  writer_.add_processes(processes_);
+  writer_.add_clock(clock);
+  std::uint32_t moments = options_.moment.empty() ? 0 : 1;
+  for (const reader::Process& p : processes_) {
+    writer_.add_modules(p.index, p.modules);
+    writer_.add_functions(p.index, p.functions);
+    writer_.add_threads(p.index, p.threads);
+    for (reader::Moment& moment : recorded_[p.index].moments) moment.number = ++moments;
+    writer_.add_moments(p.index, recorded_[p.index].moments);
+    writer_.add_mode(p);
+  }
+}
+
+void Recorder::write_history(reader::Process& p, Span& span) {
+  std::vector<bool>& seen = seen_.emplace_back(p.functions.size());
+  write_blocks(recorded_[p.index], all_[p.index], p.index, options_, writer_, summary_, span, seen);
+  // Read again: the process may have gone on while its blocks were copied, and what it switched meanwhile concerns
+  // them.
+  std::vector<reader::Switch> switches = recorded_[p.index].history.switches();
+  if (const auto& ids = all_[p.index].ids) {
+    std::vector<reader::Switch> renumbered;
+    for (const reader::Switch& s : switches)
+      if (const auto known = (*ids)(s)) renumbered.push_back(*known);
+    switches = std::move(renumbered);
+  }
+  std::erase_if(switches, [this](const reader::Switch& s) { return s.begin_ticks > options_.to; });
+  writer_.add_switches(p.index, switches);
+  if (!p.moments.empty()) writer_.add_moments(p.index, p.moments);
+}
+
+void Recorder::write_events(std::vector<reader::ClockPair> pairs) {
+  processes_.reserve(recorded_.size());
+  for (RecordedProcess& r : recorded_) prepare(r, pairs);
+  summary_.processes = processes_.size();
   std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
   const reader::Clock clock = make_clock(std::move(pairs));
-
-  writer.add_processes(processes);
-  writer.add_clock(clock);
-  std::uint32_t moments = options.moment.empty() ? 0 : 1;
-  for (const reader::Process& p : processes) {
-    writer.add_modules(p.index, p.modules);
-    writer.add_functions(p.index, p.functions);
-    writer.add_symbols(p.index, p.functions);
-    writer.add_threads(p.index, p.threads);
-    for (reader::Moment& moment : recorded[p.index].moments) moment.number = ++moments;
-    writer.add_moments(p.index, recorded[p.index].moments);
-    writer.add_mode(p);
-  }
+  write_tables(clock);
   Span span;
-  for (reader::Process& p : processes) {
-    std::vector<bool> seen(p.functions.size());
-    write_blocks(recorded[p.index], all[p.index], p.index, options, writer, summary, span, seen);
-    // Read again: the process may have gone on while its blocks were copied, and what it switched meanwhile concerns
-    // them.
-    std::vector<reader::Switch> switches = recorded[p.index].history.switches();
-    if (const auto& ids = all[p.index].ids) {
-      std::vector<reader::Switch> renumbered;
-      for (const reader::Switch& s : switches)
-        if (const auto known = (*ids)(s)) renumbered.push_back(*known);
-      switches = std::move(renumbered);
+  for (reader::Process& p : processes_) write_history(p, span);
+  summary_.span_ns = clock.to_ns(span.length());
+  if (!options_.untraced.empty()) writer_.add_untraced(options_.untraced);
+  if (options_.states != nullptr) writer_.add_states(*options_.states);
+}
+
+void Recorder::look_up(reader::Process& p) {
+  const auto& ids = all_[p.index].ids;
+  const std::size_t image = image_[p.index];
+  const bool all_named = ids && image < p.index && take_names(p, processes_[image], *ids);
+  if (!all_named) {
+    const auto& own = recorded_[p.index].history.owner();
+    auto resolved = symbols::resolve(p, options_.resolve.as ? options_.resolve : options_.resolve.with(own));
+    for (auto& problem : resolved.problems) summary_.problems.push_back(std::move(problem));
+  }
+  advance(options_, p.functions.size());
+}
+
+void Recorder::add_sources() {
+  // Those of processes with the same rights together: what one user may read another may not.
+  std::set<std::string> there;
+  std::vector<bool> done(processes_.size());
+  const auto rights_of = [this](std::size_t i) {
+    return options_.resolve.as ? options_.resolve.as : recorded_[i].history.owner();
+  };
+  for (std::size_t first = 0; first < processes_.size(); ++first) {
+    if (done[first]) continue;
+    std::vector<reader::Process> alike;
+    for (std::size_t i = first; i < processes_.size(); ++i) {
+      if (done[i] || rights_of(i) != rights_of(first)) continue;
+      done[i] = true;
+      // Sources are kept of what was called, not of all that could have been.
+      std::erase_if(processes_[i].functions, [&](const reader::Function& f) { return !seen_[i][f.id]; });
+      alike.push_back(std::move(processes_[i]));
     }
-    std::erase_if(switches, [&options](const reader::Switch& s) { return s.begin_ticks > options.to; });
-    writer.add_switches(p.index, switches);
-    if (!p.moments.empty()) writer.add_moments(p.index, p.moments);
-    p.inlined.keep(seen);
-    writer.add_inlined(p.index, p.inlined);
-    // Sources are kept of what was called, not of all that could have been.
-    std::erase_if(p.functions, [&seen](const reader::Function& f) { return !seen[f.id]; });
+    const symbols::Sources sources = symbols::collect_sources(alike, {}, rights_of(first));
+    for (const reader::SourceFile& file : sources.files)
+      if (there.insert(file.path).second) writer_.add_source(file.path, file.text);
+    summary_.problems.insert(summary_.problems.end(), sources.problems.begin(), sources.problems.end());
   }
-  summary.span_ns = clock.to_ns(span.length());
-  if (!options.untraced.empty()) writer.add_untraced(options.untraced);
-  if (options.states != nullptr) writer.add_states(*options.states);
-  if (options.source) {
-    const symbols::Sources sources = symbols::collect_sources(processes);
-    for (const reader::SourceFile& file : sources.files) writer.add_source(file.path, file.text);
-    summary.problems.insert(summary.problems.end(), sources.problems.begin(), sources.problems.end());
+}
+
+bool Recorder::write_names() {
+  for (reader::Process& p : processes_) look_up(p);
+  if (symbols::stop_lookups) return false;
+  for (reader::Process& p : processes_) {
+    writer_.add_symbols(p.index, p.functions);
+    p.inlined.keep(seen_[p.index]);
+    writer_.add_inlined(p.index, p.inlined);
   }
-  return summary;
+  if (options_.source) add_sources();
+  return true;
+}
+
+}  // namespace
+
+Result<RecordingSummary> record(std::vector<RecordedProcess>& recorded, std::vector<reader::ClockPair> pairs,
+                                const RecordingOptions& options, TraceWriter& writer) {
+  Recorder recorder(recorded, options, writer);
+  recorder.write_events(std::move(pairs));
+  if (const Status kept = writer.keep_events(); !kept) return kept.error();
+  if (options.on_kept) options.on_kept();
+  if (!options.names) return std::move(recorder.summary());
+  std::string missing;
+  const std::size_t problems = recorder.summary().problems.size();
+  if (!recorder.write_names()) {
+    missing = "names, lines and sources are not in " + writer.path().string() +
+              ", which has all events: interrupted; 'karst resolve' adds them";
+  } else if (const Status named = writer.finish(); !named) {
+    missing = named.error().message;
+  }
+  if (!missing.empty()) {
+    recorder.summary().problems.resize(problems);  // of what is not in it
+    recorder.summary().problems.push_back({std::move(missing), 1});
+  }
+  return std::move(recorder.summary());
 }
 
 }  // namespace karst::collect

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "collect/open_calls.h"
 #include "collect/trace_writer.h"
 #include "reader/model.h"
+#include "reader/result.h"
 #include "symbols/resolve.h"
 
 namespace karst::collect {
@@ -35,6 +37,8 @@ struct RecordingOptions {
   std::uint64_t to = ~std::uint64_t{0};
   std::string moment{};  ///< not empty: the trace is a snapshot of that range, asked for by this
   std::vector<reader::UntracedProgram> untraced{};  ///< goes into the trace
+  bool names = true;                                ///< look up names and sources; else the trace is a raw one
+  std::function<void()> on_kept{};                  ///< called when all events are safe; may be empty
 };
 
 /// What was written, for the summary line.
@@ -52,8 +56,9 @@ struct RecordingSummary {
 /// How much there is to write, in the unit of RecordingOptions::done: a function named, a block written.
 std::uint64_t work_of(const std::vector<RecordedProcess>& processes);
 
-/// Writes everything into `writer` in the usual order, resolved; the caller finishes it.
-RecordingSummary record(std::vector<RecordedProcess>& processes, std::vector<reader::ClockPair> pairs,
-                        const RecordingOptions& options, TraceWriter& writer);
+/// Writes everything into `writer` and finishes it: all events first, then what is looked up. Error: the events could
+/// not be kept. What of the rest could not be is among the summary's problems.
+Result<RecordingSummary> record(std::vector<RecordedProcess>& processes, std::vector<reader::ClockPair> pairs,
+                                const RecordingOptions& options, TraceWriter& writer);
 
 }  // namespace karst::collect

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -51,6 +52,8 @@ struct TraceWriter::Impl {
   void write_chunk(ChunkType type, std::span<const std::byte> payload, bool compress);
   void write_chunk(ChunkType type, format::Encoding encoding, std::span<const std::byte> stored,
                    std::uint64_t raw_size);
+  void write_end();
+  format::FileHeader file_header() const;
   void flush_blocks();
   void flush_sources();
   void flush_pending() {
@@ -85,7 +88,10 @@ class Table {
       : type_(type), process_(process), compress_(compress), sink_(std::move(sink)) {}
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
-  ~Table() { flush(); }
+  // May throw when memory is out, as add() may; what an exception leaves behind is not written.
+  ~Table() noexcept(false) {
+    if (std::uncaught_exceptions() == exceptions_) flush();
+  }
 
   StringRef text(std::string_view value) {
     value = value.substr(0, kMaxText);
@@ -126,6 +132,7 @@ class Table {
     shared_.clear();
   }
 
+  const int exceptions_ = std::uncaught_exceptions();
   ChunkType type_;
   std::uint32_t process_;
   bool compress_;
@@ -176,6 +183,23 @@ void TraceWriter::Impl::write_chunk(ChunkType type, std::span<const std::byte> p
   write_chunk(type, format::Encoding::kRaw, payload, payload.size());
 }
 
+void TraceWriter::Impl::write_end() {
+  const format::EndRecord end{chunks, events};
+  write_chunk(ChunkType::kEnd, bytes_of(end), false);
+  --chunks;  // it does not count itself, nor does the one that takes its place
+}
+
+format::FileHeader TraceWriter::Impl::file_header() const {
+  format::FileHeader header{};
+  std::memcpy(header.magic, format::kFileMagic, sizeof header.magic);
+  header.major = format::kMajorVersion;
+  header.minor = format::kMinorVersion;
+  header.header_size = sizeof header;
+  header.flags = resolved ? std::uint64_t{format::kFileResolved} : 0;
+  header.crc = format::crc32c(&header, offsetof(format::FileHeader, crc));
+  return header;
+}
+
 void TraceWriter::Impl::flush_blocks() {
   if (blocks_header.count == 0) return;
   std::memcpy(blocks.data(), &blocks_header, sizeof blocks_header);
@@ -204,6 +228,12 @@ TraceWriter::~TraceWriter() = default;
 
 Result<TraceWriter> TraceWriter::create(const std::filesystem::path& path) {
   auto file = OutputFile::create(path);
+  if (!file) return file.error();
+  return TraceWriter(std::make_unique<Impl>(std::move(*file)));
+}
+
+Result<TraceWriter> TraceWriter::create_numbered(const std::string& stem) {
+  auto file = OutputFile::create_numbered(stem);
   if (!file) return file.error();
   return TraceWriter(std::make_unique<Impl>(std::move(*file)));
 }
@@ -441,18 +471,22 @@ std::uint64_t TraceWriter::size() const {
 
 bool TraceWriter::failed() const { return impl_->file.failed(); }
 
+const std::filesystem::path& TraceWriter::path() const { return impl_->file.path(); }
+
+Status TraceWriter::keep_events() {
+  impl_->flush_pending();
+  const std::uint64_t end_at = impl_->file.size();
+  impl_->write_end();
+  if (!impl_->misuse.empty()) return Error{impl_->misuse};
+  const format::FileHeader header = impl_->file_header();
+  return impl_->file.publish(bytes_of(header), end_at);
+}
+
 Status TraceWriter::finish() {
   impl_->flush_pending();
-  const format::EndRecord end{impl_->chunks, impl_->events};
-  impl_->write_chunk(ChunkType::kEnd, bytes_of(end), false);
+  impl_->write_end();
   if (!impl_->misuse.empty()) return Error{impl_->misuse};
-  format::FileHeader header{};
-  std::memcpy(header.magic, format::kFileMagic, sizeof header.magic);
-  header.major = format::kMajorVersion;
-  header.minor = format::kMinorVersion;
-  header.header_size = sizeof header;
-  header.flags = impl_->resolved ? std::uint64_t{format::kFileResolved} : 0;
-  header.crc = format::crc32c(&header, offsetof(format::FileHeader, crc));
+  const format::FileHeader header = impl_->file_header();
   return impl_->file.commit(bytes_of(header));
 }
 

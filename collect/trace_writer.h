@@ -1,18 +1,20 @@
 // Writes a .karst file from plain values: the only code in Karst that produces the format of
 // format/trace.h (docs/trace-format.md).
 //
-// The file grows under a temporary name beside the final one and gets the final name in finish(),
-// so nobody ever sees half a trace, and a place that cannot be written is found in create(),
-// before the traced program runs. Blocks stream through; what stays in memory is one chunk.
+// The file has no name until it is a whole trace (collect/output_file.h), so nobody ever sees half a one, and a place
+// that cannot be written is found in create(), before the traced program runs. A trace may get its name in two steps:
+// keep_events() when all events are in it, as a raw trace, which `karst resolve` can complete; and finish() when names
+// and sources are, which are held in memory until then. Blocks stream through; of them one chunk stays in memory.
 //
 // Failures of the disk are sticky: adding goes on without writing, only to count how many bytes
-// the whole trace needs, and finish() returns the Error.
+// the whole trace needs, and keep_events() or finish() returns the Error.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,16 +26,18 @@
 
 namespace karst::collect {
 
-/// Owns the temporary file until finish(); destruction before that removes it. Use from one
-/// thread at a time. Chunks are written in the order of the calls; readers accept any order, the
+/// Owns the file. Destruction before keep_events() or finish() leaves nothing; between the two, the raw trace. Use from
+/// one thread at a time. Chunks are written in the order of the calls; readers accept any order, the
 /// usual one is that of format/trace.h. `process` is the process's index in the file
 /// (reader::Process::index); what belongs to a process may be added in several calls.
 class TraceWriter {
  public:
-  /// Creates the temporary file (mode 0600: a trace holds command lines and source text). An
-  /// existing regular file at `path` is replaced by finish(); a symbolic link is followed.
+  /// Creates the file (mode 0600: a trace holds command lines and source text). An existing regular file at `path` is
+  /// replaced when this one gets its name; a symbolic link is followed.
   /// Error: the directory is missing or not writable, or `path` is a directory, a device or the like.
   static Result<TraceWriter> create(const std::filesystem::path& path);
+  /// The same with the name STEM-N.karst, N being the first number that is free when the file gets it.
+  static Result<TraceWriter> create_numbered(const std::string& stem);
   /// Writes to the end of `out` (its former content is dropped), which must outlive the writer.
   static TraceWriter to_memory(std::vector<std::byte>& out);
 
@@ -80,10 +84,15 @@ class TraceWriter {
   /// True after the first failed write. finish() tells why.
   bool failed() const;
 
+  /// All events are added, no names are: gives the file its final name as a raw trace, safe on the disk. Names, inlined
+  /// calls and sources may follow. Error as that of finish().
+  Status keep_events();
   /// Writes the end chunk and gives the file its final name. Error: a write failed (the message
   /// says how many bytes the trace needs); nothing is left behind and an older file of that name
-  /// is unchanged. Call once; nothing may be added afterwards.
+  /// is unchanged; after keep_events() the raw trace stays. Call once; nothing may be added afterwards.
   Status finish();
+  /// The file's name; of a numbered one, when it has got it.
+  const std::filesystem::path& path() const;
 
  private:
   struct Impl;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "collect/clock.h"
+#include "collect/foreign_file.h"
 #include "format/moments.h"
 
 namespace karst::collect {
@@ -20,7 +21,7 @@ namespace {
 
 /// Run-time address minus the address in the ELF file.
 std::optional<std::uint64_t> bias_of(const std::string& path, std::uint64_t begin, std::uint64_t offset) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file = open_regular_file(path);
   if (!file) return std::nullopt;
   elf_version(EV_CURRENT);
   Elf* elf = elf_begin(file.get(), ELF_C_READ, nullptr);
