@@ -88,8 +88,11 @@ class ChromeWriter {
 
   // The end of a call's event, `,"name":"..."`, made once for a function and process.
   const std::string& name_text(const reader::Process& process, std::uint32_t id) {
-    if (id >= name_texts_.size()) name_texts_.resize(id + 1);  // ids have 23 bits
-    std::string& text = name_texts_[id];
+    // An id that no table has may be any of 8 million: its text is made each time.
+    const bool known = id < process.functions.size();
+    if (known && name_texts_.empty()) name_texts_.resize(process.functions.size());
+    std::string& text = known ? name_texts_[id] : unknown_text_;
+    if (!known) text.clear();
     if (text.empty()) {
       const reader::Function& function = trace_.function(process, id);
       std::string key = function.name;
@@ -279,6 +282,7 @@ class ChromeWriter {
   bool first_ = true;
   const reader::Process* named_process_ = nullptr;  // whose ids name_texts_ is for
   std::vector<std::string> name_texts_;
+  std::string unknown_text_;
   std::unordered_map<std::string_view, const reader::SourceFile*> source_of_path_;
   std::unordered_set<std::string> keys_;
   std::unordered_set<const reader::SourceFile*> used_sources_;

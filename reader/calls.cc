@@ -54,6 +54,7 @@ void Rebuilder::consume(const BlockView& block) {
   std::size_t row = 0;
   std::size_t top = 0;
   std::size_t base = 0;
+  std::size_t room = 0;
   std::uint64_t last = 0;
   std::uint64_t holes = 0;
   std::uint64_t unknown = 0;
@@ -78,6 +79,7 @@ void Rebuilder::consume(const BlockView& block) {
     top = top_;
     base = base_;
     last = last_;
+    room = std::min(reserved_, kMaxRows - std::min<std::size_t>(open_begins_.size(), kMaxRows));
   };
   const auto store = [&] {
     rows_ = row;
@@ -87,7 +89,8 @@ void Rebuilder::consume(const BlockView& block) {
   load();
 
   for (std::size_t at = 0; at < block.events.size(); ++at) {
-    const Event event = block.events[at];
+    // The file may change: one look at each, that compilers may not repeat.
+    const Event event = __atomic_load_n(&block.events[at], __ATOMIC_RELAXED);
     if (event == 0) [[unlikely]] {
       ++holes;
       continue;
@@ -127,7 +130,8 @@ void Rebuilder::consume(const BlockView& block) {
     last = ticks;
 
     if (!format::event_is_exit(event)) {
-      if (row + open_begins_.size() >= kMaxRows) [[unlikely]] {
+      // More than were counted: the file changed since.
+      if (row >= room) [[unlikely]] {
         ++beyond;
         continue;
       }

@@ -308,19 +308,27 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
 
 Result<Payload> decode(const Chunk& chunk) {
   Payload payload;
-  if (chunk.encoding == format::Encoding::kRaw) {
+  if (chunk.encoding == format::Encoding::kRaw && chunk.type == ChunkType::kBlocks) {
     payload.bytes = chunk.stored;
+    return payload;
+  }
+  // The file may change meanwhile, and what is looked at twice is to be the same.
+  auto stored = std::make_unique_for_overwrite<std::byte[]>(chunk.stored.size());
+  std::copy(chunk.stored.begin(), chunk.stored.end(), stored.get());
+  if (chunk.encoding == format::Encoding::kRaw) {
+    payload.bytes = {stored.get(), chunk.stored.size()};
+    payload.owned = std::move(stored);
     return payload;
   }
   const auto refuse = [&chunk](std::string_view why) {
     return Error{
         fmt::format("the {} chunk at byte {} cannot be decompressed: {}", chunk_name(chunk.type), chunk.offset, why)};
   };
-  const auto claimed = ZSTD_getFrameContentSize(chunk.stored.data(), chunk.stored.size());
+  const auto claimed = ZSTD_getFrameContentSize(stored.get(), chunk.stored.size());
   if (claimed == ZSTD_CONTENTSIZE_ERROR) return refuse("it is not a zstd frame");
   if (claimed != ZSTD_CONTENTSIZE_UNKNOWN && claimed != chunk.raw_size) return refuse("its sizes do not agree");
   payload.owned = std::make_unique_for_overwrite<std::byte[]>(chunk.raw_size);
-  const std::size_t n = ZSTD_decompress(payload.owned.get(), chunk.raw_size, chunk.stored.data(), chunk.stored.size());
+  const std::size_t n = ZSTD_decompress(payload.owned.get(), chunk.raw_size, stored.get(), chunk.stored.size());
   if (ZSTD_isError(n) != 0) return refuse(ZSTD_getErrorName(n));
   if (n != chunk.raw_size) return refuse("it is shorter than it claims");
   payload.bytes = {payload.owned.get(), n};

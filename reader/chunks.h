@@ -42,10 +42,10 @@ struct ChunkList {
 Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string& name, ProblemList& problems,
                               bool known_sound = false);
 
-/// A chunk's payload, decoded.
+/// A chunk's payload, decoded. Events that are not compressed stay in the file, which may change: read each once.
 struct Payload {
   std::span<const std::byte> bytes;
-  std::unique_ptr<std::byte[]> owned;  ///< holds `bytes` when the chunk was compressed; aligned for any type
+  std::unique_ptr<std::byte[]> owned;  ///< holds `bytes`, or null: they lie in the file; aligned for any type
 };
 
 /// Decodes a payload; what it may allocate is bounded by the stored size (kMaxExpansion) and kMaxChunkSize.

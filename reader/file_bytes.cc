@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,6 +28,7 @@ class Descriptor {
     if (fd_ >= 0) ::close(fd_);
   }
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -41,7 +42,7 @@ Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
   };
   const auto system_reason = [](int error) { return std::generic_category().message(error); };
   // O_NONBLOCK: a FIFO must not make us wait.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     if (errno == ENOENT) return refuse("there is no such file; check the path");
     return refuse(system_reason(errno));
@@ -54,23 +55,29 @@ Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
   if (size == 0) return refuse("it is empty: its recording never ended; record it again");
 
   FileBytes result;
-  if (size < kReadBelow) {
-    result.owned_ = std::make_unique_for_overwrite<std::byte[]>(size);
-    std::size_t got = 0;
-    while (got < size) {
-      const ssize_t n = ::read(file.get(), result.owned_.get() + got, size - got);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return refuse(system_reason(errno));
-      if (n == 0) break;  // it shrank: what is missing is reported as a cut
-      got += static_cast<std::size_t>(n);
+  if (size >= kReadBelow) {
+    if (auto mapping = Mapping::of(file.get(), size)) {
+      result.bytes_ = mapping->bytes();
+      result.mapped_ = std::make_unique<Mapped>(std::move(*mapping), file.release());
+      result.mapped_->status = info;
+      result.mapped_->path = path.string();
+      return result;
     }
-    result.bytes_ = {result.owned_.get(), got};
-    return result;
   }
-  void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (at == MAP_FAILED) return refuse(system_reason(errno));
-  result.mapped_ = true;
-  result.bytes_ = {static_cast<const std::byte*>(at), size};
+  try {
+    result.owned_ = std::make_unique_for_overwrite<std::byte[]>(size);
+  } catch (const std::bad_alloc&) {
+    return refuse("memory is out");
+  }
+  std::size_t got = 0;
+  while (got < size) {
+    const ssize_t n = ::read(file.get(), result.owned_.get() + got, size - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return refuse(system_reason(errno));
+    if (n == 0) break;  // it shrank: what is missing is reported as a cut
+    got += static_cast<std::size_t>(n);
+  }
+  result.bytes_ = {result.owned_.get(), got};
   return result;
 }
 
@@ -85,13 +92,26 @@ FileBytes FileBytes::view(std::span<const std::byte> bytes) {
   return result;
 }
 
-FileBytes::FileBytes(FileBytes&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, {})),
-      owned_(std::move(other.owned_)),
-      mapped_(std::exchange(other.mapped_, false)) {}
-
-FileBytes::~FileBytes() {
-  if (mapped_) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+FileBytes::Mapped::~Mapped() {
+  if (fd >= 0) ::close(fd);
 }
+
+Status FileBytes::unchanged() const {
+  if (!mapped_) return Unit{};
+  const struct stat& then = mapped_->status;
+  struct stat now {};
+  const bool same = !mapped_->mapping.lost() && ::fstat(mapped_->fd, &now) == 0 && now.st_size == then.st_size &&
+                    now.st_mtim.tv_sec == then.st_mtim.tv_sec && now.st_mtim.tv_nsec == then.st_mtim.tv_nsec;
+  if (same) return Unit{};
+  return Error{
+      fmt::format("the trace {} changed while it was read, so what was read of it fits nothing: let whoever "
+                  "writes to it finish, or read a copy",
+                  mapped_->path)};
+}
+
+FileBytes::FileBytes(FileBytes&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, {})), owned_(std::move(other.owned_)), mapped_(std::move(other.mapped_)) {}
+
+FileBytes::~FileBytes() = default;
 
 }  // namespace karst::reader

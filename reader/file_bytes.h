@@ -1,17 +1,22 @@
 // The bytes of a file, aligned for the format's 8-byte words, mapped or read.
 #pragma once
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 
+#include "reader/mapping.h"
 #include "reader/result.h"
 
 namespace karst::reader {
 
-/// Owns the bytes. Small files are read into memory. Large ones are mapped privately: nobody may
-/// truncate such a file while it is open here (reading past its new end raises SIGBUS). Karst
-/// itself never does: it replaces trace files by renaming.
+/// Owns the bytes. Small files are read into memory. Large ones are mapped: what others write to such a file shows here
+/// at any time, so who reads takes each number once, and asks unchanged() in the end. Karst itself writes to no trace
+/// that is there: it replaces files by renaming.
 class FileBytes {
  public:
   /// Error: missing, not a regular file, empty or not readable.
@@ -24,13 +29,28 @@ class FileBytes {
   ~FileBytes();
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// Error: the file is not what it was when it was opened, so that what was read may fit nothing. Any thread may ask.
+  Status unchanged() const;
 
  private:
   FileBytes() = default;
 
+  /// What is looked at again of a mapped file.
+  struct Mapped {
+    Mapped(Mapping bytes, int descriptor) : mapping(std::move(bytes)), fd(descriptor) {}
+    Mapped(const Mapped&) = delete;
+    Mapped& operator=(const Mapped&) = delete;
+    ~Mapped();
+
+    Mapping mapping;
+    int fd;
+    struct stat status {};
+    std::string path;
+  };
+
   std::span<const std::byte> bytes_;
   std::unique_ptr<std::byte[]> owned_;
-  bool mapped_ = false;
+  std::unique_ptr<Mapped> mapped_;
 };
 
 }  // namespace karst::reader

@@ -31,6 +31,7 @@ struct Trace::Impl {
     impl->resolved = (list->flags & format::kFileResolved) != 0 ||
                      (list->header_damaged && std::any_of(list->chunks.begin(), list->chunks.end(), is_symbols));
     impl->problems = problems.take();
+    if (const auto status = impl->bytes.unchanged(); !status) return status.error();
     return impl;
   }
 
@@ -87,6 +88,8 @@ const std::vector<SourceFile>& Trace::sources() const { return impl_->model.sour
 const std::vector<UntracedProgram>& Trace::untraced() const { return impl_->model.untraced; }
 const std::vector<Problem>& Trace::problems() const { return impl_->problems; }
 std::uint64_t Trace::event_count() const { return impl_->model.events; }
+
+Status Trace::unchanged() const { return impl_->bytes.unchanged(); }
 
 const States& Trace::states() const {
   std::call_once(*impl_->states_once, [this] { impl_->states.emplace(std::move(impl_->state_log)); });

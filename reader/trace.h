@@ -17,7 +17,8 @@
 
 namespace karst::reader {
 
-/// One block of a thread: a view into the mapped file, checked against its bounds and its chunk's checksum.
+/// One block of a thread: a view into the mapped file, checked against its bounds and its chunk's checksum. Others may
+/// write to the file: read each event once (format::Event is one word), and ask Trace::unchanged() in the end.
 struct BlockView {
   std::uint64_t sequence = 0;
   std::uint64_t ticks = 0;
@@ -58,6 +59,9 @@ class Trace {
   /// Blocks of a thread in order of sequence.
   std::span<const BlockView> blocks(const Thread& thread) const;
   std::uint64_t event_count() const;
+  /// To be asked when the blocks were looked at: whether the file is still as it was. Error: others wrote to it
+  /// meanwhile, and what was read fits nothing. Any thread may ask.
+  Status unchanged() const;
   /// What threads did beside their calls; empty() when it was not recorded, its source() says why. Made at the first
   /// call, which takes a moment when there are millions of records.
   const States& states() const;

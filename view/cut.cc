@@ -72,6 +72,7 @@ Result<std::vector<std::byte>> cut_trace(const Scope& scope) {
     const auto status = writer.finish();
     if (!status) return status.error();
   }
+  if (const auto status = trace.unchanged(); !status) return status.error();
   return bytes;
 }
 

@@ -1,5 +1,7 @@
 #include "view/functions.h"
 
+#include "analysis/function_key.h"
+
 namespace karst::view {
 namespace {
 
@@ -20,16 +22,10 @@ void FunctionList::add(const reader::Trace& trace, std::uint32_t process, std::u
   if (ids[id] == kNoFunction) {
     const reader::Process& owner = trace.processes()[process];
     const reader::Function& function = trace.function(owner, id);
-    const bool known = function.id != 0 && function.module < owner.modules.size();
-    const std::string module = known ? owner.modules[function.module].path : std::string();
-    std::string key = module;
-    for (const std::string& part : {function.name, function.file, std::to_string(function.line)}) {
-      key += '\0';  // cannot be part of a path or a symbol, so that the parts stay apart
-      key += part;
-    }
-    const auto [at, fresh] = by_key_.emplace(std::move(key), static_cast<std::uint32_t>(functions_.size()));
+    const auto [at, fresh] =
+        by_key_.emplace(analysis::function_key(trace, process, id), static_cast<std::uint32_t>(functions_.size()));
     if (fresh) {
-      functions_.push_back({function.name, number_of(module_of_, modules_, module),
+      functions_.push_back({function.name, number_of(module_of_, modules_, analysis::module_of(owner, function)),
                             number_of(file_of_, files_, function.file), function.line, 0});
     }
     ids[id] = at->second;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -32,13 +34,27 @@ std::uint64_t first_event_of(const reader::BlockView& block) {
 
 void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failed;  // the first that was thrown
   const auto run = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!failed) failed = std::current_exception();
+    }
   };
   const std::size_t workers = std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < workers; ++i) others.emplace_back(run);
-  run();
+  {
+    std::vector<std::jthread> others;
+    try {
+      for (std::size_t i = 1; i < workers; ++i) others.emplace_back(run);
+    } catch (const std::exception&) {  // as many as there may be
+    }
+    run();
+  }
+  if (failed) std::rethrow_exception(failed);
 }
 
 bool times_in_order(const CallColumns& calls) {

@@ -146,7 +146,8 @@ void hold_times(reader::Calls& calls);
 /// Whether hold_times would change nothing.
 bool times_in_order(const CallColumns& calls);
 
-/// Runs `work(i)` for i below `count` on as many threads as there are processors. `work` must not throw.
+/// Runs `work(i)` for i below `count` on as many threads as there are processors. What one of them throws is thrown
+/// here, when the others have ended; what was not begun by then is left out.
 void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work);
 
 }  // namespace karst::view

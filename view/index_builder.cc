@@ -80,22 +80,25 @@ Status IndexBuilder::run() {
                  ": memory is out: its calls take about 34 bytes each; look at a part of it with 'karst tree'"};
   }
   if (progress_.stop) return Error{index_.trace().name() + ": indexing was stopped"};
-  return Unit{};
+  return index_.trace().unchanged();
 }
 
 void IndexBuilder::work() {
-  while (const auto job = next()) {
-    try {
+  try {
+    while (const auto job = next()) {
       if (job->part < std::size(kPartOf)) {
         read_part(*job);
       } else {
         read(job->thread);
       }
-    } catch (const std::bad_alloc&) {
-      const std::lock_guard lock(mutex_);
-      out_of_memory_ = true;
-      progress_.stop = true;
     }
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    out_of_memory_ = true;
+    progress_.stop = true;
+  } catch (...) {
+    progress_.stop = true;  // for the others
+    throw;
   }
 }
 

@@ -100,7 +100,8 @@ bool is_stamped(const Header& header, const struct stat& status) {
 // Reads an index's header; false: it is none of these contents.
 bool read_header(const symbols::FileDescriptor& file, const KnownTrace::Contents& contents, const struct stat& status,
                  Header& header) {
-  return file.get() >= 0 && ::pread(file.get(), &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
+  return file.get() >= 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+         ::pread(file.get(), &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
          header.magic == kMagic && header.crc == format::crc32c(&header, offsetof(Header, crc)) &&
          header.size == static_cast<std::uint64_t>(status.st_size) && header.contents == contents;
 }
@@ -114,6 +115,7 @@ bool fits(const ThreadIndex& thread, const std::vector<std::uint64_t>& counts) {
     if (id >= counts.size() || counts[id] == 0) return false;
     if (calls.parent[row] >= row && calls.parent[row] != reader::kNoParent) return false;
   }
+  if (!times_in_order(calls)) return false;
   const auto is_row = [&](std::uint32_t row) { return row < calls.size(); };
   return std::all_of(thread.lanes.all_rows().begin(), thread.lanes.all_rows().end(), is_row) &&
          std::all_of(thread.lanes.all_nodes().begin(), thread.lanes.all_nodes().end(),

@@ -8,6 +8,7 @@
 // docs/viewer-protocol.md (api/tiles) says exactly what a slice is; a test compares it with a naive count. A pyramid
 // takes 2.1 bytes a call, the order by depth 4.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,9 +32,10 @@ struct Picture {
   /// The first whole tick in the picture, and the first behind it.
   std::uint64_t first_tick() const;
   std::uint64_t end_tick() const;
-  /// Pixel in which `ticks`, which lies in the picture, falls.
+  /// Pixel in which `ticks` falls, or the nearest: an index that somebody made up may have times out of order.
   std::uint32_t pixel(std::uint64_t ticks) const {
-    return static_cast<std::uint32_t>((static_cast<double>(ticks - origin) - begin) * scale());
+    const double at = (static_cast<double>(ticks - origin) - begin) * scale();
+    return static_cast<std::uint32_t>(std::clamp(at, 0.0, static_cast<double>(width)));
   }
   /// Whether a call of this duration is a slice of its own.
   bool wide(std::uint64_t duration) const { return static_cast<double>(duration) * scale() >= 1; }

@@ -46,19 +46,26 @@ void Loader::load() {
       api_->set_server(server_);
     }
   } catch (const std::bad_alloc&) {
-    error = "memory is out: the calls of a trace take about 34 bytes each; look at a part of it with 'karst tree'";
+    error = std::move(no_memory_);
+  } catch (const std::exception&) {
+    error = std::move(other_failure_);
   }
   if (error.empty()) ready_.store(api_.get(), std::memory_order_release);
   preview_.end();
+  bool failed = false;
   {
     const std::lock_guard lock(mutex_);
-    error_ = error;
+    failed = !error.empty();
+    error_ = std::move(error);
     finished_ = true;
     changed_.notify_all();
   }
   // While people look already.
-  if (!error.empty()) return;
-  for (std::size_t i = 0; i < traces_.size(); ++i) cache_.save(*traces_[i], progress_[i]->stop);
+  if (failed) return;
+  try {
+    for (std::size_t i = 0; i < traces_.size(); ++i) cache_.save(*traces_[i], progress_[i]->stop);
+  } catch (const std::exception&) {  // then it is made again the next time
+  }
 }
 
 bool Loader::finished() const {

@@ -63,6 +63,10 @@ class Loader {
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::string error_;
+  // Made before, as there may be no memory for them then.
+  std::string no_memory_ =
+      "memory is out: the calls of a trace take about 34 bytes each; look at a part of it with 'karst tree'";
+  std::string other_failure_ = "the trace cannot be shown: the system gave no thread, or a number was too large";
   bool finished_ = false;
   std::thread thread_;
 };

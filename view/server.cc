@@ -1,16 +1,20 @@
 #include "view/server.h"
 
-#include <httplib.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <array>
-#include <atomic>
+#include <charconv>
 #include <condition_variable>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
+#include "view/http_server.h"
 #include "view/jobs.h"
 #include "view/loader.h"
 #include "view/page.h"
@@ -20,18 +24,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kWorkers = 24;  // a browser keeps six connections a page open, and each holds a thread
 constexpr auto kTick = std::chrono::milliseconds(250);
 constexpr int kLongestWait = 80;  // ticks that `api/progress?wait=1` takes to answer
 
-constexpr const char* kPolicy =
-    "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self'; img-src 'self' data: blob:; "
-    "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+// Of every answer.
+constexpr std::string_view kHeaders =
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self'; "
+    "img-src 'self' data: blob:; "
+    "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+    "X-Content-Type-Options: nosniff\r\n"
+    "Referrer-Policy: no-referrer\r\n"
+    "Cross-Origin-Opener-Policy: same-origin\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n"
+    "Cache-Control: no-store\r\n";
 
 constexpr std::string_view kNoPage =
     "<!doctype html><meta charset=utf-8><title>karst view</title><p>This karst was built without Node.js, so its page "
     "is "
     "missing. Run <code>script/setup</code> and build again. The data is served: see <code>api/trace</code>.";
+
+constexpr std::string_view kNoThread = "no thread could be had for the viewer's server: the system allows no more";
 
 Result<std::string> random_token() {
   std::array<unsigned char, 16> bytes;
@@ -57,15 +69,47 @@ bool same_text(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+// Who may connect. Under sudo that is who ran it, too: a browser seldom runs as root.
+std::vector<uid_t> users_of(const ServerOptions& options) {
+  if (!options.users.empty()) return options.users;
+  std::vector<uid_t> users = {::geteuid()};
+  const char* const caller = users[0] == 0 ? std::getenv("SUDO_UID") : nullptr;
+  uid_t user = 0;
+  if (caller != nullptr && std::from_chars(caller, caller + std::strlen(caller), user).ec == std::errc()) {
+    users.push_back(user);
+  }
+  return users;
+}
+
+HttpReply json_reply(std::string body) {
+  HttpReply reply;
+  reply.body = std::move(body);
+  return reply;
+}
+
+HttpReply to_http(Reply answer) {
+  HttpReply reply;
+  reply.status = answer.status;
+  reply.type = std::move(answer.type);
+  reply.body = std::move(answer.body);
+  if (!answer.file_name.empty()) {
+    reply.headers = "Content-Disposition: attachment; filename=\"";
+    for (const char c : answer.file_name) reply.headers += c < ' ' || c == '"' || c == '\\' || c == 127 ? '_' : c;
+    reply.headers += "\"\r\n";
+  }
+  return reply;
+}
+
 }  // namespace
 
 struct Server::Impl {
   ServerOptions options;
   std::string token;
   int port = 0;
-  httplib::Server http;
+  std::string failed;  // to run at all
   std::unique_ptr<Loader> loader;
   Jobs jobs;
+  std::unique_ptr<HttpServer> http;
 
   std::mutex mutex;  // of what follows
   std::condition_variable stopping_changed;
@@ -80,21 +124,19 @@ struct Server::Impl {
   }
 
   // Why the request is refused; null: it is not.
-  const char* refusal(const httplib::Request& request) const {
+  const char* refusal(const HttpRequest& request) const {
     const std::string own[] = {"127.0.0.1:" + std::to_string(port), "localhost:" + std::to_string(port)};
-    const auto header = [&](const char* name) { return request.get_header_value(name); };
-    if (request.get_header_value_count("Host") != 1 || (header("Host") != own[0] && header("Host") != own[1])) {
+    const auto is_own = [&](std::string_view host) { return host == own[0] || host == own[1]; };
+    if (request.count("host") != 1 || !is_own(request.header("host"))) {
       return "this server answers to 127.0.0.1 and localhost alone";
     }
-    if (request.has_header("Origin") && header("Origin") != "http://" + own[0] &&
-        header("Origin") != "http://" + own[1]) {
-      return "other pages may not ask here";
+    for (const auto& [name, value] : request.headers) {
+      constexpr std::string_view kScheme = "http://";
+      if ((name == "origin" && (!value.starts_with(kScheme) || !is_own(value.substr(kScheme.size())))) ||
+          (name == "sec-fetch-site" && value != "same-origin" && value != "none")) {
+        return "other pages may not ask here";
+      }
     }
-    if (request.has_header("Sec-Fetch-Site") && header("Sec-Fetch-Site") != "same-origin" &&
-        header("Sec-Fetch-Site") != "none") {
-      return "other pages may not ask here";
-    }
-    if (request.method != "GET" && request.method != "HEAD") return "only GET is understood";
     const std::string_view path = request.path;
     if (!path.starts_with('/') || !same_text(path.substr(1, token.size()), token) ||
         path.substr(1 + token.size(), 1) != "/") {
@@ -103,50 +145,43 @@ struct Server::Impl {
     return nullptr;
   }
 
-  void answer(const httplib::Request& request, httplib::Response& response) {
-    response.set_header("Content-Security-Policy", kPolicy);
-    response.set_header("X-Content-Type-Options", "nosniff");
-    response.set_header("Referrer-Policy", "no-referrer");
-    response.set_header("Cross-Origin-Opener-Policy", "same-origin");
-    response.set_header("Cross-Origin-Resource-Policy", "same-origin");
-    response.set_header("Cache-Control", "no-store");
+  HttpReply answer(const HttpRequest& request) {
+    HttpReply reply;
     if (const char* why = refusal(request); why != nullptr) {
-      response.set_header("Connection", "close");
-      send(response, error_reply(403, why));
-      return;
-    }
-    const std::string_view path = std::string_view(request.path).substr(token.size() + 2);
-    if (path == "api/alive") {
-      keep_alive(response);
-    } else if (path == "api/progress") {
-      // In slices, so that a server that ends need not wait.
-      for (int i = 0; request.has_param("wait") && i < kLongestWait && !is_stopping(); ++i) {
-        if (loader->wait_for(kTick, request.get_param_value("wait") == "picture")) break;
-      }
-      Reply reply;
-      reply.body = loader->progress_json();
-      send(response, std::move(reply));
-    } else if (path == "api/first") {
-      loader->read_first(request.get_param_value("threads"));
-      Reply reply;
-      reply.body = "{}";
-      send(response, std::move(reply));
-    } else if (path == "api/stop") {
-      jobs.stop(request.get_param_value("job"));
-      Reply reply;
-      reply.body = "{}";
-      send(response, std::move(reply));
-    } else if (path.starts_with("api/")) {
-      send(response, data(path.substr(4), request));
+      reply = to_http(error_reply(403, why));
+      reply.last = true;
     } else {
-      send(response, page(path.empty() ? "index.html" : path));
+      reply = answer_own(request);
     }
+    reply.headers += kHeaders;
+    return reply;
   }
 
-  Reply data(std::string_view path, const httplib::Request& request) {
-    Parameters parameters;
-    for (const auto& [name, value] : request.params) parameters.emplace(name, value);
-    Jobs::Running job(jobs, request.get_param_value("job"));
+  HttpReply answer_own(const HttpRequest& request) {
+    const std::string_view path = std::string_view(request.path).substr(token.size() + 2);
+    if (path == "api/alive") return keep_alive();
+    if (path == "api/progress") {
+      // In slices, so that a server that ends need not wait.
+      for (int i = 0; request.has("wait") && i < kLongestWait && !is_stopping(); ++i) {
+        if (loader->wait_for(kTick, request.parameter("wait") == "picture")) break;
+      }
+      return json_reply(loader->progress_json());
+    }
+    if (path == "api/first") {
+      loader->read_first(request.parameter("threads"));
+      return json_reply("{}");
+    }
+    if (path == "api/stop") {
+      jobs.stop(request.parameter("job"));
+      return json_reply("{}");
+    }
+    if (path.starts_with("api/")) return to_http(data(path.substr(4), request));
+    return page(path.empty() ? "index.html" : path);
+  }
+
+  Reply data(std::string_view path, const HttpRequest& request) {
+    const Parameters& parameters = request.parameters;
+    Jobs::Running job(jobs, request.parameter("job"));
     Api* api = loader->api();
     if (api == nullptr) {
       try {
@@ -167,76 +202,56 @@ struct Server::Impl {
       return reply;
     }
     // Numbers of functions are others now than those that such a page has.
-    if (request.has_param("reading")) return error_reply(409, "the trace is read by now: ask api/trace again");
+    if (request.has("reading")) return error_reply(409, "the trace is read by now: ask api/trace again");
     return api->answer(path, parameters, job.work());
   }
 
-  static Reply page(std::string_view path) {
-    Reply reply;
+  static HttpReply page(std::string_view path) {
+    HttpReply reply;
     if (const PageFile* file = find_page_file(path); file != nullptr) {
       reply.type = media_type(path);
-      reply.body = file->bytes;
+      reply.fixed = file->bytes;
     } else if (path == "index.html") {
       reply.type = "text/html; charset=utf-8";
-      reply.body = kNoPage;
+      reply.fixed = kNoPage;
     } else {
-      reply = error_reply(404, "there is no such file");
+      reply = to_http(error_reply(404, "there is no such file"));
     }
     return reply;
   }
 
-  // By a content provider: a plain body would be compressed, which on loopback takes longer than sending.
-  static void send(httplib::Response& response, Reply reply) {
-    response.status = reply.status;
-    if (!reply.file_name.empty()) {
-      std::string name;
-      for (const char c : reply.file_name) name += c < ' ' || c == '"' || c == '\\' || c == 127 ? '_' : c;
-      response.set_header("Content-Disposition", "attachment; filename=\"" + name + "\"");
-    }
-    const auto body = std::make_shared<const std::string>(std::move(reply.body));
-    if (body->empty()) {
-      response.set_content("", reply.type.c_str());
-      return;
-    }
-    response.set_content_provider(body->size(), reply.type.c_str(),
-                                  [body](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-                                    return sink.write(body->data() + offset, length);
-                                  });
-  }
-
   // An event stream: lives as long as the page does.
-  void keep_alive(httplib::Response& response) {
+  HttpReply keep_alive() {
     {
       const std::lock_guard lock(mutex);
       ++pages;
       had_page = true;
     }
-    // Goes with the last copy of the provider, whatever ended it.
+    // Goes with the last copy of the stream, whatever ended it.
     const std::shared_ptr<void> page(nullptr, [this](void*) {
       const std::lock_guard lock(mutex);
       --pages;
       last_page_left = Clock::now();
     });
-    const auto last = std::make_shared<std::string>();
-    const auto last_jobs = std::make_shared<std::string>("{}");
-    response.set_chunked_content_provider(
-        "text/event-stream", [this, last, last_jobs, page](std::size_t, httplib::DataSink& sink) {
-          if (is_stopping()) {
-            sink.done();
-            return true;
-          }
-          const std::string now = loader->progress_json();
-          // A comment keeps asking the connection whether somebody is there.
-          std::string event = now == *last ? std::string(":\n\n") : "event: progress\ndata: " + now + "\n\n";
-          *last = now;
-          const std::string at_work = jobs.progress_json();
-          if (at_work != *last_jobs) event += "event: jobs\ndata: " + at_work + "\n\n";
-          *last_jobs = at_work;
-          if (!sink.write(event.data(), event.size())) return false;
-          std::unique_lock lock(mutex);
-          stopping_changed.wait_for(lock, kTick, [this] { return stopping; });
-          return true;
-        });
+    HttpReply reply;
+    reply.type = "text/event-stream";
+    reply.stream = [this, page, last = std::string(), last_jobs = std::string("{}")](std::string& events) mutable {
+      // Not before the first: a page is to hear at once.
+      if (!last.empty()) {
+        std::unique_lock lock(mutex);
+        stopping_changed.wait_for(lock, kTick, [this] { return stopping; });
+      }
+      if (is_stopping()) return false;
+      const std::string now = loader->progress_json();
+      // A comment keeps asking the connection whether somebody is there.
+      events = now == last ? std::string(":\n\n") : "event: progress\ndata: " + now + "\n\n";
+      last = now;
+      const std::string at_work = jobs.progress_json();
+      if (at_work != last_jobs) events += "event: jobs\ndata: " + at_work + "\n\n";
+      last_jobs = at_work;
+      return true;
+    };
+    return reply;
   }
 
   // Ends the server when its last page is gone for good.
@@ -251,7 +266,7 @@ struct Server::Impl {
     }
     lock.unlock();
     jobs.stop_all();
-    http.stop();
+    http->stop();
   }
 };
 
@@ -265,41 +280,38 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   if (!token) return token.error();
   impl->token = std::move(*token);
   Impl* const self = impl.get();
-  httplib::Server& http = impl->http;
-  http.new_task_queue = [] { return new httplib::ThreadPool(kWorkers); };
-  http.set_tcp_nodelay(true);
-  http.set_keep_alive_max_count(1'000'000);
-  http.set_keep_alive_timeout(2);  // seconds; as long may stopping take
-  http.set_payload_max_length(0);
-  http.set_pre_routing_handler([self](const httplib::Request& request, httplib::Response& response) {
-    self->answer(request, response);
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  impl->port = http.bind_to_any_port("127.0.0.1");
-  if (impl->port <= 0) return Error{"no port on 127.0.0.1 could be had for the viewer"};
+  HttpServer::Limits limits = options.limits;
+  limits.users = users_of(options);
+  auto http =
+      HttpServer::listen(std::move(limits), [self](const HttpRequest& request) { return self->answer(request); });
+  if (!http) return http.error();
+  impl->http = std::move(*http);
+  impl->port = impl->http->port();
   Api::Server about;
   about.keep = options.keep;
-  impl->loader =
-      std::make_unique<Loader>(options.files, options.version, about, IndexCache::of_user(), options.preview);
+  try {
+    impl->loader =
+        std::make_unique<Loader>(options.files, options.version, about, IndexCache::of_user(), options.preview);
+  } catch (const std::system_error&) {
+    return Error{std::string(kNoThread)};
+  }
   impl->options = std::move(options);
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
 int Server::port() const { return impl_->port; }
 std::string Server::url() const { return "http://127.0.0.1:" + std::to_string(impl_->port) + "/" + impl_->token + "/"; }
-std::string Server::failure() const { return impl_->loader->error(); }
+std::string Server::failure() const { return impl_->failed.empty() ? impl_->loader->error() : impl_->failed; }
 
 void Server::run() {
-  std::atomic<bool> over = false;
-  std::thread watcher([this, &over] {
-    // Before it listens, stopping it would do nothing.
-    while (!impl_->http.is_running() && !over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    impl_->watch();
-  });
-  impl_->http.listen_after_bind();
-  over = true;
-  stop();
-  watcher.join();
+  try {
+    const std::jthread watcher([this] { impl_->watch(); });
+    const auto status = impl_->http->run();
+    if (!status) impl_->failed = status.error().message;
+    stop();
+  } catch (const std::system_error&) {
+    impl_->failed = kNoThread;
+  }
 }
 
 void Server::stop() {

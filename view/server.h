@@ -1,9 +1,9 @@
 // The local web server of docs/viewer-protocol.md.
 //
-// Who may ask: a page that knows the token, from this machine. The server listens on 127.0.0.1 alone; every address
-// begins with the token, 128 random bits; and as other pages in the same browser can send requests here too, the
-// headers that a browser sets and pages cannot forge (Host, Origin, Sec-Fetch-Site) must say that the request is from
-// our own page.
+// Who may ask: a page that knows the token, on this machine, of the same user. The server listens on 127.0.0.1 alone
+// and closes connections of other users; every address begins with the token, 128 random bits; and as other pages in
+// the same browser can send requests here too, the headers that a browser sets and pages cannot forge (Host, Origin,
+// Sec-Fetch-Site) must say that the request is from our own page.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reader/result.h"
+#include "view/http_server.h"
 #include "view/preview.h"
 
 namespace karst::view {
@@ -22,6 +23,8 @@ struct ServerOptions {
   bool keep = false;                         ///< go on when the last page closed
   std::chrono::milliseconds patience{5000};  ///< how long after that; a reload is quicker
   Preview::Limits preview = {};
+  std::vector<uid_t> users = {};  ///< who may connect beside root; empty: who runs it, and who ran sudo
+  HttpServer::Limits limits = {};
 };
 
 class Server {

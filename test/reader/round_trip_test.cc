@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
 
 #include "collect/synthetic.h"
 #include "reader/trace.h"
@@ -29,6 +31,10 @@ class WriterTest : public testing::Test {
   ~WriterTest() override { fs::remove_all(directory_); }
   std::size_t entries() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
+  }
+  static std::string contents(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
   fs::path directory_;
 };
@@ -167,6 +173,79 @@ TEST_F(WriterTest, TheFinalNameAppearsOnlyWithFinish) {
   EXPECT_EQ(trace->name(), path.string());
   EXPECT_EQ(describe(*trace), describe(*reader::Trace::open_memory(small_trace(), "")));
   EXPECT_EQ(fs::status(path).permissions() & fs::perms::mask, fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(WriterTest, EventsAreKeptBeforeNamesAre) {
+  const auto path = directory_ / "a.karst";
+  std::ofstream(path) << "old";
+  auto writer = collect::TraceWriter::create(path);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  const reader::Process process = small_values().process;
+  writer->add_processes({&process, 1});
+  writer->add_clock(small_values().clock);
+  writer->add_modules(0, process.modules);
+  writer->add_functions(0, process.functions);
+  ASSERT_TRUE(writer->keep_events().ok());
+  EXPECT_EQ(entries(), 1U);
+  const std::string raw = contents(path);
+  {
+    auto trace = reader::Trace::open(path);
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    for (const reader::Problem& p : trace->problems()) ADD_FAILURE() << "a raw trace is a whole one: " << p.message;
+    EXPECT_FALSE(trace->resolved());
+  }
+  writer->add_symbols(0, process.functions);
+  EXPECT_EQ(contents(path), raw) << "nothing is half there";
+  ASSERT_TRUE(writer->finish().ok());
+  EXPECT_EQ(entries(), 1U);
+  auto trace = reader::Trace::open(path);
+  ASSERT_TRUE(trace.ok());
+  EXPECT_TRUE(trace->problems().empty());
+  EXPECT_TRUE(trace->resolved());
+  EXPECT_EQ(trace->processes()[0].functions.at(1).name, process.functions.at(1).name);
+}
+
+TEST_F(WriterTest, NamesThatFindNoRoomLeaveTheRawTrace) {
+  const auto path = directory_ / "a.karst";
+  auto writer = collect::TraceWriter::create(path);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  const reader::Process process = small_values().process;
+  writer->add_processes({&process, 1});
+  writer->add_clock(small_values().clock);
+  writer->add_modules(0, process.modules);
+  writer->add_functions(0, process.functions);
+  ASSERT_TRUE(writer->keep_events().ok());
+  const std::string raw = contents(path);
+  std::string noise(2U << 20U, ' ');
+  std::uint32_t random = 1;
+  for (char& c : noise) c = static_cast<char>(' ' + ((random = random * 1664525 + 1013904223) >> 26U));
+  writer->add_source("/a.cc", noise);
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  rlimit small = old;
+  small.rlim_cur = 1U << 20U;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto status = writer->finish();
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("it has all events, and 'karst resolve'"), std::string::npos)
+      << status.error().message;
+  EXPECT_EQ(contents(path), raw);
+}
+
+TEST_F(WriterTest, NumberedNamesAreTheFirstThatIsFree) {
+  const std::string stem = (directory_ / "app-7").string();
+  std::ofstream(stem + "-1.karst") << "there already";
+  for (int number = 2; number < 4; ++number) {
+    auto writer = collect::TraceWriter::create_numbered(stem);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    EXPECT_EQ(entries(), static_cast<std::size_t>(number) - 1);
+    add_small(*writer, small_values());
+    ASSERT_TRUE(writer->finish().ok());
+    EXPECT_EQ(writer->path(), stem + "-" + std::to_string(number) + ".karst");
+  }
+  EXPECT_EQ(contents(stem + "-1.karst"), "there already");
+  EXPECT_EQ(entries(), 3U);
 }
 
 TEST_F(WriterTest, AnAbandonedTraceLeavesNothingAndTheOldFileAlone) {

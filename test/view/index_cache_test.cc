@@ -75,6 +75,17 @@ TEST_F(IndexCacheTest, AnswersTheSame) {
   EXPECT_FALSE(kept.save(*loaded, stop_));  // it is there
 }
 
+TEST_F(IndexCacheTest, OneThatOthersMayWriteIsNotUsed) {
+  const auto kept = cache();
+  ASSERT_TRUE(kept.save(*open(&kept), stop_));
+  ASSERT_TRUE(open(&kept)->from_cache());
+  const fs::path file = kept.file_of(kept.look_at(trace_));
+  for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
+    fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write | others);
+    EXPECT_FALSE(open(&kept)->from_cache());
+  }
+}
+
 TEST_F(IndexCacheTest, ATraceIsKnownWhereverItIs) {
   const auto kept = cache();
   const auto built = open(&kept);

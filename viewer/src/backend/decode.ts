@@ -82,7 +82,8 @@ export function decodeMinimap(buffer: ArrayBuffer): Uint8Array[] {
   const view = header(buffer, 16, MINIMAP_MAGIC);
   const threads = view.getUint32(8, true);
   const width = view.getUint32(12, true);
-  if (16 + threads * width > buffer.byteLength) throw damaged("too short");
+  // A line of nothing takes no room in the answer, but some in the page.
+  if (16 + threads * Math.max(width, 1) > buffer.byteLength) throw damaged("too short");
   return Array.from({ length: threads }, (_, i) => new Uint8Array(buffer, 16 + i * width, width));
 }
 
@@ -112,11 +113,13 @@ export function decodeColumns(buffer: ArrayBuffer): Map<number, Columns> {
   const depth = cursor.take(Uint16Array, 2, calls);
   const flags = cursor.take(Uint8Array, 1, calls);
   const result = new Map<number, Columns>();
+  let left = calls;
   for (let t = 0; t < threads; ++t) {
     const at = 16 + t * 16;
     const count = view.getUint32(at + 4, true);
     const first = view.getUint32(at + 8, true);
-    if (first + count > calls) throw damaged("a thread beyond its columns");
+    left -= count;
+    if (first + count > calls || left < 0) throw damaged("a thread beyond its columns");
     const begin = new Float64Array(count);
     const duration = new Float64Array(count);
     let now = 0;
@@ -141,6 +144,14 @@ export function decodeColumns(buffer: ArrayBuffer): Map<number, Columns> {
 
 /** Bytes of base64 text, gunzipped when asked to. */
 export async function unpack(text: string, gzip: boolean): Promise<ArrayBuffer> {
+  try {
+    return await unpackSound(text, gzip);
+  } catch {
+    throw damaged("packed data");
+  }
+}
+
+async function unpackSound(text: string, gzip: boolean): Promise<ArrayBuffer> {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; ++i) bytes[i] = binary.charCodeAt(i);

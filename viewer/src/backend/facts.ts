@@ -22,8 +22,11 @@ const num = (value: unknown, otherwise = 0): number => (typeof value === "number
 const maybe = (value: unknown): number | null => (typeof value === "number" ? value : null);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const list = (value: unknown): any[] => (Array.isArray(value) ? value : []);
+const object = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {});
+const objects = (value: unknown): Json[] => list(value).map(object);
 
-export function traceFacts(json: Json): TraceInfo {
+export function traceFacts(answer: Json): TraceInfo {
+  const json = object(answer);
   const modules = list(json.modules);
   const files = list(json.files);
   const hasSource = list(json.has_source);
@@ -42,8 +45,8 @@ export function traceFacts(json: Json): TraceInfo {
     calls: num(json.calls),
     resolutionNs: num(json.clock?.resolution_ns),
     startRealtimeNs: json.clock?.start_realtime_ns ? text(json.clock.start_realtime_ns) : null,
-    problems: list(json.problems).map((p) => ({ message: text(p.message), count: num(p.count, 1) })),
-    processes: list(json.processes).map((p, index) => ({
+    problems: objects(json.problems).map((p) => ({ message: text(p.message), count: num(p.count, 1) })),
+    processes: objects(json.processes).map((p, index) => ({
       index,
       pid: num(p.pid),
       name: text(p.name),
@@ -54,7 +57,7 @@ export function traceFacts(json: Json): TraceInfo {
       damaged: p.damaged === true,
       overwrittenEvents: num(p.overwritten_events),
       lostEvents: num(p.lost_events),
-      switches: list(p.switches).map((s) => ({
+      switches: objects(p.switches).map((s) => ({
         begin: num(s.begin),
         end: maybe(s.end),
         all: s.all === true,
@@ -66,7 +69,7 @@ export function traceFacts(json: Json): TraceInfo {
         named: list(s.named).map((f) => num(f, -1)),
       })),
       switchCount: num(p.switch_count),
-      moments: list(p.moments).map((m) => ({
+      moments: objects(p.moments).map((m) => ({
         number: num(m.number),
         kind: text(m.kind),
         begin: num(m.begin),
@@ -76,7 +79,7 @@ export function traceFacts(json: Json): TraceInfo {
         lostEvents: num(m.lost_events),
       })),
     })),
-    threads: list(json.threads).map((t, index) => ({
+    threads: objects(json.threads).map((t, index) => ({
       index,
       process: num(t.process),
       tid: num(t.tid),
@@ -91,7 +94,7 @@ export function traceFacts(json: Json): TraceInfo {
       overwrittenEvents: num(t.overwritten_events),
       lostEvents: num(t.lost_events),
       missingExits: num(t.missing_exits),
-      gaps: list(t.gaps).map((g) => ({
+      gaps: objects(t.gaps).map((g) => ({
         begin: num(g.begin),
         end: num(g.end),
         kind: g.kind === "missing" ? "missing" : "overwritten",
@@ -124,16 +127,16 @@ export function traceFacts(json: Json): TraceInfo {
           note: text(json.states.note),
         }
       : null,
-    tasks: list(json.tasks).map((t) => ({
+    tasks: objects(json.tasks).map((t) => ({
       tid: num(t.tid),
       pid: num(t.pid),
       name: text(t.name),
       ofRun: t.of_run === true,
       thread: num(t.thread, -1),
     })),
-    cpus: list(json.cpus).map((c) => ({
+    cpus: objects(json.cpus).map((c) => ({
       cpu: num(c.cpu),
-      gaps: list(c.gaps).map((g) => ({ begin: num(g.begin), end: num(g.end), lost: num(g.lost) })),
+      gaps: objects(c.gaps).map((g) => ({ begin: num(g.begin), end: num(g.end), lost: num(g.lost) })),
     })),
   };
 }
@@ -176,23 +179,23 @@ export function callFacts(json: Json): CallInfo {
     thread: num(json.thread),
     self: num(json.self),
     depth: num(json.depth),
-    parents: list(json.parents).map(callLine),
+    parents: objects(json.parents).map(callLine),
     moreParents: num(json.more_parents),
     children: {
       count: num(json.children?.count),
-      functions: list(json.children?.functions).map((c) => ({
+      functions: objects(json.children?.functions).map((c) => ({
         function: num(c.function),
         calls: num(c.calls),
         total: num(c.total),
         longest: num(c.longest),
       })),
       moreFunctions: num(json.children?.more_functions),
-      longest: list(json.children?.longest).map(callLine),
+      longest: objects(json.children?.longest).map(callLine),
     },
     subtreeCalls: num(json.subtree_calls),
     ...optional("states", stateTimes(json.states)),
     ...optional("selfStates", stateTimes(json.self_states)),
-    waits: list(json.waits).map(stateLine),
+    waits: objects(json.waits).map(stateLine),
   };
 }
 
@@ -201,7 +204,7 @@ export function occurrenceFacts(json: Json): Occurrences {
     function: num(json.function),
     count: num(json.count),
     rank: num(json.rank),
-    calls: list(json.calls).map((c) => ({ ...callLine(c), thread: num(c.thread) })),
+    calls: objects(json.calls).map((c) => ({ ...callLine(c), thread: num(c.thread) })),
   };
 }
 
@@ -220,7 +223,8 @@ export function histogramFacts(json: Json): Histogram {
   };
 }
 
-export function tableFacts(json: Json): FunctionTable {
+export function tableFacts(answer: Json): FunctionTable {
+  const json = object(answer);
   const r = json.rows ?? {};
   return {
     calls: num(json.calls),
@@ -250,7 +254,8 @@ export function tableFacts(json: Json): FunctionTable {
   };
 }
 
-export function flameFacts(json: Json): Flame {
+export function flameFacts(answer: Json): Flame {
+  const json = object(answer);
   const n = json.nodes ?? {};
   const flame: Flame = {
     total: num(json.total),
