@@ -1,30 +1,17 @@
-// Fuzzes the reader of .karst files: opening, and rebuilding the calls of every thread.
-//
-// Checksums would stop nearly every mutation at the door, so the mutator sets them right again
-// (most of the time: the paths for damage want exercise too).
+// The reader of .karst files: opening, and rebuilding the calls and the states of every thread.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <span>
 
-#include "format/checksum.h"
-#include "format/trace.h"
+#include "fuzz/require.h"
 #include "reader/moments.h"
 #include "reader/trace.h"
-
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 namespace {
 
 using namespace karst;
 
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
+using fuzz::require;
 
 // What rebuild_calls and the model promise to those who use them without looking twice.
 void check_promises(const reader::Trace& trace, const reader::Process& process, const reader::Calls& calls) {
@@ -41,34 +28,7 @@ void check_promises(const reader::Trace& trace, const reader::Process& process, 
   }
 }
 
-void fix_checksums(std::uint8_t* data, std::size_t size) {
-  if (size < sizeof(format::FileHeader)) return;
-  format::FileHeader file;
-  std::memcpy(&file, data, sizeof file);
-  file.crc = format::crc32c(&file, offsetof(format::FileHeader, crc));
-  std::memcpy(data, &file, sizeof file);
-  std::size_t at = file.header_size % 8 == 0 && file.header_size >= sizeof file ? file.header_size : sizeof file;
-  while (at < size && size - at >= sizeof(format::ChunkHeader)) {
-    format::ChunkHeader chunk;
-    std::memcpy(&chunk, data + at, sizeof chunk);
-    const std::size_t rest = size - at - sizeof chunk;
-    const std::size_t stored = chunk.stored_size < rest ? chunk.stored_size : rest;
-    if (chunk.encoding == 0) chunk.raw_size = chunk.stored_size;
-    chunk.payload_crc = format::crc32c(data + at + sizeof chunk, stored);
-    chunk.header_crc = format::crc32c(&chunk, offsetof(format::ChunkHeader, header_crc));
-    std::memcpy(data + at, &chunk, sizeof chunk);
-    at += sizeof chunk + (stored + 7) / 8 * 8;
-  }
-}
-
 }  // namespace
-
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
-                                               unsigned seed) {
-  const std::size_t fresh = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 16 != 0) fix_checksums(data, fresh);
-  return fresh;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
@@ -96,5 +56,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   require(events == trace->event_count(), "every event belongs to a thread");
+  for (const reader::ThreadStates& thread : trace->states().threads()) {
+    require(thread.task < trace->states().tasks().size(), "states are of a task that is known");
+    for (std::size_t i = 1; i < thread.size(); ++i)
+      require(thread.begin[i - 1] < thread.begin[i], "states are in order of time");
+  }
   return 0;
 }

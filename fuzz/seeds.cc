@@ -1,10 +1,13 @@
-// Writes the seed corpus for fuzz_trace: small traces of every shape, raw and resolved, whole and overwritten.
+// Writes seeds for targets that read traces: small ones of every shape, raw and resolved, whole and overwritten, with
+// every mark there is, and one with every kind of chunk.
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "collect/synthetic.h"
+#include "test/reader/small_trace.h"
 
 namespace {
 
@@ -57,16 +60,20 @@ void add_marked(karst::collect::TraceWriter& writer) {
   writer.add_moments(0, moments);
 }
 
-}  // namespace
+using Add = std::function<void(karst::collect::TraceWriter&)>;
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr, "usage: fuzz_seeds DIRECTORY\n");
-    return 2;
-  }
-  const std::filesystem::path directory = argv[1];
+bool write(const std::filesystem::path& path, const Add& add) {
+  auto writer = karst::collect::TraceWriter::create(path);
+  if (writer.ok()) add(*writer);
+  const karst::Status status = writer.ok() ? writer->finish() : karst::Status(writer.error());
+  if (!status.ok()) fmt::print(stderr, "{}\n", status.error().message);
+  return status.ok();
+}
+
+bool write_all(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory);
   using karst::collect::SyntheticShape;
+  bool ok = true;
   for (const auto shape :
        {SyntheticShape::kFib, SyntheticShape::kFlat, SyntheticShape::kDeep, SyntheticShape::kRandom}) {
     for (const bool resolved : {false, true}) {
@@ -79,26 +86,24 @@ int main(int argc, char** argv) {
         wanted.shape = shape;
         wanted.resolved = resolved;
         wanted.dropped_blocks = dropped;
-        const auto path =
-            directory / fmt::format("shape{}-{}-{}.karst", static_cast<int>(shape), resolved ? 1 : 0, dropped);
-        auto writer = karst::collect::TraceWriter::create(path);
-        if (!writer) {
-          fmt::print(stderr, "{}\n", writer.error().message);
-          return 1;
-        }
-        add_synthetic(*writer, wanted);
-        const auto status = writer->finish();
-        if (!status.ok()) {
-          fmt::print(stderr, "{}\n", status.error().message);
-          return 1;
-        }
+        const auto name = fmt::format("shape{}-{}-{}.karst", static_cast<int>(shape), resolved ? 1 : 0, dropped);
+        ok = ok && write(directory / name, [&wanted](auto& writer) { add_synthetic(writer, wanted); });
       }
     }
   }
-  auto writer = karst::collect::TraceWriter::create(directory / "marks.karst");
-  if (writer.ok()) add_marked(*writer);
-  const auto status = writer.ok() ? writer->finish() : karst::Status(writer.error());
-  if (status.ok()) return 0;
-  fmt::print(stderr, "{}\n", status.error().message);
-  return 1;
+  return ok && write(directory / "marks.karst", add_marked) && write(directory / "small.karst", [](auto& writer) {
+           karst::test::add_small(writer, karst::test::small_values());
+         });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: fuzz_seeds DIRECTORY\n");
+    return 2;
+  }
+  for (const char* target : {"trace", "export"})
+    if (!write_all(std::filesystem::path(argv[1]) / target)) return 1;
+  return 0;
 }

@@ -1,0 +1,86 @@
+// Exporters from end to end: a .karst file of any bytes becomes JSON, protobuf and a page, each read by another
+// decoder.
+#include <simdjson.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <protozero/pbf_reader.hpp>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "export/export.h"
+#include "export/html.h"
+#include "fuzz/require.h"
+#include "reader/trace.h"
+#include "view/index.h"
+
+namespace {
+
+using namespace karst;
+using fuzz::require;
+
+std::string exported(const reader::Trace& trace, exporting::Exporter exporter) {
+  exporting::Options options;
+  for (const reader::Process& process : trace.processes())
+    for (const reader::Thread& thread : process.threads) options.threads.push_back(&thread);
+  std::string text;
+  exporting::Output output = exporting::Output::to_string(text);
+  exporter(trace, options, output);
+  require(output.finish().ok(), "writing to memory succeeds");
+  return text;
+}
+
+bool is_json(const std::string& text) {
+  simdjson::dom::parser parser;
+  return parser.parse(simdjson::padded_string(text)).error() == simdjson::SUCCESS;
+}
+
+/// A sequence of packets whose fields are whole.
+bool is_perfetto(const std::string& bytes) {
+  try {
+    protozero::pbf_reader trace(bytes);
+    while (trace.next(1)) {
+      protozero::pbf_reader packet = trace.get_message();
+      while (packet.next()) packet.skip();
+    }
+    return true;
+  } catch (const protozero::exception&) {
+    return false;
+  }
+}
+
+void check_page(reader::Trace trace) {
+  view::IndexProgress progress;
+  const auto index = view::TraceIndex::build(std::move(trace), progress);
+  if (!index) return;
+  exporting::HtmlOptions options;
+  options.version = "fuzz";
+  for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) options.threads.push_back(i);
+  for (const bool aggregated : {false, true}) {
+    options.aggregated = aggregated;
+    std::string page;
+    exporting::Output output = exporting::Output::to_string(page);
+    const Status written =
+        export_html(**index, "<html><!--karst-embedded--><script>page()</script></html>", options, output);
+    require(output.finish().ok(), "writing to memory succeeds");
+    if (!written) continue;
+    constexpr std::string_view kOpen = "<script type=\"application/json\" id=\"karst-embedded\">";
+    const std::size_t begin = page.find(kOpen);
+    require(begin != std::string::npos, "a page has its data");
+    const std::size_t end = page.find("</script>", begin);
+    require(page.find("<script>page()</script>", end) != std::string::npos, "data ends where it says");
+    require(is_json(page.substr(begin + kOpen.size(), end - begin - kOpen.size())), "a page's data is JSON");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  auto trace = reader::Trace::open_memory(std::as_bytes(std::span(data, size)), "fuzz");
+  if (!trace) return 0;
+  require(is_json(exported(*trace, exporting::export_chrome)), "Chrome's format is JSON");
+  require(is_perfetto(exported(*trace, exporting::export_perfetto)), "Perfetto's format is protobuf");
+  check_page(std::move(*trace));
+  return 0;
+}

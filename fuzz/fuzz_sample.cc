@@ -1,0 +1,32 @@
+// What `karst ps` and `top` make of the newest events (collect/sample.h).
+#include <algorithm>
+
+#include "collect/sample.h"
+#include "fuzz/require.h"
+#include "fuzz/small_events.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace karst;
+  using fuzz::require;
+  const auto bytes = fuzz::arena_of({data, size});
+  const auto view = collect::ArenaView::of_memory(bytes);
+  require(view.ok(), "the arena is right");
+  const auto blocks = view->blocks();
+  for (const std::uint64_t from : {0ULL, 100ULL, 1'000ULL}) {
+    for (const std::size_t most : {1U, 3U, 100U}) {
+      const collect::Sample s = collect::sample(*view, blocks, from, most);
+      require(s.blocks_read <= std::max<std::size_t>(most, 1) && s.blocks_read <= s.blocks, "it reads what it may");
+      std::uint64_t calls = 0;
+      std::uint64_t self = 0;
+      std::uint64_t covered = 0;
+      for (const auto& f : s.functions) {
+        calls += f.calls;
+        self += f.self_ticks;
+      }
+      for (const auto& t : s.threads) covered += t.ticks;
+      require(calls == s.calls, "each call is of a function");
+      require(self <= covered, "no time is given twice");
+    }
+  }
+  return 0;
+}
