@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/function_key.h"
 #include "analysis/waits.h"
 
 namespace karst::analysis {
@@ -69,20 +70,14 @@ struct ReportBuilder::Impl {
   std::uint32_t find_group(std::uint32_t id) {
     const reader::Process& owner = trace.processes()[process];
     const reader::Function& function = trace.function(owner, id);
-    const bool known = function.id != 0 && function.module < owner.modules.size();
-    std::string module = known ? owner.modules[function.module].path : std::string();
-    std::string key = module;
-    for (const std::string& part : {function.name, function.file, std::to_string(function.line)}) {
-      key += '\0';  // cannot be part of a path or a symbol, so that the parts stay apart
-      key += part;
-    }
-    const auto [at, fresh] = group_of_key.emplace(std::move(key), static_cast<std::uint32_t>(groups.size()));
+    const auto [at, fresh] =
+        group_of_key.emplace(function_key(trace, process, id), static_cast<std::uint32_t>(groups.size()));
     if (fresh) {
       groups.emplace_back();
       wanted.push_back(functions == nullptr || functions->contains(process, id));
       FunctionReport row;
       row.name = function.name;
-      row.module = std::move(module);
+      row.module = module_of(owner, function);
       row.file = function.file;
       row.line = function.line;
       report.functions.push_back(std::move(row));

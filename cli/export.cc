@@ -126,7 +126,7 @@ int export_trace(const Options& options) {
     wanted.calls_done = &progress.done;
     chosen->exporter((*input)->trace, wanted, *output);
   }
-  return finish_output(*output);
+  return finish_output(*output, (*input)->trace);
 }
 
 }  // namespace

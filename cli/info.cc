@@ -375,7 +375,10 @@ void print_json(const reader::Trace& trace, const Facts& facts, exporting::Outpu
 int info(const Options& options) {
   auto trace = reader::Trace::open(options.input.file);
   // Of functions only those of kept moments are named here.
-  if (trace && !moments_json(*trace).starts_with("[]")) symbols::name_functions(*trace, {}, nullptr);
+  if (trace && !moments_json(*trace).starts_with("[]")) {
+    const symbols::ResolveOptions names;
+    symbols::name_functions(*trace, names.with(symbols::Credentials::of_file(options.input.file)), nullptr);
+  }
   if (!trace) return fail(trace.error());
   const Facts facts = gather(*trace);
   exporting::Output out = exporting::Output::to_stdout();
@@ -384,7 +387,7 @@ int info(const Options& options) {
   } else {
     print_text(*trace, facts, out);
   }
-  return finish_output(out);
+  return finish_output(out, *trace);
 }
 
 }  // namespace

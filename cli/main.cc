@@ -70,6 +70,7 @@ int run_command_line(int argc, char** argv) {
   register_info(app, status);
   register_tree(app, status);
   register_report(app, status);
+  register_slow(app, status);
   register_export(app, status);
   register_view(app, status);
   register_resolve(app, status);

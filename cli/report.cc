@@ -185,7 +185,7 @@ int report_command(const Options& options) {
   } else {
     print_text(report, trace, out);
   }
-  return finish_output(out);
+  return finish_output(out, trace);
 }
 
 }  // namespace

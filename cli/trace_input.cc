@@ -48,7 +48,8 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& options) {
   if (options.kept != 0) {
     auto cut = cut_to_moment(std::move(*trace), options.kept, bytes);
     if (!cut) return cut.error();
-    symbols::name_functions(*cut, {}, nullptr);
+    const symbols::ResolveOptions names;
+    symbols::name_functions(*cut, names.with(symbols::Credentials::of_file(options.file)), nullptr);
     trace = std::move(*cut);
   }
   auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}});
@@ -77,6 +78,11 @@ int finish_output(exporting::Output& output) {
   const Status status = output.finish();
   if (status) return kExitOk;
   return output.closed_pipe() ? kExitFailed : fail(status.error());
+}
+
+int finish_output(exporting::Output& output, const reader::Trace& read) {
+  const Status status = read.unchanged();
+  return status ? finish_output(output) : fail(status.error());
 }
 
 }  // namespace karst::cli

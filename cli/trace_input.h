@@ -53,5 +53,7 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& options);
 
 /// Ends output on stdout: the exit status. A reader that went away (`| head`) is no error worth a message.
 int finish_output(exporting::Output& output);
+/// The same of what was read from a trace. Nothing is finished when others wrote to its file meanwhile.
+int finish_output(exporting::Output& output, const reader::Trace& read);
 
 }  // namespace karst::cli

@@ -369,7 +369,7 @@ int tree(const Options& options) {
       printer.print_threads();
     }
   }
-  return finish_output(output);
+  return finish_output(output, (*input)->trace);
 }
 
 }  // namespace

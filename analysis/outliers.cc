@@ -1,0 +1,243 @@
+// Medians need all durations: the first pass keeps them by function, the second compares. What is inside an outlier is
+// looked at only for those that are shown.
+#include "analysis/outliers.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/function_key.h"
+
+namespace karst::analysis {
+namespace {
+
+constexpr std::size_t kLeastCalls = 10;
+constexpr std::uint64_t kTimes = 3;
+constexpr std::size_t kLongestChain = 8;
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+bool greater(const Outlier& a, const Outlier& b) {
+  return std::tuple(b.excess(), a.call.begin, a.call.thread, a.call.row) <
+         std::tuple(a.excess(), b.call.begin, b.call.thread, b.call.row);
+}
+
+std::uint64_t end_of(const reader::Calls& calls, std::uint32_t row) { return calls.begin[row] + calls.duration[row]; }
+
+std::uint64_t overlap(std::uint64_t begin, std::uint64_t end, std::uint64_t from, std::uint64_t to) {
+  begin = std::max(begin, from);
+  end = std::min(end, to);
+  return end > begin ? end - begin : 0;
+}
+
+}  // namespace
+
+struct OutlierFinder::Impl {
+  const reader::Trace& trace;
+  const FunctionSet* functions;
+  const std::uint64_t min_ticks;
+  const std::size_t most;
+
+  std::unordered_map<std::string, std::uint32_t> number_of_key;
+  std::uint32_t process = kNone;                                     // whose ids `number_of_id` maps
+  std::vector<std::uint32_t> number_of_id;                           // of those in its table
+  std::unordered_map<std::uint32_t, std::uint32_t> number_of_other;  // an event may name any of 8 million
+  std::vector<std::vector<std::uint64_t>> durations;                 // by number, until settled
+  std::vector<std::uint64_t> usual;                                  // by number; 0: not known
+  bool settled = false;
+  std::vector<Outlier> heap;  // its top is the least
+  std::uint64_t found = 0;
+
+  std::uint32_t number(std::uint32_t of_process, std::uint32_t id) {
+    if (process != of_process) {
+      process = of_process;
+      number_of_id.assign(trace.processes()[process].functions.size(), kNone);
+      number_of_other.clear();
+    }
+    std::uint32_t& known =
+        id < number_of_id.size() ? number_of_id[id] : number_of_other.try_emplace(id, kNone).first->second;
+    if (known == kNone) {
+      const auto [at, fresh] =
+          number_of_key.try_emplace(function_key(trace, process, id), static_cast<std::uint32_t>(durations.size()));
+      if (fresh) durations.emplace_back();
+      known = at->second;
+    }
+    return known;
+  }
+
+  void settle() {
+    if (settled) return;
+    settled = true;
+    usual.resize(durations.size());
+    for (std::size_t i = 0; i < durations.size(); ++i) {
+      std::vector<std::uint64_t>& of = durations[i];
+      if (of.size() >= kLeastCalls) {
+        const auto middle = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / 2);
+        std::nth_element(of.begin(), middle, of.end());
+        usual[i] = std::max<std::uint64_t>(*middle, 1);
+      }
+      std::vector<std::uint64_t>().swap(of);
+    }
+  }
+
+  /// Calls `use(row, number)` for each complete call that is inside no other of its function; when it returns true,
+  /// nothing inside that call is looked at.
+  template <typename Use>
+  void outermost(const reader::Thread& thread, const reader::Calls& calls, Use&& use) {
+    struct Frame {
+      std::uint32_t row;
+      std::uint32_t number;
+    };
+    std::vector<Frame> stack;
+    std::vector<std::uint32_t> active;  // by number: calls on the stack
+    std::uint64_t skip_until = 0;
+    const auto count = static_cast<std::uint32_t>(calls.size());
+    for (std::uint32_t row = 0; row < count; ++row) {
+      while (!stack.empty() && stack.back().row != calls.parent[row]) {
+        --active[stack.back().number];
+        stack.pop_back();
+      }
+      const std::uint32_t of = number(thread.process, calls.function[row]);
+      if (of >= active.size()) active.resize(durations.size());
+      const bool complete = !reader::call_is_open(calls.marks[row]) && (calls.marks[row] & reader::kCallInherited) == 0;
+      if (active[of]++ == 0 && complete && calls.begin[row] >= skip_until && use(row, of))
+        skip_until = end_of(calls, row);
+      stack.push_back({row, of});
+    }
+  }
+};
+
+OutlierFinder::OutlierFinder(const reader::Trace& trace, const FunctionSet* functions, std::uint64_t min_ticks,
+                             std::size_t most)
+    : impl_(std::make_unique<Impl>(Impl{trace, functions, min_ticks, most, {}, kNone, {}, {}, {}, {}, false, {}, 0})) {}
+
+OutlierFinder::~OutlierFinder() = default;
+
+void OutlierFinder::learn(const reader::Thread& thread, const reader::Calls& calls) {
+  impl_->outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
+    impl_->durations[number].push_back(calls.duration[row]);
+    return false;
+  });
+}
+
+void OutlierFinder::find(const reader::Thread& thread, const reader::Calls& calls) {
+  Impl& i = *impl_;
+  i.settle();
+  i.outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
+    const std::uint64_t usual = number < i.usual.size() ? i.usual[number] : 0;
+    const std::uint64_t duration = calls.duration[row];
+    if (usual == 0 || duration / kTimes < usual || duration < i.min_ticks) return false;
+    if (i.functions != nullptr && !i.functions->contains(thread.process, calls.function[row])) return false;
+    ++i.found;
+    const Outlier outlier{{&thread, row, duration, calls.begin[row]}, calls.function[row], number, usual};
+    if (i.heap.size() == i.most) {
+      if (i.most == 0 || !greater(outlier, i.heap.front())) return true;
+      std::pop_heap(i.heap.begin(), i.heap.end(), greater);
+      i.heap.pop_back();
+    }
+    i.heap.push_back(outlier);
+    std::push_heap(i.heap.begin(), i.heap.end(), greater);
+    return true;
+  });
+}
+
+std::vector<Outlier> OutlierFinder::take() {
+  std::sort(impl_->heap.begin(), impl_->heap.end(), greater);
+  return std::move(impl_->heap);
+}
+
+std::uint64_t OutlierFinder::found() const { return impl_->found; }
+
+std::uint64_t OutlierFinder::usual_of(std::uint32_t process, std::uint32_t id) {
+  impl_->settle();
+  const std::uint32_t number = impl_->number(process, id);
+  return number < impl_->usual.size() ? impl_->usual[number] : 0;
+}
+
+std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& thread, const reader::Calls& calls,
+                                                     std::uint32_t row) {
+  const auto excess = [&](std::uint32_t of) {
+    const std::uint64_t usual = usual_of(thread.process, calls.function[of]);
+    return calls.duration[of] > usual ? calls.duration[of] - usual : 0;
+  };
+  const std::uint64_t least = (excess(row) + 1) / 2;
+  std::vector<std::uint32_t> path;
+  for (std::uint32_t at = row;;) {
+    std::uint32_t best = reader::kNoParent;
+    const auto count = static_cast<std::uint32_t>(calls.size());
+    for (std::uint32_t r = at + 1; r < count && calls.begin[r] < end_of(calls, at); ++r) {
+      if (calls.parent[r] != at) continue;
+      if (best == reader::kNoParent ||
+          std::pair(excess(r), calls.duration[r]) > std::pair(excess(best), calls.duration[best]))
+        best = r;
+    }
+    if (best == reader::kNoParent || calls.duration[best] < least) return path;
+    path.push_back(best);
+    at = best;
+  }
+}
+
+const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, std::uint64_t end) {
+  const Wait* longest = nullptr;
+  std::uint64_t most = 0;
+  for (const Wait& wait : waits) {
+    if (wait.begin >= end) break;
+    const std::uint64_t inside = overlap(wait.begin, wait.begin + wait.length(), begin, end);
+    if (inside <= most) continue;
+    most = inside;
+    longest = &wait;
+  }
+  return longest;
+}
+
+std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait,
+                                     const std::function<const reader::Calls&(const reader::Thread&)>& calls_of) {
+  std::vector<ChainLink> chain;
+  Wait at = wait;
+  while (chain.size() != kLongestChain && at.state == reader::ThreadState::kBlocked && at.waker.thread != nullptr) {
+    ChainLink link;
+    link.thread = at.waker.thread;
+    link.begin = at.begin;
+    link.end = at.end;
+    const std::uint64_t window = link.end - link.begin;
+    const reader::Calls& calls = calls_of(*link.thread);
+    // From the outermost call on, into the one that has most of the window.
+    const auto first = static_cast<std::uint32_t>(std::lower_bound(calls.begin.begin(), calls.begin.end(), link.begin) -
+                                                  calls.begin.begin());
+    std::vector<std::uint32_t> open;  // at the window's begin, outermost first
+    for (std::uint32_t row = innermost_at(calls, link.begin); row != reader::kNoParent; row = calls.parent[row])
+      open.insert(open.begin(), row);
+    std::uint32_t parent = reader::kNoParent;
+    for (std::size_t level = 0;; ++level) {
+      std::uint32_t best = reader::kNoParent;
+      std::uint64_t most = 0;
+      const auto consider = [&](std::uint32_t row) {
+        const std::uint64_t inside = overlap(calls.begin[row], end_of(calls, row), link.begin, link.end);
+        if (calls.parent[row] != parent || inside <= most) return;
+        most = inside;
+        best = row;
+      };
+      if (level < open.size()) consider(open[level]);
+      for (std::uint32_t row = first; row < calls.size() && calls.begin[row] < link.end; ++row) consider(row);
+      if (best == reader::kNoParent || most * 2 < window) break;
+      link.functions.push_back(calls.function[best]);
+      parent = best;
+    }
+    if (const Wait* own = longest_wait(waits.of(*link.thread), link.begin, link.end)) {
+      link.wait = *own;
+      link.waited = overlap(own->begin, own->begin + own->length(), link.begin, link.end) * 10 >= window * 3;
+    }
+    chain.push_back(link);
+    if (!link.waited) break;
+    at = link.wait;
+    // Its part in the window is what the first one waited for.
+    at.begin = std::max(at.begin, link.begin);
+    at.end = std::min(at.end, link.end);
+    if (at.end <= at.begin) break;
+  }
+  return chain;
+}
+
+}  // namespace karst::analysis

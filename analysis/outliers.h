@@ -1,0 +1,76 @@
+// Calls that took far longer than their function usually does, wherever they are in a trace.
+//
+// usual    the median of a function's complete calls; of a recursion the outermost alone. Known from ten calls on
+// outlier  a call of at least three times the usual, that is inside no other outlier
+// excess   what an outlier took beyond the usual: outliers are ranked by it
+// path     from an outlier down, by the callee of greatest excess, while a callee takes at least half of its excess
+//
+// A function that is called a few times (main, what threads start with) has no usual time, so its calls are none.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "analysis/selection.h"
+#include "analysis/tree.h"
+#include "analysis/waits.h"
+#include "reader/model.h"
+#include "reader/trace.h"
+
+namespace karst::analysis {
+
+struct Outlier {
+  CallRef call;
+  std::uint32_t function = 0;  ///< id in the thread's process
+  std::uint32_t number = 0;    ///< the function's among all of the trace: the same in each process
+  std::uint64_t usual = 0;     ///< ticks
+  std::uint64_t excess() const { return call.duration - usual; }
+};
+
+/// Finds outliers in two passes over all threads, in any order: learn(), then find(). `trace` and `functions` must
+/// outlive it. Memory: 8 bytes a complete call between the passes, and `most` outliers. Use from one thread.
+class OutlierFinder {
+ public:
+  /// Only calls of `functions` when it is not null, and of at least `min_ticks`. Keeps the `most` of greatest excess.
+  OutlierFinder(const reader::Trace& trace, const FunctionSet* functions, std::uint64_t min_ticks, std::size_t most);
+  ~OutlierFinder();
+  OutlierFinder(OutlierFinder&&) = delete;
+
+  void learn(const reader::Thread& thread, const reader::Calls& calls);
+  void find(const reader::Thread& thread, const reader::Calls& calls);
+  /// The greatest excess first; of equals the earlier. Call once.
+  std::vector<Outlier> take();
+  /// Outliers that find() met, also those that were not kept.
+  std::uint64_t found() const;
+  /// After learn(): ticks; 0 when it is not known.
+  std::uint64_t usual_of(std::uint32_t process, std::uint32_t id);
+
+  /// The rows below `row` on the way to where most of its excess is, from its callee on.
+  std::vector<std::uint32_t> path_below(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What another thread did while one waited for it.
+struct ChainLink {
+  const reader::Thread* thread = nullptr;
+  std::uint64_t begin = 0, end = 0;      ///< of the wait that it ended, in ticks
+  std::vector<std::uint32_t> functions;  ///< ids, outermost first: each call takes at least half of that time
+  Wait wait;                             ///< its own longest one in that time
+  bool waited = false;                   ///< whether `wait` is at least three tenths of that time
+};
+
+/// Who made a thread wait, who made that one wait, and so on: from `wait`, a thread's own, through the wakers. Ends
+/// where nobody is known, nothing was waited for, or after eight. `calls_of` gives a thread's calls, valid until the
+/// next one.
+std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait,
+                                     const std::function<const reader::Calls&(const reader::Thread&)>& calls_of);
+
+/// The longest of `waits` in [begin, end), by what of it lies inside; null: there is none.
+const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, std::uint64_t end);
+
+}  // namespace karst::analysis

@@ -1,0 +1,341 @@
+// karst slow: calls that took far longer than their function usually does, and what they waited for.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/outliers.h"
+#include "cli/command.h"
+#include "cli/names.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "export/output.h"
+#include "export/text_encoding.h"
+#include "reader/trace.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  InputOptions input;
+  std::string format = "text";
+  std::string min_duration;
+  std::size_t limit = 10;
+  bool each = false;
+  bool follow = false;
+};
+
+constexpr const char* kFooter = R"(Output: the calls with the greatest excess first, one for each function:
+
+  1. Store::put took 20.31 ms, 1244 times its usual 16.33 us
+       at 3.204 s in thread 812 worker 2; 3 more such calls, 41.07 ms in all
+       20.29 ms in Log::append > Mutex::lock
+       20.27 ms blocked in futex, woken by 810 flusher in Mutex::unlock
+
+The usual time of a function is the median of its calls, known from ten on; a
+call is listed if it took three times as long. Calls inside a listed one are
+not listed again: the third line leads down to where the time went.
+What it waited for is known where the trace has thread states
+(karst run --sched), and who ended a wait where ftrace recorded it.
+
+--follow goes on from who ended the wait to what that thread did meanwhile, and
+whom it waited for itself.
+json gives all times in whole nanoseconds.)";
+
+/// Outliers of one function.
+struct Group {
+  analysis::Outlier worst;
+  std::uint64_t count = 0;
+  std::uint64_t duration = 0;  ///< ticks
+};
+
+class SlowPrinter {
+ public:
+  SlowPrinter(const Input& input, const Options& options, analysis::OutlierFinder& finder, exporting::Output& output)
+      : input_(input), options_(options), finder_(finder), output_(output), width_(terminal_width()) {
+    if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
+  }
+
+  void print_text(const std::vector<Group>& groups, std::uint64_t calls) {
+    if (groups.empty()) {
+      output_.append(fmt::format("{}: no call took {} its function's usual time\n", printable(trace().name()),
+                                 options_.min_duration.empty() ? "three times" : "so long and three times"));
+      return;
+    }
+    output_.append(fmt::format("{}: {} of {} calls took three times their function's usual time or more\n",
+                               printable(trace().name()), count_text(finder_.found()), count_text(calls)));
+    for (std::size_t i = 0; i < groups.size() && !output_.failed(); ++i) print_group(i + 1, groups[i]);
+  }
+
+  void print_json(const std::vector<Group>& groups, std::uint64_t calls) {
+    output_.append(fmt::format(R"({{"trace":{},"calls":{},"slow_calls":{},"slow":[)",
+                               exporting::json_string(trace().name()), calls, finder_.found()));
+    for (std::size_t i = 0; i < groups.size() && !output_.failed(); ++i) {
+      output_.append(i == 0 ? "\n" : ",\n");
+      print_json_group(groups[i]);
+    }
+    output_.append("]}\n");
+  }
+
+ private:
+  const reader::Trace& trace() const { return input_.trace; }
+  const reader::Process& process(const reader::Thread& thread) const { return trace().processes()[thread.process]; }
+  std::uint64_t ns(std::uint64_t ticks) const { return trace().clock().to_ns(ticks); }
+  std::string time(std::uint64_t ticks) const { return duration_text(ns(ticks)); }
+  std::uint64_t since_start(std::uint64_t ticks) const {
+    const std::uint64_t start = analysis::first_ticks(trace());
+    return ticks > start ? ns(ticks - start) : 0;
+  }
+  const std::string& full_name(const reader::Thread& thread, std::uint32_t id) const {
+    return trace().function(process(thread), id).name;
+  }
+  std::string name(const reader::Thread& thread, std::uint32_t id) const {
+    return printable(plain_name(full_name(thread, id)));
+  }
+
+  // Of the last few threads that were asked for: those that wait for each other.
+  const reader::Calls& calls_of(const reader::Thread& thread) {
+    constexpr std::size_t kMost = 4;
+    for (auto at = calls_.begin(); at != calls_.end(); ++at) {
+      if (at->first != &thread) continue;
+      calls_.splice(calls_.begin(), calls_, at);
+      return calls_.front().second;
+    }
+    if (calls_.size() == kMost) calls_.pop_back();
+    calls_.emplace_front(&thread, reader::rebuild_calls(trace(), thread));
+    return calls_.front().second;
+  }
+
+  const analysis::Wait* wait_of(const analysis::Outlier& outlier) const {
+    if (waits_ == nullptr) return nullptr;
+    const std::uint64_t begin = outlier.call.begin;
+    const analysis::Wait* wait =
+        analysis::longest_wait(waits_->of(*outlier.call.thread), begin, begin + outlier.call.duration);
+    return wait != nullptr && wait->length() * 10 >= outlier.excess() ? wait : nullptr;
+  }
+
+  std::string words(const analysis::Wait& wait) const {
+    return printable(analysis::describe(
+        wait, trace().states(),
+        [this](const reader::Thread& of, std::uint32_t id) { return plain_name(full_name(of, id)); },
+        [this](std::uint64_t ticks) { return time(ticks); }));
+  }
+
+  // A path of names; on a terminal the first ones give way to the last.
+  std::string path_text(const reader::Thread& thread, const std::vector<std::uint32_t>& functions, std::size_t used) {
+    const std::size_t width = width_ > used + 20 ? width_ - used : width_ == 0 ? std::string::npos : 20;
+    std::string text;
+    for (auto id = functions.rbegin(); id != functions.rend(); ++id) {
+      const std::string part = width == std::string::npos ? name(thread, *id) : fit_name(name(thread, *id), width);
+      if (text.empty()) {
+        text = part;
+      } else if (width == std::string::npos || part.size() + 3 + text.size() + 6 <= width) {
+        text = part + " > " + text;
+      } else {
+        return "... > " + text;
+      }
+    }
+    return text;
+  }
+
+  void line(const std::string& text) {
+    output_.append(width_ != 0 && text.size() > width_ ? text.substr(0, width_ - 3) + "..." : text);
+    output_.append("\n");
+  }
+
+  void print_group(std::size_t number, const Group& group) {
+    const analysis::Outlier& outlier = group.worst;
+    const reader::Thread& thread = *outlier.call.thread;
+    const std::string rest = fmt::format(" took {}, {} times its usual {}", time(outlier.call.duration),
+                                         count_text(outlier.call.duration / outlier.usual), time(outlier.usual));
+    const std::string head = fmt::format("\n{:>2}. ", number);
+    const std::size_t taken = head.size() - 1 + rest.size();
+    const std::string full = name(thread, outlier.function);
+    output_.append(head + (width_ == 0 ? full : fit_name(full, width_ > taken + 10 ? width_ - taken : 10)) + rest +
+                   "\n");
+    std::string where = fmt::format("      at {} in thread {} {}", duration_text(since_start(outlier.call.begin)),
+                                    thread.tid, printable(thread.name));
+    if (trace().processes().size() > 1) where += fmt::format(" of process {}", process(thread).pid);
+    if (group.count > 1)
+      where += fmt::format("; {} more such call{}, {} in all", count_text(group.count - 1), group.count == 2 ? "" : "s",
+                           time(group.duration));
+    line(where);
+    const reader::Calls& calls = calls_of(thread);
+    std::vector<std::uint32_t> path;
+    std::uint64_t last = 0;
+    for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
+      path.push_back(calls.function[row]);
+      last = calls.duration[row];
+    }
+    if (!path.empty()) line(fmt::format("      {} in {}", time(last), path_text(thread, path, 20)));
+    const analysis::Wait* wait = wait_of(outlier);
+    if (wait != nullptr) {
+      line(fmt::format("      {} {}", time(wait->length()), words(*wait)));
+      if (options_.follow) print_chain(*wait);
+    } else if (waits_ != nullptr) {
+      print_running(outlier);
+    }
+  }
+
+  // A long call without a wait: how much of it was on a CPU.
+  void print_running(const analysis::Outlier& outlier) {
+    const analysis::StateThreads threads(trace());
+    const reader::ThreadStates* states = threads.states_of(*outlier.call.thread);
+    if (states == nullptr) return;
+    const auto times = states->between(outlier.call.begin, outlier.call.begin + outlier.call.duration);
+    line(fmt::format("      {} of it on a CPU", time(times.running)));
+  }
+
+  void print_chain(const analysis::Wait& wait) {
+    for (const analysis::ChainLink& link : chain(wait)) {
+      std::string text = fmt::format("      meanwhile {} {}", link.thread->tid, printable(link.thread->name));
+      if (!link.functions.empty()) text += " in " + path_text(*link.thread, link.functions, text.size() + 4);
+      line(text);
+      if (link.waited) line(fmt::format("        {} {}", time(link.wait.length()), words(link.wait)));
+    }
+  }
+
+  std::vector<analysis::ChainLink> chain(const analysis::Wait& wait) {
+    return analysis::follow_wakers(*waits_, wait,
+                                   [this](const reader::Thread& of) -> const reader::Calls& { return calls_of(of); });
+  }
+
+  std::string json_wait(const analysis::Wait& wait) const {
+    return fmt::format(R"({{"begin_ns":{},"duration_ns":{},"words":{}}})", since_start(wait.begin), ns(wait.length()),
+                       exporting::json_string(words(wait)));
+  }
+
+  void print_json_group(const Group& group) {
+    const analysis::Outlier& outlier = group.worst;
+    const reader::Thread& thread = *outlier.call.thread;
+    output_.append(fmt::format(
+        R"({{"function":{},"begin_ns":{},"duration_ns":{},"usual_ns":{},"pid":{},"tid":{},"thread":{},"such_calls":{},"such_ns":{},"path":[)",
+        exporting::json_string(full_name(thread, outlier.function)), since_start(outlier.call.begin),
+        ns(outlier.call.duration), ns(outlier.usual), process(thread).pid, thread.tid,
+        exporting::json_string(thread.name), group.count, ns(group.duration)));
+    const reader::Calls& calls = calls_of(thread);
+    bool first = true;
+    for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
+      output_.append(fmt::format(R"({}{{"function":{},"duration_ns":{}}})", first ? "" : ",",
+                                 exporting::json_string(full_name(thread, calls.function[row])),
+                                 ns(calls.duration[row])));
+      first = false;
+    }
+    output_.append("]");
+    if (const analysis::Wait* wait = wait_of(outlier); wait != nullptr) {
+      output_.append(",\"wait\":" + json_wait(*wait));
+      if (options_.follow) print_json_chain(*wait);
+    }
+    output_.append("}");
+  }
+
+  void print_json_chain(const analysis::Wait& wait) {
+    output_.append(",\"chain\":[");
+    bool first = true;
+    for (const analysis::ChainLink& link : chain(wait)) {
+      output_.append(fmt::format(R"({}{{"tid":{},"thread":{},"path":[)", first ? "" : ",", link.thread->tid,
+                                 exporting::json_string(link.thread->name)));
+      for (std::size_t i = 0; i < link.functions.size(); ++i)
+        output_.append((i == 0 ? "" : ",") + exporting::json_string(full_name(*link.thread, link.functions[i])));
+      output_.append("]" + (link.waited ? ",\"wait\":" + json_wait(link.wait) : "") + "}");
+      first = false;
+    }
+    output_.append("]");
+  }
+
+  const Input& input_;
+  const Options& options_;
+  analysis::OutlierFinder& finder_;
+  exporting::Output& output_;
+  const std::size_t width_;
+  std::unique_ptr<analysis::Waits> waits_;
+  std::list<std::pair<const reader::Thread*, reader::Calls>> calls_;
+};
+
+/// One for each function, in the order of the greatest excess, or each call alone.
+std::vector<Group> group(const std::vector<analysis::Outlier>& outliers, bool each, std::size_t limit) {
+  std::vector<Group> groups;
+  std::unordered_map<std::uint32_t, std::size_t> group_of;
+  for (const analysis::Outlier& outlier : outliers) {
+    const auto [at, fresh] = group_of.try_emplace(outlier.number, groups.size());
+    if (fresh || each) groups.push_back({outlier, 0, 0});
+    Group& of = groups[each ? groups.size() - 1 : at->second];
+    ++of.count;
+    of.duration += outlier.call.duration;
+  }
+  if (groups.size() > limit) groups.resize(limit);
+  return groups;
+}
+
+int slow(const Options& options) {
+  // More outliers than this are not added up by function.
+  constexpr std::size_t kMostKept = 100'000;
+  std::uint64_t min_ns = 0;
+  if (!options.min_duration.empty()) {
+    const auto parsed = parse_duration(options.min_duration);
+    if (!parsed) return usage_error("--min-duration: " + parsed.error().message, "slow");
+    min_ns = *parsed;
+  }
+  auto input = open_input(options.input);
+  if (!input) return fail(input.error());
+  const reader::Trace& trace = (*input)->trace;
+  const auto min_ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(min_ns) *
+                                                    trace.clock().ticks_per_second / 1'000'000'000U);
+  analysis::OutlierFinder finder(trace, (*input)->function_set(), min_ticks, kMostKept);
+  std::uint64_t calls = 0;
+  {
+    Progress progress("looking for slow calls", 2 * (*input)->events);
+    for (const reader::Thread* thread : (*input)->threads) {
+      const reader::Calls of = reader::rebuild_calls(trace, *thread);
+      finder.learn(*thread, of);
+      calls += of.size();
+      progress.done += of.events;
+    }
+    for (const reader::Thread* thread : (*input)->threads) {
+      const reader::Calls of = reader::rebuild_calls(trace, *thread);
+      finder.find(*thread, of);
+      progress.done += of.events;
+    }
+  }
+  const std::vector<Group> groups = group(finder.take(), options.each, options.limit);
+  exporting::Output output = exporting::Output::to_stdout();
+  SlowPrinter printer(**input, options, finder, output);
+  if (options.format == "json") {
+    printer.print_json(groups, calls);
+  } else {
+    printer.print_text(groups, calls);
+  }
+  return finish_output(output);
+}
+
+}  // namespace
+
+void register_slow(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("slow", "Show calls that took far longer than usual, and what they waited for");
+  command->footer(kFooter);
+  add_file_option(*command, options->input);
+  command->add_option("--limit", options->limit, "Show N functions (default 10)")->type_name("N")->check(positive());
+  command->add_flag("--each", options->each, "Show each call, not the slowest of its function alone");
+  command->add_flag("--follow", options->follow,
+                    "Go on from who ended a wait to what that thread did meanwhile and waited for");
+  command->add_option("--min-duration", options->min_duration, "Leave out calls shorter than this (10us, 1.5ms, 2s)")
+      ->type_name("TIME");
+  command->add_option("--format", options->format, "text (the default) or json")
+      ->check(one_of({"text", "json"}))
+      ->type_name("text|json");
+  add_selection_options(*command, options->input, "Show only calls of functions whose name matches");
+  command->callback([options, &status] { status = slow(*options); });
+}
+
+}  // namespace karst::cli

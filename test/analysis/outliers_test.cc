@@ -1,0 +1,211 @@
+// Slow calls against their functions' usual time, on traces written call by call.
+#include "analysis/outliers.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "test/analysis/sample_states.h"
+#include "test/analysis/sample_trace.h"
+#include "test/view/random_trace.h"
+
+namespace karst {
+namespace {
+
+using analysis::Outlier;
+using analysis::OutlierFinder;
+using test::SampleStates;
+using test::SampleTrace;
+
+struct Found {
+  std::vector<Outlier> outliers;
+  std::uint64_t found = 0;
+};
+
+Found find(const reader::Trace& trace, std::size_t most = 100, const analysis::FunctionSet* functions = nullptr,
+           std::uint64_t min_ticks = 0) {
+  OutlierFinder finder(trace, functions, min_ticks, most);
+  for (const reader::Process& process : trace.processes())
+    for (const reader::Thread& thread : process.threads) finder.learn(thread, rebuild_calls(trace, thread));
+  for (const reader::Process& process : trace.processes())
+    for (const reader::Thread& thread : process.threads) finder.find(thread, rebuild_calls(trace, thread));
+  return {finder.take(), finder.found()};
+}
+
+// serve() calls parse() and put(), which calls lock(); each takes 100 us in all, one waits.
+constexpr std::uint32_t kMain = 1, kServe = 2, kParse = 3, kPut = 4, kLock = 5;
+
+void fill_server(SampleTrace& sample, std::uint64_t slow_lock) {
+  sample.process(10, "app", {"main", "serve(int)", "parse(char*)", "put(int)", "lock()"});
+  sample.thread(10, "main").enter(kMain, 2'000);
+  std::uint64_t at = 10'000;
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t lock = i == 12 ? slow_lock : 1'000;
+    sample.enter(kServe, at).call(kParse, at + 1'000, at + 51'000).enter(kPut, at + 60'000);
+    sample.call(kLock, at + 61'000, at + 61'000 + lock).exit(kPut, at + 90'000 + lock);
+    sample.exit(kServe, at + 99'000 + lock);
+    at += 200'000 + lock;
+  }
+  sample.exit(kMain, at);
+}
+
+TEST(Outliers, AreRankedAgainstTheirOwnFunctionAndNotListedTwice) {
+  SampleTrace sample;
+  fill_server(sample, 5'000'000);
+  const reader::Trace trace = sample.open();
+  const Found all = find(trace);
+  ASSERT_EQ(all.outliers.size(), 1U);  // put() and lock() are inside of it, main() has no usual time
+  EXPECT_EQ(all.found, 1U);
+  const Outlier& outlier = all.outliers[0];
+  EXPECT_EQ(outlier.function, kServe);
+  EXPECT_EQ(outlier.usual, 100'000U);
+  EXPECT_EQ(outlier.call.duration, 5'099'000U);
+  EXPECT_EQ(outlier.excess(), 4'999'000U);
+}
+
+TEST(Outliers, PathLeadsToWhereTheTimeWent) {
+  SampleTrace sample;
+  fill_server(sample, 5'000'000);
+  const reader::Trace trace = sample.open();
+  const reader::Thread& thread = trace.processes()[0].threads[0];
+  const reader::Calls calls = rebuild_calls(trace, thread);
+  OutlierFinder finder(trace, nullptr, 0, 10);
+  finder.learn(thread, calls);
+  finder.find(thread, calls);
+  EXPECT_EQ(finder.usual_of(0, kLock), 1'000U);
+  EXPECT_EQ(finder.usual_of(0, kMain), 0U);
+  std::vector<std::uint32_t> path;
+  for (const std::uint32_t row : finder.path_below(thread, calls, finder.take()[0].call.row))
+    path.push_back(calls.function[row]);
+  EXPECT_EQ(path, (std::vector<std::uint32_t>{kPut, kLock}));
+}
+
+TEST(Outliers, NothingStandsOutOfWhatIsAlike) {
+  SampleTrace sample;
+  fill_server(sample, 1'000);
+  const reader::Trace trace = sample.open();
+  EXPECT_EQ(find(trace).found, 0U);
+}
+
+TEST(Outliers, FunctionsAndLeastDurationsLimitThem) {
+  SampleTrace sample;
+  fill_server(sample, 5'000'000);
+  const reader::Trace trace = sample.open();
+  const analysis::FunctionSet locks(trace, [](std::string_view name) { return name.find("lock") == 0; });
+  const Found of_locks = find(trace, 100, &locks);
+  ASSERT_EQ(of_locks.outliers.size(), 1U);
+  EXPECT_EQ(of_locks.outliers[0].function, kLock);
+  EXPECT_EQ(find(trace, 100, nullptr, 5'099'000).found, 1U);
+  EXPECT_EQ(find(trace, 100, nullptr, 5'099'001).found, 0U);
+}
+
+TEST(Outliers, RecursionCountsByItsOutermostCall) {
+  SampleTrace sample;
+  sample.process(10, "app", {"fib"}).thread(10, "main");
+  std::uint64_t at = 10'000;
+  for (int i = 0; i < 12; ++i) {  // each call has ten inside that take a tenth
+    sample.enter(1, at);
+    for (int inner = 0; inner < 10; ++inner) sample.call(1, at + 100 * inner + 1, at + 100 * inner + 90);
+    sample.exit(1, at + 1'000);
+    at += 2'000;
+  }
+  const reader::Trace trace = sample.open();
+  EXPECT_EQ(find(trace).found, 0U);
+}
+
+TEST(Outliers, KeepTheGreatest) {
+  SampleTrace sample;
+  sample.process(10, "app", {"f"}).thread(10, "main");
+  std::uint64_t at = 10'000;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const std::uint64_t duration = i % 4 == 3 ? 1'000 * (i + 1) : 10;
+    sample.call(1, at, at + duration);
+    at += duration + 1;
+  }
+  const reader::Trace trace = sample.open();
+  const Found three = find(trace, 3);
+  EXPECT_EQ(three.found, 10U);
+  ASSERT_EQ(three.outliers.size(), 3U);
+  EXPECT_EQ(three.outliers[0].call.duration, 40'000U);
+  EXPECT_EQ(three.outliers[2].call.duration, 32'000U);
+  EXPECT_TRUE(find(trace, 0).outliers.empty());
+}
+
+// A slow way to the same: each call against the median of its function's outermost complete calls.
+TEST(Outliers, AreThoseOfANaiveSearchOnRandomTraces) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    const auto made = test::random_index({.seed = seed, .threads = 3, .calls = 2'000, .open_ends = seed % 2 == 0});
+    const reader::Trace& trace = made.index->trace();
+    const auto outermost = [](const reader::Calls& calls, std::uint32_t row) {
+      if (reader::call_is_open(calls.marks[row]) || (calls.marks[row] & reader::kCallInherited) != 0) return false;
+      for (std::uint32_t at = calls.parent[row]; at != reader::kNoParent; at = calls.parent[at])
+        if (calls.function[at] == calls.function[row]) return false;
+      return true;
+    };
+    std::map<std::uint32_t, std::vector<std::uint64_t>> durations;  // one process: by id
+    for (const reader::Thread& thread : trace.processes()[0].threads) {
+      const reader::Calls calls = rebuild_calls(trace, thread);
+      for (std::uint32_t row = 0; row < calls.size(); ++row)
+        if (outermost(calls, row)) durations[calls.function[row]].push_back(calls.duration[row]);
+    }
+    std::uint64_t expected = 0;
+    for (const reader::Thread& thread : trace.processes()[0].threads) {
+      const reader::Calls calls = rebuild_calls(trace, thread);
+      std::vector<bool> inside(calls.size());
+      for (std::uint32_t row = 0; row < calls.size(); ++row) {
+        inside[row] = calls.parent[row] != reader::kNoParent && inside[calls.parent[row]];
+        if (inside[row] || !outermost(calls, row)) continue;
+        auto& of = durations[calls.function[row]];
+        std::sort(of.begin(), of.end());
+        if (of.size() < 10 || calls.duration[row] / 3 < std::max<std::uint64_t>(of[(of.size() - 1) / 2], 1)) continue;
+        inside[row] = true;
+        ++expected;
+      }
+    }
+    EXPECT_EQ(find(trace, 1'000'000).found, expected) << "seed " << seed;
+  }
+}
+
+// take() on the worker waits for main, which waits for the flusher, which waits for a disk.
+TEST(WakerChain, GoesFromWhoWaitedToWhoWasWaitedFor) {
+  SampleTrace sample;
+  sample.process(10, "app", {"take()", "put()", "flush()", "fsync()"});
+  sample.thread(10, "main").enter(2, 100'000).exit(2, 990'000);
+  sample.thread(11, "worker").call(1, 50'000, 1'000'000);
+  sample.thread(12, "flusher").enter(3, 60'000).call(4, 110'000, 970'000).exit(3, 980'000);
+  SampleStates states(1'000, 2'000'000);
+  states.task(10, 10, "main").task(11, 10, "worker").task(12, 10, "flusher");
+  states.go(2'000, 0, 0, 'R', 10).go(2'000, 1, 0, 'R', 11).go(2'000, 2, 0, 'R', 12);
+  states.go(100'000, 1, 11, 'S', 0).go(110'000, 0, 10, 'S', 0).go(120'000, 2, 12, 'D', 0);
+  states.wake(960'000, 2, 12, 0, true).go(960'000, 2, 0, 'R', 12);
+  states.wake(975'000, 2, 10, 12).go(975'000, 0, 0, 'R', 10);
+  states.wake(985'000, 0, 11, 10).go(985'000, 1, 0, 'R', 11);
+  sample.states(states.log());
+  const reader::Trace trace = sample.open();
+  const analysis::Waits waits(trace, 0);
+  const auto& of_worker = waits.of(trace.processes()[0].threads[1]);
+  const analysis::Wait* longest = analysis::longest_wait(of_worker, 50'000, 1'000'000);
+  ASSERT_NE(longest, nullptr);
+  EXPECT_EQ(longest->begin, 100'000U);
+  reader::Calls calls;
+  const auto chain =
+      analysis::follow_wakers(waits, *longest, [&](const reader::Thread& thread) -> const reader::Calls& {
+        calls = rebuild_calls(trace, thread);
+        return calls;
+      });
+  ASSERT_EQ(chain.size(), 2U);
+  EXPECT_EQ(chain[0].thread->name, "main");
+  EXPECT_EQ(chain[0].functions, (std::vector<std::uint32_t>{2}));
+  EXPECT_TRUE(chain[0].waited);
+  EXPECT_EQ(chain[0].wait.begin, 110'000U);
+  EXPECT_EQ(chain[1].thread->name, "flusher");
+  EXPECT_EQ(chain[1].functions, (std::vector<std::uint32_t>{3, 4}));
+  EXPECT_TRUE(chain[1].waited);
+  EXPECT_EQ(chain[1].wait.letter, 'D');
+  EXPECT_EQ(analysis::longest_wait(of_worker, 0, 90'000), nullptr);
+}
+
+}  // namespace
+}  // namespace karst

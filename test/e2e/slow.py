@@ -1,0 +1,77 @@
+"""karst slow on examples/server: one request in a thousand flushes a buffer with the cache locked."""
+import json
+import os
+import pty
+import re
+import subprocess
+
+from torture_support import KARST, ROOT, TIMEOUT, TortureTest, build, main
+
+
+class Slow(TortureTest):
+    SCHED = ()
+
+    def server(self):
+        program = build("server", ROOT / "examples/server/server.cc", "-O2", "-pthread")
+        run = self.run_traced(program, 4000)
+        self.assertIn("4000 requests, ", run.out)
+        return run.trace.path
+
+    def slow(self, path, *options):
+        done = subprocess.run([KARST, "slow", str(path), "--format", "json", *options], capture_output=True, text=True,
+                              timeout=TIMEOUT)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    @staticmethod
+    def plain(name):
+        return re.split(r"[(\[]", name)[0]
+
+    def names(self, path):
+        return [self.plain(step["function"]) for step in path]
+
+    def test_names_the_request_and_where_its_time_went(self):
+        path = self.server()
+        slow = self.slow(path)["slow"]
+        self.assertEqual(slow[0]["function"], "Server::serve(int)")
+        self.assertGreater(slow[0]["duration_ns"], 10_000_000)
+        self.assertLess(slow[0]["usual_ns"], 5_000_000)
+        each = self.slow(path, "--each", "--limit", "100")["slow"]
+        paths = [self.names(call["path"]) for call in each if call["duration_ns"] > 10_000_000]
+        self.assertIn(["Cache::lookup", "Journal::append", "Disk::flush"], paths)
+
+    def test_follows_from_who_waits_to_who_made_it_wait(self):
+        path = self.server()
+        info = json.loads(subprocess.run([KARST, "info", "--format", "json", str(path)], check=True, capture_output=True,
+                                         text=True).stdout)
+        if info["states"].get("backend") != "ftrace":
+            self.skipTest("who ended a wait is known by ftrace alone, which is not permitted here")
+        each = self.slow(path, "--each", "--limit", "100", "--follow")["slow"]
+        ends = [call["chain"][-1]["path"][-1] for call in each if call.get("chain") and call["chain"][-1]["path"]]
+        self.assertIn("Disk::flush", [self.plain(name) for name in ends])
+
+    def test_on_a_terminal_no_line_is_wider(self):
+        path = self.server()
+        for width in (80, 120, 200):
+            command = [KARST, "slow", str(path), "--follow"]
+            parent, child = pty.openpty()
+            process = subprocess.Popen(command, stdout=child, env={**os.environ, "COLUMNS": str(width)})
+            os.close(child)
+            text = b""
+            while True:
+                try:
+                    more = os.read(parent, 65536)
+                except OSError:  # the other end is closed
+                    break
+                if not more:
+                    break
+                text += more
+            os.close(parent)
+            self.assertEqual(process.wait(TIMEOUT), 0)
+            lines = text.decode().splitlines()
+            self.assertTrue(any("Server::serve took" in line for line in lines), lines)
+            self.assertLessEqual(max(map(len, lines[1:])), width)
+
+
+if __name__ == "__main__":
+    main()
