@@ -126,7 +126,7 @@ def peer_variants(scratch, notes):
     variants = {}
     for needed, make in (("uftrace", uftrace_variants), ("clang++-14", xray_variants)):
         if shutil.which(needed) is None:
-            notes.append(f"{needed} is not installed: script/setup --extras installs the peers")
+            notes.append(f"{needed} is not installed: script/setup bench installs the peers")
         else:
             variants.update(make(scratch))
     return variants

@@ -13,7 +13,7 @@ def sqlite_source():
     if (folder / "sqlite3.c").is_file() and (folder / "shell.c").is_file():
         return folder
     if shutil.which("tclsh") is None:
-        raise BenchError("SQLite's build needs tclsh: script/setup --extras")
+        raise BenchError("SQLite's build needs tclsh: script/setup bench")
     try:
         original = debian_source("sqlite3", BUILD / "third_party")
     except SourceError as error:

@@ -54,4 +54,4 @@ install(FILES ${karst_described}/bash/karst DESTINATION ${CMAKE_INSTALL_DATADIR}
 install(FILES ${karst_described}/zsh/_karst DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES docs/guide.md docs/limits.md docs/trace-format.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+install(FILES docs/guide.md docs/limits.md docs/security.md docs/trace-format.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)

@@ -166,7 +166,7 @@ def main():
         try:
             missing = [tool for tool in recipe.tools if shutil.which(tool) is None]
             if missing:
-                raise ProgramError(f"needs {', '.join(missing)}; see script/setup --extras")
+                raise ProgramError(f"needs {', '.join(missing)}; see script/setup bench")
             bench = Bench(recipe, options.karst.resolve(), options.work.resolve(), options.third_party.resolve(), not options.keep)
             comparison, facts = examine(bench)
         except (ProgramError, SourceError) as error:
