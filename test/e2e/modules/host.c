@@ -29,9 +29,24 @@ __attribute__((noinline)) int run(void* library, int n) {
   return plugin_run(n);
 }
 
+// Where libraries lay, each place once.
+static unsigned long g_places[64];
+
+__attribute__((noinline)) static void note_place(void* library) {
+  const unsigned long at = ((struct link_map*)library)->l_addr;
+  for (size_t i = 0; i < sizeof g_places / sizeof g_places[0]; ++i) {
+    if (g_places[i] == at) return;
+    if (g_places[i] != 0) continue;
+    g_places[i] = at;
+    fprintf(stderr, "place %lu\n", at);
+    return;
+  }
+}
+
 __attribute__((noinline)) int visit(const char* path, int flags, int n) {
   void* library = dlopen(path, RTLD_NOW | flags);
   if (library == NULL) fail("dlopen");
+  if (getenv("HOST_PLACES") != NULL) note_place(library);
   const int result = run(library, n);
   dlclose(library);
   return result;
