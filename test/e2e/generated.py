@@ -66,7 +66,6 @@ class Generated(LiveTest):
         self.some(600, 3, compiler="gcc-12", program="csmith")
 
     def test_csmith_by_clang(self):
-        self.skipTest("seed 704 dies while it is switched, which is not mended (docs/limits.md, Switching while it runs)")
         self.some(700, 3, compiler="clang-19", program="csmith")
 
     def test_what_differs_from_the_log_is_noticed(self):

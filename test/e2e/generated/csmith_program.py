@@ -1,7 +1,8 @@
 """A random C program by csmith, with a log of its own: each function counts its calls, and the rounds are repeatable.
 
 csmith writes one file, whose main calls func_1 once. What it analysed holds for that one call, so each round begins by
-putting all variables back: they lie between __data_start and _end. The log is in memory of its own.
+putting csmith's variables back. They have a section of their own: in a static program libkarst's and libc's variables
+lie beside them. The log is in memory of its own.
 """
 import re
 import subprocess
@@ -11,7 +12,8 @@ OPTIONS = ["--max-funcs", "8", "--max-block-depth", "3", "--max-block-size", "3"
 MAIN = r"""
 #include <poll.h>
 #include <stdlib.h>
-extern char __data_start[], _end[];
+extern char __start_karst_own[], __stop_karst_own[];
+__attribute__((used, section("karst_own"))) static int karst_never_empty = 1;
 static const char* const karst_names[] = {@NAMES@};
 enum { KARST_NAMES = sizeof karst_names / sizeof *karst_names };
 
@@ -21,13 +23,13 @@ static int karst_input_ended(void) {
 }
 
 int main(int argc, char** argv) {
-  const size_t size = _end - __data_start;
+  const size_t size = __stop_karst_own - __start_karst_own;
   karst_calls = (unsigned long*)calloc(256, sizeof *karst_calls);
   char* volatile saved = (char*)malloc(size);
-  memcpy(saved, __data_start, size);
+  memcpy(saved, __start_karst_own, size);
   const unsigned long first = karst_round();
   for (unsigned long round = 1; argc > 1 ? !karst_input_ended() : round < 2; ++round) {
-    memcpy(__data_start, saved, size);
+    memcpy(__start_karst_own, saved, size);
     const unsigned long sum = karst_round();
     if (sum == first) continue;
     printf("round %lu: checksum %lx is not that of the first round, %lx\n", round, sum, first);
@@ -42,6 +44,7 @@ int main(int argc, char** argv) {
 
 FUNCTION = re.compile(r"^(static (?:[^\n;={]*?)\b(func_\d+)\([^\n;]*\))\n\{", re.MULTILINE)
 FEWEST_FUNCTIONS = 4
+VARIABLE = re.compile(r"^static ([^\n;=(]*?)\b(g_\d+)\b", re.MULTILINE)
 
 
 def text_of(seed, directory):
@@ -54,6 +57,12 @@ def text_of(seed, directory):
     raise ValueError(f"csmith makes no program of {FEWEST_FUNCTIONS} functions of seed {seed}")
 
 
+def in_own_section(match):
+    """A variable's declaration, with the section if it can change: a const one is elsewhere anyway."""
+    is_const = "const" in match[1].rsplit("*", 1)[-1]
+    return match[0] if is_const else f'__attribute__((section("karst_own"))) {match[0]}'
+
+
 def with_log(text, exact):
     """The program with counters, and with a main of ours. `exact`: it will be built without inlining."""
     names = []
@@ -63,12 +72,13 @@ def with_log(text, exact):
         return f"{match[1]}\n{{ ++karst_calls[{len(names) - 1}];"
 
     head, main = text.split("\nint main (void)", 1)
-    head = FUNCTION.sub(count, head)
+    head = VARIABLE.sub(in_own_section, FUNCTION.sub(count, head))
     main = re.sub(r"platform_main_end\(.*?\);", "return crc32_context ^ 0xFFFFFFFFUL;", main)
     main = re.sub(r"^\s*return 0;", "", main, flags=re.MULTILINE)
     head = head.replace('#include "csmith.h"', '#include "csmith.h"\nstatic unsigned long* karst_calls;')
     names_text = ", ".join(f'"{name}"' for name in names)
-    return (head + "\nstatic unsigned long __attribute__((noinline)) karst_round(void)" + main
+    return (head + "\nstatic unsigned long __attribute__((noinline)) karst_round(void)"
+            + main.replace("{", "{ crc32_context = 0xFFFFFFFFUL;", 1)
             + MAIN.replace("@NAMES@", names_text).replace("@EXACT@", "exact" if exact else "most"))
 
 
