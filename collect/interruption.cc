@@ -12,7 +12,7 @@ namespace {
 /// Async-signal-safe: a lock-free flag and system calls.
 void interrupt(int signal) {
   if (!symbols::stop_lookups.exchange(true)) {
-    constexpr char kSaid[] = "karst: names are left out; once more ends this at once, without a trace\n";
+    constexpr char kSaid[] = "karst: names are left out; once more ends this at once, with what is written by then\n";
     if (isatty(STDERR_FILENO) == 1) static_cast<void>(!write(STDERR_FILENO, kSaid, sizeof kSaid - 1));
     return;
   }

@@ -6,10 +6,12 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import unittest
 
 from torture_support import BIN, KARST, TIMEOUT, TortureTest, Trace, build, main
@@ -276,10 +278,33 @@ class Secure(TortureTest):
         self.assertEqual(run.stdout, "secure 1 threads 1 arenas 0 snapshot 0 options none\n")
         self.assertEqual(run.stderr, "")
 
-    def of(self, program, environment):
-        run = subprocess.run([program], capture_output=True, text=True, env=environment, timeout=TIMEOUT)
+    def of(self, program, environment, **more):
+        run = subprocess.run([program], capture_output=True, text=True, env=environment, timeout=TIMEOUT, **more)
         self.assertEqual(run.returncode, 0, run.stderr)
         return run
+
+    @needs_root
+    def test_a_program_with_file_capabilities(self):
+        """Nobody's process gets a right by exec that nobody has not."""
+        program = pathlib.Path(build("secure_static", "peers/secure.c", "-O1", "--karst-link", "-static",
+                                     compiler="karst-gcc"))
+        place = pathlib.Path(tempfile.mkdtemp(prefix="karst-"))  # nobody has to reach it
+        self.addCleanup(shutil.rmtree, place)
+        place.chmod(0o755)
+        copy = place / "secure"
+        copy.write_bytes(program.read_bytes())
+        copy.chmod(0o755)
+        environment = {"KARST_OPTIONS": "memory=1M"}
+        as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        self.assertIn("arenas 1", self.of(copy, environment, **as_nobody).stdout)
+        try:  # linux/capability.h: revision 2, effective; CAP_NET_RAW
+            os.setxattr(copy, "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
+        except OSError as error:
+            self.skipTest(f"no file capabilities here: {error}")
+        run = self.of(copy, environment, **as_nobody)
+        if not run.stdout.startswith("secure 1"):
+            self.skipTest("the file system is mounted with nosuid")
+        self.assertEqual(run.stdout, "secure 1 threads 1 arenas 0 snapshot 0 options none\n")
 
     @needs_root
     def test_a_setuid_program_that_is_linked_with_the_runtime(self):

@@ -98,6 +98,17 @@ class Held(TortureTest):
         self.assertEqual(trace.counts, CALLS)
         self.assertIn("SRCF", [kind for kind, _ in decode_trace.chunks(self.path.read_bytes())])
 
+    def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_events(self):
+        karst = self.start()
+        self.wait_until_it_reads(karst)
+        karst.send_signal(signal.SIGSTOP)  # both come before it has done anything about one
+        karst.send_signal(signal.SIGINT)
+        karst.send_signal(signal.SIGTERM)
+        karst.send_signal(signal.SIGCONT)
+        _, err = self.end(karst)
+        self.assertIn(karst.returncode, (-signal.SIGINT, -signal.SIGTERM), err)
+        self.assertFalse(self.assert_all_events_are_there().info["resolved"])
+
     def test_a_karst_that_dies_while_it_writes_events_is_replaced(self):
         karst = self.start(how="die")
         _, err = self.end(karst)  # waits for all that have its stderr
@@ -115,6 +126,30 @@ class Held(TortureTest):
 
 
 class Foreign(TortureTest):
+    def test_nothing_is_written_into_another_users_home(self):
+        """sudo may leave HOME as it was: neither karst's cache and marks nor debuginfod's client make anything there."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root: there is no home of another user")
+        home = self.directory / "home"
+        home.mkdir()
+        nobody = pwd.getpwnam("nobody")
+        os.chown(home, nobody.pw_uid, nobody.pw_gid)
+        app = build("symbols_inlined", "symbols/inlined.cc", "-O2")
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "DEBUGINFOD_CACHE_PATH")}
+        environment |= {"HOME": str(home), "DEBUGINFOD_URLS": "http://127.0.0.1:1"}
+        stripped = self.directory / "app"
+        subprocess.run(["objcopy", "--strip-debug", app, stripped], check=True)
+        for sched in ("off", "auto"):
+            done = subprocess.run([KARST, "run", "-o", self.directory / "trace.karst", "--sched", sched, "--", stripped],
+                                  cwd=self.directory, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(list(home.iterdir()), [], done.stderr)
+        info = subprocess.run([KARST, "info", self.directory / "trace.karst"], capture_output=True, text=True,
+                              check=True, env=environment, timeout=TIMEOUT)
+        self.assertEqual(list(home.iterdir()), [])
+        self.assertIn("debuginfod servers are not asked", done.stderr + info.stdout)
+
     def test_a_snapshot_by_root_reads_as_the_programs_user(self):
         if os.geteuid() != 0:
             self.skipTest("needs root: there are no other rights to take")
