@@ -13,7 +13,11 @@ namespace karst::runtime {
 
 Message::Message() = default;
 Message::~Message() = default;
-Message& Message::text(const char*) { return *this; }
+Message& Message::text(const char*) {
+  line_[0] = '\0';
+  size_ = 0;
+  return *this;
+}
 Message& Message::text(const char*, std::uint64_t) { return *this; }
 Message& Message::number(std::uint64_t) { return *this; }
 

@@ -105,6 +105,7 @@ void StateWalk::ran(std::uint16_t number, std::uint32_t tid, std::uint64_t ticks
   if (t != nullptr) catch_up(tid, *t, ticks);
   if (cpu.tid != tid && cpu.tid != kUnknownTid) {
     Thread* const other = thread(cpu.tid);
+    if (other != nullptr) catch_up(cpu.tid, *other, ticks);
     if (other != nullptr && other->now.state == ThreadState::kRunning && other->now.cpu == number) {
       leave_unseen(cpu.tid, *other);
     } else if (tid != kUnknownTid && (other != nullptr || t != nullptr)) {
