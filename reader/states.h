@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -180,8 +179,5 @@ class States {
 /// The part of a log that says what happened in [begin, end): its records, before them what every thread and CPU was
 /// doing at `begin`, and the tasks that occur. What the records behind show to be unknown in it is told in it.
 StateLog cut_states(const StateLog& log, std::uint64_t begin, std::uint64_t end);
-
-/// The name of an x86-64 Linux system call; empty when not known.
-std::string_view syscall_name(std::uint32_t number);
 
 }  // namespace karst::reader

@@ -30,9 +30,12 @@ TEST(States, NameTheSystemCallAndTheInterrupt) {
   EXPECT_EQ(describe(states, 1),
             "unknown 0-10 running@0 10-20 blocked(S in futex) 20-30 by interrupt woken 30-31 by interrupt running@0 "
             "31-1000");
-  EXPECT_EQ(reader::syscall_name(0), "read");
-  EXPECT_EQ(reader::syscall_name(231), "exit_group");
-  EXPECT_EQ(reader::syscall_name(9999), "");
+  EXPECT_EQ(analysis::syscall_name(0), "read");
+  EXPECT_EQ(analysis::syscall_name(231), "exit_group");
+  EXPECT_EQ(analysis::syscall_name(450), "set_mempolicy_home_node");
+  EXPECT_EQ(analysis::syscall_name(9999), "");
+  // libseccomp's own number for a call that x86-64 does not have.
+  EXPECT_EQ(analysis::syscall_name(static_cast<std::uint32_t>(-101)), "");
 }
 
 TEST(States, WithoutWakingsAThreadIsBlockedUntilItRuns) {
