@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/program_options.h"
 #include "cli/text.h"
 #include "collect/counts.h"
 #include "collect/launch.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 #include "format/options.h"
 #include "symbols/function_filter.h"
 
@@ -62,7 +62,6 @@ void print_csv(const Shown& shown, exporting::Output& out) {
 }
 
 void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns, exporting::Output& out) {
-  using exporting::json_string;
   out.append("{\"functions\":[");
   const char* separator = "\n";
   for (const collect::FunctionCount* f : shown) {

@@ -5,16 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "cli/command.h"
-#include "export/text_encoding.h"
 
 namespace karst::cli {
 namespace {
 
 void append_member(std::string& out, std::string_view name, std::string_view value) {
-  exporting::append_json_string(out, name);
+  append_json_string(out, name);
   out += ':';
-  exporting::append_json_string(out, value);
+  append_json_string(out, value);
   out += ',';
 }
 
@@ -25,7 +25,7 @@ void append_names(std::string& out, const CLI::Option& option) {
     for (const std::string& name : names) {
       if (!first) out += ',';
       first = false;
-      exporting::append_json_string(out, dashes + name);
+      append_json_string(out, dashes + name);
     }
   };
   append("-", option.get_snames());

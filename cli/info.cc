@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/selection.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/kept.h"
 #include "cli/progress.h"
@@ -20,14 +21,11 @@
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 #include "reader/trace.h"
 #include "symbols/open_trace.h"
 
 namespace karst::cli {
 namespace {
-
-using exporting::json_string;
 
 struct Options {
   InputOptions input;

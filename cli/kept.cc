@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "analysis/selection.h"
+#include "base/json.h"
 #include "cli/text.h"
-#include "export/text_encoding.h"
 #include "format/moments.h"
 #include "reader/moments.h"
 #include "view/cut.h"
@@ -78,11 +78,10 @@ std::string moments_json(const reader::Trace& trace) {
       json += fmt::format(
           R"({{"number":{},"kind":"{}","what":{},"function":{},"pid":{},"tid":{},"begin_ns":{},"end_ns":{},)"
           R"("kept_from_ns":{},"kept_to_ns":{},"whole_from_ns":{},"lost_events":{},"gave_up":{},"address":"{:#x}")",
-          moment.number, reader::moment_kind_name(moment.kind), exporting::json_string(moment.what),
-          moment.function != 0 ? exporting::json_string(trace.function(process, moment.function).name) : "null",
-          process.pid, moment.tid, ns(moment.begin_ticks), ns(moment.end_ticks), ns(moment.kept_from),
-          ns(moment.kept_to), ns(moment.whole_from), moment.lost_events, has(moment, format::kMomentGaveUp),
-          moment.address);
+          moment.number, reader::moment_kind_name(moment.kind), json_string(moment.what),
+          moment.function != 0 ? json_string(trace.function(process, moment.function).name) : "null", process.pid,
+          moment.tid, ns(moment.begin_ticks), ns(moment.end_ticks), ns(moment.kept_from), ns(moment.kept_to),
+          ns(moment.whole_from), moment.lost_events, has(moment, format::kMomentGaveUp), moment.address);
       if (has(moment, format::kMomentHasArguments)) {
         json += ",\"arguments\":[";
         for (std::size_t i = 0; i < moment.arguments.size(); ++i)

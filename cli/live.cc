@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "cli/target.h"
 #include "collect/clock.h"
 #include "collect/sample.h"
-#include "export/text_encoding.h"
 
 namespace karst::cli {
 namespace {
@@ -54,10 +54,9 @@ std::string live_json(const collect::Attached& target, const LiveFacts& f) {
       R"("traced":{},"culled":{},"sites":{},"unpatchable_sites":{},"cost":{},"budget":{},"calls_per_second":{},)"
       R"("sampled_share":{:.4f},"history_ns":{},"memory":{},"overwritten_events":{},"lost_events":{},"switches":{},)"
       R"("last_patch_ns":{},"off_in_ns":{}}})",
-      target.process.pid, exporting::json_string(collect::user_name(target.process.uid)),
-      exporting::json_string(target.process.name), exporting::json_string(state_text(target)), c.enabled,
-      c.controllable, f.threads, c.functions, c.chosen, c.patched, c.culled, c.sites, c.unpatchable_sites,
-      c.cost_ppm ? fmt::format("{:.6f}", *c.cost_ppm / 1e6) : "null",
+      target.process.pid, json_string(collect::user_name(target.process.uid)), json_string(target.process.name),
+      json_string(state_text(target)), c.enabled, c.controllable, f.threads, c.functions, c.chosen, c.patched, c.culled,
+      c.sites, c.unpatchable_sites, c.cost_ppm ? fmt::format("{:.6f}", *c.cost_ppm / 1e6) : "null",
       c.budget_ppm != 0 ? fmt::format("{:.6f}", c.budget_ppm / 1e6) : "null", f.calls_per_second, f.read_share,
       f.history_ns, f.memory, f.overwritten, f.lost, c.switches, c.last_patch_ns, f.off_in_ns);
 }

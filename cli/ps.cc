@@ -11,12 +11,9 @@
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 
 namespace karst::cli {
 namespace {
-
-using exporting::json_string;
 
 struct Options {
   bool json = false;

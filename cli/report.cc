@@ -11,12 +11,12 @@
 #include <string>
 #include <utility>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -125,8 +125,8 @@ void print_json(const analysis::Report& report, const reader::Trace& trace, expo
   for (const analysis::FunctionReport& f : report.functions) {
     out.append(first ? "\n" : ",\n");
     first = false;
-    out.append("{\"name\":" + exporting::json_string(f.name) + ",\"module\":" + exporting::json_string(f.module) +
-               ",\"file\":" + exporting::json_string(f.file));
+    out.append("{\"name\":" + json_string(f.name) + ",\"module\":" + json_string(f.module) +
+               ",\"file\":" + json_string(f.file));
     out.append(fmt::format(
         R"(,"line":{},"calls":{},"open_calls":{},"unwound_calls":{},"jumped_calls":{},"tail_calls":{},"total_ns":{},"self_ns":{},"min_ns":{},)"
         R"("mean_ns":{},"p50_ns":{},"p99_ns":{},"max_ns":{})",
@@ -143,9 +143,9 @@ void print_json(const analysis::Report& report, const reader::Trace& trace, expo
                          R"("out_of_order":{},"unmatched_exits":{},"missing_exits":{},"unknown_ids":{},)"
                          R"("missing_blocks":{}}}}}
 )",
-                         exporting::json_string(trace.name()), report.threads, report.calls, report.events,
-                         report.span_ns, trace.complete(), report.out_of_order, report.unmatched_exits,
-                         report.missing_exits, report.unknown_ids, report.missing_blocks));
+                         json_string(trace.name()), report.threads, report.calls, report.events, report.span_ns,
+                         trace.complete(), report.out_of_order, report.unmatched_exits, report.missing_exits,
+                         report.unknown_ids, report.missing_blocks));
 }
 
 int report_command(const Options& options) {

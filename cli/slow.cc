@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/outliers.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/names.h"
 #include "cli/progress.h"
@@ -19,7 +20,6 @@
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -77,8 +77,8 @@ class SlowPrinter {
   }
 
   void print_json(const std::vector<Group>& groups, std::uint64_t calls) {
-    output_.append(fmt::format(R"({{"trace":{},"calls":{},"slow_calls":{},"slow":[)",
-                               exporting::json_string(trace().name()), calls, finder_.found()));
+    output_.append(fmt::format(R"({{"trace":{},"calls":{},"slow_calls":{},"slow":[)", json_string(trace().name()),
+                               calls, finder_.found()));
     for (std::size_t i = 0; i < groups.size() && !output_.failed(); ++i) {
       output_.append(i == 0 ? "\n" : ",\n");
       print_json_group(groups[i]);
@@ -211,7 +211,7 @@ class SlowPrinter {
 
   std::string json_wait(const analysis::Wait& wait) const {
     return fmt::format(R"({{"begin_ns":{},"duration_ns":{},"words":{}}})", since_start(wait.begin), ns(wait.length()),
-                       exporting::json_string(words(wait)));
+                       json_string(words(wait)));
   }
 
   void print_json_group(const Group& group) {
@@ -219,15 +219,13 @@ class SlowPrinter {
     const reader::Thread& thread = *outlier.call.thread;
     output_.append(fmt::format(
         R"({{"function":{},"begin_ns":{},"duration_ns":{},"usual_ns":{},"pid":{},"tid":{},"thread":{},"such_calls":{},"such_ns":{},"path":[)",
-        exporting::json_string(full_name(thread, outlier.function)), since_start(outlier.call.begin),
-        ns(outlier.call.duration), ns(outlier.usual), process(thread).pid, thread.tid,
-        exporting::json_string(thread.name), group.count, ns(group.duration)));
+        json_string(full_name(thread, outlier.function)), since_start(outlier.call.begin), ns(outlier.call.duration),
+        ns(outlier.usual), process(thread).pid, thread.tid, json_string(thread.name), group.count, ns(group.duration)));
     const reader::Calls& calls = calls_of(thread);
     bool first = true;
     for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
       output_.append(fmt::format(R"({}{{"function":{},"duration_ns":{}}})", first ? "" : ",",
-                                 exporting::json_string(full_name(thread, calls.function[row])),
-                                 ns(calls.duration[row])));
+                                 json_string(full_name(thread, calls.function[row])), ns(calls.duration[row])));
       first = false;
     }
     output_.append("]");
@@ -243,9 +241,9 @@ class SlowPrinter {
     bool first = true;
     for (const analysis::ChainLink& link : chain(wait)) {
       output_.append(fmt::format(R"({}{{"tid":{},"thread":{},"path":[)", first ? "" : ",", link.thread->tid,
-                                 exporting::json_string(link.thread->name)));
+                                 json_string(link.thread->name)));
       for (std::size_t i = 0; i < link.functions.size(); ++i)
-        output_.append((i == 0 ? "" : ",") + exporting::json_string(full_name(*link.thread, link.functions[i])));
+        output_.append((i == 0 ? "" : ",") + json_string(full_name(*link.thread, link.functions[i])));
       output_.append("]" + (link.waited ? ",\"wait\":" + json_wait(link.wait) : "") + "}");
       first = false;
     }

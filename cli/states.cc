@@ -7,10 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/text_encoding.h"
 #include "format/options.h"
 #include "symbols/cache_directory.h"
 
@@ -137,7 +137,7 @@ std::string states_json(const reader::Trace& trace) {
       has(format::kStatesFaults) ? std::to_string(s.page_faults) : std::string("null"), states.doubts().left_out,
       states.doubts().stretches, trace.clock().to_ns(states.doubts().ticks),
       trace.clock().to_ns(states.doubts().longest),
-      exporting::json_string(s.backend == format::StateBackend::kNone ? why_none(s) : s.note));
+      json_string(s.backend == format::StateBackend::kNone ? why_none(s) : s.note));
 }
 
 }  // namespace karst::cli

@@ -13,9 +13,9 @@
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
 #include "analysis/waits.h"
+#include "base/json.h"
 #include "export/export.h"
 #include "export/sched_events.h"
-#include "export/text_encoding.h"
 
 namespace karst::exporting {
 namespace {

@@ -24,9 +24,9 @@
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
 #include "analysis/waits.h"
+#include "base/utf8.h"
 #include "export/export.h"
 #include "export/sched_events.h"
-#include "export/text_encoding.h"
 
 namespace karst::exporting {
 namespace {

@@ -1,6 +1,6 @@
 #include "export/sched_events.h"
 
-#include "export/text_encoding.h"
+#include "base/utf8.h"
 
 namespace karst::exporting {
 

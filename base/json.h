@@ -8,9 +8,11 @@
 #include <string_view>
 #include <utility>
 
-#include "export/text_encoding.h"
+namespace karst {
 
-namespace karst::view {
+/// Appends `text` as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD, byte by byte.
+void append_json_string(std::string& out, std::string_view text);
+std::string json_string(std::string_view text);
 
 class Json {
  public:
@@ -27,14 +29,14 @@ class Json {
   }
   Json& key(std::string_view name) {
     separate();
-    exporting::append_json_string(text_, name);
+    append_json_string(text_, name);
     text_ += ':';
     fresh_ = true;
     return *this;
   }
   Json& value(std::string_view text) {
     separate();
-    exporting::append_json_string(text_, text);
+    append_json_string(text_, text);
     return *this;
   }
   Json& value(const char* text) { return value(std::string_view(text)); }
@@ -84,4 +86,4 @@ class Json {
   bool fresh_ = true;
 };
 
-}  // namespace karst::view
+}  // namespace karst

@@ -1,8 +1,10 @@
-#include "export/text_encoding.h"
+#include "base/json.h"
 
 #include <gtest/gtest.h>
 
-namespace karst::exporting {
+#include "base/utf8.h"
+
+namespace karst {
 namespace {
 
 TEST(TextEncoding, JsonStringsEscapeWhatJsonForbids) {
@@ -33,4 +35,4 @@ TEST(TextEncoding, LengthOfCharacters) {
 }
 
 }  // namespace
-}  // namespace karst::exporting
+}  // namespace karst
