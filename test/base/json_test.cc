@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <optional>
+
 #include "base/utf8.h"
 
 namespace karst {
@@ -32,6 +35,32 @@ TEST(TextEncoding, LengthOfCharacters) {
   EXPECT_EQ(utf8_character("\xe2\x82\xac"), 3U);
   EXPECT_EQ(utf8_character("\xf0\x9f\xa6\x87"), 4U);
   EXPECT_EQ(utf8_character("\x80"), 0U);
+}
+
+TEST(Json, PutsCommasAndLinesBetweenValuesAlone) {
+  Json json;
+  json.open('{').key("rows").open('[');
+  for (const int row : {1, 2}) json.line().open('{').field("row", row).field("odd", row % 2 != 0).close('}');
+  json.line().close(']').key("none").open('[').close(']').field("end", "\"").close('}');
+  EXPECT_EQ(json.take(),
+            "{\"rows\":[\n{\"row\":1,\"odd\":true},\n{\"row\":2,\"odd\":false}\n],\"none\":[],\"end\":\"\\\"\"}");
+}
+
+TEST(Json, GoesOnBehindWhatWasTaken) {
+  Json json;
+  std::string text;
+  json.open('[').value(1).flush(text);
+  text += json.value(2).take();
+  json.raw("{}").close(']').flush(text);
+  EXPECT_EQ(text, "[1,2,{}]");
+}
+
+TEST(Json, NumbersHaveNoZerosThatSayNothing) {
+  Json json;
+  json.open('[').value(1.5).value(2.0).value(0.0).value(1200.0, 0).value(0.125, 2).value(-1.0 / 3, 6);
+  json.value(std::numeric_limits<double>::infinity()).value(std::optional<int>()).value(std::optional(7));
+  json.value(std::numeric_limits<std::uint64_t>::max()).close(']');
+  EXPECT_EQ(json.take(), "[1.5,2,0,1200,0.12,-0.333333,null,null,7,18446744073709551615]");
 }
 
 }  // namespace
