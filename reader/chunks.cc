@@ -4,7 +4,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <optional>
 #include <system_error>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "format/checksum.h"
+#include "format/chunk_types.h"
 
 namespace karst::reader {
 namespace {
@@ -19,12 +19,6 @@ namespace {
 using format::ChunkHeader;
 using format::ChunkType;
 using format::FileHeader;
-
-constexpr std::array kKnownTypes = {
-    ChunkType::kProcesses,   ChunkType::kClock,  ChunkType::kModules,     ChunkType::kFunctions, ChunkType::kSymbols,
-    ChunkType::kThreads,     ChunkType::kBlocks, ChunkType::kInlined,     ChunkType::kSwitches,  ChunkType::kSource,
-    ChunkType::kStateSource, ChunkType::kTasks,  ChunkType::kStateEvents, ChunkType::kMoments,   ChunkType::kModes,
-    ChunkType::kUntraced,    ChunkType::kEnd};
 
 bool starts_with(std::span<const std::byte> file, std::string_view text) {
   return file.size() >= text.size() && std::memcmp(file.data(), text.data(), text.size()) == 0;
@@ -178,43 +172,8 @@ void check_apart(std::span<const Unchecked> unchecked, ChunkList& list, ProblemL
 }  // namespace
 
 std::string_view chunk_name(ChunkType type) {
-  switch (type) {
-    case ChunkType::kProcesses:
-      return "PROC";
-    case ChunkType::kClock:
-      return "CLCK";
-    case ChunkType::kModules:
-      return "MODL";
-    case ChunkType::kFunctions:
-      return "FUNC";
-    case ChunkType::kSymbols:
-      return "SYMB";
-    case ChunkType::kThreads:
-      return "THRD";
-    case ChunkType::kBlocks:
-      return "BLKS";
-    case ChunkType::kSwitches:
-      return "SWCH";
-    case ChunkType::kModes:
-      return "MODE";
-    case ChunkType::kInlined:
-      return "INLN";
-    case ChunkType::kSource:
-      return "SRCF";
-    case ChunkType::kStateSource:
-      return "STSR";
-    case ChunkType::kTasks:
-      return "TASK";
-    case ChunkType::kStateEvents:
-      return "STEV";
-    case ChunkType::kMoments:
-      return "MOMT";
-    case ChunkType::kUntraced:
-      return "UNTR";
-    case ChunkType::kEnd:
-      return "ENDT";
-  }
-  return "unknown";
+  const format::ChunkKind* kind = format::chunk_kind(type);
+  return kind != nullptr ? kind->letters : "unknown";
 }
 
 Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string& name, ProblemList& problems,
@@ -251,7 +210,7 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
     chunk.raw_size = header->raw_size;
     chunk.cut = header->stored_size > available;
     chunk.stored = file.subspan(offset + sizeof(ChunkHeader), std::min(header->stored_size, available));
-    const bool known = std::find(kKnownTypes.begin(), kKnownTypes.end(), chunk.type) != kKnownTypes.end();
+    const bool known = format::chunk_kind(chunk.type) != nullptr;
     if (chunk.cut) cut_at = offset;
     // A cut table has lost its texts; of a cut BLKS chunk the events before the cut are whole.
     const bool usable_if_cut = chunk.type == ChunkType::kBlocks && chunk.encoding == format::Encoding::kRaw;
