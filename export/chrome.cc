@@ -201,7 +201,7 @@ class ChromeWriter {
     const reader::States& states = trace_.states();
     if (states.empty()) return;
     // What lies before ts 0 is told as what was so then.
-    const reader::StateLog log = reader::cut_states(states.log(), origin_, ~std::uint64_t{0});
+    const reader::StateLog log = reader::excerpt_states(states.log(), origin_, ~std::uint64_t{0});
     SchedEvents events(log);
     json_.line().key("systemTraceEvents").flush(output_);
     output_.append("\"# tracer: nop\\n#\\n");

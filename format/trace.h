@@ -9,7 +9,7 @@
 // than this header knows (a later minor version): readers step by TableHeader::record_size
 // and read the part they know. Unknown chunk types are skipped. Times are in ticks of the
 // trace's clock unless a name says ns. docs/trace-format.md has the order in which Karst writes chunks; readers accept
-// any. A file without ENDT was cut.
+// any. A file without ENDT is truncated.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -128,7 +128,7 @@ enum ProcessFlag : std::uint32_t {
   kProcessForked = 8,   ///< a child by fork that has not called exec
   /// The process's log of switches was too short for all of them: the history before the first SWCH record was left
   /// out.
-  kProcessSwitchesCut = 16,
+  kProcessSwitchesLost = 16,
 };
 
 /// CLCK. Pairs of readings of the trace's clock and the kernel's.
@@ -203,9 +203,9 @@ static_assert(sizeof(ThreadRecord) == 56);
 
 enum ThreadFlag : std::uint32_t {
   kThreadExited = 1,
-  /// The history was cut at a moment: the first `inherited` enters are those of calls that were open then, begun
+  /// Its history is an excerpt: the first `inherited` enters are those of calls that were open at its begin, begun
   /// before.
-  kThreadCut = 2,
+  kThreadExcerpt = 2,
 };
 
 /// SWCH. One change of which functions are traced, in the order of their making. Events of the functions are whole
@@ -324,10 +324,10 @@ static_assert(sizeof(StateRecord) == 24 && offsetof(StateRecord, kind) == 22);
 inline constexpr std::uint32_t kUnknownTid = 0xffffffffU;
 
 enum StateKind : std::uint8_t {
-  kStateSwitch = 1,  ///< `tid` left `cpu` to `other`; value: the kernel's letter of what it waits in, SwitchFlag bits
-  kStateWaking = 2,  ///< `other` woke `tid`; value: WakingFlag bits
-  kStateNewThread = 3,     ///< `other` made `tid`; value 1: in its own process
-  kStateExit = 4,          ///< `tid` ended
+  kStateLeaveCpu = 1,   ///< `tid` left `cpu` to `other`; value: the kernel's letter of what it waits in, LeaveFlag bits
+  kStateWaking = 2,     ///< `other` woke `tid`; value: WakingFlag bits
+  kStateNewThread = 3,  ///< `other` made `tid`; value 1: in its own process
+  kStateExit = 4,       ///< `tid` ended
   kStateSyscallEnter = 5,  ///< value: number of the system call
   kStateSyscallExit = 6,
   kStateAt = 7,         ///< begin of what is kept: what `tid` has been doing since before, see StateAtBits
@@ -350,8 +350,8 @@ enum StateAtBits : std::uint32_t {
 };
 
 /// In a switch's value, above the letter (0: not known).
-enum SwitchFlag : std::uint32_t {
-  kSwitchRunnable = 256,  ///< it could have run on
+enum LeaveFlag : std::uint32_t {
+  kLeaveRunnable = 256,  ///< it could have run on
 };
 
 /// UNTR. A program that a process of the trace started and that could not be traced.

@@ -125,7 +125,7 @@ std::string refusal(const Chunk& chunk, const ChunkHeader& header) {
 constexpr std::string_view kDamaged = "is damaged (its checksum does not fit)";
 
 bool fits(const Chunk& chunk, std::uint32_t crc) {
-  return chunk.cut || format::crc32c(chunk.stored.data(), chunk.stored.size()) == crc;
+  return chunk.truncated || format::crc32c(chunk.stored.data(), chunk.stored.size()) == crc;
 }
 
 // Events are nearly all of a large file: below this their checksums are not worth a thread.
@@ -208,13 +208,13 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
     chunk.encoding = static_cast<format::Encoding>(header->encoding);
     chunk.offset = offset;
     chunk.raw_size = header->raw_size;
-    chunk.cut = header->stored_size > available;
+    chunk.truncated = header->stored_size > available;
     chunk.stored = file.subspan(offset + sizeof(ChunkHeader), std::min(header->stored_size, available));
     const bool known = format::chunk_kind(chunk.type) != nullptr;
-    if (chunk.cut) cut_at = offset;
+    if (chunk.truncated) cut_at = offset;
     // A cut table has lost its texts; of a cut BLKS chunk the events before the cut are whole.
     const bool usable_if_cut = chunk.type == ChunkType::kBlocks && chunk.encoding == format::Encoding::kRaw;
-    if (known && (!chunk.cut || usable_if_cut)) {
+    if (known && (!chunk.truncated || usable_if_cut)) {
       const bool events = chunk.type == ChunkType::kBlocks;
       const bool later = events && (known_sound || file.size() >= kCheckApart);
       std::string why = refusal(chunk, *header);

@@ -11,12 +11,12 @@ namespace karst::test {
 
 using format::StateRecord;
 inline constexpr std::uint32_t kNobody = format::kUnknownTid;
-inline constexpr std::uint32_t kCouldRun = format::kSwitchRunnable | 'R';
+inline constexpr std::uint32_t kCouldRun = format::kLeaveRunnable | 'R';
 
 /// `from` leaves the CPU to `to`, waiting in state `letter`, or able to run on (kCouldRun).
 inline StateRecord leave_cpu(std::uint64_t ticks, std::uint16_t cpu, std::uint32_t from, std::uint32_t to,
                              std::uint32_t value = 'S') {
-  return {ticks, from, to, value, cpu, format::kStateSwitch, 0};
+  return {ticks, from, to, value, cpu, format::kStateLeaveCpu, 0};
 }
 inline StateRecord wake(std::uint64_t ticks, std::uint16_t cpu, std::uint32_t by, std::uint32_t woken,
                         bool interrupt = false) {
