@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/syscall_names.h"
+
 namespace karst::analysis {
 
 using reader::States;
@@ -117,8 +119,8 @@ std::string task_words(const States& states, std::uint32_t task) {
 
 std::string blocked_words(std::uint32_t syscall, char letter) {
   if (syscall != 0) {
-    const std::string_view name = reader::syscall_name(syscall - 1);
-    return name.empty() ? "system call " + std::to_string(syscall - 1) : std::string(name);
+    const std::string name = syscall_name(syscall - 1);
+    return name.empty() ? "system call " + std::to_string(syscall - 1) : name;
   }
   switch (letter) {
     case 'S':

@@ -191,7 +191,7 @@ int attach(const Options& options) {
       ++kept;
     }
   }
-  const reader::StateLog log = cut_states(recorder.stop(), recording.from, recording.to);
+  const reader::StateLog log = excerpt_states(recorder.stop(), recording.from, recording.to);
   report_missing_states(options.states, log.source);
   recording.states = &log;
   const collect::Interruption interruption;

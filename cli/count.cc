@@ -10,13 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "cli/command.h"
+#include "cli/csv.h"
 #include "cli/program_options.h"
 #include "cli/text.h"
 #include "collect/counts.h"
 #include "collect/launch.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 #include "format/options.h"
 #include "symbols/function_filter.h"
 
@@ -47,31 +48,23 @@ void print_text(const collect::Counts& counts, const Shown& shown, exporting::Ou
   }
 }
 
-// RFC 4180, with a line feed alone; control characters are escaped as in text.
-std::string csv_text(std::string_view text) {
-  std::string field = "\"";
-  for (const char c : printable(text)) field += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return field + "\"";
-}
-
 void print_csv(const Shown& shown, exporting::Output& out) {
   out.append("name,module,file,line,calls\n");
   for (const collect::FunctionCount* f : shown)
-    out.append(
-        fmt::format("{},{},{},{},{}\n", csv_text(f->name), csv_text(f->module), csv_text(f->file), f->line, f->calls));
+    out.append(fmt::format("{},{},{},{},{}\n", csv_field(f->name), csv_field(f->module), csv_field(f->file), f->line,
+                           f->calls));
 }
 
 void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns, exporting::Output& out) {
-  using exporting::json_string;
-  out.append("{\"functions\":[");
-  const char* separator = "\n";
+  Json json;
+  json.open('{').key("functions").open('[');
   for (const collect::FunctionCount* f : shown) {
-    out.append(fmt::format(R"({}{{"name":{},"module":{},"file":{},"line":{},"calls":{}}})", separator,
-                           json_string(f->name), json_string(f->module), json_string(f->file), f->line, f->calls));
-    separator = ",\n";
+    json.line().open('{').field("name", f->name).field("module", f->module).field("file", f->file);
+    json.field("line", f->line).field("calls", f->calls).close('}').flush(out);
   }
-  out.append(fmt::format("\n],\"calls\":{},\"uncounted_calls\":{},\"processes\":{},\"cpu_ns\":{:.0f}}}\n", counts.calls,
-                         counts.uncounted, counts.processes, cpu_ns));
+  json.line().close(']').field("calls", counts.calls).field("uncounted_calls", counts.uncounted);
+  json.field("processes", counts.processes).key("cpu_ns").value(cpu_ns, 0).close('}').flush(out);
+  out.append("\n");
 }
 
 /// A glob (format/filter_list.h) that matches this name alone.

@@ -5,68 +5,34 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "cli/command.h"
-#include "export/text_encoding.h"
 
 namespace karst::cli {
 namespace {
 
-void append_member(std::string& out, std::string_view name, std::string_view value) {
-  exporting::append_json_string(out, name);
-  out += ':';
-  exporting::append_json_string(out, value);
-  out += ',';
+void write_option(Json& json, const CLI::Option& option) {
+  json.open('{').key("names").open('[');
+  for (const std::string& name : option.get_snames()) json.value("-" + name);
+  for (const std::string& name : option.get_lnames()) json.value("--" + name);
+  const bool takes_value = option.get_items_expected_max() != 0;
+  json.close(']').field("position", option.get_positional() ? option.get_single_name() : "");
+  json.field("value", takes_value ? option.get_type_name() : "").field("help", option.get_description());
+  json.field("takes_value", takes_value).field("value_optional", option.get_items_expected_min() == 0);
+  json.field("required", option.get_required()).close('}');
 }
 
-void append_names(std::string& out, const CLI::Option& option) {
-  out += "\"names\":[";
-  bool first = true;
-  const auto append = [&](const std::string& dashes, const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      if (!first) out += ',';
-      first = false;
-      exporting::append_json_string(out, dashes + name);
-    }
-  };
-  append("-", option.get_snames());
-  append("--", option.get_lnames());
-  out += "],";
-}
-
-std::string option_json(const CLI::Option& option) {
-  std::string out = "{";
-  append_names(out, option);
-  append_member(out, "position", option.get_positional() ? option.get_single_name() : "");
-  append_member(out, "value", option.get_items_expected_max() == 0 ? "" : option.get_type_name());
-  append_member(out, "help", option.get_description());
-  out += option.get_items_expected_max() == 0 ? "\"takes_value\":false," : "\"takes_value\":true,";
-  out += option.get_items_expected_min() == 0 ? "\"value_optional\":true," : "\"value_optional\":false,";
-  out += option.get_required() ? "\"required\":true}" : "\"required\":false}";
-  return out;
-}
-
-std::string app_json(const CLI::App& app) {
-  std::string out = "{";
-  append_member(out, "name", app.get_name());
-  append_member(out, "description", app.get_description());
-  append_member(out, "footer", app.get_footer());
-  out += "\"options\":[";
-  bool first = true;
+void write_app(Json& json, const CLI::App& app) {
+  json.open('{').field("name", app.get_name()).field("description", app.get_description());
+  json.field("footer", app.get_footer()).key("options").open('[');
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;
-    if (!first) out += ",\n";
-    first = false;
-    out += option_json(*option);
+    if (!option->get_group().empty()) write_option(json.line(), *option);
   }
-  out += "],\n\"commands\":[";
-  first = true;
+  json.close(']').key("commands").open('[');
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_group().empty()) continue;
-    if (!first) out += ",\n";
-    first = false;
-    out += app_json(*command);
+    if (!command->get_group().empty()) write_app(json.line(), *command);
   }
-  return out + "]}";
+  json.close(']').close('}');
 }
 
 }  // namespace
@@ -74,7 +40,11 @@ std::string app_json(const CLI::App& app) {
 void register_describe(CLI::App& app) {
   CLI::App* command = app.add_subcommand("describe", "Describe all commands and options as JSON");
   command->group("");
-  command->callback([&app] { std::puts(app_json(app).c_str()); });
+  command->callback([&app] {
+    Json json;
+    write_app(json, app);
+    std::puts(json.take().c_str());
+  });
 }
 
 }  // namespace karst::cli

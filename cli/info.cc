@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/selection.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/kept.h"
 #include "cli/progress.h"
@@ -20,14 +21,11 @@
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 #include "reader/trace.h"
 #include "symbols/open_trace.h"
 
 namespace karst::cli {
 namespace {
-
-using exporting::json_string;
 
 struct Options {
   InputOptions input;
@@ -293,89 +291,81 @@ void print_text(const reader::Trace& trace, const Facts& facts, exporting::Outpu
   }
 }
 
-std::string process_json(const reader::Trace& trace, const reader::Process& process,
-                         const std::vector<ThreadFacts>& threads) {
-  std::string json = fmt::format(
-      R"({{"index":{},"parent":{},"forked":{},"pid":{},"parent_pid":{},"name":{},"executable":{},"options":{},)",
-      process.index, process.parent != 0 ? std::to_string(process.parent - 1) : "null",
-      (process.flags & format::kProcessForked) != 0, process.pid, process.parent_pid, json_string(process.name),
-      json_string(process.executable), json_string(process.options));
-  json += "\"command_line\":[";
-  for (std::size_t i = 0; i < process.command_line.size(); ++i) {
-    json += (i == 0 ? "" : ",") + json_string(process.command_line[i]);
-  }
-  json += "]";
+void write_process(Json& json, const reader::Trace& trace, const reader::Process& process,
+                   const std::vector<ThreadFacts>& threads) {
+  const reader::Clock& clock = trace.clock();
   const int status = process.wait_status;
   const bool known = status != -1;
-  json += fmt::format(R"(,"ended":{},"exit_status":{},"signal":{},"started_realtime_ns":{},"damaged":{})",
-                      (process.flags & format::kProcessEnded) != 0,
-                      known && WIFEXITED(status) ? std::to_string(WEXITSTATUS(status)) : "null",
-                      known && WIFSIGNALED(status) ? std::to_string(WTERMSIG(status)) : "null",
-                      realtime(trace, start_ticks(process, trace)), (process.flags & format::kProcessDamaged) != 0);
-  json += ",\"switches\":" + switches_json(trace, process);
-  json += fmt::format(
-      R"(,"overwritten_events":{},"lost_events":{},"min_duration_ns":{},"clock":{},"clock_period_ns":{},"clock_longest_ns":{},)",
-      process.overwritten_events, process.lost_events, trace.clock().to_ns(process.min_duration_ticks),
-      process.clock_period_ticks != 0 ? R"("thread")" : R"("tsc")", trace.clock().to_ns(process.clock_period_ticks),
-      trace.clock().to_ns(process.clock_longest_ticks));
-  json += "\"threads\":[";
+  json.line().open('{').field("index", process.index);
+  json.field("parent", process.parent != 0 ? std::optional(process.parent - 1) : std::nullopt);
+  json.field("forked", (process.flags & format::kProcessForked) != 0).field("pid", process.pid);
+  json.field("parent_pid", process.parent_pid).field("name", process.name).field("executable", process.executable);
+  json.field("options", process.options);
+  json.list("command_line", process.command_line, [](const std::string& argument) { return argument; });
+  json.field("ended", (process.flags & format::kProcessEnded) != 0);
+  json.field("exit_status", known && WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt);
+  json.field("signal", known && WIFSIGNALED(status) ? std::optional(WTERMSIG(status)) : std::nullopt);
+  json.field("started_realtime_ns", realtime(trace, start_ticks(process, trace)));
+  json.field("damaged", (process.flags & format::kProcessDamaged) != 0);
+  write_switches(json.key("switches"), trace, process);
+  json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events);
+  json.field("min_duration_ns", clock.to_ns(process.min_duration_ticks));
+  json.field("clock", process.clock_period_ticks != 0 ? "thread" : "tsc");
+  json.field("clock_period_ns", clock.to_ns(process.clock_period_ticks));
+  json.field("clock_longest_ns", clock.to_ns(process.clock_longest_ticks)).key("threads").open('[');
   for (std::size_t i = 0; i < process.threads.size(); ++i) {
     const reader::Thread& thread = process.threads[i];
-    json += fmt::format(
-        R"({}{{"tid":{},"name":{},"calls":{},"inherited_calls":{},"open_calls":{},"events":{},"span_ns":{},"overwritten_events":{},)"
-        R"("lost_events":{},"exited":{}}})",
-        i == 0 ? "\n" : ",\n", thread.tid, json_string(thread.name), threads[i].calls, thread.inherited,
-        threads[i].open_calls, threads[i].events, threads[i].span_ns, thread.overwritten_events, thread.lost_events,
-        thread.exited);
+    json.line().open('{').field("tid", thread.tid).field("name", thread.name).field("calls", threads[i].calls);
+    json.field("inherited_calls", thread.inherited).field("open_calls", threads[i].open_calls);
+    json.field("events", threads[i].events).field("span_ns", threads[i].span_ns);
+    json.field("overwritten_events", thread.overwritten_events).field("lost_events", thread.lost_events);
+    json.field("exited", thread.exited).close('}');
   }
-  json += "],\"modules\":[";
-  for (std::size_t i = 0; i < process.modules.size(); ++i) {
-    const reader::Module& module = process.modules[i];
-    json +=
-        fmt::format(R"({}{{"path":{},"build_id":"{}","load_address":"{:#x}","functions":{}}})", i == 0 ? "\n" : ",\n",
-                    json_string(module.path), hex(module.build_id), module.bias, functions_of(process, module));
+  json.close(']').key("modules").open('[');
+  for (const reader::Module& module : process.modules) {
+    json.line().open('{').field("path", module.path).field("build_id", hex(module.build_id));
+    json.field("load_address", fmt::format("{:#x}", module.bias));
+    json.field("functions", functions_of(process, module)).close('}');
   }
-  return json + "]}";
+  json.close(']').close('}');
 }
 
 void print_json(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
   const reader::Clock& clock = trace.clock();
-  out.append(fmt::format(
-      R"({{"file":{},"size":{},"version":"{}.{}","resolved":{},"complete":{},"events":{},"calls":{},)"
-      R"("open_calls":{},"cut_calls":{},"unwound_calls":{},"jumped_calls":{},"tail_calls":{},)"
-      R"("overwritten_events":{},"lost_events":{},"span_ns":{},"source_files":{},)",
-      json_string(trace.name()), trace.file_size(), format::kMajorVersion, trace.minor_version(), trace.resolved(),
-      trace.complete(), trace.event_count(), facts.calls, facts.open_calls, facts.cut_calls, facts.unwound_calls,
-      facts.jumped_calls, facts.tail_calls, facts.overwritten, facts.lost, facts.span_ns, trace.sources().size()));
-  out.append(
-      fmt::format(R"("clock":{{"ticks_per_second":{},"rate_source":{},"pairs":{},"first_event_realtime_ns":{}}},)",
-                  clock.ticks_per_second, json_string(rate_source(clock.rate_source)), clock.pairs.size(),
-                  realtime(trace, analysis::first_ticks(trace))));
-  out.append("\"states\":" + states_json(trace) + ",");
-  out.append("\"kept\":" + moments_json(trace) + ",\n");
-  out.append("\"processes\":[");
+  Json json;
+  json.open('{').field("file", trace.name()).field("size", trace.file_size());
+  json.field("version", fmt::format("{}.{}", format::kMajorVersion, trace.minor_version()));
+  json.field("resolved", trace.resolved()).field("complete", trace.complete()).field("events", trace.event_count());
+  json.field("calls", facts.calls).field("open_calls", facts.open_calls).field("cut_calls", facts.cut_calls);
+  json.field("unwound_calls", facts.unwound_calls).field("jumped_calls", facts.jumped_calls);
+  json.field("tail_calls", facts.tail_calls).field("overwritten_events", facts.overwritten);
+  json.field("lost_events", facts.lost).field("span_ns", facts.span_ns);
+  json.field("source_files", trace.sources().size());
+  json.key("clock").open('{').field("ticks_per_second", clock.ticks_per_second);
+  json.field("rate_source", rate_source(clock.rate_source)).field("pairs", clock.pairs.size());
+  json.field("first_event_realtime_ns", realtime(trace, analysis::first_ticks(trace))).close('}');
+  write_states(json.key("states"), trace);
+  write_moments(json.key("kept"), trace);
+  json.key("processes").open('[');
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
-    out.append(i == 0 ? "\n" : ",\n");
-    out.append(process_json(trace, trace.processes()[i], facts.threads[i]));
+    write_process(json, trace, trace.processes()[i], facts.threads[i]);
+    json.flush(out);
   }
-  out.append("],\"untraced\":[");
-  for (std::size_t i = 0; i < trace.untraced().size(); ++i) {
-    const reader::UntracedProgram& u = trace.untraced()[i];
-    out.append(fmt::format(R"({}{{"program":{},"reason":{}}})", i == 0 ? "\n" : ",\n", json_string(u.program),
-                           json_string(u.reason)));
-  }
-  out.append("],\"problems\":[");
-  for (std::size_t i = 0; i < facts.problems.size(); ++i) {
-    out.append(fmt::format(R"({}{{"message":{},"count":{}}})", i == 0 ? "\n" : ",\n",
-                           json_string(facts.problems[i].message), facts.problems[i].count));
-  }
-  out.append("]}\n");
+  json.close(']').key("untraced").open('[');
+  for (const reader::UntracedProgram& u : trace.untraced())
+    json.line().open('{').field("program", u.program).field("reason", u.reason).close('}');
+  json.close(']').key("problems").open('[');
+  for (const reader::Problem& problem : facts.problems)
+    json.line().open('{').field("message", problem.message).field("count", problem.count).close('}');
+  json.close(']').close('}').flush(out);
+  out.append("\n");
 }
 
 int info(const Options& options) {
   auto trace = reader::Trace::open(options.input.file);
   // Of functions only those of kept moments are named here.
-  if (trace && !moments_json(*trace).starts_with("[]")) {
+  const auto keeps = [](const reader::Process& process) { return !process.moments.empty(); };
+  if (trace && std::any_of(trace->processes().begin(), trace->processes().end(), keeps)) {
     const symbols::ResolveOptions names;
     symbols::name_functions(*trace, names.with(symbols::Credentials::of_file(options.input.file)), nullptr);
   }

@@ -9,7 +9,6 @@
 
 #include "analysis/selection.h"
 #include "cli/text.h"
-#include "export/text_encoding.h"
 #include "format/moments.h"
 #include "reader/moments.h"
 #include "view/cut.h"
@@ -68,31 +67,27 @@ void print_moments(const reader::Trace& trace, exporting::Output& out) {
   }
 }
 
-std::string moments_json(const reader::Trace& trace) {
+void write_moments(Json& json, const reader::Trace& trace) {
   const std::uint64_t origin = analysis::first_ticks(trace);
-  std::string json = "[";
   const auto ns = [&](std::uint64_t ticks) { return trace.clock().to_ns(since(origin, ticks)); };
+  const auto hex = [](std::uint64_t number) { return fmt::format("{:#x}", number); };
+  json.open('[');
   for (const reader::Process& process : trace.processes()) {
     for (const reader::Moment& moment : process.moments) {
-      if (json.size() > 1) json += ",\n";
-      json += fmt::format(
-          R"({{"number":{},"kind":"{}","what":{},"function":{},"pid":{},"tid":{},"begin_ns":{},"end_ns":{},)"
-          R"("kept_from_ns":{},"kept_to_ns":{},"whole_from_ns":{},"lost_events":{},"gave_up":{},"address":"{:#x}")",
-          moment.number, reader::moment_kind_name(moment.kind), exporting::json_string(moment.what),
-          moment.function != 0 ? exporting::json_string(trace.function(process, moment.function).name) : "null",
-          process.pid, moment.tid, ns(moment.begin_ticks), ns(moment.end_ticks), ns(moment.kept_from),
-          ns(moment.kept_to), ns(moment.whole_from), moment.lost_events, has(moment, format::kMomentGaveUp),
-          moment.address);
-      if (has(moment, format::kMomentHasArguments)) {
-        json += ",\"arguments\":[";
-        for (std::size_t i = 0; i < moment.arguments.size(); ++i)
-          json += fmt::format("{}\"{:#x}\"", i == 0 ? "" : ",", moment.arguments[i]);
-        json += "]";
-      }
-      json += "}";
+      json.line().open('{').field("number", moment.number).field("kind", reader::moment_kind_name(moment.kind));
+      json.field("what", moment.what);
+      json.field("function",
+                 moment.function != 0 ? std::optional(trace.function(process, moment.function).name) : std::nullopt);
+      json.field("pid", process.pid).field("tid", moment.tid);
+      json.field("begin_ns", ns(moment.begin_ticks)).field("end_ns", ns(moment.end_ticks));
+      json.field("kept_from_ns", ns(moment.kept_from)).field("kept_to_ns", ns(moment.kept_to));
+      json.field("whole_from_ns", ns(moment.whole_from)).field("lost_events", moment.lost_events);
+      json.field("gave_up", has(moment, format::kMomentGaveUp)).field("address", hex(moment.address));
+      if (has(moment, format::kMomentHasArguments)) json.list("arguments", moment.arguments, hex);
+      json.close('}');
     }
   }
-  return json + "]";
+  json.close(']');
 }
 
 Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, std::vector<std::byte>& bytes) {

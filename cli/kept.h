@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "export/output.h"
 #include "reader/result.h"
 #include "reader/trace.h"
@@ -14,7 +15,7 @@ namespace karst::cli {
 /// For `karst info`; nothing when there are none.
 void print_moments(const reader::Trace& trace, exporting::Output& out);
 /// A JSON array of them.
-std::string moments_json(const reader::Trace& trace);
+void write_moments(Json& json, const reader::Trace& trace);
 
 /// The calls of the time that moment `number` kept, as a trace of its own in `bytes`, which must outlive it.
 /// Error: there is no such moment (the message names those that there are), or it is too large.

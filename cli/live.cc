@@ -7,7 +7,6 @@
 #include "cli/target.h"
 #include "collect/clock.h"
 #include "collect/sample.h"
-#include "export/text_encoding.h"
 
 namespace karst::cli {
 namespace {
@@ -47,19 +46,22 @@ std::string cost_text(const collect::ControlState& control) {
   return control.cost_ppm ? fmt::format("{:.2f}%", *control.cost_ppm / 10'000.0) : "?";
 }
 
-std::string live_json(const collect::Attached& target, const LiveFacts& f) {
+void write_live(Json& json, const collect::Attached& target, const LiveFacts& f) {
   const collect::ControlState& c = f.control;
-  return fmt::format(
-      R"({{"pid":{},"user":{},"name":{},"state":{},"enabled":{},"controllable":{},"threads":{},"functions":{},"chosen":{},)"
-      R"("traced":{},"culled":{},"sites":{},"unpatchable_sites":{},"cost":{},"budget":{},"calls_per_second":{},)"
-      R"("sampled_share":{:.4f},"history_ns":{},"memory":{},"overwritten_events":{},"lost_events":{},"switches":{},)"
-      R"("last_patch_ns":{},"off_in_ns":{}}})",
-      target.process.pid, exporting::json_string(collect::user_name(target.process.uid)),
-      exporting::json_string(target.process.name), exporting::json_string(state_text(target)), c.enabled,
-      c.controllable, f.threads, c.functions, c.chosen, c.patched, c.culled, c.sites, c.unpatchable_sites,
-      c.cost_ppm ? fmt::format("{:.6f}", *c.cost_ppm / 1e6) : "null",
-      c.budget_ppm != 0 ? fmt::format("{:.6f}", c.budget_ppm / 1e6) : "null", f.calls_per_second, f.read_share,
-      f.history_ns, f.memory, f.overwritten, f.lost, c.switches, c.last_patch_ns, f.off_in_ns);
+  json.open('{').field("pid", target.process.pid).field("user", collect::user_name(target.process.uid));
+  json.field("name", target.process.name).field("state", state_text(target)).field("enabled", c.enabled);
+  json.field("controllable", c.controllable).field("threads", f.threads).field("functions", c.functions);
+  json.field("chosen", c.chosen).field("traced", c.patched).field("culled", c.culled).field("sites", c.sites);
+  json.field("unpatchable_sites", c.unpatchable_sites);
+  // Shares of the program's time, to a millionth.
+  json.key("cost");
+  c.cost_ppm ? json.value(*c.cost_ppm / 1e6, 6) : json.null();
+  json.key("budget");
+  c.budget_ppm != 0 ? json.value(c.budget_ppm / 1e6, 6) : json.null();
+  json.field("calls_per_second", f.calls_per_second).key("sampled_share").value(f.read_share, 4);
+  json.field("history_ns", f.history_ns).field("memory", f.memory).field("overwritten_events", f.overwritten);
+  json.field("lost_events", f.lost).field("switches", c.switches).field("last_patch_ns", c.last_patch_ns);
+  json.field("off_in_ns", f.off_in_ns).close('}');
 }
 
 }  // namespace karst::cli

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/json.h"
 #include "collect/attach.h"
 #include "collect/control.h"
 #include "reader/model.h"
@@ -27,6 +28,6 @@ reader::Clock live_clock(const collect::Attached& target);
 
 /// "0.31%" or "?".
 std::string cost_text(const collect::ControlState& control);
-std::string live_json(const collect::Attached& target, const LiveFacts& facts);
+void write_live(Json& json, const collect::Attached& target, const LiveFacts& facts);
 
 }  // namespace karst::cli

@@ -11,12 +11,9 @@
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 
 namespace karst::cli {
 namespace {
-
-using exporting::json_string;
 
 struct Options {
   bool json = false;
@@ -29,10 +26,11 @@ int ps(const Options& options) {
   exporting::Output out = exporting::Output::to_stdout();
   const bool root = geteuid() == 0;
   if (options.json) {
-    out.append("{\"processes\":[");
-    for (std::size_t i = 0; i < all.size(); ++i)
-      out.append((i == 0 ? "\n" : ",\n") + live_json(all[i], live_facts(all[i])));
-    out.append("]}\n");
+    Json json;
+    json.open('{').key("processes").open('[');
+    for (const collect::Attached& a : all) write_live(json.line(), a, live_facts(a));
+    json.close(']').close('}');
+    out.append(json.take() + "\n");
     return finish_output(out);
   }
   if (all.empty()) {

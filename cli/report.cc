@@ -11,12 +11,13 @@
 #include <string>
 #include <utility>
 
+#include "base/json.h"
 #include "cli/command.h"
+#include "cli/csv.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -93,13 +94,6 @@ void print_text(const analysis::Report& report, const reader::Trace& trace, expo
   }
 }
 
-// RFC 4180, with a line feed alone; control characters are escaped as in text.
-std::string csv_field(std::string_view text) {
-  std::string field = "\"";
-  for (const char c : printable(text)) field += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return field + "\"";
-}
-
 void print_csv(const analysis::Report& report, exporting::Output& out) {
   out.append(
       "name,module,file,line,calls,open_calls,unwound_calls,jumped_calls,tail_calls,total_ns,self_ns,min_ns,mean_ns,"
@@ -120,32 +114,25 @@ void print_csv(const analysis::Report& report, exporting::Output& out) {
 }
 
 void print_json(const analysis::Report& report, const reader::Trace& trace, exporting::Output& out) {
-  out.append("{\"functions\":[");
-  bool first = true;
+  Json json;
+  json.open('{').key("functions").open('[');
   for (const analysis::FunctionReport& f : report.functions) {
-    out.append(first ? "\n" : ",\n");
-    first = false;
-    out.append("{\"name\":" + exporting::json_string(f.name) + ",\"module\":" + exporting::json_string(f.module) +
-               ",\"file\":" + exporting::json_string(f.file));
-    out.append(fmt::format(
-        R"(,"line":{},"calls":{},"open_calls":{},"unwound_calls":{},"jumped_calls":{},"tail_calls":{},"total_ns":{},"self_ns":{},"min_ns":{},)"
-        R"("mean_ns":{},"p50_ns":{},"p99_ns":{},"max_ns":{})",
-        f.line, f.calls, f.open_calls, f.unwound_calls, f.jumped_calls, f.tail_calls, f.total_ns, f.self_ns, f.min_ns,
-        f.mean_ns, f.p50_ns, f.p99_ns, f.max_ns));
+    json.line().open('{').field("name", f.name).field("module", f.module).field("file", f.file).field("line", f.line);
+    json.field("calls", f.calls).field("open_calls", f.open_calls).field("unwound_calls", f.unwound_calls);
+    json.field("jumped_calls", f.jumped_calls).field("tail_calls", f.tail_calls).field("total_ns", f.total_ns);
+    json.field("self_ns", f.self_ns).field("min_ns", f.min_ns).field("mean_ns", f.mean_ns).field("p50_ns", f.p50_ns);
+    json.field("p99_ns", f.p99_ns).field("max_ns", f.max_ns);
     const auto states = state_times(f);
-    for (std::size_t i = 0; report.has_states && i < states.size(); ++i) {
-      out.append(fmt::format(R"(,"{}":{})", kStateColumns[i], states[i]));
-    }
-    out.append("}");
+    for (std::size_t i = 0; report.has_states && i < states.size(); ++i) json.field(kStateColumns[i], states[i]);
+    json.close('}').flush(out);
   }
-  out.append(fmt::format(R"(
-],"trace":{{"file":{},"threads":{},"calls":{},"events":{},"span_ns":{},"complete":{},)"
-                         R"("out_of_order":{},"unmatched_exits":{},"missing_exits":{},"unknown_ids":{},)"
-                         R"("missing_blocks":{}}}}}
-)",
-                         exporting::json_string(trace.name()), report.threads, report.calls, report.events,
-                         report.span_ns, trace.complete(), report.out_of_order, report.unmatched_exits,
-                         report.missing_exits, report.unknown_ids, report.missing_blocks));
+  json.line().close(']').key("trace").open('{').field("file", trace.name()).field("threads", report.threads);
+  json.field("calls", report.calls).field("events", report.events).field("span_ns", report.span_ns);
+  json.field("complete", trace.complete()).field("out_of_order", report.out_of_order);
+  json.field("unmatched_exits", report.unmatched_exits).field("missing_exits", report.missing_exits);
+  json.field("unknown_ids", report.unknown_ids).field("missing_blocks", report.missing_blocks);
+  json.close('}').close('}').flush(out);
+  out.append("\n");
 }
 
 int report_command(const Options& options) {

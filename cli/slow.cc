@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/outliers.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/names.h"
 #include "cli/progress.h"
@@ -19,7 +20,6 @@
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/output.h"
-#include "export/text_encoding.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -77,13 +77,14 @@ class SlowPrinter {
   }
 
   void print_json(const std::vector<Group>& groups, std::uint64_t calls) {
-    output_.append(fmt::format(R"({{"trace":{},"calls":{},"slow_calls":{},"slow":[)",
-                               exporting::json_string(trace().name()), calls, finder_.found()));
+    json_.open('{').field("trace", trace().name()).field("calls", calls).field("slow_calls", finder_.found());
+    json_.key("slow").open('[');
     for (std::size_t i = 0; i < groups.size() && !output_.failed(); ++i) {
-      output_.append(i == 0 ? "\n" : ",\n");
-      print_json_group(groups[i]);
+      write_group(groups[i]);
+      json_.flush(output_);
     }
-    output_.append("]}\n");
+    json_.close(']').close('}').flush(output_);
+    output_.append("\n");
   }
 
  private:
@@ -209,53 +210,48 @@ class SlowPrinter {
                                    [this](const reader::Thread& of) -> const reader::Calls& { return calls_of(of); });
   }
 
-  std::string json_wait(const analysis::Wait& wait) const {
-    return fmt::format(R"({{"begin_ns":{},"duration_ns":{},"words":{}}})", since_start(wait.begin), ns(wait.length()),
-                       exporting::json_string(words(wait)));
+  void write_wait(const analysis::Wait& wait) {
+    json_.key("wait").open('{').field("begin_ns", since_start(wait.begin)).field("duration_ns", ns(wait.length()));
+    json_.field("words", words(wait)).close('}');
   }
 
-  void print_json_group(const Group& group) {
+  void write_group(const Group& group) {
     const analysis::Outlier& outlier = group.worst;
     const reader::Thread& thread = *outlier.call.thread;
-    output_.append(fmt::format(
-        R"({{"function":{},"begin_ns":{},"duration_ns":{},"usual_ns":{},"pid":{},"tid":{},"thread":{},"such_calls":{},"such_ns":{},"path":[)",
-        exporting::json_string(full_name(thread, outlier.function)), since_start(outlier.call.begin),
-        ns(outlier.call.duration), ns(outlier.usual), process(thread).pid, thread.tid,
-        exporting::json_string(thread.name), group.count, ns(group.duration)));
+    json_.line().open('{').field("function", full_name(thread, outlier.function));
+    json_.field("begin_ns", since_start(outlier.call.begin)).field("duration_ns", ns(outlier.call.duration));
+    json_.field("usual_ns", ns(outlier.usual)).field("pid", process(thread).pid).field("tid", thread.tid);
+    json_.field("thread", thread.name).field("such_calls", group.count).field("such_ns", ns(group.duration));
+    json_.key("path").open('[');
     const reader::Calls& calls = calls_of(thread);
-    bool first = true;
     for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
-      output_.append(fmt::format(R"({}{{"function":{},"duration_ns":{}}})", first ? "" : ",",
-                                 exporting::json_string(full_name(thread, calls.function[row])),
-                                 ns(calls.duration[row])));
-      first = false;
+      json_.open('{').field("function", full_name(thread, calls.function[row]));
+      json_.field("duration_ns", ns(calls.duration[row])).close('}');
     }
-    output_.append("]");
+    json_.close(']');
     if (const analysis::Wait* wait = wait_of(outlier); wait != nullptr) {
-      output_.append(",\"wait\":" + json_wait(*wait));
-      if (options_.follow) print_json_chain(*wait);
+      write_wait(*wait);
+      if (options_.follow) write_chain(*wait);
     }
-    output_.append("}");
+    json_.close('}');
   }
 
-  void print_json_chain(const analysis::Wait& wait) {
-    output_.append(",\"chain\":[");
-    bool first = true;
+  void write_chain(const analysis::Wait& wait) {
+    json_.key("chain").open('[');
     for (const analysis::ChainLink& link : chain(wait)) {
-      output_.append(fmt::format(R"({}{{"tid":{},"thread":{},"path":[)", first ? "" : ",", link.thread->tid,
-                                 exporting::json_string(link.thread->name)));
-      for (std::size_t i = 0; i < link.functions.size(); ++i)
-        output_.append((i == 0 ? "" : ",") + exporting::json_string(full_name(*link.thread, link.functions[i])));
-      output_.append("]" + (link.waited ? ",\"wait\":" + json_wait(link.wait) : "") + "}");
-      first = false;
+      json_.open('{').field("tid", link.thread->tid).field("thread", link.thread->name);
+      json_.list("path", link.functions, [&](std::uint32_t id) { return full_name(*link.thread, id); });
+      if (link.waited) write_wait(link.wait);
+      json_.close('}');
     }
-    output_.append("]");
+    json_.close(']');
   }
 
   const Input& input_;
   const Options& options_;
   analysis::OutlierFinder& finder_;
   exporting::Output& output_;
+  Json json_;
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
   std::list<std::pair<const reader::Thread*, reader::Calls>> calls_;

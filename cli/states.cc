@@ -10,7 +10,6 @@
 #include "cli/command.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/text_encoding.h"
 #include "format/options.h"
 #include "symbols/cache_directory.h"
 
@@ -122,22 +121,22 @@ std::string states_text(const reader::Trace& trace) {
   return text;
 }
 
-std::string states_json(const reader::Trace& trace) {
+void write_states(Json& json, const reader::Trace& trace) {
   const reader::States& states = trace.states();
   const reader::StateSource& s = states.source();
   const auto has = [&s](format::StatesFlag flag) { return (s.flags & flag) != 0; };
-  return fmt::format(
-      R"({{"backend":"{}","records":{},"threads":{},"cpus":{},"span_ns":{},"clock_error_ns":{},"wakers":{},)"
-      R"("other_processes":{},"system_calls":{},"lost_events":{},"gaps":{},"overwritten_events":{},"migrations":{},)"
-      R"("page_faults":{},"left_out":{},"unknown_stretches":{},"unknown_ns":{},"longest_unknown_ns":{},"note":{}}})",
-      backend_word(s.backend), states.log().records.size(), states.threads().size(), s.cpus,
-      trace.clock().to_ns(s.end_ticks - s.begin_ticks), s.clock_error_ns, has(format::kStatesWakes),
-      has(format::kStatesOthers), has(format::kStatesSyscalls), s.lost_events, states.gaps().size(),
-      s.overwritten_events, s.migrations,
-      has(format::kStatesFaults) ? std::to_string(s.page_faults) : std::string("null"), states.doubts().left_out,
-      states.doubts().stretches, trace.clock().to_ns(states.doubts().ticks),
-      trace.clock().to_ns(states.doubts().longest),
-      exporting::json_string(s.backend == format::StateBackend::kNone ? why_none(s) : s.note));
+  json.open('{').field("backend", backend_word(s.backend)).field("records", states.log().records.size());
+  json.field("threads", states.threads().size()).field("cpus", s.cpus);
+  json.field("span_ns", trace.clock().to_ns(s.end_ticks - s.begin_ticks)).field("clock_error_ns", s.clock_error_ns);
+  json.field("wakers", has(format::kStatesWakes)).field("other_processes", has(format::kStatesOthers));
+  json.field("system_calls", has(format::kStatesSyscalls)).field("lost_events", s.lost_events);
+  json.field("gaps", states.gaps().size()).field("overwritten_events", s.overwritten_events);
+  json.field("migrations", s.migrations);
+  json.field("page_faults", has(format::kStatesFaults) ? std::optional(s.page_faults) : std::nullopt);
+  json.field("left_out", states.doubts().left_out).field("unknown_stretches", states.doubts().stretches);
+  json.field("unknown_ns", trace.clock().to_ns(states.doubts().ticks));
+  json.field("longest_unknown_ns", trace.clock().to_ns(states.doubts().longest));
+  json.field("note", s.backend == format::StateBackend::kNone ? why_none(s) : s.note).close('}');
 }
 
 }  // namespace karst::cli

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/json.h"
 #include "reader/result.h"
 #include "reader/states.h"
 #include "reader/trace.h"
@@ -33,6 +34,6 @@ void report_missing_states(const StateArguments& arguments, const reader::StateS
 /// How a trace's thread states were recorded, or why not: lines of karst info.
 std::string states_text(const reader::Trace& trace);
 /// The same as a JSON value.
-std::string states_json(const reader::Trace& trace);
+void write_states(Json& json, const reader::Trace& trace);
 
 }  // namespace karst::cli

@@ -39,7 +39,9 @@ int show(const Options& options) {
   const collect::ControlState& c = f.control;
   exporting::Output out = exporting::Output::to_stdout();
   if (options.json) {
-    out.append(live_json(*target, f) + "\n");
+    Json json;
+    write_live(json, *target, f);
+    out.append(json.take() + "\n");
     return finish_output(out);
   }
   const auto line = [&out](const char* what, const std::string& text) {

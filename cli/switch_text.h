@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/untraced.h"
+#include "base/json.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -18,6 +19,6 @@ using analysis::untraced_times;
 std::vector<std::string> switch_lines(const reader::Trace& trace, const reader::Process& process);
 
 /// All of them, as a JSON array.
-std::string switches_json(const reader::Trace& trace, const reader::Process& process);
+void write_switches(Json& json, const reader::Trace& trace, const reader::Process& process);
 
 }  // namespace karst::cli

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "export/text_encoding.h"
+#include "base/utf8.h"
 
 namespace karst::cli {
 namespace {
@@ -30,7 +30,7 @@ std::string make_printable(std::string_view text, bool lines) {
   out.reserve(text.size());
   while (!text.empty()) {
     const auto byte = static_cast<unsigned char>(text.front());
-    std::size_t length = exporting::utf8_character(text);
+    std::size_t length = utf8_character(text);
     if (length == 0) {
       out += fmt::format("\\x{:02x}", byte);
       length = 1;

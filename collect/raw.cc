@@ -71,7 +71,7 @@ Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::file
   for (const reader::Chunk& chunk : list->chunks) {
     if ((!resolved && is_made(chunk.type)) || options.strip.drops(chunk.type)) continue;
     auto payload = reader::decode(chunk);
-    if (!payload || chunk.cut) continue;
+    if (!payload || chunk.truncated) continue;
     if (options.strip.empty()) {
       writer->add_chunk(chunk.type, payload->bytes);
     } else if (const auto left = options.strip.apply(chunk.type, payload->bytes)) {

@@ -375,11 +375,12 @@ void fit_to_range(reader::Process& p, const History& history, const RecordingOpt
     begin = begin_of_range(history, from, history.switches());
     for (reader::Thread& t : p.threads) {
       const auto at = begin.enters.find(t.index);
-      t.cut = at != begin.enters.end() && !at->second.empty();
+      t.excerpt = at != begin.enters.end() && !at->second.empty();
       t.inherited =
-          !t.cut ? 0
-                 : static_cast<std::uint32_t>(std::count_if(at->second.begin(), at->second.end(),
-                                                            [](format::Event e) { return !format::event_is_exit(e); }));
+          !t.excerpt
+              ? 0
+              : static_cast<std::uint32_t>(std::count_if(at->second.begin(), at->second.end(),
+                                                         [](format::Event e) { return !format::event_is_exit(e); }));
     }
   }
   if (options.moment.empty()) return;

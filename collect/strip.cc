@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "format/moments.h"
+#include "format/chunk_types.h"
 
 namespace karst::collect {
 namespace {
@@ -133,51 +133,10 @@ bool Strip::drops(ChunkType type) const {
 }
 
 Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std::byte> payload) const {
-  std::size_t size = 0;
-  switch (type) {
-    case ChunkType::kProcesses:
-      size = sizeof(format::ProcessRecord);
-      break;
-    case ChunkType::kClock:
-      size = sizeof(format::ClockRecord);
-      break;
-    case ChunkType::kModules:
-      size = sizeof(format::ModuleRecord);
-      break;
-    case ChunkType::kSymbols:
-      size = sizeof(format::SymbolRecord);
-      break;
-    case ChunkType::kThreads:
-      size = sizeof(format::ThreadRecord);
-      break;
-    case ChunkType::kInlined:
-      size = sizeof(format::InlinedRecord);
-      break;
-    case ChunkType::kSource:
-      size = sizeof(format::SourceRecord);
-      break;
-    case ChunkType::kStateSource:
-      size = sizeof(format::StateSourceRecord);
-      break;
-    case ChunkType::kTasks:
-      size = sizeof(format::TaskRecord);
-      break;
-    case ChunkType::kMoments:
-      size = sizeof(format::MomentRecord);
-      break;
-    case ChunkType::kUntraced:
-      size = sizeof(format::UntracedRecord);
-      break;
-    case ChunkType::kFunctions:
-    case ChunkType::kSwitches:
-    case ChunkType::kModes:
-    case ChunkType::kBlocks:
-    case ChunkType::kStateEvents:
-      return std::vector<std::byte>(payload.begin(), payload.end());  // no text
-    default:
-      return Error{"a chunk is of a kind that is not known"};
-  }
-  auto opened = Table::open(payload, size);
+  const format::ChunkKind* kind = format::chunk_kind(type);
+  if (kind == nullptr) return Error{"a chunk is of a kind that is not known"};
+  if (!kind->reveals) return std::vector<std::byte>(payload.begin(), payload.end());
+  auto opened = Table::open(payload, kind->record_size);
   if (!opened) return opened.error();
   Table& table = *opened;
   Fields fields(*this, table);
@@ -251,7 +210,7 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
         fields.text(i, offsetof(format::UntracedRecord, reason), takes(kHost));
         break;
       default:
-        break;
+        return Error{"what a chunk of type " + std::string(kind->letters) + " reveals is not known"};
     }
   }
   return table.finish();

@@ -2,9 +2,11 @@
 // Formats: "Trace Event Format" (Google, 2016), JSON object form; for `file_info` viztracer's
 // src/viztracer/report_builder.py (prepare_json) and its viewer, which looks a selected event's name up in
 // file_info.functions: {name: [path, line]}, and the path in file_info.files: {path: [text, newlines in it]}.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,30 +15,32 @@
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
 #include "analysis/waits.h"
+#include "base/json.h"
 #include "export/export.h"
 #include "export/sched_events.h"
-#include "export/text_encoding.h"
 
 namespace karst::exporting {
 namespace {
 
 // Microseconds with three decimals: nanoseconds, exactly.
-void append_us(Output& output, std::uint64_t ns) {
-  const fmt::format_int whole(ns / 1000);
-  output.append({whole.data(), whole.size()});
-  const auto rest = static_cast<unsigned>(ns % 1000);
-  const char decimals[] = {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
-                           static_cast<char>('0' + rest % 10)};
-  output.append({decimals, sizeof decimals});
+void append_us(std::string& text, std::uint64_t ns) {
+  fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}.{:03}"), ns / 1000, ns % 1000);
 }
 
-void append_args(Output& output, std::uint8_t marks) {
+std::string us(std::uint64_t ns) {
+  std::string text;
+  append_us(text, ns);
+  return text;
+}
+
+void append_args(std::string& text, std::uint8_t marks) {
   const Remark remark = remark_on(marks);
-  output.append(",\"args\":{");
-  if (remark.open != nullptr) output.append(fmt::format("\"open\":\"{}\"", remark.open));
-  if (remark.open != nullptr && remark.ended != nullptr) output.append(",");
-  if (remark.ended != nullptr) output.append(fmt::format("\"ended\":\"{}\"", remark.ended));
-  output.append("}");
+  Json args;
+  args.open('{');
+  if (remark.open != nullptr) args.field("open", remark.open);
+  if (remark.ended != nullptr) args.field("ended", remark.ended);
+  args.close('}');
+  text += ",\"args\":" + args.take();
 }
 
 class ChromeWriter {
@@ -47,7 +51,7 @@ class ChromeWriter {
   }
 
   void write() {
-    output_.append("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    json_.open('{').field("displayTimeUnit", "ns").key("traceEvents").open('[');
     write_names();
     for (const reader::Thread* thread : options_.threads) {
       if (output_.failed()) return;
@@ -55,23 +59,18 @@ class ChromeWriter {
     }
     write_wakings();
     write_switches();
-    output_.append("\n]");
+    json_.line().close(']');
     write_states();
     write_base_time();
     write_file_info();
-    output_.append("}\n");
+    json_.close('}').flush(output_);
+    output_.append("\n");
   }
 
  private:
-  void separate() {
-    if (!first_) output_.append(",\n");
-    first_ = false;
-  }
-
   void write_name(const char* what, std::uint32_t pid, std::uint32_t tid, const std::string& name) {
-    separate();
-    output_.append(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{"name":{}}}}})", pid, tid, what,
-                               json_string(name)));
+    json_.line().open('{').field("ph", "M").field("pid", pid).field("tid", tid).field("name", what);
+    json_.key("args").open('{').field("name", name).close('}').close('}').flush(output_);
   }
 
   void write_names() {
@@ -101,19 +100,11 @@ class ChromeWriter {
       append_json_string(text, key);
       const auto source = source_of_path_.find(function.file);
       if (source != source_of_path_.end() && function.line != 0 && keys_.insert(key).second) {
-        separate_functions();
-        append_json_string(functions_, key);
-        functions_ += ":[";
-        append_json_string(functions_, function.file);
-        functions_ += fmt::format(",{}]", function.line);
+        functions_.line().key(key).open('[').value(function.file).value(function.line).close(']');
         used_sources_.insert(source->second);
       }
     }
     return text;
-  }
-
-  void separate_functions() {
-    if (!functions_.empty()) functions_ += ",\n";
   }
 
   void write_thread(const reader::Thread& thread) {
@@ -130,14 +121,14 @@ class ChromeWriter {
         [&](std::uint32_t row, std::uint32_t) {
           const std::uint64_t begin = ns(calls.begin[row]);
           const std::uint64_t end = std::max(begin, ns(calls.begin[row] + calls.duration[row]));
-          separate();
-          output_.append(start);
-          append_us(output_, begin);
-          output_.append(",\"dur\":");
-          append_us(output_, end - begin);
-          output_.append(name_text(process, calls.function[row]));
-          if (calls.marks[row] != reader::kCallComplete) append_args(output_, calls.marks[row]);
-          output_.append("}");
+          event_ = start;
+          append_us(event_, begin);
+          event_ += ",\"dur\":";
+          append_us(event_, end - begin);
+          event_ += name_text(process, calls.function[row]);
+          if (calls.marks[row] != reader::kCallComplete) append_args(event_, calls.marks[row]);
+          event_ += '}';
+          json_.line().raw(event_).flush(output_);
           if ((++done & 0xfff) == 0) add_progress(0x1000);
           return !output_.failed();
         },
@@ -167,11 +158,9 @@ class ChromeWriter {
   }
 
   void write_flow(char phase, const reader::Thread& thread, std::uint64_t at, std::uint64_t id) {
-    separate();
-    output_.append(fmt::format(R"({{"ph":"{}","bp":"e","cat":"waking","name":"wakes","id":{},"pid":{},"tid":{},"ts":)",
-                               phase, id, trace_.processes()[thread.process].pid, thread.tid));
-    append_us(output_, at);
-    output_.append("}");
+    json_.line().open('{').field("ph", std::string_view(&phase, 1)).field("bp", "e").field("cat", "waking");
+    json_.field("name", "wakes").field("id", id).field("pid", trace_.processes()[thread.process].pid);
+    json_.field("tid", thread.tid).key("ts").raw(us(at)).close('}').flush(output_);
   }
 
   // When nothing was traced, as a stretch beside the threads; what happened to functions, as moments.
@@ -185,27 +174,26 @@ class ChromeWriter {
       for (const analysis::Untraced& time : analysis::untraced_times(process)) {
         const std::string name = fmt::format("nothing is traced ({})", analysis::reason_text(time.reason));
         ++id;
-        write_switch("b", fmt::format("\"id\":{},", id), process, time.begin, name);
-        write_switch("e", fmt::format("\"id\":{},", id), process,
-                     std::min(time.end, std::max(analysis::last_ticks(trace_), time.begin)), name);
+        write_switch("b", id, process, time.begin, name);
+        write_switch("e", id, process, std::min(time.end, std::max(analysis::last_ticks(trace_), time.begin)), name);
       }
       for (const reader::Switch& change : process.switches) {
         const std::string functions = analysis::functions_text(trace_, process, change);
         if (change.first == 0 || functions.empty()) continue;
-        write_switch("i", "\"s\":\"p\",", process, change.begin_ticks,
+        write_switch("i", std::nullopt, process, change.begin_ticks,
                      fmt::format("{} from here on: {} ({})", change.on ? "traced" : "not traced", functions,
                                  analysis::reason_text(change.reason)));
       }
     }
   }
 
-  void write_switch(const char* phase, const std::string& more, const reader::Process& process, std::uint64_t at,
-                    const std::string& name) {
-    separate();
-    output_.append(fmt::format(R"({{"ph":"{}",{}"cat":"switch","pid":{},"tid":{},"name":{},"ts":)", phase, more,
-                               process.pid, process.pid, json_string(name)));
-    append_us(output_, ns(at));
-    output_.append("}");
+  // With an id it is an end of a stretch of time, else a point in the process's time.
+  void write_switch(const char* phase, std::optional<std::uint64_t> id, const reader::Process& process,
+                    std::uint64_t at, const std::string& name) {
+    json_.line().open('{').field("ph", phase);
+    id ? json_.field("id", *id) : json_.field("s", "p");
+    json_.field("cat", "switch").field("pid", process.pid).field("tid", process.pid).field("name", name);
+    json_.key("ts").raw(us(ns(at))).close('}').flush(output_);
   }
 
   // In ftrace's text form, in one string: viewers make tracks of CPUs and of thread states of it.
@@ -213,9 +201,10 @@ class ChromeWriter {
     const reader::States& states = trace_.states();
     if (states.empty()) return;
     // What lies before ts 0 is told as what was so then.
-    const reader::StateLog log = reader::cut_states(states.log(), origin_, ~std::uint64_t{0});
+    const reader::StateLog log = reader::excerpt_states(states.log(), origin_, ~std::uint64_t{0});
     SchedEvents events(log);
-    output_.append(",\n\"systemTraceEvents\":\"# tracer: nop\\n#\\n");
+    json_.line().key("systemTraceEvents").flush(output_);
+    output_.append("\"# tracer: nop\\n#\\n");
     // Says that the times are those of ts.
     output_.append(
         "<...>-0 [000] .... 0.000000000: tracing_mark_write: trace_event_clock_sync: parent_ts=0.000000000\\n");
@@ -227,6 +216,7 @@ class ChromeWriter {
       return !output_.failed();
     });
     output_.append("\"");
+    json_.raw({});  // the string above
   }
 
   void append_sched_event(std::string& line, const SchedEvent& event, const SchedEvents& events) const {
@@ -255,38 +245,32 @@ class ChromeWriter {
     const reader::ClockPair& pair = trace_.clock().pairs.front();
     const std::uint64_t base = origin_ >= pair.ticks ? pair.realtime_ns + trace_.clock().to_ns(origin_ - pair.ticks)
                                                      : pair.realtime_ns - trace_.clock().to_ns(pair.ticks - origin_);
-    output_.append(fmt::format(",\n\"viztracer_metadata\":{{\"baseTimeNanoseconds\":{}}}", base));
+    json_.line().key("viztracer_metadata").open('{').field("baseTimeNanoseconds", base).close('}');
   }
 
   void write_file_info() {
-    output_.append(",\n\"file_info\":{\"files\":{\n");
-    bool first = true;
+    json_.line().key("file_info").open('{').key("files").open('{');
     for (const reader::SourceFile& source : trace_.sources()) {
       if (!used_sources_.contains(&source)) continue;
-      if (!first) output_.append(",\n");
-      first = false;
-      output_.append(json_string(source.path));
-      output_.append(":[");
-      output_.append(json_string(source.text));
-      output_.append(fmt::format(",{}]", std::count(source.text.begin(), source.text.end(), '\n')));
+      json_.line().key(source.path).open('[').value(source.text);
+      json_.value(std::count(source.text.begin(), source.text.end(), '\n')).close(']').flush(output_);
     }
-    output_.append("\n},\"functions\":{\n");
-    output_.append(functions_);
-    output_.append("\n}}");
+    json_.line().close('}').key("functions").open('{').raw(functions_.take()).line().close('}').close('}');
   }
 
   const reader::Trace& trace_;
   const Options& options_;
   Output& output_;
-  const std::uint64_t origin_;  // ticks that are shown as 0
-  bool first_ = true;
+  const std::uint64_t origin_;                      // ticks that are shown as 0
+  Json json_;                                       // all that is written, front to back
+  std::string event_;                               // a call's, in its making
   const reader::Process* named_process_ = nullptr;  // whose ids name_texts_ is for
   std::vector<std::string> name_texts_;
   std::string unknown_text_;
   std::unordered_map<std::string_view, const reader::SourceFile*> source_of_path_;
   std::unordered_set<std::string> keys_;
   std::unordered_set<const reader::SourceFile*> used_sources_;
-  std::string functions_;  // file_info.functions
+  Json functions_;  // members of file_info.functions
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <set>
 
+#include "base/json.h"
 #include "view/api.h"
-#include "view/json.h"
 #include "view/protocol.h"
 #include "view/selection.h"
 #include "view/states.h"
@@ -66,7 +66,7 @@ std::string number_list(const std::vector<std::uint32_t>& numbers) {
 }
 
 // The texts of the files that the scope's functions are in, as far as the limit goes.
-void write_sources(view::Json& json, const view::Scope& scope) {
+void write_sources(Json& json, const view::Scope& scope) {
   const view::FunctionList& functions = scope.index->functions();
   std::vector<bool> called(functions.functions().size());
   for (const view::Scope::Part& part : scope.parts) {
@@ -147,7 +147,7 @@ Status export_html(const view::TraceIndex& index, std::string_view page, const H
   }
 
   view::Api api({&index}, options.version);
-  view::Json json;
+  Json json;
   json.open('{').field("version", view::kProtocolVersion).field("kind", options.aggregated ? "aggregated" : "calls");
   json.key("range").open('{').field("begin", begin).field("end", end).close('}');
   json.key("trace").raw(view::trace_json(index, options.version, 1, true, false));

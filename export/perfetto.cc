@@ -24,9 +24,9 @@
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
 #include "analysis/waits.h"
+#include "base/utf8.h"
 #include "export/export.h"
 #include "export/sched_events.h"
-#include "export/text_encoding.h"
 
 namespace karst::exporting {
 namespace {
@@ -231,7 +231,7 @@ class PerfettoWriter {
   void write_states() {
     const reader::States& states = trace_.states();
     if (states.empty()) return;
-    const reader::StateLog log = reader::cut_states(states.log(), 0, ~std::uint64_t{0});
+    const reader::StateLog log = reader::excerpt_states(states.log(), 0, ~std::uint64_t{0});
     SchedEvents events(log);
     std::map<std::uint16_t, std::string> bundles;  // by CPU
     events.each([&](const SchedEvent& event) {

@@ -1,6 +1,6 @@
 #include "export/sched_events.h"
 
-#include "export/text_encoding.h"
+#include "base/utf8.h"
 
 namespace karst::exporting {
 
@@ -38,9 +38,9 @@ bool SchedEvents::translate(const StateRecord& record, SchedEvent& event) {
     return event.tid != event.other;
   };
   switch (record.kind) {
-    case format::kStateSwitch: {
+    case format::kStateLeaveCpu: {
       const auto letter = static_cast<char>(record.value & 0xff);
-      event.letter = (record.value & format::kSwitchRunnable) != 0 ? 'R' : letter != 0 ? letter : 'S';
+      event.letter = (record.value & format::kLeaveRunnable) != 0 ? 'R' : letter != 0 ? letter : 'S';
       return put_on_cpu(record.other);
     }
     case format::kStateAt:

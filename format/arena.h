@@ -85,12 +85,13 @@ struct ArenaHeader {
   std::uint64_t hand;  ///< blocks handed out so far, skipped ones included; modulo capacity the next candidate
   std::uint64_t overwritten_events;  ///< of threads whose entries were reused; the others keep their own counts
   std::uint64_t lost_events;
-  std::uint64_t threads_total;        ///< threads that ever joined
-  std::uint64_t patch_ns;             ///< time taken to find and patch the sleds at start
-  std::uint64_t sites;                ///< sleds found, entries and exits
-  std::uint64_t control_offset;       ///< of the ArenaControl (format/control.h), which outsiders may write to
-  std::uint64_t min_duration_ticks;   ///< calls that are shorter and contain nothing are taken back; 0: none are
-  std::uint64_t clock_period_ticks;   ///< 0: the TSC itself stamps events; else a thread stores it about so often at least
+  std::uint64_t threads_total;       ///< threads that ever joined
+  std::uint64_t patch_ns;            ///< time taken to find and patch the sleds at start
+  std::uint64_t sites;               ///< sleds found, entries and exits
+  std::uint64_t control_offset;      ///< of the ArenaControl (format/control.h), which outsiders may write to
+  std::uint64_t min_duration_ticks;  ///< calls that are shorter and contain nothing are taken back; 0: none are
+  std::uint64_t
+      clock_period_ticks;  ///< 0: the TSC itself stamps events; else a thread stores it about so often at least
   std::uint64_t clock_longest_ticks;  ///< the longest time that this thread did not
   std::uint64_t counts_offset;        ///< not 0: calls are counted, not recorded (see CountPage)
   std::uint32_t count_capacity;       ///< pages of counters

@@ -8,9 +8,8 @@
 // Text lies in the heap of its own chunk and is named by StringRef. A record may be longer
 // than this header knows (a later minor version): readers step by TableHeader::record_size
 // and read the part they know. Unknown chunk types are skipped. Times are in ticks of the
-// trace's clock unless a name says ns. Order in a file that Karst writes: PROC, CLCK, MODL, FUNC,
-// SYMB, THRD, BLKS..., INLN, UNTR, SRCF..., STSR, TASK, STEV..., ENDT; readers accept any order. A file without ENDT
-// was cut.
+// trace's clock unless a name says ns. docs/trace-format.md has the order in which Karst writes chunks; readers accept
+// any. A file without ENDT is truncated.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -36,31 +35,38 @@ static_assert(sizeof(FileHeader) == 32 && offsetof(FileHeader, crc) == 28);
 
 enum FileFlag : std::uint64_t { kFileResolved = 1 };  ///< names (SYMB) are inside
 
-constexpr std::uint32_t fourcc(char a, char b, char c, char d) {
-  return static_cast<std::uint32_t>(static_cast<unsigned char>(a)) |
-         static_cast<std::uint32_t>(static_cast<unsigned char>(b)) << 8 |
-         static_cast<std::uint32_t>(static_cast<unsigned char>(c)) << 16 |
-         static_cast<std::uint32_t>(static_cast<unsigned char>(d)) << 24;
+constexpr std::uint32_t fourcc(const char (&letters)[5]) {
+  std::uint32_t type = 0;
+  for (int i = 3; i >= 0; --i) type = type << 8 | static_cast<unsigned char>(letters[i]);
+  return type;
 }
 
+/// Every chunk type of this version, each once: X(name, letters, record, reveals). `record` is what its table, its
+/// blocks or its end consist of; `reveals` says that `karst resolve --strip` has to look into it. format/chunk_types.h
+/// makes the table of it that readers and writers go by; docs/trace-format.md is compared with it.
+#define KARST_CHUNK_TYPES(X)                                     \
+  X(kProcesses, "PROC", ProcessRecord, true)                     \
+  X(kClock, "CLCK", ClockRecord, true)                           \
+  X(kModules, "MODL", ModuleRecord, true)                        \
+  X(kFunctions, "FUNC", FunctionRecord, false)                   \
+  X(kSymbols, "SYMB", SymbolRecord, true)                        \
+  X(kThreads, "THRD", ThreadRecord, true)                        \
+  X(kSwitches, "SWCH", SwitchRecord, false)                      \
+  X(kModes, "MODE", ModeRecord, false)                           \
+  X(kBlocks, "BLKS", BlockRecord, false)                         \
+  X(kInlined, "INLN", InlinedRecord, true)                       \
+  X(kSource, "SRCF", SourceRecord, true)                         \
+  X(kStateSource, "STSR", StateSourceRecord, true)               \
+  X(kTasks, "TASK", TaskRecord, true)                            \
+  X(kStateEvents, "STEV", StateRecord, false)                    \
+  X(kMoments, "MOMT", MomentRecord, true) /* format/moments.h */ \
+  X(kUntraced, "UNTR", UntracedRecord, true)                     \
+  X(kEnd, "ENDT", EndRecord, false)
+
 enum class ChunkType : std::uint32_t {
-  kProcesses = fourcc('P', 'R', 'O', 'C'),
-  kClock = fourcc('C', 'L', 'C', 'K'),
-  kModules = fourcc('M', 'O', 'D', 'L'),
-  kFunctions = fourcc('F', 'U', 'N', 'C'),
-  kSymbols = fourcc('S', 'Y', 'M', 'B'),
-  kThreads = fourcc('T', 'H', 'R', 'D'),
-  kSwitches = fourcc('S', 'W', 'C', 'H'),
-  kModes = fourcc('M', 'O', 'D', 'E'),
-  kBlocks = fourcc('B', 'L', 'K', 'S'),
-  kInlined = fourcc('I', 'N', 'L', 'N'),
-  kSource = fourcc('S', 'R', 'C', 'F'),
-  kStateSource = fourcc('S', 'T', 'S', 'R'),
-  kTasks = fourcc('T', 'A', 'S', 'K'),
-  kStateEvents = fourcc('S', 'T', 'E', 'V'),
-  kMoments = fourcc('M', 'O', 'M', 'T'),  ///< format/moments.h
-  kUntraced = fourcc('U', 'N', 'T', 'R'),
-  kEnd = fourcc('E', 'N', 'D', 'T'),
+#define KARST_CHUNK_TYPE(name, letters, record, reveals) name = fourcc(letters),
+  KARST_CHUNK_TYPES(KARST_CHUNK_TYPE)
+#undef KARST_CHUNK_TYPE
 };
 
 enum class Encoding : std::uint32_t { kRaw = 0, kZstd = 1 };
@@ -122,7 +128,7 @@ enum ProcessFlag : std::uint32_t {
   kProcessForked = 8,   ///< a child by fork that has not called exec
   /// The process's log of switches was too short for all of them: the history before the first SWCH record was left
   /// out.
-  kProcessSwitchesCut = 16,
+  kProcessSwitchesLost = 16,
 };
 
 /// CLCK. Pairs of readings of the trace's clock and the kernel's.
@@ -197,9 +203,9 @@ static_assert(sizeof(ThreadRecord) == 56);
 
 enum ThreadFlag : std::uint32_t {
   kThreadExited = 1,
-  /// The history was cut at a moment: the first `inherited` enters are those of calls that were open then, begun
+  /// Its history is an excerpt: the first `inherited` enters are those of calls that were open at its begin, begun
   /// before.
-  kThreadCut = 2,
+  kThreadExcerpt = 2,
 };
 
 /// SWCH. One change of which functions are traced, in the order of their making. Events of the functions are whole
@@ -318,10 +324,10 @@ static_assert(sizeof(StateRecord) == 24 && offsetof(StateRecord, kind) == 22);
 inline constexpr std::uint32_t kUnknownTid = 0xffffffffU;
 
 enum StateKind : std::uint8_t {
-  kStateSwitch = 1,  ///< `tid` left `cpu` to `other`; value: the kernel's letter of what it waits in, SwitchFlag bits
-  kStateWaking = 2,  ///< `other` woke `tid`; value: WakingFlag bits
-  kStateNewThread = 3,     ///< `other` made `tid`; value 1: in its own process
-  kStateExit = 4,          ///< `tid` ended
+  kStateLeaveCpu = 1,   ///< `tid` left `cpu` to `other`; value: the kernel's letter of what it waits in, LeaveFlag bits
+  kStateWaking = 2,     ///< `other` woke `tid`; value: WakingFlag bits
+  kStateNewThread = 3,  ///< `other` made `tid`; value 1: in its own process
+  kStateExit = 4,       ///< `tid` ended
   kStateSyscallEnter = 5,  ///< value: number of the system call
   kStateSyscallExit = 6,
   kStateAt = 7,         ///< begin of what is kept: what `tid` has been doing since before, see StateAtBits
@@ -344,8 +350,8 @@ enum StateAtBits : std::uint32_t {
 };
 
 /// In a switch's value, above the letter (0: not known).
-enum SwitchFlag : std::uint32_t {
-  kSwitchRunnable = 256,  ///< it could have run on
+enum LeaveFlag : std::uint32_t {
+  kLeaveRunnable = 256,  ///< it could have run on
 };
 
 /// UNTR. A program that a process of the trace started and that could not be traced.

@@ -41,7 +41,7 @@ test::Indexed made(std::uint32_t seed) {
     const std::uint32_t to = i % 3 == 2 ? 0 : 100 + (i + 1) % 2;
     if (i % 5 == 4) log.records.push_back({now, from, to, 0, cpu, format::kStateWaking, 0});
     log.records.push_back(
-        {now + 5, from, to, i % 2 == 0 ? 'S' : 'R' | format::kSwitchRunnable, cpu, format::kStateSwitch, 0});
+        {now + 5, from, to, i % 2 == 0 ? 'S' : 'R' | format::kLeaveRunnable, cpu, format::kStateLeaveCpu, 0});
   }
   indexed.sample.states(std::move(log));
   indexed.index = test::index_of(indexed.sample);

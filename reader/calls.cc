@@ -374,7 +374,7 @@ std::size_t count_enters(std::span<const BlockView> blocks) {
   return all - exits;
 }
 
-std::uint8_t marks_of_inherited(const Thread& thread) { return thread.cut ? kCallOpenBegin : kCallInherited; }
+std::uint8_t marks_of_inherited(const Thread& thread) { return thread.excerpt ? kCallOpenBegin : kCallInherited; }
 
 bool is_whole(std::span<const BlockView> blocks) { return blocks.front().sequence == 0; }
 

@@ -4,7 +4,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <optional>
 #include <system_error>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "format/checksum.h"
+#include "format/chunk_types.h"
 
 namespace karst::reader {
 namespace {
@@ -19,12 +19,6 @@ namespace {
 using format::ChunkHeader;
 using format::ChunkType;
 using format::FileHeader;
-
-constexpr std::array kKnownTypes = {
-    ChunkType::kProcesses,   ChunkType::kClock,  ChunkType::kModules,     ChunkType::kFunctions, ChunkType::kSymbols,
-    ChunkType::kThreads,     ChunkType::kBlocks, ChunkType::kInlined,     ChunkType::kSwitches,  ChunkType::kSource,
-    ChunkType::kStateSource, ChunkType::kTasks,  ChunkType::kStateEvents, ChunkType::kMoments,   ChunkType::kModes,
-    ChunkType::kUntraced,    ChunkType::kEnd};
 
 bool starts_with(std::span<const std::byte> file, std::string_view text) {
   return file.size() >= text.size() && std::memcmp(file.data(), text.data(), text.size()) == 0;
@@ -131,7 +125,7 @@ std::string refusal(const Chunk& chunk, const ChunkHeader& header) {
 constexpr std::string_view kDamaged = "is damaged (its checksum does not fit)";
 
 bool fits(const Chunk& chunk, std::uint32_t crc) {
-  return chunk.cut || format::crc32c(chunk.stored.data(), chunk.stored.size()) == crc;
+  return chunk.truncated || format::crc32c(chunk.stored.data(), chunk.stored.size()) == crc;
 }
 
 // Events are nearly all of a large file: below this their checksums are not worth a thread.
@@ -178,43 +172,8 @@ void check_apart(std::span<const Unchecked> unchecked, ChunkList& list, ProblemL
 }  // namespace
 
 std::string_view chunk_name(ChunkType type) {
-  switch (type) {
-    case ChunkType::kProcesses:
-      return "PROC";
-    case ChunkType::kClock:
-      return "CLCK";
-    case ChunkType::kModules:
-      return "MODL";
-    case ChunkType::kFunctions:
-      return "FUNC";
-    case ChunkType::kSymbols:
-      return "SYMB";
-    case ChunkType::kThreads:
-      return "THRD";
-    case ChunkType::kBlocks:
-      return "BLKS";
-    case ChunkType::kSwitches:
-      return "SWCH";
-    case ChunkType::kModes:
-      return "MODE";
-    case ChunkType::kInlined:
-      return "INLN";
-    case ChunkType::kSource:
-      return "SRCF";
-    case ChunkType::kStateSource:
-      return "STSR";
-    case ChunkType::kTasks:
-      return "TASK";
-    case ChunkType::kStateEvents:
-      return "STEV";
-    case ChunkType::kMoments:
-      return "MOMT";
-    case ChunkType::kUntraced:
-      return "UNTR";
-    case ChunkType::kEnd:
-      return "ENDT";
-  }
-  return "unknown";
+  const format::ChunkKind* kind = format::chunk_kind(type);
+  return kind != nullptr ? kind->letters : "unknown";
 }
 
 Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string& name, ProblemList& problems,
@@ -249,13 +208,13 @@ Result<ChunkList> scan_chunks(std::span<const std::byte> file, const std::string
     chunk.encoding = static_cast<format::Encoding>(header->encoding);
     chunk.offset = offset;
     chunk.raw_size = header->raw_size;
-    chunk.cut = header->stored_size > available;
+    chunk.truncated = header->stored_size > available;
     chunk.stored = file.subspan(offset + sizeof(ChunkHeader), std::min(header->stored_size, available));
-    const bool known = std::find(kKnownTypes.begin(), kKnownTypes.end(), chunk.type) != kKnownTypes.end();
-    if (chunk.cut) cut_at = offset;
+    const bool known = format::chunk_kind(chunk.type) != nullptr;
+    if (chunk.truncated) cut_at = offset;
     // A cut table has lost its texts; of a cut BLKS chunk the events before the cut are whole.
     const bool usable_if_cut = chunk.type == ChunkType::kBlocks && chunk.encoding == format::Encoding::kRaw;
-    if (known && (!chunk.cut || usable_if_cut)) {
+    if (known && (!chunk.truncated || usable_if_cut)) {
       const bool events = chunk.type == ChunkType::kBlocks;
       const bool later = events && (known_sound || file.size() >= kCheckApart);
       std::string why = refusal(chunk, *header);

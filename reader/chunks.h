@@ -16,14 +16,14 @@
 
 namespace karst::reader {
 
-/// One chunk of a known type whose checksums fit, or the part of a BLKS chunk before the file's cut.
+/// One chunk of a known type whose checksums fit, or the part of a BLKS chunk before the end of a truncated file.
 struct Chunk {
   format::ChunkType type{};
   format::Encoding encoding{};
   std::uint64_t offset = 0;           ///< of its header in the file
   std::span<const std::byte> stored;  ///< payload as it lies in the file
   std::uint64_t raw_size = 0;
-  bool cut = false;  ///< the file ended inside it; its checksum could not be verified
+  bool truncated = false;  ///< the file ended inside it; its checksum could not be verified
 };
 
 struct ChunkList {

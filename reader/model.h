@@ -53,7 +53,8 @@ struct Thread {
   std::uint64_t lost_events = 0;
   std::uint32_t inherited = 0;  ///< so many first enters are those of the parent's calls that a forked child is inside
   std::string name;
-  bool cut = false;  ///< these first enters are of any calls that were open where the history was cut: begun before
+  bool excerpt =
+      false;  ///< these first enters are of calls that were open at the history's begin, which is an excerpt's
 };
 
 /// A stretch of time that was asked to be kept; format/moments.h says what the fields mean.

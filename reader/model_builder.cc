@@ -214,7 +214,7 @@ void ModelBuilder::add_threads(const Chunk& chunk) {
     made.overwritten_events = record.overwritten_events;
     made.lost_events = record.lost_events;
     made.inherited = record.inherited;
-    made.cut = (record.flags & format::kThreadCut) != 0;
+    made.excerpt = (record.flags & format::kThreadExcerpt) != 0;
     made.name = text(table, record.name);
     process(table.process()).threads.push_back(std::move(made));
   });
@@ -298,7 +298,7 @@ void ModelBuilder::add_modes(const Chunk& chunk) {
 
 void ModelBuilder::settle_switches(Process& process) {
   auto& switches = process.switches;
-  if ((process.flags & format::kProcessSwitchesCut) != 0 && !switches.empty() &&
+  if ((process.flags & format::kProcessSwitchesLost) != 0 && !switches.empty() &&
       switches[0].reason != format::kSwitchesUnknown) {
     switches.insert(switches.begin(), {0, switches[0].begin_ticks, 0, 0, true, format::kSwitchesUnknown});
   }
@@ -335,7 +335,7 @@ void ModelBuilder::add_blocks(const Chunk& chunk) {
     return fmt::format("the BLKS chunk at byte {} ends inside a block; the rest of it was skipped", chunk.offset);
   };
   if (rest.size() < sizeof(format::BlocksHeader)) {
-    if (!chunk.cut) problems_.add_place(damaged);
+    if (!chunk.truncated) problems_.add_place(damaged);
     return;
   }
   const auto header = read_at<format::BlocksHeader>(rest, 0);
@@ -343,7 +343,7 @@ void ModelBuilder::add_blocks(const Chunk& chunk) {
   std::uint64_t kept = 0;
   for (std::uint32_t i = 0; i < header.count; ++i) {
     if (rest.size() < sizeof(format::BlockRecord)) {
-      if (!chunk.cut) problems_.add_place(damaged);
+      if (!chunk.truncated) problems_.add_place(damaged);
       break;
     }
     const auto record = read_at<format::BlockRecord>(rest, 0);
@@ -351,8 +351,8 @@ void ModelBuilder::add_blocks(const Chunk& chunk) {
     std::size_t events = record.event_count;
     if (events > rest.size() / sizeof(format::Event)) {
       // Events are whole one by one, so those before a cut are good.
-      events = chunk.cut ? rest.size() / sizeof(format::Event) : 0;
-      if (!chunk.cut) problems_.add_place(damaged);
+      events = chunk.truncated ? rest.size() / sizeof(format::Event) : 0;
+      if (!chunk.truncated) problems_.add_place(damaged);
       i = header.count - 1;
     }
     // Chunks start at multiples of 8 and every part before the events is one, so they are aligned.
@@ -363,7 +363,7 @@ void ModelBuilder::add_blocks(const Chunk& chunk) {
     kept += events;
   }
   model_.events += kept;
-  if (chunk.cut) {
+  if (chunk.truncated) {
     problems_.add_place([&] {
       return fmt::format("the BLKS chunk at byte {} was cut; {} events of it were kept without a checksum",
                          chunk.offset, kept);

@@ -84,7 +84,7 @@ void StateWalk::doubt(std::uint32_t tid, Thread& t, std::uint64_t ticks) {
 
 void StateWalk::doubt_cpu(std::uint16_t number, Cpu& cpu) {
   put_on_cpu(number, cpu.seen, kUnknownTid);
-  if (on_doubt) on_doubt({cpu.seen, kUnknownTid, kUnknownTid, 0, number, format::kStateSwitch, 0});
+  if (on_doubt) on_doubt({cpu.seen, kUnknownTid, kUnknownTid, 0, number, format::kStateLeaveCpu, 0});
 }
 
 // A thread that runs, by the records, has left its CPU without one.
@@ -141,7 +141,7 @@ void StateWalk::switched(const StateRecord& r) {
       now.syscall = t->syscall;
       if (now.letter == 'X' || now.letter == 'Z') {
         now.state = ThreadState::kGone;
-      } else if ((r.value & format::kSwitchRunnable) != 0) {
+      } else if ((r.value & format::kLeaveRunnable) != 0) {
         now.state = ThreadState::kPreempted;
         now.by = r.other;
       } else {
@@ -242,7 +242,7 @@ void StateWalk::lose(const StateRecord& r) {
 void StateWalk::take(const StateRecord& r) {
   now_ = r.ticks;
   switch (r.kind) {
-    case format::kStateSwitch:
+    case format::kStateLeaveCpu:
       return switched(r);
     case format::kStateWaking:
       return woken(r);
@@ -287,7 +287,7 @@ void StateWalk::restate(std::uint64_t ticks, Column<StateRecord>& to) const {
   for (const auto& [number, cpu] : cpus_) {
     // Threads of the run say themselves where they run.
     if (cpu.tid != kUnknownTid && !threads_.contains(cpu.tid))
-      to.push_back({ticks, kUnknownTid, cpu.tid, 0, number, format::kStateSwitch, 0});
+      to.push_back({ticks, kUnknownTid, cpu.tid, 0, number, format::kStateLeaveCpu, 0});
     if (cpu.lost.open()) to.push_back({ticks, 0, 0, 0, number, format::kStateLostBegin, 0});
   }
   std::vector<std::uint32_t> tids;

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -135,7 +134,7 @@ struct StateGap {
 
 /// Stretches in which what a thread did is not known, between two in which it is.
 struct StateDoubts {
-  /// Places at which the kernel left out records without a word. Where a part was cut out they are told already, and 0.
+  /// Places at which the kernel left out records without a word. In an excerpt they are told already, and 0.
   std::uint64_t left_out = 0;
   std::uint64_t stretches = 0;
   std::uint64_t ticks = 0;    ///< of all stretches
@@ -179,9 +178,6 @@ class States {
 
 /// The part of a log that says what happened in [begin, end): its records, before them what every thread and CPU was
 /// doing at `begin`, and the tasks that occur. What the records behind show to be unknown in it is told in it.
-StateLog cut_states(const StateLog& log, std::uint64_t begin, std::uint64_t end);
-
-/// The name of an x86-64 Linux system call; empty when not known.
-std::string_view syscall_name(std::uint32_t number);
+StateLog excerpt_states(const StateLog& log, std::uint64_t begin, std::uint64_t end);
 
 }  // namespace karst::reader

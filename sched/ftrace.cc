@@ -309,8 +309,8 @@ void Ftrace::take(Cpu& cpu, std::uint64_t ticks, std::span<const std::byte> reco
     const std::uint64_t state = number(l.prev_state);
     const char letter = letter_of(state);
     made.value = static_cast<unsigned char>(letter) |
-                 ((state & kPreempted) != 0 || letter == 'R' ? std::uint32_t{format::kSwitchRunnable} : 0);
-    made.kind = format::kStateSwitch;
+                 ((state & kPreempted) != 0 || letter == 'R' ? std::uint32_t{format::kLeaveRunnable} : 0);
+    made.kind = format::kStateLeaveCpu;
     if (made.tid != 0) store.name(made.tid, text(l.prev_comm), true);
     if (made.other != 0) store.name(made.other, text(l.next_comm), true);
   } else if (type == l.waking_id) {

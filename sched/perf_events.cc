@@ -258,12 +258,12 @@ void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore
     case PERF_RECORD_SWITCH:
       if (tid == 0 || tid == kUnknownTid) return;  // not in a namespace that we see
       if (!store.is_of_run(tid)) store.add_of_run(tid, pid);
-      made.kind = format::kStateSwitch;
+      made.kind = format::kStateLeaveCpu;
       if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) {
         made.tid = kUnknownTid;
         made.other = tid;
       } else if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0) {
-        made.value = std::uint32_t{format::kSwitchRunnable} | static_cast<unsigned char>('R');
+        made.value = std::uint32_t{format::kLeaveRunnable} | static_cast<unsigned char>('R');
       }
       break;
     case PERF_RECORD_FORK:

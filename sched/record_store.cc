@@ -68,7 +68,7 @@ bool RecordStore::concerns_run(const StateRecord& record) {
 void RecordStore::keep(const StateRecord& record) {
   if (!concerns_run(record)) return;
   if (record.kind == format::kStateLostEnd) lost_ += record.value;
-  if (record.kind == format::kStateSwitch && is_of_run(record.other)) {
+  if (record.kind == format::kStateLeaveCpu && is_of_run(record.other)) {
     const auto [at, fresh] = last_cpu_.try_emplace(record.other, record.cpu);
     if (!fresh && std::exchange(at->second, record.cpu) != record.cpu) ++migrations_;
   }
@@ -128,7 +128,7 @@ reader::StateLog RecordStore::take(std::uint64_t begin, std::uint64_t end) {
   for (; !blocks_.empty(); blocks_.pop_front())
     for (const StateRecord& r : blocks_.front()) {
       log.records.push_back(r);
-      if (r.kind == format::kStateSwitch || r.kind == format::kStateLostBegin || r.kind == format::kStateLostEnd)
+      if (r.kind == format::kStateLeaveCpu || r.kind == format::kStateLostBegin || r.kind == format::kStateLostEnd)
         log.source.cpus = std::max<std::uint32_t>(log.source.cpus, r.cpu + 1U);
     }
   log.tasks.reserve(tasks_.size());

@@ -19,7 +19,7 @@ void look_up(const reader::Process& process, const std::vector<std::uint64_t>& a
     if (pid == 0) continue;
     if (const Status read = names.read(perf_map_of(pid)); !read && problem.empty()) problem = read.error().message;
   }
-  if (!names.cut().empty()) problem = names.cut();
+  if (!names.left_out().empty()) problem = names.left_out();
   out.text(problem);
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const std::string link_name(names.of(i));

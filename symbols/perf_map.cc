@@ -89,9 +89,9 @@ Status PerfNames::read(const std::filesystem::path& path) {
   }
   if (at == 0 && left_ != 0) take_line(0);
   ::close(fd);
-  if (left_ != 0 && first != 0 && cut_.empty())
-    cut_ = "of " + path.string() + " the first " + std::to_string(first) + " bytes were not read: it is larger than " +
-           std::to_string(limits_.file_bytes);
+  if (left_ != 0 && first != 0 && left_out_.empty())
+    left_out_ = "of " + path.string() + " the first " + std::to_string(first) +
+                " bytes were not read: it is larger than " + std::to_string(limits_.file_bytes);
   return Unit{};
 }
 
@@ -117,7 +117,7 @@ void PerfNames::take(std::string_view line) {
   std::size_t i = next_free(static_cast<std::size_t>(from - addresses_.begin()));
   if (i == addresses_.size() || addresses_[i] >= end) return;
   if (line.size() > limits_.name_bytes - name_bytes_) {
-    cut_ = "the names of generated code take more than " + std::to_string(limits_.name_bytes) + " bytes";
+    left_out_ = "the names of generated code take more than " + std::to_string(limits_.name_bytes) + " bytes";
     left_ = 0;
     return;
   }

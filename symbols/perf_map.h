@@ -41,7 +41,7 @@ class PerfNames {
   /// The name for an address by its place in the list, as in the file; empty: none.
   std::string_view of(std::size_t address) const;
   /// What was not looked at, and why; empty: nothing.
-  const std::string& cut() const { return cut_; }
+  const std::string& left_out() const { return left_out_; }
 
  private:
   void take(std::string_view line);
@@ -54,7 +54,7 @@ class PerfNames {
   std::vector<std::uint32_t> name_;  // of each address, in names_, from 1
   std::vector<std::string> names_;
   std::size_t name_bytes_ = 0;
-  std::string cut_;
+  std::string left_out_;
 };
 
 }  // namespace karst::symbols

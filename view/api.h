@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "reader/result.h"
 #include "view/flame.h"
 #include "view/index.h"
-#include "view/json.h"
 #include "view/selection.h"
 #include "view/tiles.h"
 

@@ -27,7 +27,7 @@ void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
     index.gaps.push_back(gap);
   };
   const std::uint64_t joined = index.thread->joined_ticks;
-  if ((blocks.front().sequence != 0 || index.thread->cut) && joined != 0 && joined < index.first_ticks) {
+  if ((blocks.front().sequence != 0 || index.thread->excerpt) && joined != 0 && joined < index.first_ticks) {
     add({joined, index.first_ticks, blocks.front().sequence, true});
   }
   for (std::size_t i = 1; i < blocks.size(); ++i) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "view/json.h"
+#include "base/json.h"
 
 namespace karst::view {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <new>
 
-#include "view/json.h"
+#include "base/json.h"
 
 namespace karst::view {
 

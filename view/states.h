@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "view/json.h"
+#include "base/json.h"
 #include "view/selection.h"
 
 namespace karst::view {

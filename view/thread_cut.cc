@@ -175,7 +175,7 @@ void ThreadCut::find_state() {
   };
   const auto ordinary = std::find_if_not(state_.calls.begin(), state_.calls.end(), is_first);
   thread_.inherited = static_cast<std::uint32_t>(ordinary - state_.calls.begin());
-  thread_.cut = thread_.inherited == 0 || (state_.calls.front().marks & reader::kCallInherited) == 0;
+  thread_.excerpt = thread_.inherited == 0 || (state_.calls.front().marks & reader::kCallInherited) == 0;
   if (thread_.inherited == 0) return;
   for (const reader::OpenState::Aside& aside : aside_)  // their calls come first
     thread_.inherited += static_cast<std::uint32_t>(aside.functions.size());

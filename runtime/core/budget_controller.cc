@@ -101,11 +101,12 @@ std::uint64_t load_of_share(std::uint32_t share) {
 // ---- what is left out ---------------------------------------------------------------------------
 
 bool Culler::create() {
-  return map(records_, 2 * kMostCulled) && map(candidates_, 2 * kMostCulled) && map(culled_list_, kMostCulled);
+  return map(records_, std::uint64_t{2} * kMostCulled) && map(candidates_, std::uint64_t{2} * kMostCulled) &&
+         map(culled_list_, kMostCulled);
 }
 
 void Culler::reset() {
-  sys::madvise(records_, 2 * kMostCulled * sizeof(Record), MADV_DONTNEED);  // they read as zero
+  sys::madvise(records_, std::size_t{2} * kMostCulled * sizeof(Record), MADV_DONTNEED);  // they read as zero
   used_ = listed_ = culled_ = 0;
   culled_load_ = 0;
   trial_until_ = next_trial_ = 0;

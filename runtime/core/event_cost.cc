@@ -80,7 +80,7 @@ std::uint64_t time_by_tid() {
 /// twentieth cheaper than this, of Lua two fifths.
 std::uint64_t cost_of(std::uint64_t ticks, std::uint64_t per_us) {
   if (ticks == 0) return kNotMeasured;
-  const std::uint64_t cost = ticks * kEventCostUnit * 1000 / per_us / (2 * kPairs);
+  const std::uint64_t cost = ticks * kEventCostUnit * 1000 / per_us / (std::uint64_t{2} * kPairs);
   // A virtual machine that stops in between tells nothing.
   return cost == 0 || cost > 100 * kNotMeasured ? kNotMeasured : cost;
 }

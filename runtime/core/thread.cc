@@ -31,9 +31,8 @@ namespace {
 // child it may point into the sink.
 ThreadState g_nobody;
 
-// Where events go that nobody will read: threads for which there is no memory, and forked children.
-// Where events go that nobody keeps. Threads without a state share one cursor, so what hooks add beyond the end adds
-// up.
+// Where events go that nobody will read: of threads for which there is no memory, and of forked children. These threads
+// share one cursor, so what hooks add beyond the end adds up.
 alignas(KARST_BLOCK_SIZE) char g_sink[2 * KARST_BLOCK_SIZE];
 
 // One state per entry of the arena's thread table; wiped in forked children.

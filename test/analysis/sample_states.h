@@ -27,8 +27,8 @@ class SampleStates {
   /// `from` leaves the CPU for `to`: 0 is idle. `letter` R: it could run on.
   SampleStates& go(std::uint64_t at, std::uint16_t cpu, std::uint32_t from, char letter, std::uint32_t to) {
     const auto value = static_cast<std::uint32_t>(static_cast<unsigned char>(letter == 'R' ? 0 : letter)) |
-                       (letter == 'R' ? format::kSwitchRunnable : 0U);
-    return add(at, format::kStateSwitch, cpu, from, to, value);
+                       (letter == 'R' ? format::kLeaveRunnable : 0U);
+    return add(at, format::kStateLeaveCpu, cpu, from, to, value);
   }
   SampleStates& wake(std::uint64_t at, std::uint16_t cpu, std::uint32_t tid, std::uint32_t waker,
                      bool interrupt = false) {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "export/text_encoding.h"
+#include "base/utf8.h"
 #include "test/export/exported.h"
 
 namespace karst::exporting {

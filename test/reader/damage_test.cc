@@ -272,7 +272,7 @@ TEST(Version, ALongerFileHeaderIsSkipped) {
 TEST(Version, UnknownChunksAreSkippedSilently) {
   const Bytes small = small_trace();
   Bytes bytes(small.begin(), small.begin() + 32);
-  const Bytes stranger = chunk(format::fourcc('N', 'O', 'T', 'E'), Bytes(13, std::byte{7}));
+  const Bytes stranger = chunk(format::fourcc("NOTE"), Bytes(13, std::byte{7}));
   std::uint64_t strangers = 0;
   const auto chunks = places(small);
   for (const auto& place : chunks) {

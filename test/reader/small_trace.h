@@ -72,11 +72,11 @@ inline reader::StateLog small_states() {
   log.tasks = {{99, 98, false, "other"}, {4711, 4711, true, "app"}, {4712, 4711, true, "worker"}};
   for (const StateRecord& r :
        {StateRecord{1000, 4712, 99, 3 | 'S' << 8 | 17 << 16, 1, kStateAt, 0},
-        StateRecord{1050, 0, 4711, 'R' | kSwitchRunnable, 0, kStateSwitch, 0},
-        StateRecord{1060, 0, 4712, 0, 1, kStateSwitch, 0}, StateRecord{1110, 4711, 0, 202, 0, kStateSyscallEnter, 0},
-        StateRecord{1120, 4711, 0, 'S', 0, kStateSwitch, 0}, StateRecord{1130, 4711, 4712, 0, 1, kStateWaking, 0},
-        StateRecord{1135, 0, 4711, 0, 0, kStateSwitch, 0},
-        StateRecord{1160, 4711, 99, 'R' | kSwitchRunnable, 0, kStateSwitch, 0},
+        StateRecord{1050, 0, 4711, 'R' | kLeaveRunnable, 0, kStateLeaveCpu, 0},
+        StateRecord{1060, 0, 4712, 0, 1, kStateLeaveCpu, 0}, StateRecord{1110, 4711, 0, 202, 0, kStateSyscallEnter, 0},
+        StateRecord{1120, 4711, 0, 'S', 0, kStateLeaveCpu, 0}, StateRecord{1130, 4711, 4712, 0, 1, kStateWaking, 0},
+        StateRecord{1135, 0, 4711, 0, 0, kStateLeaveCpu, 0},
+        StateRecord{1160, 4711, 99, 'R' | kLeaveRunnable, 0, kStateLeaveCpu, 0},
         StateRecord{1200, 0, 0, 0, 0, kStateLostBegin, 0}, StateRecord{1300, 0, 0, 3, 0, kStateLostEnd, 0}})
     log.records.push_back(r);
   return log;

@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "analysis/syscall_names.h"
 #include "test/sched/watched.h"
 
 namespace karst::test {
@@ -242,7 +243,7 @@ TEST_F(Collectors, FtraceNamesSystemCalls) {
       for (std::size_t at = t->at(m.before); at < t->size() && t->begin[at] < m.after; ++at) {
         if (t->state[at] != ThreadState::kBlocked || t->begin[at] < m.before) continue;
         if (t->syscall[at] == 0 && run.lost()) continue;
-        const auto name = t->syscall[at] != 0 ? reader::syscall_name(t->syscall[at] - 1) : "none";
+        const auto name = t->syscall[at] != 0 ? analysis::syscall_name(t->syscall[at] - 1) : "none";
         const bool expected = m.op == Op::kSleep   ? name == "nanosleep"
                               : m.op == Op::kPipe  ? name == "read" || name == "write"
                               : m.op == Op::kFutex ? name == "futex"

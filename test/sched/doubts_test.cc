@@ -12,12 +12,12 @@
 namespace karst::test {
 namespace {
 
-using reader::cut_states;
+using reader::excerpt_states;
 using reader::States;
 
 /// What the thread did is also what a copy of the whole log says, in which the doubts are records.
 std::string told(const States& states, std::uint32_t tid) {
-  const States again(cut_states(states.log(), 0, 1000));
+  const States again(excerpt_states(states.log(), 0, 1000));
   EXPECT_EQ(describe(again, tid), describe(states, tid));
   EXPECT_EQ(again.doubts().left_out, 0U) << "told already";
   EXPECT_EQ(again.doubts().ticks, states.doubts().ticks);
@@ -80,7 +80,7 @@ TEST(Doubts, AThreadIsInDoubtFromItsBirthOn) {
   EXPECT_EQ(states.of(1, 2)->between(30, 1000).unknown, 40U);
   EXPECT_EQ(states.doubts().stretches, 1U);
   EXPECT_EQ(states.doubts().ticks, 40U);
-  EXPECT_EQ(States(cut_states(states.log(), 0, 1000)).doubts().ticks, 40U);
+  EXPECT_EQ(States(excerpt_states(states.log(), 0, 1000)).doubts().ticks, 40U);
 }
 
 TEST(Doubts, AnIdleCpuRunsNobody) {
@@ -151,8 +151,8 @@ TEST(Doubts, TheEndOfAThreadLeavesNone) {
 TEST(Doubts, APartKnowsThemFromTheWhole) {
   const auto log =
       make_log({leave_cpu(10, 0, 0, 1), leave_cpu(20, 0, 1, 11), leave_cpu(50, 0, 11, 0), leave_cpu(80, 0, 1, 0)});
-  EXPECT_EQ(describe(States(cut_states(log, 15, 70)), 1), "running@0 15-20 blocked(S) 20-50 unknown 50-70");
-  EXPECT_EQ(describe(States(cut_states(log, 60, 90)), 1), "unknown 60-80 blocked(S) 80-90");
+  EXPECT_EQ(describe(States(excerpt_states(log, 15, 70)), 1), "running@0 15-20 blocked(S) 20-50 unknown 50-70");
+  EXPECT_EQ(describe(States(excerpt_states(log, 60, 90)), 1), "unknown 60-80 blocked(S) 80-90");
 }
 
 /// Five threads of the run and one of another process on two CPUs, and what they really did at each tick.
@@ -175,8 +175,8 @@ class Machine {
     reader::StateLog log = make_log({});
     bool left_out[2] = {true, true};  // what comes first must be there
     for (const StateRecord& r : records_) {
-      const bool leave = r.kind == format::kStateSwitch && !left_out[r.cpu] && below(one_in) == 0;
-      if (r.kind == format::kStateSwitch) left_out[r.cpu] = leave;
+      const bool leave = r.kind == format::kStateLeaveCpu && !left_out[r.cpu] && below(one_in) == 0;
+      if (r.kind == format::kStateLeaveCpu) left_out[r.cpu] = leave;
       if (!leave) log.records.push_back(r);
     }
     return log;
@@ -225,7 +225,7 @@ TEST(Doubts, NothingThatIsToldIsWrong) {
     const States whole(machine.log_without(1'000'000'000));
     EXPECT_EQ(whole.doubts().left_out, 0U);
     const States states(machine.log_without(10));
-    const States part(cut_states(states.log(), 200, 700));
+    const States part(excerpt_states(states.log(), 200, 700));
     for (std::uint32_t thread = 1; thread <= Machine::kThreads; ++thread) {
       const reader::ThreadStates* const t = states.of(1, thread);
       if (t == nullptr) continue;

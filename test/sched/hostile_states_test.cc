@@ -69,7 +69,7 @@ void use(const Bytes& bytes, std::mt19937& random) {
   std::uint64_t end = begin + random() % 4000;
   if (random() % 8 == 0) end = ~std::uint64_t{0};
   if (random() % 8 == 0) std::swap(begin, end);
-  const reader::StateLog cut = cut_states(log, begin, end);
+  const reader::StateLog cut = excerpt_states(log, begin, end);
   EXPECT_LE(cut.tasks.size(), log.tasks.size());
   check_promises(States(cut));
   exporting::Options options;

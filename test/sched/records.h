@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "analysis/syscall_names.h"
 #include "format/trace.h"
 #include "reader/states.h"
 
@@ -10,12 +11,12 @@ namespace karst::test {
 
 using format::StateRecord;
 inline constexpr std::uint32_t kNobody = format::kUnknownTid;
-inline constexpr std::uint32_t kCouldRun = format::kSwitchRunnable | 'R';
+inline constexpr std::uint32_t kCouldRun = format::kLeaveRunnable | 'R';
 
 /// `from` leaves the CPU to `to`, waiting in state `letter`, or able to run on (kCouldRun).
 inline StateRecord leave_cpu(std::uint64_t ticks, std::uint16_t cpu, std::uint32_t from, std::uint32_t to,
                              std::uint32_t value = 'S') {
-  return {ticks, from, to, value, cpu, format::kStateSwitch, 0};
+  return {ticks, from, to, value, cpu, format::kStateLeaveCpu, 0};
 }
 inline StateRecord wake(std::uint64_t ticks, std::uint16_t cpu, std::uint32_t by, std::uint32_t woken,
                         bool interrupt = false) {
@@ -54,7 +55,7 @@ inline std::string describe(const reader::States& states, std::uint32_t tid) {
     if (t->state[i] == reader::ThreadState::kRunning) text += "@" + std::to_string(t->cpu[i]);
     if (t->state[i] == reader::ThreadState::kBlocked && t->letter[i] != 0)
       text += "(" + std::string(1, t->letter[i]) +
-              (t->syscall[i] != 0 ? " in " + std::string(reader::syscall_name(t->syscall[i] - 1)) : "") + ")";
+              (t->syscall[i] != 0 ? " in " + analysis::syscall_name(t->syscall[i] - 1) : "") + ")";
     text += " " + std::to_string(t->begin[i]) + "-" + std::to_string(t->end_of(i));
     if (t->by[i] == reader::kIdleTask)
       text += " by idle";

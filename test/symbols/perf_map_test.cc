@@ -96,14 +96,14 @@ TEST(PerfMap, AHostileFileIsReadInPartAndCostsNoMoreThanTheNamesThatAreWanted) {
   PerfNames all(addresses);  // quadratic, if each line looked at each address
   ASSERT_TRUE(all.read(path).ok());
   EXPECT_EQ(all.of(0), std::string(100, 'x'));
-  EXPECT_EQ(all.cut(), "");
+  EXPECT_EQ(all.left_out(), "");
 
   const std::vector<std::uint64_t> one = {0x1000};
   write_file(path, "1000 8 oldest\n" + std::string(4000, '\n'));
   PerfNames newest(one, {.file_bytes = 2000});
   ASSERT_TRUE(newest.read(path).ok());
   EXPECT_EQ(newest.of(0), "");
-  EXPECT_NE(newest.cut().find("2014 bytes were not read"), std::string::npos) << newest.cut();
+  EXPECT_NE(newest.left_out().find("2014 bytes were not read"), std::string::npos) << newest.left_out();
 
   const std::vector<std::uint64_t> two = {0x1000, 0x2000};
   write_file(path, "1000 8 aaaaaaaa\n2000 8 bbbbbbbb\n");
@@ -111,7 +111,7 @@ TEST(PerfMap, AHostileFileIsReadInPartAndCostsNoMoreThanTheNamesThatAreWanted) {
   ASSERT_TRUE(few.read(path).ok());
   EXPECT_EQ(few.of(0), "");
   EXPECT_EQ(few.of(1), "bbbbbbbb");
-  EXPECT_NE(few.cut(), "");
+  EXPECT_NE(few.left_out(), "");
 }
 
 }  // namespace

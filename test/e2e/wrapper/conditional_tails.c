@@ -1,5 +1,5 @@
-// Goes through all conditional tail calls of conditional_tails.S with all values of the six arithmetic flags: each must be
-// taken when its condition holds, and hand on the flags.
+// Goes through all conditional tail calls of conditional_tails.S with all values of the six arithmetic flags: each must
+// be taken when its condition holds, and hand on the flags.
 //   conditional_tails              once
 //   conditional_tails THREADS      says "ready" and goes round in so many threads until standard input ends
 #include <pthread.h>
@@ -20,8 +20,8 @@ static atomic_int stop;
 
 static int holds(uint64_t condition, uint64_t flags) {
   const int less = !(flags & SF) != !(flags & OF);
-  const int values[] = {!!(flags & OF),        !!(flags & CF), !!(flags & ZF), !!(flags & (CF | ZF)), !!(flags & SF),
-                        !!(flags & PF),        less,           less || (flags & ZF)};
+  const int values[] = {!!(flags & OF), !!(flags & CF), !!(flags & ZF), !!(flags & (CF | ZF)),
+                        !!(flags & SF), !!(flags & PF), less,           less || (flags & ZF)};
   return values[condition / 2] != (int)(condition % 2);
 }
 

@@ -1,5 +1,6 @@
-// Functions with calling conventions of their own, which make registers live at sleds that are dead in others: arguments
-// in every register, or hardly a register that the function may change. Prints what they computed and what they kept.
+// Functions with calling conventions of their own, which make registers live at sleds that are dead in others:
+// arguments in every register, or hardly a register that the function may change. Prints what they computed and what
+// they kept.
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,13 +24,13 @@ UNTRACED static unsigned kept_by(void (*function)(void), unsigned* vectors) {
   static struct seen before, after;
   for (int i = 0; i < 9; ++i) before.general[i] = 0x0123456789abcdefU * (uint64_t)(i + 1);
   for (int i = 0; i < 32; ++i) before.vectors[i] = 0xfedcba9876543211U * (uint64_t)(i + 1);
-#define GENERAL(what)                                                                                                \
-  what("rax", "0") what("rcx", "8") what("rdx", "16") what("rsi", "24") what("rdi", "32") what("r8", "40")           \
+#define GENERAL(what)                                                                                      \
+  what("rax", "0") what("rcx", "8") what("rdx", "16") what("rsi", "24") what("rdi", "32") what("r8", "40") \
       what("r9", "48") what("r10", "56") what("r11", "64")
-#define VECTORS(what)                                                                                                \
-  what("0", "72") what("1", "88") what("2", "104") what("3", "120") what("4", "136") what("5", "152")                \
-      what("6", "168") what("7", "184") what("8", "200") what("9", "216") what("10", "232") what("11", "248")        \
-          what("12", "264") what("13", "280") what("14", "296") what("15", "312")
+#define VECTORS(what)                                                                                                  \
+  what("0", "72") what("1", "88") what("2", "104") what("3", "120") what("4", "136") what("5", "152") what("6", "168") \
+      what("7", "184") what("8", "200") what("9", "216") what("10", "232") what("11", "248") what("12", "264")         \
+          what("13", "280") what("14", "296") what("15", "312")
 #define LOAD(reg, at) "movq " at "(%%rbx), %%" reg "\n"
 #define STORE(reg, at) "movq %%" reg ", " at "(%%r13)\n"
 #define LOAD_VECTOR(reg, at) "movups " at "(%%rbx), %%xmm" reg "\n"
@@ -37,13 +38,13 @@ UNTRACED static unsigned kept_by(void (*function)(void), unsigned* vectors) {
   register const void* from __asm__("rbx") = &before;
   register void* to __asm__("r13") = &after;
   register void (*target)(void) __asm__("r12") = function;
-  __asm__ volatile(
-      "movq %%rsp, %%r14\n subq $256, %%rsp\n andq $-64, %%rsp\n" VECTORS(LOAD_VECTOR) GENERAL(LOAD) "call *%%r12\n" GENERAL(STORE)
-          VECTORS(STORE_VECTOR) "movq %%r14, %%rsp\n"
-      : "+r"(from), "+r"(to), "+r"(target)
-      :
-      : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
-        "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+  __asm__ volatile("movq %%rsp, %%r14\n subq $256, %%rsp\n andq $-64, %%rsp\n" VECTORS(LOAD_VECTOR)
+                       GENERAL(LOAD) "call *%%r12\n" GENERAL(STORE) VECTORS(STORE_VECTOR) "movq %%r14, %%rsp\n"
+                   : "+r"(from), "+r"(to), "+r"(target)
+                   :
+                   : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r14", "r15", "xmm0", "xmm1", "xmm2",
+                     "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+                     "xmm14", "xmm15", "memory", "cc");
   unsigned kept = 0;
   for (unsigned i = 0; i < 9; ++i) kept |= (unsigned)(before.general[i] == after.general[i]) << i;
   *vectors = 0;
@@ -53,11 +54,11 @@ UNTRACED static unsigned kept_by(void (*function)(void), unsigned* vectors) {
 }
 
 // Of those that it promises to keep: a bit each, in the order above.
-#define CHECK(function, general_promised, vectors_promised)                                       \
-  do {                                                                                            \
-    unsigned vectors;                                                                             \
-    const unsigned general = kept_by((void (*)(void))function, &vectors);                         \
-    printf(#function " %#x %#x\n", general & (general_promised), vectors & (vectors_promised)); \
+#define CHECK(function, general_promised, vectors_promised)                                 \
+  do {                                                                                      \
+    unsigned vectors;                                                                       \
+    const unsigned general = kept_by((void (*)(void))function, &vectors);                   \
+    printf(#function " %#x %#x\n", general&(general_promised), vectors&(vectors_promised)); \
   } while (0)
 
 // rsi, rdi and xmm6 to xmm15 are the caller's; arguments in rcx, rdx, r8, r9 and above 32 bytes of stack.

@@ -17,9 +17,9 @@ NOINLINE static void sink(long a, long b) {
   __asm__ volatile("" : "+m"(sum));
 }
 
-#define TAIL(name, type, condition)                        \
+#define TAIL(name, type, condition)                      \
   NOINLINE SMALL static void if_##name(type a, type b) { \
-    if (condition) sink((long)a, (long)b);                 \
+    if (condition) sink((long)a, (long)b);               \
   }
 TAIL(less, int, a < b)
 TAIL(less_equal, int, a <= b)

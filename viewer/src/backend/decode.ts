@@ -1,10 +1,9 @@
 // Binary answers to typed arrays. Checks all counts against the bytes that are there; runs in a
 // worker and, for exported pages, in the page itself.
+import { COLUMNS_MAGIC, kNoParent, MINIMAP_MAGIC, PROTOCOL_VERSION, TILES_MAGIC } from "./protocol";
 import { BackendError, type Row } from "./types";
 
-const TILES_MAGIC = 0x4c49544b;
-const MINIMAP_MAGIC = 0x504d4d4b;
-const COLUMNS_MAGIC = 0x4c4f434b;
+export { kNoParent };
 
 const damaged = (what: string) => new BackendError(`The server's answer is damaged (${what}). Reload the page.`);
 
@@ -26,7 +25,7 @@ function header(buffer: ArrayBuffer, size: number, magic: number): DataView {
   if (buffer.byteLength < size) throw damaged("too short");
   const view = new DataView(buffer);
   if (view.getUint32(0, true) !== magic) throw damaged("not what was asked for");
-  if (view.getUint32(4, true) !== 1) throw damaged("another version");
+  if (view.getUint32(4, true) !== PROTOCOL_VERSION) throw damaged("another version");
   return view;
 }
 
@@ -96,7 +95,6 @@ export interface Columns {
   depth: Uint16Array;
   flags: Uint8Array;
 }
-export const kNoParent = 0xffffffff;
 
 export function decodeColumns(buffer: ArrayBuffer): Map<number, Columns> {
   const view = header(buffer, 16, COLUMNS_MAGIC);

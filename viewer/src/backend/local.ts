@@ -1,5 +1,6 @@
 // An exported page answers from what it carries: all calls of its range, or, when those were too
 // many, one picture and the sums. It says what it does not have instead of showing less.
+import { PROTOCOL_VERSION } from "./protocol";
 import { byThread, decodeColumns, decodeMinimap, decodeTiles, unpack, type Columns } from "./decode";
 import { flameFacts, tableFacts, traceFacts, type Json } from "./facts";
 import { activity, callInfo, occurrences, tileRows } from "./local_calls";
@@ -85,7 +86,7 @@ export class LocalBackend implements Backend {
   }
 
   static async open(json: Json): Promise<LocalBackend> {
-    if (json.version !== 1) throw new BackendError("This page's data is of another version than the page.");
+    if (json.version !== PROTOCOL_VERSION) throw new BackendError("This page's data is of another version than the page.");
     const backend = new LocalBackend(json);
     if (json.kind === "calls") {
       backend.take(decodeColumns(await unpack(json.columns, true)), Array.isArray(json.waits) ? json.waits : []);

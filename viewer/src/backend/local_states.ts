@@ -1,5 +1,5 @@
 // Thread states in an exported page: what threads did beside their calls, from the columns of their strips.
-import type { Columns } from "./decode";
+import { kNoParent, type Columns } from "./decode";
 import { callLine, stateLine, type Json } from "./facts";
 import { CPU_FUNCTION, CPU_LANE, kSummed, STATES_OF_THREAD, type Row, type StateLine, type StateTimes } from "./types";
 
@@ -151,7 +151,7 @@ export function innermost(columns: Columns, ns: number): number {
   let row = low - 1;
   while (row >= 0 && columns.begin[row]! + columns.duration[row]! <= ns) {
     const up = columns.parent[row]!;
-    row = up === 0xffffffff ? -1 : up;
+    row = up === kNoParent ? -1 : up;
   }
   return row;
 }

@@ -1,14 +1,7 @@
 // What docs/viewer-protocol.md says, as types. Two backends answer: the server that the page came
 // from (server.ts), and the calls that an exported page carries (local.ts).
 
-export const kOpenBegin = 1;
-export const kOpenEnd = 2;
-export const kUnwound = 4;
-export const kJumped = 8;
-export const kTailCall = 16;
-export const kSummed = 128;
-/** Both bits: the call's function was switched off while it ran. */
-export const kCut = kOpenEnd | kTailCall;
+export { kCut, kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound, CPU_LANE, STATES_OF_THREAD } from "./protocol";
 
 export interface Gap {
   begin: number;
@@ -117,9 +110,6 @@ export interface CpuInfo {
   gaps: { begin: number; end: number; lost: number }[];
 }
 
-/** Numbers of threads in tiles from here on are of strips: the states of a thread, what ran on a CPU. */
-export const STATES_OF_THREAD = 0x80000000;
-export const CPU_LANE = 0xc0000000;
 /** Depths of a thread's strip, and of a CPU's. */
 export const STRIP_DEPTHS = ["running", "runnable", "blocked", "unknown"] as const;
 export const CPU_THREAD = 0;

@@ -150,7 +150,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         <Facts at={at} call={call} />
         <Waits at={at} call={call} />
         {histogram.value && histogram.value.function === call.function && (
-          <HistogramView histogram={histogram.value} marked={call.duration} open={(call.flags & 3) !== 0} />
+          <HistogramView histogram={histogram.value} marked={call.duration} open={(call.flags & (kOpenBegin | kOpenEnd)) !== 0} />
         )}
         {!histogram.value && histogram.waiting && <Waiting answer={histogram} />}
         {histogram.error && <div class="quiet">{histogram.error}</div>}

@@ -43,7 +43,7 @@ Records with_doubts(const Records& records, const std::function<bool(std::uint32
 
 }  // namespace
 
-StateLog cut_states(const StateLog& log, std::uint64_t begin, std::uint64_t end) {
+StateLog excerpt_states(const StateLog& log, std::uint64_t begin, std::uint64_t end) {
   std::unordered_map<std::uint32_t, std::size_t> place;
   for (std::size_t i = 0; i < log.tasks.size(); ++i) place.try_emplace(log.tasks[i].tid, i);
   const auto of_run = [&](std::uint32_t tid) {
@@ -52,34 +52,34 @@ StateLog cut_states(const StateLog& log, std::uint64_t begin, std::uint64_t end)
   };
   const Records doubtful = with_doubts(log.records, of_run);
   const Records& records = doubtful.empty() ? log.records : doubtful;
-  StateLog cut;
-  cut.source = log.source;
-  cut.source.begin_ticks = std::max(begin, log.source.begin_ticks);
-  cut.source.end_ticks = std::max(std::min(end, log.source.end_ticks), cut.source.begin_ticks);
+  StateLog part;
+  part.source = log.source;
+  part.source.begin_ticks = std::max(begin, log.source.begin_ticks);
+  part.source.end_ticks = std::max(std::min(end, log.source.end_ticks), part.source.begin_ticks);
   StateWalk walk(of_run);
   const StateRecord* at = records.begin();
   for (; at != records.end() && at->ticks < begin; ++at) walk.take(*at);
-  walk.finish(cut.source.begin_ticks);
-  walk.restate(cut.source.begin_ticks, cut.records);
+  walk.finish(part.source.begin_ticks);
+  walk.restate(part.source.begin_ticks, part.records);
   // Losses and the like that lie in other parts are not this part's.
-  cut.source.lost_events = 0;
-  if (cut.source.begin_ticks > log.source.begin_ticks) cut.source.overwritten_events = 0;
+  part.source.lost_events = 0;
+  if (part.source.begin_ticks > log.source.begin_ticks) part.source.overwritten_events = 0;
   for (; at != records.end() && at->ticks < end; ++at) {
-    cut.records.push_back(*at);
-    if (at->kind == format::kStateLostEnd) cut.source.lost_events += at->value;
+    part.records.push_back(*at);
+    if (at->kind == format::kStateLostEnd) part.source.lost_events += at->value;
   }
   std::vector<bool> occurs(log.tasks.size());
   const auto mark = [&](std::uint32_t tid) {
     const auto found = place.find(tid);
     if (found != place.end()) occurs[found->second] = true;
   };
-  for (const StateRecord& r : cut.records) {
+  for (const StateRecord& r : part.records) {
     mark(r.tid);
     mark(r.other);
   }
   for (std::size_t i = 0; i < log.tasks.size(); ++i)
-    if (occurs[i]) cut.tasks.push_back(log.tasks[i]);
-  return cut;
+    if (occurs[i]) part.tasks.push_back(log.tasks[i]);
+  return part;
 }
 
 }  // namespace karst::reader

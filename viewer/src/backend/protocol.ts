@@ -1,0 +1,44 @@
+// Numbers that the page shares with view/protocol.h and reader/model.h. Made of them by docs_test, which fails
+// when they differ; KARST_RENEW=1 build/bin/docs_test --gtest_filter='PageConstants.*' writes this file anew.
+
+/** Of all answers; the page refuses others. */
+export const PROTOCOL_VERSION = 1;
+
+/** First word of tiles. */
+export const TILES_MAGIC = 0x4c49544b;
+
+/** First word of a minimap. */
+export const MINIMAP_MAGIC = 0x504d4d4b;
+
+/** First word of an exported page's calls. */
+export const COLUMNS_MAGIC = 0x4c4f434b;
+
+/** Threads' numbers from here on are strips of their states. */
+export const STATES_OF_THREAD = 0x80000000;
+
+/** Threads' numbers from here on are lanes of CPUs. */
+export const CPU_LANE = 0xc0000000;
+
+/** In a column of parents: none. */
+export const kNoParent = 0xffffffff;
+
+/** Flag of a call: its begin is not known. */
+export const kOpenBegin = 1;
+
+/** Flag of a call: its end is not known. */
+export const kOpenEnd = 2;
+
+/** Flag of a call: an exception ended it. */
+export const kUnwound = 4;
+
+/** Flag of a call: a longjmp ended it. */
+export const kJumped = 8;
+
+/** Flag of a call: a tail call ended it. */
+export const kTailCall = 16;
+
+/** Flag of a slice: it stands for several calls. */
+export const kSummed = 128;
+
+/** Both bits: the call's function was switched off while it ran. */
+export const kCut = 18;
