@@ -32,10 +32,11 @@ struct Picture {
   /// The first whole tick in the picture, and the first behind it.
   std::uint64_t first_tick() const;
   std::uint64_t end_tick() const;
-  /// Pixel in which `ticks` falls, or the nearest: an index that somebody made up may have times out of order.
+  /// Pixel in which `ticks` falls, or the nearest: an index that somebody made up may have times out of order. 0 where
+  /// the picture is so short that there is no such number.
   std::uint32_t pixel(std::uint64_t ticks) const {
     const double at = (static_cast<double>(ticks - origin) - begin) * scale();
-    return static_cast<std::uint32_t>(std::clamp(at, 0.0, static_cast<double>(width)));
+    return at > 0 ? static_cast<std::uint32_t>(std::min(at, static_cast<double>(width))) : 0;
   }
   /// Whether a call of this duration is a slice of its own.
   bool wide(std::uint64_t duration) const { return static_cast<double>(duration) * scale() >= 1; }

@@ -138,6 +138,9 @@ class ServerAttacks : public testing::Test {
 TEST_F(ServerAttacks, RangesBeyondTheBodyReadNothingElse) {
   start();
   const std::string close = "Connection: close\r\n";
+  // Until the trace is read, two answers to the same question differ.
+  while (body_of(ask(head(path_ + "api/progress", close))).find("\"phase\":\"ready\"") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   for (const std::string& target : {std::string("/nobody/knows"), path_ + "api/progress"}) {
     const std::string whole = body_of(ask(head(target, close)));
     ASSERT_FALSE(whole.empty());
