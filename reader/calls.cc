@@ -90,7 +90,7 @@ struct Rebuilder::Hot {
     duration[ended] = span_of(stack[at].begin, ticks);
     if (duration[ended] < min_duration) [[unlikely]]
       leave_out(ended);
-    if (way == walk::Way::kTailCalled) marks[ended] = kCallTail;  // if it was left out, the place is free
+    if (way == walk::Way::kTailCalled) marks[ended] |= kCallTail;  // if it was left out, the place is free
   }
   void leave_out(std::uint32_t ended) {
     if (ended + std::size_t{1} != row || ended < to->keep_rows_ || marks[ended] != kCallComplete) return;

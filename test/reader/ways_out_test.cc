@@ -124,6 +124,15 @@ TEST(WaysOut, ATailExitEndsItsFunctionAndTheCalleeStandsBesideIt) {
   EXPECT_EQ(doubts(calls), 0U);
 }
 
+TEST(WaysOut, ACallThatWentOnIsStillMarkedSoWhenItEndsInATailCall) {
+  const auto calls = rebuild({enter(10, 1), mark(20, Mark::kSwitched), place(kStackA), place(kStackB), enter(30, 2),
+                              mark(40, Mark::kSwitched), place(kStackB + 64), place(kStackA), mark(50, Mark::kSwitched),
+                              place(kStackA), place(kStackB + 64), leave(60, 12)});
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls.function[2], 2U);
+  EXPECT_EQ(calls.marks[2], kCallOpenBegin | kCallResumed | kCallTail);
+}
+
 // Each would take hours if every exit, or every switch, were searched for.
 TEST(WaysOut, HostileStacksTakeTimeByTheirEventsAlone) {
   constexpr std::uint64_t kMany = 400'000;
