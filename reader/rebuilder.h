@@ -112,6 +112,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   walk::Place standing(walk::Place place);
 
   std::span<const Function> functions_;
+  std::uint32_t known_ = 0;           // ids 1 to known_ need no look into the table
   const std::uint64_t min_duration_;  // ticks: shorter calls with nothing in them are no rows
   std::size_t keep_rows_ = 0;         // rows before this one stay, however short
   Calls calls_;

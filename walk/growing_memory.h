@@ -73,11 +73,12 @@ class GrowingMemory {
     put_.calls.clear();
   }
   void add_aside(const Call& call) { put_.calls.push_back(call); }
-  void end_aside() {
+  bool end_aside() {
     if (put_.calls.empty())
       aside_.erase(putting_);
     else
       aside_.insert_or_assign(putting_, std::exchange(put_, {}));
+    return true;
   }
   Taken take_aside(std::uint64_t place) {
     const auto at = aside_.find(place);

@@ -24,7 +24,7 @@
 //   exit_unentered(...)        an exit while nothing is open; room_for_unentered() is asked first
 //   tail_owner(id, owner)      whether `id` is a second id, and whose; tail calls' exits have those
 //   count_of(id), counted(id)  a counter by function, 0 at first, and its value; clear_counts() makes all 0
-//   see_unknown(id)            an id that is not from 1 to known_; rare
+//   known_, see_unknown(id)    an id that is not from 1 to known_; rare
 //   refused(n)                 calls for which there was no room
 //   make_room_for(n)           n calls go on again; false: there is no room. For each of them resumed() gives the
 //   serial place_set()                later events may name the calls that are open now jumped_far()               a
@@ -122,14 +122,13 @@ class Walker {
   bool push(const Open& open);
 
   Memory memory_;
-  std::uint32_t known_ = format::kMaxFunctionId;  // ids 1 to known_ need no look into the visitor's table
-  std::size_t top_ = 0;                           // open calls
-  std::size_t base_ = 0;                          // of the current stack's own calls
-  std::size_t old_ = 0;                           // calls below this one may be cut (kSwitches)
-  bool started_ = false;                          // the segment has seen an event
-  std::uint64_t first_ = 0;                       // its first event's time
-  std::uint64_t last_ = 0;                        // the last event's time
-  std::uint64_t highest_ = 0;                     // the latest time before the clock went back
+  std::size_t top_ = 0;        // open calls
+  std::size_t base_ = 0;       // of the current stack's own calls
+  std::size_t old_ = 0;        // calls below this one may be cut (kSwitches)
+  bool started_ = false;       // the segment has seen an event
+  std::uint64_t first_ = 0;    // its first event's time
+  std::uint64_t last_ = 0;     // the last event's time
+  std::uint64_t highest_ = 0;  // the latest time before the clock went back
   bool from_thread_start_ = false;
   bool knows_stacks_ = false;   // a stack that was never seen is a new one
   bool lost_stacks_ = false;    // there was a switch of stacks while that was not so
@@ -211,7 +210,7 @@ std::size_t Walker<Self, Memory>::walk(const format::Event* events, std::size_t 
     }
     std::uint32_t id = format::event_function(event);
     // Id 0 wraps around and is looked up as well.
-    if (id - 1 >= known_) [[unlikely]] {
+    if (id - 1 >= self().known_) [[unlikely]] {
       if (format::event_is_mark(event) && format::event_is_exit(event)) {
         store();
         at += read_mark(events + at, count - at, epoch);
@@ -304,8 +303,8 @@ void Walker<Self, Memory>::start_segment(bool from_thread_start) {
   lost_stacks_ = false;
   memory_.forget();
   base_ = 0;
+  if (counting_) self().clear_counts();
   counting_ = false;
-  self().clear_counts();
   old_ = 0;
 }
 
@@ -444,7 +443,7 @@ void Walker<Self, Memory>::unwound(std::uint32_t id, std::uint64_t ticks, std::u
     if (!hot.see(id)) return;
   } else {
     self().tail_owner(id, id);
-    if (id - 1 >= known_) self().see_unknown(id);
+    if (id - 1 >= self().known_) self().see_unknown(id);
   }
   if (top_ != base_ && memory_.stack()[top_ - 1].function == id) {
     end_top(ticks, Way::kUnwound);
@@ -517,8 +516,9 @@ void Walker<Self, Memory>::put_aside(std::uint64_t place, std::size_t down_to, s
   const Open* stack = memory_.stack();
   for (std::size_t i = down_to; i < top_; ++i)
     if (!is_cut(i)) memory_.add_aside({stack[i].function, stack[i].extra});
-  memory_.end_aside();
+  const bool kept = memory_.end_aside();
   while (top_ > down_to) end_top(ticks, Way::kSwitched);
+  if (!kept) forget(ticks);
 }
 
 template <typename Self, typename Memory>
@@ -539,9 +539,8 @@ void Walker<Self, Memory>::resume(std::uint64_t place, std::uint64_t ticks) {
   for (std::size_t i = 0; i < aside.count; ++i) {
     if (!goes_on(aside.calls[i])) continue;
     Open open{ticks, 0, aside.calls[i].function, aside.calls[i].extra};
-    if (top_ == memory_.capacity() && !memory_.grow(top_)) return forget(ticks);
     open.serial = self().resumed(open, memory_.stack(), top_);
-    push(open);
+    if (!push(open)) return forget(ticks);
   }
 }
 
