@@ -314,6 +314,17 @@ bool ArenaView::is_tail_exit(std::uint32_t id) const {
   return id < functions_.size() && (functions_[id].flags & kArenaFunctionTailExit) != 0;
 }
 
+std::uint32_t ArenaView::tail_owner(std::uint32_t id) const {
+  if (!is_tail_exit(id)) return 0;
+  for (; owners_known_ < functions_.size(); ++owners_known_) {
+    const ArenaFunction& f = functions_[owners_known_];
+    if ((f.flags & kArenaFunctionTailExit) == 0)
+      owners_.try_emplace(f.address, static_cast<std::uint32_t>(owners_known_));
+  }
+  const auto owner = owners_.find(functions_[id].address);
+  return owner != owners_.end() ? owner->second : 0;
+}
+
 namespace {
 
 void put_in_order(std::vector<ArenaBlock>& blocks) {

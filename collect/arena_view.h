@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,8 @@ class ArenaView {
   /// Of a function's entry sled; 0 when there is no such function.
   std::uint64_t address_of(std::uint32_t id) const;
   bool is_tail_exit(std::uint32_t id) const;
+  /// Of a second id, whose exits are tail calls': the function's at its address; 0 when `id` is none, or there is none.
+  std::uint32_t tail_owner(std::uint32_t id) const;
   /// The clock's reading at the start of tracing.
   reader::ClockPair start() const;
   /// The blocks that hold events now, in order of their start; those of one thread in order of sequence. Among them are
@@ -134,6 +137,9 @@ class ArenaView {
   /// What is known of the functions that there were at the last look; they do not change. Element 0 is unused.
   mutable std::vector<format::ArenaFunction> functions_{1};
   mutable std::uint32_t functions_claimed_ = 0;
+  /// By address: the first of the functions there, of those before owners_known_. Made when a second id is met.
+  mutable std::unordered_map<std::uint64_t, std::uint32_t> owners_;
+  mutable std::size_t owners_known_ = 1;
 };
 
 }  // namespace karst::collect

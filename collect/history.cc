@@ -46,7 +46,10 @@ void History::detach() {
   copy->process = arena_->process_without_functions();
   copy->process.switches = arena_->switches();
   for (std::uint32_t id = 1; id < seen.size(); ++id)
-    if (seen[id] && arena_->is_tail_exit(id)) tail_exits.insert(arena_->address_of(id));
+    if (seen[id] && arena_->is_tail_exit(id)) {
+      tail_exits.insert(arena_->address_of(id));
+      copy->tail_owners.emplace(id, arena_->tail_owner(id));
+    }
   for (std::uint32_t id = 1; id < seen.size(); ++id) {
     if (!seen[id] && (tail_exits.empty() || !tail_exits.contains(arena_->address_of(id)))) continue;
     if (auto f = arena_->function(id, copy->process)) copy->process.functions.push_back(std::move(*f));
@@ -140,6 +143,12 @@ std::uint64_t History::address_of(std::uint32_t id) const {
   return at != functions.end() && at->id == id ? at->address : 0;
 }
 
+std::uint32_t History::tail_owner(std::uint32_t id) const {
+  if (arena_) return arena_->tail_owner(id);
+  const auto at = copy_->tail_owners.find(id);
+  return at != copy_->tail_owners.end() ? at->second : 0;
+}
+
 std::vector<reader::Switch> History::switches() const { return arena_ ? arena_->switches() : copy_->process.switches; }
 
 std::uint32_t History::function_count() const {
@@ -164,14 +173,14 @@ OpenCalls OpenCallsOf::at(const History& history, std::uint32_t tid, std::uint64
     return b.thread != thread->index || b.sequence < point.next_sequence || b.ticks > ticks;
   });
   std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
-  const OpenCalls::AddressOf address_of = [&history](std::uint32_t id) { return history.address_of(id); };
+  const TailOwner tail_owner = [&history](std::uint32_t id) { return history.tail_owner(id); };
   std::vector<Event> buffer;
   // Whole blocks are passed once and for all; the last one, which the thread may be in yet, by a copy.
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
     const auto events = history.read(blocks[i], buffer);
     if (events.empty()) continue;
     if (blocks[i].sequence != point.next_sequence) point.open.forget();
-    point.open.consume(events, blocks[i].ticks, ~std::uint64_t{0}, address_of);
+    point.open.consume(events, blocks[i].ticks, ~std::uint64_t{0}, tail_owner);
     point.next_sequence = blocks[i].sequence + 1;
   }
   OpenCalls open = point.open;
@@ -179,7 +188,7 @@ OpenCalls OpenCallsOf::at(const History& history, std::uint32_t tid, std::uint64
     const ArenaBlock& last = blocks.back();
     if (const auto events = history.read(last, buffer); !events.empty()) {
       if (last.sequence != point.next_sequence) open.forget();
-      open.consume(events, last.ticks, ticks, address_of);
+      open.consume(events, last.ticks, ticks, tail_owner);
     }
   }
   open.leave_out_unsure(history.switches(), ticks);

@@ -41,6 +41,8 @@ class History {
   std::vector<ArenaBlock> blocks() const;
   std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
   std::uint64_t address_of(std::uint32_t id) const;
+  /// As ArenaView::tail_owner().
+  std::uint32_t tail_owner(std::uint32_t id) const;
   std::uint32_t function_count() const;
   /// As ArenaView::owner().
   const std::optional<symbols::Credentials>& owner() const { return arena_ ? arena_->owner() : copy_->owner; }
@@ -63,6 +65,7 @@ class History {
     std::vector<ArenaBlock> blocks;  ///< `index` is that in this list
     std::vector<format::Event> events;
     std::vector<std::size_t> begins;  ///< of each block's events, and the end of all
+    std::unordered_map<std::uint32_t, std::uint32_t> tail_owners;
     std::vector<std::uint64_t> counts;
     std::vector<reader::Moment> moments;
     WatchLosses watch_losses;

@@ -4,66 +4,23 @@
 #include "collect/recording.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "collect/call_counter.h"
 #include "collect/clock.h"
 #include "format/event.h"
 #include "format/moments.h"
 #include "format/trace.h"
 #include "symbols/sandbox.h"
 #include "symbols/sources.h"
+#include "walk/words.h"
 
 namespace karst::collect {
 namespace {
-
-/// Counts a thread's calls as its events pass by, in order: each enter is one, and so is each exit whose enter is
-/// no longer there. Not those that readers leave out (docs/trace-format.md, MODE).
-struct CallCounter {
-  struct Open {
-    std::uint64_t begin;
-    bool has_content;
-  };
-  std::uint64_t calls = 0;
-  std::int64_t depth = 0;
-  std::uint64_t min_duration = 0;
-  std::vector<Open> open;  // with a least duration alone
-
-  void count(std::span<const format::Event> events, std::uint64_t block_ticks) {
-    for (const format::Event e : events) {
-      if (e == 0) continue;
-      if (min_duration != 0) follow(e, block_ticks);
-      if (format::event_is_mark(e)) continue;
-      if (!format::event_is_exit(e)) {
-        ++calls;
-        ++depth;
-      } else if (--depth < 0) {
-        ++calls;
-        depth = 0;
-      }
-    }
-  }
-
- private:
-  void follow(format::Event e, std::uint64_t block_ticks) {
-    if (!format::event_is_exit(e)) {
-      open.push_back({format::event_ticks(e, block_ticks), false});
-      return;
-    }
-    if (open.empty()) return;
-    if (!format::event_is_mark(e)) {
-      const Open ended = open.back();
-      open.pop_back();
-      if (!ended.has_content && format::event_ticks(e, block_ticks) - ended.begin < min_duration) {
-        --calls;
-        return;
-      }
-    }
-    if (!open.empty()) open.back().has_content = true;
-  }
-};
 
 class Span {
  public:
@@ -126,6 +83,12 @@ class Renumbering {
   std::unordered_map<std::uint32_t, std::uint32_t> to_;
   std::vector<std::uint32_t> old_;
 };
+
+/// What makes readers know of it: an enter, or the setting of a place.
+format::Event event_of(const OpenItem& item, std::uint64_t ticks) {
+  return item.function == 0 ? format::make_place(item.place << 4, format::Mark::kSetPlace)
+                            : format::make_event(ticks, false, item.function);
+}
 
 /// What threads were inside where the range begins, as events at that moment.
 struct RangeBegin {
@@ -215,14 +178,9 @@ void prepare_inherited(Writing& child, reader::Process& process, const RecordedP
   if (!child.inherits) return;  // its own oldest calls are gone already
   std::uint32_t calls = 0;
   for (const OpenItem& item : recorded.inherited.items()) {
-    if (item.function == 0) {
-      child.first.push_back(format::make_place(item.place << 4, format::Mark::kSetPlace));
-      child.first_ticks.push_back(item.ticks);
-    } else {
-      child.first.push_back((*child.ids)(format::make_event(item.ticks, false, item.function)));
-      child.first_ticks.push_back(item.ticks);
-      ++calls;
-    }
+    child.first.push_back((*child.ids)(event_of(item, item.ticks)));
+    child.first_ticks.push_back(item.ticks);
+    calls += item.function != 0 ? 1 : 0;
   }
   for (reader::Thread& t : process.threads)
     if (t.index == child.heir) t.inherited = calls;
@@ -250,52 +208,23 @@ RangeBegin begin_of_range(const History& history, std::uint64_t from, const std:
   std::sort(blocks.begin(), blocks.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
     return a.thread != b.thread ? a.thread < b.thread : a.sequence < b.sequence;
   });
-  const OpenCalls::AddressOf address_of = [&history](std::uint32_t id) { return history.address_of(id); };
+  const TailOwner tail_owner = [&history](std::uint32_t id) { return history.tail_owner(id); };
   RangeBegin range;
   std::vector<format::Event> buffer;
   for (std::size_t i = 0; i < blocks.size();) {
     OpenCalls open;
     const std::uint32_t thread = blocks[i].thread;
-    std::uint64_t next = blocks[i].sequence;
+    std::uint64_t next = 0;
     for (; i < blocks.size() && blocks[i].thread == thread; ++i) {
       if (blocks[i].sequence != next) open.forget();
       next = blocks[i].sequence + 1;
-      open.consume(history.read(blocks[i], buffer), blocks[i].ticks, from - 1, address_of);
+      open.consume(history.read(blocks[i], buffer), blocks[i].ticks, from - 1, tail_owner);
     }
     open.leave_out_unsure(switches, from);
     std::vector<format::Event>& enters = range.enters[thread];
-    for (const OpenItem& item : open.items()) {
-      if (item.function == 0) {
-        enters.push_back(format::make_place(item.place << 4, format::Mark::kSetPlace));
-      } else {
-        enters.push_back(format::make_event(from, false, item.function));
-      }
-    }
+    for (const OpenItem& item : open.items()) enters.push_back(event_of(item, from));
   }
   return range;
-}
-
-/// The events of a block that are in the range; marks stay with what belongs to them.
-std::span<const format::Event> within(std::span<const format::Event> events, std::uint64_t block_ticks,
-                                      std::uint64_t from, std::uint64_t to) {
-  const auto ticks_at = [&](std::size_t i) -> std::optional<std::uint64_t> {
-    if (events[i] == 0 || !format::event_has_time(events[i])) return std::nullopt;
-    return format::event_ticks(events[i], block_ticks);
-  };
-  std::size_t begin = 0;
-  if (block_ticks < from)
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      const auto ticks = ticks_at(i);
-      if (ticks && *ticks >= from) break;
-      begin = i + 1;
-    }
-  std::size_t end = begin;
-  for (std::size_t i = begin; i < events.size(); ++i) {
-    const auto ticks = ticks_at(i);
-    if (ticks && *ticks > to) break;
-    end = i + 1;
-  }
-  return events.subspan(begin, end - begin);
 }
 
 /// Streams the blocks of one process into the file; marks the functions that occur.
@@ -303,13 +232,20 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
                   const RecordingOptions& options, TraceWriter& writer, RecordingSummary& summary, Span& span,
                   std::vector<bool>& seen) {
   std::unordered_map<std::uint32_t, CallCounter> threads;
-  const std::uint64_t min_duration = recorded.history.min_duration_ticks();
+  const auto counter_of = [&](std::uint32_t thread) -> CallCounter& {
+    const auto tail_owner = [&](std::uint32_t id) { return recorded.history.tail_owner(id); };
+    return threads.try_emplace(thread, tail_owner, recorded.history.min_duration_ticks()).first->second;
+  };
+  std::uint64_t inherited = 0;
   std::vector<format::Event> buffer;
   std::vector<format::Event> renumbered;
   std::uint64_t shift = 0;
   if (w.inherits) {
     shift = write_inherited(w, process, recorded, writer, summary);
-    threads[w.heir].depth = count_calls(recorded.inherited.items());
+    CallCounter& heir = counter_of(w.heir);
+    for (const OpenItem& item : recorded.inherited.items())
+      heir.begin_with(std::array{event_of(item, item.ticks)}, item.ticks, recorded.inherited.complete());
+    inherited = heir.calls();
     for (const format::Event e : w.first) mark_seen(e, seen);
   }
   const bool cut = options.from != 0;
@@ -318,8 +254,7 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     const auto at = range.enters.find(thread);
     if (at == range.enters.end() || at->second.empty()) return;
     writer.add_block(process, thread, sequence, options.from, at->second);
-    threads[thread].depth += static_cast<std::int64_t>(at->second.size());
-    threads[thread].calls += at->second.size();
+    counter_of(thread).begin_with(at->second, options.from, false);
     summary.events += at->second.size();
     for (const format::Event e : at->second) mark_seen(e, seen);
     at->second.clear();
@@ -328,10 +263,13 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
   for (const ArenaBlock& block : recorded.history.blocks()) {
     advance(options, 1);
     if (block.ticks > options.to) continue;
-    auto events = within(recorded.history.read(block, buffer), block.ticks, options.from, options.to);
+    auto events = recorded.history.read(block, buffer);
+    const walk::Part part = walk::within(events.data(), events.size(), block.ticks, options.from, options.to);
+    events = events.subspan(part.begin, part.count);
     if (events.empty()) continue;
     // Number 0 would say that the thread's history begins here.
     if (cut) put_begin(block.thread, block.sequence + 1);
+    counter_of(block.thread).count(events, block.sequence, block.ticks);
     if (w.ids) {
       renumbered.assign(events.begin(), events.end());
       std::transform(renumbered.begin(), renumbered.end(), renumbered.begin(), *w.ids);
@@ -339,9 +277,6 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     }
     const std::uint64_t sequence = block.sequence + (block.thread == w.heir ? shift : 0) + (cut ? 2 : 0);
     writer.add_block(process, block.thread, sequence, block.ticks, events);
-    CallCounter& counter = threads[block.thread];
-    counter.min_duration = min_duration;
-    counter.count(events, block.ticks);
     summary.events += events.size();
     span.include(std::max(block.ticks, options.from));
     const auto has_time = [](format::Event e) { return e != 0 && format::event_has_time(e); };
@@ -355,7 +290,8 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     range.enters.erase(range.enters.begin());
   }
   summary.threads += threads.size();
-  for (const auto& [thread, counter] : threads) summary.calls += counter.calls;
+  for (const auto& [thread, counter] : threads) summary.calls += counter.calls();
+  summary.calls -= inherited;  // which are the parent's
 }
 
 /// What the tables say of a process and its threads, at the range's end.

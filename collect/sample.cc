@@ -10,101 +10,55 @@ namespace karst::collect {
 
 using namespace format;
 
-namespace {
+SampledFunction& ThreadSample::function(std::uint32_t id) {
+  SampledFunction& f = functions_[id];
+  f.id = id;
+  return f;
+}
 
-/// One thread's events in the window, with the calls that they are in. Each event takes the same time, whatever the
-/// process says: open calls are found by what they are calls of, not by a search of the stack.
-class Walk {
- public:
-  Walk(const ArenaView& arena, std::unordered_map<std::uint32_t, SampledFunction>& functions, std::uint64_t from)
-      : arena_(arena), functions_(functions), begin_(from), last_(from) {}
+bool ThreadSample::tail_owner(std::uint32_t id, std::uint32_t& owner) const {
+  const std::uint32_t found = tail_owner_(id);
+  if (found != 0) owner = found;
+  return found != 0;
+}
 
-  void events(std::span<const Event> events, std::uint64_t block_ticks, std::uint64_t to) {
-    for (const Event e : events) {
-      if (e == 0 || event_is_mark(e)) continue;
-      const std::uint64_t ticks = event_ticks(e, block_ticks);
-      if (ticks < begin_ || ticks > to) continue;
-      pass(ticks);
-      const std::uint32_t id = event_function(e);
-      if (event_is_exit(e))
-        leave(id, ticks);
-      else
-        enter(id, ticks);
-    }
-  }
-  void end(std::uint64_t to) {
-    pass(to);
-    while (!stack_.empty()) pop(to);
-  }
-  std::uint64_t calls() const { return calls_; }
-  bool any() const { return any_; }
+void ThreadSample::consume(std::span<const Event> events, std::uint64_t block_ticks, std::uint64_t to) {
+  walk_within(events.data(), events.size(), block_ticks, from_, to);
+}
 
- private:
-  struct Open {
-    std::uint32_t id;
-    std::uint64_t begin;
-    std::uint64_t code;
-  };
-  /// What an exit has in common with its enter, a tail call's exit too, which has an id of its own: the address.
-  std::uint64_t code_of(std::uint32_t id) const {
-    const std::uint64_t address = arena_.address_of(id);
-    return address != 0 ? address : ~std::uint64_t{id};
-  }
-  SampledFunction& function(std::uint32_t id) {
-    SampledFunction& f = functions_[id];
-    f.id = id;
-    return f;
-  }
-  void pass(std::uint64_t ticks) {
-    any_ = true;
-    const std::uint64_t by = ticks > last_ ? ticks - last_ : 0;
-    last_ = std::max(last_, ticks);
-    if (stack_.empty())
-      unclaimed_ += by;  // of the call that turns out to have been open all the time
-    else
-      function(stack_.back().id).self_ticks += by;
-  }
-  void enter(std::uint32_t id, std::uint64_t ticks) {
-    ++calls_;
-    ++function(id).calls;
-    const std::uint64_t code = code_of(id);
-    places_[code].push_back(stack_.size());
-    stack_.push_back({id, ticks, code});
-    ++depth_[id];
-  }
-  void pop(std::uint64_t ticks) {
-    const Open open = stack_.back();
-    stack_.pop_back();
-    places_[open.code].pop_back();
-    if (--depth_[open.id] == 0) function(open.id).total_ticks += ticks > open.begin ? ticks - open.begin : 0;
-  }
-  void leave(std::uint32_t id, std::uint64_t ticks) {
-    const auto found = places_.find(code_of(id));
-    if (found != places_.end() && !found->second.empty()) {
-      const std::size_t keep = found->second.back();
-      while (stack_.size() > keep) pop(ticks);
-      return;
-    }
-    if (!stack_.empty()) return;
-    SampledFunction& f = function(id);
-    f.self_ticks += unclaimed_;
-    f.total_ticks += ticks - begin_;
-    unclaimed_ = 0;
-  }
+void ThreadSample::finish(std::uint64_t to) {
+  while (top_ != 0) end_top(to, walk::Way::kUnseen);
+}
 
-  const ArenaView& arena_;
-  std::unordered_map<std::uint32_t, SampledFunction>& functions_;
-  std::uint64_t begin_;
-  std::uint64_t last_;
-  std::uint64_t unclaimed_ = 0;
-  std::uint64_t calls_ = 0;
-  bool any_ = false;
-  std::vector<Open> stack_;
-  std::unordered_map<std::uint64_t, std::vector<std::size_t>> places_;  ///< in stack_, by code
-  std::unordered_map<std::uint32_t, std::uint32_t> depth_;
-};
+void ThreadSample::began(Open& open) {
+  ++calls_;
+  ++function(open.function).calls;
+  ++depth_[open.function];
+}
 
-}  // namespace
+std::uint32_t ThreadSample::resumed(Open& open, const Open*, std::size_t) {
+  open.extra = {};  // its time so far was counted when its stack was left
+  ++depth_[open.function];
+  return new_serial();
+}
+
+void ThreadSample::ended(Open* stack, std::size_t at, std::uint64_t ticks, walk::Way) {
+  const Open& open = stack[at];
+  const std::uint64_t duration = ticks > open.begin ? ticks - open.begin : 0;
+  SampledFunction& f = function(open.function);
+  f.self_ticks += duration > open.extra.ticks ? duration - open.extra.ticks : 0;
+  if (--depth_[open.function] == 0) f.total_ticks += duration;
+  (at != 0 ? stack[at - 1].extra.ticks : claimed_) += duration;
+}
+
+// It was around all that the window has so far.
+void ThreadSample::exit_unentered(std::uint32_t id, std::uint64_t ticks, walk::Way) {
+  const std::uint64_t duration = ticks > from_ ? ticks - from_ : 0;
+  SampledFunction& f = function(id);
+  f.self_ticks += duration > claimed_ ? duration - claimed_ : 0;
+  f.total_ticks = duration;
+  claimed_ = duration;
+}
 
 Sample sample(const ArenaView& arena, const std::vector<ArenaBlock>& all_blocks, std::uint64_t from,
               std::size_t most_blocks) {
@@ -131,17 +85,34 @@ Sample sample(const ArenaView& arena, const std::vector<ArenaBlock>& all_blocks,
     if (blocks.size() > share) blocks.erase(blocks.begin(), blocks.end() - static_cast<std::ptrdiff_t>(share));
     if (blocks.empty() || read >= most_blocks) continue;
     const std::uint64_t begin = std::max(from, blocks[0].ticks);
-    Walk walk(arena, functions, begin);
-    for (const ArenaBlock& block : blocks) {
-      walk.events(arena.read(block, buffer), block.ticks, result.to);
-      ++read;
+    std::uint64_t calls = 0;
+    bool any = false;
+    // A block that was recycled meanwhile is a gap.
+    for (std::size_t i = 0; i < blocks.size();) {
+      ThreadSample part([&arena](std::uint32_t id) { return arena.tail_owner(id); }, std::max(begin, blocks[i].ticks),
+                        blocks[i].sequence == 0 && blocks[i].ticks >= from);
+      for (bool gap = false; i < blocks.size() && !gap; ++i, ++read) {
+        const auto events = arena.read(blocks[i], buffer);
+        gap = events.empty();
+        part.consume(events, blocks[i].ticks, result.to);
+      }
+      if (!part.any()) continue;
+      part.finish(i == blocks.size() ? result.to : part.latest());
+      any = true;
+      calls += part.calls();
+      for (const auto& [id, f] : part.functions()) {
+        SampledFunction& sum = functions[id];
+        sum.id = id;
+        sum.calls += f.calls;
+        sum.self_ticks += f.self_ticks;
+        sum.total_ticks += f.total_ticks;
+      }
     }
-    if (!walk.any()) continue;
-    walk.end(result.to);
+    if (!any) continue;
     const std::uint64_t covered = result.to > begin ? result.to - begin : 0;
-    result.calls += walk.calls();
-    if (covered != 0) result.calls_per_tick += static_cast<double>(walk.calls()) / static_cast<double>(covered);
-    result.threads.push_back({index, walk.calls(), covered});
+    result.calls += calls;
+    if (covered != 0) result.calls_per_tick += static_cast<double>(calls) / static_cast<double>(covered);
+    result.threads.push_back({index, calls, covered});
   }
   result.blocks_read = read;
   for (auto& [id, f] : functions) result.functions.push_back(f);

@@ -18,9 +18,28 @@ namespace {
 using format::Event;
 
 constexpr std::size_t kMaxDepth = std::numeric_limits<std::uint16_t>::max();
-constexpr std::size_t kScanFreely = 64;  // stack entries that may be searched in vain at no notable cost
 
 std::uint64_t span_of(std::uint64_t begin, std::uint64_t end) { return end > begin ? end - begin : 0; }
+
+constexpr std::uint8_t marks_of(walk::Way way) {
+  switch (way) {
+    case walk::Way::kReturned:
+      return kCallComplete;
+    case walk::Way::kTailCalled:
+      return kCallTail;
+    case walk::Way::kUnwound:
+      return kCallUnwound;
+    case walk::Way::kJumped:
+      return kCallJumped;
+    case walk::Way::kSwitched:
+      return kCallOpenEnd | kCallSwitched;
+    case walk::Way::kUnseen:
+      return kCallOpenEnd;
+    case walk::Way::kCut:
+      return kCallCut;
+  }
+  return kCallOpenEnd;
+}
 
 }  // namespace
 
@@ -28,8 +47,8 @@ Rebuilder::Rebuilder(const Process& process, std::size_t rows)
     : functions_(process.functions),
       min_duration_(process.min_duration_ticks),
       reserved_(rows),
-      switching_(!process.switching.empty()),
       cursor_(process.switching) {
+  switching_ = !process.switching.empty();
   known_ = process.dense_functions;
   // The exact number of enters; untouched pages cost nothing.
   calls_.function.reserve(rows);
@@ -40,162 +59,58 @@ Rebuilder::Rebuilder(const Process& process, std::size_t rows)
   calls_.marks.reserve(rows);
 }
 
-// Twice: a process without switches does not pay for them.
-template <bool kSwitching>
-void Rebuilder::consume(const BlockView& block) {
-  const std::uint64_t epoch = block.ticks & ~format::kEventTickMask;
-  std::uint32_t* function = nullptr;
-  std::uint64_t* begin = nullptr;
-  std::uint64_t* duration = nullptr;
-  std::uint32_t* parent = nullptr;
-  std::uint16_t* depth = nullptr;
-  std::uint8_t* marks = nullptr;
-  Open* stack = nullptr;
-  std::size_t row = 0;
-  std::size_t top = 0;
-  std::size_t base = 0;
-  std::size_t room = 0;
-  std::uint64_t last = 0;
-  std::uint64_t holes = 0;
-  std::uint64_t unknown = 0;
-  std::uint64_t beyond = 0;
-  std::uint64_t ignored = 0;
-  const std::uint64_t min_duration = min_duration_;
-  const auto leave_out = [&](std::uint32_t ended) {
-    if (ended + std::size_t{1} != row || ended < keep_rows_ || marks[ended] != kCallComplete) return;
-    --row;
-    ++calls_.short_calls;
-  };
-  // What the loop works on is kept out of memory; the rare ways go through the members.
-  const auto load = [&] {
-    function = calls_.function.data();
-    begin = calls_.begin.data();
-    duration = calls_.duration.data();
-    parent = calls_.parent.data();
-    depth = calls_.depth.data();
-    marks = calls_.marks.data();
-    stack = stack_.data();
-    row = rows_;
-    top = top_;
-    base = base_;
-    last = last_;
-    room = std::min(reserved_, kMaxRows - std::min<std::size_t>(open_begins_.size(), kMaxRows));
-  };
-  const auto store = [&] {
-    rows_ = row;
-    top_ = top;
-    last_ = last;
-  };
-  load();
-
-  for (std::size_t at = 0; at < block.events.size(); ++at) {
-    // The file may change: one look at each, that compilers may not repeat.
-    const Event event = __atomic_load_n(&block.events[at], __ATOMIC_RELAXED);
-    if (event == 0) [[unlikely]] {
-      ++holes;
-      continue;
-    }
-    std::uint32_t id = format::event_function(event);
-    // Id 0 wraps around and is looked up as well.
-    if (id - 1 >= known_) [[unlikely]] {
-      if (format::event_is_mark(event) && format::event_is_exit(event)) {
-        store();
-        at += read_mark(block.events.subspan(at), epoch);
-        load();
-        continue;
-      }
-      if (!table_has(id)) ++unknown;
-    }
-    const std::uint64_t ticks = epoch | (event >> KARST_EVENT_TICK_SHIFT);
-    if constexpr (kSwitching) {
-      if (ticks >= cursor_.next()) [[unlikely]] {
-        store();
-        pass_switches(ticks);
-        load();
-      }
-      if (is_blind(id)) {
-        ++ignored;
-        continue;
-      }
-    }
-    if (!started_) [[unlikely]] {
-      started_ = true;
-      first_ = last = highest_ = ticks;
-    }
-    const std::uint64_t before = last;
-    if (ticks < before) [[unlikely]] {
-      ++calls_.out_of_order;
-      highest_ = std::max(highest_, before);
-    }
-    last = ticks;
-
-    if (!format::event_is_exit(event)) {
-      // More than were counted: the file changed since.
-      if (row >= room) [[unlikely]] {
-        ++beyond;
-        continue;
-      }
-      if (top == stack_.capacity()) [[unlikely]] {
-        stack_.reserve(std::max<std::size_t>(256, top * 2));
-        stack = stack_.data();
-      }
-      function[row] = id;
-      begin[row] = ticks;
-      parent[row] = top == 0 ? kNoParent : stack[top - 1].row;
-      depth[row] = static_cast<std::uint16_t>(std::min(top, kMaxDepth));
-      marks[row] = kCallComplete;
-      stack[top++] = {ticks, static_cast<std::uint32_t>(row), id};
-      ++row;
-      if (counting_) [[unlikely]]
-        ++count_of(id).calls;
-    } else if (top != base && stack[top - 1].function == id) {
-      --top;
-      duration[stack[top].row] = span_of(stack[top].begin, ticks);
-      if (counting_) [[unlikely]]
-        --count_of(id).calls;
-      if (duration[stack[top].row] < min_duration) [[unlikely]]
-        leave_out(stack[top].row);
-      if constexpr (kSwitching) {
-        if (top <= old_) [[unlikely]] {
-          store();
-          end_cut(ticks);
-          load();
-        }
-      }
-    } else {
-      std::uint8_t how = kCallComplete;
-      if (id < functions_.size() && functions_[id].tail_exit) {
-        how = kCallTail;
-        id = functions_[id].of;
-      }
-      if (how == kCallTail && top != base && stack[top - 1].function == id && !counting_) [[likely]] {
-        --top;
-        duration[stack[top].row] = span_of(stack[top].begin, ticks);
-        if (duration[stack[top].row] < min_duration) [[unlikely]]
-          leave_out(stack[top].row);
-        marks[stack[top].row] = kCallTail;  // if it was left out, the place is free
-        if constexpr (kSwitching) {
-          if (top <= old_) [[unlikely]] {
-            store();
-            end_cut(ticks);
-            load();
-          }
-        }
-        continue;
-      }
-      store();
-      exit_elsewhere(id, ticks, before, how);
-      load();
-    }
+// The columns, on the walker's fast path.
+struct Rebuilder::Hot {
+  void load(Rebuilder& rebuilder) {
+    to = &rebuilder;
+    Calls& calls = rebuilder.calls_;
+    function = calls.function.data();
+    begin = calls.begin.data();
+    duration = calls.duration.data();
+    parent = calls.parent.data();
+    depth = calls.depth.data();
+    marks = calls.marks.data();
+    row = rebuilder.rows_;
+    min_duration = rebuilder.min_duration_;
+    rows = std::min(rebuilder.reserved_, kMaxRows - std::min<std::size_t>(rebuilder.open_begins_.size(), kMaxRows));
   }
-  store();
-  calls_.events += block.events.size() - holes;
-  calls_.unknown_ids += unknown;
-  calls_.beyond_limit += beyond;
-  calls_.ignored += ignored;
-}
+  void store(Rebuilder& rebuilder) const { rebuilder.rows_ = row; }
+  /// There is, unless more are to come than were counted: the file changed since.
+  bool room() const { return row < rows; }
+  Open enter(std::uint32_t id, std::uint64_t ticks, const Open* stack, std::size_t top) {
+    function[row] = id;
+    begin[row] = ticks;
+    parent[row] = top == 0 ? kNoParent : stack[top - 1].serial;
+    depth[row] = static_cast<std::uint16_t>(std::min(top, kMaxDepth));
+    marks[row] = kCallComplete;
+    return {ticks, static_cast<std::uint32_t>(row++), id, {}};
+  }
+  void end(const Open* stack, std::size_t at, std::uint64_t ticks, walk::Way way) {
+    const std::uint32_t ended = stack[at].serial;
+    duration[ended] = span_of(stack[at].begin, ticks);
+    if (duration[ended] < min_duration) [[unlikely]]
+      leave_out(ended);
+    if (way == walk::Way::kTailCalled) marks[ended] |= kCallTail;  // if it was left out, the place is free
+  }
+  void leave_out(std::uint32_t ended) {
+    if (ended + std::size_t{1} != row || ended < to->keep_rows_ || marks[ended] != kCallComplete) return;
+    --row;
+    ++to->calls_.short_calls;
+  }
 
-Rebuilder::OpenCount& Rebuilder::count_of(std::uint32_t id) {
+  Rebuilder* to;
+  std::uint32_t* function;
+  std::uint64_t* begin;
+  std::uint64_t* duration;
+  std::uint32_t* parent;
+  std::uint16_t* depth;
+  std::uint8_t* marks;
+  std::size_t row;
+  std::size_t rows;
+  std::uint64_t min_duration;
+};
+
+Rebuilder::OpenCount& Rebuilder::open_count(std::uint32_t id) {
   OpenCount& count = open_count_[id];
   if (switching_) {
     const std::uint64_t blinded = cursor_.blinded(id);
@@ -204,74 +119,65 @@ Rebuilder::OpenCount& Rebuilder::count_of(std::uint32_t id) {
   return count;
 }
 
-// Ends the innermost open call.
-void Rebuilder::end_top(std::uint64_t end, std::uint8_t marks) {
-  const Open& open = stack_[--top_];
-  calls_.duration[open.row] = span_of(open.begin, end);
-  if (top_ < old_ && is_cut(open)) {
-    calls_.marks[open.row] |= kCallCut;
-    return;
+void Rebuilder::ended(const Open* stack, std::size_t at, std::uint64_t end, walk::Way way) {
+  const Open& open = stack[at];
+  const std::uint64_t duration = calls_.duration[open.serial] = span_of(open.begin, end);
+  const bool whole = way == walk::Way::kReturned || way == walk::Way::kTailCalled;
+  if (whole && duration < min_duration_) [[unlikely]] {
+    Hot columns;
+    columns.load(*this);
+    columns.leave_out(open.serial);
+    columns.store(*this);
   }
-  calls_.marks[open.row] |= marks;
-  if (counting_) --count_of(open.function).calls;
+  calls_.marks[open.serial] |= marks_of(way);
 }
 
-void Rebuilder::exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside, std::uint8_t marks) {
-  // A stack that has no call open and sees one of the stack before it end has come to its own end unseen.
-  while (top_ == base_ && !below_.empty()) {
-    below_.pop_back();
-    base_ = below_.empty() ? 0 : below_.back().base;
-    if (switching_) end_cut(last_inside);
-  }
-  if (top_ == 0) {
-    if (switching_ && began_unseen(id)) return;
-    if (out_of_rows()) {
-      ++calls_.beyond_limit;
-      return;
-    }
-    if (lost_stacks_) {
-      ++calls_.unmatched_exits;  // of the stack at hand or of another: whose caller it was is not known
-      return;
-    }
-    open_begins_.push_back({id, marks, ticks, rows_});
-    // Nothing was overwritten before a thread's first block: tracing came on late, or the event is wrong.
-    if (from_thread_start_) ++calls_.unmatched_exits;
-    return;
-  }
-  std::size_t at = top_;
-  if (counting_) {
-    const auto count = open_count_.find(id);
-    if (count == open_count_.end() || count_of(id).calls == 0) at = base_;
-  }
-  while (at != base_ && (stack_[at - 1].function != id || (at <= old_ && is_cut(stack_[at - 1])))) --at;
-  if (at == base_) {
-    if (!switching_ || !began_unseen(id)) ++calls_.unmatched_exits;
-    if (!counting_ && top_ > kScanFreely) {
-      counting_ = true;
-      for (std::size_t i = 0; i < top_; ++i)
-        if (i >= old_ || !is_cut(stack_[i])) ++count_of(stack_[i].function).calls;
-    }
-    return;
-  }
-  while (top_ > at) {
-    end_top(last_inside, kCallOpenEnd);
-    ++calls_.missing_exits;
-  }
-  end_top(ticks, marks);
-  if (switching_) end_cut(ticks);
+bool Rebuilder::room_for_unentered() {
+  if (rows_ + open_begins_.size() < kMaxRows) return true;
+  ++calls_.beyond_limit;
+  return false;
+}
+
+void Rebuilder::exit_unentered(std::uint32_t id, std::uint64_t ticks, walk::Way way) {
+  open_begins_.push_back({id, marks_of(way), ticks, rows_});
+}
+
+bool Rebuilder::make_room_for(std::size_t count) {
+  if (rows_ + open_begins_.size() + count >= kMaxRows) return false;
+  reserved_ += count;
+  const auto make_room = [&](auto& column) {
+    column.set_size(rows_);
+    if (reserved_ > column.capacity()) column.reserve(reserved_ + reserved_ / 2);
+  };
+  make_room(calls_.function);
+  make_room(calls_.begin);
+  make_room(calls_.duration);
+  make_room(calls_.parent);
+  make_room(calls_.depth);
+  make_room(calls_.marks);
+  return true;
+}
+
+std::uint32_t Rebuilder::resumed(const Open& open, const Open* stack, std::size_t top) {
+  Hot columns;
+  columns.load(*this);
+  const Open row = columns.enter(open.function, open.begin, stack, top);
+  columns.marks[row.serial] = kCallOpenBegin | kCallResumed;
+  columns.store(*this);
+  return row.serial;
 }
 
 void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
                         std::uint8_t inherited_marks) {
   const std::size_t first_row = rows_;
   const bool first_segment = calls_.events == 0;
-  start_segment(from_thread_start, inherited);
+  begin_segment(from_thread_start, inherited);
   consume_all(blocks);
   if (!started_) return;
 
-  const std::uint64_t end = std::max(last_, highest_);
+  const std::uint64_t end = latest();
   if (switching_) pass_switches(std::max(end, ended_));
-  while (top_ != 0) end_top(std::max(end, ended_), kCallOpenEnd);
+  while (top_ != 0) end_top(std::max(end, ended_), walk::Way::kUnseen);
   for (std::size_t row = first_row; row < std::min(rows_, first_row + inherited); ++row)
     calls_.marks[row] |= inherited_marks;
   if (!open_begins_.empty()) insert_open_begins(first_row);
@@ -279,28 +185,21 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
   calls_.last_ticks = std::max(calls_.last_ticks, end);
 }
 
-void Rebuilder::start_segment(bool from_thread_start, std::uint32_t inherited) {
-  started_ = false;
-  from_thread_start_ = from_thread_start;
-  knows_stacks_ = from_thread_start;
-  lost_stacks_ = false;
+void Rebuilder::begin_segment(bool from_thread_start, std::uint32_t inherited) {
+  start_segment(from_thread_start);
   open_begins_.clear();
-  places_.clear();
-  below_.clear();
-  base_ = 0;
-  aside_.clear();
-  counting_ = false;
-  open_count_.clear();
   keep_rows_ = rows_ + inherited;
-  old_ = 0;
   moved_.clear();
 }
 
 void Rebuilder::consume_all(std::span<const BlockView> blocks) {
   for (const BlockView& block : blocks) {
     if (limits_.is_stopped()) return;
-    switching_ ? consume<true>(block) : consume<false>(block);
-    if (limits_.done != nullptr) limits_.done->fetch_add(block.events.size(), std::memory_order_relaxed);
+    const std::size_t count = block.events.size();
+    const std::size_t holes = switching_ ? walk<true>(block.events.data(), count, block.ticks)
+                                         : walk<false>(block.events.data(), count, block.ticks);
+    calls_.events += count - holes;
+    if (limits_.done != nullptr) limits_.done->fetch_add(count, std::memory_order_relaxed);
   }
 }
 
@@ -359,6 +258,10 @@ Calls Rebuilder::finish() {
   settle(calls_.parent);
   settle(calls_.depth);
   settle(calls_.marks);
+  calls_.out_of_order = oddities().out_of_order;
+  calls_.unmatched_exits = oddities().unmatched_exits;
+  calls_.missing_exits = oddities().missing_exits;
+  calls_.strange_jumps = oddities().strange_jumps;
   return std::move(calls_);
 }
 
@@ -382,7 +285,7 @@ bool is_whole(std::span<const BlockView> blocks) { return blocks.front().sequenc
 
 OpenState Rebuilder::open_behind(std::span<const BlockView> blocks, bool from_thread_start, std::uint32_t inherited,
                                  std::uint8_t inherited_marks) {
-  start_segment(from_thread_start, inherited);
+  begin_segment(from_thread_start, inherited);
   consume_all(blocks);
   const auto call_of = [&](std::uint32_t row) {
     const auto known = static_cast<std::uint8_t>(calls_.marks[row] & (kCallOpenBegin | kCallResumed));
@@ -391,19 +294,23 @@ OpenState Rebuilder::open_behind(std::span<const BlockView> blocks, bool from_th
                            calls_.begin[row]};
   };
   OpenState state;
-  for (std::size_t i = 0; i < top_; ++i) state.calls.push_back(call_of(stack_[i].row));
-  for (const Below& below : below_) state.stacks.push_back({below.left_at, below.base});
-  for (const auto& [place, set] : places_) {
-    const Place at = switching_ ? standing(set) : set;
+  for (std::size_t i = 0; i < top_; ++i) state.calls.push_back(call_of(memory_.stack()[i].serial));
+  for (std::size_t i = 0; i < memory_.below_count(); ++i)
+    state.stacks.push_back({memory_.below(i).left_at, memory_.below(i).base});
+  for (const auto& [place, set] : memory_.places()) {
+    const walk::Place at = switching_ ? standing(set) : set;
     OpenState::Place known{place, at.depth, true, {}, 0};
-    known.stands = at.depth == 0 || (at.depth <= top_ && stack_[at.depth - 1].row == at.row);
-    if (at.depth != 0) known.call = call_of(at.row);
-    if (!known.stands) known.end = known.call.begin + calls_.duration[at.row];
+    known.stands = at.depth == 0 || (at.depth <= top_ && memory_.stack()[at.depth - 1].serial == at.serial);
+    if (at.depth != 0) known.call = call_of(at.serial);
+    if (!known.stands) known.end = known.call.begin + calls_.duration[at.serial];
     state.places.push_back(known);
   }
   std::sort(state.places.begin(), state.places.end(),
             [](const auto& a, const auto& b) { return a.depth != b.depth ? a.depth < b.depth : a.place < b.place; });
-  for (const auto& [place, aside] : aside_) state.aside.push_back({place, aside.functions});
+  for (const auto& [place, aside] : memory_.aside()) {
+    state.aside.push_back({place, {}});
+    for (const auto& call : aside.calls) state.aside.back().functions.push_back(call.function);
+  }
   std::sort(state.aside.begin(), state.aside.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
   return state;
 }

@@ -14,11 +14,9 @@ void Rebuilder::pass_switches(std::uint64_t ticks) {
     old_ = top_;
     if (blinded == SwitchCursor::Blinded::kAll) {
       // Switches of stacks and places to jump to are not recorded, either, while nothing is traced.
-      while (top_ != 0) end_top(at, kCallCut);
-      below_.clear();
+      while (top_ != 0) end_top(at, walk::Way::kCut);
+      memory_.forget();
       base_ = 0;
-      aside_.clear();
-      places_.clear();
       knows_stacks_ = false;
     }
     end_cut(at);
@@ -27,12 +25,12 @@ void Rebuilder::pass_switches(std::uint64_t ticks) {
 
 // Calls that were cut go as soon as nothing in them is open any more: the last moment that they are known to last.
 void Rebuilder::end_cut(std::uint64_t ticks) {
-  while (top_ != base_ && top_ <= old_ && is_cut(stack_[top_ - 1])) end_top(ticks, kCallCut);
+  while (top_ != base_ && top_ <= old_ && is_cut(memory_.stack()[top_ - 1])) end_top(ticks, walk::Way::kCut);
 }
 
 bool Rebuilder::is_blind(std::uint32_t id) const {
   // A second id is its function's, whatever the switches say of it.
-  if (id < functions_.size() && functions_[id].tail_exit) id = functions_[id].of;
+  tail_owner(id, id);
   return cursor_.blind(id);
 }
 
@@ -43,18 +41,19 @@ bool Rebuilder::began_unseen(std::uint32_t id) const {
 
 // The call that set the place may have been cut and gone. Then the next outer one counts, which is as good: what the
 // jump ends began later than both.
-Rebuilder::Place Rebuilder::standing(Place place) {
+walk::Place Rebuilder::standing(walk::Place place) {
   std::vector<std::uint32_t> passed;
-  const auto gone = [this](const Place& p) {
-    return p.depth != 0 && (p.depth > top_ || stack_[p.depth - 1].row != p.row) && call_is_cut(calls_.marks[p.row]);
+  const auto gone = [this](const walk::Place& p) {
+    return p.depth != 0 && (p.depth > top_ || memory_.stack()[p.depth - 1].serial != p.serial) &&
+           call_is_cut(calls_.marks[p.serial]);
   };
   while (gone(place)) {
-    passed.push_back(place.row);
-    if (const auto known = moved_.find(place.row); known != moved_.end()) {
+    passed.push_back(place.serial);
+    if (const auto known = moved_.find(place.serial); known != moved_.end()) {
       place = known->second;
       continue;
     }
-    place.row = calls_.parent[place.row];
+    place.serial = calls_.parent[place.serial];
     --place.depth;
   }
   for (const std::uint32_t row : passed) moved_.insert_or_assign(row, place);

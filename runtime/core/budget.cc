@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/budget_controller.h"
 #include "runtime/core/budget_sample.h"
@@ -378,7 +379,7 @@ void settle() {
   g.last = now;
   for (std::uint32_t i = 0; i < g.listed_count; ++i) g.watches[g.listed[i]].meter.forget_rate();
   g.process.forget_rate();
-  g.settled = __builtin_ia32_rdtsc();
+  g.settled = arch::time_stamp();
   g.settled_ns = now;
 }
 

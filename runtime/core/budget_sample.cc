@@ -25,16 +25,18 @@ std::uint32_t hash(std::uint32_t id) { return id * 0x9e3779b1U; }
 }  // namespace
 
 bool EventSample::create() {
-  return map(functions_, kMostFunctions) && map(slots_, kSlots) && map(owners_, kSlots) && map(open_, kDepth);
+  turn_ = 1;
+  return map(functions_, kMostFunctions) && map(slots_, kSlots) && map(owners_, kSlots);
 }
 
 void EventSample::clear() {
+  finish();
+  start_segment(false);
   size_ = 0;
   ids_ = 0;
   events_ = 0;
   weight_ = 0;
-  depth_ = 0;
-  first_ticks_ = last_ticks_ = 0;
+  forgot_ = false;
   ++turn_;
 }
 
@@ -70,51 +72,46 @@ void EventSample::count(std::uint32_t place, std::uint64_t ticks) {
   if (ticks > f.longest) f.longest = ticks;
 }
 
-void EventSample::leave(std::uint32_t place, std::uint64_t ticks) {
-  if (depth_ == 0) return count(place, ticks - first_ticks_);  // it was open when the sample began
-  // Calls may be missing (what was cut off by an exception or switched off meanwhile); look some levels down.
-  for (std::uint32_t n = 1; n <= depth_ && n <= 8; ++n) {
-    const Open& o = open_[depth_ - n];
-    if (o.place != place) continue;
-    count(place, ticks - o.ticks);
-    ++functions_[place - 1].whole;
-    depth_ -= n;
-    return;
-  }
+bool EventSample::see(std::uint32_t& id) {
+  const std::uint32_t place = place_of(id);
+  if (place == 0) return false;
+  functions_[place - 1].weight += event_weight_;
+  ++functions_[place - 1].events;
+  ++events_;
+  weight_ += event_weight_;
+  id = place;
+  return true;
+}
+
+void EventSample::ended(Open* stack, std::size_t at, std::uint64_t ticks, walk::Way way) {
+  const Open& open = stack[at];
+  count(open.function, ticks > open.begin ? ticks - open.begin : 0);
+  const bool seen = way != walk::Way::kUnseen && way != walk::Way::kSwitched;
+  if (seen && !open.extra.resumed) ++functions_[open.function - 1].whole;
+}
+
+// It was open when the sample began.
+void EventSample::exit_unentered(std::uint32_t place, std::uint64_t ticks, walk::Way) {
+  count(place, ticks > first_ ? ticks - first_ : 0);
+}
+
+std::uint32_t EventSample::resumed(Open& open, const Open*, std::size_t) {
+  open.extra.resumed = true;
+  return new_serial();
 }
 
 void EventSample::add(const Event* events, std::uint32_t count_, std::uint64_t block_ticks, std::uint64_t since,
                       std::uint32_t weight, bool follows) {
   if (!follows) {
     finish();
-    first_ticks_ = 0;
+    start_segment(false);
   }
-  for (std::uint32_t i = 0; i < count_; ++i) {
-    const Event e = events[i];
-    if (e == 0 || event_is_mark(e)) continue;
-    const std::uint64_t ticks = event_ticks(e, block_ticks);
-    if (ticks < since || ticks < last_ticks_) continue;
-    const std::uint32_t place = place_of(event_function(e));
-    if (first_ticks_ == 0) first_ticks_ = ticks;
-    last_ticks_ = ticks;
-    if (place == 0) continue;
-    functions_[place - 1].weight += weight;
-    ++functions_[place - 1].events;
-    ++events_;
-    weight_ += weight;
-    if (event_is_exit(e))
-      leave(place, ticks);
-    else if (depth_ < kDepth)
-      open_[depth_++] = {place, ticks};
-  }
+  event_weight_ = weight;
+  walk_within(events, count_, block_ticks, since, ~std::uint64_t{0});
 }
 
 void EventSample::finish() {
-  while (depth_ != 0) {
-    const Open& o = open_[--depth_];
-    count(o.place, last_ticks_ - o.ticks);
-  }
-  last_ticks_ = 0;
+  while (top_ != 0) end_top(latest(), walk::Way::kUnseen);
 }
 
 }  // namespace karst::runtime

@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "format/event.h"
+#include "walk/fixed_memory.h"
+#include "walk/plain_walker.h"
 
 namespace karst::runtime {
 
@@ -20,9 +22,18 @@ struct FunctionSample {
   std::uint64_t longest;  ///< of them
 };
 
-class EventSample {
+inline constexpr std::uint32_t kMostSampled = 8192;
+
+/// What EventSample knows of an open call besides.
+struct SampledCall {
+  bool resumed = false;  ///< its beginning was counted when its stack was left
+};
+
+/// A visitor of the walker, so a call ends here when it does for the reader. A call's function is its place here.
+class EventSample : public walk::PlainWalker<EventSample, walk::FixedMemory<SampledCall, 512, kMostSampled + 1>> {
  public:
-  static constexpr std::uint32_t kMostFunctions = 8192;
+  static constexpr std::uint32_t kMostFunctions = kMostSampled;
+  static constexpr bool kTranslates = true;
 
   /// Once. False when memory is short.
   bool create();
@@ -44,38 +55,39 @@ class EventSample {
   /// All functions' events; and their weight.
   std::uint32_t events() const { return events_; }
   std::uint64_t weight() const { return weight_; }
+  /// More was open at once than it can hold: what was then is counted as far as it was seen.
+  bool forgot() const { return forgot_; }
+
+  // The walker's.
+  bool see(std::uint32_t& id);
+  void ended(Open* stack, std::size_t at, std::uint64_t ticks, walk::Way way);
+  void exit_unentered(std::uint32_t place, std::uint64_t ticks, walk::Way way);
+  std::uint32_t resumed(Open& open, const Open* stack, std::size_t top);
+  void lost() { forgot_ = true; }
 
  private:
   static constexpr std::uint32_t kSlots = 2 * kMostFunctions;
-  static constexpr std::uint32_t kDepth = 512;
   struct Slot {
     std::uint32_t id;
     std::uint32_t place;  // in functions_, + 1; 0: nobody's
     std::uint32_t turn;   // the slot is free unless it is this sample's
   };
-  struct Open {
-    std::uint32_t place;
-    std::uint64_t ticks;
-  };
 
   std::uint32_t place_of(std::uint32_t id);
   void count(std::uint32_t place, std::uint64_t ticks);
-  void leave(std::uint32_t place, std::uint64_t ticks);
 
   FunctionSample* functions_ = nullptr;
   Slot* slots_ = nullptr;
   Slot* owners_ = nullptr;
-  Open* open_ = nullptr;
   OwnerOf owner_of_ = nullptr;
   void* context_ = nullptr;
   std::uint32_t size_ = 0;
   std::uint32_t ids_ = 0;
-  std::uint32_t turn_ = 1;
-  std::uint32_t depth_ = 0;
-  std::uint64_t first_ticks_ = 0;
-  std::uint64_t last_ticks_ = 0;
+  std::uint32_t turn_ = 0;
+  std::uint32_t event_weight_ = 0;
   std::uint32_t events_ = 0;
   std::uint64_t weight_ = 0;
+  bool forgot_ = false;
 };
 
 }  // namespace karst::runtime

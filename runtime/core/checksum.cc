@@ -3,6 +3,7 @@
 // zlib has the method).
 #include "runtime/core/checksum.h"
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/memory.h"
 
 namespace karst::runtime {
@@ -82,17 +83,12 @@ std::uint32_t append_third(std::uint32_t c) {
 bool has_crc_instruction() {
   static std::uint32_t s_known;  // 1: no, 2: yes
   if (load(s_known) == 0) {
-    std::uint32_t a = 1;
-    std::uint32_t b = 0;
-    std::uint32_t c = 0;
-    std::uint32_t d = 0;
-    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    store(s_known, (c >> 20 & 1) + 1);
+    store(s_known, arch::has_crc32c() ? 2U : 1U);
   }
   return load(s_known) == 2;
 }
 
-void add(std::uint64_t& c, std::uint64_t word) { asm("crc32q %1, %0" : "+r"(c) : "r"(word)); }
+void add(std::uint64_t& c, std::uint64_t word) { c = arch::crc32c_of_word(c, word); }
 
 std::uint64_t word_at(const unsigned char* p) {
   std::uint64_t word;
@@ -133,7 +129,7 @@ std::uint32_t checksum(const void* data, std::size_t size, std::uint32_t crc) {
   std::uint64_t c = c32;
   for (; size >= 8; size -= 8, p += 8) add(c, word_at(p));
   c32 = static_cast<std::uint32_t>(c);
-  for (; size != 0; --size, ++p) asm("crc32b %1, %0" : "+r"(c32) : "r"(*p));
+  for (; size != 0; --size, ++p) c32 = arch::crc32c_of_byte(c32, *p);
   return ~c32;
 }
 

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/syscalls.h"
 
 namespace karst::runtime {
@@ -27,9 +28,9 @@ struct Pair {
 Pair read_pair() {
   Pair best{0, 0, 0, ~std::uint64_t{0}};
   for (int i = 0; i < 5; ++i) {
-    const std::uint64_t before = __builtin_ia32_rdtsc();
+    const std::uint64_t before = arch::time_stamp();
     const std::uint64_t raw = clock_ns(CLOCK_MONOTONIC_RAW);
-    const std::uint64_t half = (__builtin_ia32_rdtsc() - before) / 2;
+    const std::uint64_t half = (arch::time_stamp() - before) / 2;
     if (half < best.uncertainty) best = {before + half, raw, clock_ns(CLOCK_REALTIME), half};
   }
   return best;

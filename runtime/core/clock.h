@@ -12,6 +12,7 @@
 
 #include "format/arena.h"
 #include "format/options.h"
+#include "runtime/arch/cpu.h"
 
 namespace karst::runtime {
 
@@ -31,7 +32,7 @@ extern __attribute__((visibility("hidden"))) std::uint32_t karst_clock_on;
 /// The time for an event, unless it is kClockSleeps: then it is no time, and of no block's epoch.
 inline std::uint64_t stamp() {
   if (__atomic_load_n(&karst_clock_on, __ATOMIC_ACQUIRE) == 0) [[likely]]
-    return __builtin_ia32_rdtsc();
+    return arch::time_stamp();
   return __atomic_load_n(&karst_clock.ticks, __ATOMIC_ACQUIRE);
 }
 

@@ -1,5 +1,6 @@
 #include <sched.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"
@@ -33,7 +34,7 @@ std::uint64_t g_longest;  // g_period if it stays as it is
 std::uint64_t g_look;
 std::uint64_t g_crowded;
 
-std::uint64_t tsc() { return __builtin_ia32_rdtsc(); }
+std::uint64_t tsc() { return arch::time_stamp(); }
 
 /// CPUs that the calling thread may run on.
 class Cpus {
@@ -91,10 +92,7 @@ class Passing {
  private:
   static constexpr std::uint64_t kMeanOf = 1'024;
 
-  static std::uint64_t since(std::uint64_t begin) {
-    asm volatile("mfence; lfence" ::: "memory");  // the TSC is read once the store is done
-    return tsc() - begin;
-  }
+  static std::uint64_t since(std::uint64_t begin) { return arch::time_stamp_behind_stores() - begin; }
 
   std::uint64_t alone_ = ~std::uint64_t{0};
   std::uint64_t sum_ = 0;
@@ -144,7 +142,7 @@ void tick() {
         next_look = last + g_look;
       }
     }
-    while (tsc() - ticks < period) __builtin_ia32_pause();
+    while (tsc() - ticks < period) arch::pause();
   }
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/lock.h"
@@ -34,7 +35,7 @@ bool g_in_child;        // its first round is to make code and switches equal
 
 std::uint32_t own_pid() { return static_cast<std::uint32_t>(sys::getpid()); }
 
-Moment moment() { return {static_cast<std::uint64_t>(__builtin_ia32_rdtsc()), clock_ns(CLOCK_MONOTONIC_RAW)}; }
+Moment moment() { return {arch::time_stamp(), clock_ns(CLOCK_MONOTONIC_RAW)}; }
 
 void set_state(ControlThread state) { store(g_arena.control().thread, static_cast<std::uint32_t>(state)); }
 
@@ -97,7 +98,7 @@ bool is_last_thread() {
 bool time_is_up(ArenaControl& c, std::uint64_t& wait) {
   const std::uint64_t at = load(c.off_at_ticks);
   if (at == 0) return false;
-  const std::uint64_t ticks = __builtin_ia32_rdtsc();
+  const std::uint64_t ticks = arch::time_stamp();
   if (ticks < at) {
     const std::uint64_t rate = ticks_per_us(g_arena.header());
     // A little early: the rate is an estimate, and a wait of a millisecond costs nothing.

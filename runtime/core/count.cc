@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/memory.h"
@@ -67,7 +68,7 @@ void count_in(ThreadState* state, std::uint32_t id) {
   if (state != nullptr && load(state->ignored) != 0) return;
   CountPage* page = state != nullptr ? page_of(*state, id) : nullptr;
   if (page != nullptr)
-    asm volatile("incq %0" : "+m"(page->calls[id % kCountsPerPage]) : : "cc");
+    arch::increment_locally(page->calls[id % kCountsPerPage]);
   else
     __atomic_add_fetch(&g_arena.header().uncounted_calls, 1, __ATOMIC_RELAXED);
 }

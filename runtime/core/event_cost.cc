@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"
@@ -27,7 +28,7 @@ std::uint64_t g_cost;  // of one; 0: not yet known
 std::uint64_t g_cost_by_clock_thread;
 std::uint64_t g_cost_by_tid;
 
-std::uint64_t now() { return __builtin_ia32_rdtsc(); }
+std::uint64_t now() { return arch::time_stamp(); }
 
 /// Ticks of the fastest round. `work` is done with a state of its own.
 template <typename Work>

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "format/event.h"
+#include "runtime/arch/cpu.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/state.h"
@@ -20,20 +21,13 @@ inline format::BlockHeader* block_of(std::uintptr_t cursor) {
 
 /// Compare-and-exchange among one thread and its own handlers: without the lock that makes it dear.
 inline bool take_slots(std::uintptr_t& cursor, std::uintptr_t from, std::uintptr_t to) {
-  bool taken = false;
-  asm volatile("cmpxchgq %3, %1" : "=@cce"(taken), "+m"(cursor), "+a"(from) : "r"(to) : "memory");
-  return taken;
+  return arch::exchange_locally(cursor, from, to);
 }
 
 /// The same for two words at once, the first two of a state: true if both were as expected, and are as desired now.
 inline bool take_block_words(ThreadState& state, std::uintptr_t cursor, std::uint64_t begin, std::uintptr_t new_cursor,
                              std::uint64_t new_begin) {
-  bool taken = false;
-  asm volatile("cmpxchg16b %1"
-               : "=@cce"(taken), "+m"(state), "+a"(cursor), "+d"(begin)
-               : "b"(new_cursor), "c"(new_begin)
-               : "memory");
-  return taken;
+  return arch::exchange_two_locally(&state.cursor, cursor, begin, new_cursor, new_begin);
 }
 
 /// Puts `kCount` words into slots that follow each other. False, and nothing done, when the thread needs a block first.

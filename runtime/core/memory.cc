@@ -2,6 +2,8 @@
 // runtime never reaches libc's, whose vector registers belong to the program.
 #include "runtime/core/memory.h"
 
+#include "runtime/arch/cpu.h"
+
 extern "C" {
 
 __attribute__((visibility("hidden"))) void* memcpy(void* to, const void* from, std::size_t n) {
@@ -10,8 +12,7 @@ __attribute__((visibility("hidden"))) void* memcpy(void* to, const void* from, s
 }
 
 __attribute__((visibility("hidden"))) void* memset(void* to, int value, std::size_t n) {
-  void* p = to;
-  asm volatile("rep stosb" : "+D"(p), "+c"(n) : "a"(value) : "memory");
+  karst::runtime::arch::fill_bytes(to, value, n);
   return to;
 }
 

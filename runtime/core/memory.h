@@ -4,17 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/arch/cpu.h"
+
 namespace karst::runtime {
 
-inline void copy(void* to, const void* from, std::size_t n) {
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
-}
+inline void copy(void* to, const void* from, std::size_t n) { arch::copy_bytes(to, from, n); }
 
 /// `n` is a multiple of 8.
-inline void zero(void* p, std::size_t n) {
-  n /= 8;
-  asm volatile("rep stosq" : "+D"(p), "+c"(n) : "a"(0) : "memory");
-}
+inline void zero(void* p, std::size_t n) { arch::zero_words(p, n); }
 
 inline std::size_t length(const char* s) {
   std::size_t n = 0;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"
@@ -35,12 +36,7 @@ std::uint64_t rate_from_kernel() {
     // ns = ticks * factor >> shift. 2^shift * 10^9 / factor, with 128 bits by 64.
     const std::uint64_t high = shift == 0 ? 0 : std::uint64_t{1'000'000'000} >> (64 - shift);
     const std::uint64_t low = std::uint64_t{1'000'000'000} << shift;
-    std::uint64_t rest = high;
-    std::uint64_t quotient = low;
-    if (high < factor) {
-      asm("divq %2" : "+a"(quotient), "+d"(rest) : "r"(factor));
-      rate = quotient;
-    }
+    if (high < factor) rate = arch::divide(high, low, factor);
   }
   sys::munmap(reinterpret_cast<void*>(page), KARST_BLOCK_SIZE);
   return rate;
@@ -50,15 +46,12 @@ std::uint64_t rate_since_start() {
   const ArenaHeader& h = g_arena.header();
   for (;;) {
     const std::uint64_t ns = clock_ns(CLOCK_MONOTONIC_RAW) - h.start_monotonic_raw_ns;
-    const std::uint64_t ticks = __builtin_ia32_rdtsc() - h.start_ticks;
+    const std::uint64_t ticks = arch::time_stamp() - h.start_ticks;
     if (ns >= 10'000'000) {
       // ticks * 10^9 / ns without 128-bit division by libgcc.
-      std::uint64_t low = 0;
       std::uint64_t high = 0;
-      asm("mulq %3" : "=a"(low), "=d"(high) : "a"(ticks), "r"(std::uint64_t{1'000'000'000}));
-      if (high >= ns) return 1'000'000'000;
-      asm("divq %2" : "+a"(low), "+d"(high) : "r"(ns));
-      return low;
+      const std::uint64_t low = arch::multiply(ticks, 1'000'000'000, high);
+      return high < ns ? arch::divide(high, low, ns) : 1'000'000'000;
     }
     timespec pause{0, static_cast<long>(10'000'000 - ns)};
     sys::call(SYS_nanosleep, sys::word(&pause), 0);

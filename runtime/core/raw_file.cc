@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/uio.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/checksum.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
@@ -34,7 +35,7 @@ RawFile::RawFile(const char* path, char* space) : path_(path), temporary_(space)
   copy(temporary_, path, size);
   temporary_[size] = '.';
   for (int tries = 0; tries < 100; ++tries) {
-    std::uint64_t number = __builtin_ia32_rdtsc() ^ static_cast<std::uint64_t>(sys::gettid()) << 40;
+    std::uint64_t number = arch::time_stamp() ^ static_cast<std::uint64_t>(sys::gettid()) << 40;
     for (unsigned i = 1; i <= 16; ++i, number >>= 4) temporary_[size + i] = "0123456789abcdef"[number & 15];
     temporary_[size + 17] = '\0';
     const long fd = sys::call(SYS_openat, AT_FDCWD, sys::word(temporary_),

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/control.h"
 #include "runtime/core/fork.h"
@@ -32,7 +33,7 @@ struct Own {
 Own g_own;
 
 void answer() {
-  const std::uint64_t now = __builtin_ia32_rdtsc();
+  const std::uint64_t now = arch::time_stamp();
   const char* what =
       is_watching() ? "signal; slow calls that are kept are not in it ('karst snapshot' has them)" : "signal";
   const int wrong = save_numbered_snapshot({0, now, format::MomentKind::kSignal, what}, g_directory);

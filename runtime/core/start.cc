@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/budget.h"
 #include "runtime/core/clock.h"
@@ -253,7 +254,7 @@ __attribute__((destructor)) void end() {
   // A forked child without an arena: there is nothing to note its end in.
   if (g_life != Life::kTracing || in_forked_child()) return;
   note_thread_names();
-  store(g_arena.header().end_ticks, static_cast<std::uint64_t>(__builtin_ia32_rdtsc()));
+  store(g_arena.header().end_ticks, arch::time_stamp());
 }
 
 void come(std::uintptr_t note) {

@@ -8,18 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/arch/cpu.h"
+
 namespace karst::runtime::sys {
 
 inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
-  long result;
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  register long r9 asm("r9") = f;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
-  return result;
+  return arch::system_call(number, a, b, c, d, e, f);
 }
 
 inline long word(const volatile void* p) { return reinterpret_cast<long>(p); }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/count.h"
@@ -169,10 +170,7 @@ void join() {
   karst_state = state;
   if (g_exit_key_usable) {
     // libc may use vector registers, which hold the program's arguments or results here.
-    alignas(16) char vectors[512];
-    asm volatile("fxsave64 %0" : "=m"(vectors));
-    pthread_setspecific(g_exit_key, state);
-    asm volatile("fxrstor64 %0" : : "m"(vectors));
+    arch::with_vectors_kept([](void* of_thread) { pthread_setspecific(g_exit_key, of_thread); }, state);
   }
 }
 

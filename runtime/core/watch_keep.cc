@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "format/watch.h"
+#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/kept_blocks.h"
 #include "runtime/core/memory.h"
@@ -218,7 +219,7 @@ void save(std::uint32_t note) {
   m.to_ticks = call.end_ticks + margin;
   m.gave_up = 0;
   m.whole_from = copy_range(call.slot, m.from_ticks, m.to_ticks, m.gave_up);
-  m.saved_ticks = __builtin_ia32_rdtsc();
+  m.saved_ticks = arch::time_stamp();
   if (!exchange_if(slot_word(call.slot), word, make_slot(slot_ticks(word), 0))) {
     // A longer call has come, and has freed the note; its own is still to be seen.
     release_blocks(g.first_node[call.slot]);
@@ -305,7 +306,7 @@ std::uint64_t keep_moments(const Moment& now) {
   const std::uint64_t earliest = complete(now.ticks);
   const std::uint64_t rate = ticks_per_us(g_arena.header());
   if (earliest == kNone) return kOnWake;
-  const std::uint64_t ticks = __builtin_ia32_rdtsc();
+  const std::uint64_t ticks = arch::time_stamp();
   return earliest <= ticks || rate == 0 ? 1'000'000 : (earliest - ticks) / rate * 1000 + 50'000;
 }
 

@@ -40,6 +40,22 @@ class WaysOut(TortureTest):
         return build(name, f"ways_out/{source.name}", *flags, compiler=str(BIN / compiler) if clang else compiler)
 
 
+class Agreement(WaysOut):
+    def test_all_that_read_events_agree(self):
+        """What `top`, forked children, snapshots, counts and the budget make of events is what the reader does."""
+        threads = of_budget = 0
+        for source in sources():
+            with self.subTest(source=source.name):
+                run = self.run_traced(self.program(source, "-O2", PIE))
+                done = subprocess.run([BIN / "karst-agreement", self.directory / "trace.karst"], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                compared = re.fullmatch(r"(\d+) threads, (\d+) with the budget\n", done.stdout)
+                threads += int(compared[1])
+                of_budget += int(compared[2])
+        self.assertGreaterEqual(threads, len(sources()))
+        self.assertGreaterEqual(of_budget, threads // 2)
+
+
 BEFORE_END = ["# thread", "main  [open]", "  deep(int)  [open]", "    deep(int)  [open]", "      ends()  [open]"]
 
 

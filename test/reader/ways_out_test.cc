@@ -124,6 +124,31 @@ TEST(WaysOut, ATailExitEndsItsFunctionAndTheCalleeStandsBesideIt) {
   EXPECT_EQ(doubts(calls), 0U);
 }
 
+TEST(WaysOut, ACallThatWentOnIsStillMarkedSoWhenItEndsInATailCall) {
+  const auto calls = rebuild({enter(10, 1), mark(20, Mark::kSwitched), place(kStackA), place(kStackB), enter(30, 2),
+                              mark(40, Mark::kSwitched), place(kStackB + 64), place(kStackA), mark(50, Mark::kSwitched),
+                              place(kStackA), place(kStackB + 64), leave(60, 12)});
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls.function[2], 2U);
+  EXPECT_EQ(calls.marks[2], kCallOpenBegin | kCallResumed | kCallTail);
+}
+
+// Each would take hours if every exit, or every switch, were searched for.
+TEST(WaysOut, HostileStacksTakeTimeByTheirEventsAlone) {
+  constexpr std::uint64_t kMany = 400'000;
+  std::vector<Event> deep{enter(1, 1), mark(2, Mark::kSwitched), place(kStackA), place(kStackB)};
+  for (std::uint64_t i = 0; i < kMany; ++i) deep.push_back(enter(3 + i, 2));
+  for (std::uint64_t i = 0; i < kMany; ++i) deep.push_back(leave(3 + kMany + i, 1));
+  EXPECT_EQ(rebuild(deep).unmatched_exits, kMany);
+
+  std::vector<Event> nested;
+  for (std::uint64_t i = 0; i < kMany; ++i) {
+    nested.push_back(enter(2 * i + 1, 1));
+    nested.insert(nested.end(), {mark(2 * i + 2, Mark::kSwitched), place(16 * i), place(16 * (i + kMany))});
+  }
+  EXPECT_EQ(rebuild(nested).size(), kMany);
+}
+
 TEST(WaysOut, ATailExitWithoutItsBegin) {
   EXPECT_EQ(rows(rebuild({{3, {leave(30, 12), enter(31, 3), leave(40, 3)}}})),
             (Rows{{2, 30, 0, 0, kCallOpenBegin | kCallTail}, {3, 31, 9, 0, kCallComplete}}));
