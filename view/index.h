@@ -13,8 +13,7 @@
 
 #include "reader/result.h"
 #include "reader/trace.h"
-#include "view/columns.h"
-#include "view/functions.h"
+#include "view/engine.h"
 #include "view/known_trace.h"
 #include "view/lanes.h"
 #include "view/strips.h"

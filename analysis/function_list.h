@@ -7,11 +7,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "query/columns.h"
 #include "reader/trace.h"
 
-namespace karst::view {
+namespace karst::analysis {
 
-inline constexpr std::uint32_t kNoFunction = 0xffffffffU;
+using query::kNoFunction;
 
 struct FunctionInfo {
   std::string name;
@@ -45,4 +46,4 @@ class FunctionList {
   std::vector<std::vector<std::uint32_t>> index_;
 };
 
-}  // namespace karst::view
+}  // namespace karst::analysis
