@@ -31,6 +31,9 @@ class FunctionList {
   const std::vector<FunctionInfo>& functions() const { return functions_; }
   const std::vector<std::string>& modules() const { return modules_; }
   const std::vector<std::string>& files() const { return files_; }
+  bool has(std::uint32_t process, std::uint32_t id) const {
+    return process < index_.size() && id < index_[process].size() && index_[process][id] != kNoFunction;
+  }
   /// The function of an id that was added.
   std::uint32_t of(std::uint32_t process, std::uint32_t id) const { return index_[process][id]; }
   /// All of a process's, by id.

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "reader/result.h"
-#include "view/flame.h"
 #include "view/index.h"
 #include "view/json.h"
 #include "view/selection.h"

@@ -1,14 +1,11 @@
 // The viewer asks the engine (query/), and calls things by the engine's words.
 #pragma once
-#include "analysis/function_list.h"
 #include "query/columns.h"
-#include "query/selection.h"
+#include "query/scope.h"
 #include "query/work.h"
 
 namespace karst::view {
 
-using analysis::FunctionInfo;
-using analysis::FunctionList;
 using query::CallColumns;
 using query::each_row;
 using query::expect;

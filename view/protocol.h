@@ -22,8 +22,6 @@ inline constexpr std::size_t kMaxGaps = 1000;           ///< of a thread in api/
 inline constexpr std::size_t kMaxParents = 256;         ///< in api/call
 inline constexpr std::size_t kMaxChildren = 50;         ///< in api/call
 inline constexpr std::size_t kMaxOccurrences = 1000;    ///< in api/occurrences
-inline constexpr std::int64_t kFlameRoot = -1;          ///< function of the root of everything
-inline constexpr std::int64_t kFlameMerged = -2;        ///< function of a sum of small nodes
 inline constexpr std::size_t kSourceWhole = 1U << 20U;  ///< bytes of a source file that are sent whole
 
 struct TileHeader {

@@ -1,52 +1,31 @@
-// Which calls a question is about: some threads, a range of time, or what happened within one call.
+// What a question to the engine is about, of a trace that is ready for looking at.
 #pragma once
-#include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <span>
+#include <utility>
 
-#include "analysis/waits.h"
 #include "view/index.h"
 
 namespace karst::view {
 
-/// What a question is about: parts of threads of one trace.
-struct Scope {
-  struct Part {
-    const ThreadIndex* thread = nullptr;
-    std::uint32_t number = 0;  ///< of the thread in the index
-    RowRange rows;
-
-    /// Time of a call that is this process's and in the range.
-    std::uint64_t time_of(std::uint32_t row) const { return rows.range.clip(begin_of(row), thread->calls.end(row)); }
-    /// The same told apart by states. The hints are as of ThreadStates::before.
-    reader::StateTimes states_of(std::uint32_t row, std::size_t& begin_hint, std::size_t& end_hint) const {
-      const std::uint64_t begin = std::max(begin_of(row), rows.range.begin);
-      const std::uint64_t end = std::min(thread->calls.end(row), rows.range.end);
-      if (end <= begin) return {};
-      return analysis::states_between(thread->states, begin, end, begin_hint, end_hint);
-    }
-    /// Its begin, or that of its process if it was inherited.
-    std::uint64_t begin_of(std::uint32_t row) const {
-      const CallColumns& calls = thread->calls;
-      const std::uint64_t begin = calls.begin[row];
-      const bool inherited = (calls.marks[row] & reader::kCallInherited) != 0;
-      return inherited && begin < thread->forked_at ? thread->forked_at : begin;
-    }
-    /// Whether it is one of the calls asked about.
-    bool counts(std::uint32_t row) const {
-      return is_counted(thread->calls.marks[row]) && rows.counts(thread->calls, row);
-    }
-  };
-  const TraceIndex* index = nullptr;
-  std::vector<Part> parts;
-  Work* work = nullptr;  ///< the same as in the parts
-
-  /// Rows that a walk over all parts looks at.
-  std::uint64_t rows() const {
-    std::uint64_t sum = 0;
-    for (const Part& part : parts) sum += part.rows.last - part.rows.first;
-    return sum;
+/// Parts of threads of one trace, which all processors work on. Views the index.
+struct Scope : query::Scope {
+  explicit Scope(const TraceIndex& of, Work* who_looks_on = nullptr) : index(&of) {
+    functions = of.functions().functions().size();
+    has_states = !of.trace().states().empty();
+    workers = all_processors();
+    work = who_looks_on;
   }
+  void add(std::uint32_t number, RowRange rows) {
+    const ThreadIndex& of = index->threads()[number];
+    rows.work = work;
+    std::span<const std::uint32_t> function_of;
+    if (of.calls.size() != 0) function_of = index->functions().of_process(of.thread->process);
+    parts.push_back({&of, number, std::move(rows), function_of});
+  }
+  const ThreadIndex& thread(const Part& part) const { return index->threads()[part.number]; }
+
+  const TraceIndex* index;
 };
 
 }  // namespace karst::view

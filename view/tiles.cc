@@ -233,7 +233,7 @@ std::string encode_columns(const Scope& scope) {
       split(begin - last, begin_low, begin_high);
       last = begin;
       split(index.trace().clock().to_ns(calls.duration[row]), duration_low, duration_high);
-      function.push_back(index.function_of(*part.thread, row));
+      function.push_back(part.function(row));
       const std::uint32_t caller = calls.parent[row];
       if (row < part.rows.first) outer.emplace(row, thread.count);
       if (caller == reader::kNoParent) {
@@ -271,7 +271,7 @@ std::string encode_columns(const Scope& scope) {
     threads.push_back(thread);
   };
   for (const Scope::Part& part : scope.parts) {
-    add_strip(kStatesOfThread + part.number, part.thread->strip(), part.rows.range);
+    add_strip(kStatesOfThread + part.number, scope.thread(part).strip(), part.rows.range);
   }
   for (std::uint32_t i = 0; i < index.cpus().size() && !scope.parts.empty(); ++i) {
     add_strip(kCpuLane + i, index.cpus()[i], scope.parts.front().rows.range);
