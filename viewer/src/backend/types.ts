@@ -6,7 +6,9 @@ export const kOpenEnd = 2;
 export const kUnwound = 4;
 export const kJumped = 8;
 export const kTailCall = 16;
-export const kSummed = 128;
+export const kResumed = 32;
+export const kSummed = 128; // in tiles
+export const kInherited = 128; // elsewhere
 /** Both bits: the call's function was switched off while it ran. */
 export const kCut = kOpenEnd | kTailCall;
 
