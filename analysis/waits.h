@@ -17,17 +17,6 @@
 
 namespace karst::analysis {
 
-/// Times in [begin, end) of a thread; all unknown when `states` is null. The hints are as of ThreadStates::before.
-inline reader::StateTimes states_between(const reader::ThreadStates* states, std::uint64_t begin, std::uint64_t end,
-                                         std::size_t& begin_hint, std::size_t& end_hint) {
-  reader::StateTimes times;
-  if (states != nullptr && end > begin) {
-    times = states->before(end, end_hint) - states->before(begin, begin_hint);
-  }
-  times.unknown = end - begin - times.running - times.runnable - times.blocked;
-  return times;
-}
-
 /// A call of a thread of the trace.
 struct CallOf {
   const reader::Thread* thread = nullptr;

@@ -98,16 +98,9 @@ Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, s
   view::IndexProgress progress;
   auto index = view::TraceIndex::build(std::move(trace), progress);
   if (!index) return index.error();
-  view::Scope scope;
-  scope.index = index->get();
-  std::uint32_t at = 0;
-  for (const view::ThreadIndex& thread : (*index)->threads()) {
-    view::Scope::Part part;
-    part.thread = &thread;
-    part.number = at++;
-    part.rows = view::rows_in(thread.calls, range);
-    part.rows.range = range;
-    scope.parts.push_back(std::move(part));
+  view::Scope scope(**index);
+  for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) {
+    scope.add(i, view::rows_in((*index)->threads()[i].calls, range));
   }
   auto cut = view::cut_trace(scope);
   if (!cut) return cut.error();

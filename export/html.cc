@@ -70,7 +70,7 @@ void write_sources(Json& json, const view::Scope& scope) {
   const view::FunctionList& functions = scope.index->functions();
   std::vector<bool> called(functions.functions().size());
   for (const view::Scope::Part& part : scope.parts) {
-    view::each_row(part.rows, [&](std::uint32_t row) { called[scope.index->function_of(*part.thread, row)] = true; });
+    view::each_row(part.rows, [&](std::uint32_t row) { called[part.function(row)] = true; });
   }
   std::set<std::string> wanted;
   for (std::size_t i = 0; i < called.size(); ++i) {
@@ -125,8 +125,7 @@ Status export_html(const view::TraceIndex& index, std::string_view page, const H
   view::Parameters range = {{"threads", number_list(options.threads)}};
   if (options.begin) range["begin"] = fmt::format("{:.3f}", begin);
   if (options.end && end < span) range["end"] = fmt::format("{:.3f}", end);
-  view::Scope scope;
-  scope.index = &index;
+  view::Scope scope(index);
   std::uint64_t calls = 0;
   view::Picture picture{index.to_ticks(begin), index.to_ticks(end), index.origin(), 1};
   view::TickRange ticks;
@@ -134,7 +133,7 @@ Status export_html(const view::TraceIndex& index, std::string_view page, const H
   if (range.contains("end")) ticks.end = picture.end_tick();
   for (const std::uint32_t number : options.threads) {
     const view::ThreadIndex& thread = index.threads()[number];
-    scope.parts.push_back({&thread, number, view::rows_in(thread.calls, ticks)});
+    scope.add(number, view::rows_in(thread.calls, ticks));
     calls += scope.parts.back().rows.outer.size() + (scope.parts.back().rows.last - scope.parts.back().rows.first);
     const auto [first, last] = thread.strip().rows_in(ticks.begin, ticks.end);
     calls += last - first;  // states take as much room as calls

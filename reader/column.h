@@ -18,7 +18,16 @@
 
 namespace karst::reader {
 
-/// Values of a trivial type, used like a std::vector. Throws std::bad_alloc when memory is out.
+/// Throws std::bad_alloc; where there are no exceptions (WebAssembly), ends the program.
+[[noreturn]] inline void out_of_memory() {
+#ifdef __cpp_exceptions
+  throw std::bad_alloc();
+#else
+  std::abort();
+#endif
+}
+
+/// Values of a trivial type, used like a std::vector. Calls out_of_memory().
 template <typename T>
 class Column {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t));
@@ -92,9 +101,9 @@ class Column {
       capacity_ = 0;
       return;
     }
-    if (n > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
+    if (n > static_cast<std::size_t>(-1) / sizeof(T)) out_of_memory();
     auto* fresh = static_cast<T*>(std::realloc(data_, n * sizeof(T)));
-    if (fresh == nullptr) throw std::bad_alloc();
+    if (fresh == nullptr) out_of_memory();
     data_ = fresh;
     capacity_ = n;
   }

@@ -37,21 +37,6 @@ void push(ThreadStates& to, std::uint64_t begin, const StateNow& now) {
   to.by.push_back(now.by);
 }
 
-void sum_up(ThreadStates& t) {
-  StateTimes sums;
-  const auto reserve = [&](auto&... columns) { (columns.reserve(t.size()), ...); };
-  reserve(t.running_before, t.runnable_before, t.blocked_before);
-  for (std::size_t i = 0; i < t.size(); ++i) {
-    t.running_before.push_back(sums.running);
-    t.runnable_before.push_back(sums.runnable);
-    t.blocked_before.push_back(sums.blocked);
-    const std::uint64_t length = t.end_of(i) - t.begin[i];
-    if (t.state[i] == ThreadState::kRunning) sums.running += length;
-    if (t.state[i] == ThreadState::kPreempted || t.state[i] == ThreadState::kWoken) sums.runnable += length;
-    if (t.state[i] == ThreadState::kBlocked) sums.blocked += length;
-  }
-}
-
 // Before `birth` there was no thread; whether it was there before it was first seen, without a birth, is not known.
 void count(const ThreadStates& t, std::optional<std::uint64_t> birth, StateDoubts& doubts) {
   for (std::size_t i = 0; i + 1 < t.size(); ++i) {
@@ -76,44 +61,6 @@ void push(CpuLane& lane, std::uint64_t begin, std::uint32_t task, bool mixed) {
 }
 
 }  // namespace
-
-std::size_t ThreadStates::at(std::uint64_t ticks) const {
-  if (begin.empty() || ticks < begin[0] || ticks >= end) return size();
-  return static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), ticks) - begin.begin()) - 1;
-}
-
-StateTimes ThreadStates::before(std::uint64_t ticks, std::size_t& hint) const {
-  StateTimes times;
-  if (begin.empty() || ticks <= begin[0]) return times;
-  const std::uint64_t until = std::min(ticks, end);
-  std::size_t i = std::min(hint, size() - 1);
-  // Near the hint by steps, else by halves.
-  constexpr int kSteps = 8;
-  int steps = 0;
-  while (steps < kSteps && i + 1 < size() && begin[i + 1] <= until) ++i, ++steps;
-  while (steps < kSteps && i != 0 && begin[i] > until) --i, ++steps;
-  if (begin[i] > until || (i + 1 < size() && begin[i + 1] <= until))
-    i = static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), until) - begin.begin()) - 1;
-  hint = i;
-  times.running = running_before[i];
-  times.runnable = runnable_before[i];
-  times.blocked = blocked_before[i];
-  const std::uint64_t part = until - begin[i];
-  if (state[i] == ThreadState::kRunning) times.running += part;
-  if (state[i] == ThreadState::kPreempted || state[i] == ThreadState::kWoken) times.runnable += part;
-  if (state[i] == ThreadState::kBlocked) times.blocked += part;
-  times.unknown = ticks - begin[0] - times.running - times.runnable - times.blocked;
-  return times;
-}
-
-StateTimes ThreadStates::between(std::uint64_t from, std::uint64_t to) const {
-  if (to <= from) return {};
-  std::size_t hint = size() / 2;
-  const StateTimes first = before(from, hint);
-  StateTimes times = before(to, hint) - first;
-  times.unknown = to - from - times.running - times.runnable - times.blocked;
-  return times;
-}
 
 States::States(StateLog log) : log_(std::move(log)) {
   const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
@@ -173,7 +120,7 @@ States::States(StateLog log) : log_(std::move(log)) {
 
   for (ThreadStates& t : threads_) {
     t.end = std::max(end, t.begin.back());
-    sum_up(t);
+    t.sum_up();
     const auto birth = births.find(t.task);
     count(t, birth == births.end() ? std::nullopt : std::optional(birth->second), doubts_);
   }

@@ -109,11 +109,24 @@ struct ThreadStates {
   /// the answer and is moved there: who asks in order of time pays O(1). Start with 0.
   StateTimes before(std::uint64_t ticks, std::size_t& hint) const;
 
-  /// Sums up to begin[i]; made by States.
+  /// Makes the sums below of the columns above; the last thing that is done to them.
+  void sum_up();
+  /// Sums up to begin[i].
   Column<std::uint64_t> running_before;
   Column<std::uint64_t> runnable_before;
   Column<std::uint64_t> blocked_before;
 };
+
+/// Times in [begin, end) of a thread; all unknown when `states` is null. The hints are as of ThreadStates::before.
+inline StateTimes states_between(const ThreadStates* states, std::uint64_t begin, std::uint64_t end,
+                                 std::size_t& begin_hint, std::size_t& end_hint) {
+  StateTimes times;
+  if (states != nullptr && end > begin) {
+    times = states->before(end, end_hint) - states->before(begin, begin_hint);
+  }
+  times.unknown = end - begin - times.running - times.runnable - times.blocked;
+  return times;
+}
 
 /// What ran on one CPU. Stretch i lasts from begin[i] to begin[i + 1], the last one to StateSource::end_ticks.
 struct CpuLane {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "view/engine.h"
 #include "view/index.h"
-#include "view/work.h"
 
 namespace karst::view {
 

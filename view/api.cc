@@ -4,14 +4,17 @@
 #include <filesystem>
 #include <new>
 
+#include "query/flame.h"
+#include "query/table.h"
 #include "symbols/function_filter.h"
+#include "view/answers.h"
 #include "view/calls.h"
+#include "view/compare.h"
 #include "view/cut.h"
 #include "view/protocol.h"
 #include "view/question.h"
 #include "view/source.h"
 #include "view/states.h"
-#include "view/statistics.h"
 
 namespace karst::view {
 namespace {
@@ -249,12 +252,7 @@ Reply Api::occurrences(const Question& question) {
   if (!question.error().empty()) return {};
   // Not question.scope(): thread and index say where to start.
   const TraceIndex& index = question.index();
-  Scope scope;
-  scope.index = &index;
-  for (const std::uint32_t number : question.threads()) {
-    scope.parts.push_back({&index.threads()[number], number, rows_in(index.threads()[number].calls, question.ticks())});
-    scope.parts.back().rows.work = question.work();
-  }
+  const Scope scope = question.scope(question.ticks());
   if (!question.error().empty()) return {};
   expect(question.work(), scope.rows());
   const Occurrences found =
@@ -284,30 +282,9 @@ Reply Api::histogram(const Question& question) {
   const Scope scope = question.scope();
   if (!question.error().empty()) return {};
   const TraceIndex& index = question.index();
-  const Histogram of = duration_histogram(scope, function);
-  const std::uint64_t known = of.calls - of.open_calls;
+  const query::Histogram of = query::histogram_of(scope, function);
   Json json;
-  json.open('{').field("function", function).field("calls", of.calls).field("open_calls", of.open_calls);
-  const auto time = [&](const char* name, std::uint64_t ticks) {
-    json.key(name);
-    if (known == 0) {
-      json.null();
-    } else {
-      json.value(ns(index, ticks));
-    }
-  };
-  time("min", of.min);
-  time("p50", of.p50);
-  time("p99", of.p99);
-  time("max", of.max);
-  json.key("mean");
-  if (known == 0) {
-    json.null();
-  } else {
-    json.value(ns(index, of.sum) / known);
-  }
-  json.list("edges", of.edges, [&](std::uint64_t ticks) { return index.to_ns(static_cast<double>(ticks)); });
-  json.list("counts", of.counts, [](std::uint64_t count) { return count; }).close('}');
+  write_histogram(json, index.trace().clock(), function, of);
   return json_reply(json);
 }
 
@@ -315,63 +292,24 @@ Reply Api::functions(const Question& question) {
   const Scope scope = question.scope();
   if (!question.error().empty()) return {};
   const TraceIndex& index = question.index();
-  const Statistics table = function_statistics(scope);
+  const query::Table table = query::table_of(scope);
   Json json;
-  json.open('{').field("begin", question.begin()).field("end", question.end()).field("threads", table.threads);
-  json.field("calls", table.calls).field("open_calls", table.open_calls).field("busy", ns(index, table.self));
-  if (table.has_states) write_state_times(json, "states", index, table.states);
-  json.key("rows").open('{');
-  const auto& rows = table.functions;
-  json.list("function", rows, [](const FunctionStatistics& f) { return f.function; });
-  json.list("calls", rows, [](const FunctionStatistics& f) { return f.calls; });
-  json.list("open_calls", rows, [](const FunctionStatistics& f) { return f.open_calls; });
-  json.list("total", rows, [&](const FunctionStatistics& f) { return ns(index, f.total); });
-  json.list("self", rows, [&](const FunctionStatistics& f) { return ns(index, f.self); });
-  const auto times = [&](const char* name, auto of) {
-    json.key(name).open('[');
-    for (const FunctionStatistics& f : rows) {
-      if (f.complete == 0) {
-        json.null();
-      } else {
-        json.value(of(f));
-      }
-    }
-    json.close(']');
-  };
-  times("min", [&](const FunctionStatistics& f) { return ns(index, f.min); });
-  times("mean", [&](const FunctionStatistics& f) { return ns(index, f.sum) / f.complete; });
-  times("p50", [&](const FunctionStatistics& f) { return ns(index, f.p50); });
-  times("p99", [&](const FunctionStatistics& f) { return ns(index, f.p99); });
-  times("max", [&](const FunctionStatistics& f) { return ns(index, f.max); });
-  if (table.has_states) {
-    const auto states = [&](const char* name, reader::StateTimes FunctionStatistics::*of,
-                            std::uint64_t reader::StateTimes::*part) {
-      json.list(name, rows, [&](const FunctionStatistics& f) {
-        const std::uint64_t ticks = f.*of.*part;
-        return static_cast<std::int64_t>(ticks) < 0 ? 0 : ns(index, ticks);
-      });
-    };
-    states("cpu", &FunctionStatistics::total_states, &reader::StateTimes::running);
-    states("runnable", &FunctionStatistics::total_states, &reader::StateTimes::runnable);
-    states("blocked", &FunctionStatistics::total_states, &reader::StateTimes::blocked);
-    states("self_cpu", &FunctionStatistics::self_states, &reader::StateTimes::running);
-    states("self_runnable", &FunctionStatistics::self_states, &reader::StateTimes::runnable);
-    states("self_blocked", &FunctionStatistics::self_states, &reader::StateTimes::blocked);
-  }
-  json.close('}').close('}');
+  json.open('{').field("begin", question.begin()).field("end", question.end());
+  write_table(json, index.trace().clock(), table);
+  json.close('}');
   return json_reply(json);
 }
 
 Reply Api::flame(const Question& question) {
   const TraceIndex& index = question.index();
   const auto path = question.numbers("path", index.functions().functions().size());
-  const double share = question.number("share", 0.0005);
+  const double share = question.number("share", kFlameShare);
   if (share < 0 || share > 1) question.complain("share must lie between 0 and 1");
   const std::uint32_t root_function = question.has("function") ? question.function() : kNoFunction;
   const Scope scope = question.scope();
   const Question second = question.second();
   const bool compares = second.any();
-  Scope other;
+  std::optional<Scope> other;
   std::uint32_t other_function = kNoFunction;
   if (compares) {
     other = second.scope();
@@ -380,36 +318,19 @@ Reply Api::flame(const Question& question) {
   }
   if (!question.error().empty()) return {};
 
-  FlameTree tree = view::flame(scope, root_function);
+  query::FlameTree tree = query::flame(scope, root_function);
   std::vector<std::string> extra;
   if (compares) {
-    const std::vector<std::uint32_t> number_of = common_names(index, *other.index, extra);
-    tree.merge(view::flame(other, other_function), &number_of, true);
+    const std::vector<std::uint32_t> number_of = common_names(index, *other->index, extra);
+    tree.merge(query::flame(*other, other_function), &number_of, true);
   }
   if (question.has("inverted") && question.text("inverted") != "0") tree = tree.inverted(question.work());
   const std::uint32_t root = path ? tree.find(*path) : 0;
-  if (root == FlameTree::kRoot) return error_reply(404, "there is no such path");
-  const FlameView view = prune(tree, root, share);
+  if (root == query::FlameTree::kRoot) return error_reply(404, "there is no such path");
 
   Json json;
-  const FlameNode& top = tree.nodes()[root];
-  json.open('{').field("total", ns(index, top.side[0].total)).field("calls", top.side[0].calls);
-  const TraceIndex& index_b = compares ? *other.index : index;
-  if (compares) json.field("total_b", ns(index_b, top.side[1].total)).field("calls_b", top.side[1].calls);
-  json.field("truncated", tree.truncated()).key("nodes").open('{');
-  const auto& nodes = view.nodes;
-  json.list("parent", nodes, [](const FlameView::Node& n) { return n.parent; });
-  json.list("function", nodes, [](const FlameView::Node& n) { return n.function; });
-  json.list("total", nodes, [&](const FlameView::Node& n) { return ns(index, n.side[0].total); });
-  json.list("self", nodes, [&](const FlameView::Node& n) { return ns(index, n.side[0].self); });
-  json.list("calls", nodes, [](const FlameView::Node& n) { return n.side[0].calls; });
-  json.list("merged", nodes, [](const FlameView::Node& n) { return n.merged; });
-  if (compares) {
-    json.list("total_b", nodes, [&](const FlameView::Node& n) { return ns(index_b, n.side[1].total); });
-    json.list("self_b", nodes, [&](const FlameView::Node& n) { return ns(index_b, n.side[1].self); });
-    json.list("calls_b", nodes, [](const FlameView::Node& n) { return n.side[1].calls; });
-  }
-  json.close('}');
+  json.open('{');
+  write_flame(json, tree, root, share, index.trace().clock(), compares ? &other->index->trace().clock() : nullptr);
   if (compares) json.list("extra_functions", extra, [](const std::string& name) { return std::string_view(name); });
   json.close('}');
   return json_reply(json);
@@ -467,11 +388,7 @@ Reply Api::cut(const Question& question) {
   TickRange range = question.ticks();
   if (const auto one = question.call()) range = {one->begin, one->begin + one->duration + 1};
   const TraceIndex& index = question.index();
-  Scope scope;
-  scope.index = &index;
-  for (const std::uint32_t number : question.threads()) {
-    scope.parts.push_back({&index.threads()[number], number, rows_in(index.threads()[number].calls, range)});
-  }
+  const Scope scope = question.scope(range);
   if (!question.error().empty()) return {};
   auto bytes = cut_trace(scope);
   if (!bytes) return error_reply(413, bytes.error().message);

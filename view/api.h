@@ -12,7 +12,6 @@
 
 #include "base/json.h"
 #include "reader/result.h"
-#include "view/flame.h"
 #include "view/index.h"
 #include "view/selection.h"
 #include "view/tiles.h"

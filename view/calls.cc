@@ -76,13 +76,12 @@ Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOr
   run_parallel(scope.parts.size(), [&](std::size_t i) {
     const Scope::Part& part = scope.parts[i];
     const CallColumns& calls = part.thread->calls;
-    const auto& function_of = scope.index->functions().of_process(part.thread->thread->process);
     std::vector<CallPlace> heap;  // its top is the last of them on the way
     std::uint64_t count = 0;
     std::uint64_t ahead = 0;
     bool here = false;
     each_row(part.rows, [&](std::uint32_t row) {
-      if (function_of[calls.function[row]] != function || !part.counts(row)) return;
+      if (part.function(row) != function || !part.counts(row)) return;
       ++count;
       const CallPlace place{part.number, row, calls.begin[row], calls.duration[row]};
       if (around) {

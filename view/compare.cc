@@ -1,4 +1,6 @@
 // Questions about two sets of calls.
+#include "view/compare.h"
+
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -6,7 +8,6 @@
 
 #include "view/align.h"
 #include "view/api.h"
-#include "view/flame.h"
 #include "view/question.h"
 
 namespace karst::view {

@@ -32,30 +32,42 @@ std::uint64_t first_event_of(const reader::BlockView& block) {
   return block.ticks;
 }
 
-void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
+namespace {
+
+std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+void run_on_all(std::size_t count, const query::Workers::Piece& work) {
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr failed;  // the first that was thrown
-  const auto run = [&] {
+  const auto run = [&](std::size_t worker) {
     try {
-      for (std::size_t i = next++; i < count; i = next++) work(i);
+      for (std::size_t i = next++; i < count; i = next++) work(i, worker);
     } catch (...) {
       next = count;
       const std::lock_guard lock(mutex);
       if (!failed) failed = std::current_exception();
     }
   };
-  const std::size_t workers = std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+  const std::size_t workers = std::min(count, processors());
   {
     std::vector<std::jthread> others;
     try {
-      for (std::size_t i = 1; i < workers; ++i) others.emplace_back(run);
+      for (std::size_t i = 1; i < workers; ++i) others.emplace_back(run, i);
     } catch (const std::exception&) {  // as many as there may be
     }
-    run();
+    run(0);
   }
   if (failed) std::rethrow_exception(failed);
 }
+
+}  // namespace
+
+void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
+  run_on_all(count, [&](std::size_t item, std::size_t) { work(item); });
+}
+
+query::Workers all_processors() { return {processors(), run_on_all}; }
 
 bool times_in_order(const CallColumns& calls) {
   std::vector<std::uint64_t> end_at;  // by depth: the end of the last call there

@@ -11,15 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "analysis/function_list.h"
 #include "reader/result.h"
 #include "reader/trace.h"
-#include "view/columns.h"
-#include "view/functions.h"
+#include "view/engine.h"
 #include "view/known_trace.h"
 #include "view/lanes.h"
 #include "view/strips.h"
 
 namespace karst::view {
+
+using analysis::FunctionInfo;
+using analysis::FunctionList;
 
 /// A stretch of a thread's time of which the trace has no events.
 struct Gap {
@@ -30,10 +33,8 @@ struct Gap {
 };
 
 /// Copies look at the same columns.
-struct ThreadIndex {
+struct ThreadIndex : query::ThreadCalls {
   const reader::Thread* thread = nullptr;
-  std::uint64_t forked_at = 0;  ///< start of the process; calls that it inherited began before
-  CallColumns calls;
   Lanes lanes;
   std::vector<Gap> gaps;  ///< in order of begin; the longest kMaxGaps
   std::uint64_t gap_count = 0;
@@ -43,8 +44,7 @@ struct ThreadIndex {
 
   std::shared_ptr<const reader::Calls> owned;  ///< what `calls` views; null: a mapped file's
 
-  const reader::ThreadStates* states = nullptr;  ///< null: nothing is known of them
-  std::shared_ptr<const Strip> of_states;        ///< null: the same
+  std::shared_ptr<const Strip> of_states;  ///< null: nothing is known of them
 
   /// Of a preview: from this time on its calls are not there yet. first_ticks: none is.
   std::uint64_t unread_from = kAllRead;
@@ -149,5 +149,7 @@ bool times_in_order(const CallColumns& calls);
 /// Runs `work(i)` for i below `count` on as many threads as there are processors. What one of them throws is thrown
 /// here, when the others have ended; what was not begun by then is left out.
 void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work);
+/// The same for the engine.
+query::Workers all_processors();
 
 }  // namespace karst::view

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "view/work.h"
+#include "view/engine.h"
 
 namespace karst::view {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "reader/column.h"
-#include "view/columns.h"
+#include "view/engine.h"
 
 namespace karst::view {
 

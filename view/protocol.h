@@ -22,8 +22,6 @@ inline constexpr std::size_t kMaxGaps = 1000;           ///< of a thread in api/
 inline constexpr std::size_t kMaxParents = 256;         ///< in api/call
 inline constexpr std::size_t kMaxChildren = 50;         ///< in api/call
 inline constexpr std::size_t kMaxOccurrences = 1000;    ///< in api/occurrences
-inline constexpr std::int64_t kFlameRoot = -1;          ///< function of the root of everything
-inline constexpr std::int64_t kFlameMerged = -2;        ///< function of a sum of small nodes
 inline constexpr std::size_t kSourceWhole = 1U << 20U;  ///< bytes of a source file that are sent whole
 
 struct TileHeader {
@@ -53,21 +51,28 @@ struct MinimapHeader {
 };
 static_assert(sizeof(MinimapHeader) == 16);
 
-/// Of the calls in an exported page.
+/// Of the calls in an exported page. All times are ticks.
 struct ColumnsHeader {
   std::uint32_t magic;
   std::uint32_t version;
   std::uint32_t threads;
   std::uint32_t calls;
+  std::uint32_t functions;  ///< their numbers are below
+  std::uint32_t has_states;
+  std::uint64_t ticks_per_second;
+  std::uint64_t origin;       ///< the trace's start
+  std::uint64_t range_begin;  ///< what the page holds
+  std::uint64_t range_end;
 };
-static_assert(sizeof(ColumnsHeader) == 16);
+static_assert(sizeof(ColumnsHeader) == 56 && offsetof(ColumnsHeader, ticks_per_second) == 24);
 
 struct ColumnsThread {
   std::uint32_t thread;
   std::uint32_t count;
   std::uint32_t first;
   std::uint32_t reserved;
+  std::uint64_t forked_at;  ///< query::ThreadCalls::forked_at
 };
-static_assert(sizeof(ColumnsThread) == 16);
+static_assert(sizeof(ColumnsThread) == 24 && offsetof(ColumnsThread, forked_at) == 16);
 
 }  // namespace karst::view

@@ -163,21 +163,17 @@ class Api::Question {
   }
   /// By thread and index, or by threads, begin and end.
   Scope scope() const {
-    Scope scope;
-    scope.index = index_;
-    scope.work = work_;
     if (const auto one = call()) {
-      const ThreadIndex& thread = index_->threads()[one->thread];
-      scope.parts.push_back({&thread, one->thread, rows_of_call(thread.calls, one->row)});
-      scope.parts.back().rows.work = work_;
+      Scope scope(*index_, work_);
+      scope.add(one->thread, rows_of_call(index_->threads()[one->thread].calls, one->row));
       return scope;
     }
-    const TickRange range = ticks();
-    for (const std::uint32_t number : threads()) {
-      const ThreadIndex& thread = index_->threads()[number];
-      scope.parts.push_back({&thread, number, rows_in(thread.calls, range)});
-      scope.parts.back().rows.work = work_;
-    }
+    return scope(ticks());
+  }
+  /// All of the threads within a range.
+  Scope scope(TickRange range) const {
+    Scope scope(*index_, work_);
+    for (const std::uint32_t number : threads()) scope.add(number, rows_in(index_->threads()[number].calls, range));
     return scope;
   }
 

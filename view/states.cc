@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/waits.h"
+#include "view/answers.h"
 #include "view/protocol.h"
 
 namespace karst::view {
@@ -102,11 +103,6 @@ bool is_wait(ThreadState state) {
 
 }  // namespace
 
-void write_state_times(Json& json, std::string_view name, const TraceIndex& index, const reader::StateTimes& times) {
-  json.key(name).open('{').field("cpu", ns(index, times.running)).field("runnable", ns(index, times.runnable));
-  json.field("blocked", ns(index, times.blocked)).field("unknown", ns(index, times.unknown)).close('}');
-}
-
 void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {
   const reader::ThreadStates* const states = thread.states;
   if (states == nullptr) return;
@@ -114,15 +110,15 @@ void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& t
   const std::uint64_t begin = calls.begin[row];
   const std::uint64_t end = calls.end(row);
   reader::StateTimes own = states->between(begin, end);
-  write_state_times(json, "states", index, own);
+  write_state_times(json, "states", index.trace().clock(), own);
   // Direct children follow one another, so this takes a step for each.
   std::size_t begin_hint = 0;
   std::size_t end_hint = 0;
   const std::uint32_t last = subtree_end(calls, row);
   for (std::uint32_t child = row + 1; child < last; child = subtree_end(calls, child)) {
-    own = own - analysis::states_between(states, calls.begin[child], calls.end(child), begin_hint, end_hint);
+    own = own - reader::states_between(states, calls.begin[child], calls.end(child), begin_hint, end_hint);
   }
-  write_state_times(json, "self_states", index, own);
+  write_state_times(json, "self_states", index.trace().clock(), own);
 
   std::vector<std::size_t> waits;
   const auto longer = [&](std::size_t a, std::size_t b) {
@@ -162,7 +158,7 @@ void write_exported_waits(Json& json, const Scope& scope) {
   const auto longer = [](const Found& a, const Found& b) { return a.length > b.length; };
   for (std::size_t p = 0; p < scope.parts.size(); ++p) {
     const Scope::Part& part = scope.parts[p];
-    const Strip& strip = part.thread->strip();
+    const Strip& strip = scope.thread(part).strip();
     const auto [from, to] = strip.rows_in(part.rows.range.begin, part.rows.range.end);
     for (std::size_t row = from; row < to; ++row) {
       if (!is_wait(static_cast<ThreadState>(strip.calls.function[row]))) continue;
@@ -187,7 +183,7 @@ void write_exported_waits(Json& json, const Scope& scope) {
   json.key("waits").open('[');
   for (const Found& wait : found) {
     const Scope::Part& part = scope.parts[wait.part];
-    const Strip& strip = part.thread->strip();
+    const Strip& strip = scope.thread(part).strip();
     json.open('{').field("thread", part.number);
     json.field("index", wait.row - strip.rows_in(part.rows.range.begin, part.rows.range.end).first);
     write_wait(json, *scope.index, wait_at(*part.thread->states, strip.source[wait.row]), place);

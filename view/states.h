@@ -8,9 +8,6 @@
 
 namespace karst::view {
 
-/// `name`: {cpu, runnable, blocked, unknown} in ns. Sums of differences that went below zero on the way are 0.
-void write_state_times(Json& json, std::string_view name, const TraceIndex& index, const reader::StateTimes& times);
-
 /// Members of api/call: `states`, `self_states` and the longest `waits` that begin in a call. Nothing without states.
 void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row);
 

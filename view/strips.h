@@ -7,7 +7,6 @@
 
 #include "reader/states.h"
 #include "reader/trace.h"
-#include "view/columns.h"
 #include "view/lanes.h"
 
 namespace karst::view {

@@ -99,10 +99,10 @@ class ThreadCut::Sink {
 
 ThreadCut::ThreadCut(const Scope& scope, const Scope::Part& part)
     : trace_(scope.index->trace()),
-      process_(trace_.processes()[part.thread->thread->process]),
+      process_(trace_.processes()[scope.thread(part).thread->process]),
       part_(part),
-      blocks_(trace_.blocks(*part.thread->thread)),
-      thread_(*part.thread->thread) {
+      blocks_(trace_.blocks(*scope.thread(part).thread)),
+      thread_(*scope.thread(part).thread) {
   const TickRange& range = part_.rows.range;
   from_ = first_at(range.begin, {});
   to_ = range.end == std::numeric_limits<std::uint64_t>::max() ? Place{blocks_.size(), 0} : first_at(range.end, from_);
@@ -158,7 +158,7 @@ void ThreadCut::find_state() {
     if (stacks_) break;
   }
   if (stacks_ || (first && thread_.inherited != 0)) {
-    state_ = reader::open_state(trace_, *part_.thread->thread, blocks);
+    state_ = reader::open_state(trace_, thread_, blocks);
   } else if (continues_) {
     const CallColumns& calls = part_.thread->calls;
     for (const std::uint32_t row : part_.rows.outer) {
@@ -318,7 +318,7 @@ void ThreadCut::after(Sink& sink) const {
   };
   reader::OpenState state;  // at the range's end
   if (std::any_of(open.begin(), open.end(), [&](std::uint32_t row) { return jumped(row) || left(row); }))
-    state = reader::open_state(trace_, *part_.thread->thread, segment_before(to_));
+    state = reader::open_state(trace_, thread_, segment_before(to_));
   std::size_t at = state.calls.size();
   // How many calls are open around a row.
   const auto depth_of = [&](std::uint32_t row) {

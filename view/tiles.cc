@@ -224,16 +224,14 @@ std::string encode_columns(const Scope& scope) {
   for (const Scope::Part& part : scope.parts) {
     if (part.rows.empty()) continue;
     const CallColumns& calls = part.thread->calls;
-    ColumnsThread thread{part.number, 0, static_cast<std::uint32_t>(function.size()), 0};
+    ColumnsThread thread{part.number, 0, static_cast<std::uint32_t>(function.size()), 0, part.thread->forked_at};
     std::unordered_map<std::uint32_t, std::uint32_t> outer;  // rows to those of the export
-    std::uint64_t last = 0;
+    std::uint64_t last = index.origin();
     each_row(part.rows, [&](std::uint32_t row) {
-      const std::uint64_t ticks = calls.begin[row];
-      const std::uint64_t begin = ticks > index.origin() ? index.trace().clock().to_ns(ticks - index.origin()) : 0;
-      split(begin - last, begin_low, begin_high);
-      last = begin;
-      split(index.trace().clock().to_ns(calls.duration[row]), duration_low, duration_high);
-      function.push_back(index.function_of(*part.thread, row));
+      split(calls.begin[row] - last, begin_low, begin_high);
+      last = calls.begin[row];
+      split(calls.duration[row], duration_low, duration_high);
+      function.push_back(part.function(row));
       const std::uint32_t caller = calls.parent[row];
       if (row < part.rows.first) outer.emplace(row, thread.count);
       if (caller == reader::kNoParent) {
@@ -245,7 +243,7 @@ std::string encode_columns(const Scope& scope) {
         parent.push_back(at == outer.end() ? reader::kNoParent : at->second);
       }
       depth.push_back(calls.depth[row]);
-      flags.push_back(drawn_flags(calls.marks[row], false));
+      flags.push_back(calls.marks[row]);
       ++thread.count;
     });
     threads.push_back(thread);
@@ -253,15 +251,12 @@ std::string encode_columns(const Scope& scope) {
   const auto add_strip = [&](std::uint32_t number, const Strip& strip, TickRange range) {
     const auto [from, to] = strip.rows_in(range.begin, range.end);
     if (from == to) return;
-    ColumnsThread thread{number, 0, static_cast<std::uint32_t>(function.size()), 0};
-    std::uint64_t last = 0;
+    ColumnsThread thread{number, 0, static_cast<std::uint32_t>(function.size()), 0, 0};
+    std::uint64_t last = index.origin();
     for (std::size_t row = from; row < to; ++row) {
-      const std::uint64_t ticks = std::max(strip.calls.begin[row], index.origin());
-      const std::uint64_t begin = index.trace().clock().to_ns(ticks - index.origin());
-      split(begin - last, begin_low, begin_high);
-      last = begin;
-      split(index.trace().clock().to_ns(strip.calls.end(row) - std::min(strip.calls.end(row), ticks)), duration_low,
-            duration_high);
+      split(strip.calls.begin[row] - last, begin_low, begin_high);
+      last = strip.calls.begin[row];
+      split(strip.calls.duration[row], duration_low, duration_high);
       function.push_back(strip.calls.function[row]);
       parent.push_back(reader::kNoParent);
       depth.push_back(strip.calls.depth[row]);
@@ -271,13 +266,22 @@ std::string encode_columns(const Scope& scope) {
     threads.push_back(thread);
   };
   for (const Scope::Part& part : scope.parts) {
-    add_strip(kStatesOfThread + part.number, part.thread->strip(), part.rows.range);
+    add_strip(kStatesOfThread + part.number, scope.thread(part).strip(), part.rows.range);
   }
   for (std::uint32_t i = 0; i < index.cpus().size() && !scope.parts.empty(); ++i) {
     add_strip(kCpuLane + i, index.cpus()[i], scope.parts.front().rows.range);
   }
-  const ColumnsHeader header{kColumnsMagic, kProtocolVersion, static_cast<std::uint32_t>(threads.size()),
-                             static_cast<std::uint32_t>(function.size())};
+  const TickRange range = scope.parts.empty() ? TickRange{} : scope.parts.front().rows.range;
+  const ColumnsHeader header{kColumnsMagic,
+                             kProtocolVersion,
+                             static_cast<std::uint32_t>(threads.size()),
+                             static_cast<std::uint32_t>(function.size()),
+                             static_cast<std::uint32_t>(scope.functions),
+                             scope.has_states ? 1U : 0U,
+                             index.trace().clock().ticks_per_second,
+                             index.origin(),
+                             range.begin,
+                             range.end};
   std::string out;
   append(out, &header, 1);
   append(out, threads.data(), threads.size());

@@ -66,6 +66,13 @@ class SampleTrace {
     return *this;
   }
 
+  /// The process was forked at `at`; the first `calls` enters of its thread are those of its parent's calls.
+  SampleTrace& inherits(std::uint32_t calls, std::uint64_t at) {
+    processes_.back().start_ticks = at;
+    processes_.back().threads.back().inherited = calls;
+    return *this;
+  }
+
   SampleTrace& enter(std::uint32_t function, std::uint64_t at) {
     events_.back().second.push_back(format::make_event(at, false, function));
     return *this;

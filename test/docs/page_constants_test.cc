@@ -38,6 +38,8 @@ std::string constants() {
   add("kUnwound", number(reader::kCallUnwound), "Flag of a call: an exception ended it.");
   add("kJumped", number(reader::kCallJumped), "Flag of a call: a longjmp ended it.");
   add("kTailCall", number(reader::kCallTail), "Flag of a call: a tail call ended it.");
+  add("kResumed", number(reader::kCallResumed), "Flag of a call: it goes on, on a stack that came back.");
+  add("kInherited", number(reader::kCallInherited), "Flag of a call: it was open when its process was forked.");
   add("kSummed", number(view::kSliceSummed), "Flag of a slice: it stands for several calls.");
   add("kCut", number(reader::kCallCut), "Both bits: the call's function was switched off while it ran.");
   return text;

@@ -61,6 +61,12 @@ class Case(unittest.TestCase):
         process, url = self.start("--no-browser", self.path("sample.karst"))
         table = json.loads(self.get(url + "api/functions"))
         names = json.loads(self.get(url + "api/trace"))["functions"]["name"]
+        self.compare_with_report(table, names)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 0)
+
+    def compare_with_report(self, table, names):
+        """To the ns and the count."""
         report = json.loads(subprocess.run([KARST, "report", "--format", "json", self.path("sample.karst")], check=True,
                                            capture_output=True, text=True).stdout)
         want = {row["name"]: row for row in report["functions"]}
@@ -73,8 +79,34 @@ class Case(unittest.TestCase):
             if row["calls"] > row["open_calls"]:
                 for which in ("min", "mean", "p50", "p99", "max"):
                     self.assertEqual(rows[which][i], row[which + "_ns"], (names[function], which))
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(timeout=60), 0)
+
+    def test_an_exported_page_counts_as_report_does(self):
+        """Its engine, run without a browser."""
+        page = self.path("sample.html")
+        subprocess.run([KARST, "export", "--to", "html", "-o", page, self.path("sample.karst")], check=True)
+        script = """
+          const text = require("fs").readFileSync(process.argv[1], "utf8");
+          const element = (id) => text.split(`id="${id}">`)[1].split("</script>")[0];
+          const unpack = (packed) => require("zlib").gunzipSync(Buffer.from(packed, "base64"));
+          const json = JSON.parse(element("karst-embedded"));
+          const { exports: engine } = new WebAssembly.Instance(new WebAssembly.Module(unpack(element("karst-engine"))), {});
+          engine._initialize();
+          const write = (bytes) => {
+            const at = engine.karst_room(bytes.length);
+            new Uint8Array(engine.memory.buffer).set(bytes, at);
+          };
+          write(unpack(json.columns));
+          if (engine.karst_open() !== 1) throw new Error("the engine refuses the columns");
+          const question = new DataView(new ArrayBuffer(40));
+          [NaN, NaN].forEach((value, i) => question.setFloat64(8 * i, value, true));
+          [-1, -1, -1, 0, -1, 0].forEach((value, i) => question.setInt32(16 + 4 * i, value, true));
+          write(new Uint8Array(question.buffer));
+          if (engine.karst_functions() !== 1) throw new Error("no answer");
+          const reply = Buffer.from(engine.memory.buffer, engine.karst_reply(), engine.karst_reply_size()).toString();
+          console.log(JSON.stringify({ table: JSON.parse(reply), names: json.trace.functions.name }));
+        """
+        answer = json.loads(subprocess.run(["node", "-e", script, page], check=True, capture_output=True, text=True).stdout)
+        self.compare_with_report(answer["table"], answer["names"])
 
     def test_a_saved_range_is_a_trace(self):
         _, url = self.start("--no-browser", self.path("sample.karst"))

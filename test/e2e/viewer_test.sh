@@ -8,6 +8,7 @@ skip() {
   exit 77
 }
 cd "$KARST_SOURCE_ROOT/viewer"
+export KARST_ENGINE=$KARST_BIN/../page-engine.wasm
 command -v node >/dev/null || skip "there is no node; script/setup installs it"
 [ -d node_modules/vitest ] || skip "viewer/node_modules is missing; script/setup fetches it"
 case $1 in

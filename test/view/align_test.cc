@@ -6,8 +6,9 @@
 #include <functional>
 #include <random>
 
+#include "query/flame.h"
 #include "test/view/random_trace.h"
-#include "view/flame.h"
+#include "view/compare.h"
 
 namespace karst {
 namespace {

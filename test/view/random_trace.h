@@ -78,10 +78,9 @@ inline Indexed random_index(const RandomShape& shape) {
 
 /// All threads of an index, within a range.
 inline view::Scope scope_of(const view::TraceIndex& index, view::TickRange range = {}) {
-  view::Scope scope;
-  scope.index = &index;
+  view::Scope scope(index);
   for (std::uint32_t i = 0; i < index.threads().size(); ++i) {
-    scope.parts.push_back({&index.threads()[i], i, view::rows_in(index.threads()[i].calls, range)});
+    scope.add(i, view::rows_in(index.threads()[i].calls, range));
   }
   return scope;
 }

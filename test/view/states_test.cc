@@ -9,12 +9,12 @@
 #include <map>
 
 #include "analysis/report.h"
+#include "query/table.h"
 #include "test/analysis/sample_states.h"
 #include "test/view/random_trace.h"
 #include "view/api.h"
 #include "view/cut.h"
 #include "view/protocol.h"
-#include "view/statistics.h"
 
 namespace karst {
 namespace {
@@ -40,11 +40,11 @@ TEST(ViewStates, TableHasTheTimesOfReport) {
   const analysis::Report report = builder.finish();
   std::map<std::string, analysis::FunctionReport> by_name;
   for (const auto& f : report.functions) by_name[f.name] = f;
-  const view::Statistics table = view::function_statistics(test::scope_of(*made.index));
+  const query::Table table = query::table_of(test::scope_of(*made.index));
   EXPECT_TRUE(table.has_states);
   ASSERT_EQ(table.functions.size(), by_name.size());
   reader::StateTimes sum;
-  for (const view::FunctionStatistics& f : table.functions) {
+  for (const query::FunctionRow& f : table.functions) {
     const auto& want = by_name.at(made.index->functions().functions()[f.function].name);
     EXPECT_EQ(f.total_states.running, want.total_states.cpu_ns);
     EXPECT_EQ(f.total_states.runnable, want.total_states.runnable_ns);
@@ -62,13 +62,13 @@ TEST(ViewStates, TableHasTheTimesOfReport) {
 TEST(ViewStates, PartsOfARangeAddUp) {
   const WithStates made(5);
   const view::TickRange range{100'000, 300'000};
-  const view::Statistics part = view::function_statistics(test::scope_of(*made.index, range));
+  const query::Table part = query::table_of(test::scope_of(*made.index, range));
   for (const auto& f : part.functions) {
     const auto& s = f.total_states;
     EXPECT_EQ(s.running + s.runnable + s.blocked + s.unknown, f.total);
   }
-  view::Statistics sum[2] = {view::function_statistics(test::scope_of(*made.index, {100'000, 222'222})),
-                             view::function_statistics(test::scope_of(*made.index, {222'222, 300'000}))};
+  query::Table sum[2] = {query::table_of(test::scope_of(*made.index, {100'000, 222'222})),
+                         query::table_of(test::scope_of(*made.index, {222'222, 300'000}))};
   sum[0].states += sum[1].states;
   EXPECT_EQ(sum[0].states, part.states);
 }

@@ -1,6 +1,4 @@
 // Tables, flame graphs and single calls: against analysis/report, against each other, and against naive counts.
-#include "view/statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,15 +6,16 @@
 #include <tuple>
 
 #include "analysis/report.h"
+#include "query/flame.h"
+#include "query/table.h"
 #include "test/view/random_trace.h"
 #include "view/calls.h"
-#include "view/flame.h"
 #include "view/protocol.h"
 
 namespace karst {
 namespace {
 
-using view::FunctionStatistics;
+using query::FunctionRow;
 using view::TickRange;
 
 std::uint64_t ns(const view::TraceIndex& index, std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); }
@@ -33,10 +32,10 @@ TEST(Statistics, OfAWholeTraceAreThoseOfReport) {
     std::map<std::string, analysis::FunctionReport> by_name;
     for (const auto& f : report.functions) by_name[f.name] = f;
 
-    const view::Statistics table = view::function_statistics(test::scope_of(index));
+    const query::Table table = query::table_of(test::scope_of(index));
     EXPECT_EQ(table.calls, report.calls);
     ASSERT_EQ(table.functions.size(), by_name.size());
-    for (const FunctionStatistics& f : table.functions) {
+    for (const FunctionRow& f : table.functions) {
       const auto& want = by_name.at(index.functions().functions()[f.function].name);
       EXPECT_EQ(f.calls, want.calls);
       EXPECT_EQ(f.open_calls, want.open_calls);
@@ -44,13 +43,13 @@ TEST(Statistics, OfAWholeTraceAreThoseOfReport) {
       EXPECT_EQ(ns(index, f.self), want.self_ns);
       EXPECT_EQ(ns(index, f.min), want.min_ns);
       EXPECT_EQ(ns(index, f.max), want.max_ns);
-      EXPECT_EQ(ns(index, f.p50), want.p50_ns);
-      EXPECT_EQ(ns(index, f.p99), want.p99_ns);
+      EXPECT_EQ(ns(index, f.of.p50), want.p50_ns);
+      EXPECT_EQ(ns(index, f.of.p99), want.p99_ns);
       EXPECT_EQ(ns(index, f.sum) / std::max<std::uint64_t>(f.complete, 1), want.mean_ns);
-      const view::Histogram histogram = view::duration_histogram(test::scope_of(index), f.function);
-      EXPECT_EQ(std::tie(histogram.calls, histogram.open_calls, histogram.min, histogram.max, histogram.p50,
-                         histogram.p99, histogram.sum),
-                std::tie(f.calls, f.open_calls, f.min, f.max, f.p50, f.p99, f.sum));
+      const query::Histogram histogram = query::histogram_of(test::scope_of(index), f.function);
+      EXPECT_EQ(std::tie(histogram.calls, histogram.open_calls, histogram.min, histogram.max, histogram.of.p50,
+                         histogram.of.p99, histogram.sum),
+                std::tie(f.calls, f.open_calls, f.min, f.max, f.of.p50, f.of.p99, f.sum));
       std::uint64_t counted = 0;
       for (const std::uint64_t count : histogram.counts) counted += count;
       EXPECT_EQ(counted, f.complete);
@@ -100,20 +99,20 @@ TEST(Statistics, OfARangeAreClippedToIt) {
     range.begin = index.origin() + random() % span;
     range.end = range.begin + 1 + random() % (i % 2 == 0 ? 1000 : span);
     const auto want = naive_range(index, range);
-    const view::Statistics table = view::function_statistics(test::scope_of(index, range));
+    const query::Table table = query::table_of(test::scope_of(index, range));
     ASSERT_EQ(table.functions.size(), want.size());
-    for (const FunctionStatistics& f : table.functions) {
+    for (const FunctionRow& f : table.functions) {
       const Naive& of = want.at(f.function);
       EXPECT_EQ(std::tie(f.calls, f.total, f.self), std::tie(of.calls, of.total, of.self));
     }
     // The flame graph is the same calls again.
-    const view::FlameTree tree = view::flame(test::scope_of(index, range), view::kNoFunction);
+    const query::FlameTree tree = query::flame(test::scope_of(index, range), view::kNoFunction);
     std::map<std::uint32_t, Naive> of_tree;
     for (std::size_t n = 1; n < tree.nodes().size(); ++n) {
       of_tree[tree.nodes()[n].function].calls += tree.nodes()[n].side[0].calls;
       of_tree[tree.nodes()[n].function].self += tree.nodes()[n].side[0].self;
     }
-    for (const FunctionStatistics& f : table.functions) {
+    for (const FunctionRow& f : table.functions) {
       EXPECT_EQ(of_tree[f.function].calls, f.calls);
       EXPECT_EQ(of_tree[f.function].self, f.self);
     }
@@ -123,21 +122,21 @@ TEST(Statistics, OfARangeAreClippedToIt) {
 TEST(Flame, SumsHold) {
   const auto made = test::random_index({.seed = 6, .threads = 3, .calls = 3000});
   const view::TraceIndex& index = *made.index;
-  const view::FlameTree tree = view::flame(test::scope_of(index), view::kNoFunction);
-  const view::FlameTree inverted = tree.inverted();
-  const view::Statistics table = view::function_statistics(test::scope_of(index));
+  const query::FlameTree tree = query::flame(test::scope_of(index), view::kNoFunction);
+  const query::FlameTree inverted = tree.inverted();
+  const query::Table table = query::table_of(test::scope_of(index));
   EXPECT_EQ(tree.nodes()[0].side[0].calls, index.calls());
   EXPECT_EQ(tree.nodes()[0].side[0].total, table.self);
   EXPECT_EQ(inverted.nodes()[0].side[0].total, table.self);
-  for (const FunctionStatistics& f : table.functions) {
+  for (const FunctionRow& f : table.functions) {
     const std::uint32_t node = inverted.find({f.function});
-    ASSERT_NE(node, view::FlameTree::kRoot);
+    ASSERT_NE(node, query::FlameTree::kRoot);
     EXPECT_EQ(inverted.nodes()[node].side[0].total, f.self);
     EXPECT_EQ(inverted.nodes()[node].side[0].calls, f.calls);
   }
   for (const double share : {0.0, 0.001, 0.05, 1.0}) {
-    for (const view::FlameTree* of : {&tree, &inverted}) {
-      const view::FlameView shown = view::prune(*of, 0, share);
+    for (const query::FlameTree* of : {&tree, &inverted}) {
+      const query::FlameView shown = query::prune(*of, 0, share);
       std::uint64_t self = 0;
       std::vector<std::uint64_t> children(shown.nodes.size());
       for (std::size_t i = 0; i < shown.nodes.size(); ++i) {
@@ -149,7 +148,7 @@ TEST(Flame, SumsHold) {
       }
       EXPECT_EQ(self, table.self) << share;
       for (std::size_t i = 0; i < shown.nodes.size(); ++i) {
-        if (shown.nodes[i].function != view::kFlameMerged) {
+        if (shown.nodes[i].function != query::kFlameMerged) {
           EXPECT_EQ(children[i] + shown.nodes[i].side[0].self, shown.nodes[i].side[0].total);
         }
       }
@@ -169,12 +168,12 @@ TEST(Flame, OfAFunctionHasItsOutermostCallsAsRoots) {
       .call(3, 1700, 1800)
       .exit(1, 2000);
   const auto index = test::index_of(sample);
-  const view::FlameTree tree = view::flame(test::scope_of(*index), 1);
+  const query::FlameTree tree = query::flame(test::scope_of(*index), 1);
   EXPECT_EQ(tree.nodes()[0].side[0].total, 500U);
   EXPECT_EQ(tree.nodes()[tree.find({1})].side[0].self, 200U);
   EXPECT_EQ(tree.nodes()[tree.find({1, 1})].side[0].self, 200U);
   EXPECT_EQ(tree.nodes()[tree.find({1, 1, 2})].side[0].total, 100U);
-  EXPECT_EQ(tree.find({2}), view::FlameTree::kRoot);
+  EXPECT_EQ(tree.find({2}), query::FlameTree::kRoot);
 }
 
 TEST(Flame, DeepRecursionIsSummedBeyondSomeCallers) {
@@ -184,9 +183,9 @@ TEST(Flame, DeepRecursionIsSummedBeyondSomeCallers) {
   for (std::uint64_t i = 0; i < kDeep; ++i) sample.enter(1, 1000 + i);
   for (std::uint64_t i = 0; i < kDeep; ++i) sample.exit(1, 1000 + kDeep + i);
   const auto index = test::index_of(sample);
-  const view::FlameTree tree = view::flame(test::scope_of(*index), view::kNoFunction);
+  const query::FlameTree tree = query::flame(test::scope_of(*index), view::kNoFunction);
   EXPECT_EQ(tree.nodes().size(), kDeep + 1);
-  const view::FlameTree inverted = tree.inverted();
+  const query::FlameTree inverted = tree.inverted();
   EXPECT_EQ(inverted.nodes()[0].side[0].total, tree.nodes()[0].side[0].total);
   std::uint64_t self = 0;
   for (const auto& node : inverted.nodes()) self += node.side[0].self;
@@ -199,15 +198,15 @@ TEST(Flame, TwoSetsAreMergedByPath) {
   view::Scope second = first;
   first.parts.pop_back();
   second.parts.erase(second.parts.begin());
-  view::FlameTree tree = view::flame(first, view::kNoFunction);
-  const view::FlameTree other = view::flame(second, view::kNoFunction);
+  query::FlameTree tree = query::flame(first, view::kNoFunction);
+  const query::FlameTree other = query::flame(second, view::kNoFunction);
   tree.merge(other, nullptr, true);
   std::uint64_t self[2] = {0, 0};
   for (const auto& node : tree.nodes()) {
     for (int side = 0; side < 2; ++side) self[side] += node.side[side].self;
   }
-  EXPECT_EQ(self[0], view::function_statistics(first).self);
-  EXPECT_EQ(self[1], view::function_statistics(second).self);
+  EXPECT_EQ(self[0], query::table_of(first).self);
+  EXPECT_EQ(self[1], query::table_of(second).self);
   EXPECT_EQ(tree.nodes()[0].side[1].total, other.nodes()[0].side[0].total);
 }
 
@@ -246,8 +245,7 @@ TEST(Calls, OccurrencesStepThroughAllCallsOfAFunction) {
   std::vector<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>> all;
   for (const auto& part : scope.parts) {
     for (std::uint32_t row = 0; row < part.thread->calls.size(); ++row) {
-      if (made.index->function_of(*part.thread, row) == function)
-        all.emplace_back(part.thread->calls.begin[row], part.number, row);
+      if (part.function(row) == function) all.emplace_back(part.thread->calls.begin[row], part.number, row);
     }
   }
   std::sort(all.begin(), all.end());

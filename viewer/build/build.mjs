@@ -1,14 +1,22 @@
 // Builds the page: DIR/index.html with DIR/assets for the server, and DIR/export.html, the same page in one
-// file for `karst export --to html`. Usage: node build/build.mjs [--outDir DIR]   (default: dist)
+// file for `karst export --to html`, with the engine (query/ compiled to WebAssembly) inside.
+// Usage: node build/build.mjs --engine FILE.wasm [--outDir DIR]   (default: dist)
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { build } from "vite";
 
 const top = dirname(dirname(fileURLToPath(import.meta.url)));
-const at = process.argv.indexOf("--outDir");
-const out = resolve(at > 0 ? process.argv[at + 1] : join(top, "dist"));
+const option = (name, otherwise) => {
+  const at = process.argv.indexOf(name);
+  return at > 0 ? process.argv[at + 1] : otherwise;
+};
+const out = resolve(option("--outDir", join(top, "dist")));
+const engineFile = option("--engine");
+if (!engineFile) throw new Error("build.mjs: --engine must name the engine's .wasm file; CMake makes it (ninja -C build karst_page_engine)");
+const engine = gzipSync(readFileSync(engineFile), { level: 9 }).toString("base64");
 const configFile = join(top, "vite.config.ts");
 
 await build({ root: top, configFile, logLevel: "warn", build: { outDir: out } });
@@ -29,13 +37,13 @@ try {
   const script = text(".js").replace(/<\/script/g, "<\\/script").replace(/<!--/g, "<\\!--");
   const style = text(".css");
   const policy =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
+    "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
   const page = readFileSync(join(single, "index.html"), "utf8")
     .replace(/\s*<script[^>]*src=[^>]*><\/script>/g, "")
     .replace(/\s*<link[^>]*rel="(stylesheet|modulepreload)"[^>]*>/g, "")
     .replace("<meta charset", () => `<meta http-equiv="Content-Security-Policy" content="${policy}" />\n    <meta charset`)
     .replace("</head>", () => `  <style>${style}</style>\n  </head>`)
-    .replace("</body>", () => `  <!--karst-embedded-->\n    <script type="module">${script}</script>\n  </body>`);
+    .replace("</body>", () => `  <!--karst-embedded-->\n    <script type="text/plain" id="karst-engine">${engine}</script>\n    <script type="module">${script}</script>\n  </body>`);
   if (page.split("<!--karst-embedded-->").length !== 2) throw new Error("export.html: the place for the data must be there once");
   writeFileSync(join(out, "export.html"), page);
 } finally {

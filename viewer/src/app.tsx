@@ -106,7 +106,8 @@ async function openServer(): Promise<void> {
 }
 
 async function openEmbedded(text: string): Promise<void> {
-  const backend: Backend = await LocalBackend.open(JSON.parse(text));
+  const engine = document.getElementById("karst-engine")?.textContent ?? "";
+  const backend: Backend = await LocalBackend.open(JSON.parse(text), engine);
   show([{ number: 0, backend, info: await backend.trace() }]);
 }
 

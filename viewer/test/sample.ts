@@ -1,5 +1,6 @@
 // A small made-up trace for tests: threads that serve requests, with recursion, open ends, every way out
 // of a call, bursts of very short calls, and a gap.
+import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { kNoParent, type Columns } from "../src/backend/decode";
 import { kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../src/backend/types";
@@ -93,15 +94,27 @@ const pad = (bytes: Uint8Array): Uint8Array => {
   return out;
 };
 
-/** The bytes of `columns` in an exported page, by docs/viewer-protocol.md. */
-export function encodeColumns(threads: readonly Columns[]): ArrayBuffer {
+export const pack = (bytes: ArrayBuffer | Uint8Array): string => gzipSync(new Uint8Array(bytes)).toString("base64");
+
+/** The engine as an exported page carries it. viewer_test.sh says where the build has it. */
+export const engine = (): string => pack(readFileSync(process.env.KARST_ENGINE ?? "../build/page-engine.wasm"));
+
+/** The bytes of `columns` in an exported page, by docs/viewer-protocol.md. `numbers`: of the threads, if not from 0 on. */
+export function encodeColumns(
+  threads: readonly Columns[],
+  { numbers = threads.map((_, i) => i), states = false, forkedAt = 0, functions = 64 } = {},
+): ArrayBuffer {
   const calls = threads.reduce((n, t) => n + t.begin.length, 0);
-  const header = new Uint8Array(16 + threads.length * 16);
+  const header = new Uint8Array(56 + threads.length * 24);
   const view = new DataView(header.buffer);
-  [0x4c4f434b, 1, threads.length, calls].forEach((value, i) => view.setUint32(i * 4, value, true));
+  [0x4c4f434b, 1, threads.length, calls, functions, states ? 1 : 0].forEach((value, i) => view.setUint32(i * 4, value, true));
+  view.setBigUint64(24, 1_000_000_000n, true);
+  view.setBigUint64(48, 2n ** 64n - 1n, true);
   let first = 0;
   threads.forEach((t, i) => {
-    [i, t.begin.length, first, 0].forEach((value, k) => view.setUint32(16 + i * 16 + k * 4, value, true));
+    const at = 56 + i * 24;
+    [numbers[i]!, t.begin.length, first, 0].forEach((value, k) => view.setUint32(at + k * 4, value, true));
+    view.setBigUint64(at + 16, BigInt(forkedAt), true);
     first += t.begin.length;
   });
   const low: number[] = [];
@@ -188,6 +201,6 @@ export function sampleEmbedded(threads = 4, requests = 60): Record<string, unkno
         text: "int work(int n) { return n < 2 ? n : work(n - 1) + work(n - 2); }\n\nstd::string get(std::string const& key, int n) { return key; }\n\nvoid serve(Request const& r) {\n  // an endless story </script>\n  get(r.key, 1);\n}\nint main() {\n  serve({});\n}\n",
       },
     ],
-    columns: gzipSync(new Uint8Array(encodeColumns(calls.map(toColumns)))).toString("base64"),
+    columns: pack(encodeColumns(calls.map(toColumns))),
   };
 }

@@ -86,7 +86,7 @@ export function decodeMinimap(buffer: ArrayBuffer): Uint8Array[] {
   return Array.from({ length: threads }, (_, i) => new Uint8Array(buffer, 16 + i * width, width));
 }
 
-/** All calls of one thread, in order of begin, parents before children. */
+/** All calls of one thread, in order of begin, parents before children. Times are ns from the trace's start. */
 export interface Columns {
   begin: Float64Array;
   duration: Float64Array;
@@ -97,11 +97,13 @@ export interface Columns {
 }
 
 export function decodeColumns(buffer: ArrayBuffer): Map<number, Columns> {
-  const view = header(buffer, 16, COLUMNS_MAGIC);
+  const view = header(buffer, 56, COLUMNS_MAGIC);
   const threads = view.getUint32(8, true);
   const calls = view.getUint32(12, true);
-  if (16 + threads * 16 + calls * 27 > buffer.byteLength) throw damaged("too short");
-  const cursor = new Cursor(buffer, 16 + threads * 16);
+  const rate = Number(view.getBigUint64(24, true));
+  if (rate === 0 || 56 + threads * 24 + calls * 27 > buffer.byteLength) throw damaged("too short");
+  const ns = (ticks: number): number => (ticks * 1e9) / rate;
+  const cursor = new Cursor(buffer, 56 + threads * 24);
   const beginLow = cursor.take(Uint32Array, 4, calls);
   const beginHigh = cursor.take(Uint32Array, 4, calls);
   const durationLow = cursor.take(Uint32Array, 4, calls);
@@ -113,7 +115,7 @@ export function decodeColumns(buffer: ArrayBuffer): Map<number, Columns> {
   const result = new Map<number, Columns>();
   let left = calls;
   for (let t = 0; t < threads; ++t) {
-    const at = 16 + t * 16;
+    const at = 56 + t * 24;
     const count = view.getUint32(at + 4, true);
     const first = view.getUint32(at + 8, true);
     left -= count;
@@ -122,9 +124,10 @@ export function decodeColumns(buffer: ArrayBuffer): Map<number, Columns> {
     const duration = new Float64Array(count);
     let now = 0;
     for (let i = 0; i < count; ++i) {
-      now += beginLow[first + i]! + beginHigh[first + i]! * 2 ** 32;
-      begin[i] = now;
-      duration[i] = durationLow[first + i]! + durationHigh[first + i]! * 2 ** 32;
+      // What was inherited or cut may have begun before the trace.
+      now += beginLow[first + i]! + (beginHigh[first + i]! | 0) * 2 ** 32;
+      begin[i] = ns(now);
+      duration[i] = ns(durationLow[first + i]! + durationHigh[first + i]! * 2 ** 32);
       const up = parent[first + i]!;
       if (up !== kNoParent && up >= i) throw damaged("a call before its caller");
     }

@@ -2,10 +2,10 @@
 // many, one picture and the sums. It says what it does not have instead of showing less.
 import { PROTOCOL_VERSION } from "./protocol";
 import { byThread, decodeColumns, decodeMinimap, decodeTiles, unpack, type Columns } from "./decode";
-import { flameFacts, tableFacts, traceFacts, type Json } from "./facts";
+import { Engine } from "./engine";
+import { flameFacts, histogramFacts, tableFacts, traceFacts, type Json } from "./facts";
 import { activity, callInfo, occurrences, tileRows } from "./local_calls";
 import { cpuFunctions, LocalStates } from "./local_states";
-import { flameOf, functionTable, histogramOf } from "./local_sums";
 import {
   BackendError,
   CPU_LANE,
@@ -30,20 +30,6 @@ import {
 
 const onlyPicture =
   "This file holds one picture and the sums of its range, not each call. Export a shorter range, or look at the trace with `karst view`.";
-
-/** The brace that closes the function that starts at `line` (from 1); `line` itself when there is none. */
-export function closingLine(lines: readonly string[], start: number): number {
-  let depth = 0;
-  for (let i = start - 1; i < lines.length && i < start + 5000; ++i) {
-    const code = lines[i]!.replace(/"(\\.|[^"\\])*"|'(\\.|[^'\\])'|\/\/.*/g, "");
-    for (const c of code) {
-      if (c === "{") ++depth;
-      else if (c === "}" && --depth === 0) return i + 1;
-      else if (c === ";" && depth === 0) return start;
-    }
-  }
-  return start;
-}
 
 /** Rows with nothing but one function's slices. */
 function onlyOf(rows: Row[], func: number | undefined): Row[] {
@@ -78,18 +64,24 @@ export class LocalBackend implements Backend {
   picture?: { begin: number; pixelNs: number };
   private minimaps: Uint8Array[] | undefined;
 
-  private constructor(private readonly json: Json) {
+  private constructor(
+    private readonly json: Json,
+    private readonly engine: Engine,
+  ) {
     this.facts = traceFacts(json.trace ?? {});
     if (json.range) this.facts.range = json.range;
     this.facts.canCut = false;
     this.facts.traces = 1;
   }
 
-  static async open(json: Json): Promise<LocalBackend> {
+  /** `engine`: the packed module that the page carries. */
+  static async open(json: Json, engine: string): Promise<LocalBackend> {
     if (json.version !== PROTOCOL_VERSION) throw new BackendError("This page's data is of another version than the page.");
-    const backend = new LocalBackend(json);
+    const backend = new LocalBackend(json, await Engine.open(engine));
     if (json.kind === "calls") {
-      backend.take(decodeColumns(await unpack(json.columns, true)), Array.isArray(json.waits) ? json.waits : []);
+      const columns = await unpack(json.columns, true);
+      backend.take(decodeColumns(columns), Array.isArray(json.waits) ? json.waits : []);
+      backend.engine.take(columns);
     } else {
       const raw = decodeTiles(await unpack(json.tiles, true));
       const threads = backend.facts.threads.map((thread) => thread.index);
@@ -101,14 +93,6 @@ export class LocalBackend implements Backend {
       backend.facts.aggregated = true;
     }
     if (typeof json.minimap === "string") backend.minimaps = decodeMinimap(await unpack(json.minimap, false));
-    return backend;
-  }
-
-  /** Straight from columns; for tests. */
-  static of(facts: TraceInfo, columns: Map<number, Columns>): LocalBackend {
-    const backend = new LocalBackend({});
-    backend.facts = facts;
-    backend.take(columns, []);
     return backend;
   }
 
@@ -165,18 +149,25 @@ export class LocalBackend implements Backend {
     return occurrences(this.all(), query);
   }
 
+  /** A range that takes in the trace's last moment has no end. */
+  private within(scope: Scope): Scope {
+    const { end, ...rest } = scope;
+    return end !== undefined && end < this.facts.span ? scope : rest;
+  }
+
   async histogram(func: number): Promise<Histogram> {
-    return histogramOf(this.all(), func);
+    this.all();
+    return histogramFacts(this.engine.histogram(func));
   }
 
   async functions(scope: Scope): Promise<FunctionTable> {
-    if (this.columns) return functionTable(this.columns, scope, this.states);
+    if (this.columns) return tableFacts(this.engine.functions(this.within(scope)));
     return tableFacts(this.json.functions ?? {});
   }
 
   async flame(scope: Scope, query: FlameQuery): Promise<Flame> {
     if (query.b) throw new BackendError("An exported page cannot compare. Open the traces with `karst view A B`.");
-    if (this.columns) return flameOf(this.columns, scope, query);
+    if (this.columns) return flameFacts(this.engine.flame(this.within(scope), query));
     return flameFacts((query.inverted ? this.json.flame_inverted : this.json.flame) ?? {});
   }
 
@@ -202,7 +193,7 @@ export class LocalBackend implements Backend {
     const { file, line } = this.facts.functions[func] ?? { file: "", line: 0 };
     const source = (this.json.sources as { path: string; text: string }[] | undefined)?.find((s) => s.path === file);
     if (!source) throw new BackendError(file ? `The text of ${file} is not in this file.` : "No source is known.", 404);
-    return { path: file, line, endLine: closingLine(source.text.split("\n"), line), firstLine: 1, text: source.text };
+    return { path: file, line, endLine: this.engine.endLine(source.text, line), firstLine: 1, text: source.text };
   }
 
   async state(thread: number, index: number): Promise<StateLine> {

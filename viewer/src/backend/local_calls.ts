@@ -1,10 +1,11 @@
 // Answers about single calls from columns in memory: tiles, a call's family, its sisters. The same
-// rules as the server's (docs/viewer-protocol.md); for exported pages, which hold a bounded number of calls.
+// rules as the server's (docs/viewer-protocol.md); for exported pages, which hold a bounded number of calls. Their sums are the
+// engine's (engine.ts).
 import { kNoParent, type Columns } from "./decode";
 import { minus, type LocalStates } from "./local_states";
 import {
-  kOpenBegin,
-  kOpenEnd,
+  kInherited,
+  kResumed,
   kSummed,
   type CallInfo,
   type CallLine,
@@ -19,7 +20,7 @@ export function line(columns: Columns, index: number): CallLine {
     index,
     function: columns.func[index]!,
     begin: columns.begin[index]!,
-    duration: columns.duration[index]!,
+    duration: Math.floor(columns.duration[index]!),
     flags: columns.flags[index]!,
   };
 }
@@ -74,7 +75,7 @@ class RowBuilder {
       row.begin[k] = columns.begin[i]!;
       row.duration[k] = columns.duration[i]!;
       row.func[k] = columns.func[i]!;
-      row.flags[k] = columns.flags[i]! | (summed ? kSummed : 0);
+      row.flags[k] = (columns.flags[i]! & ~kSummed) | (summed ? kSummed : 0);
       row.density[k] = summed ? Math.min(255, Math.round((this.cover[k]! / pixelNs) * 255)) : 255;
     });
     return row;
@@ -126,7 +127,7 @@ export function callInfo(columns: Columns, at: CallRef, states?: LocalStates): C
   const functions = new Map<number, { function: number; calls: number; total: number; longest: number }>();
   let within = 0;
   for (const child of children) {
-    within += child.duration;
+    within += columns.duration[child.index]!;
     const sum = functions.get(child.function);
     if (!sum) {
       functions.set(child.function, { function: child.function, calls: 1, total: child.duration, longest: child.index });
@@ -140,7 +141,7 @@ export function callInfo(columns: Columns, at: CallRef, states?: LocalStates): C
   return {
     ...line(columns, index),
     thread,
-    self: Math.max(0, columns.duration[index]! - within),
+    self: Math.floor(Math.max(0, columns.duration[index]! - within)),
     depth: columns.depth[index]!,
     parents: parents.slice(0, 256).reverse(),
     moreParents: Math.max(0, parents.length - 256),
@@ -170,7 +171,7 @@ export function occurrences(threads: Map<number, Columns>, query: OccurrenceQuer
   const all: (CallLine & { thread: number })[] = [];
   for (const [thread, columns] of threads)
     for (let i = 0; i < columns.func.length; ++i)
-      if (columns.func[i] === query.function) all.push({ ...line(columns, i), thread });
+      if (columns.func[i] === query.function && isCounted(columns.flags[i]!)) all.push({ ...line(columns, i), thread });
   const place = (a: { thread: number; index: number }, b: { thread: number; index: number }) =>
     a.thread - b.thread || a.index - b.index;
   all.sort(
@@ -187,4 +188,5 @@ export function occurrences(threads: Map<number, Columns>, query: OccurrenceQuer
   return { function: query.function, count: all.length, rank: here + 1, calls };
 }
 
-export const isComplete = (flags: number): boolean => (flags & (kOpenBegin | kOpenEnd)) === 0;
+/** A call that a switch of stacks interrupted has several rows; one that a child inherited is its parent's. */
+const isCounted = (flags: number): boolean => (flags & (kResumed | kInherited)) === 0;

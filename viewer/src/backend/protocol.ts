@@ -37,6 +37,12 @@ export const kJumped = 8;
 /** Flag of a call: a tail call ended it. */
 export const kTailCall = 16;
 
+/** Flag of a call: it goes on, on a stack that came back. */
+export const kResumed = 32;
+
+/** Flag of a call: it was open when its process was forked. */
+export const kInherited = 128;
+
 /** Flag of a slice: it stands for several calls. */
 export const kSummed = 128;
 

@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { decodeColumns, decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
 import { flameFacts, tableFacts, traceFacts, type Json } from "../../src/backend/facts";
 import { BackendError } from "../../src/backend/types";
-import { encodeColumns, makeThread, random, sampleEmbedded, toColumns } from "../sample";
+import { Engine } from "../../src/backend/engine";
+import { encodeColumns, engine, makeThread, random, sampleEmbedded, toColumns } from "../sample";
 
 const next = random(11);
 const below = (bound: number): number => Math.floor(next() * bound);
@@ -74,14 +75,35 @@ test("a minimap of four thousand million empty lines is refused", () => {
 test("threads cannot share calls, which would multiply them", () => {
   const threads = 2000;
   const calls = 2000;
-  const bytes = new ArrayBuffer(16 + threads * 16 + calls * 32);
+  const bytes = new ArrayBuffer(56 + threads * 24 + calls * 32);
   const view = new DataView(bytes);
   [0x4c4f434b, 1, threads, calls].forEach((v, i) => view.setUint32(i * 4, v, true));
-  for (let t = 0; t < threads; ++t) [t, calls, 0, 0].forEach((v, i) => view.setUint32(16 + t * 16 + i * 4, v, true));
-  const parents = 16 + threads * 16 + 5 * calls * 4;
+  for (let t = 0; t < threads; ++t) [t, calls, 0, 0].forEach((v, i) => view.setUint32(56 + t * 24 + i * 4, v, true));
+  view.setUint32(24, 1, true);
+  const parents = 56 + threads * 24 + 5 * calls * 4;
   for (let i = 0; i < calls; ++i) view.setUint32(parents + i * 4, 0xffffffff, true);
-  expect(() => decodeColumns(bytes)).toThrow(BackendError);
+  expect(() => decodeColumns(bytes)).toThrow(/beyond/);
 });
+
+test("the engine takes columns of any kind, or refuses them, and answers about what it took", async () => {
+  const packed = engine();
+  const seed = encodeColumns([makeThread(1, 6), makeThread(2, 3)].map(toColumns));
+  let taken = 0;
+  for (let round = 0; round < 60; ++round) {
+    try {
+      const opened = await Engine.open(packed);
+      opened.take(mutated(seed));
+      opened.functions({});
+      opened.functions({ thread: 0, index: below(100) });
+      opened.histogram(below(64));
+      opened.flame({ begin: below(10_000), end: below(20_000) }, { inverted: true });
+      ++taken;
+    } catch (error) {
+      expect(error).toBeInstanceOf(BackendError);
+    }
+  }
+  expect(taken).toBeGreaterThan(10);
+}, 60_000);
 
 test("texts that are not base64 or gzip are refused", async () => {
   for (const text of ["%", "a", "AAAA", "H4sIAAAAAAAA/w=="]) await expect(unpack(text, true), text).rejects.toBeInstanceOf(BackendError);

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { kNoParent, type Columns } from "../../src/backend/decode";
-import { closingLine, LocalBackend } from "../../src/backend/local";
+import { Engine } from "../../src/backend/engine";
+import { LocalBackend } from "../../src/backend/local";
 import { kSummed } from "../../src/backend/types";
 import { placeFlame } from "../../src/model/flame";
-import { makeThread, sampleEmbedded, toColumns } from "../sample";
+import { encodeColumns, engine, makeThread, pack, sampleEmbedded, toColumns } from "../sample";
 
 const threads = [1, 2, 3].map((seed) => toColumns(makeThread(seed, 25)));
-const open = () => LocalBackend.open(sampleEmbedded(3, 25));
+const open = () => LocalBackend.open(sampleEmbedded(3, 25), engine());
 
 /** All calls of a function, the slow way. */
 function of(func: number): { thread: number; index: number; duration: number; begin: number }[] {
@@ -175,6 +176,51 @@ describe("sums", () => {
   });
 });
 
+describe("what the page once counted in its own way is counted as the command does", () => {
+  // main calls f three times; the middle call is told otherwise by each test.
+  const three = (flags: number[], forkedAt = 0) => {
+    const columns: Columns = {
+      begin: Float64Array.of(0, 100, 300, 700),
+      duration: Float64Array.of(1000, 100, 200, 250),
+      func: Uint32Array.of(0, 1, 1, 1),
+      parent: Uint32Array.of(kNoParent, 0, 0, 0),
+      depth: Uint16Array.of(0, 1, 1, 1),
+      flags: Uint8Array.from(flags),
+    };
+    const json = { version: 1, kind: "calls", trace: { span: 1000, functions: { name: ["main", "f"] } } };
+    return LocalBackend.open({ ...json, columns: pack(encodeColumns([columns], { forkedAt })) }, engine());
+  };
+  const row = async (backend: LocalBackend, func: number) => (await backend.functions({})).rows.find((r) => r.function === func)!;
+
+  test("a call that a switch of stacks interrupted is one call", async () => {
+    const backend = await three([0, 64 | 2, 32 | 1, 0]);
+    const f = await row(backend, 1);
+    expect([f.calls, f.openCalls, f.total, f.self, f.max]).toEqual([2, 1, 550, 550, 250]);
+    const histogram = await backend.histogram(1);
+    expect([histogram.calls, histogram.openCalls]).toEqual([2, 1]);
+    expect((await backend.flame({}, {})).calls).toBe(3);
+    expect((await backend.occurrences({ function: 1, order: "time", direction: "next" })).count).toBe(2);
+  });
+
+  test("a call that a child inherited is its parent's until the fork", async () => {
+    const backend = await three([128, 0, 0, 0], 60);
+    const main = await row(backend, 0);
+    expect([main.calls, main.total, main.self, main.max]).toEqual([0, 940, 390, null]);
+    expect((await row(backend, 1)).calls).toBe(3);
+    expect((await backend.call({ thread: 0, index: 0 })).flags).toBe(128);
+    const tiles = await backend.tiles({ begin: 0, end: 1000, width: 1000, levels: [{ thread: 0, from: 0, to: 0 }] });
+    expect(tiles.get(0)![0]!.flags[0]! & kSummed).toBe(0);
+  });
+
+  test("a histogram has quarter octaves of ticks, as the server's", async () => {
+    const histogram = await (await three([0, 0, 0, 0])).histogram(1);
+    // 100, 200 and 250 ns: from 96 to 256.
+    expect(histogram.edges).toEqual([96, 112, 128, 160, 192, 224, 256]);
+    expect(histogram.counts).toEqual([1, 0, 0, 0, 1, 1]);
+    expect(histogram.calls).toBe(3);
+  });
+});
+
 test("search counts calls; a bad pattern is said to be one", async () => {
   const backend = await open();
   expect((await backend.search("work")).functions).toEqual([3]);
@@ -187,11 +233,16 @@ test("source with the function's last line; none is said to be missing", async (
   const source = await backend.source(1);
   expect([source.line, source.endLine]).toEqual([5, 8]);
   await expect(backend.source(5)).rejects.toThrow(/No source/);
-  expect(closingLine(["int f();", "int g() { return '}'; }"], 1)).toBe(1);
-  expect(closingLine(['void f() {', '  puts("}");  // }', "}"], 1)).toBe(3);
+  const lines = await Engine.open(engine());
+  expect(lines.endLine("int f();\nint g() { return '}'; }\n", 1)).toBe(1);
+  expect(lines.endLine('void f() {\n  puts("}");  // }\n}\n', 1)).toBe(3);
+  // What the page once took for the end: the first of two initialisers, a brace in a comment or in a raw string.
+  expect(lines.endLine("A::A()\n  : x{1},\n    y{2} {\n  z();\n}\n", 1)).toBe(5);
+  expect(lines.endLine("f()\n{\n  /* } */\n}\n", 1)).toBe(4);
+  expect(lines.endLine('f() {\n  auto s = R"x(}\n)x";\n}\n', 1)).toBe(4);
 });
 
 test("aggregated pages say that they hold no calls", async () => {
   const json = sampleEmbedded(1, 2);
-  await expect(LocalBackend.open({ ...json, version: 2 })).rejects.toThrow(/version/);
+  await expect(LocalBackend.open({ ...json, version: 2 }, engine())).rejects.toThrow(/version/);
 });

@@ -9,6 +9,7 @@ import { endings } from "../../src/timeline/endings";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
 import { fromHash } from "../../src/model/url";
 import { START } from "../../src/model/store";
+import { encodeColumns, engine, pack } from "../sample";
 
 function columns(rows: [begin: number, duration: number, func: number, depth: number, parent?: number][]): Columns {
   return {
@@ -23,8 +24,7 @@ function columns(rows: [begin: number, duration: number, func: number, depth: nu
 // Runs, is blocked, waits for a CPU, runs.
 const strip = columns([[0, 100, 1, 0], [100, 300, 4, 2], [400, 50, 3, 1], [450, 550, 1, 0]]);
 const calls = columns([[50, 900, 0, 0], [80, 400, 1, 1, 0]]);
-const facts = () =>
-  traceFacts({
+const json = {
     span: 1000,
     functions: { name: ["main", "wait()"] },
     processes: [{ name: "app" }],
@@ -32,9 +32,11 @@ const facts = () =>
     states: { backend: "ftrace" },
     tasks: [{ tid: 7, name: "app", of_run: true, thread: 0 }],
     cpus: [{ cpu: 3 }],
-  });
-const backend = () =>
-  LocalBackend.of(facts(), new Map([[0, calls], [STATES_OF_THREAD, strip], [CPU_LANE, columns([[0, 100, 0, 0], [450, 550, 0, 0]])]]));
+};
+const facts = () => traceFacts(json);
+const lane = columns([[0, 100, 0, 0], [450, 550, 0, 0]]);
+const bytes = encodeColumns([calls, strip, lane], { numbers: [0, STATES_OF_THREAD, CPU_LANE], states: true });
+const backend = () => LocalBackend.open({ version: 1, kind: "calls", trace: json, columns: pack(bytes) }, engine());
 
 describe("states of an exported page", () => {
   test("times of any range add up to it", () => {
@@ -47,24 +49,24 @@ describe("states of an exported page", () => {
     expect(states.between(80, 480)).toEqual({ cpu: 20 + 30, runnable: 50, blocked: 300, unknown: 0 });
   });
   test("a call and the table have them, total and self", async () => {
-    const call = await backend().call({ thread: 0, index: 0 });
+    const call = await (await backend()).call({ thread: 0, index: 0 });
     expect(call.states).toEqual({ cpu: 50 + 500, runnable: 50, blocked: 300, unknown: 0 });
     expect(call.selfStates).toEqual({ cpu: 30 + 470, runnable: 0, blocked: 0, unknown: 0 });
     expect(call.waits.map((w) => [w.begin, w.duration, w.state])).toEqual([[100, 300, "blocked"]]);
-    const table = await backend().functions({});
+    const table = await (await backend()).functions({});
     const row = table.rows.find((r) => r.function === 1)!;
     expect([row.cpu, row.runnable, row.blocked, row.selfBlocked]).toEqual([50, 50, 300, 300]);
     expect(table.states).toEqual({ cpu: 550, runnable: 50, blocked: 300, unknown: 0 });
   });
   test("strips and CPUs are tiles like calls, and no calls", async () => {
     const level = (thread: number) => ({ thread, from: 0, to: 63 });
-    const tiles = await backend().tiles({ begin: 0, end: 1000, width: 1000, levels: [level(STATES_OF_THREAD), level(CPU_LANE)] });
+    const tiles = await (await backend()).tiles({ begin: 0, end: 1000, width: 1000, levels: [level(STATES_OF_THREAD), level(CPU_LANE)] });
     expect(tiles.get(STATES_OF_THREAD)!.map((row) => [STRIP_DEPTHS[row.depth], row.begin.length])).toEqual([["running", 2], ["runnable", 1], ["blocked", 1]]);
     const cpu = tiles.get(CPU_LANE)!;
     expect(cpu.map((row) => row.depth)).toEqual([0, 1]);
     expect([...cpu[1]!.func]).toEqual([0, 1, 1, 0]);
-    expect((await backend().functions({})).calls).toBe(2);
-    expect((await backend().occurrences({ function: 1, order: "time", direction: "next" })).count).toBe(1);
+    expect((await (await backend()).functions({})).calls).toBe(2);
+    expect((await (await backend()).occurrences({ function: 1, order: "time", direction: "next" })).count).toBe(1);
   });
   test("the innermost call at a moment", () => {
     expect([40, 60, 100, 479, 480, 949, 950].map((ns) => innermost(calls, ns))).toEqual([-1, 0, 1, 1, 0, 0, -1]);

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace karst::view {
+namespace karst::query {
 
 struct Work {
   std::atomic<bool> stop = false;           ///< set: what comes of it will be thrown away
@@ -26,4 +26,4 @@ inline void expect(Work* work, std::uint64_t rows) {
   if (work != nullptr) work->expected.fetch_add(rows, std::memory_order_relaxed);
 }
 
-}  // namespace karst::view
+}  // namespace karst::query

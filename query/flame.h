@@ -2,12 +2,11 @@
 // within the range. Iterative throughout: paths may be a million calls long.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "view/selection.h"
+#include "query/scope.h"
 
-namespace karst::view {
+namespace karst::query {
 
 /// Times in ticks. Two sides, for comparing two sets of calls; without a comparison the second stays 0.
 struct FlameNode {
@@ -34,8 +33,7 @@ class FlameTree {
   FlameTree();
 
   /// Adds the calls of one thread. With `function` other than kNoFunction only the subtrees of its outermost calls.
-  /// `number_of` maps ids of the thread's process to functions.
-  void add(const Scope::Part& part, const std::vector<std::uint32_t>& number_of, std::uint32_t function);
+  void add(const Scope::Part& part, std::uint32_t function);
   /// Adds another tree. `number_of` maps its functions to those of this tree (null: they are the same). `as_second`:
   /// its first side becomes the second one here.
   void merge(const FlameTree& other, const std::vector<std::uint32_t>* number_of = nullptr, bool as_second = false);
@@ -66,9 +64,8 @@ class FlameTree {
 /// All of a scope. With `function` as in FlameTree::add.
 FlameTree flame(const Scope& scope, std::uint32_t function);
 
-/// Functions of `b` as functions of `a`: the same when their names are, as a change moves lines and a new build lies
-/// elsewhere. Those that only b has are numbered behind a's; their names are added to `extra`.
-std::vector<std::uint32_t> common_names(const TraceIndex& a, const TraceIndex& b, std::vector<std::string>& extra);
+inline constexpr std::int64_t kFlameRoot = -1;    ///< function of the root of everything
+inline constexpr std::int64_t kFlameMerged = -2;  ///< function of a sum of small nodes
 
 /// What is shown of a tree: small nodes summed, in the order of the protocol.
 struct FlameView {
@@ -84,4 +81,4 @@ struct FlameView {
 /// The subtree of `root` with everything in it that takes at least `share` of it, on one side or the other.
 FlameView prune(const FlameTree& tree, std::uint32_t root, double share);
 
-}  // namespace karst::view
+}  // namespace karst::query

@@ -1,13 +1,10 @@
-#include "view/flame.h"
+#include "query/flame.h"
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <utility>
 
-#include "view/protocol.h"
-
-namespace karst::view {
+namespace karst::query {
 namespace {
 
 constexpr std::size_t kFirstTable = 1024;
@@ -85,7 +82,7 @@ std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t function) {
   return fresh;
 }
 
-void FlameTree::add(const Scope::Part& part, const std::vector<std::uint32_t>& number_of, std::uint32_t function) {
+void FlameTree::add(const Scope::Part& part, std::uint32_t function) {
   struct Frame {
     std::uint32_t row;
     std::uint32_t node;
@@ -96,7 +93,7 @@ void FlameTree::add(const Scope::Part& part, const std::vector<std::uint32_t>& n
   each_row(part.rows, [&](std::uint32_t row) {
     const std::uint32_t parent = calls.parent[row];
     while (!stack.empty() && stack.back().row != parent) stack.pop_back();
-    const std::uint32_t of = number_of[calls.function[row]];
+    const std::uint32_t of = part.function(row);
     const bool below = !stack.empty() && stack.back().inside;
     if (!below && function != kNoFunction && of != function) {
       stack.push_back({row, 0, false});
@@ -181,32 +178,15 @@ FlameTree FlameTree::inverted(const Work* work) const {
 }
 
 FlameTree flame(const Scope& scope, std::uint32_t function) {
-  // A tree for each processor, whichever threads it works on: merging costs as much as many calls.
-  std::vector<std::unique_ptr<FlameTree>> free;
-  std::mutex mutex;  // of free
+  // A tree for each worker, whichever threads it works on: merging costs as much as many calls.
+  std::vector<FlameTree> by_worker(scope.workers.count);
   expect(scope.work, scope.rows());
-  run_parallel(scope.parts.size(), [&](std::size_t i) {
-    const Scope::Part& part = scope.parts[i];
-    if (part.rows.empty()) return;
-    std::unique_ptr<FlameTree> own;
-    {
-      const std::lock_guard lock(mutex);
-      if (!free.empty()) {
-        own = std::move(free.back());
-        free.pop_back();
-      }
-    }
-    if (own == nullptr) own = std::make_unique<FlameTree>();
-    own->add(part, scope.index->functions().of_process(part.thread->thread->process), function);
-    const std::lock_guard lock(mutex);
-    free.push_back(std::move(own));
+  scope.workers.run(scope.parts.size(), [&](std::size_t i, std::size_t worker) {
+    if (!scope.parts[i].rows.empty()) by_worker[worker].add(scope.parts[i], function);
   });
-  if (free.empty()) return {};
-  FlameTree tree = std::move(*free.back());
-  free.pop_back();
-  for (const auto& other : free) {
-    if (!is_stopped(scope.work)) tree.merge(*other);
-  }
+  FlameTree tree = std::move(by_worker.front());
+  for (std::size_t worker = 1; worker < by_worker.size() && !is_stopped(scope.work); ++worker)
+    tree.merge(by_worker[worker]);
   return tree;
 }
 
@@ -275,4 +255,4 @@ FlameView prune(const FlameTree& tree, std::uint32_t root, double share) {
   return view;
 }
 
-}  // namespace karst::view
+}  // namespace karst::query

@@ -1,8 +1,8 @@
-#include "view/functions.h"
+#include "analysis/function_list.h"
 
 #include "analysis/function_key.h"
 
-namespace karst::view {
+namespace karst::analysis {
 namespace {
 
 std::int64_t number_of(std::map<std::string, std::int64_t>& known, std::vector<std::string>& list,
@@ -23,9 +23,9 @@ void FunctionList::add(const reader::Trace& trace, std::uint32_t process, std::u
     const reader::Process& owner = trace.processes()[process];
     const reader::Function& function = trace.function(owner, id);
     const auto [at, fresh] =
-        by_key_.emplace(analysis::function_key(trace, process, id), static_cast<std::uint32_t>(functions_.size()));
+        by_key_.emplace(function_key(trace, process, id), static_cast<std::uint32_t>(functions_.size()));
     if (fresh) {
-      functions_.push_back({function.name, number_of(module_of_, modules_, analysis::module_of(owner, function)),
+      functions_.push_back({function.name, number_of(module_of_, modules_, module_of(owner, function)),
                             number_of(file_of_, files_, function.file), function.line, 0});
     }
     ids[id] = at->second;
@@ -33,4 +33,4 @@ void FunctionList::add(const reader::Trace& trace, std::uint32_t process, std::u
   functions_[ids[id]].calls += calls;
 }
 
-}  // namespace karst::view
+}  // namespace karst::analysis

@@ -1,8 +1,8 @@
-#include "view/selection.h"
+#include "query/selection.h"
 
 #include <algorithm>
 
-namespace karst::view {
+namespace karst::query {
 
 RowRange rows_in(const CallColumns& calls, TickRange range) {
   RowRange rows;
@@ -46,4 +46,4 @@ RowRange rows_of_call(const CallColumns& calls, std::uint32_t row) {
   return rows;
 }
 
-}  // namespace karst::view
+}  // namespace karst::query

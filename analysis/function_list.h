@@ -7,11 +7,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "query/columns.h"
 #include "reader/trace.h"
 
-namespace karst::view {
+namespace karst::analysis {
 
-inline constexpr std::uint32_t kNoFunction = 0xffffffffU;
+using query::kNoFunction;
 
 struct FunctionInfo {
   std::string name;
@@ -30,6 +31,9 @@ class FunctionList {
   const std::vector<FunctionInfo>& functions() const { return functions_; }
   const std::vector<std::string>& modules() const { return modules_; }
   const std::vector<std::string>& files() const { return files_; }
+  bool has(std::uint32_t process, std::uint32_t id) const {
+    return process < index_.size() && id < index_[process].size() && index_[process][id] != kNoFunction;
+  }
   /// The function of an id that was added.
   std::uint32_t of(std::uint32_t process, std::uint32_t id) const { return index_[process][id]; }
   /// All of a process's, by id.
@@ -45,4 +49,4 @@ class FunctionList {
   std::vector<std::vector<std::uint32_t>> index_;
 };
 
-}  // namespace karst::view
+}  // namespace karst::analysis

@@ -1,8 +1,8 @@
-// The calls of one thread as the viewer sees them: the columns of reader::Calls, owned by someone else (memory or a
-// mapped index file).
+// The calls of one thread as questions see them: the columns of reader::Calls, owned by someone else (memory, a mapped
+// index file, an exported page).
 //
-// What the viewer relies on, and TraceIndex makes true: rows are in order of begin, parents come before their children,
-// a call lies within its parent, and siblings do not overlap.
+// What questions about ranges rely on, and view::TraceIndex makes true: rows are in order of begin, parents come before
+// their children, a call lies within its parent, and siblings do not overlap.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,10 @@
 
 #include "reader/model.h"
 
-namespace karst::view {
+namespace karst::query {
+
+/// In place of the number of a function.
+inline constexpr std::uint32_t kNoFunction = 0xffffffffU;
 
 struct CallColumns {
   std::span<const std::uint32_t> function;  ///< id in the thread's process
@@ -34,4 +37,4 @@ struct CallColumns {
   std::uint64_t end(std::size_t row) const { return begin[row] + duration[row]; }
 };
 
-}  // namespace karst::view
+}  // namespace karst::query

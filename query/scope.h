@@ -1,0 +1,65 @@
+// What a question is about: parts of the threads of a trace.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "query/columns.h"
+#include "query/selection.h"
+#include "query/workers.h"
+#include "reader/states.h"
+
+namespace karst::query {
+
+/// A thread's calls, and what it takes to ask about their times. Views what somebody else owns.
+struct ThreadCalls {
+  CallColumns calls;
+  std::uint64_t forked_at = 0;                   ///< start of the process; calls that it inherited began before
+  const reader::ThreadStates* states = nullptr;  ///< null: nothing is known of them
+};
+
+struct Scope {
+  struct Part {
+    const ThreadCalls* thread = nullptr;
+    std::uint32_t number = 0;  ///< of the thread in its trace
+    RowRange rows;
+    std::span<const std::uint32_t> function_of{};  ///< numbers of functions, by the ids in the columns
+
+    std::uint32_t function(std::uint32_t row) const { return function_of[thread->calls.function[row]]; }
+    /// Time of a call that is this process's and in the range.
+    std::uint64_t time_of(std::uint32_t row) const { return rows.range.clip(begin_of(row), thread->calls.end(row)); }
+    /// The same told apart by states. The hints are as of ThreadStates::before.
+    reader::StateTimes states_of(std::uint32_t row, std::size_t& begin_hint, std::size_t& end_hint) const {
+      const std::uint64_t begin = std::max(begin_of(row), rows.range.begin);
+      const std::uint64_t end = std::min(thread->calls.end(row), rows.range.end);
+      if (end <= begin) return {};
+      return reader::states_between(thread->states, begin, end, begin_hint, end_hint);
+    }
+    /// Its begin, or that of its process if it was inherited.
+    std::uint64_t begin_of(std::uint32_t row) const {
+      const CallColumns& calls = thread->calls;
+      const std::uint64_t begin = calls.begin[row];
+      const bool inherited = (calls.marks[row] & reader::kCallInherited) != 0;
+      return inherited && begin < thread->forked_at ? thread->forked_at : begin;
+    }
+    /// Whether it is one of the calls asked about.
+    bool counts(std::uint32_t row) const {
+      return is_counted(thread->calls.marks[row]) && rows.counts(thread->calls, row);
+    }
+  };
+  std::vector<Part> parts;
+  std::size_t functions = 0;  ///< their numbers are below
+  bool has_states = false;    ///< the trace has states, if not of every thread
+  Workers workers{};
+  Work* work = nullptr;  ///< the same as in the parts
+
+  /// Rows that a walk over all parts looks at.
+  std::uint64_t rows() const {
+    std::uint64_t sum = 0;
+    for (const Part& part : parts) sum += part.rows.last - part.rows.first;
+    return sum;
+  }
+};
+
+}  // namespace karst::query
