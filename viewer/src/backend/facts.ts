@@ -22,7 +22,7 @@ const num = (value: unknown, otherwise = 0): number => (typeof value === "number
 const maybe = (value: unknown): number | null => (typeof value === "number" ? value : null);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const list = (value: unknown): any[] => (Array.isArray(value) ? value : []);
-const object = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {});
+const object = (value: unknown): Json => (typeof value === "object" && value !== null ? value : {});
 const objects = (value: unknown): Json[] => list(value).map(object);
 
 export function traceFacts(answer: Json): TraceInfo {

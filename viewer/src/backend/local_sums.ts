@@ -139,7 +139,7 @@ export function histogramOf(threads: Threads, func: number): Histogram {
     do {
       edge = edge === 0 ? 1 : edge * 2 ** 0.25;
       let n = 0;
-      while (at < sorted.length && (sorted[at]! < edge || (edge >= most && sorted[at]! <= edge))) ++at, ++n;
+      for (; at < sorted.length && (sorted[at]! < edge || (edge >= most && sorted[at]! <= edge)); ++at) ++n;
       edges.push(edge);
       counts.push(n);
     } while (at < sorted.length);

@@ -1,5 +1,4 @@
 // The address holds what is seen: zoom, selection, filters. A link or a reload shows the same again.
-import type { Order } from "./tracks";
 import { ORDERS } from "./tracks";
 import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
@@ -123,7 +122,7 @@ export function fromHash(hash: string, start: State): Partial<State> {
         choice = { ...choice, filter: value };
         break;
       case "order":
-        choice = { ...choice, order: one(value, ORDERS.map((o) => o.id)) ?? ("trace" as Order) };
+        choice = { ...choice, order: one(value, ORDERS.map((o) => o.id)) ?? "trace" };
         break;
       case "idle":
         choice = { ...choice, hideIdle: value === "0" };

@@ -181,7 +181,7 @@ export function Timeline({ theme }: { theme: Theme }) {
     observer.observe(element);
     measure();
     const unsubscribe = store.subscribe(() => work.schedule(true));
-    const detach = attachInput(element, work.scene, store, { pointer: work.setPointer });
+    const detach = attachInput(element, work.scene, store, { pointer: (at) => work.setPointer(at) });
     onScrollTo((key, depth) => {
       const { scene } = work;
       const layout = scene.layout();

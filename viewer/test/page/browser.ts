@@ -49,7 +49,7 @@ export class Viewer {
     const server = spawn(KARST, ["view", "--no-browser", "--keep", ...files], { stdio: ["ignore", "pipe", "inherit"] });
     const address = await new Promise<string>((resolve, reject) => {
       let text = "";
-      server.stdout!.on("data", (data) => {
+      server.stdout.on("data", (data) => {
         text += data;
         const found = /(http:\S+)\n/.exec(text);
         if (found) resolve(found[1]!);
@@ -171,6 +171,7 @@ export const listen = (page: Page): Promise<void> =>
     const tiles: string[] = [];
     const kinds = new WeakMap<CanvasPattern, number>();
     let patterns: Drawn["patterns"] = [];
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- each is called with a context below
     const { fillText, fillRect, createPattern } = CanvasRenderingContext2D.prototype;
     CanvasRenderingContext2D.prototype.fillText = function (text: string, ...more: [number, number, number?]) {
       said.add(text);

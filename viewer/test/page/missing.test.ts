@@ -122,7 +122,7 @@ describe("what is not in a trace", () => {
     expect([calls["shop::serve(int)"], calls["shop::price(int)"]]).toEqual([200, 200]);
     await tab!.press("2");
     const shown = await until(
-      () => tab!.page.$$eval(".grid-body .grid-row", (rows) => rows.map((row) => [row.getAttribute("data-function"), row.querySelector("[data-column=calls]")!.textContent!.split(" ")[0]])),
+      () => tab!.page.$$eval(".grid-body .grid-row", (rows) => rows.map((row) => [row.getAttribute("data-function"), row.querySelector("[data-column=calls]")!.textContent.split(" ")[0]])),
       (rows) => rows.length >= 3,
       "the table",
     );
@@ -168,9 +168,9 @@ describe("what is not in a trace", () => {
     tab = await session.open([TRACE], "#dock=0", {}, listen);
     await tab.settle();
     expect(await torn()).toEqual({ begin: false, end: true });
-    await tab!.find("^main$");
-    expect(await tab!.page.locator("[data-fact=duration]").innerText()).toMatch(/^at least /);
-    expect(await tab!.page.locator(".facts .mark").innerText()).toBe("end not known");
+    await tab.find("^main$");
+    expect(await tab.page.locator("[data-fact=duration]").innerText()).toMatch(/^at least /);
+    expect(await tab.page.locator(".facts .mark").innerText()).toBe("end not known");
   });
 });
 

@@ -34,7 +34,7 @@ describe("the page of a real trace", () => {
     expect(shown.length).toBeGreaterThan(5);
     for (const row of shown as unknown as Record<string, string>[]) {
       const truth = rows.find((r) => r.name === row["name"])!;
-      expect(truth, row["name"]!).toBeDefined();
+      expect(truth, row["name"]).toBeDefined();
       expect([row["total"], row["self"]].map(Number)).toEqual([truth.total_ns, truth.self_ns]);
       expect(Number(row["calls"]!.split(" ")[0]!.replace(/,/g, ""))).toBe(truth.calls);
       if (truth.calls > truth.open_calls)

@@ -9,8 +9,8 @@ import { BIN, KARST, karst, SOURCES, WORK } from "./browser";
 export function build(source: string, output: string): string {
   const program = join(WORK, output);
   const [compiler, standard] = source.endsWith(".c") ? ["karst-gcc", "-std=gnu17"] : ["karst-g++", "-std=c++20"];
-  const flags = [standard!, "-O2", "-g", "-pthread", `-I${join(SOURCES, "include")}`];
-  execFileSync(join(BIN, compiler!), [...flags, join(SOURCES, "test/e2e", source), "-o", program], { stdio: ["ignore", "inherit", "inherit"] });
+  const flags = [standard, "-O2", "-g", "-pthread", `-I${join(SOURCES, "include")}`];
+  execFileSync(join(BIN, compiler), [...flags, join(SOURCES, "test/e2e", source), "-o", program], { stdio: ["ignore", "inherit", "inherit"] });
   return program;
 }
 
@@ -32,10 +32,10 @@ export async function recordInTurns(name: string, program: string, between: read
   const trace = join(WORK, name);
   const run = spawn(KARST, ["run", "-o", trace, program], { stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(run, "exit");
-  const lines = createInterface({ input: run.stdout! })[Symbol.asyncIterator]();
+  const lines = createInterface({ input: run.stdout })[Symbol.asyncIterator]();
   const pid = String((await lines.next()).value);
   const serve = async () => {
-    run.stdin!.write("\n");
+    run.stdin.write("\n");
     const { value } = await lines.next();
     if (value !== "served") throw new Error(`${program} said ${value}`);
   };
@@ -44,7 +44,7 @@ export async function recordInTurns(name: string, program: string, between: read
     karst(...parameters, pid);
     await serve();
   }
-  run.stdin!.end();
+  run.stdin.end();
   const [status] = await ended;
   if (status !== 0) throw new Error(`karst run of ${program} ended with ${status}`);
   return trace;
