@@ -24,19 +24,31 @@ try {
   });
   const files = readdirSync(single);
   const text = (ending, but = "worker") =>
-    readFileSync(join(single, files.find((f) => f.endsWith(ending) && !f.includes(but))), "utf8");
+    readFileSync(
+      join(
+        single,
+        files.find((f) => f.endsWith(ending) && !f.includes(but)),
+      ),
+      "utf8",
+    );
   // "</script" inside of a script would end it.
-  const script = text(".js").replace(/<\/script/g, "<\\/script").replace(/<!--/g, "<\\!--");
+  const script = text(".js")
+    .replace(/<\/script/g, "<\\/script")
+    .replace(/<!--/g, "<\\!--");
   const style = text(".css");
   const policy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
   const page = readFileSync(join(single, "index.html"), "utf8")
     .replace(/\s*<script[^>]*src=[^>]*><\/script>/g, "")
     .replace(/\s*<link[^>]*rel="(stylesheet|modulepreload)"[^>]*>/g, "")
-    .replace("<meta charset", () => `<meta http-equiv="Content-Security-Policy" content="${policy}" />\n    <meta charset`)
+    .replace(
+      "<meta charset",
+      () => `<meta http-equiv="Content-Security-Policy" content="${policy}" />\n    <meta charset`,
+    )
     .replace("</head>", () => `  <style>${style}</style>\n  </head>`)
     .replace("</body>", () => `  <!--karst-embedded-->\n    <script type="module">${script}</script>\n  </body>`);
-  if (page.split("<!--karst-embedded-->").length !== 2) throw new Error("export.html: the place for the data must be there once");
+  if (page.split("<!--karst-embedded-->").length !== 2)
+    throw new Error("export.html: the place for the data must be there once");
   writeFileSync(join(out, "export.html"), page);
 } finally {
   rmSync(single, { recursive: true });

@@ -51,28 +51,34 @@ export function makeThread(seed: number, requests: number): Call[] {
         if (next() < 0.4) work(n - 2, self, depth + 1);
       } else now += Math.floor(next() * 40);
     });
-  call(0, kNoParent, 0, (main) => {
-    for (let i = 0; i < requests; ++i) {
-      const ends = [0, 0, 0, kUnwound, kJumped, kTailCall][Math.floor(next() * 6)]!;
-      call(
-        1,
-        main,
-        1,
-        (serve) => {
-          call(5, serve, 2, () => (now += Math.floor(next() * 300)));
-          call(2, serve, 2, (get) => {
-            work(5, get, 3);
-            for (let k = 0; k < 12; ++k) call(4, get, 3, () => (now += Math.floor(next() * 3)));
-            if (i % 17 === 5) now += 20_000;
-          });
-          if (next() < 0.2) call(7, serve, 2, () => (now += 500));
-          call(6, serve, 2, () => (now += 40));
-        },
-        ends,
-      );
-      now += Math.floor(next() * 2000);
-    }
-  }, kOpenEnd | (seed === 2 ? kOpenBegin : 0));
+  call(
+    0,
+    kNoParent,
+    0,
+    (main) => {
+      for (let i = 0; i < requests; ++i) {
+        const ends = [0, 0, 0, kUnwound, kJumped, kTailCall][Math.floor(next() * 6)]!;
+        call(
+          1,
+          main,
+          1,
+          (serve) => {
+            call(5, serve, 2, () => (now += Math.floor(next() * 300)));
+            call(2, serve, 2, (get) => {
+              work(5, get, 3);
+              for (let k = 0; k < 12; ++k) call(4, get, 3, () => (now += Math.floor(next() * 3)));
+              if (i % 17 === 5) now += 20_000;
+            });
+            if (next() < 0.2) call(7, serve, 2, () => (now += 500));
+            call(6, serve, 2, () => (now += 40));
+          },
+          ends,
+        );
+        now += Math.floor(next() * 2000);
+      }
+    },
+    kOpenEnd | (seed === 2 ? kOpenBegin : 0),
+  );
   return calls;
 }
 

@@ -86,7 +86,8 @@ export class LocalBackend implements Backend {
   }
 
   static async open(json: Json): Promise<LocalBackend> {
-    if (json.version !== PROTOCOL_VERSION) throw new BackendError("This page's data is of another version than the page.");
+    if (json.version !== PROTOCOL_VERSION)
+      throw new BackendError("This page's data is of another version than the page.");
     const backend = new LocalBackend(json);
     if (json.kind === "calls") {
       backend.take(decodeColumns(await unpack(json.columns, true)), Array.isArray(json.waits) ? json.waits : []);
@@ -125,7 +126,10 @@ export class LocalBackend implements Backend {
     if (thread < CPU_LANE) return rows;
     const number = (task: number) => this.facts.tasks[task]?.thread ?? -1;
     const lane = rows.find((row) => row.depth === CPU_THREAD);
-    return [...rows, ...cpuFunctions(lane, (task) => this.columns?.get(number(task)), number, begin, end, (end - begin) / width)];
+    return [
+      ...rows,
+      ...cpuFunctions(lane, (task) => this.columns?.get(number(task)), number, begin, end, (end - begin) / width),
+    ];
   }
 
   trace(): Promise<TraceInfo> {

@@ -129,7 +129,12 @@ export function callInfo(columns: Columns, at: CallRef, states?: LocalStates): C
     within += child.duration;
     const sum = functions.get(child.function);
     if (!sum) {
-      functions.set(child.function, { function: child.function, calls: 1, total: child.duration, longest: child.index });
+      functions.set(child.function, {
+        function: child.function,
+        calls: 1,
+        total: child.duration,
+        longest: child.index,
+      });
       continue;
     }
     sum.calls++;

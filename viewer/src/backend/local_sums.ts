@@ -10,7 +10,11 @@ const NOTHING: StateTimes = { cpu: 0, runnable: 0, blocked: 0, unknown: 0 };
 type Threads = Map<number, Columns>;
 
 /** The rows of a scope, thread by thread: `visit(columns, from, to, clip)` with the range of time to count. */
-function within(threads: Threads, scope: Scope, visit: (c: Columns, from: number, to: number, clip: [number, number], thread: number) => void) {
+function within(
+  threads: Threads,
+  scope: Scope,
+  visit: (c: Columns, from: number, to: number, clip: [number, number], thread: number) => void,
+) {
   const clip: [number, number] = [scope.begin ?? -Infinity, scope.end ?? Infinity];
   if (scope.thread !== undefined && scope.index !== undefined) {
     const columns = threads.get(scope.thread);
@@ -49,7 +53,11 @@ export function functionTable(threads: Threads, scope: Scope, states?: LocalStat
   const sums = new Map<number, Sum>();
   const of = (func: number): Sum => {
     let sum = sums.get(func);
-    if (!sum) sums.set(func, (sum = { calls: 0, open: 0, total: 0, self: 0, durations: [], totalStates: NOTHING, selfStates: NOTHING }));
+    if (!sum)
+      sums.set(
+        func,
+        (sum = { calls: 0, open: 0, total: 0, self: 0, durations: [], totalStates: NOTHING, selfStates: NOTHING }),
+      );
     return sum;
   };
   let calls = 0;
@@ -228,7 +236,15 @@ export function flameOf(threads: Threads, scope: Scope, query: FlameQuery, share
   let root = 0;
   for (const func of query.path ?? []) root = tree.nodes[root]!.children.get(func) ?? root;
   const least = tree.nodes[root]!.total * share;
-  const out = { parent: [-1], func: [tree.nodes[root]!.func], node: [root], merged: [0], totals: [0], selfs: [0], counts: [0] };
+  const out = {
+    parent: [-1],
+    func: [tree.nodes[root]!.func],
+    node: [root],
+    merged: [0],
+    totals: [0],
+    selfs: [0],
+    counts: [0],
+  };
   for (let i = 0; i < out.node.length; ++i) {
     const at = out.node[i]!;
     if (at < 0) continue;

@@ -1,7 +1,17 @@
 // What docs/viewer-protocol.md says, as types. Two backends answer: the server that the page came
 // from (server.ts), and the calls that an exported page carries (local.ts).
 
-export { kCut, kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound, CPU_LANE, STATES_OF_THREAD } from "./protocol";
+export {
+  kCut,
+  kJumped,
+  kOpenBegin,
+  kOpenEnd,
+  kSummed,
+  kTailCall,
+  kUnwound,
+  CPU_LANE,
+  STATES_OF_THREAD,
+} from "./protocol";
 
 export interface Gap {
   begin: number;
