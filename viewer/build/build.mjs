@@ -15,7 +15,10 @@ const option = (name, otherwise) => {
 };
 const out = resolve(option("--outDir", join(top, "dist")));
 const engineFile = option("--engine");
-if (!engineFile) throw new Error("build.mjs: --engine must name the engine's .wasm file; CMake makes it (ninja -C build karst_page_engine)");
+if (!engineFile)
+  throw new Error(
+    "build.mjs: --engine must name the engine's .wasm file; CMake makes it (ninja -C build karst_page_engine)",
+  );
 const engine = gzipSync(readFileSync(engineFile), { level: 9 }).toString("base64");
 const configFile = join(top, "vite.config.ts");
 
@@ -32,19 +35,35 @@ try {
   });
   const files = readdirSync(single);
   const text = (ending, but = "worker") =>
-    readFileSync(join(single, files.find((f) => f.endsWith(ending) && !f.includes(but))), "utf8");
+    readFileSync(
+      join(
+        single,
+        files.find((f) => f.endsWith(ending) && !f.includes(but)),
+      ),
+      "utf8",
+    );
   // "</script" inside of a script would end it.
-  const script = text(".js").replace(/<\/script/g, "<\\/script").replace(/<!--/g, "<\\!--");
+  const script = text(".js")
+    .replace(/<\/script/g, "<\\/script")
+    .replace(/<!--/g, "<\\!--");
   const style = text(".css");
   const policy =
     "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
   const page = readFileSync(join(single, "index.html"), "utf8")
     .replace(/\s*<script[^>]*src=[^>]*><\/script>/g, "")
     .replace(/\s*<link[^>]*rel="(stylesheet|modulepreload)"[^>]*>/g, "")
-    .replace("<meta charset", () => `<meta http-equiv="Content-Security-Policy" content="${policy}" />\n    <meta charset`)
+    .replace(
+      "<meta charset",
+      () => `<meta http-equiv="Content-Security-Policy" content="${policy}" />\n    <meta charset`,
+    )
     .replace("</head>", () => `  <style>${style}</style>\n  </head>`)
-    .replace("</body>", () => `  <!--karst-embedded-->\n    <script type="text/plain" id="karst-engine">${engine}</script>\n    <script type="module">${script}</script>\n  </body>`);
-  if (page.split("<!--karst-embedded-->").length !== 2) throw new Error("export.html: the place for the data must be there once");
+    .replace(
+      "</body>",
+      () =>
+        `  <!--karst-embedded-->\n    <script type="text/plain" id="karst-engine">${engine}</script>\n    <script type="module">${script}</script>\n  </body>`,
+    );
+  if (page.split("<!--karst-embedded-->").length !== 2)
+    throw new Error("export.html: the place for the data must be there once");
   writeFileSync(join(out, "export.html"), page);
 } finally {
   rmSync(single, { recursive: true });

@@ -54,7 +54,9 @@ function Announcer() {
   const info = selected ? traces[selected.trace]?.info : undefined;
   return (
     <div class="unseen" aria-live="polite">
-      {span && selected && info &&
+      {span &&
+        selected &&
+        info &&
         `${plain(info.functions[span.function]?.name ?? "")}, ${duration(span.end - span.begin)}, level ${span.depth + 1} of ${info.threads[selected.thread]?.name ?? ""}`}
     </div>
   );
@@ -206,7 +208,11 @@ function keepAddress(): () => void {
 /** A selection from the address has no times yet: the timeline needs them to draw it. */
 async function completeSelection(): Promise<void> {
   const { selected, traces } = store.state;
-  if (selected) selectedFacts(selected, await traces[selected.trace]!.backend.call({ thread: selected.thread, index: selected.index }));
+  if (selected)
+    selectedFacts(
+      selected,
+      await traces[selected.trace]!.backend.call({ thread: selected.thread, index: selected.index }),
+    );
 }
 
 export function App() {
@@ -223,7 +229,12 @@ export function App() {
       setNow(progress);
       store.set({ readShare: progress.total > 0 ? progress.done / progress.total : 0 });
     };
-    if (!embedded) stayAlive(onProgress, () => setLost(true), () => setLost(false));
+    if (!embedded)
+      stayAlive(
+        onProgress,
+        () => setLost(true),
+        () => setLost(false),
+      );
     (embedded ? openEmbedded(embedded) : openServer()).then(
       () => {
         stop = keepAddress();
@@ -244,7 +255,8 @@ export function App() {
       <TopBar />
       {lost && (
         <div class="lost" role="alert">
-          The karst process that serves this page does not answer; what is on screen stays. Start <code>karst view</code> again for more.
+          The karst process that serves this page does not answer; what is on screen stays. Start{" "}
+          <code>karst view</code> again for more.
         </div>
       )}
       {range && (

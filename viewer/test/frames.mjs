@@ -29,7 +29,8 @@ const address = await new Promise((resolve, reject) => {
 });
 const ready = fetch(`${address}api/progress?wait=1`).then(() => performance.now() - started);
 await page.goto(address);
-const complete = () => page.waitForFunction(() => window.karstFrames?.complete && window.karstFrames.frames > 1, null, { timeout: 120_000 });
+const complete = () =>
+  page.waitForFunction(() => window.karstFrames?.complete && window.karstFrames.frames > 1, null, { timeout: 120_000 });
 const until = async (ready) => {
   await page.waitForFunction(ready, null, { timeout: 120_000 });
   return performance.now() - started;
@@ -60,7 +61,8 @@ for (let round = 0; round < 2; ++round) {
 }
 await complete();
 const result = await page.evaluate(() => {
-  const rank = (values, share) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+  const rank = (values, share) =>
+    [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
   const work = window.karstFrames.milliseconds;
   const intervals = window.intervals.slice(2);
   return {
@@ -75,7 +77,16 @@ const result = await page.evaluate(() => {
 const session = await page.context().newCDPSession(page);
 await session.send("HeapProfiler.collectGarbage");
 const { usedSize, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
-console.log(JSON.stringify({ first_calls_ms: firstCalls, first_picture_ms: first, whole_picture_ms: whole, ready_ms: await ready, ...result, memory_mb: (usedSize + backingStorageSize) / 1e6 }));
+console.log(
+  JSON.stringify({
+    first_calls_ms: firstCalls,
+    first_picture_ms: first,
+    whole_picture_ms: whole,
+    ready_ms: await ready,
+    ...result,
+    memory_mb: (usedSize + backingStorageSize) / 1e6,
+  }),
+);
 await browser.close();
 server.removeAllListeners("exit");
 server.kill();

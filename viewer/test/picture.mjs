@@ -5,7 +5,10 @@ import { chromium } from "playwright-core";
 
 const [address, directory, executablePath = "/usr/bin/chromium"] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-for (const [colorScheme, name] of [["light", "viewer.png"], ["dark", "viewer-dark.png"]]) {
+for (const [colorScheme, name] of [
+  ["light", "viewer.png"],
+  ["dark", "viewer-dark.png"],
+]) {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme, reducedMotion: "reduce" });
   await page.goto(address);
   const rest = async () => {

@@ -52,28 +52,34 @@ export function makeThread(seed: number, requests: number): Call[] {
         if (next() < 0.4) work(n - 2, self, depth + 1);
       } else now += Math.floor(next() * 40);
     });
-  call(0, kNoParent, 0, (main) => {
-    for (let i = 0; i < requests; ++i) {
-      const ends = [0, 0, 0, kUnwound, kJumped, kTailCall][Math.floor(next() * 6)]!;
-      call(
-        1,
-        main,
-        1,
-        (serve) => {
-          call(5, serve, 2, () => (now += Math.floor(next() * 300)));
-          call(2, serve, 2, (get) => {
-            work(5, get, 3);
-            for (let k = 0; k < 12; ++k) call(4, get, 3, () => (now += Math.floor(next() * 3)));
-            if (i % 17 === 5) now += 20_000;
-          });
-          if (next() < 0.2) call(7, serve, 2, () => (now += 500));
-          call(6, serve, 2, () => (now += 40));
-        },
-        ends,
-      );
-      now += Math.floor(next() * 2000);
-    }
-  }, kOpenEnd | (seed === 2 ? kOpenBegin : 0));
+  call(
+    0,
+    kNoParent,
+    0,
+    (main) => {
+      for (let i = 0; i < requests; ++i) {
+        const ends = [0, 0, 0, kUnwound, kJumped, kTailCall][Math.floor(next() * 6)]!;
+        call(
+          1,
+          main,
+          1,
+          (serve) => {
+            call(5, serve, 2, () => (now += Math.floor(next() * 300)));
+            call(2, serve, 2, (get) => {
+              work(5, get, 3);
+              for (let k = 0; k < 12; ++k) call(4, get, 3, () => (now += Math.floor(next() * 3)));
+              if (i % 17 === 5) now += 20_000;
+            });
+            if (next() < 0.2) call(7, serve, 2, () => (now += 500));
+            call(6, serve, 2, () => (now += 40));
+          },
+          ends,
+        );
+        now += Math.floor(next() * 2000);
+      }
+    },
+    kOpenEnd | (seed === 2 ? kOpenBegin : 0),
+  );
   return calls;
 }
 
@@ -107,7 +113,9 @@ export function encodeColumns(
   const calls = threads.reduce((n, t) => n + t.begin.length, 0);
   const header = new Uint8Array(56 + threads.length * 24);
   const view = new DataView(header.buffer);
-  [0x4c4f434b, 1, threads.length, calls, functions, states ? 1 : 0].forEach((value, i) => view.setUint32(i * 4, value, true));
+  [0x4c4f434b, 1, threads.length, calls, functions, states ? 1 : 0].forEach((value, i) =>
+    view.setUint32(i * 4, value, true),
+  );
   view.setBigUint64(24, 1_000_000_000n, true);
   view.setBigUint64(48, 2n ** 64n - 1n, true);
   let first = 0;

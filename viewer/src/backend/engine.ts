@@ -82,7 +82,11 @@ export class Engine {
     return this.run(() => {
       this.write(bytes);
       if (this.module[name]() === 0) throw new BackendError("There is no such thing in this file.", 404);
-      const reply = new Uint8Array(this.module.memory.buffer, this.module.karst_reply(), this.module.karst_reply_size());
+      const reply = new Uint8Array(
+        this.module.memory.buffer,
+        this.module.karst_reply(),
+        this.module.karst_reply_size(),
+      );
       return JSON.parse(new TextDecoder().decode(reply)) as Json;
     });
   }
@@ -104,6 +108,8 @@ export class Engine {
         this.broken = true;
       }
     }
-    throw new BackendError("Memory is out for this answer. Reload the page and ask about a shorter range, or look at the trace with `karst view`.");
+    throw new BackendError(
+      "Memory is out for this answer. Reload the page and ask about a shorter range, or look at the trace with `karst view`.",
+    );
   }
 }

@@ -22,7 +22,7 @@ const num = (value: unknown, otherwise = 0): number => (typeof value === "number
 const maybe = (value: unknown): number | null => (typeof value === "number" ? value : null);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const list = (value: unknown): any[] => (Array.isArray(value) ? value : []);
-const object = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {});
+const object = (value: unknown): Json => (typeof value === "object" && value !== null ? value : {});
 const objects = (value: unknown): Json[] => list(value).map(object);
 
 export function traceFacts(answer: Json): TraceInfo {
@@ -231,26 +231,24 @@ export function tableFacts(answer: Json): FunctionTable {
     openCalls: num(json.open_calls),
     busy: num(json.busy),
     ...optional("states", stateTimes(json.states)),
-    rows: list(r.function).map(
-      (func, i): FunctionRow => ({
-        function: num(func),
-        calls: num(r.calls?.[i]),
-        openCalls: num(r.open_calls?.[i]),
-        total: num(r.total?.[i]),
-        self: num(r.self?.[i]),
-        min: maybe(r.min?.[i]),
-        mean: maybe(r.mean?.[i]),
-        p50: maybe(r.p50?.[i]),
-        p99: maybe(r.p99?.[i]),
-        max: maybe(r.max?.[i]),
-        cpu: maybe(r.cpu?.[i]),
-        runnable: maybe(r.runnable?.[i]),
-        blocked: maybe(r.blocked?.[i]),
-        selfCpu: maybe(r.self_cpu?.[i]),
-        selfRunnable: maybe(r.self_runnable?.[i]),
-        selfBlocked: maybe(r.self_blocked?.[i]),
-      }),
-    ),
+    rows: list(r.function).map((func, i): FunctionRow => ({
+      function: num(func),
+      calls: num(r.calls?.[i]),
+      openCalls: num(r.open_calls?.[i]),
+      total: num(r.total?.[i]),
+      self: num(r.self?.[i]),
+      min: maybe(r.min?.[i]),
+      mean: maybe(r.mean?.[i]),
+      p50: maybe(r.p50?.[i]),
+      p99: maybe(r.p99?.[i]),
+      max: maybe(r.max?.[i]),
+      cpu: maybe(r.cpu?.[i]),
+      runnable: maybe(r.runnable?.[i]),
+      blocked: maybe(r.blocked?.[i]),
+      selfCpu: maybe(r.self_cpu?.[i]),
+      selfRunnable: maybe(r.self_runnable?.[i]),
+      selfBlocked: maybe(r.self_blocked?.[i]),
+    })),
   };
 }
 

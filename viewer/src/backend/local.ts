@@ -76,7 +76,8 @@ export class LocalBackend implements Backend {
 
   /** `engine`: the packed module that the page carries. */
   static async open(json: Json, engine: string): Promise<LocalBackend> {
-    if (json.version !== PROTOCOL_VERSION) throw new BackendError("This page's data is of another version than the page.");
+    if (json.version !== PROTOCOL_VERSION)
+      throw new BackendError("This page's data is of another version than the page.");
     const backend = new LocalBackend(json, await Engine.open(engine));
     if (json.kind === "calls") {
       const columns = await unpack(json.columns, true);
@@ -109,7 +110,10 @@ export class LocalBackend implements Backend {
     if (thread < CPU_LANE) return rows;
     const number = (task: number) => this.facts.tasks[task]?.thread ?? -1;
     const lane = rows.find((row) => row.depth === CPU_THREAD);
-    return [...rows, ...cpuFunctions(lane, (task) => this.columns?.get(number(task)), number, begin, end, (end - begin) / width)];
+    return [
+      ...rows,
+      ...cpuFunctions(lane, (task) => this.columns?.get(number(task)), number, begin, end, (end - begin) / width),
+    ];
   }
 
   trace(): Promise<TraceInfo> {

@@ -130,7 +130,12 @@ export function callInfo(columns: Columns, at: CallRef, states?: LocalStates): C
     within += columns.duration[child.index]!;
     const sum = functions.get(child.function);
     if (!sum) {
-      functions.set(child.function, { function: child.function, calls: 1, total: child.duration, longest: child.index });
+      functions.set(child.function, {
+        function: child.function,
+        calls: 1,
+        total: child.duration,
+        longest: child.index,
+      });
       continue;
     }
     sum.calls++;

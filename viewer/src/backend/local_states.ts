@@ -7,7 +7,12 @@ const NONE: StateTimes = { cpu: 0, runnable: 0, blocked: 0, unknown: 0 };
 const KINDS = ["cpu", "runnable", "blocked", "unknown"] as const; // by depth in a strip
 
 export function minus(a: StateTimes, b: StateTimes): StateTimes {
-  return { cpu: a.cpu - b.cpu, runnable: a.runnable - b.runnable, blocked: a.blocked - b.blocked, unknown: a.unknown - b.unknown };
+  return {
+    cpu: a.cpu - b.cpu,
+    runnable: a.runnable - b.runnable,
+    blocked: a.blocked - b.blocked,
+    unknown: a.unknown - b.unknown,
+  };
 }
 
 export function plus(a: StateTimes, b: StateTimes): StateTimes {
@@ -77,8 +82,21 @@ export class LocalStates {
     const strip = this.threads.get(thread)?.strip;
     if (!strip || index >= strip.begin.length) return undefined;
     const state = ["running", "preempted", "blocked", "unknown"][strip.depth[index]!]!;
-    const words = { running: "running", preempted: "runnable, waiting for a CPU", blocked: "blocked", unknown: "not known" }[state]!;
-    return { ...callLine({}), index, begin: strip.begin[index]!, duration: strip.duration[index]!, runnable: 0, state, words };
+    const words = {
+      running: "running",
+      preempted: "runnable, waiting for a CPU",
+      blocked: "blocked",
+      unknown: "not known",
+    }[state]!;
+    return {
+      ...callLine({}),
+      index,
+      begin: strip.begin[index]!,
+      duration: strip.duration[index]!,
+      runnable: 0,
+      state,
+      words,
+    };
   }
 
   /** The longest waits that begin in [begin, end). */

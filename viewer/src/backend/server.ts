@@ -205,7 +205,13 @@ export class ServerBackend implements Backend {
   }
 
   async align(a: AlignSide, b: AlignSide, signal?: AbortSignal): Promise<Alignment> {
-    const parameters = { thread: a.thread, index: a.index, "b.trace": b.trace, "b.thread": b.thread, "b.index": b.index };
+    const parameters = {
+      thread: a.thread,
+      index: a.index,
+      "b.trace": b.trace,
+      "b.thread": b.thread,
+      "b.index": b.index,
+    };
     return alignFacts(await this.json("align", parameters, signal));
   }
 
@@ -250,7 +256,7 @@ export async function whileReading(show: () => Promise<void>): Promise<void> {
         while (!ready) ready = (await progress("whole")).phase === "ready";
       })();
   end.catch(() => undefined); // whoever waits for it is told
-  for (let shown = 0; !ready; ) {
+  for (let shown = 0; !ready;) {
     const begin = performance.now();
     if (now.parts !== shown) {
       shown = now.parts;

@@ -33,7 +33,11 @@ async function answer({ id, address }: WorkerRequest): Promise<void> {
     postMessage({ id, tiles } satisfies WorkerAnswer, { transfer: [buffer] });
   } catch (error) {
     const aborted = controller.signal.aborted;
-    postMessage({ id, error: aborted ? "aborted" : String((error as Error).message ?? error), status: aborted ? -1 : 0 });
+    postMessage({
+      id,
+      error: aborted ? "aborted" : String((error as Error).message ?? error),
+      status: aborted ? -1 : 0,
+    });
   } finally {
     running.delete(id);
   }

@@ -2,7 +2,17 @@
 // from (server.ts), and the calls that an exported page carries (local.ts).
 
 export {
-  kCut, kInherited, kJumped, kOpenBegin, kOpenEnd, kResumed, kSummed, kTailCall, kUnwound, CPU_LANE, STATES_OF_THREAD,
+  kCut,
+  kInherited,
+  kJumped,
+  kOpenBegin,
+  kOpenEnd,
+  kResumed,
+  kSummed,
+  kTailCall,
+  kUnwound,
+  CPU_LANE,
+  STATES_OF_THREAD,
 } from "./protocol";
 
 export interface Gap {

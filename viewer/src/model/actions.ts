@@ -34,7 +34,8 @@ export function moveTo(to: View, ms = 160): void {
   animation = requestAnimationFrame(frame);
 }
 
-export const zoomBy = (factor: number, at = 0.5) => moveTo(zoom(goal ?? store.state.view, factor, at, store.total), 120);
+export const zoomBy = (factor: number, at = 0.5) =>
+  moveTo(zoom(goal ?? store.state.view, factor, at, store.total), 120);
 export const panBy = (share: number) => moveTo(pan(goal ?? store.state.view, share, store.total), 120);
 export const showAll = () => moveTo(wholeView(store.total));
 export const scrollBy = (pixels: number) => store.set({ scroll: Math.max(0, store.state.scroll + pixels) });
@@ -59,7 +60,11 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
     store.set({ notice: "This thread is still being read: its calls can be selected when all of it is." });
     return;
   }
-  const change: { -readonly [K in keyof State]?: State[K] } = { selected: at, tab: options.tab ?? "call", dockOpen: true };
+  const change: { -readonly [K in keyof State]?: State[K] } = {
+    selected: at,
+    tab: options.tab ?? "call",
+    dockOpen: true,
+  };
   change.selectedSpan =
     times?.depth !== undefined
       ? { begin: times.begin, end: times.begin + times.duration, depth: times.depth, function: times.function }
@@ -92,7 +97,11 @@ export function revealCall(at: Selected, begin: number, end: number): void {
   // A call in a hidden track would be selected, but not seen.
   const info = store.state.traces[at.trace]?.info;
   const thread = info?.threads[at.thread];
-  if (thread && choice.filter !== "" && !`${thread.name} ${thread.tid}`.toLowerCase().includes(choice.filter.toLowerCase()))
+  if (
+    thread &&
+    choice.filter !== "" &&
+    !`${thread.name} ${thread.tid}`.toLowerCase().includes(choice.filter.toLowerCase())
+  )
     store.set({ choice: { ...choice, filter: "" } });
   moveTo(reveal(store.state.view, begin + offset, end + offset, store.total));
   requestAnimationFrame(() => bringTrack(at.trace, at.thread, store.state.selectedSpan?.depth ?? 0));
@@ -132,8 +141,11 @@ export function stepCall(direction: "next" | "previous", order: "time" | "durati
     if (signal.aborted) return;
     const call = found.calls[0];
     if (!call) {
-      const end = order === "time" ? (direction === "next" ? "last" : "first") : direction === "next" ? "shortest" : "longest";
-      store.set({ notice: found.count === 0 ? "This function has no calls here." : `This is the ${end} call of the function.` });
+      const end =
+        order === "time" ? (direction === "next" ? "last" : "first") : direction === "next" ? "shortest" : "longest";
+      store.set({
+        notice: found.count === 0 ? "This function has no calls here." : `This is the ${end} call of the function.`,
+      });
       return;
     }
     const info = await traces[trace]!.backend.call({ thread: call.thread, index: call.index });
@@ -152,7 +164,10 @@ export function goTo(at: Selected): Promise<void> {
 /** Brings a call into sight without selecting it. */
 export function lookAt(at: Selected): Promise<void> {
   return attempt(async () => {
-    const { begin, duration, depth } = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
+    const { begin, duration, depth } = await store.state.traces[at.trace]!.backend.call({
+      thread: at.thread,
+      index: at.index,
+    });
     const offset = offsetOf(at.trace);
     moveTo(fit(begin + offset, begin + duration + offset, store.total));
     requestAnimationFrame(() => bringTrack(at.trace, at.thread, depth));
@@ -201,14 +216,20 @@ export function scopeOf(state: State): { trace: number; scope: Scope; label: str
     case "view":
       return {
         trace,
-        scope: { begin: Math.max(0, state.view.begin - offset), end: Math.max(1, state.view.begin + state.view.span - offset) },
+        scope: {
+          begin: Math.max(0, state.view.begin - offset),
+          end: Math.max(1, state.view.begin + state.view.span - offset),
+        },
         label: "in view",
       };
     case "range":
-      if (state.range)
-        {
+      if (state.range) {
         const { begin, end } = state.range;
-        return { trace, scope: { begin: Math.max(0, begin - offset), end: Math.max(0, end - offset) }, label: "in range" };
+        return {
+          trace,
+          scope: { begin: Math.max(0, begin - offset), end: Math.max(0, end - offset) },
+          label: "in range",
+        };
       }
       break;
     case "thread":

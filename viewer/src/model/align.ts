@@ -18,7 +18,11 @@ export function placeAlignment(of: Alignment): { boxes: AlignedBox[]; width: num
     const now = [of.begin[0][node]!, of.begin[1][node]!];
     const last = [from, from]; // where `now` lies on the axis
     let x = from;
-    const box: AlignedBox & { at: [[number, number] | undefined, [number, number] | undefined] } = { node, depth, at: [undefined, undefined] };
+    const box: AlignedBox & { at: [[number, number] | undefined, [number, number] | undefined] } = {
+      node,
+      depth,
+      at: [undefined, undefined],
+    };
     boxes.push(box);
     for (const child of children[node]!) {
       let gap = 0;

@@ -1,6 +1,17 @@
 // Keys that work wherever the focus is, but in text fields and dialogs.
 import { selectVisible, walk, walkTrack } from "../timeline/steps";
-import { fitSelection, highlight, offsetOf, panBy, scrollBy, showAll, stepCall, toggleFolded, togglePinned, zoomBy } from "./actions";
+import {
+  fitSelection,
+  highlight,
+  offsetOf,
+  panBy,
+  scrollBy,
+  showAll,
+  stepCall,
+  toggleFolded,
+  togglePinned,
+  zoomBy,
+} from "./actions";
 import { store, type Tab } from "./store";
 import { threadKey } from "./tracks";
 
@@ -21,7 +32,11 @@ export function nextTheme(): void {
 export function compareSelected(): void {
   const { baseline, selected } = store.state;
   if (!selected) store.set({ notice: "Select a call first." });
-  else if (!baseline) store.set({ baseline: selected, notice: "Kept for comparison. Now select the call to compare it with, and press c." });
+  else if (!baseline)
+    store.set({
+      baseline: selected,
+      notice: "Kept for comparison. Now select the call to compare it with, and press c.",
+    });
   else store.set({ tab: "compare", dockOpen: true, notice: "" });
 }
 
@@ -76,7 +91,11 @@ const PLAIN: Record<string, () => void> = {
     box?.select(); // what is typed takes the place of the last search
   },
   "?": () => store.set({ help: true }),
-  m: () => store.set({ measuring: !store.state.measuring, notice: store.state.measuring ? "" : "Measuring: drag in the timeline. m or Esc ends it." }),
+  m: () =>
+    store.set({
+      measuring: !store.state.measuring,
+      notice: store.state.measuring ? "" : "Measuring: drag in the timeline. m or Esc ends it.",
+    }),
   r: measureSelected,
   h: () => {
     const { selected, selectedSpan, highlight: marked } = store.state;

@@ -57,7 +57,9 @@ export function forms(name: string): readonly string[] {
   if (known) return known;
   // Clone suffixes and parameters behind a function-local scope say little in a narrow place.
   const plain = name.replace(/ \[clone [^\]]*\]/g, "");
-  const parts = components(plain).map(bare).filter((part) => part !== "");
+  const parts = components(plain)
+    .map(bare)
+    .filter((part) => part !== "");
   const result: string[] = [];
   for (let from = 0; from < parts.length; ++from) {
     const form = parts.slice(from).join("::");

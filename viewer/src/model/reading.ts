@@ -44,7 +44,8 @@ type Kept = Pick<State, "selected" | "selectedSpan">;
 
 /** What stays of a selection that was made while the trace was being read. */
 export function settledSelection({ selected, selectedSpan }: Kept, before: TraceInfo, after: TraceInfo): Kept {
-  if (!selected || before.threads[selected.thread]?.unreadFrom !== undefined) return { selected: null, selectedSpan: null };
+  if (!selected || before.threads[selected.thread]?.unreadFrom !== undefined)
+    return { selected: null, selectedSpan: null };
   if (!selectedSpan) return { selected, selectedSpan };
   const func = renumbered(before.functions, after.functions)[selectedSpan.function];
   return { selected, selectedSpan: func === undefined ? null : { ...selectedSpan, function: func } };

@@ -26,8 +26,21 @@ export interface Range {
 export type Tab = "call" | "functions" | "flame" | "range" | "compare";
 export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
 export type SortKey =
-  | "name" | "calls" | "total" | "self" | "min" | "mean" | "p50" | "p99" | "max"
-  | "cpu" | "runnable" | "blocked" | "selfCpu" | "selfRunnable" | "selfBlocked";
+  | "name"
+  | "calls"
+  | "total"
+  | "self"
+  | "min"
+  | "mean"
+  | "p50"
+  | "p99"
+  | "max"
+  | "cpu"
+  | "runnable"
+  | "blocked"
+  | "selfCpu"
+  | "selfRunnable"
+  | "selfBlocked";
 
 export interface State {
   readonly traces: readonly LoadedTrace[];

@@ -127,14 +127,17 @@ export function leftOut(process: Switching, begin: number, end: number): readonl
 
 /** Why all tracing was off. */
 export const offWords = (reason: string): string =>
-  ({ timer: "tracing was switched off: its time was up", unknown: "not known what was traced: too many switches" })[reason] ?? "tracing was switched off";
+  ({ timer: "tracing was switched off: its time was up", unknown: "not known what was traced: too many switches" })[
+    reason
+  ] ?? "tracing was switched off";
 
 const functionsWord = (n: number) => (n === 1 ? "1 function" : `${count(n)} functions`);
 
 /** `1 function left out by the budget: hot`. `name` gives a function's name. */
 export function leftOutWords({ functions, named, budget }: LeftOut, name: (func: number) => string): string {
   const more = functions - named.length;
-  const names = named.length === 0 ? "" : `: ${named.map(name).join(", ")}${more > 0 ? ` and ${count(more)} more` : ""}`;
+  const names =
+    named.length === 0 ? "" : `: ${named.map(name).join(", ")}${more > 0 ? ` and ${count(more)} more` : ""}`;
   return `${functionsWord(functions)} ${budget ? "left out by the budget" : "switched off"}${names}`;
 }
 
@@ -144,6 +147,8 @@ export function gapWords(kind: "overwritten" | "missing"): string {
 }
 
 export function momentWords({ kind, number, what }: Pick<MomentInfo, "kind" | "number" | "what">): string {
-  const name = { snapshot: "snapshot", signal: "signal", trigger: "trigger", slowest: "slowest", over: "over the limit" }[kind] ?? "kept";
+  const name =
+    { snapshot: "snapshot", signal: "signal", trigger: "trigger", slowest: "slowest", over: "over the limit" }[kind] ??
+    "kept";
   return what ? `${number}: ${name} ${what}` : `${number}: ${name}`;
 }

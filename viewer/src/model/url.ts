@@ -1,11 +1,26 @@
 // The address holds what is seen: zoom, selection, filters. A link or a reload shows the same again.
-import type { Order } from "./tracks";
 import { ORDERS } from "./tracks";
 import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
 const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare"];
 const SCOPES: readonly ScopeKind[] = ["all", "view", "range", "thread", "call"];
-const SORTS: readonly SortKey[] = ["name", "calls", "total", "self", "min", "mean", "p50", "p99", "max", "cpu", "runnable", "blocked", "selfCpu", "selfRunnable", "selfBlocked"];
+const SORTS: readonly SortKey[] = [
+  "name",
+  "calls",
+  "total",
+  "self",
+  "min",
+  "mean",
+  "p50",
+  "p99",
+  "max",
+  "cpu",
+  "runnable",
+  "blocked",
+  "selfCpu",
+  "selfRunnable",
+  "selfBlocked",
+];
 
 const round = (ns: number) => String(Number(ns.toFixed(3)));
 const call = (at: Selected) => `${at.trace}.${at.thread}.${at.index}`;
@@ -34,7 +49,12 @@ export function toHash(state: State): string {
   add("idle", state.choice.hideIdle && "0");
   add("pin", [...state.choice.pinned].join(","));
   add("fold", [...state.choice.folded].join(","));
-  return parts.map(([key, value]) => `${key}=${encodeURIComponent(value).replace(/%2C/g, ",").replace(/%3A/g, ":").replace(/%2B/g, "+")}`).join("&");
+  return parts
+    .map(
+      ([key, value]) =>
+        `${key}=${encodeURIComponent(value).replace(/%2C/g, ",").replace(/%3A/g, ":").replace(/%2B/g, "+")}`,
+    )
+    .join("&");
 }
 
 function numbers(text: string, separator: string, n: number): number[] | undefined {
@@ -123,7 +143,14 @@ export function fromHash(hash: string, start: State): Partial<State> {
         choice = { ...choice, filter: value };
         break;
       case "order":
-        choice = { ...choice, order: one(value, ORDERS.map((o) => o.id)) ?? ("trace" as Order) };
+        choice = {
+          ...choice,
+          order:
+            one(
+              value,
+              ORDERS.map((o) => o.id),
+            ) ?? "trace",
+        };
         break;
       case "idle":
         choice = { ...choice, hideIdle: value === "0" };

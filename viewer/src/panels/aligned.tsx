@@ -26,11 +26,22 @@ function words(of: Alignment, node: number): string {
   if (!of.has[1][node]) return `only in A: ${duration(a)}`;
   if (!of.has[0][node]) return `only in B: ${duration(b)}`;
   const by = b - a;
-  const change = by === 0 ? "the same" : `${duration(Math.abs(by))} ${by > 0 ? "longer" : "shorter"}${a > 0 ? `, ${percent(Math.abs(by) / a)}` : ""}`;
+  const change =
+    by === 0
+      ? "the same"
+      : `${duration(Math.abs(by))} ${by > 0 ? "longer" : "shorter"}${a > 0 ? `, ${percent(Math.abs(by) / a)}` : ""}`;
   return `A ${duration(a)}, B ${duration(b)}: ${change}`;
 }
 
-function Picture({ of, sides, onZoom }: { of: Alignment; sides: [AlignedSide, AlignedSide]; onZoom: (to: [AlignedSide, AlignedSide]) => void }) {
+function Picture({
+  of,
+  sides,
+  onZoom,
+}: {
+  of: Alignment;
+  sides: [AlignedSide, AlignedSide];
+  onZoom: (to: [AlignedSide, AlignedSide]) => void;
+}) {
   const { ref, width } = useWidth();
   const { boxes, width: total } = useMemo(() => placeAlignment(of), [of]);
   const functions = store.state.traces[sides[0].trace]?.info.functions ?? [];
@@ -40,11 +51,16 @@ function Picture({ of, sides, onZoom }: { of: Alignment; sides: [AlignedSide, Al
     return functions[func]?.name ?? of.extraFunctions[func - functions.length] ?? "?";
   };
   const scale = total > 0 ? width / total : 0;
-  const wide = boxes.filter((box) => box.depth < MOST_LEVELS && box.at.some((at) => at && (at[1] - at[0]) * scale >= 1.2));
+  const wide = boxes.filter(
+    (box) => box.depth < MOST_LEVELS && box.at.some((at) => at && (at[1] - at[0]) * scale >= 1.2),
+  );
   const levels = wide.reduce((most, box) => Math.max(most, box.depth + 1), 1);
   const choose = (node: number) => {
     if (of.has[0][node] && of.has[1][node] && of.index[0][node]! >= 0 && of.index[1][node]! >= 0)
-      onZoom([{ ...sides[0], index: of.index[0][node]! }, { ...sides[1], index: of.index[1][node]! }]);
+      onZoom([
+        { ...sides[0], index: of.index[0][node]! },
+        { ...sides[1], index: of.index[1][node]! },
+      ]);
     else show(node);
   };
   const show = (node: number) => {
@@ -91,12 +107,19 @@ function Picture({ of, sides, onZoom }: { of: Alignment; sides: [AlignedSide, Al
                 tabIndex={box.depth === 0 ? 0 : -1}
                 data-node={box.node}
                 title={`${visible(name(box.node))}\n${facts}\n${alone ? "Click: show it" : "Click: only this. Ctrl and click: show it"}`}
-                style={{ left: `${at[0] * scale}px`, top: `${box.depth * ROW}px`, width: `${Math.max(1, pixels - 1)}px`, backgroundColor: changeColour(by) }}
+                style={{
+                  left: `${at[0] * scale}px`,
+                  top: `${box.depth * ROW}px`,
+                  width: `${Math.max(1, pixels - 1)}px`,
+                  backgroundColor: changeColour(by),
+                }}
                 onClick={(event) => (event.ctrlKey || event.metaKey ? show(box.node) : choose(box.node))}
               >
                 {pixels > 28 && (
                   <>
-                    <span class="flame-name">{visible(all.find((form) => form.length <= fits) ?? all[all.length - 1]!)}</span>
+                    <span class="flame-name">
+                      {visible(all.find((form) => form.length <= fits) ?? all[all.length - 1]!)}
+                    </span>
                     {pixels > 170 && <span class="flame-time">{duration(of.duration[side][box.node]!)}</span>}
                   </>
                 )}
@@ -111,7 +134,13 @@ function Picture({ of, sides, onZoom }: { of: Alignment; sides: [AlignedSide, Al
 }
 
 /** A thread of each side, where whole threads are compared. */
-function Threads({ sides, onChange }: { sides: [AlignedSide, AlignedSide]; onChange: (sides: [AlignedSide, AlignedSide]) => void }) {
+function Threads({
+  sides,
+  onChange,
+}: {
+  sides: [AlignedSide, AlignedSide];
+  onChange: (sides: [AlignedSide, AlignedSide]) => void;
+}) {
   return (
     <>
       {sides.map((side, i) => (
@@ -144,7 +173,10 @@ export function mainThreads(): [AlignedSide, AlignedSide] {
     return (named.length > 0 ? named : threads).reduce((a, b) => (b.calls > a.calls ? b : a));
   };
   const a = busiest(0);
-  return [{ trace: 0, thread: a.index }, { trace: 1, thread: busiest(1, a.name).index }];
+  return [
+    { trace: 0, thread: a.index },
+    { trace: 1, thread: busiest(1, a.name).index },
+  ];
 }
 
 export function Aligned({ sides: given }: { sides: [AlignedSide, AlignedSide] }) {
@@ -156,7 +188,9 @@ export function Aligned({ sides: given }: { sides: [AlignedSide, AlignedSide] })
   const path = zoom.id === key ? zoom.path : [];
   const sides = path[path.length - 1] ?? start;
   useStore((s) => s.traces);
-  const answer = useAnswer(JSON.stringify(sides), (signal) => store.state.traces[sides[0].trace]!.backend.align(sides[0], sides[1], signal));
+  const answer = useAnswer(JSON.stringify(sides), (signal) =>
+    store.state.traces[sides[0].trace]!.backend.align(sides[0], sides[1], signal),
+  );
   return (
     <div class="aligned-panel">
       <div class="pane-tools">
@@ -167,7 +201,12 @@ export function Aligned({ sides: given }: { sides: [AlignedSide, AlignedSide] })
             <button onClick={() => setZoom({ id: key, path: path.slice(0, -1) })}>Back</button>
           </>
         )}
-        {answer.value && <span class="quiet" data-testid="aligned-sum">{words(answer.value, 0)}{answer.value.truncated && " · not all is shown: choose a part"}</span>}
+        {answer.value && (
+          <span class="quiet" data-testid="aligned-sum">
+            {words(answer.value, 0)}
+            {answer.value.truncated && " · not all is shown: choose a part"}
+          </span>
+        )}
         {answer.waiting && answer.value && <Waiting answer={answer} />}
       </div>
       {answer.error ? (

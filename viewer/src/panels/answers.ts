@@ -32,14 +32,15 @@ export function useAnswer<T>(key: string | null, ask: (signal: AbortSignal) => P
     running.current = controller;
     const { signal } = controller;
     setAnswer((last) => (last.value === undefined ? { waiting: true } : { value: last.value, waiting: true }));
-    const timer = setTimeout(async () => {
+    const start = async () => {
       await firstPicture();
       if (signal.aborted) return;
       ask(signal).then(
         (value) => !signal.aborted && setAnswer({ value, waiting: false }),
         (error: Error) => !signal.aborted && setAnswer({ error: error.message, waiting: false }),
       );
-    }, delay);
+    };
+    const timer = setTimeout(() => void start(), delay);
     const forget = onJobs(() => {
       const share = shareOf(signal);
       if (share !== undefined) setAnswer((last) => (last.waiting && last.share !== share ? { ...last, share } : last));

@@ -25,7 +25,9 @@ function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth:
       <FullName text={formFor(at.trace, call.function, 40)} />
       {call.flags !== 0 && (
         <span class="mark" title={endings(call.flags).join(", ")}>
-          {endings(call.flags).map((words) => words.replace(/left by (an )?/, "")).join(", ")}
+          {endings(call.flags)
+            .map((words) => words.replace(/left by (an )?/, ""))
+            .join(", ")}
         </span>
       )}
       <span class="num">{duration(call.duration)}</span>
@@ -51,7 +53,10 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
       {rows.map(([name, value, more]) => (
         <div title={more}>
           <dt>{name}</dt>
-          <dd data-fact={name.toLowerCase()} data-ns={name === "Duration" ? call.duration : name === "Self" ? call.self : undefined}>
+          <dd
+            data-fact={name.toLowerCase()}
+            data-ns={name === "Duration" ? call.duration : name === "Self" ? call.self : undefined}
+          >
             {visible(value)}
             {name === "Self" && call.duration > 0 && <span class="quiet"> {percent(call.self / call.duration)}</span>}
           </dd>
@@ -89,7 +94,9 @@ function Waits({ at, call }: { at: Selected; call: CallInfo }) {
           onClick={() =>
             wait.by
               ? void goTo({ trace: at.trace, thread: wait.by.thread, index: wait.by.index })
-              : moveTo(fit(wait.begin + offsetOf(at.trace), wait.begin + wait.duration + offsetOf(at.trace), store.total))
+              : moveTo(
+                  fit(wait.begin + offsetOf(at.trace), wait.begin + wait.duration + offsetOf(at.trace), store.total),
+                )
           }
         >
           <Bar share={call.duration > 0 ? (wait.duration + wait.runnable) / call.duration : 0} />
@@ -134,13 +141,23 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
           <button onClick={fitSelection} title="Fit the call to the window (f)">
             <Icon name="fit" /> Fit
           </button>
-          <button aria-pressed={marked} onClick={() => highlight(at.trace, marked ? null : call.function)} title="Highlight all calls of this function (h)">
+          <button
+            aria-pressed={marked}
+            onClick={() => highlight(at.trace, marked ? null : call.function)}
+            title="Highlight all calls of this function (h)"
+          >
             Highlight
           </button>
           <button
             aria-pressed={isBaseline}
             onClick={() =>
-              store.set(baseline && !isBaseline ? { tab: "compare" } : isBaseline ? { baseline: null } : { baseline: at, notice: "Kept for comparison. Now select the call to compare it with." })
+              store.set(
+                baseline && !isBaseline
+                  ? { tab: "compare" }
+                  : isBaseline
+                    ? { baseline: null }
+                    : { baseline: at, notice: "Kept for comparison. Now select the call to compare it with." },
+              )
             }
             title="Compare two calls: press on the first, select the second, press again (c)"
           >
@@ -150,7 +167,11 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         <Facts at={at} call={call} />
         <Waits at={at} call={call} />
         {histogram.value && histogram.value.function === call.function && (
-          <HistogramView histogram={histogram.value} marked={call.duration} open={(call.flags & (kOpenBegin | kOpenEnd)) !== 0} />
+          <HistogramView
+            histogram={histogram.value}
+            marked={call.duration}
+            open={(call.flags & (kOpenBegin | kOpenEnd)) !== 0}
+          />
         )}
         {!histogram.value && histogram.waiting && <Waiting answer={histogram} />}
         {histogram.error && <div class="quiet">{histogram.error}</div>}
@@ -162,7 +183,12 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         <div class="chain">
           {call.moreParents > 0 && <div class="quiet">{count(call.moreParents)} further out</div>}
           {call.parents.map((parent, i) => (
-            <Line at={at} call={parent} depth={call.moreParents + i} share={parent.duration > 0 ? call.duration / parent.duration : 0} />
+            <Line
+              at={at}
+              call={parent}
+              depth={call.moreParents + i}
+              share={parent.duration > 0 ? call.duration / parent.duration : 0}
+            />
           ))}
           {call.parents.length === 0 && <div class="quiet">None: the outermost traced call.</div>}
         </div>
@@ -176,7 +202,8 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
               title={`${functionName(at.trace, child.function)}\nThe longest of ${count(child.calls)} calls is selected`}
               onClick={() => {
                 const longest = call.children.longest.find((c) => c.index === child.longest);
-                if (longest) select({ ...at, index: longest.index }, { ...longest, depth: call.depth + 1 }, { reveal: true });
+                if (longest)
+                  select({ ...at, index: longest.index }, { ...longest, depth: call.depth + 1 }, { reveal: true });
                 else select({ ...at, index: child.longest });
               }}
             >
@@ -194,7 +221,9 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
               <span class="num">{duration(call.self)}</span>
             </div>
           )}
-          {call.children.moreFunctions > 0 && <div class="quiet">and {count(call.children.moreFunctions)} functions more</div>}
+          {call.children.moreFunctions > 0 && (
+            <div class="quiet">and {count(call.children.moreFunctions)} functions more</div>
+          )}
           {call.children.functions.length === 0 && <div class="quiet">It called nothing that is traced.</div>}
         </div>
       </section>

@@ -54,7 +54,10 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
   );
   const rows = useMemo(() => {
     if (!answer.value) return [];
-    const byName = new Map<string, { name: string; func: number; trace: number; self: [number, number]; calls: [number, number] }>();
+    const byName = new Map<
+      string,
+      { name: string; func: number; trace: number; self: [number, number]; calls: [number, number] }
+    >();
     answer.value.forEach((table, side) => {
       const { trace } = side === 0 ? a : b;
       for (const row of table.rows) {
@@ -76,7 +79,13 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
     <section class="compare-table" aria-label="Difference by function">
       <header class="pane-head">
         <h3>Self time: B − A</h3>
-        <input type="search" placeholder="Filter" aria-label="Filter functions" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Filter"
+          aria-label="Filter functions"
+          value={filter}
+          onInput={(e) => setFilter(e.currentTarget.value)}
+        />
       </header>
       <div class="compare-rows">
         {shown.map((row) => {
@@ -87,10 +96,17 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
               onClick={() => highlight(row.trace, row.func)}
               title={`${row.name}\nA ${duration(row.self[0])} in ${count(row.calls[0])} calls\nB ${duration(row.self[1])} in ${count(row.calls[1])} calls`}
             >
-              <span class={`bar ${delta > 0 ? "longer" : "shorter"}`} style={{ width: `${(Math.abs(delta) / most) * 100}%` }} />
+              <span
+                class={`bar ${delta > 0 ? "longer" : "shorter"}`}
+                style={{ width: `${(Math.abs(delta) / most) * 100}%` }}
+              />
               <Swatch trace={row.trace} func={row.func} />
               <FullName text={readable(row.name)} />
-              <span class="quiet num">{row.calls[1] === row.calls[0] ? `${count(row.calls[0])}×` : `${count(row.calls[0])} → ${count(row.calls[1])}×`}</span>
+              <span class="quiet num">
+                {row.calls[1] === row.calls[0]
+                  ? `${count(row.calls[0])}×`
+                  : `${count(row.calls[0])} → ${count(row.calls[1])}×`}
+              </span>
               <span class={`num ${delta > 0 ? "longer" : delta < 0 ? "shorter" : ""}`}>
                 {delta === 0 ? "±0" : `${delta > 0 ? "+" : "−"}${duration(Math.abs(delta))}`}
               </span>
@@ -120,8 +136,8 @@ export function ComparePanel() {
   if (!pair)
     return (
       <Empty>
-        Select a call and press <kbd>c</kbd> to keep it; then select another one to see both side by side. Or open two traces:{" "}
-        <code>karst view A.karst B.karst</code>.
+        Select a call and press <kbd>c</kbd> to keep it; then select another one to see both side by side. Or open two
+        traces: <code>karst view A.karst B.karst</code>.
       </Empty>
     );
   const [a, b] = pair;
@@ -137,7 +153,12 @@ export function ComparePanel() {
         </span>
         <div class="segments" role="radiogroup" aria-label="Way of comparing">
           {MODES.map(({ mode: way, label, title }) => (
-            <button role="radio" aria-checked={mode === way} title={title} onClick={() => store.set({ comparing: way })}>
+            <button
+              role="radio"
+              aria-checked={mode === way}
+              title={title}
+              onClick={() => store.set({ comparing: way })}
+            >
               {label}
             </button>
           ))}
@@ -175,7 +196,9 @@ export function ComparePanel() {
           </button>
         )}
         {path.length > 0 && <button onClick={() => setZoom({ id, path: [] })}>Whole</button>}
-        {store.state.baseline && <button onClick={() => store.set({ baseline: null })}>Forget {shortBaseline()}</button>}
+        {store.state.baseline && (
+          <button onClick={() => store.set({ baseline: null })}>Forget {shortBaseline()}</button>
+        )}
       </div>
       {same ? (
         <Empty>This is the call that was kept. Select another one to compare it with.</Empty>
@@ -190,7 +213,12 @@ export function ComparePanel() {
         <Waiting answer={answer} />
       ) : (
         <div class="compare-panes">
-          <FlameGraph flame={answer.value} trace={a.trace} rootLabel="both" onZoom={(more) => setZoom({ id, path: [...path, ...more].filter((f) => f >= 0) })} />
+          <FlameGraph
+            flame={answer.value}
+            trace={a.trace}
+            rootLabel="both"
+            onZoom={(more) => setZoom({ id, path: [...path, ...more].filter((f) => f >= 0) })}
+          />
           <Tables a={a} b={b} id={id} />
         </div>
       )}

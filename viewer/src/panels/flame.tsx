@@ -50,8 +50,7 @@ export function FlameGraph({
   const cells = useMemo(() => placeFlame(flame, 1.2 / Math.max(width, 100)), [flame, width]);
   const functions = store.state.traces[trace]?.info.functions ?? [];
   const css = currentScene()?.looks(trace)?.css ?? [];
-  const name = (func: number) =>
-    functions[func]?.name ?? flame.extraFunctions[func - functions.length] ?? "?";
+  const name = (func: number) => functions[func]?.name ?? flame.extraFunctions[func - functions.length] ?? "?";
   const depth = cells.reduce((most, cell) => Math.max(most, cell.depth), 0);
   const marked = useStore((s) => s.highlight);
   return (
@@ -99,9 +98,16 @@ export function FlameGraph({
             delta === undefined
               ? `${duration(total)} (${percent(total / flame.total)}), self ${duration(flame.selfs[cell.node]!)}, ${count(flame.counts[cell.node]!)} calls`
               : `A ${duration(total)} in ${count(flame.counts[cell.node]!)} calls, B ${duration(totalB!)} in ${count(flame.b!.counts[cell.node]!)}: ${delta === 0 ? "the same" : `${duration(Math.abs(delta))} ${delta > 0 ? "longer" : "shorter"}`}`;
-          const time = delta === undefined ? duration(total) : `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${duration(Math.abs(delta))}`;
+          const time =
+            delta === undefined
+              ? duration(total)
+              : `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${duration(Math.abs(delta))}`;
           const background =
-            delta !== undefined ? changeColour(change(flame, cell.node)) : func >= 0 ? (css[func] ?? "var(--raised)") : "var(--raised)";
+            delta !== undefined
+              ? changeColour(change(flame, cell.node))
+              : func >= 0
+                ? (css[func] ?? "var(--raised)")
+                : "var(--raised)";
           return (
             <button
               key={cell.node}
@@ -142,7 +148,12 @@ export function FlameGraph({
 export function FlamePanel() {
   const inverted = useStore((s) => s.inverted);
   const [path, setPath] = useState<{ for: string; path: number[] }>({ for: "", path: [] });
-  const scopeKey = JSON.stringify([useStore((s) => s.scope), useStore((s) => s.selected), useStore((s) => s.range), inverted]);
+  const scopeKey = JSON.stringify([
+    useStore((s) => s.scope),
+    useStore((s) => s.selected),
+    useStore((s) => s.range),
+    inverted,
+  ]);
   const zoomed = path.for === scopeKey ? path.path : [];
   const answer = useScoped(`flame:${inverted}:${zoomed.join()}`, (t, scope, signal) =>
     store.state.traces[t]!.backend.flame(scope, { inverted, path: zoomed }, signal),
@@ -154,14 +165,21 @@ export function FlamePanel() {
     <div class="flame-panel">
       <div class="pane-tools">
         <ScopeChoice />
-        <button aria-pressed={inverted} onClick={() => store.set({ inverted: !inverted })} title="From each function to its callers, by self time">
+        <button
+          aria-pressed={inverted}
+          onClick={() => store.set({ inverted: !inverted })}
+          title="From each function to its callers, by self time"
+        >
           <Icon name="flip" /> Bottom-up
         </button>
         {zoomed.length > 0 && (
           <nav class="crumbs" aria-label="Path">
             <button onClick={() => setPath({ for: scopeKey, path: [] })}>{label}</button>
             {zoomed.map((func, i) => (
-              <button aria-current={i === zoomed.length - 1} onClick={() => setPath({ for: scopeKey, path: zoomed.slice(0, i + 1) })}>
+              <button
+                aria-current={i === zoomed.length - 1}
+                onClick={() => setPath({ for: scopeKey, path: zoomed.slice(0, i + 1) })}
+              >
                 {crumb(func)}
               </button>
             ))}
@@ -186,7 +204,9 @@ export function FlamePanel() {
         <FlameGraph
           flame={value}
           trace={trace}
-          rootLabel={zoomed.length > 0 ? crumb(zoomed[zoomed.length - 1]!) : inverted ? `${label}, by self time` : label}
+          rootLabel={
+            zoomed.length > 0 ? crumb(zoomed[zoomed.length - 1]!) : inverted ? `${label}, by self time` : label
+          }
           onZoom={(more) => setPath({ for: scopeKey, path: [...zoomed, ...more].filter((f) => f >= 0) })}
         />
       )}

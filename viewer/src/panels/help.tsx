@@ -58,7 +58,13 @@ export function Help() {
   }, []);
   const close = () => store.set({ help: false });
   return (
-    <dialog class="help" ref={dialog} aria-label="Help" onClose={close} onClick={(event) => event.target === dialog.current && close()}>
+    <dialog
+      class="help"
+      ref={dialog}
+      aria-label="Help"
+      onClose={close}
+      onClick={(event) => event.target === dialog.current && close()}
+    >
       <header>
         <h2>Keys and signs</h2>
         <button class="icon" aria-label="Close" onClick={close}>
@@ -160,7 +166,10 @@ export function Help() {
               <dt>
                 <span class="sign faint" />
               </dt>
-              <dd>calls shorter than a pixel: the longest names the colour, the strength is how much of the pixel they fill</dd>
+              <dd>
+                calls shorter than a pixel: the longest names the colour, the strength is how much of the pixel they
+                fill
+              </dd>
             </div>
           </dl>
         </section>

@@ -23,12 +23,13 @@ export function HistogramView({ histogram, marked, open }: { histogram: Histogra
   const [p50, p99] = [at(histogram.p50 ?? low), at(histogram.p99 ?? low)];
   // Their names stand on the far sides of their lines when these are close.
   const close = p99 - p50 < 30;
-  const ranks = close && p50 < 24
-    ? [{ name: "p50 p99", x: p99, end: false }]
-    : [
-        { name: "p50", x: p50, end: close },
-        { name: "p99", x: p99, end: p99 > WIDTH - 22 },
-      ];
+  const ranks =
+    close && p50 < 24
+      ? [{ name: "p50 p99", x: p99, end: false }]
+      : [
+          { name: "p50", x: p50, end: close },
+          { name: "p99", x: p99, end: p99 > WIDTH - 22 },
+        ];
   const shorter = counts.reduce((sum, n, i) => (edges[i + 1]! <= marked ? sum + n : sum), 0);
   const x = at(marked);
   return (

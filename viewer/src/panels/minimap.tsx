@@ -93,7 +93,8 @@ export function Minimap({ theme }: { theme: Theme }) {
     const x = (e: PointerEvent) => e.clientX - element.getBoundingClientRect().left;
     const start = x(event);
     const inside = start >= left - 4 && start <= right + 4 && right - left < width * 0.98;
-    const edge = inside && Math.abs(start - left) <= 5 ? "left" : inside && Math.abs(start - right) <= 5 ? "right" : undefined;
+    const edge =
+      inside && Math.abs(start - left) <= 5 ? "left" : inside && Math.abs(start - right) <= 5 ? "right" : undefined;
     const from = store.state.view;
     element.setPointerCapture(event.pointerId);
     const controller = new AbortController();
@@ -105,7 +106,8 @@ export function Minimap({ theme }: { theme: Theme }) {
         moved ||= Math.abs(now - start) > 3;
         if (!moved) return;
         const at = (now / width) * total;
-        if (edge === "left") setView({ begin: Math.min(at, from.begin + from.span - 20), span: from.begin + from.span - at });
+        if (edge === "left")
+          setView({ begin: Math.min(at, from.begin + from.span - 20), span: from.begin + from.span - at });
         else if (edge === "right") setView({ begin: from.begin, span: Math.max(20, at - from.begin) });
         else if (inside) setView({ begin: from.begin + ((now - start) / width) * total, span: from.span });
         else setView({ begin: (Math.min(start, now) / width) * total, span: (Math.abs(now - start) / width) * total });
@@ -135,11 +137,17 @@ export function Minimap({ theme }: { theme: Theme }) {
       {reading && <Reading />}
       <canvas ref={canvas} style={{ width: `${width}px`, height: `${HEIGHT}px` }} />
       {range && (
-        <span class="minimap-range" style={{ left: `${px(range.begin)}px`, width: `${Math.max(1, px(range.end) - px(range.begin))}px` }} />
+        <span
+          class="minimap-range"
+          style={{ left: `${px(range.begin)}px`, width: `${Math.max(1, px(range.end) - px(range.begin))}px` }}
+        />
       )}
       <span class="minimap-shade" style={{ left: 0, width: `${left}px` }} />
       <span class="minimap-shade" style={{ left: `${right}px`, right: 0 }} />
-      <span class="minimap-window" style={{ left: `${Math.min(left, width - 3)}px`, width: `${Math.max(3, right - left)}px` }} />
+      <span
+        class="minimap-window"
+        style={{ left: `${Math.min(left, width - 3)}px`, width: `${Math.max(3, right - left)}px` }}
+      />
     </div>
   );
 }

@@ -50,20 +50,35 @@ function Lines({ lines, close }: { lines: readonly Line[]; close: () => void }) 
 
 /** What is missing in a trace: in few words, and line by line. */
 export function missing({ info }: LoadedTrace, trace: number): { short: string; lines: Line[] } | undefined {
-  const sum = (of: (thread: (typeof info.threads)[number]) => number) => info.threads.reduce((n, thread) => n + of(thread), 0);
+  const sum = (of: (thread: (typeof info.threads)[number]) => number) =>
+    info.threads.reduce((n, thread) => n + of(thread), 0);
   const overwritten = Math.floor(sum((thread) => thread.overwrittenEvents) / 2);
   const lost = sum((thread) => thread.lostEvents);
-  const gaps = info.threads.flatMap((thread) => thread.gaps.filter((gap) => gap.kind === "missing").map((gap) => ({ ...gap, thread })));
+  const gaps = info.threads.flatMap((thread) =>
+    thread.gaps.filter((gap) => gap.kind === "missing").map((gap) => ({ ...gap, thread })),
+  );
   const lines: Line[] = [];
-  if (overwritten > 0) lines.push({ words: `About ${count(overwritten)} calls were overwritten: they are older than memory held. |karst run --memory| gives more of it.` });
+  if (overwritten > 0)
+    lines.push({
+      words: `About ${count(overwritten)} calls were overwritten: they are older than memory held. |karst run --memory| gives more of it.`,
+    });
   if (lost > 0) lines.push({ words: `${count(lost)} events were lost.` });
   for (const gap of gaps)
-    lines.push({ words: `Records of ${visible(gap.thread.name)} are missing`, time: duration(gap.end - gap.begin), go: () => show(trace, gap.begin, gap.end, gap.thread.index) });
+    lines.push({
+      words: `Records of ${visible(gap.thread.name)} are missing`,
+      time: duration(gap.end - gap.begin),
+      go: () => show(trace, gap.begin, gap.end, gap.thread.index),
+    });
   for (const process of info.processes) {
     const of = info.processes.length > 1 ? `${visible(process.name)}: ` : "";
     const off = offStretches(process, 0, info.extent);
     const some = leftOut(process, 0, info.extent);
-    for (const one of off) lines.push({ words: `${of}${offWords(one.reason)}`, time: duration(one.end - one.begin), go: () => show(trace, one.begin, one.end) });
+    for (const one of off)
+      lines.push({
+        words: `${of}${offWords(one.reason)}`,
+        time: duration(one.end - one.begin),
+        go: () => show(trace, one.begin, one.end),
+      });
     for (const one of some)
       lines.push({
         words: `${of}${leftOutWords(one, (f) => readable(info.functions[f]?.name ?? "?"))}`,
@@ -71,10 +86,20 @@ export function missing({ info }: LoadedTrace, trace: number): { short: string; 
         go: () => show(trace, one.begin, one.end),
       });
     if (process.switchCount > process.switches.length)
-      lines.push({ words: `${of}of ${count(process.switchCount)} switches of tracing only the first ${count(process.switches.length)} are shown; |karst info| has all.` });
+      lines.push({
+        words: `${of}of ${count(process.switchCount)} switches of tracing only the first ${count(process.switches.length)} are shown; |karst info| has all.`,
+      });
   }
   if (lines.length === 0) return undefined;
-  return { short: overwritten > 0 ? `${count(overwritten)} overwritten` : lost > 0 || gaps.length > 0 ? "Records lost" : "Not all traced", lines };
+  return {
+    short:
+      overwritten > 0
+        ? `${count(overwritten)} overwritten`
+        : lost > 0 || gaps.length > 0
+          ? "Records lost"
+          : "Not all traced",
+    lines,
+  };
 }
 
 export function Missing() {
@@ -96,10 +121,19 @@ export function Kept() {
   if (kept.length === 0) return null;
   const lines = kept.map(({ trace, moment }): Line => {
     const { begin, end, thread } = moment;
-    return { words: momentWords(moment), time: end > begin ? duration(end - begin) : `at ${duration(begin)}`, go: () => show(trace, begin, end, thread) };
+    return {
+      words: momentWords(moment),
+      time: end > begin ? duration(end - begin) : `at ${duration(begin)}`,
+      go: () => show(trace, begin, end, thread),
+    };
   });
   return (
-    <Popover icon="kept" label={`${count(kept.length)} kept`} title="Slow calls, triggers and snapshots that were kept" testid="kept">
+    <Popover
+      icon="kept"
+      label={`${count(kept.length)} kept`}
+      title="Slow calls, triggers and snapshots that were kept"
+      testid="kept"
+    >
       {(close) => <Lines lines={lines} close={close} />}
     </Popover>
   );

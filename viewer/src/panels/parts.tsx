@@ -75,7 +75,8 @@ export function States({ times, label }: { times: StateTimes; label: string }) {
       </span>
       {parts.map((part) => (
         <span class="states-part" data-state={part.kind} data-ns={part.ns} title={exact(part.ns)}>
-          <i class={`state ${part.kind}`} /> {part.name} {duration(part.ns)} <span class="quiet">{percent(part.ns / sum)}</span>
+          <i class={`state ${part.kind}`} /> {part.name} {duration(part.ns)}{" "}
+          <span class="quiet">{percent(part.ns / sum)}</span>
         </span>
       ))}
     </div>

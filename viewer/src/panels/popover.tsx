@@ -35,7 +35,15 @@ export function Popover({ icon, label, title, warn, testid, children }: Props) {
         button.current?.focus();
       }}
     >
-      <button class={warn ? "warn" : ""} aria-expanded={open} aria-label={`${label}: ${title}`} title={title} ref={button} onClick={() => setOpen(!open)} data-testid={testid}>
+      <button
+        class={warn ? "warn" : ""}
+        aria-expanded={open}
+        aria-label={`${label}: ${title}`}
+        title={title}
+        ref={button}
+        onClick={() => setOpen(!open)}
+        data-testid={testid}
+      >
         <Icon name={icon} /> <span class="word">{label}</span>
       </button>
       {open && (

@@ -13,7 +13,11 @@ export function RangePanel() {
   const backend = traces[0]?.backend;
   const begin = Math.max(0, range?.begin ?? 0);
   const end = Math.max(begin, range?.end ?? 0);
-  const answer = useAnswer(range ? `${begin}-${end}` : null, (signal) => backend!.functions({ begin, end }, signal), 120);
+  const answer = useAnswer(
+    range ? `${begin}-${end}` : null,
+    (signal) => backend!.functions({ begin, end }, signal),
+    120,
+  );
   if (!range)
     return (
       <Empty>
@@ -31,7 +35,8 @@ export function RangePanel() {
         value={`${count(which === "begin" ? begin : end)} ns`}
         onChange={(event) => {
           const ns = parseTime(event.currentTarget.value);
-          if (ns === undefined) store.set({ notice: `“${event.currentTarget.value}” is no time. Write 1200, 1.2us, 3ms or 2s.` });
+          if (ns === undefined)
+            store.set({ notice: `“${event.currentTarget.value}” is no time. Write 1200, 1.2us, 3ms or 2s.` });
           else if (which === "begin") store.set({ range: { begin: Math.min(ns, end), end } });
           else store.set({ range: { begin, end: Math.max(ns, begin) } });
         }}
@@ -73,7 +78,12 @@ export function RangePanel() {
           <button onClick={() => store.set({ tab: "functions", scope: "range" })}>Table</button>
           <button onClick={() => store.set({ tab: "flame", scope: "range" })}>Flame graph</button>
           {cut ? (
-            <a class="button" href={cut} download={`${traces[0]?.info.name.replace(/\.karst$/, "")}-range.karst`} data-testid="save-range">
+            <a
+              class="button"
+              href={cut}
+              download={`${traces[0]?.info.name.replace(/\.karst$/, "")}-range.karst`}
+              data-testid="save-range"
+            >
               <Icon name="save" /> Save as .karst
             </a>
           ) : null}
@@ -89,7 +99,11 @@ export function RangePanel() {
         {answer.waiting && <Waiting answer={answer} />}
         {answer.error && <Failed message={answer.error} again={answer.again} />}
         {top.map((row) => (
-          <button class="call-line" onClick={() => highlight(0, row.function)} title={`${functions[row.function]?.name}\nClick: highlight all its calls`}>
+          <button
+            class="call-line"
+            onClick={() => highlight(0, row.function)}
+            title={`${functions[row.function]?.name}\nClick: highlight all its calls`}
+          >
             <Bar share={busy > 0 ? row.self / busy : 0} />
             <Swatch trace={0} func={row.function} />
             <FullName text={readable(functions[row.function]?.name ?? "?")} />

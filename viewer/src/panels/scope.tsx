@@ -47,8 +47,15 @@ export function useScope(): { trace: number; scope: Scope; label: string; key: s
 }
 
 /** Asks for something about the scope; with the view as scope, only once it rests. */
-export function useScoped<T>(extra: string, ask: (trace: number, scope: Scope, signal: AbortSignal) => Promise<T>): Answer<T> & { trace: number; label: string } {
+export function useScoped<T>(
+  extra: string,
+  ask: (trace: number, scope: Scope, signal: AbortSignal) => Promise<T>,
+): Answer<T> & { trace: number; label: string } {
   const { trace, scope, label, key } = useScope();
-  const answer = useAnswer(`${key}|${extra}`, (signal) => ask(trace, scope, signal), store.state.scope === "view" ? 250 : 0);
+  const answer = useAnswer(
+    `${key}|${extra}`,
+    (signal) => ask(trace, scope, signal),
+    store.state.scope === "view" ? 250 : 0,
+  );
   return { ...answer, trace, label };
 }

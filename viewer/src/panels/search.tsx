@@ -78,8 +78,7 @@ export function SearchBox() {
       const wanted = input.current?.value ?? text;
       if (found.text === wanted) choose(found.list[at]);
       else hurried.current = wanted;
-    }
-    else if (event.key === "Escape") {
+    } else if (event.key === "Escape") {
       setOpen(false);
       input.current?.blur();
       document.querySelector<HTMLElement>(".canvas-area")?.focus();
@@ -118,7 +117,9 @@ export function SearchBox() {
           <div class={`found-sum${found.error ? " warn" : ""}`} role="status" data-testid="found-sum">
             {found.error ||
               (found.list.length === 0 && found.text !== text ? "…" : undefined) ||
-              (found.list.length === 0 ? "No function’s name matches." : `${count(found.list.length)} ${found.list.length === 1 ? "function" : "functions"}, ${count(found.calls)} calls`)}
+              (found.list.length === 0
+                ? "No function’s name matches."
+                : `${count(found.list.length)} ${found.list.length === 1 ? "function" : "functions"}, ${count(found.calls)} calls`)}
           </div>
           <div id="found" role="listbox" aria-label="Functions found">
             {found.list.slice(0, MOST).map((item, i) => {
@@ -146,7 +147,9 @@ export function SearchBox() {
                 </div>
               );
             })}
-            {found.list.length > MOST && <div class="quiet more">and {count(found.list.length - MOST)} more: type on to narrow</div>}
+            {found.list.length > MOST && (
+              <div class="quiet more">and {count(found.list.length - MOST)} more: type on to narrow</div>
+            )}
           </div>
         </div>
       )}

@@ -59,7 +59,13 @@ export function SourceView({ trace, func }: { trace: number; func: number }) {
           </span>
         )}
       </header>
-      {answer.error ? <Empty>{answer.error}</Empty> : answer.value ? <Lines key={`${trace}.${func}`} source={answer.value} /> : <Empty>…</Empty>}
+      {answer.error ? (
+        <Empty>{answer.error}</Empty>
+      ) : answer.value ? (
+        <Lines key={`${trace}.${func}`} source={answer.value} />
+      ) : (
+        <Empty>…</Empty>
+      )}
     </section>
   );
 }

@@ -31,16 +31,22 @@ const STATE_COLUMNS = [
   { key: "runnable", label: "Runnable", title: "Part of the total time in which the thread could run, but had no CPU" },
   { key: "blocked", label: "Blocked", title: "Part of the total time in which the thread waited for something" },
   { key: "selfCpu", label: "Self on CPU", title: "Part of the self time on a CPU" },
-  { key: "selfRunnable", label: "Self runnable", title: "Part of the self time in which the thread could run, but had no CPU" },
-  { key: "selfBlocked", label: "Self blocked", title: "Part of the self time in which the thread waited for something" },
+  {
+    key: "selfRunnable",
+    label: "Self runnable",
+    title: "Part of the self time in which the thread could run, but had no CPU",
+  },
+  {
+    key: "selfBlocked",
+    label: "Self blocked",
+    title: "Part of the self time in which the thread waited for something",
+  },
 ] as const;
 
 const time = (ns: number | null) => (ns === null ? "–" : duration(ns));
 
 export function TablePanel() {
-  const answer = useScoped("table", (t, scope, signal) =>
-    store.state.traces[t]!.backend.functions(scope, signal),
-  );
+  const answer = useScoped("table", (t, scope, signal) => store.state.traces[t]!.backend.functions(scope, signal));
   const { value, error, trace, waiting } = answer;
   const sort = useStore((s) => s.sort);
   const ascending = useStore((s) => s.ascending);
@@ -53,7 +59,13 @@ export function TablePanel() {
   const names = useMemo(() => functions.map((f) => f.name), [functions]);
   const wanted = matcher(filter);
   const rows = useMemo(
-    () => sortRows((value?.rows ?? []).filter((row) => wanted.test(names[row.function] ?? "")), names, sort, ascending),
+    () =>
+      sortRows(
+        (value?.rows ?? []).filter((row) => wanted.test(names[row.function] ?? "")),
+        names,
+        sort,
+        ascending,
+      ),
     [value, filter, sort, ascending, names],
   );
   useEffect(() => {
@@ -117,7 +129,8 @@ export function TablePanel() {
         {wanted.error && <span class="warn">taken as plain text: {wanted.error}</span>}
         <span class="grow" />
         <span class="quiet" role="status" data-testid="table-sum">
-          {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls · {duration(sum)} self
+          {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls · {duration(sum)}{" "}
+          self
         </span>
         {waiting && value && <Waiting answer={answer} />}
       </div>
@@ -126,10 +139,21 @@ export function TablePanel() {
       ) : value === undefined ? (
         <Waiting answer={answer} />
       ) : (
-        <div class={`grid${stateColumns.length > 0 ? " with-states" : ""}`} role="grid" aria-label="Functions" aria-rowcount={rows.length + 1} ref={box} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
+        <div
+          class={`grid${stateColumns.length > 0 ? " with-states" : ""}`}
+          role="grid"
+          aria-label="Functions"
+          aria-rowcount={rows.length + 1}
+          ref={box}
+          onScroll={(e) => setTop(e.currentTarget.scrollTop)}
+        >
           <div class="grid-row grid-head" role="row" aria-rowindex={1}>
             {[...COLUMNS, ...stateColumns].map(({ key, label, title }) => (
-              <div role="columnheader" aria-sort={sort === key ? (ascending ? "ascending" : "descending") : "none"} class={`cell ${key}`}>
+              <div
+                role="columnheader"
+                aria-sort={sort === key ? (ascending ? "ascending" : "descending") : "none"}
+                class={`cell ${key}`}
+              >
                 <button title={title} onClick={() => sortBy(key)} class={sort === key ? "sorted" : ""}>
                   {label}
                   {sort === key && <Icon name={ascending ? "up" : "down"} />}
@@ -153,7 +177,11 @@ export function TablePanel() {
                   data-row={i}
                   data-function={f?.name}
                   style={{ top: `${i * ROW}px` }}
-                  title={f ? `${f.name}\n${f.file ? `${f.file}:${f.line}\n` : ""}${f.module}\nClick: highlight. Double click or Enter: go to the longest call` : ""}
+                  title={
+                    f
+                      ? `${f.name}\n${f.file ? `${f.file}:${f.line}\n` : ""}${f.module}\nClick: highlight. Double click or Enter: go to the longest call`
+                      : ""
+                  }
                   onClick={() => choose(row)}
                   onDblClick={() => step(row)}
                   onKeyDown={(event) => keys(event, i, row)}
@@ -164,12 +192,23 @@ export function TablePanel() {
                   </div>
                   <div class="cell num" role="gridcell" data-column="calls">
                     {count(row.calls)}
-                    {row.openCalls > 0 && <span class="mark" title={`${row.openCalls} of them open`}> +{count(row.openCalls)} open</span>}
+                    {row.openCalls > 0 && (
+                      <span class="mark" title={`${row.openCalls} of them open`}>
+                        {" "}
+                        +{count(row.openCalls)} open
+                      </span>
+                    )}
                   </div>
                   <div class="cell num" role="gridcell" data-column="total" data-ns={row.total}>
                     {duration(row.total)}
                   </div>
-                  <div class="cell num barred" role="gridcell" data-column="self" data-ns={row.self} title={busy > 0 ? percent(row.self / busy) : ""}>
+                  <div
+                    class="cell num barred"
+                    role="gridcell"
+                    data-column="self"
+                    data-ns={row.self}
+                    title={busy > 0 ? percent(row.self / busy) : ""}
+                  >
                     <Bar share={busy > 0 ? row.self / busy : 0} />
                     {duration(row.self)}
                   </div>

@@ -47,7 +47,12 @@ function Highlighted() {
         <bdi>{visible(plain(f?.name ?? "?"))}</bdi>
       </span>
       <span class="quiet chip-count">{count(f?.calls ?? 0)} calls</span>
-      <button class="icon" aria-label="End highlighting" title="End highlighting (Esc)" onClick={() => store.set({ highlight: null })}>
+      <button
+        class="icon"
+        aria-label="End highlighting"
+        title="End highlighting (Esc)"
+        onClick={() => store.set({ highlight: null })}
+      >
         <Icon name="close" />
       </button>
     </span>
@@ -81,7 +86,8 @@ export function TopBar() {
         {traces.map((t) => visible(t.info.name)).join("  ↔  ")}
       </span>
       <span class="quiet file-facts">
-        {count(calls)} calls{traces.some((t) => t.info.reading) && " so far"} · {threads === 1 ? "1 thread" : `${count(threads)} threads`} · {duration(store.total)}
+        {count(calls)} calls{traces.some((t) => t.info.reading) && " so far"} ·{" "}
+        {threads === 1 ? "1 thread" : `${count(threads)} threads`} · {duration(store.total)}
       </span>
       <Problems />
       <Missing />
@@ -102,10 +108,21 @@ export function TopBar() {
         >
           <Icon name="measure" />
         </button>
-        <button class="icon" aria-label="Save the picture as PNG" title="Save the picture as PNG" onClick={savePicture} data-testid="png">
+        <button
+          class="icon"
+          aria-label="Save the picture as PNG"
+          title="Save the picture as PNG"
+          onClick={savePicture}
+          data-testid="png"
+        >
           <Icon name="image" />
         </button>
-        <button class="icon" aria-label={`Theme: ${theme}`} title={`Theme: ${theme === "auto" ? "as the system’s" : theme} (t)`} onClick={nextTheme}>
+        <button
+          class="icon"
+          aria-label={`Theme: ${theme}`}
+          title={`Theme: ${theme === "auto" ? "as the system’s" : theme} (t)`}
+          onClick={nextTheme}
+        >
           <Icon name="theme" />
         </button>
         <button class="icon" aria-label="Help" title="Keys and signs (?)" onClick={() => store.set({ help: true })}>

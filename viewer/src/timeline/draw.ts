@@ -1,6 +1,17 @@
 // One picture of the timeline: ruler, lanes, gaps, calls with their names. What follows the pointer is
 // drawn above it by overlay.ts.
-import { CPU_FUNCTION, CPU_THREAD, kCut, kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound, STRIP_DEPTHS } from "../backend/types";
+import {
+  CPU_FUNCTION,
+  CPU_THREAD,
+  kCut,
+  kJumped,
+  kOpenBegin,
+  kOpenEnd,
+  kSummed,
+  kTailCall,
+  kUnwound,
+  STRIP_DEPTHS,
+} from "../backend/types";
 import type { State } from "../model/store";
 import { duration, moment, step } from "../model/time";
 import { STRIP } from "../model/tracks";
@@ -67,12 +78,22 @@ export function drawFrame(r: Renderer, scene: Scene, state: State): number {
   const top = RULER + pinnedShown;
   let rows = 0;
   r.clip(top, r.height - top);
-  rows += drawArea(r, scene, state, placed.filter((p) => !p.pinned));
+  rows += drawArea(
+    r,
+    scene,
+    state,
+    placed.filter((p) => !p.pinned),
+  );
   r.unclip();
   if (pinnedShown > 0) {
     r.clip(RULER, pinnedShown);
     r.rect(0, RULER, r.width, pinnedShown, inks.ground);
-    rows += drawArea(r, scene, state, placed.filter((p) => p.pinned));
+    rows += drawArea(
+      r,
+      scene,
+      state,
+      placed.filter((p) => p.pinned),
+    );
     r.unclip();
     r.rect(0, top - 2, r.width, 2, inks.quiet);
   }
@@ -110,8 +131,7 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
     const { track, top } = place;
     r.rect(0, top + track.height - 1, r.width, 1, inks.rule);
     const strip = stripOf(track);
-    if (strip !== undefined)
-      nextPainter = drawStrip(r, scene, state, place, strip, bands, labels, nextPainter);
+    if (strip !== undefined) nextPainter = drawStrip(r, scene, state, place, strip, bands, labels, nextPainter);
     if (track.kind !== "thread") continue;
     drawGaps(r, scene, state, place);
     drawUnread(r, scene, state, place);
@@ -141,7 +161,13 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
           for (const label of found) {
             // The highlighted ones are drawn again, in full.
             if (marked && row.func[label.at] === marked.only) continue;
-            labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: state.highlight !== null });
+            labels.push({
+              ...label,
+              trace: track.trace,
+              y,
+              height: track.rowHeight - 1,
+              dim: state.highlight !== null,
+            });
           }
         }
       }
@@ -159,7 +185,12 @@ function drawArea(r: Renderer, scene: Scene, state: State, placed: readonly Plac
         }
       }
       used.forEach((p, i) => {
-        if (p) bands.push({ y: top + 2 + track.lead + (low + i) * track.rowHeight, height: track.rowHeight - (track.folded ? 0 : 1), line: p.line });
+        if (p)
+          bands.push({
+            y: top + 2 + track.lead + (low + i) * track.rowHeight,
+            height: track.rowHeight - (track.folded ? 0 : 1),
+            line: p.line,
+          });
       });
     }
   }
@@ -187,7 +218,9 @@ function drawStrip(
   const width = Math.max(1, Math.round(r.width * r.scale));
   const pixel = view.span / width;
   const shifted = { begin: view.begin - scene.offset(track.trace), pixel };
-  const cover = scene.tiles(track.trace)!.cover({ thread: strip, band: 0 }, shifted.begin, shifted.begin + view.span, pixel);
+  const cover = scene
+    .tiles(track.trace)!
+    .cover({ thread: strip, band: 0 }, shifted.begin, shifted.begin + view.span, pixel);
   const cpu = track.kind === "cpu";
   // Of a thread that was not born yet nothing is known because there is nothing.
   const born = cpu ? -Infinity : state.traces[track.trace]!.info.threads[track.thread]!.begin;
@@ -196,7 +229,11 @@ function drawStrip(
   for (const { tile, from, to } of cover)
     for (const row of tile.rows) {
       if (row.depth > 3) continue;
-      const looks = !cpu ? undefined : row.depth === CPU_THREAD ? scene.taskLooks(track.trace)! : scene.looks(track.trace)!;
+      const looks = !cpu
+        ? undefined
+        : row.depth === CPU_THREAD
+          ? scene.taskLooks(track.trace)!
+          : scene.looks(track.trace)!;
       const p = (used[row.depth] ??= painter(nextPainter++, width));
       const found: Label[] = [];
       const palette = looks?.full ?? statePalette(scene.inks, row.depth);
@@ -204,7 +241,8 @@ function drawStrip(
       p.add(row, palette, shifted, { begin: tile.origin, pixelNs: tile.pixelNs, from: least, to }, found, 12 * r.scale);
       const y = top + 2 + row.depth * track.rowHeight;
       if (looks)
-        for (const label of found) labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: false, looks });
+        for (const label of found)
+          labels.push({ ...label, trace: track.trace, y, height: track.rowHeight - 1, dim: false, looks });
     }
   used.forEach((p, depth) => {
     if (cpu) {
@@ -220,7 +258,15 @@ function drawStrip(
 }
 
 /** Where records of a CPU are missing nothing is said of it. */
-function drawCpuGaps(r: Renderer, scene: Scene, state: State, trace: number, cpu: number, top: number, height: number): void {
+function drawCpuGaps(
+  r: Renderer,
+  scene: Scene,
+  state: State,
+  trace: number,
+  cpu: number,
+  top: number,
+  height: number,
+): void {
   const { view } = state;
   const offset = scene.offset(trace);
   for (const gap of state.traces[trace]!.info.cpus[cpu]?.gaps ?? []) {

@@ -61,7 +61,10 @@ export function GapTip({ gap, trace, thread }: { gap: GapHit; trace: number; thr
             )}
             , kept as <b>--kept {gap.moment.number}</b>
             {gap.moment.lostEvents > 0 && (
-              <span class="mark"> · {count(gap.moment.lostEvents)} records were overwritten before they could be kept</span>
+              <span class="mark">
+                {" "}
+                · {count(gap.moment.lostEvents)} records were overwritten before they could be kept
+              </span>
             )}
           </div>
         </>

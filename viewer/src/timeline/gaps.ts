@@ -143,7 +143,8 @@ export function gapAt(scene: Scene, state: State, x: number, y: number): GapHit 
   for (const moment of process?.moments ?? []) {
     if (!isOf(moment, track.thread)) continue;
     const over = y <= top + 3 && under(moment.begin, moment.end);
-    if (over || Math.abs(at.x(moment.end) - x) <= 4) return { kind: "kept", begin: moment.begin, end: moment.end, moment };
+    if (over || Math.abs(at.x(moment.end) - x) <= 4)
+      return { kind: "kept", begin: moment.begin, end: moment.end, moment };
   }
   const lane = top + 2 + track.lead - track.lane;
   if (track.lane > 0 && y >= lane && y < lane + track.lane && x >= at.x(thread.begin) && x <= at.x(thread.end))

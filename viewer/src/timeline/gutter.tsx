@@ -11,7 +11,11 @@ function facts({ track }: Placed): string {
   const info = store.state.traces[track.trace]!.info;
   const thread = info.threads[track.thread];
   if (!thread) return "";
-  const parts = [`thread ${thread.tid}`, thread.unreadFrom === undefined ? `${count(thread.calls)} calls` : "still being read", `${duration(thread.last - thread.first)}`];
+  const parts = [
+    `thread ${thread.tid}`,
+    thread.unreadFrom === undefined ? `${count(thread.calls)} calls` : "still being read",
+    `${duration(thread.last - thread.first)}`,
+  ];
   if (thread.overwrittenEvents > 0) parts.push(`${count(thread.overwrittenEvents / 2)} calls overwritten`);
   if (thread.lostEvents > 0) parts.push(`${count(thread.lostEvents)} events lost`);
   return parts.join(" · ");

@@ -19,7 +19,17 @@ export function attachInput(element: HTMLElement, scene: Scene, store: Store, ho
   const controller = new AbortController();
   const options = { signal: controller.signal };
   const pointers = new Map<number, { x: number; y: number }>();
-  let drag: { mode: "pan" | "range" | "edge"; x: number; y: number; moved: boolean; from: number; begin: number; scroll: number } | undefined;
+  let drag:
+    | {
+        mode: "pan" | "range" | "edge";
+        x: number;
+        y: number;
+        moved: boolean;
+        from: number;
+        begin: number;
+        scroll: number;
+      }
+    | undefined;
   let pinch: { distance: number; middle: number } | undefined;
 
   const place = (event: MouseEvent) => {
@@ -88,7 +98,11 @@ export function attachInput(element: HTMLElement, scene: Scene, store: Store, ho
     if (!drag) {
       hooks.pointer(at);
       element.style.cursor =
-        at.y < RULER + 24 && edgeAt(at.x) ? "ew-resize" : at.y < RULER || store.state.measuring ? "crosshair" : "default";
+        at.y < RULER + 24 && edgeAt(at.x)
+          ? "ew-resize"
+          : at.y < RULER || store.state.measuring
+            ? "crosshair"
+            : "default";
       return;
     }
     if (!drag.moved && Math.hypot(at.x - drag.x, at.y - drag.y) < CLICK) return;

@@ -52,7 +52,10 @@ export function drawOverlay(
     c.font = `600 ${FONT}`;
     c.textBaseline = "middle";
     const textWidth = c.measureText(text).width + 12;
-    const middle = Math.min(Math.max((Math.max(x0, 0) + Math.min(x1, width)) / 2, textWidth / 2), width - textWidth / 2);
+    const middle = Math.min(
+      Math.max((Math.max(x0, 0) + Math.min(x1, width)) / 2, textWidth / 2),
+      width - textWidth / 2,
+    );
     if (x1 > 0 && x0 < width) {
       c.beginPath();
       c.roundRect(middle - textWidth / 2, RULER + 4, textWidth, 18, 4);
@@ -65,7 +68,14 @@ export function drawOverlay(
   const { selected, selectedSpan } = state;
   if (selected && selectedSpan) {
     const begin = selectedSpan.begin + scene.offset(selected.trace);
-    box(`${selected.trace}:${selected.thread}`, selectedSpan.depth, begin, selectedSpan.end - selectedSpan.begin, inks.text, 2);
+    box(
+      `${selected.trace}:${selected.thread}`,
+      selectedSpan.depth,
+      begin,
+      selectedSpan.end - selectedSpan.begin,
+      inks.text,
+      2,
+    );
   }
   if (hover) box(hover.track.key, hover.depth, hover.begin, hover.duration, inks.accent, 1.5);
   if (pointer && pointer.x >= 0 && pointer.x <= width) {

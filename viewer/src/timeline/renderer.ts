@@ -136,7 +136,12 @@ export class CanvasRenderer implements Renderer {
       if (!ink) return;
       ink.strokeStyle = ink.fillStyle = colour;
       ink.lineWidth = 1.4;
-      if (kind === "dotted") for (const [dx, dy] of [[0, 0], [4, 4]] as const) ink.fillRect(dx, dy, 2, 2);
+      if (kind === "dotted")
+        for (const [dx, dy] of [
+          [0, 0],
+          [4, 4],
+        ] as const)
+          ink.fillRect(dx, dy, 2, 2);
       for (const shift of [-8, 0, 8])
         for (const up of [true, false]) {
           if (kind === "dotted" || kind === (up ? "falling" : "rising")) continue;

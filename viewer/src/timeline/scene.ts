@@ -247,7 +247,12 @@ export class Scene {
   }
 
   /** The slice of a row at a moment (of the trace), as drawn. */
-  sliceAt(trace: number, thread: number, depth: number, ns: number): { row: Row; at: number; pixelNs: number } | undefined {
+  sliceAt(
+    trace: number,
+    thread: number,
+    depth: number,
+    ns: number,
+  ): { row: Row; at: number; pixelNs: number } | undefined {
     const { view } = this.store.state;
     const pixel = view.span / Math.max(1, this.width * this.scale);
     const need = { thread, band: Math.floor(depth / BAND_LEVELS) };
@@ -279,7 +284,9 @@ export class Scene {
 
   trackAt(y: number): Placed | undefined {
     if (y < RULER) return undefined;
-    return this.placed().find((p) => y >= p.top && y < p.top + p.track.height && (p.pinned || y >= RULER + this.pinnedShown));
+    return this.placed().find(
+      (p) => y >= p.top && y < p.top + p.track.height && (p.pinned || y >= RULER + this.pinnedShown),
+    );
   }
 
   hit(x: number, y: number): Hit | undefined {

@@ -26,7 +26,12 @@ function choose(hit: Hit): void {
   const seen = Math.min(hit.begin + hit.duration, view.begin + view.span) - Math.max(hit.begin, view.begin);
   const still = seen >= Math.min(hit.duration, view.span * 0.2) * 0.999 && hit.duration >= view.span / 400;
   const at = { trace: hit.trace, thread: hit.thread, index: hit.index };
-  const times = { begin: hit.begin - scene!.offset(hit.trace), duration: hit.duration, function: hit.func, depth: hit.depth };
+  const times = {
+    begin: hit.begin - scene!.offset(hit.trace),
+    duration: hit.duration,
+    function: hit.func,
+    depth: hit.depth,
+  };
   select(at, times, { reveal: !still });
   if (still) bringTrack(hit.trace, hit.thread, hit.depth);
 }
@@ -88,7 +93,15 @@ export function walk(direction: "up" | "down" | "left" | "right"): void {
     hit = at < 0 ? undefined : row[at + (direction === "left" ? -1 : 1)];
   }
   if (hit) choose(hit);
-  else store.set({ notice: { up: "No caller.", down: "It called nothing that is traced.", left: "No call before it in sight.", right: "No call after it in sight." }[direction] });
+  else
+    store.set({
+      notice: {
+        up: "No caller.",
+        down: "It called nothing that is traced.",
+        left: "No call before it in sight.",
+        right: "No call after it in sight.",
+      }[direction],
+    });
 }
 
 /** Page keys: the next track's call at the same time. */
@@ -102,5 +115,7 @@ export function walkTrack(by: 1 | -1): void {
     const hit = longest(slices(tracks[i]!.key, 0));
     if (hit) return choose(hit);
   }
-  store.set({ notice: by > 0 ? "No track further down has calls in sight." : "No track further up has calls in sight." });
+  store.set({
+    notice: by > 0 ? "No track further down has calls in sight." : "No track further up has calls in sight.",
+  });
 }

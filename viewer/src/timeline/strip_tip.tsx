@@ -7,7 +7,12 @@ import { count, duration } from "../model/time";
 import type { StripHit } from "./scene";
 
 /** Words for STRIP_DEPTHS. */
-export const STATE_NAMES = { running: "on CPU", runnable: "runnable, waiting for a CPU", blocked: "blocked", unknown: "not known" };
+export const STATE_NAMES = {
+  running: "on CPU",
+  runnable: "runnable, waiting for a CPU",
+  blocked: "blocked",
+  unknown: "not known",
+};
 
 /** What the server says of a state; asked for once the pointer rests. */
 function useState_(hit: StripHit, wanted: boolean): StateLine | undefined {
@@ -51,7 +56,8 @@ export function StripTip({ hit }: { hit: StripHit }) {
       <div class="tip-facts">
         {summed ? (
           <>
-            <b>{count(row.count[at]!)} times</b> in {duration(hit.pixelNs)}; the longest took {duration(row.duration[at]!)}
+            <b>{count(row.count[at]!)} times</b> in {duration(hit.pixelNs)}; the longest took{" "}
+            {duration(row.duration[at]!)}
           </>
         ) : (
           <>

@@ -201,7 +201,12 @@ export class TileStore {
     return result;
   }
 
-  private coverOne(need: Need, level: number, number: number, result: { tile: Tile; from: number; to: number }[]): void {
+  private coverOne(
+    need: Need,
+    level: number,
+    number: number,
+    result: { tile: Tile; from: number; to: number }[],
+  ): void {
     const { thread, band } = need;
     const exact = this.kept.get(TileStore.key(thread, band, level, number));
     const from = number * tileLength(level);

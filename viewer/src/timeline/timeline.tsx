@@ -70,8 +70,8 @@ function CallTip({ hit }: { hit: Hit }) {
       <div class="tip-facts">
         {summed ? (
           <>
-            <b>{count(hit.count)} calls</b> in {duration(hit.pixelNs)}; the longest, {duration(hit.duration)}, is named. Click to
-            zoom in.
+            <b>{count(hit.count)} calls</b> in {duration(hit.pixelNs)}; the longest, {duration(hit.duration)}, is named.
+            Click to zoom in.
           </>
         ) : (
           <>
@@ -104,7 +104,13 @@ export function Timeline({ theme }: { theme: Theme }) {
     let stale = true;
     let pointer: Pointer | undefined;
     let renderer: CanvasRenderer | undefined;
-    const log: FrameLog = (window.karstFrames = { frames: 0, milliseconds: [], complete: false, rows: 0, whole: false });
+    const log: FrameLog = (window.karstFrames = {
+      frames: 0,
+      milliseconds: [],
+      complete: false,
+      rows: 0,
+      whole: false,
+    });
     const scene = new Scene(store, () => schedule(true));
     setScene(scene);
 
@@ -181,7 +187,7 @@ export function Timeline({ theme }: { theme: Theme }) {
     observer.observe(element);
     measure();
     const unsubscribe = store.subscribe(() => work.schedule(true));
-    const detach = attachInput(element, work.scene, store, { pointer: work.setPointer });
+    const detach = attachInput(element, work.scene, store, { pointer: (at) => work.setPointer(at) });
     onScrollTo((key, depth) => {
       const { scene } = work;
       const layout = scene.layout();
@@ -191,7 +197,9 @@ export function Timeline({ theme }: { theme: Theme }) {
       const room = scene.height - RULER - scene.pinnedShown;
       const now = scene.scrollNow();
       if (y < now || y + track.rowHeight > now + room)
-        store.set({ scroll: Math.max(0, Math.min(scene.mostScroll, track.height < room ? track.y - 8 : y - room / 3)) });
+        store.set({
+          scroll: Math.max(0, Math.min(scene.mostScroll, track.height < room ? track.y - 8 : y - room / 3)),
+        });
     });
     return () => {
       observer.disconnect();

@@ -18,10 +18,16 @@ interface Violation {
 async function violations(tab: Tab): Promise<string[]> {
   await tab.page.evaluate(axe);
   const found = await tab.page.evaluate(async () => {
-    const { axe } = window as unknown as { axe: { run: (where: Document, how: object) => Promise<{ violations: Violation[] }> } };
-    return (await axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] })).violations;
+    const { axe } = window as unknown as {
+      axe: { run: (where: Document, how: object) => Promise<{ violations: Violation[] }> };
+    };
+    return (
+      await axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] })
+    ).violations;
   });
-  return found.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}: ${node.failureSummary}`));
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map((node) => `${id}: ${node.html.slice(0, 200)}: ${node.failureSummary}`),
+  );
 }
 
 describe("accessibility", () => {
@@ -34,10 +40,18 @@ describe("accessibility", () => {
     await tab.settle();
     await tab.press("/");
     await tab.page.keyboard.type("shop::serve");
-    await until(() => tab.page.locator("[role=option]").count(), (n) => n > 0, "something found");
+    await until(
+      () => tab.page.locator("[role=option]").count(),
+      (n) => n > 0,
+      "something found",
+    );
     expect.soft(await violations(tab), "search").toEqual([]);
     await tab.press("Enter");
-    await until(() => tab.page.locator(".line.own").count(), (n) => n > 0, "source");
+    await until(
+      () => tab.page.locator(".line.own").count(),
+      (n) => n > 0,
+      "source",
+    );
     expect.soft(await violations(tab), "call").toEqual([]);
     for (const [key, panel, there] of [
       ["2", "functions", ".grid-body .grid-row"],
@@ -47,23 +61,30 @@ describe("accessibility", () => {
       ["?", "help", "dialog[open]"],
     ] as const) {
       await tab.press(key);
-      await until(() => tab.page.locator(there).count(), (n) => n > 0, panel);
+      await until(
+        () => tab.page.locator(there).count(),
+        (n) => n > 0,
+        panel,
+      );
       expect.soft(await violations(tab), panel).toEqual([]);
     }
     expect(tab.errors).toEqual([]);
     await tab.close();
   });
-  test.each(["light", "dark"] as const)("%s: the lists of what is missing and of what was kept do too", async (colorScheme) => {
-    const tab = await session.open([SWITCHING], "", { colorScheme });
-    await tab.settle();
-    for (const list of ["missing", "kept"]) {
-      await tab.page.locator(`[data-testid=${list}]`).focus();
-      await tab.press("Enter");
-      expect(await tab.page.locator(".popover .note").count()).toBeGreaterThan(0);
-      expect.soft(await violations(tab), list).toEqual([]);
-      await tab.press("Escape");
-      expect(await tab.page.locator(".popover").count()).toBe(0);
-    }
-    await tab.close();
-  });
+  test.each(["light", "dark"] as const)(
+    "%s: the lists of what is missing and of what was kept do too",
+    async (colorScheme) => {
+      const tab = await session.open([SWITCHING], "", { colorScheme });
+      await tab.settle();
+      for (const list of ["missing", "kept"]) {
+        await tab.page.locator(`[data-testid=${list}]`).focus();
+        await tab.press("Enter");
+        expect(await tab.page.locator(".popover .note").count()).toBeGreaterThan(0);
+        expect.soft(await violations(tab), list).toEqual([]);
+        await tab.press("Escape");
+        expect(await tab.page.locator(".popover").count()).toBe(0);
+      }
+      await tab.close();
+    },
+  );
 });

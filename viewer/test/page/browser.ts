@@ -38,7 +38,6 @@ export function report(trace = TRACE): ReportRow[] {
   return JSON.parse(karst("report", trace, "--format", "json")).functions;
 }
 
-
 export class Viewer {
   private constructor(
     readonly server: ChildProcess,
@@ -49,7 +48,7 @@ export class Viewer {
     const server = spawn(KARST, ["view", "--no-browser", "--keep", ...files], { stdio: ["ignore", "pipe", "inherit"] });
     const address = await new Promise<string>((resolve, reject) => {
       let text = "";
-      server.stdout!.on("data", (data) => {
+      server.stdout.on("data", (data) => {
         text += data;
         const found = /(http:\S+)\n/.exec(text);
         if (found) resolve(found[1]!);
@@ -102,7 +101,12 @@ export class Session {
   }
 
   /** A page of these traces, at a place of it. */
-  async open(files: string[], place = "", options: BrowserContextOptions = {}, prepare?: (page: Page) => Promise<void>): Promise<Tab> {
+  async open(
+    files: string[],
+    place = "",
+    options: BrowserContextOptions = {},
+    prepare?: (page: Page) => Promise<void>,
+  ): Promise<Tab> {
     const { address } = await this.viewer(...files);
     return await Tab.open(this.browser, `${address}${place}`, options, prepare);
   }
@@ -115,8 +119,18 @@ export class Tab {
   private constructor(readonly page: Page) {}
 
   /** `prepare` sees the page before it loads. */
-  static async open(browser: Browser, address: string, options: BrowserContextOptions = {}, prepare?: (page: Page) => Promise<void>): Promise<Tab> {
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", acceptDownloads: true, ...options });
+  static async open(
+    browser: Browser,
+    address: string,
+    options: BrowserContextOptions = {},
+    prepare?: (page: Page) => Promise<void>,
+  ): Promise<Tab> {
+    const context = await browser.newContext({
+      viewport: { width: 1440, height: 900 },
+      reducedMotion: "reduce",
+      acceptDownloads: true,
+      ...options,
+    });
     const tab = new Tab(await context.newPage());
     tab.page.on("pageerror", (error) => tab.errors.push(String(error)));
     tab.page.on("console", (message) => message.type() === "error" && tab.errors.push(message.text()));
@@ -149,7 +163,11 @@ export class Tab {
     // early it comes.
     await this.page.keyboard.insertText(text);
     await this.press("Enter");
-    await until(() => this.page.locator("[data-testid=call-name]").count(), (n) => n === 1, "a selected call");
+    await until(
+      () => this.page.locator("[data-testid=call-name]").count(),
+      (n) => n === 1,
+      "a selected call",
+    );
   }
 
   async close(): Promise<void> {
@@ -171,6 +189,7 @@ export const listen = (page: Page): Promise<void> =>
     const tiles: string[] = [];
     const kinds = new WeakMap<CanvasPattern, number>();
     let patterns: Drawn["patterns"] = [];
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- each is called with a context below
     const { fillText, fillRect, createPattern } = CanvasRenderingContext2D.prototype;
     CanvasRenderingContext2D.prototype.fillText = function (text: string, ...more: [number, number, number?]) {
       said.add(text);
@@ -193,7 +212,8 @@ export const listen = (page: Page): Promise<void> =>
     (window as unknown as { drawn: () => Drawn }).drawn = () => ({ said: [...said], patterns });
   });
 
-export const drawn = (tab: Tab): Promise<Drawn> => tab.page.evaluate(() => (window as unknown as { drawn: () => Drawn }).drawn());
+export const drawn = (tab: Tab): Promise<Drawn> =>
+  tab.page.evaluate(() => (window as unknown as { drawn: () => Drawn }).drawn());
 
 export async function until<T>(ask: () => Promise<T>, good: (value: T) => boolean, what: string): Promise<T> {
   const end = Date.now() + 20_000;

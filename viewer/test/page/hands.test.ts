@@ -55,11 +55,26 @@ describe("by keyboard and mouse", () => {
     await until(span, (now) => now > closer * 2, "everything");
     await tab.press("k", "i");
     await until(hash, (text) => /fold=0:\d/.test(text) && /pin=0:\d/.test(text), "a folded, pinned track");
-    for (const [key, label] of [["2", "Functions"], ["3", "Flame graph"], ["4", "Range"], ["5", "Compare"], ["1", "Call"]] as const) {
+    for (const [key, label] of [
+      ["2", "Functions"],
+      ["3", "Flame graph"],
+      ["4", "Range"],
+      ["5", "Compare"],
+      ["1", "Call"],
+    ] as const) {
       await tab.press(key);
-      await until(() => tab.page.locator("[role=tab][aria-selected=true]").innerText(), (text) => text === label, label);
+      await until(
+        () => tab.page.locator("[role=tab][aria-selected=true]").innerText(),
+        (text) => text === label,
+        label,
+      );
     }
-    const there = (selector: string, n: number) => until(() => tab.page.locator(selector).count(), (now) => now === n, `${n} ${selector}`);
+    const there = (selector: string, n: number) =>
+      until(
+        () => tab.page.locator(selector).count(),
+        (now) => now === n,
+        `${n} ${selector}`,
+      );
     await tab.press("b");
     await there("[role=tabpanel]", 0);
     await tab.press("b", "?");
@@ -68,17 +83,28 @@ describe("by keyboard and mouse", () => {
     await there("dialog[open]", 0);
     // Everything that can be clicked can be reached by Tab, and has a name.
     const unnamed = await tab.page.$$eval("button, a, input, select, [role=tab], [role=treeitem]", (all) =>
-      all.filter((e) => !(e.getAttribute("aria-label") || e.getAttribute("title") || e.textContent?.trim() || e.closest("label"))).map((e) => e.outerHTML),
+      all
+        .filter(
+          (e) =>
+            !(e.getAttribute("aria-label") || e.getAttribute("title") || e.textContent?.trim() || e.closest("label")),
+        )
+        .map((e) => e.outerHTML),
     );
     expect(unnamed).toEqual([]);
-    const unreachable = await tab.page.$$eval("button:not([role]):not(:disabled), input, select", (all) => all.filter((e) => (e as HTMLElement).tabIndex < 0).map((e) => e.outerHTML));
+    const unreachable = await tab.page.$$eval("button:not([role]):not(:disabled), input, select", (all) =>
+      all.filter((e) => (e as HTMLElement).tabIndex < 0).map((e) => e.outerHTML),
+    );
     expect(unreachable).toEqual([]);
   });
 
   test("mouse: the wheel zooms at the pointer, a pinch does too, dragging moves, Shift and the wheel scroll", async () => {
     const view = async () => {
       const [, begin, span] = /t=(-?[\d.]+)\+([\d.]+)/.exec(await tab.page.evaluate(() => location.hash)) ?? [];
-      return { begin: Number(begin), span: Number(span), y: Number(/&y=(\d+)/.exec(await tab.page.evaluate(() => location.hash))?.[1] ?? 0) };
+      return {
+        begin: Number(begin),
+        span: Number(span),
+        y: Number(/&y=(\d+)/.exec(await tab.page.evaluate(() => location.hash))?.[1] ?? 0),
+      };
     };
     const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
     const at = { x: box.x + box.width / 4, y: box.y + 60 };
@@ -88,7 +114,9 @@ describe("by keyboard and mouse", () => {
     await tab.page.mouse.wheel(0, -200);
     const closer = await until(view, (v) => v.span < before.span * 0.9, "a closer view");
     // The moment under the pointer stays.
-    expect(Math.abs(closer.begin + closer.span / 4 - (before.begin + before.span / 4)) / before.span).toBeLessThan(0.01);
+    expect(Math.abs(closer.begin + closer.span / 4 - (before.begin + before.span / 4)) / before.span).toBeLessThan(
+      0.01,
+    );
     await tab.page.keyboard.down("Control");
     await tab.page.mouse.wheel(0, -30);
     await tab.page.keyboard.up("Control");
@@ -109,13 +137,21 @@ describe("by keyboard and mouse", () => {
     await tab.press("f", "3");
     await tab.page.locator("[data-testid=thread-filter]").fill("clerk");
     const written = () => tab.page.evaluate(() => location.hash);
-    await until(written, (text) => /sel=0\.\d+\.\d+/.test(text) && text.includes("threads=clerk") && text.includes("tab=flame"), "an address");
+    await until(
+      written,
+      (text) => /sel=0\.\d+\.\d+/.test(text) && text.includes("threads=clerk") && text.includes("tab=flame"),
+      "an address",
+    );
     await tab.page.waitForTimeout(500);
     const hash = await written();
     await tab.page.reload();
     await tab.settle();
     await tab.page.waitForTimeout(500);
-    await until(() => tab.page.evaluate(() => location.hash), (now) => now === hash, "the same address");
+    await until(
+      () => tab.page.evaluate(() => location.hash),
+      (now) => now === hash,
+      "the same address",
+    );
     expect(await tab.page.locator("[role=tab][aria-selected=true]").innerText()).toBe("Flame graph");
     await tab.press("1");
     await until(callName, (name) => name.startsWith("shop::price("), "the selected call");
@@ -130,11 +166,22 @@ describe("by keyboard and mouse", () => {
     await tab.page.mouse.down();
     await tab.page.mouse.move(box.x + box.width * 0.6, box.y + 12, { steps: 6 });
     await tab.page.mouse.up();
-    const length = await until(() => tab.ns("[data-testid=range-length]"), (ns) => ns > 0, "a length");
+    const length = await until(
+      () => tab.ns("[data-testid=range-length]"),
+      (ns) => ns > 0,
+      "a length",
+    );
     // The call takes 80% of the window, so 30% of that is 3/8 of it.
     expect(length / serve.max_ns).toBeCloseTo(0.375, 1);
-    await until(() => tab.page.locator("[data-testid=range-calls]").innerText(), (text) => /^[\d,]+ overlap/.test(text), "calls");
-    const [download] = await Promise.all([tab.page.waitForEvent("download"), tab.page.locator("[data-testid=save-range]").click()]);
+    await until(
+      () => tab.page.locator("[data-testid=range-calls]").innerText(),
+      (text) => /^[\d,]+ overlap/.test(text),
+      "calls",
+    );
+    const [download] = await Promise.all([
+      tab.page.waitForEvent("download"),
+      tab.page.locator("[data-testid=save-range]").click(),
+    ]);
     const file = join(WORK, "range.karst");
     await download.saveAs(file);
     const facts = JSON.parse(karst("info", file, "--format", "json"));
@@ -144,7 +191,10 @@ describe("by keyboard and mouse", () => {
   });
 
   test("what is seen is saved as PNG", async () => {
-    const [download] = await Promise.all([tab.page.waitForEvent("download"), tab.page.locator("[data-testid=png]").click()]);
+    const [download] = await Promise.all([
+      tab.page.waitForEvent("download"),
+      tab.page.locator("[data-testid=png]").click(),
+    ]);
     const file = join(WORK, "seen.png");
     await download.saveAs(file);
     const bytes = readFileSync(file);
@@ -161,23 +211,34 @@ describe("by keyboard and mouse", () => {
     const second = await callNs();
     await tab.press("c");
     // One above the other, each with its own length.
-    const lengths = await until(() => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(), (t) => t.length === 1, "the flows");
+    const lengths = await until(
+      () => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(),
+      (t) => t.length === 1,
+      "the flows",
+    );
     expect(lengths[0]).toMatch(second < longest ? /^A .*, B .*: .* shorter/ : /^A .*, B .*: .* longer/);
     const cells = (side: string) => tab.page.locator(`[data-testid=aligned-${side}] [role=treeitem]`);
     expect(await cells("a").first().getAttribute("aria-label")).toContain("shop::serve");
     // What is a pair begins at the same place.
     const places = async (side: string) =>
-      new Map(await cells(side).evaluateAll((all) => all.map((cell) => [cell.getAttribute("data-node")!, (cell as HTMLElement).style.left] as const)));
+      new Map(
+        await cells(side).evaluateAll((all) =>
+          all.map((cell) => [cell.getAttribute("data-node")!, (cell as HTMLElement).style.left] as const),
+        ),
+      );
     const [inA, inB] = [await places("a"), await places("b")];
     const common = [...inA.keys()].filter((node) => inB.has(node));
     expect(common.length).toBeGreaterThan(2);
     for (const node of common) expect(inB.get(node)).toBe(inA.get(node));
     await tab.page.getByRole("radio", { name: "By path" }).click();
-    const text = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
+    const text = await until(
+      () => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(),
+      (t) => t.length === 1,
+      "the comparison",
+    );
     expect(text[0]).toMatch(/^A .* · B /);
     const rest = tab.page.locator(".compare-rows .call-line").first();
     expect(await rest.getAttribute("title")).toMatch(/^shop::rest\(int\)\n/);
     expect(await rest.innerText()).toContain("−");
   });
-
 });

@@ -15,9 +15,18 @@ describe("five million calls", () => {
     const tab = await session.open([LARGE]);
     await tab.settle();
     await tab.press("2");
-    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n >= Math.min(rows.length, 5), "the table");
+    await until(
+      () => tab.page.locator(".grid-body .grid-row").count(),
+      (n) => n >= Math.min(rows.length, 5),
+      "the table",
+    );
     const shown = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
-      elements.map((element) => [element.getAttribute("data-function"), ...["total", "self", "p50", "p99", "max"].map((column) => Number(element.querySelector(`[data-column=${column}]`)!.getAttribute("data-ns")))]),
+      elements.map((element) => [
+        element.getAttribute("data-function"),
+        ...["total", "self", "p50", "p99", "max"].map((column) =>
+          Number(element.querySelector(`[data-column=${column}]`)!.getAttribute("data-ns")),
+        ),
+      ]),
     );
     for (const [name, ...numbers] of shown) {
       const truth = rows.find((row) => row.name === name)!;
@@ -27,9 +36,17 @@ describe("five million calls", () => {
     await tab.press("/");
     // At once: a pattern that is typed has been a wrong one meanwhile.
     await tab.page.keyboard.insertText(`^${most.name.replace(/[^\w]/g, "\\$&")}$`);
-    await until(() => tab.page.locator("[data-testid=found-sum]").innerText(), (text) => text.endsWith(`${most.calls.toLocaleString("en-US")} calls`), "the count");
+    await until(
+      () => tab.page.locator("[data-testid=found-sum]").innerText(),
+      (text) => text.endsWith(`${most.calls.toLocaleString("en-US")} calls`),
+      "the count",
+    );
     await tab.press("Enter");
-    await until(() => tab.page.locator("[data-testid=call-name]").count(), (n) => n === 1, "a selected call");
+    await until(
+      () => tab.page.locator("[data-testid=call-name]").count(),
+      (n) => n === 1,
+      "a selected call",
+    );
     expect(Math.round(await tab.ns("[data-fact=duration]"))).toBe(most.max_ns);
     // In and out again, with every tile that it takes.
     await tab.press("f");
@@ -40,7 +57,10 @@ describe("five million calls", () => {
     await tab.settle();
     const devtools = await tab.page.context().newCDPSession(tab.page);
     await devtools.send("HeapProfiler.collectGarbage");
-    const { usedSize, backingStorageSize = 0 } = (await devtools.send("Runtime.getHeapUsage")) as { usedSize: number; backingStorageSize?: number };
+    const { usedSize, backingStorageSize = 0 } = (await devtools.send("Runtime.getHeapUsage")) as {
+      usedSize: number;
+      backingStorageSize?: number;
+    };
     expect(usedSize + backingStorageSize).toBeLessThan(300e6);
     expect(tab.errors).toEqual([]);
     await tab.close();

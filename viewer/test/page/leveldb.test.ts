@@ -7,7 +7,10 @@ import { report, Session, SOURCES, until, WORK } from "./browser";
 import { record } from "./record";
 
 const session = new Session();
-const built = [join(WORK, "../leveldb-counts/leveldb-workload"), join(SOURCES, "build/demo/leveldb/leveldb-workload")].find(existsSync);
+const built = [
+  join(WORK, "../leveldb-counts/leveldb-workload"),
+  join(SOURCES, "build/demo/leveldb/leveldb-workload"),
+].find(existsSync);
 
 test("LevelDB: table, search, flame graph and source", async (context) => {
   if (!built) return context.skip("LevelDB is not built; script/demo does it");
@@ -18,23 +21,41 @@ test("LevelDB: table, search, flame graph and source", async (context) => {
   const shown = await until(
     () =>
       tab.page.$$eval(".grid-body .grid-row", (elements) =>
-        elements.map((element) => [element.getAttribute("data-function"), ...["total", "self", "max"].map((column) => Number(element.querySelector(`[data-column=${column}]`)!.getAttribute("data-ns")))]),
+        elements.map((element) => [
+          element.getAttribute("data-function"),
+          ...["total", "self", "max"].map((column) =>
+            Number(element.querySelector(`[data-column=${column}]`)!.getAttribute("data-ns")),
+          ),
+        ]),
       ),
     (found) => found.length > 5,
     "the table",
   );
   // Functions may share a name; then one of them has these numbers.
   for (const [name, ...numbers] of shown)
-    expect(rows.filter((row) => row.name === name).map((row) => [row.total_ns, row.self_ns, row.max_ns ?? 0]), String(name)).toContainEqual(numbers);
+    expect(
+      rows.filter((row) => row.name === name).map((row) => [row.total_ns, row.self_ns, row.max_ns ?? 0]),
+      String(name),
+    ).toContainEqual(numbers);
   const write = rows.find((row) => row.name.startsWith("leveldb::DBImpl::Write("))!;
   await tab.find("^leveldb::DBImpl::Write\\(");
   expect(await tab.page.locator("[data-testid=call-name]").innerText()).toBe(write.name);
   expect(Math.round(await tab.ns("[data-fact=duration]"))).toBe(write.max_ns);
-  const own = await until(() => tab.page.locator(".line.own code").allInnerTexts(), (lines) => lines.length > 10, "its source");
+  const own = await until(
+    () => tab.page.locator(".line.own code").allInnerTexts(),
+    (lines) => lines.length > 10,
+    "its source",
+  );
   const lines = readFileSync(write.file, "utf8").split("\n");
-  expect(own.slice(0, 5).map((line) => line.trimEnd())).toEqual(lines.slice(write.line - 1, write.line + 4).map((line) => line.trimEnd()));
+  expect(own.slice(0, 5).map((line) => line.trimEnd())).toEqual(
+    lines.slice(write.line - 1, write.line + 4).map((line) => line.trimEnd()),
+  );
   await tab.press("3");
-  const sum = await until(async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")), (n) => n > 0, "a flame graph");
+  const sum = await until(
+    async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")),
+    (n) => n > 0,
+    "a flame graph",
+  );
   expect(Math.abs(sum - rows.reduce((all, row) => all + row.self_ns, 0))).toBeLessThanOrEqual(rows.length);
   expect(tab.errors).toEqual([]);
   await tab.close();

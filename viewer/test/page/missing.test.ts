@@ -63,7 +63,13 @@ async function patternsOf(begin: number, end: number): Promise<number[]> {
   const { width } = (await page.locator("[data-testid=timeline]").boundingBox())!;
   const x = (ns: number) => Math.min(Math.max(((ns - Number(from)) / Number(span)) * width, -2), width + 2);
   const { patterns } = await drawn(tab!);
-  return [...new Set(patterns.filter((p) => Math.abs(p.x - x(begin)) < 1.5 && Math.abs(p.x + p.width - x(end)) < 2.5).map((p) => p.pattern))];
+  return [
+    ...new Set(
+      patterns
+        .filter((p) => Math.abs(p.x - x(begin)) < 1.5 && Math.abs(p.x + p.width - x(end)) < 2.5)
+        .map((p) => p.pattern),
+    ),
+  ];
 }
 
 /**
@@ -115,14 +121,24 @@ describe("what is not in a trace", () => {
     expect(lines[1]).toContain("1 function switched off: shop::price(int)");
     // A click shows it, and its words then have room.
     await tab!.page.locator(".popover .note").first().click();
-    await until(async () => (await drawn(tab!)).said, (said) => said.includes("tracing was switched off"), "its words");
+    await until(
+      async () => (await drawn(tab!)).said,
+      (said) => said.includes("tracing was switched off"),
+      "its words",
+    );
     expect(await tab!.page.locator(".popover").count()).toBe(0);
     // It serves five times 50; while price is off it is not there, while all are nothing is.
     const calls = Object.fromEntries(report(outside).map((row) => [row.name, row.calls]));
     expect([calls["shop::serve(int)"], calls["shop::price(int)"]]).toEqual([200, 200]);
     await tab!.press("2");
     const shown = await until(
-      () => tab!.page.$$eval(".grid-body .grid-row", (rows) => rows.map((row) => [row.getAttribute("data-function"), row.querySelector("[data-column=calls]")!.textContent!.split(" ")[0]])),
+      () =>
+        tab!.page.$$eval(".grid-body .grid-row", (rows) =>
+          rows.map((row) => [
+            row.getAttribute("data-function"),
+            row.querySelector("[data-column=calls]")!.textContent.split(" ")[0],
+          ]),
+        ),
       (rows) => rows.length >= 3,
       "the table",
     );
@@ -140,7 +156,10 @@ describe("what is not in a trace", () => {
     expect(patterns.some((p) => Math.abs(p.x - width / 10) < 1.5)).toBe(true);
     const lines = (await listed("missing")).map(plain);
     const names = /^ {2,}(.*) for .*\(by the budget\)$/m.exec(karst("info", trace))![1]!.trim();
-    expect(lines.some((line) => line.includes("left out by the budget") && line.includes(names)), lines.join("\n")).toBe(true);
+    expect(
+      lines.some((line) => line.includes("left out by the budget") && line.includes(names)),
+      lines.join("\n"),
+    ).toBe(true);
   });
 
   test("history that was overwritten: how much, and calls that began before what is left", async () => {
@@ -149,7 +168,9 @@ describe("what is not in a trace", () => {
     expect(overwritten_events).toBeGreaterThan(0);
     await open(trace, -span_ns * 0.04, span_ns * 1.08);
     const calls = Math.floor(overwritten_events / 2).toLocaleString("en-US");
-    const [gap] = (await (await session.viewer(trace)).facts<{ threads: { gaps: { begin: number; end: number }[] }[] }>()).threads[0]!.gaps;
+    const [gap] = (
+      await (await session.viewer(trace)).facts<{ threads: { gaps: { begin: number; end: number }[] }[] }>()
+    ).threads[0]!.gaps;
     expect(gap!.begin).toBeLessThan(gap!.end);
     expect((await patternsOf(gap!.begin, gap!.end)).length).toBe(1);
     expect((await torn()).begin).toBe(true);
@@ -168,9 +189,9 @@ describe("what is not in a trace", () => {
     tab = await session.open([TRACE], "#dock=0", {}, listen);
     await tab.settle();
     expect(await torn()).toEqual({ begin: false, end: true });
-    await tab!.find("^main$");
-    expect(await tab!.page.locator("[data-fact=duration]").innerText()).toMatch(/^at least /);
-    expect(await tab!.page.locator(".facts .mark").innerText()).toBe("end not known");
+    await tab.find("^main$");
+    expect(await tab.page.locator("[data-fact=duration]").innerText()).toMatch(/^at least /);
+    expect(await tab.page.locator(".facts .mark").innerText()).toBe("end not known");
   });
 });
 
@@ -180,14 +201,21 @@ describe("what was kept", () => {
     expect(new Set(kept.map((k) => k.kind))).toEqual(new Set(["over", "slowest"]));
     await open(SWITCHING, 0, 1_000_000);
     const lines = await listed("kept");
-    expect(lines.map((line) => Number(/^\d+/.exec(line)![0])).sort((a, b) => a - b)).toEqual(kept.map((k) => k.number).sort((a, b) => a - b));
+    expect(lines.map((line) => Number(/^\d+/.exec(line)![0])).sort((a, b) => a - b)).toEqual(
+      kept.map((k) => k.number).sort((a, b) => a - b),
+    );
     const longest = kept.reduce((a, b) => (b.end_ns - b.begin_ns > a.end_ns - a.begin_ns ? b : a));
     await tab!.page.locator(".popover .note", { hasText: new RegExp(`^${longest.number}:`) }).click();
     const view = async () => {
       const [, begin, span] = /t=(-?[\d.]+)\+([\d.]+)/.exec(await tab!.page.evaluate(() => location.hash))!;
       return { begin: Number(begin), end: Number(begin) + Number(span) };
     };
-    await until(view, ({ begin, end }) => begin <= longest.begin_ns && end >= longest.end_ns && end - begin < 2 * (longest.end_ns - longest.begin_ns), "the kept call");
+    await until(
+      view,
+      ({ begin, end }) =>
+        begin <= longest.begin_ns && end >= longest.end_ns && end - begin < 2 * (longest.end_ns - longest.begin_ns),
+      "the kept call",
+    );
   });
 
   test("what led to a trigger: its flag stands where karst info says", async (context) => {
@@ -198,11 +226,19 @@ describe("what was kept", () => {
     expect(kept.map((k) => [k.kind, k.what])).toEqual([["trigger", "shop::alarm (shop::alarm(int))"]]);
     const moment = kept[0]!;
     await open(trace, moment.begin_ns - 50_000, 100_000);
-    await until(async () => (await drawn(tab!)).said, (texts) => texts.includes(`1: trigger ${moment.what}`), "its flag");
+    await until(
+      async () => (await drawn(tab!)).said,
+      (texts) => texts.includes(`1: trigger ${moment.what}`),
+      "its flag",
+    );
     const box = (await tab!.page.locator("[data-testid=timeline]").boundingBox())!;
     // Pointed at in the middle of the view, at the track's upper edge.
     await tab!.page.mouse.move(box.x + box.width / 2, box.y + 29);
-    const tip = await until(() => tab!.page.locator(".tip").allInnerTexts(), (tips) => tips.some((text) => text.includes("--kept 1")), "what it is");
+    const tip = await until(
+      () => tab!.page.locator(".tip").allInnerTexts(),
+      (tips) => tips.some((text) => text.includes("--kept 1")),
+      "what it is",
+    );
     expect(tip[0]).toContain("1: trigger shop::alarm");
     expect(karst("tree", trace, "--kept", "1")).toContain("shop::serve");
   });

@@ -19,7 +19,10 @@ describe("other pages", () => {
     tab = await session.open([TRACE], "", options);
     await tab.settle();
     await tab.find("shop::serve");
-    const out = await tab.page.evaluate(() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]);
+    const out = await tab.page.evaluate(() => [
+      document.documentElement.scrollWidth - innerWidth,
+      document.documentElement.scrollHeight - innerHeight,
+    ]);
     expect(Math.max(...out)).toBeLessThanOrEqual(0);
     expect((await tab.page.locator("[data-testid=timeline]").boundingBox())!.height).toBeGreaterThan(80);
     expect(tab.errors).toEqual([]);
@@ -28,10 +31,15 @@ describe("other pages", () => {
 
   test("a wrong token is refused", async () => {
     const viewer = await session.viewer(TRACE);
-    const wrong = viewer.address.replace(/\/([^/]+)\/?$/, (_, token: string) => `/${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}/`);
+    const wrong = viewer.address.replace(
+      /\/([^/]+)\/?$/,
+      (_, token: string) => `/${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}/`,
+    );
     expect((await fetch(wrong)).status).toBe(403);
     expect((await fetch(`${wrong}api/trace`)).status).toBe(403);
-    expect((await fetch(`${viewer.address}api/trace`, { headers: { origin: "http://evil.example" } })).status).toBe(403);
+    expect((await fetch(`${viewer.address}api/trace`, { headers: { origin: "http://evil.example" } })).status).toBe(
+      403,
+    );
   });
 
   test("two traces are shown side by side", async () => {
@@ -41,10 +49,18 @@ describe("other pages", () => {
       await tab.settle();
       expect(await tab.page.locator(".head.process .title").allInnerTexts()).toContain("A · shop");
       await tab.press("5");
-      const flows = await until(() => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(), (t) => t.length === 1, "the flows");
+      const flows = await until(
+        () => tab.page.locator("[data-testid=aligned-sum]").allInnerTexts(),
+        (t) => t.length === 1,
+        "the flows",
+      );
       expect(flows[0]).toContain("the same");
       await tab.page.getByRole("radio", { name: "By path" }).click();
-      const sum = await until(() => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(), (t) => t.length === 1, "the comparison");
+      const sum = await until(
+        () => tab.page.locator("[data-testid=compare-sum]").allInnerTexts(),
+        (t) => t.length === 1,
+        "the comparison",
+      );
       const [, a, b] = /A (.*) · B (.*)/.exec(sum[0]!)!;
       expect(a).toBe(b);
       expect(tab.errors).toEqual([]);
@@ -65,7 +81,11 @@ describe("other pages", () => {
       await tab.settle();
       expect(await tab.page.locator("[data-testid=problems]").count()).toBe(1);
       await tab.page.locator("[data-testid=problems]").click();
-      await until(() => tab.page.locator(".popover").allInnerTexts(), (texts) => /cut|damaged/.test(texts[0] ?? ""), "the problems");
+      await until(
+        () => tab.page.locator(".popover").allInnerTexts(),
+        (texts) => /cut|damaged/.test(texts[0] ?? ""),
+        "the problems",
+      );
       await tab.close();
     } finally {
       damaged.stop();
@@ -78,7 +98,11 @@ describe("other pages", () => {
     const failing = await Viewer.start(none);
     try {
       tab = await Tab.open(session.browser, failing.address);
-      const text = await until(() => tab.page.locator("[role=alert]").allInnerTexts(), (t) => t.length > 0, "an explanation");
+      const text = await until(
+        () => tab.page.locator("[role=alert]").allInnerTexts(),
+        (t) => t.length > 0,
+        "an explanation",
+      );
       expect(text[0]).toContain("cannot be shown");
       expect(text[0]).toContain("none.karst");
       await tab.close();
@@ -93,9 +117,20 @@ describe("other pages", () => {
     tab = await Tab.open(session.browser, `file://${file}`, { offline: true });
     await tab.settle();
     for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
-    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 5, "the table");
+    await until(
+      () => tab.page.locator(".grid-body .grid-row").count(),
+      (n) => n > 5,
+      "the table",
+    );
     const self = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
-      elements.map((e) => [e.getAttribute("data-function"), Number(e.querySelector("[data-column=self]")!.getAttribute("data-ns")), Number(e.querySelector("[data-column=total]")!.getAttribute("data-ns"))] as const),
+      elements.map(
+        (e) =>
+          [
+            e.getAttribute("data-function"),
+            Number(e.querySelector("[data-column=self]")!.getAttribute("data-ns")),
+            Number(e.querySelector("[data-column=total]")!.getAttribute("data-ns")),
+          ] as const,
+      ),
     );
     expect(self.length).toBeGreaterThan(5);
     for (const [name, ns, total] of self) {
@@ -106,7 +141,11 @@ describe("other pages", () => {
     }
     await tab.find("shop::serve");
     expect(Math.abs((await callNs()) - serve.max_ns)).toBeLessThanOrEqual(1);
-    await until(() => tab.page.locator(".line.own").count(), (n) => n > 2, "source");
+    await until(
+      () => tab.page.locator(".line.own").count(),
+      (n) => n > 2,
+      "source",
+    );
     expect(tab.errors).toEqual([]);
     await tab.close();
   });

@@ -24,21 +24,35 @@ describe("the page of a real trace", () => {
   });
 
   test("its table has the numbers of karst report", async () => {
-    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 5, "the table");
+    await until(
+      () => tab.page.locator(".grid-body .grid-row").count(),
+      (n) => n > 5,
+      "the table",
+    );
     const shown = await tab.page.$$eval(".grid-body .grid-row", (elements) =>
       elements.map((element) => ({
         name: element.getAttribute("data-function"),
-        ...Object.fromEntries([...element.querySelectorAll("[data-column]")].map((cell) => [cell.getAttribute("data-column"), cell.getAttribute("data-ns") ?? cell.textContent])),
+        ...Object.fromEntries(
+          [...element.querySelectorAll("[data-column]")].map((cell) => [
+            cell.getAttribute("data-column"),
+            cell.getAttribute("data-ns") ?? cell.textContent,
+          ]),
+        ),
       })),
     );
     expect(shown.length).toBeGreaterThan(5);
     for (const row of shown as unknown as Record<string, string>[]) {
       const truth = rows.find((r) => r.name === row["name"])!;
-      expect(truth, row["name"]!).toBeDefined();
+      expect(truth, row["name"]).toBeDefined();
       expect([row["total"], row["self"]].map(Number)).toEqual([truth.total_ns, truth.self_ns]);
       expect(Number(row["calls"]!.split(" ")[0]!.replace(/,/g, ""))).toBe(truth.calls);
       if (truth.calls > truth.open_calls)
-        expect([row["min"], row["p50"], row["p99"], row["max"]].map(Number)).toEqual([truth.min_ns, truth.p50_ns, truth.p99_ns, truth.max_ns]);
+        expect([row["min"], row["p50"], row["p99"], row["max"]].map(Number)).toEqual([
+          truth.min_ns,
+          truth.p50_ns,
+          truth.p99_ns,
+          truth.max_ns,
+        ]);
     }
   });
 
@@ -87,7 +101,11 @@ describe("the page of a real trace", () => {
     await tab.settle();
     const before = await callNs();
     await tab.press("Escape", "Escape");
-    await until(() => tab.page.locator("[data-testid=call-name]").count(), (n) => n === 0, "no selection");
+    await until(
+      () => tab.page.locator("[data-testid=call-name]").count(),
+      (n) => n === 0,
+      "no selection",
+    );
     // The fitted call takes the middle of the timeline: its row is found by pointing at rows from the top.
     const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
     for (let y = 34; y < box.height; y += 9) {
@@ -105,7 +123,11 @@ describe("the page of a real trace", () => {
     for (const inverted of [false, true]) {
       if (inverted) await tab.page.getByRole("button", { name: "Bottom-up" }).click();
       await tab.page.waitForSelector(`[aria-pressed=${inverted}]:has-text("Bottom-up")`);
-      const total = await until(async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")), (n) => n > 0, "a total");
+      const total = await until(
+        async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")),
+        (n) => n > 0,
+        "a total",
+      );
       // The report rounds each function's self time to whole ns.
       expect(Math.abs(total - truth)).toBeLessThanOrEqual(rows.length);
     }
@@ -130,29 +152,53 @@ describe("the page of a real trace", () => {
     });
     await tab.press("3");
     const stop = tab.page.getByRole("button", { name: "Stop" });
-    await until(() => stop.count(), (n) => n === 1, "a button that stops");
+    await until(
+      () => stop.count(),
+      (n) => n === 1,
+      "a button that stops",
+    );
     expect(await tab.page.locator("progress").getAttribute("aria-label")).toBe("Adding up calls");
     await stop.click();
-    await until(() => tab.page.locator(".flame-panel [role=alert]").allInnerTexts(), (t) => /^Stopped\./.test(t[0] ?? ""), "that it was stopped");
+    await until(
+      () => tab.page.locator(".flame-panel [role=alert]").allInnerTexts(),
+      (t) => /^Stopped\./.test(t[0] ?? ""),
+      "that it was stopped",
+    );
     expect(asked).not.toBe("");
-    await until(async () => stopped, (jobs) => jobs.includes(asked), "the server told so");
+    await until(
+      async () => stopped,
+      (jobs) => jobs.includes(asked),
+      "the server told so",
+    );
     expect(await stop.count()).toBe(0);
     // Other questions are answered meanwhile.
     await tab.press("2");
-    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 5, "the table");
+    await until(
+      () => tab.page.locator(".grid-body .grid-row").count(),
+      (n) => n > 5,
+      "the table",
+    );
     await tab.press("3");
     hold = false;
     for (const go of held) go();
     const again = tab.page.getByRole("button", { name: "Ask again" });
     if ((await again.count()) === 1) await again.click();
-    const total = await until(async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")), (n) => n > 0, "a total");
+    const total = await until(
+      async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")),
+      (n) => n > 0,
+      "a total",
+    );
     expect(Math.abs(total - rows.reduce((sum, row) => sum + row.self_ns, 0))).toBeLessThanOrEqual(rows.length);
     await tab.page.unrouteAll({ behavior: "ignoreErrors" });
   });
 
   test("source: the function's own lines are marked, from its first to its closing brace", async () => {
     await tab.find("shop::serve");
-    const own = await until(() => tab.page.locator(".line.own").allInnerTexts(), (lines) => lines.length > 0, "source");
+    const own = await until(
+      () => tab.page.locator(".line.own").allInnerTexts(),
+      (lines) => lines.length > 0,
+      "source",
+    );
     const file = readFileSync(serve.file, "utf8").split("\n");
     const last = file.findIndex((line, i) => i >= serve.line && line === "}");
     expect(own.length).toBe(last - serve.line + 2);

@@ -4,7 +4,11 @@ import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
 import { drawn, listen, report, Session, TRACE, until } from "./browser";
 
-type Facts = { reading?: object; threads: { first: number; last: number; calls: number; depths: number; unread_from?: number }[]; functions: { name: string[]; calls: number[] } };
+type Facts = {
+  reading?: object;
+  threads: { first: number; last: number; calls: number; depths: number; unread_from?: number }[];
+  functions: { name: string[]; calls: number[] };
+};
 
 const session = new Session();
 
@@ -28,7 +32,9 @@ async function held(read: number[]) {
       return route.fulfill({ json: { done: 25, total: 100, error: "", files: ["shop.karst"], ...now } });
     }
     if (path === "trace") {
-      const threads = facts.threads.map((thread, i) => (read.includes(i) ? thread : { ...thread, calls: 0, depths: 0, unread_from: thread.first }));
+      const threads = facts.threads.map((thread, i) =>
+        read.includes(i) ? thread : { ...thread, calls: 0, depths: 0, unread_from: thread.first },
+      );
       return route.fulfill({ json: { ...facts, reading: { threads_read: read.length }, threads } });
     }
     if (path === "tiles") {
@@ -62,11 +68,27 @@ test("threads are shown as they are read, the rest says that it is not, and what
   const tab = await session.open([TRACE], "", {}, trace.prepare);
   const { page } = tab;
   const reading = page.locator("[data-testid=reading]");
-  await until(() => reading.count().then((n) => (n > 0 ? reading.innerText() : "")), (text) => text.includes(`1 of ${trace.facts.threads.length} threads`), "how far it is");
-  await until(() => page.evaluate(() => window.karstFrames?.rows ?? 0), (rows) => rows > 0, "calls of the thread that is read");
-  await until(() => drawn(tab), ({ said }) => said.includes("not read yet"), "words for the others");
+  await until(
+    () => reading.count().then((n) => (n > 0 ? reading.innerText() : "")),
+    (text) => text.includes(`1 of ${trace.facts.threads.length} threads`),
+    "how far it is",
+  );
+  await until(
+    () => page.evaluate(() => window.karstFrames?.rows ?? 0),
+    (rows) => rows > 0,
+    "calls of the thread that is read",
+  );
+  await until(
+    () => drawn(tab),
+    ({ said }) => said.includes("not read yet"),
+    "words for the others",
+  );
   expect(await page.evaluate(() => window.karstFrames?.whole)).toBe(false);
-  await until(async () => trace.wishes.length, (n) => n > 0, "a wish for what is in view");
+  await until(
+    async () => trace.wishes.length,
+    (n) => n > 0,
+    "a wish for what is in view",
+  );
   expect(trace.wishes[0]!.split(",")).toContain("1");
   // A table, and a search, of a part would be wrong.
   await tab.press("2");
@@ -79,14 +101,26 @@ test("threads are shown as they are read, the rest says that it is not, and what
   await tab.press("Escape");
 
   trace.readMore(1);
-  await until(() => reading.innerText(), (text) => text.includes(`2 of ${trace.facts.threads.length} threads`), "one thread more");
+  await until(
+    () => reading.innerText(),
+    (text) => text.includes(`2 of ${trace.facts.threads.length} threads`),
+    "one thread more",
+  );
 
   trace.whole();
-  await until(() => page.evaluate(() => window.karstFrames?.whole && window.karstFrames.complete), (done) => done === true, "the whole");
+  await until(
+    () => page.evaluate(() => window.karstFrames?.whole && window.karstFrames.complete),
+    (done) => done === true,
+    "the whole",
+  );
   expect(await reading.count()).toBe(0);
   const rows = report();
   await tab.press("2");
-  await until(() => page.locator(".grid-body .grid-row").count(), (n) => n >= Math.min(rows.length, 3), "the table");
+  await until(
+    () => page.locator(".grid-body .grid-row").count(),
+    (n) => n >= Math.min(rows.length, 3),
+    "the table",
+  );
   const name = await page.locator(".grid-body .grid-row").first().getAttribute("data-function");
   const self = await tab.ns(".grid-body .grid-row >> [data-column=self]");
   expect(rows.map((row) => [row.name, row.self_ns])).toContainEqual([name, self]);
@@ -99,14 +133,30 @@ test("an address that names a call and a function holds when all is read", async
   const func = trace.facts.functions.calls.findIndex((calls) => calls > 0);
   const tab = await session.open([TRACE], `#sel=0.0.0&fn=0.${func}&tab=call`, {}, trace.prepare);
   const reading = tab.page.locator("[data-testid=reading]");
-  await until(() => reading.count(), (n) => n === 1, "the page");
-  await until(() => tab.page.evaluate(() => window.karstFrames?.rows ?? 0), (rows) => rows > 0, "calls");
+  await until(
+    () => reading.count(),
+    (n) => n === 1,
+    "the page",
+  );
+  await until(
+    () => tab.page.evaluate(() => window.karstFrames?.rows ?? 0),
+    (rows) => rows > 0,
+    "calls",
+  );
   expect(await tab.page.locator("[data-testid=call-name]").count()).toBe(0);
   expect(await tab.page.locator("[data-testid=highlighted]").count()).toBe(0);
   expect(tab.page.url()).toContain("sel=0.0.0"); // nobody has written over it
   trace.whole();
-  await until(() => tab.page.locator("[data-testid=call-name]").count(), (n) => n === 1, "the call");
-  await until(() => tab.page.locator("[data-testid=highlighted]").count(), (n) => n === 1, "the function");
+  await until(
+    () => tab.page.locator("[data-testid=call-name]").count(),
+    (n) => n === 1,
+    "the call",
+  );
+  await until(
+    () => tab.page.locator("[data-testid=highlighted]").count(),
+    (n) => n === 1,
+    "the function",
+  );
   expect(tab.errors).toEqual([]);
   await tab.close();
 });

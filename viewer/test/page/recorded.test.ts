@@ -31,16 +31,19 @@ const open = async (begin: number, span: number, options = {}) => {
 };
 
 describe("what a run says of itself", () => {
-  test.each(["light", "dark"] as const)("where the program switched tracing off is hatched, and said (%s)", async (colorScheme) => {
-    const { switches } = facts.processes[0]!;
-    const off = switches.find((one) => one.all && !one.on)!;
-    const on = switches.find((one) => one.on && one.begin >= off.begin)!;
-    expect(on.begin - off.begin).toBeGreaterThan(39e6); // It slept for 40 ms.
-    const length = on.begin - off.begin;
-    await open(off.begin - length * 0.2, length * 1.4, { colorScheme });
-    await until(said, (texts) => texts.includes("tracing was switched off"), "that tracing was off");
-    await tab.page.screenshot({ path: join(WORK, `switching-${colorScheme}.png`) });
-  });
+  test.each(["light", "dark"] as const)(
+    "where the program switched tracing off is hatched, and said (%s)",
+    async (colorScheme) => {
+      const { switches } = facts.processes[0]!;
+      const off = switches.find((one) => one.all && !one.on)!;
+      const on = switches.find((one) => one.on && one.begin >= off.begin)!;
+      expect(on.begin - off.begin).toBeGreaterThan(39e6); // It slept for 40 ms.
+      const length = on.begin - off.begin;
+      await open(off.begin - length * 0.2, length * 1.4, { colorScheme });
+      await until(said, (texts) => texts.includes("tracing was switched off"), "that tracing was off");
+      await tab.page.screenshot({ path: join(WORK, `switching-${colorScheme}.png`) });
+    },
+  );
 
   test("a call that was kept has its number and its kind", async () => {
     const { kept: moments } = JSON.parse(karst("info", SWITCHING, "--format", "json"));
@@ -48,7 +51,11 @@ describe("what a run says of itself", () => {
     const kept = facts.processes[0]!.moments.find((m) => m.kind === "over" && m.thread >= 0)!;
     const length = kept.end - kept.begin;
     await open(kept.begin - length, 4 * length);
-    await until(said, (texts) => texts.some((text) => text.startsWith(`${kept.number}: over the limit`)), "the kept call");
+    await until(
+      said,
+      (texts) => texts.some((text) => text.startsWith(`${kept.number}: over the limit`)),
+      "the kept call",
+    );
     await tab.page.screenshot({ path: join(WORK, "kept.png") });
   });
 
@@ -62,9 +69,17 @@ describe("what a run says of itself", () => {
     await tab.settle();
     for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
     await tab.press("2");
-    await until(() => tab.page.locator(".grid-body .grid-row").count(), (n) => n > 2, "the table");
+    await until(
+      () => tab.page.locator(".grid-body .grid-row").count(),
+      (n) => n > 2,
+      "the table",
+    );
     await tab.press("3");
-    await until(async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")), (n) => n > 0, "a flame graph");
+    await until(
+      async () => Number(await tab.page.locator("[data-testid=flame-sum]").getAttribute("data-total")),
+      (n) => n > 0,
+      "a flame graph",
+    );
     expect(await tab.page.locator("body").innerText()).toContain(says);
     await tab.page.screenshot({ path: join(WORK, `part${parameters.length}.png`) });
   });

@@ -26,12 +26,14 @@ function alignment(nodes: { parent: number; a: Times; b: Times }[]): Alignment {
 
 describe("two flows on one axis", () => {
   test("the same flow is drawn as it is, on both sides alike", () => {
-    const { boxes, width } = placeAlignment(alignment([
-      { parent: -1, a: [0, 100], b: [0, 100] },
-      { parent: 0, a: [10, 20], b: [10, 20] },
-      { parent: 1, a: [12, 5], b: [12, 5] },
-      { parent: 0, a: [50, 40], b: [50, 40] },
-    ]));
+    const { boxes, width } = placeAlignment(
+      alignment([
+        { parent: -1, a: [0, 100], b: [0, 100] },
+        { parent: 0, a: [10, 20], b: [10, 20] },
+        { parent: 1, a: [12, 5], b: [12, 5] },
+        { parent: 0, a: [50, 40], b: [50, 40] },
+      ]),
+    );
     expect(width).toBe(100);
     expect(boxes.map((b) => [b.depth, b.at[0], b.at[1]])).toEqual([
       [0, [0, 100], [0, 100]],
@@ -42,22 +44,32 @@ describe("two flows on one axis", () => {
   });
 
   test("what took longer on one side pushes what follows on both", () => {
-    const { boxes, width } = placeAlignment(alignment([
-      { parent: -1, a: [0, 100], b: [0, 130] },
-      { parent: 0, a: [10, 20], b: [10, 50] },
-      { parent: 0, a: [50, 40], b: [80, 40] },
-    ]));
+    const { boxes, width } = placeAlignment(
+      alignment([
+        { parent: -1, a: [0, 100], b: [0, 130] },
+        { parent: 0, a: [10, 20], b: [10, 50] },
+        { parent: 0, a: [50, 40], b: [80, 40] },
+      ]),
+    );
     expect(width).toBe(130);
-    expect(boxes[1]!.at).toEqual([[10, 30], [10, 60]]);
-    expect(boxes[2]!.at).toEqual([[80, 120], [80, 120]]);
+    expect(boxes[1]!.at).toEqual([
+      [10, 30],
+      [10, 60],
+    ]);
+    expect(boxes[2]!.at).toEqual([
+      [80, 120],
+      [80, 120],
+    ]);
   });
 
   test("what only one side has takes room on both, and pairs still begin together", () => {
-    const { boxes } = placeAlignment(alignment([
-      { parent: -1, a: [0, 60], b: [0, 100] },
-      { parent: 0, a: null, b: [10, 40] },
-      { parent: 0, a: [20, 30], b: [60, 30] },
-    ]));
+    const { boxes } = placeAlignment(
+      alignment([
+        { parent: -1, a: [0, 60], b: [0, 100] },
+        { parent: 0, a: null, b: [10, 40] },
+        { parent: 0, a: [20, 30], b: [60, 30] },
+      ]),
+    );
     expect(boxes[1]!.at[0]).toBeUndefined();
     expect(boxes[2]!.at[0]![0]).toBe(boxes[2]!.at[1]![0]);
     expect(boxes[2]!.at[0]![1] - boxes[2]!.at[0]![0]).toBe(30);

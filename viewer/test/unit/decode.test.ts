@@ -40,11 +40,19 @@ describe("tiles", () => {
 
   test("cut anywhere it is an error, not an answer", () => {
     const whole = tiles();
-    for (let n = 0; n < whole.byteLength - 8; ++n) expect(() => decodeTiles(whole.slice(0, n)), `${n} bytes`).toThrow(/damaged/);
+    for (let n = 0; n < whole.byteLength - 8; ++n)
+      expect(() => decodeTiles(whole.slice(0, n)), `${n} bytes`).toThrow(/damaged/);
   });
 
   test("headers that promise too much are refused", () => {
-    for (const [at, value] of [[0, 1], [4, 2], [8, 0xffffffff], [12, 0xffffffff], [40, 9], [44, 0xffffffff]] as const) {
+    for (const [at, value] of [
+      [0, 1],
+      [4, 2],
+      [8, 0xffffffff],
+      [12, 0xffffffff],
+      [40, 9],
+      [44, 0xffffffff],
+    ] as const) {
       const bad = tiles();
       new DataView(bad).setUint32(at, value, true);
       expect(() => decodeTiles(bad), `word at ${at}`).toThrow(/damaged/);
@@ -70,7 +78,10 @@ test("minimap: a line for each thread", () => {
   const view = new DataView(bytes.buffer);
   [0x504d4d4b, 1, 2, 3].forEach((v, i) => view.setUint32(i * 4, v, true));
   bytes.set([1, 2, 3, 4, 5, 6], 16);
-  expect(decodeMinimap(bytes.buffer).map((line) => [...line])).toEqual([[1, 2, 3], [4, 5, 6]]);
+  expect(decodeMinimap(bytes.buffer).map((line) => [...line])).toEqual([
+    [1, 2, 3],
+    [4, 5, 6],
+  ]);
   view.setUint32(8, 1e9, true);
   expect(() => decodeMinimap(bytes.buffer)).toThrow(/damaged/);
 });
@@ -80,18 +91,24 @@ describe("columns", () => {
   test("come back as they were", () => {
     const back = decodeColumns(encodeColumns(threads));
     threads.forEach((t, i) => {
-      for (const key of ["begin", "duration", "func", "parent", "depth", "flags"] as const) expect([...back.get(i)![key]]).toEqual([...t[key]]);
+      for (const key of ["begin", "duration", "func", "parent", "depth", "flags"] as const)
+        expect([...back.get(i)![key]]).toEqual([...t[key]]);
     });
   });
   test("times beyond 32 bits", () => {
-    const far = threads.map((t) => ({ ...t, begin: t.begin.map((b) => b + 2 ** 40), duration: t.duration.map((d) => d + 2 ** 35) }));
+    const far = threads.map((t) => ({
+      ...t,
+      begin: t.begin.map((b) => b + 2 ** 40),
+      duration: t.duration.map((d) => d + 2 ** 35),
+    }));
     const back = decodeColumns(encodeColumns(far));
     expect([...back.get(0)!.begin]).toEqual([...far[0]!.begin]);
     expect([...back.get(1)!.duration]).toEqual([...far[1]!.duration]);
   });
   test("cut, they are refused", () => {
     const whole = encodeColumns(threads);
-    for (let n = 0; n < whole.byteLength - 8; n += 97) expect(() => decodeColumns(whole.slice(0, n))).toThrow(/damaged/);
+    for (let n = 0; n < whole.byteLength - 8; n += 97)
+      expect(() => decodeColumns(whole.slice(0, n))).toThrow(/damaged/);
   });
   test("a call that is its own caller is refused", () => {
     const bad = { ...threads[1]!, parent: threads[1]!.parent.map((p, i) => (i === 5 ? 5 : p)) };

@@ -29,7 +29,14 @@ const info = traceFacts({
   ],
   threads: [
     {
-      process: 0, tid: 1, name: "app", begin: -50, end: 1000, calls: 9, depths: 6, overwritten_events: 21,
+      process: 0,
+      tid: 1,
+      name: "app",
+      begin: -50,
+      end: 1000,
+      calls: 9,
+      depths: 6,
+      overwritten_events: 21,
       gaps: [
         { begin: -50, end: 100, kind: "overwritten", blocks: 4 },
         { begin: 200, end: 300, kind: "missing", blocks: 1 },
@@ -47,8 +54,11 @@ function drawn() {
   const hatches: [Hatch, number, number, number][] = [];
   const texts: { text: string; x: number; y: number; width: number }[] = [];
   const r = {
-    width: 1000, height: 400, scale: 1,
-    hatch: (x: number, y: number, width: number, _height: number, _colour: string, kind: Hatch) => hatches.push([kind, Math.round(x), Math.round(x + width), y]),
+    width: 1000,
+    height: 400,
+    scale: 1,
+    hatch: (x: number, y: number, width: number, _height: number, _colour: string, kind: Hatch) =>
+      hatches.push([kind, Math.round(x), Math.round(x + width), y]),
     text: (text: string, x: number, y: number) => texts.push({ text, x, y, width: text.length * 5 }),
     textWidth: (text: string) => text.length * 5,
     rect: () => {},
@@ -80,13 +90,25 @@ describe("gaps", () => {
     const flags = texts.filter(({ text }) => /^\d:/.test(text));
     for (const a of flags)
       for (const b of flags)
-        if (a !== b && a.y === b.y) expect(a.x + a.width <= b.x || b.x + b.width <= a.x, `${a.text}, ${b.text}`).toBe(true);
+        if (a !== b && a.y === b.y)
+          expect(a.x + a.width <= b.x || b.x + b.width <= a.x, `${a.text}, ${b.text}`).toBe(true);
   });
   test("what lies under a point", () => {
     const { place } = drawn();
     const lane = RULER + 2 + place.track.lead - place.track.lane + 3;
     const low = RULER + place.track.height - 8;
-    const kinds = ([[50, low], [250, low], [650, low], [800, RULER + 1], [900, low], [350, low], [500, lane], [300.5, lane]] as const).map(([x, y]) => gapAt(scene, store.state, x, y)?.kind);
+    const kinds = (
+      [
+        [50, low],
+        [250, low],
+        [650, low],
+        [800, RULER + 1],
+        [900, low],
+        [350, low],
+        [500, lane],
+        [300.5, lane],
+      ] as const
+    ).map(([x, y]) => gapAt(scene, store.state, x, y)?.kind);
     expect(kinds).toEqual(["overwritten", "missing", "off", "kept", "kept", undefined, "left out", "missing"]);
     expect(gapAt(scene, store.state, 50, RULER - 5)).toBeUndefined();
   });

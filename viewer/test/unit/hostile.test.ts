@@ -51,9 +51,17 @@ function minimap(threads: number, width: number): ArrayBuffer {
 describe("bytes of any kind are decoded or refused", () => {
   const columns = encodeColumns([makeThread(1, 6), makeThread(2, 3)].map(toColumns));
   const readers: [string, ArrayBuffer, (bytes: ArrayBuffer) => void][] = [
-    ["tiles", tiles(3, 4), (bytes) => decodeTiles(bytes).rows.forEach(({ row }) => expect(row.begin.length).toBe(row.density.length))],
+    [
+      "tiles",
+      tiles(3, 4),
+      (bytes) => decodeTiles(bytes).rows.forEach(({ row }) => expect(row.begin.length).toBe(row.density.length)),
+    ],
     ["minimap", minimap(3, 8), (bytes) => void decodeMinimap(bytes)],
-    ["columns", columns, (bytes) => decodeColumns(bytes).forEach((thread) => expect(thread.begin.length).toBe(thread.flags.length))],
+    [
+      "columns",
+      columns,
+      (bytes) => decodeColumns(bytes).forEach((thread) => expect(thread.begin.length).toBe(thread.flags.length)),
+    ],
   ];
   test.each(readers)("%s", (_, seed, read) => {
     for (let round = 0; round < 4000; ++round) {
@@ -106,7 +114,8 @@ test("the engine takes columns of any kind, or refuses them, and answers about w
 }, 60_000);
 
 test("texts that are not base64 or gzip are refused", async () => {
-  for (const text of ["%", "a", "AAAA", "H4sIAAAAAAAA/w=="]) await expect(unpack(text, true), text).rejects.toBeInstanceOf(BackendError);
+  for (const text of ["%", "a", "AAAA", "H4sIAAAAAAAA/w=="])
+    await expect(unpack(text, true), text).rejects.toBeInstanceOf(BackendError);
 });
 
 test("facts of other kinds than expected show as nothing", () => {

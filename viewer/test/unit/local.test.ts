@@ -12,7 +12,9 @@ const open = () => LocalBackend.open(sampleEmbedded(3, 25), engine());
 /** All calls of a function, the slow way. */
 function of(func: number): { thread: number; index: number; duration: number; begin: number }[] {
   return threads.flatMap((c, thread) =>
-    [...c.func].flatMap((f, index) => (f === func ? [{ thread, index, duration: c.duration[index]!, begin: c.begin[index]! }] : [])),
+    [...c.func].flatMap((f, index) =>
+      f === func ? [{ thread, index, duration: c.duration[index]!, begin: c.begin[index]! }] : [],
+    ),
   );
 }
 const children = (c: Columns, i: number) => [...c.parent].flatMap((p, k) => (p === i ? [k] : []));
@@ -26,7 +28,9 @@ describe("tiles of an exported page", () => {
     const seen = new Map<string, number>();
     let short = 0;
     for (let begin = 0; begin < span; begin += length) {
-      const rows = (await backend.tiles({ begin, end: begin + length, width, levels: [{ thread: 0, from: 0, to: 63 }] })).get(0)!;
+      const rows = (
+        await backend.tiles({ begin, end: begin + length, width, levels: [{ thread: 0, from: 0, to: 63 }] })
+      ).get(0)!;
       for (const row of rows)
         for (let i = 0; i < row.begin.length; ++i) {
           if (row.duration[i]! < length / width) short += row.count[i]!;
@@ -40,7 +44,9 @@ describe("tiles of an exported page", () => {
   test("the longest call of a pixel wins", async () => {
     const backend = await open();
     const { span } = await backend.trace();
-    const rows = (await backend.tiles({ begin: 0, end: span, width: 40, levels: [{ thread: 0, from: 0, to: 63 }] })).get(0)!;
+    const rows = (
+      await backend.tiles({ begin: 0, end: span, width: 40, levels: [{ thread: 0, from: 0, to: 63 }] })
+    ).get(0)!;
     const c = threads[0]!;
     const pixel = span / 40;
     let sums = 0;
@@ -49,7 +55,9 @@ describe("tiles of an exported page", () => {
         if (!(row.flags[i]! & kSummed)) return;
         ++sums;
         const at = Math.floor(begin / pixel);
-        const same = [...c.begin].flatMap((b, k) => (c.depth[k] === row.depth && c.duration[k]! < pixel && Math.floor(b / pixel) === at ? [k] : []));
+        const same = [...c.begin].flatMap((b, k) =>
+          c.depth[k] === row.depth && c.duration[k]! < pixel && Math.floor(b / pixel) === at ? [k] : [],
+        );
         expect(row.count[i]).toBe(same.length);
         expect(row.duration[i]).toBe(Math.max(...same.map((k) => c.duration[k]!)));
       });
@@ -58,7 +66,9 @@ describe("tiles of an exported page", () => {
 
   test("of one function hold no other", async () => {
     const backend = await open();
-    const rows = (await backend.tiles({ begin: 0, end: 1e9, width: 1e3, levels: [{ thread: 1, from: 0, to: 63 }], function: 3 })).get(1)!;
+    const rows = (
+      await backend.tiles({ begin: 0, end: 1e9, width: 1e3, levels: [{ thread: 1, from: 0, to: 63 }], function: 3 })
+    ).get(1)!;
     for (const row of rows) expect(new Set(row.func)).toEqual(new Set([3]));
   });
 });
@@ -85,7 +95,12 @@ describe("stepping through a function's calls", () => {
     const met: string[] = [];
     let last: { thread: number; index: number } | undefined;
     for (;;) {
-      const { calls, count } = await backend.occurrences({ function: 2, order, direction: "next", ...(last ? { at: last } : {}) });
+      const { calls, count } = await backend.occurrences({
+        function: 2,
+        order,
+        direction: "next",
+        ...(last ? { at: last } : {}),
+      });
       expect(count).toBe(expected.length);
       if (!calls[0]) break;
       met.push(`${calls[0].thread}.${calls[0].index}`);
@@ -103,7 +118,11 @@ describe("sums", () => {
     for (const row of table.rows) {
       const own = of(row.function);
       expect(row.calls).toBe(own.length);
-      const self = own.reduce((sum, { thread, index, duration }) => sum + duration - children(threads[thread]!, index).reduce((s, k) => s + threads[thread]!.duration[k]!, 0), 0);
+      const self = own.reduce(
+        (sum, { thread, index, duration }) =>
+          sum + duration - children(threads[thread]!, index).reduce((s, k) => s + threads[thread]!.duration[k]!, 0),
+        0,
+      );
       expect(row.self).toBeCloseTo(self, 6);
     }
     const roots = threads.reduce((sum, c) => sum + c.duration[0]!, 0);
@@ -150,7 +169,9 @@ describe("sums", () => {
     for (const cell of cells) rows.set(cell.depth, [...(rows.get(cell.depth) ?? []), cell]);
     for (const row of rows.values()) {
       const sorted = row.sort((a, b) => a.x - b.x);
-      sorted.forEach((cell, i) => i > 0 && expect(cell.x).toBeGreaterThanOrEqual(sorted[i - 1]!.x + sorted[i - 1]!.width - 1e-9));
+      sorted.forEach(
+        (cell, i) => i > 0 && expect(cell.x).toBeGreaterThanOrEqual(sorted[i - 1]!.x + sorted[i - 1]!.width - 1e-9),
+      );
     }
   });
 
@@ -169,7 +190,9 @@ describe("sums", () => {
     expect(histogram.counts.reduce((a, b) => a + b, 0)).toBe(durations.length);
     histogram.counts.forEach((n, i) => {
       const last = i === histogram.counts.length - 1;
-      const inside = durations.filter((d) => d >= histogram.edges[i]! && (d < histogram.edges[i + 1]! || (last && d <= histogram.edges[i + 1]!)));
+      const inside = durations.filter(
+        (d) => d >= histogram.edges[i]! && (d < histogram.edges[i + 1]! || (last && d <= histogram.edges[i + 1]!)),
+      );
       expect(n).toBe(inside.length);
     });
     expect(histogram.max).toBe(Math.max(...durations));
@@ -190,7 +213,8 @@ describe("what the page once counted in its own way is counted as the command do
     const json = { version: 1, kind: "calls", trace: { span: 1000, functions: { name: ["main", "f"] } } };
     return LocalBackend.open({ ...json, columns: pack(encodeColumns([columns], { forkedAt })) }, engine());
   };
-  const row = async (backend: LocalBackend, func: number) => (await backend.functions({})).rows.find((r) => r.function === func)!;
+  const row = async (backend: LocalBackend, func: number) =>
+    (await backend.functions({})).rows.find((r) => r.function === func)!;
 
   test("a call that a switch of stacks interrupted is one call", async () => {
     const backend = await three([0, 64 | 2, 32 | 1, 0]);

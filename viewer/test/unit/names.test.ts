@@ -3,9 +3,15 @@ import { forms, plain, readable, split, visible } from "../../src/model/names";
 
 describe("forms of a name", () => {
   test.each([
-    ["leveldb::DBImpl::MakeRoomForWrite(bool)", ["leveldb::DBImpl::MakeRoomForWrite", "DBImpl::MakeRoomForWrite", "MakeRoomForWrite"]],
+    [
+      "leveldb::DBImpl::MakeRoomForWrite(bool)",
+      ["leveldb::DBImpl::MakeRoomForWrite", "DBImpl::MakeRoomForWrite", "MakeRoomForWrite"],
+    ],
     ["main", ["main"]],
-    ["std::vector<int, std::allocator<int> >::push_back(int&&)", ["std::vector::push_back", "vector::push_back", "push_back"]],
+    [
+      "std::vector<int, std::allocator<int> >::push_back(int&&)",
+      ["std::vector::push_back", "vector::push_back", "push_back"],
+    ],
     ["(anonymous namespace)::run(int)", ["run"]],
     ["a::operator()(int) const", ["a::operator()", "operator()"]],
     ["operator<<(std::ostream&, int)", ["operator<<"]],
@@ -33,7 +39,9 @@ test("control characters and those that reorder text are shown", () => {
 });
 
 test("the standard library's spelled-out defaults give way to usual names", () => {
-  expect(readable("f(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)")).toBe("f(std::string const&)");
+  expect(readable("f(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)")).toBe(
+    "f(std::string const&)",
+  );
   expect(readable("std::vector<int, std::allocator<int> >::size()")).toBe("std::vector<int>::size()");
   expect(readable("a<b<c> >")).toBe("a<b<c>>");
 });
@@ -50,7 +58,17 @@ describe("parts of a full name", () => {
     expect([scope, base, rest]).toEqual(expected);
   });
   test("joined they are the name, whatever it is, and never without a middle", () => {
-    for (const name of ["::", "(", ">>>", "operator", "a::", "{lambda", "f()::{lambda(int)#1}::operator()(int) const", "prog+0x1234", "(anonymous namespace)"]) {
+    for (const name of [
+      "::",
+      "(",
+      ">>>",
+      "operator",
+      "a::",
+      "{lambda",
+      "f()::{lambda(int)#1}::operator()(int) const",
+      "prog+0x1234",
+      "(anonymous namespace)",
+    ]) {
       const { scope, base, rest } = split(name);
       expect(scope + base + rest).toBe(name);
     }

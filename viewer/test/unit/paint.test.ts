@@ -39,7 +39,12 @@ describe("painting a level", () => {
     expect([...line.subarray(4, 11)]).toEqual([0, 0xff0000ff, 0xff0000ff, 0xff0000ff, 0xff0000ff, 0xff000080, 0]);
   });
   test("neighbours do not overlap", () => {
-    const line = paint(row([[0, 2, 0], [2, 2, 1]]));
+    const line = paint(
+      row([
+        [0, 2, 0],
+        [2, 2, 1],
+      ]),
+    );
     expect([...line.subarray(0, 5)]).toEqual([0xff0000ff, 0xff0000ff, 0xff00ff00, 0xff00ff00, 0]);
   });
   test("a call that begins before the picture is drawn from its edge", () => {
@@ -48,13 +53,24 @@ describe("painting a level", () => {
     expect(line[5]).toBe(0);
   });
   test("of those that share a pixel the longest has the colour, all of them the strength", () => {
-    const line = paint(row([[3.1, 0.1, 0], [3.3, 0.3, 1], [3.7, 0.2, 2]]));
+    const line = paint(
+      row([
+        [3.1, 0.1, 0],
+        [3.3, 0.3, 1],
+        [3.7, 0.2, 2],
+      ]),
+    );
     expect(line[3]).toBe(blend(0xff00ff00, 0xffffffff, 0.35 + 0.65 * 0.6));
     expect(line[2]).toBe(0);
     expect(line[4]).toBe(0);
   });
   test("a call of a pixel or more is not painted over by a short one", () => {
-    const line = paint(row([[3, 1, 0], [3.5, 0.1, 1]]));
+    const line = paint(
+      row([
+        [3, 1, 0],
+        [3.5, 0.1, 1],
+      ]),
+    );
     expect(line[3]).toBe(0xff0000ff);
   });
   test("sums of coarser tiles fill the pixel that they stand for", () => {
@@ -91,13 +107,19 @@ describe("tiles", () => {
   const backend = {
     tiles: (request: TileRequest) => {
       requests.push(request);
-      return Promise.resolve(new Map(request.levels.map((l) => [l.thread, tileRows(columns, request.begin, request.end, request.width)])));
+      return Promise.resolve(
+        new Map(request.levels.map((l) => [l.thread, tileRows(columns, request.begin, request.end, request.width)])),
+      );
     },
   } as unknown as Backend;
   const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
   test("are asked for once, at multiples of their length", async () => {
-    const store = new TileStore(backend, () => {}, () => {});
+    const store = new TileStore(
+      backend,
+      () => {},
+      () => {},
+    );
     const needs = [{ thread: 0, band: 0 }];
     store.want(needs, 1000, 9000, 3);
     store.want(needs, 1000, 9000, 3);
@@ -112,7 +134,11 @@ describe("tiles", () => {
   });
 
   test("coarser and finer ones stand in until the right ones are there", async () => {
-    const store = new TileStore(backend, () => {}, () => {});
+    const store = new TileStore(
+      backend,
+      () => {},
+      () => {},
+    );
     const need = { thread: 0, band: 0 };
     store.want([need], 0, 8000, 8);
     await settle();
@@ -128,7 +154,11 @@ describe("tiles", () => {
     let fails = 0;
     const said: string[] = [];
     const broken = { tiles: () => (++fails, Promise.reject(new Error("gone"))) } as unknown as Backend;
-    const store = new TileStore(broken, () => {}, (message) => said.push(message));
+    const store = new TileStore(
+      broken,
+      () => {},
+      (message) => said.push(message),
+    );
     for (let i = 0; i < 3; ++i) {
       store.want([{ thread: 0, band: 0 }], 0, 1000, 1);
       await settle();

@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { traceFacts, type Json } from "../../src/backend/facts";
 import { ServerBackend, whileReading } from "../../src/backend/server";
-import { BackendError, type Backend, type Row, type ThreadInfo, type TileRequest, type TraceInfo } from "../../src/backend/types";
+import {
+  BackendError,
+  type Backend,
+  type Row,
+  type ThreadInfo,
+  type TileRequest,
+  type TraceInfo,
+} from "../../src/backend/types";
 import { isUnread, isUntouched, moreRead, readingWords, renumbered, settledSelection } from "../../src/model/reading";
 import { Store, type LoadedTrace } from "../../src/model/store";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
@@ -44,7 +51,12 @@ describe("a trace that is being read", () => {
     expect(isUntouched(info.threads[0]!)).toBe(false);
     const part: ThreadInfo = { ...info.threads[1]!, unreadFrom: 100, end: 900, maxDepth: 3 };
     expect(isUntouched(part)).toBe(false);
-    expect([isUnread(part, 0, 99), isUnread(part, 0, 100), isUnread(part, 800, 2000), isUnread(part, 901, 2000)]).toEqual([false, true, true, false]);
+    expect([
+      isUnread(part, 0, 99),
+      isUnread(part, 0, 100),
+      isUnread(part, 800, 2000),
+      isUnread(part, 901, 2000),
+    ]).toEqual([false, true, true, false]);
     expect(readingWords(info, 0.25)).toMatch(/2 of 6 threads, 25(\.0)?% of its events/);
     expect(readingWords({ ...info, threads: [part] }, 0.5)).not.toContain("threads");
   });
@@ -76,8 +88,13 @@ describe("a trace that is being read", () => {
     const kept = settledSelection({ selected: { trace: 0, thread: 0, index: 7 }, selectedSpan: span }, before, whole);
     expect(kept.selected).toEqual({ trace: 0, thread: 0, index: 7 });
     expect(whole.functions[kept.selectedSpan!.function]!.name).toBe(before.functions[0]!.name);
-    expect(settledSelection({ selected: { trace: 0, thread: 1, index: 7 }, selectedSpan: span }, before, whole)).toEqual({ selected: null, selectedSpan: null });
-    expect(settledSelection({ selected: null, selectedSpan: null }, before, whole)).toEqual({ selected: null, selectedSpan: null });
+    expect(
+      settledSelection({ selected: { trace: 0, thread: 1, index: 7 }, selectedSpan: span }, before, whole),
+    ).toEqual({ selected: null, selectedSpan: null });
+    expect(settledSelection({ selected: null, selectedSpan: null }, before, whole)).toEqual({
+      selected: null,
+      selectedSpan: null,
+    });
   });
 });
 
@@ -101,13 +118,29 @@ const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 describe("tiles", () => {
   const make = (errors: string[] = []) => {
     const backend = new FakeBackend();
-    return { backend, tiles: new TileStore(backend as unknown as Backend, () => {}, (message) => errors.push(message)) };
+    return {
+      backend,
+      tiles: new TileStore(
+        backend as unknown as Backend,
+        () => {},
+        (message) => errors.push(message),
+      ),
+    };
   };
-  const shown = (tiles: TileStore, thread: number) => tiles.cover({ thread, band: 0 }, 0, 1000, 1)[0]?.tile.rows[0]?.func[0];
+  const shown = (tiles: TileStore, thread: number) =>
+    tiles.cover({ thread, band: 0 }, 0, 1000, 1)[0]?.tile.rows[0]?.func[0];
 
   test("of threads that have more by now are forgotten, others get the new numbers", async () => {
     const { backend, tiles } = make();
-    tiles.want([{ thread: 1, band: 0 }, { thread: 11, band: 0 }], 0, 1000, 1);
+    tiles.want(
+      [
+        { thread: 1, band: 0 },
+        { thread: 11, band: 0 },
+      ],
+      0,
+      1000,
+      1,
+    );
     backend.asked[0]!.answer([row(2)]);
     await settle();
     tiles.forget(new Set([11]));
@@ -144,7 +177,9 @@ describe("tiles", () => {
 });
 
 describe("the timeline", () => {
-  const loaded = (backend: FakeBackend, info: TraceInfo): LoadedTrace[] => [{ number: 0, backend: backend as unknown as Backend, info }];
+  const loaded = (backend: FakeBackend, info: TraceInfo): LoadedTrace[] => [
+    { number: 0, backend: backend as unknown as Backend, info },
+  ];
 
   test("asks for what is read, wishes for what is not, and is complete when all in view is there", async () => {
     const backend = new FakeBackend();
@@ -154,7 +189,8 @@ describe("the timeline", () => {
     scene.width = 800;
     scene.height = 4000;
     scene.want();
-    const threads = () => new Set(backend.asked.flatMap((a) => a.request.levels.map((l) => l.thread)).filter((t) => t < 100));
+    const threads = () =>
+      new Set(backend.asked.flatMap((a) => a.request.levels.map((l) => l.thread)).filter((t) => t < 100));
     expect(threads()).toEqual(new Set([0]));
     expect(backend.first).toEqual([[1, 2, 3, 4, 5]]);
     for (let i = 0; i < backend.asked.length; ++i) backend.asked[i]!.answer([row(1)]);
@@ -194,7 +230,14 @@ describe("while the server reads", () => {
     answers = {
       progress: () => {
         if (asked[asked.length - 1]!.includes("wait=1")) return new Promise((resolve) => (wholeAsked = resolve));
-        return { phase: "rebuilding", parts: (parts = Math.min(parts + 1, 2)), done: 0, total: 1, error: "", files: [] };
+        return {
+          phase: "rebuilding",
+          parts: (parts = Math.min(parts + 1, 2)),
+          done: 0,
+          total: 1,
+          error: "",
+          files: [],
+        };
       },
     };
     let shown = 0;

@@ -4,8 +4,22 @@ import { matcher, sortRows } from "../../src/model/rows";
 import { highlightLines, splitLines } from "../../src/panels/highlighter";
 
 const row = (func: number, self: number, max: number | null): FunctionRow => ({
-  function: func, calls: 1, openCalls: 0, total: self, self, min: max, mean: max, p50: max, p99: max, max,
-  cpu: null, runnable: null, blocked: null, selfCpu: null, selfRunnable: null, selfBlocked: null,
+  function: func,
+  calls: 1,
+  openCalls: 0,
+  total: self,
+  self,
+  min: max,
+  mean: max,
+  p50: max,
+  p99: max,
+  max,
+  cpu: null,
+  runnable: null,
+  blocked: null,
+  selfCpu: null,
+  selfRunnable: null,
+  selfBlocked: null,
 });
 const names = ["b()", "a()", "c()"];
 const rows = [row(0, 5, null), row(1, 9, 3), row(2, 7, 8)];

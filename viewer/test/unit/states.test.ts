@@ -22,19 +22,30 @@ function columns(rows: [begin: number, duration: number, func: number, depth: nu
   };
 }
 // Runs, is blocked, waits for a CPU, runs.
-const strip = columns([[0, 100, 1, 0], [100, 300, 4, 2], [400, 50, 3, 1], [450, 550, 1, 0]]);
-const calls = columns([[50, 900, 0, 0], [80, 400, 1, 1, 0]]);
+const strip = columns([
+  [0, 100, 1, 0],
+  [100, 300, 4, 2],
+  [400, 50, 3, 1],
+  [450, 550, 1, 0],
+]);
+const calls = columns([
+  [50, 900, 0, 0],
+  [80, 400, 1, 1, 0],
+]);
 const json = {
-    span: 1000,
-    functions: { name: ["main", "wait()"] },
-    processes: [{ name: "app" }],
-    threads: [{ process: 0, tid: 7, name: "app", begin: 0, end: 1000, calls: 2, depths: 2, states: true }],
-    states: { backend: "ftrace" },
-    tasks: [{ tid: 7, name: "app", of_run: true, thread: 0 }],
-    cpus: [{ cpu: 3 }],
+  span: 1000,
+  functions: { name: ["main", "wait()"] },
+  processes: [{ name: "app" }],
+  threads: [{ process: 0, tid: 7, name: "app", begin: 0, end: 1000, calls: 2, depths: 2, states: true }],
+  states: { backend: "ftrace" },
+  tasks: [{ tid: 7, name: "app", of_run: true, thread: 0 }],
+  cpus: [{ cpu: 3 }],
 };
 const facts = () => traceFacts(json);
-const lane = columns([[0, 100, 0, 0], [450, 550, 0, 0]]);
+const lane = columns([
+  [0, 100, 0, 0],
+  [450, 550, 0, 0],
+]);
 const bytes = encodeColumns([calls, strip, lane], { numbers: [0, STATES_OF_THREAD, CPU_LANE], states: true });
 const backend = () => LocalBackend.open({ version: 1, kind: "calls", trace: json, columns: pack(bytes) }, engine());
 
@@ -60,8 +71,14 @@ describe("states of an exported page", () => {
   });
   test("strips and CPUs are tiles like calls, and no calls", async () => {
     const level = (thread: number) => ({ thread, from: 0, to: 63 });
-    const tiles = await (await backend()).tiles({ begin: 0, end: 1000, width: 1000, levels: [level(STATES_OF_THREAD), level(CPU_LANE)] });
-    expect(tiles.get(STATES_OF_THREAD)!.map((row) => [STRIP_DEPTHS[row.depth], row.begin.length])).toEqual([["running", 2], ["runnable", 1], ["blocked", 1]]);
+    const tiles = await (
+      await backend()
+    ).tiles({ begin: 0, end: 1000, width: 1000, levels: [level(STATES_OF_THREAD), level(CPU_LANE)] });
+    expect(tiles.get(STATES_OF_THREAD)!.map((row) => [STRIP_DEPTHS[row.depth], row.begin.length])).toEqual([
+      ["running", 2],
+      ["runnable", 1],
+      ["blocked", 1],
+    ]);
     const cpu = tiles.get(CPU_LANE)!;
     expect(cpu.map((row) => row.depth)).toEqual([0, 1]);
     expect([...cpu[1]!.func]).toEqual([0, 1, 1, 0]);
@@ -70,22 +87,56 @@ describe("states of an exported page", () => {
   });
   test("the innermost call at a moment", () => {
     expect([40, 60, 100, 479, 480, 949, 950].map((ns) => innermost(calls, ns))).toEqual([-1, 0, 1, 1, 0, 0, -1]);
-    expect(cpuFunctions(undefined, () => undefined, () => -1, 0, 1, 1)).toEqual([]);
+    expect(
+      cpuFunctions(
+        undefined,
+        () => undefined,
+        () => -1,
+        0,
+        1,
+        1,
+      ),
+    ).toEqual([]);
   });
 });
 
 describe("switches", () => {
-  const one = (begin: number, end: number | null, on: boolean, of?: { first: number; functions: number; named?: number[]; reason?: string }) => ({
-    ...{ begin, end, on, all: of === undefined, first: 0, functions: 0, ids: of?.functions ?? 0, reason: "request", named: [] as number[] },
+  const one = (
+    begin: number,
+    end: number | null,
+    on: boolean,
+    of?: { first: number; functions: number; named?: number[]; reason?: string },
+  ) => ({
+    ...{
+      begin,
+      end,
+      on,
+      all: of === undefined,
+      first: 0,
+      functions: 0,
+      ids: of?.functions ?? 0,
+      reason: "request",
+      named: [] as number[],
+    },
     ...of,
   });
   const process = (...switches: ReturnType<typeof one>[]) => ({ switches, switchCount: switches.length });
   const off = (of: ReturnType<typeof process>) => offStretches(of, 0, 100).map(({ begin, end }) => [begin, end]);
-  const some = (first: number, functions = 1, named = [first], reason = "request") => ({ first, functions, named, reason });
+  const some = (first: number, functions = 1, named = [first], reason = "request") => ({
+    first,
+    functions,
+    named,
+    reason,
+  });
 
   test("nothing is traced from a switching off of all to the next switching on of all", () => {
     const first = one(10, 12, false);
-    expect(off(process(first, one(20, 22, false), one(30, 33, true), one(50, 51, false, some(1)), one(90, null, false)))).toEqual([[10, 33], [90, 100]]);
+    expect(
+      off(process(first, one(20, 22, false), one(30, 33, true), one(50, 51, false, some(1)), one(90, null, false))),
+    ).toEqual([
+      [10, 33],
+      [90, 100],
+    ]);
     // Some functions do not count before all do.
     expect(off(process(first, one(20, 25, true, some(1))))).toEqual([[10, 100]]);
     // Off from the start on.
@@ -94,7 +145,16 @@ describe("switches", () => {
     expect(off({ switches: [first, one(40, 41, false)], switchCount: 9 })).toEqual([[10, 40]]);
   });
   test("some functions are left out from their switching off to their switching on, as far as it goes", () => {
-    const found = leftOut(process(one(10, 11, false, some(5, 10, [50, 51])), one(20, 21, true, some(5, 2, [50])), one(30, 31, false, some(1, 1, [40], "budget")), one(60, 61, true, some(5, 10))), 0, 100);
+    const found = leftOut(
+      process(
+        one(10, 11, false, some(5, 10, [50, 51])),
+        one(20, 21, true, some(5, 2, [50])),
+        one(30, 31, false, some(1, 1, [40], "budget")),
+        one(60, 61, true, some(5, 10)),
+      ),
+      0,
+      100,
+    );
     expect(found.map(({ begin, end, functions, named, budget }) => [begin, end, functions, named, budget])).toEqual([
       [10, 21, 10, [50, 51], false],
       [21, 30, 8, [51], false],
@@ -104,13 +164,19 @@ describe("switches", () => {
     const middle = leftOut(process(one(10, 11, false, some(0x10, 9)), one(20, 21, true, some(0x12, 2))), 0, 100);
     expect(middle.map((part) => part.functions)).toEqual([9, 7]);
     // What is first switched on was off before.
-    expect(leftOut(process(one(10, 12, true, some(7))), 0, 100).map(({ begin, end }) => [begin, end])).toEqual([[0, 12]]);
+    expect(leftOut(process(one(10, 12, true, some(7))), 0, 100).map(({ begin, end }) => [begin, end])).toEqual([
+      [0, 12],
+    ]);
     expect(leftOut(process(one(10, 12, false), one(20, 21, true)), 0, 100)).toEqual([]);
   });
   test("words for them", () => {
     const name = (f: number) => `f${f}`;
-    expect(leftOutWords({ begin: 0, end: 1, functions: 1, named: [3], budget: true }, name)).toBe("1 function left out by the budget: f3");
-    expect(leftOutWords({ begin: 0, end: 1, functions: 1200, named: [3, 4], budget: false }, name)).toBe("1,200 functions switched off: f3, f4 and 1,198 more");
+    expect(leftOutWords({ begin: 0, end: 1, functions: 1, named: [3], budget: true }, name)).toBe(
+      "1 function left out by the budget: f3",
+    );
+    expect(leftOutWords({ begin: 0, end: 1, functions: 1200, named: [3, 4], budget: false }, name)).toBe(
+      "1,200 functions switched off: f3, f4 and 1,198 more",
+    );
   });
   test("a call that was cut did not end by a tail call", () => {
     expect(endings(18)).toEqual(["switched off while it ran: end not known"]);
@@ -123,10 +189,15 @@ describe("switches", () => {
 });
 
 describe("tracks", () => {
-  const layout = (folded: string[] = []) => layoutTracks([facts()], { ...NO_CHOICE, folded: new Set(folded) }, { begin: 0, end: 1 });
+  const layout = (folded: string[] = []) =>
+    layoutTracks([facts()], { ...NO_CHOICE, folded: new Set(folded) }, { begin: 0, end: 1 });
   test("a thread with states has room for them; CPUs come below the threads", () => {
     const { scrolled } = layout();
-    expect(scrolled.map((t) => [t.kind, t.title])).toEqual([["thread", "app"], ["cpus", "CPUs"], ["cpu", "CPU 3"]]);
+    expect(scrolled.map((t) => [t.kind, t.title])).toEqual([
+      ["thread", "app"],
+      ["cpus", "CPUs"],
+      ["cpu", "CPU 3"],
+    ]);
     expect(scrolled[0]!.lead).toBeGreaterThan(0);
     expect(layout(["0:cpus"]).scrolled.map((t) => t.kind)).toEqual(["thread", "cpus"]);
   });

@@ -16,13 +16,23 @@ function colours(theme: string): Map<string, string> {
   return new Map([...block.matchAll(/--([a-z-]+): (#[0-9a-f]{6});/g)].map((m) => [m[1]!, m[2]!]));
 }
 
-describe.each([["light", LIGHT], ["dark", DARK]] as const)("%s", (theme, inks) => {
+describe.each([
+  ["light", LIGHT],
+  ["dark", DARK],
+] as const)("%s", (theme, inks) => {
   const of = colours(theme);
-  test.each(["text", "quiet", "accent", "warn", "keyword", "string", "number", "comment", "type", "title"])("%s can be read on every ground: contrast 4.5:1", (name) => {
-    for (const ground of ["ground", "surface"]) expect(contrast(rgb(of.get(name)!), rgb(of.get(ground)!)), ground).toBeGreaterThanOrEqual(4.5);
-  });
-  test("warnings on their own ground", () => expect(contrast(rgb(of.get("warn")!), rgb(of.get("warn-ground")!))).toBeGreaterThanOrEqual(4.5));
+  test.each(["text", "quiet", "accent", "warn", "keyword", "string", "number", "comment", "type", "title"])(
+    "%s can be read on every ground: contrast 4.5:1",
+    (name) => {
+      for (const ground of ["ground", "surface"])
+        expect(contrast(rgb(of.get(name)!), rgb(of.get(ground)!)), ground).toBeGreaterThanOrEqual(4.5);
+    },
+  );
+  test("warnings on their own ground", () =>
+    expect(contrast(rgb(of.get("warn")!), rgb(of.get("warn-ground")!))).toBeGreaterThanOrEqual(4.5));
   test("text and canvas have the same colours", () => {
-    expect([inks.ground, inks.text, inks.quiet, inks.accent, inks.rule]).toEqual(["ground", "text", "quiet", "accent", "rule"].map((name) => of.get(name)));
+    expect([inks.ground, inks.text, inks.quiet, inks.accent, inks.rule]).toEqual(
+      ["ground", "text", "quiet", "accent", "rule"].map((name) => of.get(name)),
+    );
   });
 });

@@ -45,7 +45,12 @@ test("steps of the ruler are 1, 2 or 5 times a power of ten, and whole ns", () =
 
 describe("moments", () => {
   test("neighbours on a ruler differ, and share the unit of its end", () => {
-    for (const [at, stepNs] of [[81e6, 1e7], [46_265_000, 5000], [12e9, 10], [900, 1]] as const) {
+    for (const [at, stepNs] of [
+      [81e6, 1e7],
+      [46_265_000, 5000],
+      [12e9, 10],
+      [900, 1],
+    ] as const) {
       const labels = [0, 1, 2, 3].map((i) => plain(moment(at + i * stepNs, stepNs, at + 3 * stepNs)));
       expect(new Set(labels).size).toBe(4);
       expect(new Set(labels.map((l) => l.split(" ")[1])).size).toBe(1);

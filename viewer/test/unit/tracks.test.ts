@@ -52,14 +52,19 @@ describe("tracks", () => {
 
   test("two traces have headings", () => {
     const layout = layoutTracks([trace, trace], NO_CHOICE, all);
-    expect(layout.scrolled.filter((t) => t.kind === "process").map((t) => t.title)).toEqual(["A · sample", "B · sample"]);
+    expect(layout.scrolled.filter((t) => t.kind === "process").map((t) => t.title)).toEqual([
+      "A · sample",
+      "B · sample",
+    ]);
     expect(layout.scrolled.filter((t) => t.kind === "thread")).toHaveLength(12);
     const folded = layoutTracks([trace, trace], { ...NO_CHOICE, folded: new Set(["0:p0"]) }, all);
     expect(folded.scrolled.filter((t) => t.kind === "thread")).toHaveLength(6);
   });
 
   test("ordered by calls", () => {
-    const calls = layoutTracks([trace], { ...NO_CHOICE, order: "calls" }, all).scrolled.map((t) => trace.threads[t.thread]!.calls);
+    const calls = layoutTracks([trace], { ...NO_CHOICE, order: "calls" }, all).scrolled.map(
+      (t) => trace.threads[t.thread]!.calls,
+    );
     expect(calls).toEqual([...calls].sort((a, b) => b - a));
   });
 

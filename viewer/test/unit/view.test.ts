@@ -1,5 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { between, clampView, fit, NARROWEST_NS, pan, reveal, toPixel, toTime, wholeView, zoom } from "../../src/model/view";
+import {
+  between,
+  clampView,
+  fit,
+  NARROWEST_NS,
+  pan,
+  reveal,
+  toPixel,
+  toTime,
+  wholeView,
+  zoom,
+} from "../../src/model/view";
 
 const TOTAL = 1e9;
 
