@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/json.h"
 #include "query/flame.h"
 #include "query/table.h"
 #include "reader/model.h"
-#include "base/json.h"
 
 namespace karst::view {
 

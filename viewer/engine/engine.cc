@@ -20,8 +20,8 @@
 
 namespace {
 
-using karst::view::ExportedCalls;
 using karst::Json;
+using karst::view::ExportedCalls;
 
 constexpr std::uint32_t kNone = 0xffffffffU;
 
