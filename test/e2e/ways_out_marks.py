@@ -82,7 +82,7 @@ class Marks(TortureTest):
         magic, _, threads, calls = struct.unpack_from("<4I", columns)
         self.assertEqual((magic, calls), (0x4C4F434B, CALLS))
         padded = (calls * 4 + 7) // 8 * 8
-        at = 16 + 16 * threads + 4 * padded  # behind the columns of times
+        at = 56 + 24 * threads + 4 * padded  # behind the header, the threads and the columns of times
         functions = struct.unpack_from(f"<{calls}I", columns, at)
         flags = columns[len(columns) - (calls + 7) // 8 * 8:][:calls]
         names = page["trace"]["functions"]["name"]
