@@ -33,7 +33,10 @@ struct ReportBuilder::Impl {
 
   // Gives every id that occurs in `calls` the number of its function.
   void number_functions(std::uint32_t process, const reader::Calls& calls) {
+    std::uint32_t last = query::kNoFunction;
     for (const std::uint32_t id : calls.function) {
+      if (id == last) continue;
+      last = id;
       if (functions.has(process, id)) continue;
       functions.add(trace, process, id, 0);
       if (functions.functions().size() > wanted.size())

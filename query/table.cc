@@ -57,58 +57,63 @@ void TableSums::walk(const Scope::Part& part) {
     std::uint32_t row;
     std::uint32_t function;
   };
-  const CallColumns& calls = part.thread->calls;
+  const CallColumns calls = part.thread->calls;  // copies, which the stores below cannot change
+  const TickRange range = part.rows.range;
+  const std::span<const std::uint32_t> function_of = part.function_of;
   std::vector<Frame> stack;
   std::size_t begin_hint = 0;
   std::size_t end_hint = 0;
-  each_row(part.rows, [&](std::uint32_t row) {
-    const std::uint32_t parent = calls.parent[row];
-    while (!stack.empty() && stack.back().row != parent) {
-      --now_[stack.back().function].active;
-      stack.pop_back();
-    }
-    const std::uint32_t function = part.function(row);
-    FunctionSums& of = sums_[function];
-    Now& now = now_[function];
-    if (!now.touched) {
-      now.touched = true;
-      now.complete = of.complete;
-      of.seen = true;
-      touched_.push_back(function);
-    }
-    if constexpr (kWithStates) {
-      const reader::StateTimes times = part.states_of(row, begin_hint, end_hint);
-      if (now.active == 0) of.total_states += times;
-      of.self_states += times;
-      if (!stack.empty()) {
-        reader::StateTimes& above = sums_[stack.back().function].self_states;
-        above = above - times;
-      }
-    }
-    const std::uint64_t inside = part.time_of(row);
-    if (now.active++ == 0) of.total += inside;
-    of.self += inside;
-    if (!stack.empty()) sums_[stack.back().function].self -= inside;
-    const std::uint8_t marks = calls.marks[row];
-    if (marks != reader::kCallComplete) {
-      of.unwound += (marks & reader::kCallUnwound) != 0 ? 1 : 0;
-      of.jumped += (marks & reader::kCallJumped) != 0 ? 1 : 0;
-      of.tail += (marks & reader::kCallTail) != 0 && !reader::call_is_cut(marks) ? 1 : 0;
-    }
-    if (part.counts(row)) {
-      ++of.calls;
-      if (is_complete(marks)) {
-        const std::uint64_t duration = calls.duration[row];
-        ++of.complete;
-        of.sum += duration;
-        of.min = std::min(of.min, duration);
-        of.max = std::max(of.max, duration);
-      } else {
-        ++of.open_calls;
-      }
-    }
-    stack.push_back({row, function});
-  });
+  each_row(
+      part.rows, [&](std::uint32_t row) __attribute__((always_inline)) {  // else its state lives in memory
+        const std::uint32_t parent = calls.parent[row];
+        while (!stack.empty() && stack.back().row != parent) {
+          --now_[stack.back().function].active;
+          stack.pop_back();
+        }
+        const std::uint32_t function = function_of[calls.function[row]];
+        FunctionSums& of = sums_[function];
+        Now& now = now_[function];
+        if (!now.touched) {
+          now.touched = true;
+          now.complete = of.complete;
+          of.seen = true;
+          touched_.push_back(function);
+        }
+        if constexpr (kWithStates) {
+          const reader::StateTimes times = part.states_of(row, begin_hint, end_hint);
+          if (now.active == 0) of.total_states += times;
+          of.self_states += times;
+          if (!stack.empty()) {
+            reader::StateTimes& above = sums_[stack.back().function].self_states;
+            above = above - times;
+          }
+        }
+        const std::uint8_t marks = calls.marks[row];
+        const bool plain = marks == reader::kCallComplete;
+        const std::uint64_t inside = plain ? range.clip(calls.begin[row], calls.end(row))
+                                           : part.time_of(row);  // an inherited call began elsewhere
+        if (now.active++ == 0) of.total += inside;
+        of.self += inside;
+        if (!stack.empty()) sums_[stack.back().function].self -= inside;
+        if (!plain) {
+          of.unwound += (marks & reader::kCallUnwound) != 0 ? 1 : 0;
+          of.jumped += (marks & reader::kCallJumped) != 0 ? 1 : 0;
+          of.tail += (marks & reader::kCallTail) != 0 && !reader::call_is_cut(marks) ? 1 : 0;
+        }
+        if (part.counts(row)) {
+          ++of.calls;
+          if (is_complete(marks)) {
+            const std::uint64_t duration = calls.duration[row];
+            ++of.complete;
+            of.sum += duration;
+            of.min = std::min(of.min, duration);
+            of.max = std::max(of.max, duration);
+          } else {
+            ++of.open_calls;
+          }
+        }
+        stack.push_back({row, function});
+      });
   for (const Frame& frame : stack) --now_[frame.function].active;
 }
 
@@ -163,7 +168,8 @@ void Durations::add(const Scope::Part& part) {
     std::uint32_t count = 0;
     std::array<std::uint64_t, 31> durations;
   };
-  const CallColumns& calls = part.thread->calls;
+  const CallColumns calls = part.thread->calls;
+  const std::span<const std::uint32_t> function_of = part.function_of;
   std::vector<Pack> packs(cursor_.size());
   const auto put = [&](std::size_t slot) {
     Pack& pack = packs[slot];
@@ -172,7 +178,7 @@ void Durations::add(const Scope::Part& part) {
     pack.count = 0;
   };
   each_row(part.rows, [&](std::uint32_t row) {
-    const std::uint32_t slot = slot_of_[part.function(row)];
+    const std::uint32_t slot = slot_of_[function_of[calls.function[row]]];
     if (slot == kNoFunction || !is_complete(calls.marks[row]) || !part.counts(row)) return;
     Pack& pack = packs[slot];
     pack.durations[pack.count++] = calls.duration[row];
