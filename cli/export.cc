@@ -31,6 +31,7 @@ struct Options {
 };
 
 constexpr const char* kHtml = "html";
+constexpr const char* kViewer = "viewer";
 
 std::string format_list() {
   std::string list;
@@ -39,6 +40,8 @@ std::string format_list() {
   }
   list +=
       fmt::format("  {:<10}{}\n", kHtml, "the page of karst view in one file, for any browser and without a server");
+  list +=
+      fmt::format("  {:<10}{}\n", kViewer, "that page without a trace: it opens .karst files by itself; takes no FILE");
   return list;
 }
 
@@ -48,7 +51,7 @@ std::string format_names() {
   for (const exporting::Format& format : exporting::formats()) {
     names += fmt::format("{}{}", names.empty() ? "" : "|", format.name);
   }
-  return names + "|" + kHtml;
+  return names + "|" + kHtml + "|" + kViewer;
 }
 
 // "10ms-20ms", "10ms-", "-20ms": since the trace's start.
@@ -64,6 +67,11 @@ Status parse_range(std::string_view text, exporting::HtmlOptions& options) {
     *to = static_cast<double>(*ns);
   }
   return Unit{};
+}
+
+std::string_view page() {
+  const view::PageFile* page = view::find_page_file("export.html");
+  return page == nullptr ? std::string_view() : page->bytes;
 }
 
 int export_html(const Options& options) {
@@ -92,16 +100,27 @@ int export_html(const Options& options) {
     const reader::Thread& thread = *(*index)->threads()[i].thread;
     if (chosen.contains({thread.process, thread.index})) wanted.threads.push_back(i);
   }
-  const view::PageFile* page = view::find_page_file("export.html");
   auto output = exporting::Output::create(options.output);
   if (!output) return fail(output.error());
-  const auto status =
-      exporting::export_html(**index, page == nullptr ? std::string_view() : page->bytes, wanted, *output);
+  const auto status = exporting::export_html(**index, page(), wanted, *output);
+  if (!status) return fail(status.error());
+  return finish_output(*output);
+}
+
+int export_viewer(const Options& options) {
+  if (!options.input.file.empty())
+    return usage_error("--to viewer takes no FILE: the page opens any; --to html puts a trace into the page", "export");
+  auto output = exporting::Output::create(options.output);
+  if (!output) return fail(output.error());
+  const auto status = exporting::export_viewer(page(), *output);
   if (!status) return fail(status.error());
   return finish_output(*output);
 }
 
 int export_trace(const Options& options) {
+  if (options.format == kViewer && options.range.empty() && !options.aggregated) return export_viewer(options);
+  if (options.input.file.empty() && options.format != kViewer)
+    return usage_error("FILE is missing: which trace?", "export");
   if (options.format == kHtml) return export_html(options);
   if (!options.range.empty() || options.aggregated) {
     return usage_error("--range and --aggregated go with --to html alone", "export");
@@ -136,7 +155,7 @@ void register_export(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("export", "Write a trace in another tool's format");
   command->footer("Formats:\n" + format_list() +
                   "\nThe output gets its name only when it is whole; '-o -' writes to standard output.");
-  add_file_option(*command, options->input);
+  command->add_option("FILE", options->input.file, "The trace, as 'karst run' wrote it; none for viewer")->type_name("");
   command->add_option("--to", options->format, "The format; see below")->type_name(format_names())->required();
   command->add_option("-o,--output", options->output, "Where to write it; - is standard output")
       ->type_name("OUT")

@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <filesystem>
+#include <map>
+#include <span>
 
 #include "base/json.h"
 #include "view/api.h"
+#include "view/cut.h"
 #include "view/protocol.h"
 #include "view/selection.h"
-#include "view/states.h"
+#include "view/source.h"
 #include "view/tiles.h"
 
 namespace karst::exporting {
@@ -65,29 +68,35 @@ std::string number_list(const std::vector<std::uint32_t>& numbers) {
   return fmt::format("{}", fmt::join(numbers, ","));
 }
 
-// The texts of the files that the scope's functions are in, as far as the limit goes.
+// The texts of the files that the scope's functions are in, as far as the limit goes; of each function there its lines.
 void write_sources(Json& json, const view::Scope& scope) {
   const view::FunctionList& functions = scope.index->functions();
   std::vector<bool> called(functions.functions().size());
   for (const view::Scope::Part& part : scope.parts) {
     view::each_row(part.rows, [&](std::uint32_t row) { called[part.function(row)] = true; });
   }
-  std::set<std::string> wanted;
+  std::map<std::string, std::vector<std::size_t>> wanted;
   for (std::size_t i = 0; i < called.size(); ++i) {
     const std::int64_t file = functions.functions()[i].file;
-    if (called[i] && file >= 0) wanted.insert(functions.files()[static_cast<std::size_t>(file)]);
+    if (called[i] && file >= 0) wanted[functions.files()[static_cast<std::size_t>(file)]].push_back(i);
   }
   std::uint64_t size = 0;
   std::uint64_t left_out = 0;
   json.key("sources").open('[');
   for (const reader::SourceFile& source : scope.index->trace().sources()) {
-    if (!wanted.contains(source.path)) continue;
+    const auto of = wanted.find(source.path);
+    if (of == wanted.end()) continue;
     if (size + source.text.size() > kMaxHtmlSource) {
       ++left_out;
       continue;
     }
     size += source.text.size();
-    json.open('{').field("path", source.path).field("text", source.text).close('}');
+    json.open('{').field("path", source.path).field("text", source.text).key("functions").open('{');
+    for (const std::size_t i : of->second) {
+      const std::uint32_t line = functions.functions()[i].line;
+      json.key(std::to_string(i)).open('[').value(line).value(view::function_end_line(source.text, line)).close(']');
+    }
+    json.close('}').close('}');
   }
   json.close(']').field("sources_left_out", left_out);
 }
@@ -103,14 +112,78 @@ void append_in_script(std::string_view json, Output& output) {
   }
 }
 
+// Where the data goes.
+Result<std::size_t> place_in(std::string_view page) {
+  const std::size_t place = page.find(kPlace);
+  if (place != std::string_view::npos) return place;
+  return Error{
+      "this karst was built without the viewer's page (Node.js was missing): run script/setup and build again"};
+}
+
+// The trace of the scope: the file as it is when that is `all` of it, and it has its names.
+Result<std::string> part_of(const view::Scope& scope, bool all) {
+  const reader::Trace& trace = scope.index->trace();
+  const auto text = [](std::span<const std::byte> bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  if (all && trace.resolved()) {
+    std::string bytes = text(trace.bytes());
+    if (const auto status = trace.unchanged(); !status) return status.error();
+    return bytes;
+  }
+  const auto bytes = view::cut_trace(scope);
+  if (!bytes) return bytes.error();
+  return text(*bytes);
+}
+
+// What an aggregated page holds: the answers about all of its range, and one picture.
+Status write_answers(Json& json, const view::Scope& scope, const HtmlOptions& options, double begin, double end) {
+  // Asked as a page would ask: what is exported is what the server shows.
+  const view::TraceIndex& index = *scope.index;
+  view::Parameters range = {{"threads", number_list(options.threads)}};
+  if (options.begin) range["begin"] = fmt::format("{:.3f}", begin);
+  if (options.end && end < index.since_origin(index.last_ticks())) range["end"] = fmt::format("{:.3f}", end);
+  view::Api api({&index}, options.version);
+  json.key("range").open('{').field("begin", begin).field("end", end).close('}');
+  json.key("trace").raw(view::trace_json(index, options.version, 1, true, false));
+  view::Parameters inverted = range;
+  inverted.emplace("inverted", "1");
+  json.key("functions").raw(api.answer("functions", range).body);
+  json.key("flame").raw(api.answer("flame", range).body);
+  json.key("flame_inverted").raw(api.answer("flame", inverted).body);
+  std::vector<std::uint32_t> all(index.threads().size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+  json.field("minimap", base64(view::encode_minimap(index, all, 1024)));
+  write_sources(json, scope);
+  std::vector<view::ThreadRows> rows;
+  for (const std::uint32_t number : options.threads) {
+    rows.push_back({number});
+    rows.push_back({view::kStatesOfThread + number});
+  }
+  for (std::uint32_t i = 0; i < index.cpus().size(); ++i) rows.push_back({view::kCpuLane + i});
+  for (std::uint32_t width = 4096;; width /= 2) {
+    const auto tiles = view::encode_tiles(index, rows, begin, std::max(end, begin + 1), width);
+    view::TileHeader header{};
+    if (tiles) std::memcpy(&header, tiles->data(), sizeof header);
+    if (!tiles && width == 1) return tiles.error();
+    if (!tiles || (header.slices > kMaxHtmlSlices && width != 1)) continue;
+    json.field("tiles", base64(gzip(*tiles))).field("tiles_width", width);
+    return Unit{};
+  }
+}
+
 }  // namespace
 
+Status export_viewer(std::string_view page, Output& output) {
+  const auto place = place_in(page);
+  if (!place) return place.error();
+  output.append(page);
+  return Unit{};
+}
+
 Status export_html(const view::TraceIndex& index, std::string_view page, const HtmlOptions& options, Output& output) {
-  const std::size_t place = page.find(kPlace);
-  if (place == std::string_view::npos) {
-    return Error{
-        "this karst was built without the viewer's page (Node.js was missing): run script/setup and build again"};
-  }
+  const auto place = place_in(page);
+  if (!place) return place.error();
   const double span = index.since_origin(index.last_ticks());
   const double begin = std::max(options.begin.value_or(0), 0.0);
   const double end = std::min(options.end.value_or(span), span);
@@ -121,16 +194,13 @@ Status export_html(const view::TraceIndex& index, std::string_view page, const H
     }
   }
 
-  // Asked as a page would ask: what is exported is what the server shows.
-  view::Parameters range = {{"threads", number_list(options.threads)}};
-  if (options.begin) range["begin"] = fmt::format("{:.3f}", begin);
-  if (options.end && end < span) range["end"] = fmt::format("{:.3f}", end);
   view::Scope scope(index);
   std::uint64_t calls = 0;
+  const bool all_times = !options.begin && !(options.end && end < span);
   view::Picture picture{index.to_ticks(begin), index.to_ticks(end), index.origin(), 1};
   view::TickRange ticks;
-  if (range.contains("begin")) ticks.begin = picture.first_tick();
-  if (range.contains("end")) ticks.end = picture.end_tick();
+  if (options.begin) ticks.begin = picture.first_tick();
+  if (options.end && end < span) ticks.end = picture.end_tick();
   for (const std::uint32_t number : options.threads) {
     const view::ThreadIndex& thread = index.threads()[number];
     scope.add(number, view::rows_in(thread.calls, ticks));
@@ -145,47 +215,33 @@ Status export_html(const view::TraceIndex& index, std::string_view page, const H
                     index.trace().name(), calls, kMaxHtmlCalls)};
   }
 
-  view::Api api({&index}, options.version);
   Json json;
-  json.open('{').field("version", view::kProtocolVersion).field("kind", options.aggregated ? "aggregated" : "calls");
-  json.key("range").open('{').field("begin", begin).field("end", end).close('}');
-  json.key("trace").raw(view::trace_json(index, options.version, 1, true, false));
-  view::Parameters inverted = range;
-  inverted["inverted"] = "1";
-  json.key("functions").raw(api.answer("functions", range).body);
-  json.key("flame").raw(api.answer("flame", range).body);
-  json.key("flame_inverted").raw(api.answer("flame", inverted).body);
-  std::vector<std::uint32_t> all(index.threads().size());
-  for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-  json.field("minimap", base64(view::encode_minimap(index, all, 1024)));
-  write_sources(json, scope);
-  if (!options.aggregated) view::write_exported_waits(json, scope);
+  json.open('{').field("version", view::kProtocolVersion).field("kind", options.aggregated ? "aggregated" : "trace");
+  std::string trace;  // packed
   if (options.aggregated) {
-    std::vector<view::ThreadRows> rows;
-    for (const std::uint32_t number : options.threads) {
-      rows.push_back({number});
-      rows.push_back({view::kStatesOfThread + number});
-    }
-    for (std::uint32_t i = 0; i < index.cpus().size(); ++i) rows.push_back({view::kCpuLane + i});
-    for (std::uint32_t width = 4096;; width /= 2) {
-      const auto tiles = view::encode_tiles(index, rows, begin, std::max(end, begin + 1), width);
-      view::TileHeader header{};
-      if (tiles) std::memcpy(&header, tiles->data(), sizeof header);
-      if (!tiles && width == 1) return tiles.error();
-      if (!tiles || (header.slices > kMaxHtmlSlices && width != 1)) continue;
-      json.field("tiles", base64(gzip(*tiles))).field("tiles_width", width);
-      break;
-    }
+    if (const auto status = write_answers(json, scope, options, begin, end); !status) return status;
   } else {
-    json.field("columns", base64(gzip(view::encode_columns(scope))));
+    auto bytes = part_of(scope, all_times && options.threads.size() == index.threads().size());
+    if (!bytes) return bytes.error();
+    trace = base64(gzip(*bytes));
+    json.field("name", std::filesystem::path(index.trace().name()).filename().string());
+    json.key("part").open('{').field("origin", std::to_string(index.origin()));
+    if (options.begin) json.field("begin", std::to_string(ticks.begin));
+    if (options.end && end < span) json.field("end", std::to_string(ticks.end));
+    json.close('}');
   }
   json.close('}');
 
-  output.append(page.substr(0, place));
+  output.append(page.substr(0, *place));
   output.append("<script type=\"application/json\" id=\"karst-embedded\">");
   append_in_script(json.take(), output);
   output.append("</script>");
-  output.append(page.substr(place + kPlace.size()));
+  if (!trace.empty()) {
+    output.append("<script type=\"text/plain\" id=\"karst-trace\">");
+    output.append(trace);
+    output.append("</script>");
+  }
+  output.append(page.substr(*place + kPlace.size()));
   return Unit{};
 }
 

@@ -32,4 +32,7 @@ struct HtmlOptions {
 /// (the message offers the aggregated form), or the page is not one that data can be put into.
 Status export_html(const view::TraceIndex& index, std::string_view page, const HtmlOptions& options, Output& output);
 
+/// The page without a trace, which opens files by itself. Error: as above.
+Status export_viewer(std::string_view page, Output& output);
+
 }  // namespace karst::exporting

@@ -76,6 +76,7 @@ Result<Trace> Trace::open_memory(std::span<const std::byte> bytes, std::string n
 
 const std::string& Trace::name() const { return impl_->name; }
 std::uint64_t Trace::file_size() const { return impl_->bytes.bytes().size(); }
+std::span<const std::byte> Trace::bytes() const { return impl_->bytes.bytes(); }
 bool Trace::resolved() const { return impl_->resolved; }
 bool Trace::complete() const { return impl_->complete; }
 std::uint16_t Trace::minor_version() const { return impl_->minor; }

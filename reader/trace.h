@@ -42,6 +42,8 @@ class Trace {
 
   const std::string& name() const;
   std::uint64_t file_size() const;
+  /// All of the file, which others may write to: see BlockView.
+  std::span<const std::byte> bytes() const;
   bool resolved() const;
   bool complete() const;  ///< has its end chunk
   std::uint16_t minor_version() const;

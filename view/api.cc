@@ -10,7 +10,6 @@
 #include "view/answers.h"
 #include "view/calls.h"
 #include "view/compare.h"
-#include "view/cut.h"
 #include "view/protocol.h"
 #include "view/question.h"
 #include "view/source.h"
@@ -132,7 +131,7 @@ void Api::remember(const std::string& question, const std::string& body) {
 
 Reply Api::trace(const Question& question) {
   Reply reply;
-  reply.body = trace_json(question.index(), version_, traces_.size(), server_.keep, server_.can_cut);
+  reply.body = trace_json(question.index(), version_, traces_.size(), server_.keep, server_.cut != nullptr);
   return reply;
 }
 
@@ -383,14 +382,14 @@ Reply Api::source(const Question& question) {
 }
 
 Reply Api::cut(const Question& question) {
-  if (!server_.can_cut) return error_reply(404, "nothing can be cut here");
+  if (server_.cut == nullptr) return error_reply(404, "nothing can be cut here");
   // A call's own time, when one was named: with all that other threads did meanwhile.
   TickRange range = question.ticks();
   if (const auto one = question.call()) range = {one->begin, one->begin + one->duration + 1};
   const TraceIndex& index = question.index();
   const Scope scope = question.scope(range);
   if (!question.error().empty()) return {};
-  auto bytes = cut_trace(scope);
+  auto bytes = server_.cut(scope);
   if (!bytes) return error_reply(413, bytes.error().message);
   Reply reply = binary_reply(std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
   reply.file_name = std::filesystem::path(index.trace().name()).stem().string() + "-cut.karst";

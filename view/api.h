@@ -1,6 +1,7 @@
 // Questions and answers of docs/viewer-protocol.md, without the network: the server, the exported page and tests ask
 // here.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -44,7 +45,8 @@ class Api {
   /// Set before the first question: what the page is told about the server.
   struct Server {
     bool keep = false;
-    bool can_cut = true;
+    /// Makes a .karst of a part (view/cut.h); null: nobody can here.
+    Result<std::vector<std::byte>> (*cut)(const Scope& scope) = nullptr;
   };
   void set_server(Server server) { server_ = server; }
 

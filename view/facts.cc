@@ -209,6 +209,11 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   json.field("file_size", trace.file_size()).field("resolved", trace.resolved()).field("complete", trace.complete());
   json.field("keep", keep).field("traces", traces);
   json.field("span", index.since_origin(index.last_ticks())).field("extent", index.since_origin(last_end(index)));
+  if (index.part()) {
+    const TickRange& range = index.part()->range;
+    json.key("range").open('{').field("begin", index.since_origin(std::max(range.begin, index.origin())));
+    json.field("end", index.since_origin(std::min(range.end, index.last_ticks()))).close('}');
+  }
   json.field("calls", index.calls());
   json.field("events", trace.event_count());
   if (index.is_partial()) {

@@ -158,6 +158,13 @@ Result<std::unique_ptr<TraceIndex>> TraceIndex::build_of(std::unique_ptr<TraceIn
   return index;
 }
 
+// With its strips.
+std::unique_ptr<TraceIndex> TraceIndex::prepared(reader::Trace trace, IndexProgress& progress) {
+  auto index = listed(std::move(trace), progress);
+  index->build_strips();
+  return index;
+}
+
 // An index with all threads of the trace, and nothing in them.
 std::unique_ptr<TraceIndex> TraceIndex::listed(std::shared_ptr<const reader::Trace> trace, IndexProgress& progress) {
   std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(trace)));

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,18 @@ class TraceIndex {
   std::uint64_t origin() const { return origin_; }  ///< ticks of the first event; ns in the protocol count from here
   std::uint64_t last_ticks() const { return last_; }
 
+  /// Of a page that holds a part of a trace, cut out of it.
+  struct Part {
+    std::uint64_t origin = 0;  ///< of the whole, in ticks: the page has the whole's times
+    TickRange range;           ///< what questions are about that name no range
+  };
+  /// Before anybody else looks.
+  void set_part(const Part& part) {
+    part_ = part;
+    origin_ = part.origin;
+  }
+  const std::optional<Part>& part() const { return part_; }
+
   /// Ticks since origin() for ns since the trace's start, and back.
   double to_ticks(double ns) const { return ns * static_cast<double>(trace_->clock().ticks_per_second) / 1e9; }
   double to_ns(double ticks) const { return ticks * 1e9 / static_cast<double>(trace_->clock().ticks_per_second); }
@@ -111,11 +124,13 @@ class TraceIndex {
 
  private:
   explicit TraceIndex(std::shared_ptr<const reader::Trace> trace) : trace_(std::move(trace)) {}
+  friend class IndexBuild;
   friend class IndexBuilder;
   friend class IndexCache;
   friend class Preview;
   static Result<std::unique_ptr<TraceIndex>> build_of(std::unique_ptr<TraceIndex> index, IndexProgress& progress,
                                                       Preview* preview);
+  static std::unique_ptr<TraceIndex> prepared(reader::Trace trace, IndexProgress& progress);
   static std::unique_ptr<TraceIndex> listed(reader::Trace trace, IndexProgress& progress);
   static std::unique_ptr<TraceIndex> listed(std::shared_ptr<const reader::Trace> trace, IndexProgress& progress);
   void build_strips();
@@ -133,6 +148,7 @@ class TraceIndex {
   std::uint64_t calls_ = 0;
   std::uint64_t origin_ = 0;
   std::uint64_t last_ = 0;
+  std::optional<Part> part_;
 };
 
 /// The time of a block's first event that has one, or of its start.

@@ -67,14 +67,18 @@ IndexBuilder::IndexBuilder(TraceIndex& index, IndexProgress& progress, Preview* 
   std::stable_sort(order_.begin(), order_.end(),
                    [&](std::size_t a, std::size_t b) { return threads_[a].events > threads_[b].events; });
   if (preview_ != nullptr && progress.total < preview_->limits().least_events) preview_ = nullptr;
+  index_.counts_.resize(index_.trace().processes().size());
+  if (preview_ != nullptr) preview_->begin(index_);
 }
 
 Status IndexBuilder::run() {
-  index_.counts_.resize(index_.trace().processes().size());
-  if (preview_ != nullptr) preview_->begin(index_);
   const std::size_t workers = std::max(1U, std::thread::hardware_concurrency());
   // One thread alone has work for two while somebody looks on.
   run_parallel(std::min(workers, std::max<std::size_t>(threads_.size(), 2)), [this](std::size_t) { work(); });
+  return finish();
+}
+
+Status IndexBuilder::finish() {
   if (out_of_memory_) {
     return Error{index_.trace().name() +
                  ": memory is out: its calls take about 34 bytes each; look at a part of it with 'karst tree'"};
@@ -85,12 +89,7 @@ Status IndexBuilder::run() {
 
 void IndexBuilder::work() {
   try {
-    while (const auto job = next()) {
-      if (job->part < std::size(kPartOf)) {
-        read_part(*job);
-      } else {
-        read(job->thread);
-      }
+    while (step()) {
     }
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(mutex_);
@@ -100,6 +99,17 @@ void IndexBuilder::work() {
     progress_.stop = true;  // for the others
     throw;
   }
+}
+
+bool IndexBuilder::step() {
+  const auto job = next();
+  if (!job) return false;
+  if (job->part < std::size(kPartOf)) {
+    read_part(*job);
+  } else {
+    read(job->thread);
+  }
+  return true;
 }
 
 bool IndexBuilder::is_long(std::size_t thread) const {
@@ -224,6 +234,16 @@ void IndexBuilder::count_calls(const ThreadIndex& index) {
   for (std::size_t id = 0; id < counts.size(); ++id) {
     if (counts[id] != 0) total[id] = std::max<std::uint64_t>(total[id], 1) + counts[id] - 1;
   }
+}
+
+IndexBuild::IndexBuild(reader::Trace trace, IndexProgress& progress)
+    : index_(TraceIndex::prepared(std::move(trace), progress)), builder_(*index_, progress, nullptr) {}
+
+Result<std::unique_ptr<TraceIndex>> IndexBuild::finish() {
+  const auto status = builder_.finish();
+  if (!status) return status.error();
+  index_->sum_up();
+  return std::move(index_);
 }
 
 }  // namespace karst::view

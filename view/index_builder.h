@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -14,13 +15,17 @@
 
 namespace karst::view {
 
-/// Good for one run().
+/// Good for one run(), or for steps and a finish().
 class IndexBuilder {
  public:
   /// `index` has its threads listed, and its strips. `preview`: null, nobody looks on.
   IndexBuilder(TraceIndex& index, IndexProgress& progress, Preview* preview);
-  /// Error: memory is out, or `progress.stop`.
+  /// All of it, on all processors. Error: memory is out, or `progress.stop`.
   Status run();
+  /// Reads one more thread, or a part of one; false: there is none left. Any thread may help.
+  bool step();
+  /// When there is no step left. Errors as of run().
+  Status finish();
 
  private:
   /// What becomes of a thread that is shown in parts.
@@ -52,6 +57,20 @@ class IndexBuilder {
   std::mutex taking_;               // of `taken` and `parts`
   std::mutex mutex_;                // of the index's counts and of what follows
   bool out_of_memory_ = false;
+};
+
+/// An index built by one thread that has other things to do in between, as a page's has.
+class IndexBuild {
+ public:
+  /// `progress` must outlive it.
+  IndexBuild(reader::Trace trace, IndexProgress& progress);
+  bool step() { return builder_.step(); }
+  /// When there is no step left, once.
+  Result<std::unique_ptr<TraceIndex>> finish();
+
+ private:
+  std::unique_ptr<TraceIndex> index_;
+  IndexBuilder builder_;
 };
 
 }  // namespace karst::view

@@ -91,7 +91,7 @@ std::optional<Reply> Loader::preview(std::string_view path, const Parameters& pa
     return error_reply(503, "the trace is still being read, and this is about all of it");
   }
   Api api({there.get()}, version_);
-  api.set_server({server_.keep, false});
+  api.set_server({server_.keep, nullptr});
   return api.answer(path, parameters, work);
 }
 

@@ -10,7 +10,6 @@ namespace karst::view {
 inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr std::uint32_t kTilesMagic = 0x4c49544b;    ///< "KTIL"
 inline constexpr std::uint32_t kMinimapMagic = 0x504d4d4b;  ///< "KMMP"
-inline constexpr std::uint32_t kColumnsMagic = 0x4c4f434b;  ///< "KCOL"
 
 inline constexpr std::uint32_t kMaxWidth = 8192;  ///< pixels of a tile
 /// In tiles and columns, numbers of threads from here on are of the strips of their states, and of CPUs.
@@ -50,29 +49,5 @@ struct MinimapHeader {
   std::uint32_t width;
 };
 static_assert(sizeof(MinimapHeader) == 16);
-
-/// Of the calls in an exported page. All times are ticks.
-struct ColumnsHeader {
-  std::uint32_t magic;
-  std::uint32_t version;
-  std::uint32_t threads;
-  std::uint32_t calls;
-  std::uint32_t functions;  ///< their numbers are below
-  std::uint32_t has_states;
-  std::uint64_t ticks_per_second;
-  std::uint64_t origin;       ///< the trace's start
-  std::uint64_t range_begin;  ///< what the page holds
-  std::uint64_t range_end;
-};
-static_assert(sizeof(ColumnsHeader) == 56 && offsetof(ColumnsHeader, ticks_per_second) == 24);
-
-struct ColumnsThread {
-  std::uint32_t thread;
-  std::uint32_t count;
-  std::uint32_t first;
-  std::uint32_t reserved;
-  std::uint64_t forked_at;  ///< query::ThreadCalls::forked_at
-};
-static_assert(sizeof(ColumnsThread) == 24 && offsetof(ColumnsThread, forked_at) == 16);
 
 }  // namespace karst::view

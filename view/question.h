@@ -156,8 +156,9 @@ class Api::Question {
   /// Range in ticks; a range that takes in the trace's last moment has no end.
   TickRange ticks() const {
     TickRange range;
-    if (has("begin")) range.begin = tick(begin());
-    if (has("end") && end() < span()) range.end = tick(end());
+    if (index_->part()) range = index_->part()->range;
+    if (has("begin")) range.begin = std::max(range.begin, tick(begin()));
+    if (has("end") && end() < span()) range.end = std::min(range.end, tick(end()));
     if (has("begin") && has("end") && end() < begin()) complain("the range ends before it begins");
     return range;
   }

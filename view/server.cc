@@ -14,6 +14,7 @@
 #include <system_error>
 #include <thread>
 
+#include "view/cut.h"
 #include "view/http_server.h"
 #include "view/jobs.h"
 #include "view/loader.h"
@@ -289,6 +290,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   impl->port = impl->http->port();
   Api::Server about;
   about.keep = options.keep;
+  about.cut = cut_trace;
   try {
     impl->loader =
         std::make_unique<Loader>(options.files, options.version, about, IndexCache::of_user(), options.preview);

@@ -12,8 +12,7 @@ namespace {
 
 using reader::ThreadState;
 
-constexpr std::size_t kMostWaits = 20;  // of a call
-constexpr std::size_t kMostExportedWaits = 20'000;
+constexpr std::size_t kMostWaits = 20;      // of a call
 constexpr std::size_t kMostTasks = 20'000;  // in api/trace
 
 double ns(const TraceIndex& index, std::uint64_t ticks) {
@@ -49,10 +48,8 @@ std::string time_words(double time) {
   return with(time / 1e9, "s");
 }
 
-// Fills in who ended it, or took the CPU; the call that a waker of the trace was in. `place(thread, row)` says under
-// which number that call is known, kNoParent: it is not.
-template <typename Place>
-void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait, Place&& place) {
+// Fills in who ended it, or took the CPU; the call that a waker of the trace was in.
+void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
   const reader::States& states = index.trace().states();
   json.field("begin", index.since_origin(wait.begin)).field("duration", ns(index, wait.end - wait.begin));
   json.field("runnable", ns(index, wait.runnable)).field("state", state_word(wait.state)).field("cpu", wait.cpu);
@@ -66,10 +63,7 @@ void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait, Place&
     const std::uint32_t row = wait.state == ThreadState::kPreempted ? reader::kNoParent : innermost_at(waker.calls, at);
     if (row != reader::kNoParent) {
       wait.waker = {waker.thread, row, waker.calls.function[row]};
-      const std::uint32_t shown = place(static_cast<std::uint32_t>(number), row);
-      if (shown != reader::kNoParent) {
-        json.field("by_index", shown).field("by_function", index.function_of(waker, row));
-      }
+      json.field("by_index", row).field("by_function", index.function_of(waker, row));
     }
   }
   json.field("words", analysis::describe(
@@ -94,8 +88,6 @@ analysis::Wait wait_at(const reader::ThreadStates& states, std::size_t i) {
     wait.runnable = states.end_of(i + 1) - states.begin[i + 1];
   return wait;
 }
-
-constexpr auto kSamePlace = [](std::uint32_t, std::uint32_t row) { return row; };
 
 bool is_wait(ThreadState state) {
   return state == ThreadState::kBlocked || state == ThreadState::kPreempted || state == ThreadState::kWoken;
@@ -142,51 +134,7 @@ void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& t
   json.key("waits").open('[');
   for (const std::size_t i : waits) {
     json.open('{').field("index", i);
-    write_wait(json, index, wait_at(*states, i), kSamePlace);
-    json.close('}');
-  }
-  json.close(']');
-}
-
-void write_exported_waits(Json& json, const Scope& scope) {
-  struct Found {
-    std::size_t part;
-    std::size_t row;  // of the strip
-    std::uint64_t length;
-  };
-  std::vector<Found> found;
-  const auto longer = [](const Found& a, const Found& b) { return a.length > b.length; };
-  for (std::size_t p = 0; p < scope.parts.size(); ++p) {
-    const Scope::Part& part = scope.parts[p];
-    const Strip& strip = scope.thread(part).strip();
-    const auto [from, to] = strip.rows_in(part.rows.range.begin, part.rows.range.end);
-    for (std::size_t row = from; row < to; ++row) {
-      if (!is_wait(static_cast<ThreadState>(strip.calls.function[row]))) continue;
-      found.push_back({p, row, strip.calls.duration[row]});
-      std::push_heap(found.begin(), found.end(), longer);
-      if (found.size() <= kMostExportedWaits) continue;
-      std::pop_heap(found.begin(), found.end(), longer);
-      found.pop_back();
-    }
-  }
-  // Rows of the columns of an exported page: those that were running at the range's begin come first.
-  const auto place = [&](std::uint32_t thread, std::uint32_t row) {
-    for (const Scope::Part& part : scope.parts) {
-      if (part.number != thread) continue;
-      const auto outer = static_cast<std::uint32_t>(part.rows.outer.size());
-      if (row >= part.rows.first) return row < part.rows.last ? row - part.rows.first + outer : reader::kNoParent;
-      const auto at = std::find(part.rows.outer.begin(), part.rows.outer.end(), row);
-      return at == part.rows.outer.end() ? reader::kNoParent : static_cast<std::uint32_t>(at - part.rows.outer.begin());
-    }
-    return reader::kNoParent;
-  };
-  json.key("waits").open('[');
-  for (const Found& wait : found) {
-    const Scope::Part& part = scope.parts[wait.part];
-    const Strip& strip = scope.thread(part).strip();
-    json.open('{').field("thread", part.number);
-    json.field("index", wait.row - strip.rows_in(part.rows.range.begin, part.rows.range.end).first);
-    write_wait(json, *scope.index, wait_at(*part.thread->states, strip.source[wait.row]), place);
+    write_wait(json, index, wait_at(*states, i));
     json.close('}');
   }
   json.close(']');
@@ -196,7 +144,7 @@ void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread,
   const reader::ThreadStates& states = *thread.states;
   json.open('{').field("index", state);
   if (is_wait(states.state[state])) {
-    write_wait(json, index, wait_at(states, state), kSamePlace);
+    write_wait(json, index, wait_at(states, state));
   } else {
     json.field("begin", index.since_origin(states.begin[state]));
     json.field("duration", ns(index, states.end_of(state) - states.begin[state]));

@@ -8,7 +8,6 @@
 #include "reader/result.h"
 #include "view/index.h"
 #include "view/lanes.h"
-#include "view/selection.h"
 
 namespace karst::view {
 
@@ -35,8 +34,5 @@ Result<std::string> encode_tiles(const TraceIndex& index, const std::vector<Thre
 
 /// api/minimap.
 std::string encode_minimap(const TraceIndex& index, const std::vector<std::uint32_t>& threads, std::uint32_t width);
-
-/// The columns of an exported page.
-std::string encode_columns(const Scope& scope);
 
 }  // namespace karst::view

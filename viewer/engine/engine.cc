@@ -1,133 +1,153 @@
-// The engine of an exported page: query/ compiled to WebAssembly, behind a few functions that the page calls
-// (viewer/src/backend/engine.ts). One thread, no exceptions: when memory is out the module ends, and the page says so.
+// The engine of a page without a server: Karst's reader and the answers of `karst view`, compiled to WebAssembly. The
+// page (viewer/src/backend/engine.ts) puts bytes into a room, calls a function about them and takes the reply.
 //
-// The page asks for room, writes into it what it has to say, calls a question, and reads the reply, which is JSON as
-// the server's: view/answers.h writes both.
-#include <cmath>
+// One thread. Where memory is out the module traps, and the page says so and lets it go.
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "query/flame.h"
-#include "query/table.h"
-#include "view/answers.h"
-#include "view/exported_calls.h"
-#include "view/source.h"
+#include "reader/trace.h"
+#include "view/api.h"
+#include "view/index.h"
+#include "view/index_builder.h"
+#include "view/tiles.h"
+
+#define KARST_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 
 namespace {
 
-using karst::Json;
-using karst::view::ExportedCalls;
+using namespace karst;
 
-constexpr std::uint32_t kNone = 0xffffffffU;
+// What every call is afterwards, or why there is none.
+enum Status : int { kFailed = 0, kDone = 1 };
 
-/// What the page writes before a question about a part of the calls. engine.ts has the same order.
-struct Question {
-  double begin;  ///< ns since the trace's start; NaN: none, as for the next
-  double end;
-  std::uint32_t thread;  ///< with `index`: one call and what is within it; kNone: not so
-  std::uint32_t index;
-  std::uint32_t function;  ///< kNone: none
-  std::uint32_t inverted;
-  std::uint32_t threads;  ///< numbers of threads that follow; kNone: all threads
-  std::uint32_t path;     ///< functions of a path that follow them
-};
-static_assert(sizeof(Question) == 40);
-
-std::vector<std::byte> g_room;
-std::unique_ptr<ExportedCalls> g_calls;
-std::string g_reply;
-
-struct Asked {
-  Question question;
-  karst::query::Scope scope;
-  std::vector<std::uint32_t> path;
+struct Room {
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t size = 0;
+  std::span<const std::byte> span() const { return {bytes.get(), size}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes.get()), size}; }
 };
 
-// What stands in the room; nothing when that is too short for what it says.
-std::optional<Asked> asked() {
-  Question question;
-  if (g_calls == nullptr || g_room.size() < sizeof question) return std::nullopt;
-  std::memcpy(&question, g_room.data(), sizeof question);
-  const bool all = question.threads == kNone;
-  const std::uint64_t numbers = std::uint64_t{all ? 0 : question.threads} + question.path;
-  if (sizeof question + numbers * sizeof(std::uint32_t) > g_room.size()) return std::nullopt;
-  std::vector<std::uint32_t> threads(all ? 0 : question.threads);
-  std::vector<std::uint32_t> path(question.path);
-  const std::byte* at = g_room.data() + sizeof question;
-  if (!threads.empty()) std::memcpy(threads.data(), at, threads.size() * sizeof(std::uint32_t));
-  if (!path.empty())
-    std::memcpy(path.data(), at + threads.size() * sizeof(std::uint32_t), path.size() * sizeof(std::uint32_t));
-  karst::query::Scope scope = question.thread != kNone
-                                  ? g_calls->scope({question.thread, question.index})
-                                  : g_calls->scope(all ? nullptr : &threads, question.begin, question.end);
-  return Asked{question, std::move(scope), std::move(path)};
+struct OpenTrace {
+  Room bytes;
+  std::unique_ptr<view::IndexProgress> progress = std::make_unique<view::IndexProgress>();
+  std::unique_ptr<view::IndexBuild> build;
+  std::unique_ptr<view::TraceIndex> index;
+};
+
+Room g_room;
+view::Reply g_reply;
+std::vector<OpenTrace> g_traces;
+std::unique_ptr<view::Api> g_api;
+
+int fail(std::string message, int status = 400) {
+  g_reply = view::error_reply(status, message);
+  return kFailed;
+}
+
+// Texts one after another, each with a zero behind it.
+std::vector<std::string> texts_of(std::string_view bytes) {
+  std::vector<std::string> texts;
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\0');
+    texts.emplace_back(bytes.substr(0, end));
+    bytes = end == std::string_view::npos ? std::string_view() : bytes.substr(end + 1);
+  }
+  return texts;
 }
 
 }  // namespace
 
-#define KARST_EXPORT(name) extern "C" __attribute__((export_name(#name)))
-
-/// Makes room for `size` bytes from the page and says where. Ends the reply before.
-KARST_EXPORT(karst_room) std::byte* karst_room(std::uint32_t size) {
-  g_room.assign(size, std::byte{0});
-  return g_room.data();
-}
-/// Takes the calls of the page out of the room; 0: they are damaged.
-KARST_EXPORT(karst_open) int karst_open() {
-  g_calls = ExportedCalls::read(g_room);
+/// Where `size` bytes are to be put for the next call. Aligned to 8.
+KARST_EXPORT(karst_room) std::byte* karst_room(std::size_t size) {
   g_room = {};
-  return g_calls != nullptr ? 1 : 0;
-}
-KARST_EXPORT(karst_reply) const char* karst_reply() { return g_reply.data(); }
-KARST_EXPORT(karst_reply_size) std::uint32_t karst_reply_size() { return static_cast<std::uint32_t>(g_reply.size()); }
-
-// Each of these answers the question in the room; 0: it makes no sense, or asks for what is not there.
-
-/// api/functions without its `begin` and `end`.
-KARST_EXPORT(karst_functions) int karst_functions() {
-  const auto what = asked();
-  if (!what) return 0;
-  Json json;
-  json.open('{');
-  karst::view::write_table(json, g_calls->clock(), karst::query::table_of(what->scope));
-  json.close('}');
-  g_reply = json.take();
-  return 1;
+  g_room = {std::make_unique_for_overwrite<std::byte[]>(size), size};
+  return g_room.bytes.get();
 }
 
-/// api/histogram.
-KARST_EXPORT(karst_histogram) int karst_histogram() {
-  const auto what = asked();
-  if (!what || what->question.function >= g_calls->functions()) return 0;
-  const std::uint32_t function = what->question.function;
-  Json json;
-  karst::view::write_histogram(json, g_calls->clock(), function, karst::query::histogram_of(what->scope, function));
-  g_reply = json.take();
-  return 1;
+KARST_EXPORT(karst_reply) const char* karst_reply() { return g_reply.body.data(); }
+KARST_EXPORT(karst_reply_size) std::size_t karst_reply_size() { return g_reply.body.size(); }
+/// As HTTP has it.
+KARST_EXPORT(karst_reply_status) int karst_reply_status() { return g_reply.status; }
+
+/// The room holds a file's name. The bytes of the file come next, by karst_open.
+KARST_EXPORT(karst_name) int karst_name() {
+  g_reply = {};
+  g_reply.body = std::string(g_room.text());
+  return kDone;
 }
 
-/// The last line of the function that starts at `line` of the source text in the room.
-KARST_EXPORT(karst_end_line) std::uint32_t karst_end_line(std::uint32_t line) {
-  return karst::view::function_end_line({reinterpret_cast<const char*>(g_room.data()), g_room.size()}, line);
+/// The room holds a trace, whose name was said before; it stays. 0: it is none, and the reply says why.
+KARST_EXPORT(karst_open) int karst_open() {
+  const std::string name = std::move(g_reply.body);
+  g_reply = {};
+  OpenTrace open;
+  open.bytes = std::exchange(g_room, {});
+  auto trace = reader::Trace::open_memory(open.bytes.span(), name);
+  if (!trace) return fail(trace.error().message);
+  open.build = std::make_unique<view::IndexBuild>(std::move(*trace), *open.progress);
+  g_traces.push_back(std::move(open));
+  return kDone;
 }
 
-/// api/flame, of one set of calls.
-KARST_EXPORT(karst_flame) int karst_flame() {
-  const auto what = asked();
-  if (!what) return 0;
-  karst::query::FlameTree tree = karst::query::flame(what->scope, what->question.function);
-  if (what->question.inverted != 0) tree = tree.inverted();
-  const std::uint32_t root = tree.find(what->path);
-  if (root == karst::query::FlameTree::kRoot) return 0;
-  Json json;
-  json.open('{');
-  karst::view::write_flame(json, tree, root, karst::view::kFlameShare, g_calls->clock());
-  json.close('}');
-  g_reply = json.take();
-  return 1;
+/// Events of the trace opened last, and how many of them were read.
+KARST_EXPORT(karst_events) double karst_events() {
+  return g_traces.empty() ? 0 : static_cast<double>(g_traces.back().progress->total);
+}
+KARST_EXPORT(karst_events_read) double karst_events_read() {
+  return g_traces.empty() ? 0 : static_cast<double>(g_traces.back().progress->done);
+}
+
+/// Rebuilds the calls of one more thread of the trace opened last. 0: there is more to do, or it failed: then there is
+/// a reply that says why.
+KARST_EXPORT(karst_read) int karst_read() {
+  g_reply = {};
+  OpenTrace& last = g_traces.back();
+  if (last.index) return kDone;
+  if (last.build->step()) return kFailed;
+  auto index = last.build->finish();
+  last.build.reset();
+  if (!index) return fail(index.error().message);
+  last.index = std::move(*index);
+  return kDone;
+}
+
+/// All traces are read. The room says which part of another trace the first one is, if any: where that began, and the
+/// part's begin and end, as texts of ticks; an empty one says nothing.
+KARST_EXPORT(karst_ready) int karst_ready() {
+  const auto texts = texts_of(g_room.text());
+  const auto ticks = [&](std::size_t i, std::uint64_t otherwise) {
+    if (i >= texts.size() || texts[i].empty()) return otherwise;
+    return static_cast<std::uint64_t>(std::strtoull(texts[i].c_str(), nullptr, 10));
+  };
+  if (!texts.empty() && !texts[0].empty() && !g_traces.empty() && g_traces[0].index) {
+    const view::TickRange whole;
+    g_traces[0].index->set_part({ticks(0, 0), {ticks(1, whole.begin), ticks(2, whole.end)}});
+  }
+  std::vector<const view::TraceIndex*> traces;
+  for (const OpenTrace& open : g_traces) {
+    if (!open.index) return fail("a trace is not read yet");
+    traces.push_back(open.index.get());
+  }
+  if (traces.empty()) return fail("there is no trace");
+  g_api = std::make_unique<view::Api>(std::move(traces), KARST_VERSION);
+  return kDone;
+}
+
+/// The room holds a question of docs/viewer-protocol.md: what follows `api/`, then names and values by turns, each with
+/// a zero behind it.
+KARST_EXPORT(karst_ask) int karst_ask() {
+  const auto texts = texts_of(g_room.text());
+  if (!g_api || texts.empty()) return fail("there is no trace");
+  view::Parameters parameters;
+  for (std::size_t i = 1; i + 1 < texts.size(); i += 2) parameters.emplace(texts[i], texts[i + 1]);
+  g_reply = g_api->answer(texts[0], parameters);
+  return g_reply.status == 200 ? kDone : kFailed;
 }

@@ -1,7 +1,8 @@
 // The page: loads the trace or traces, then shows them; says what went wrong when they cannot be shown.
-import { useEffect, useState } from "preact/hooks";
-import { LocalBackend } from "./backend/local";
-import { prepareTiles, ServerBackend, stayAlive, whileReading } from "./backend/server";
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { Network, prepareTiles, stayAlive, whileReading } from "./backend/network";
+import { openEmbedded, openFiles, opensFiles } from "./backend/open";
+import { Questions } from "./backend/questions";
 import type { Backend, Progress, TraceInfo } from "./backend/types";
 import { onKey } from "./model/keys";
 import { attempt, selectedFacts } from "./model/actions";
@@ -15,6 +16,7 @@ import { clampView, wholeView } from "./model/view";
 import { Dock } from "./panels/dock";
 import { Help } from "./panels/help";
 import { Minimap } from "./panels/minimap";
+import { OpenFiles, useDrop } from "./panels/open";
 import { TopBar } from "./panels/topbar";
 import { currentScene } from "./timeline/steps";
 import { Timeline } from "./timeline/timeline";
@@ -93,24 +95,23 @@ function Failure({ message }: { message: string }) {
 /** Shows what there is of the trace, until all is; the event stream tells of the progress meanwhile. */
 async function openServer(): Promise<void> {
   prepareTiles();
-  const first = new ServerBackend(0);
+  const first = new Questions(new Network(0));
   await whileReading(async () => {
     // It may have been read to its end a moment ago: then there is nothing more to come.
     if (store.state.traces.length > 0 && !store.state.traces[0]!.info.reading) return;
     const info = await first.trace();
     const loaded: LoadedTrace[] = [{ number: 0, backend: first, info }];
     if (info.traces > 1) {
-      const second = new ServerBackend(1);
+      const second = new Questions(new Network(1));
       loaded.push({ number: 1, backend: second, info: await second.trace() });
     }
     show(loaded);
   });
 }
 
-async function openEmbedded(text: string): Promise<void> {
-  const engine = document.getElementById("karst-engine")?.textContent ?? "";
-  const backend: Backend = await LocalBackend.open(JSON.parse(text), engine);
-  show([{ number: 0, backend, info: await backend.trace() }]);
+/** Traces that are all there. */
+async function showAll(backends: readonly Backend[]): Promise<void> {
+  show(await Promise.all(backends.map(async (backend, number) => ({ number, backend, info: await backend.trace() }))));
 }
 
 /** The first time as the address says; later there is more of the same. */
@@ -218,24 +219,39 @@ async function completeSelection(): Promise<void> {
 export function App() {
   const theme = useTheme();
   const [now, setNow] = useState<Progress | undefined>();
+  const onProgress = (progress: Progress) => {
+    setNow(progress);
+    store.set({ readShare: progress.total > 0 ? progress.done / progress.total : 0 });
+  };
   const [failure, setFailure] = useState("");
   const [lost, setLost] = useState(false);
   const traces = useStore((s) => s.traces);
   const help = useStore((s) => s.help);
+  const [opening, setOpening] = useState(false);
+  const [takesFiles] = useState(opensFiles);
+  const open = useCallback((files: File[]) => {
+    history.replaceState(null, "", location.pathname);
+    store.set({ ...START, traces: [] });
+    setNow(undefined);
+    setFailure("");
+    setOpening(true);
+    openFiles(files, onProgress)
+      .then(showAll)
+      .catch((error: Error) => setFailure(error.message))
+      .finally(() => setOpening(false));
+  }, []);
+  const over = useDrop(takesFiles && !opening, open);
   useEffect(() => {
     const embedded = document.getElementById("karst-embedded")?.textContent;
     let stop = () => {};
-    const onProgress = (progress: Progress) => {
-      setNow(progress);
-      store.set({ readShare: progress.total > 0 ? progress.done / progress.total : 0 });
-    };
-    if (!embedded)
+    if (!embedded && !takesFiles)
       stayAlive(
         onProgress,
         () => setLost(true),
         () => setLost(false),
       );
-    (embedded ? openEmbedded(embedded) : openServer()).then(
+    const opened = embedded ? openEmbedded(embedded, onProgress).then(showAll) : takesFiles ? Promise.resolve() : openServer();
+    opened.then(
       () => {
         stop = keepAddress();
       },
@@ -247,6 +263,8 @@ export function App() {
       removeEventListener("keydown", onKey);
     };
   }, []);
+  if (takesFiles && !opening && traces.length === 0)
+    return <OpenFiles failure={failure} over={over} open={open} />;
   if (failure) return <Failure message={failure} />;
   if (traces.length === 0) return <Loading now={now} />;
   const { range } = traces[0]!.info;

@@ -1,9 +1,7 @@
 // Binary answers to typed arrays. Checks all counts against the bytes that are there; runs in a
 // worker and, for exported pages, in the page itself.
-import { COLUMNS_MAGIC, kNoParent, MINIMAP_MAGIC, PROTOCOL_VERSION, TILES_MAGIC } from "./protocol";
-import { BackendError, type Row } from "./types";
-
-export { kNoParent };
+import { MINIMAP_MAGIC, PROTOCOL_VERSION, TILES_MAGIC } from "./protocol";
+import { BackendError, type Levels, type Row } from "./types";
 
 const damaged = (what: string) => new BackendError(`The server's answer is damaged (${what}). Reload the page.`);
 
@@ -70,10 +68,14 @@ export function decodeTiles(buffer: ArrayBuffer): RawTiles {
   return result;
 }
 
-/** By thread; every thread asked for has an entry. */
-export function byThread(raw: RawTiles, threads: readonly number[]): Map<number, Row[]> {
-  const map = new Map<number, Row[]>(threads.map((thread) => [thread, []]));
-  for (const { thread, row } of raw.rows) map.get(thread)?.push(row);
+/** By thread, the levels asked for; every thread has an entry. */
+export function byThread(raw: RawTiles, levels: readonly Levels[]): Map<number, Row[]> {
+  const map = new Map<number, Row[]>(levels.map(({ thread }) => [thread, []]));
+  const asked = new Map(levels.map((of) => [of.thread, of]));
+  for (const { thread, row } of raw.rows) {
+    const of = asked.get(thread);
+    if (of && row.depth >= of.from && row.depth <= of.to) map.get(thread)!.push(row);
+  }
   return map;
 }
 
@@ -84,63 +86,6 @@ export function decodeMinimap(buffer: ArrayBuffer): Uint8Array[] {
   // A line of nothing takes no room in the answer, but some in the page.
   if (16 + threads * Math.max(width, 1) > buffer.byteLength) throw damaged("too short");
   return Array.from({ length: threads }, (_, i) => new Uint8Array(buffer, 16 + i * width, width));
-}
-
-/** All calls of one thread, in order of begin, parents before children. Times are ns from the trace's start. */
-export interface Columns {
-  begin: Float64Array;
-  duration: Float64Array;
-  func: Uint32Array;
-  parent: Uint32Array; // kNoParent: none
-  depth: Uint16Array;
-  flags: Uint8Array;
-}
-
-export function decodeColumns(buffer: ArrayBuffer): Map<number, Columns> {
-  const view = header(buffer, 56, COLUMNS_MAGIC);
-  const threads = view.getUint32(8, true);
-  const calls = view.getUint32(12, true);
-  const rate = Number(view.getBigUint64(24, true));
-  if (rate === 0 || 56 + threads * 24 + calls * 27 > buffer.byteLength) throw damaged("too short");
-  const ns = (ticks: number): number => (ticks * 1e9) / rate;
-  const cursor = new Cursor(buffer, 56 + threads * 24);
-  const beginLow = cursor.take(Uint32Array, 4, calls);
-  const beginHigh = cursor.take(Uint32Array, 4, calls);
-  const durationLow = cursor.take(Uint32Array, 4, calls);
-  const durationHigh = cursor.take(Uint32Array, 4, calls);
-  const func = cursor.take(Uint32Array, 4, calls);
-  const parent = cursor.take(Uint32Array, 4, calls);
-  const depth = cursor.take(Uint16Array, 2, calls);
-  const flags = cursor.take(Uint8Array, 1, calls);
-  const result = new Map<number, Columns>();
-  let left = calls;
-  for (let t = 0; t < threads; ++t) {
-    const at = 56 + t * 24;
-    const count = view.getUint32(at + 4, true);
-    const first = view.getUint32(at + 8, true);
-    left -= count;
-    if (first + count > calls || left < 0) throw damaged("a thread beyond its columns");
-    const begin = new Float64Array(count);
-    const duration = new Float64Array(count);
-    let now = 0;
-    for (let i = 0; i < count; ++i) {
-      // What was inherited or cut may have begun before the trace.
-      now += beginLow[first + i]! + (beginHigh[first + i]! | 0) * 2 ** 32;
-      begin[i] = ns(now);
-      duration[i] = ns(durationLow[first + i]! + durationHigh[first + i]! * 2 ** 32);
-      const up = parent[first + i]!;
-      if (up !== kNoParent && up >= i) throw damaged("a call before its caller");
-    }
-    result.set(view.getUint32(at, true), {
-      begin,
-      duration,
-      func: func.subarray(first, first + count),
-      parent: parent.subarray(first, first + count),
-      depth: depth.subarray(first, first + count),
-      flags: flags.subarray(first, first + count),
-    });
-  }
-  return result;
 }
 
 /** Bytes of base64 text, gunzipped when asked to. */

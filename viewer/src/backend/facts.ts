@@ -115,6 +115,8 @@ export function traceFacts(answer: Json): TraceInfo {
       };
     }),
     canCut: list(json.features).includes("cut"),
+    ...optional("range", json.range ? { begin: num(json.range.begin), end: num(json.range.end, extent) } : undefined),
+    ...(json.aggregated ? { aggregated: true as const } : {}),
     ...(json.reading ? { reading: true as const } : {}),
     states: json.states
       ? {

@@ -11,7 +11,6 @@ export const TILES_MAGIC = 0x4c49544b;
 export const MINIMAP_MAGIC = 0x504d4d4b;
 
 /** First word of an exported page's calls. */
-export const COLUMNS_MAGIC = 0x4c4f434b;
 
 /** Threads' numbers from here on are strips of their states. */
 export const STATES_OF_THREAD = 0x80000000;

@@ -1,5 +1,4 @@
-// What docs/viewer-protocol.md says, as types. Two backends answer: the server that the page came
-// from (server.ts), and the calls that an exported page carries (local.ts).
+// What docs/viewer-protocol.md says, as types. questions.ts asks; transport.ts says who answers.
 
 export {
   kCut,

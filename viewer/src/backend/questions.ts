@@ -1,0 +1,158 @@
+// The page's questions, put into the words of docs/viewer-protocol.md, and what comes back as the page's own types.
+import { byThread, decodeMinimap } from "./decode";
+import {
+  alignFacts,
+  callFacts,
+  flameFacts,
+  histogramFacts,
+  occurrenceFacts,
+  sourceFacts,
+  stateLine,
+  tableFacts,
+  traceFacts,
+  type Json,
+} from "./facts";
+import type { Parameters, Transport } from "./transport";
+import {
+  CPU_LANE,
+  STATES_OF_THREAD,
+  type Alignment,
+  type AlignSide,
+  type Backend,
+  type CallInfo,
+  type CallRef,
+  type Flame,
+  type FlameQuery,
+  type FunctionTable,
+  type Histogram,
+  type Occurrences,
+  type OccurrenceQuery,
+  type Row,
+  type Scope,
+  type SourceText,
+  type StateLine,
+  type TileRequest,
+  type TraceInfo,
+} from "./types";
+
+/** How a thread, its strip or a CPU is called in addresses. */
+function trackName(thread: number): string {
+  if (thread >= CPU_LANE) return `c${thread - CPU_LANE}`;
+  return thread >= STATES_OF_THREAD ? `s${thread - STATES_OF_THREAD}` : String(thread);
+}
+
+function scopeParameters(scope: Scope, prefix = ""): Parameters {
+  const parameters: Parameters = {};
+  for (const key of ["begin", "end", "thread", "index", "function"] as const)
+    if (scope[key] !== undefined) parameters[prefix + key] = scope[key];
+  if (scope.threads) parameters[`${prefix}threads`] = scope.threads.join(",");
+  return parameters;
+}
+
+export class Questions implements Backend {
+  readonly kind: "server" | "embedded";
+  readonly picture?: { readonly begin: number; readonly pixelNs: number };
+  private canCut = false;
+  /** While the trace is being read: resolves when trace() has had the facts of all of it. */
+  private whole: Promise<void> | undefined;
+  private isWhole = () => {};
+
+  constructor(private readonly transport: Transport) {
+    this.kind = transport.kind;
+    if (transport.picture) this.picture = transport.picture;
+  }
+
+  private async json(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Json> {
+    if (this.whole) {
+      await this.whole;
+      if (signal?.aborted) throw new DOMException("aborted", "AbortError");
+    }
+    return await this.transport.json(path, parameters, signal);
+  }
+
+  async trace(): Promise<TraceInfo> {
+    const facts = traceFacts(await this.transport.json("trace", {}));
+    this.canCut = facts.canCut;
+    if (facts.reading) this.whole ??= new Promise((resolve) => (this.isWhole = resolve));
+    else {
+      this.whole = undefined;
+      this.isWhole();
+    }
+    return facts;
+  }
+
+  readFirst(threads: readonly number[]): void {
+    this.transport.wish?.("first", { threads: threads.join(",") });
+  }
+
+  async tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>> {
+    const { begin, end, width, levels } = request;
+    if (request.function !== undefined) await this.whole;
+    const threads = levels.map(({ thread, from, to }) => `${trackName(thread)}:${from}-${to}`).join(",");
+    const reading = this.whole ? 1 : undefined;
+    const answer = await this.transport.tiles(
+      { begin, end, width, threads, function: request.function, reading },
+      signal,
+    );
+    return byThread(answer, levels);
+  }
+
+  async minimap(width: number): Promise<Uint8Array[]> {
+    await this.whole;
+    return decodeMinimap(await this.transport.bytes("minimap", { width }));
+  }
+
+  async call(at: CallRef): Promise<CallInfo> {
+    return callFacts(await this.json("call", { ...at }));
+  }
+
+  async occurrences({ at, ...query }: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences> {
+    return occurrenceFacts(await this.json("occurrences", { ...query, ...at }, signal));
+  }
+
+  async histogram(func: number, signal?: AbortSignal): Promise<Histogram> {
+    return histogramFacts(await this.json("histogram", { function: func }, signal));
+  }
+
+  async functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable> {
+    return tableFacts(await this.json("functions", scopeParameters(scope), signal));
+  }
+
+  async flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame> {
+    const parameters: Parameters = {
+      ...scopeParameters(scope),
+      inverted: query.inverted ? 1 : undefined,
+      path: query.path?.length ? query.path.join(",") : undefined,
+    };
+    if (query.b) Object.assign(parameters, scopeParameters(query.b, "b."), { "b.trace": query.b.trace ?? 0 });
+    return flameFacts(await this.json("flame", parameters, signal));
+  }
+
+  async align(a: AlignSide, b: AlignSide, signal?: AbortSignal): Promise<Alignment> {
+    const parameters = {
+      thread: a.thread,
+      index: a.index,
+      "b.trace": b.trace,
+      "b.thread": b.thread,
+      "b.index": b.index,
+    };
+    return alignFacts(await this.json("align", parameters, signal));
+  }
+
+  async search(pattern: string): Promise<{ functions: number[]; calls: number }> {
+    const json = await this.json("search", { q: pattern });
+    return { functions: json.functions ?? [], calls: json.calls ?? 0 };
+  }
+
+  async state(thread: number, index: number): Promise<StateLine> {
+    return stateLine(await this.json("state", { thread, index }));
+  }
+
+  async source(func: number): Promise<SourceText> {
+    return sourceFacts(await this.json("source", { function: func }));
+  }
+
+  cutAddress(begin: number, end: number): string | undefined {
+    return this.canCut ? this.transport.address?.("cut", { begin, end }) : undefined;
+  }
+}
