@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
+#include "base/result.h"
 #include "collect/attach.h"
-#include "reader/result.h"
 
 namespace CLI {
 class App;

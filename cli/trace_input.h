@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analysis/selection.h"
+#include "base/result.h"
 #include "export/output.h"
-#include "reader/result.h"
 #include "reader/trace.h"
 
 namespace CLI {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/watch.h"
-#include "reader/result.h"
 
 namespace karst::cli {
 

@@ -16,8 +16,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/result.h"
 #include "reader/bus_errors.h"
-#include "reader/result.h"
 
 namespace karst::collect {
 

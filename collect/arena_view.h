@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/arena_bytes.h"
 #include "format/arena.h"
 #include "format/control.h"
 #include "format/watch.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "symbols/credentials.h"
 
 namespace karst::collect {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/arena_view.h"
-#include "reader/result.h"
 #include "symbols/resolve.h"
 
 namespace karst::collect {

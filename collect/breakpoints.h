@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/session.h"
 #include "reader/model.h"
-#include "reader/result.h"
 
 namespace karst::collect {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/attach.h"
-#include "reader/result.h"
 #include "symbols/function_filter.h"
 #include "symbols/resolve.h"
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/choose_functions.h"
 #include "collect/program.h"
 #include "collect/recording.h"
 #include "collect/watch.h"
-#include "reader/result.h"
 #include "sched/recorder.h"
 #include "symbols/places.h"
 

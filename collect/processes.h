@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/choose_functions.h"
 #include "collect/history.h"
 #include "collect/recording.h"
 #include "collect/session.h"
-#include "reader/result.h"
 
 namespace karst::collect {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace karst::collect {
 

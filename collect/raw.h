@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/strip.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "symbols/resolve.h"
 
 namespace karst::collect {

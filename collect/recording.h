@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/history.h"
 #include "collect/open_calls.h"
 #include "collect/trace_writer.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "symbols/resolve.h"
 
 namespace karst::collect {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "format/session.h"
-#include "reader/result.h"
 
 namespace karst::collect {
 

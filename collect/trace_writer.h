@@ -18,10 +18,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "format/event.h"
 #include "format/trace.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "reader/states.h"
 
 namespace karst::collect {

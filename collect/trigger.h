@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/breakpoints.h"
 #include "collect/recording.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "symbols/places.h"
 
 namespace karst::collect {

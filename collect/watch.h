@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "collect/arena_view.h"
 #include "format/watch.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "symbols/function_filter.h"
 
 namespace karst::collect {

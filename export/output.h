@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace karst::exporting {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/result.h"
 #include "reader/mapping.h"
-#include "reader/result.h"
 
 namespace karst::reader {
 

@@ -24,8 +24,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "sched/collector.h"
 #include "sched/tracefs_place.h"
 

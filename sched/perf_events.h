@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "sched/collector.h"
 
 struct perf_event_attr;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace karst::sched {
 
