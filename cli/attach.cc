@@ -19,11 +19,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/states.h"
 #include "cli/target.h"
 #include "cli/text.h"
-#include "collect/clock.h"
 #include "collect/interruption.h"
 #include "collect/trace_writer.h"
 #include "collect/trigger.h"
@@ -195,7 +195,7 @@ int attach(const Options& options) {
   report_missing_states(options.states, log.source);
   recording.states = &log;
   const collect::Interruption interruption;
-  const auto summary = collect::record(processes, {collect::read_clock_pair()}, recording, *writer);
+  const auto summary = collect::record(processes, {read_clock_pair()}, recording, *writer);
   if (!summary) return fail(summary.error());
   for (const reader::Problem& problem : summary->problems) fail({problem.message});
   std::fprintf(stderr, "karst: %s: %zu moment%s kept, %s calls\n", printable(output).c_str(), kept,

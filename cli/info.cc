@@ -156,7 +156,7 @@ std::uint64_t functions_of(const reader::Process& process, const reader::Module&
 // The wall-clock time of `ticks`; 0 when the trace does not tell.
 std::uint64_t realtime(const reader::Trace& trace, std::uint64_t ticks) {
   if (trace.clock().pairs.empty()) return 0;
-  const reader::ClockPair& pair = trace.clock().pairs.front();
+  const ClockPair& pair = trace.clock().pairs.front();
   return ticks >= pair.ticks ? pair.realtime_ns + trace.clock().to_ns(ticks - pair.ticks)
                              : pair.realtime_ns - trace.clock().to_ns(pair.ticks - ticks);
 }
@@ -256,7 +256,7 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
 }
 
 void print_text(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
-  const reader::Clock& clock = trace.clock();
+  const Clock& clock = trace.clock();
   out.append(fmt::format("{}: {}, Karst trace version {}.{}, {}, {}\n", printable(trace.name()),
                          size_text(trace.file_size()), format::kMajorVersion, trace.minor_version(),
                          trace.resolved() ? "with names" : "without names",
@@ -293,7 +293,7 @@ void print_text(const reader::Trace& trace, const Facts& facts, exporting::Outpu
 
 void write_process(Json& json, const reader::Trace& trace, const reader::Process& process,
                    const std::vector<ThreadFacts>& threads) {
-  const reader::Clock& clock = trace.clock();
+  const Clock& clock = trace.clock();
   const int status = process.wait_status;
   const bool known = status != -1;
   json.line().open('{').field("index", process.index);
@@ -331,7 +331,7 @@ void write_process(Json& json, const reader::Trace& trace, const reader::Process
 }
 
 void print_json(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
-  const reader::Clock& clock = trace.clock();
+  const Clock& clock = trace.clock();
   Json json;
   json.open('{').field("file", trace.name()).field("size", trace.file_size());
   json.field("version", fmt::format("{}.{}", format::kMajorVersion, trace.minor_version()));

@@ -223,7 +223,7 @@ class TreePrinter {
 
   // Those of the innermost open call that began before `ticks`.
   void print_waits(WaitCursor& waits, std::uint64_t ticks) {
-    const reader::Clock& clock = input_.trace.clock();
+    const Clock& clock = input_.trace.clock();
     std::uint32_t level = 0;
     while (const analysis::Wait* const wait = waits.next(ticks, level)) {
       if (output_.failed()) return;

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 #include "format/trace.h"
 
 namespace karst::collect {
@@ -40,24 +40,18 @@ bool layout_is_sound(const ArenaHeader& h, std::uint64_t size) {
          fits(count_pages_offset(h), h.count_capacity, sizeof(CountPage), size);
 }
 
-std::uint64_t clock_now_ns(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 /// The clocks of a process that has started on this machine since it was switched on: before now, and at a rate that
 /// some TSC has.
-bool start_is_possible(const reader::ClockPair& start) {
+bool start_is_possible(const ClockPair& start) {
   constexpr std::uint64_t kSlackNs = 1'000'000'000;  // the pair's own error, and processors that differ
   constexpr std::uint64_t kFastest = 100;            // ticks a nanosecond; at the slowest the reverse
-  const reader::ClockPair now = read_clock_pair();
+  const ClockPair now = read_clock_pair();
   if (start.monotonic_raw_ns > now.monotonic_raw_ns || start.ticks > now.ticks + kSlackNs) return false;
   const std::uint64_t ns = now.monotonic_raw_ns - start.monotonic_raw_ns;
   const std::uint64_t ticks = now.ticks > start.ticks ? now.ticks - start.ticks : 0;
   // While the machine sleeps the TSC may go on; this clock does not.
-  const std::uint64_t awake = clock_now_ns(CLOCK_MONOTONIC);  // first, so that it is the smaller one
-  const std::uint64_t asleep = clock_now_ns(CLOCK_BOOTTIME) - awake;
+  const std::uint64_t awake = clock_ns(CLOCK_MONOTONIC);  // first, so that it is the smaller one
+  const std::uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - awake;
   return ticks / kFastest <= ns + asleep + kSlackNs && ns / kFastest <= ticks + kSlackNs;
 }
 
@@ -185,7 +179,7 @@ std::vector<reader::Switch> ArenaView::switches() const {
   return log;
 }
 
-reader::ClockPair ArenaView::start() const {
+ClockPair ArenaView::start() const {
   return {layout_.start_ticks, layout_.start_monotonic_raw_ns, layout_.start_realtime_ns,
           static_cast<std::uint32_t>(std::min<std::uint64_t>(layout_.start_uncertainty_ticks, 1'000'000'000))};
 }

@@ -65,7 +65,7 @@ class ArenaView {
   /// Of a second id, whose exits are tail calls': the function's at its address; 0 when `id` is none, or there is none.
   std::uint32_t tail_owner(std::uint32_t id) const;
   /// The clock's reading at the start of tracing.
-  reader::ClockPair start() const;
+  ClockPair start() const;
   /// The blocks that hold events now, in order of their start; those of one thread in order of sequence. Among them are
   /// those that were kept (format/watch.h) and are not in the ring any more.
   std::vector<ArenaBlock> blocks() const;

@@ -20,7 +20,7 @@
 #include <set>
 #include <string>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 
 namespace karst::collect {
 namespace {
@@ -193,8 +193,8 @@ void Breakpoints::read_ring(const Ring& ring, std::vector<BreakpointHit>& hits) 
     std::uint64_t registers[6];  // cx dx si di r8 r9
   };
   // Between two readings of both clocks: not everywhere does the kernel tell the rate.
-  const reader::ClockPair& pair = clock_.pairs.front();
-  const reader::Clock clock = make_clock({pair, read_clock_pair()});
+  const ClockPair& pair = clock_.pairs.front();
+  const Clock clock = make_clock({pair, read_clock_pair()});
   while (head - tail >= sizeof(perf_event_header)) {
     perf_event_header header;
     copy(tail, &header, sizeof header);

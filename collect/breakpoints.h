@@ -64,7 +64,7 @@ class Breakpoints {
 
   std::vector<Ring> rings_;
   std::vector<Event> events_;
-  reader::Clock clock_;
+  Clock clock_;
 };
 
 }  // namespace karst::collect

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 
 namespace karst::collect {
 
@@ -64,7 +64,7 @@ std::vector<reader::Thread> History::threads() const {
   return arena_ ? arena_->process_without_functions().threads : copy_->process.threads;
 }
 
-reader::ClockPair History::start() const { return arena_ ? arena_->start() : copy_->start; }
+ClockPair History::start() const { return arena_ ? arena_->start() : copy_->start; }
 
 std::vector<ArenaBlock> History::blocks() const {
   std::vector<ArenaBlock> blocks = arena_ ? arena_->blocks() : copy_->blocks;

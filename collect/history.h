@@ -36,7 +36,7 @@ class History {
   /// All functions, or, when detached, those that events or counts name, in order of id (not by id). Without names.
   reader::Process process() const;
   std::vector<reader::Thread> threads() const;
-  reader::ClockPair start() const;
+  ClockPair start() const;
   /// As ArenaView::blocks() and read().
   std::vector<ArenaBlock> blocks() const;
   std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
@@ -61,7 +61,7 @@ class History {
  private:
   struct Copy {
     reader::Process process;
-    reader::ClockPair start;
+    ClockPair start;
     std::vector<ArenaBlock> blocks;  ///< `index` is that in this list
     std::vector<format::Event> events;
     std::vector<std::size_t> begins;  ///< of each block's events, and the end of all

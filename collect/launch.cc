@@ -17,7 +17,7 @@
 #include <span>
 #include <utility>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 #include "collect/processes.h"
 #include "collect/session.h"
 #include "collect/trigger.h"

@@ -36,7 +36,7 @@ struct LaunchOptions {
 struct LaunchResult {
   std::int32_t wait_status = 0;  ///< of the program, as waitpid gives it
   std::vector<RecordedProcess> processes;
-  std::vector<reader::ClockPair> pairs;            ///< readings of the clock at both ends
+  std::vector<ClockPair> pairs;                    ///< readings of the clock at both ends
   bool reached = false;                            ///< the runtime reported from the program itself
   bool impossible = false;                         ///< a process could not be traced and said why itself
   std::uint64_t functions = 0;                     ///< of all processes

@@ -14,8 +14,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
 #include "collect/attach.h"
-#include "collect/clock.h"
 #include "collect/control.h"
 
 namespace karst::collect {

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/clock.h"
 #include "collect/call_counter.h"
-#include "collect/clock.h"
 #include "format/event.h"
 #include "format/moments.h"
 #include "format/trace.h"
@@ -360,14 +360,14 @@ class Recorder {
       : recorded_(recorded), options_(options), writer_(writer), all_(recorded.size()) {}
 
   /// All but names: tables, blocks, switches, states.
-  void write_events(std::vector<reader::ClockPair> pairs);
+  void write_events(std::vector<ClockPair> pairs);
   /// Looks all names up, then writes them; nothing if that was interrupted.
   bool write_names();
   RecordingSummary& summary() { return summary_; }
 
  private:
-  void prepare(RecordedProcess& r, std::vector<reader::ClockPair>& pairs);
-  void write_tables(const reader::Clock& clock);
+  void prepare(RecordedProcess& r, std::vector<ClockPair>& pairs);
+  void write_tables(const Clock& clock);
   void write_history(reader::Process& p, Span& span);
   void look_up(reader::Process& p);
   void add_sources();
@@ -382,7 +382,7 @@ class Recorder {
   RecordingSummary summary_;
 };
 
-void Recorder::prepare(RecordedProcess& r, std::vector<reader::ClockPair>& pairs) {
+void Recorder::prepare(RecordedProcess& r, std::vector<ClockPair>& pairs) {
   if (r.forked) r.history.detach();
   reader::Process p = r.history.process();
   take_moments(r, options_);
@@ -413,7 +413,7 @@ void Recorder::prepare(RecordedProcess& r, std::vector<reader::ClockPair>& pairs
   processes_.push_back(std::move(p));
 }
 
-void Recorder::write_tables(const reader::Clock& clock) {
+void Recorder::write_tables(const Clock& clock) {
   writer_.add_processes(processes_);
   writer_.add_clock(clock);
   std::uint32_t moments = options_.moment.empty() ? 0 : 1;
@@ -444,12 +444,12 @@ void Recorder::write_history(reader::Process& p, Span& span) {
   if (!p.moments.empty()) writer_.add_moments(p.index, p.moments);
 }
 
-void Recorder::write_events(std::vector<reader::ClockPair> pairs) {
+void Recorder::write_events(std::vector<ClockPair> pairs) {
   processes_.reserve(recorded_.size());
   for (RecordedProcess& r : recorded_) prepare(r, pairs);
   summary_.processes = processes_.size();
   std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
-  const reader::Clock clock = make_clock(std::move(pairs));
+  const Clock clock = make_clock(std::move(pairs));
   write_tables(clock);
   Span span;
   for (reader::Process& p : processes_) write_history(p, span);
@@ -508,7 +508,7 @@ bool Recorder::write_names() {
 
 }  // namespace
 
-Result<RecordingSummary> record(std::vector<RecordedProcess>& recorded, std::vector<reader::ClockPair> pairs,
+Result<RecordingSummary> record(std::vector<RecordedProcess>& recorded, std::vector<ClockPair> pairs,
                                 const RecordingOptions& options, TraceWriter& writer) {
   Recorder recorder(recorded, options, writer);
   recorder.write_events(std::move(pairs));

@@ -58,7 +58,7 @@ std::uint64_t work_of(const std::vector<RecordedProcess>& processes);
 
 /// Writes everything into `writer` and finishes it: all events first, then what is looked up. Error: the events could
 /// not be kept. What of the rest could not be is among the summary's problems.
-Result<RecordingSummary> record(std::vector<RecordedProcess>& processes, std::vector<reader::ClockPair> pairs,
+Result<RecordingSummary> record(std::vector<RecordedProcess>& processes, std::vector<ClockPair> pairs,
                                 const RecordingOptions& options, TraceWriter& writer);
 
 }  // namespace karst::collect

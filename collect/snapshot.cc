@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 #include "collect/interruption.h"
 
 namespace karst::collect {
@@ -28,9 +28,9 @@ std::uint64_t whole_from(const ArenaView& arena) {
 
 Result<SnapshotResult> snapshot(Attached target, const SnapshotRange& range, const std::filesystem::path& output,
                                 const RecordingOptions& asked) {
-  const reader::ClockPair now = read_clock_pair();
+  const ClockPair now = read_clock_pair();
   // The rate from the longest stretch there is.
-  const reader::Clock clock = make_clock({target.arena.start(), now});
+  const Clock clock = make_clock({target.arena.start(), now});
   const auto ticks_ago = [&](std::uint64_t ns) {
     const auto ticks =
         static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * clock.ticks_per_second / 1'000'000'000U);

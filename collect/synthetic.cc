@@ -134,7 +134,7 @@ void add_synthetic(TraceWriter& writer, const SyntheticTrace& asked) {
   process.executable = "/opt/synthetic/bin/synthetic";
   writer.add_processes({&process, 1});
 
-  reader::Clock clock;
+  Clock clock;
   clock.ticks_per_second = kTicksPerSecond;
   clock.pairs = {{kStartTicks, 1'200'000'000'000, 1'700'000'000'000'000'000, 40}};
   writer.add_clock(clock);

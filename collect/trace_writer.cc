@@ -266,7 +266,7 @@ void TraceWriter::add_processes(std::span<const reader::Process> processes) {
   }
 }
 
-void TraceWriter::add_clock(const reader::Clock& clock) {
+void TraceWriter::add_clock(const Clock& clock) {
   auto table = make_table<format::ClockRecord>(*impl_, ChunkType::kClock, 0, false);
   for (const auto& pair : clock.pairs) {
     table.add({pair.ticks, pair.monotonic_raw_ns, pair.realtime_ns, clock.ticks_per_second, pair.uncertainty_ns,

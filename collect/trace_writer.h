@@ -48,7 +48,7 @@ class TraceWriter {
   /// PROC. The processes' own fields only: modules, functions and threads are added apart.
   void add_processes(std::span<const reader::Process> processes);
   /// CLCK.
-  void add_clock(const reader::Clock& clock);
+  void add_clock(const Clock& clock);
   /// MODL.
   void add_modules(std::uint32_t process, std::span<const reader::Module> modules);
   /// FUNC: id, module, address, flags. Elements with id 0 are skipped.

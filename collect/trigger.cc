@@ -12,7 +12,7 @@
 #include <sstream>
 #include <utility>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 #include "collect/foreign_file.h"
 #include "format/moments.h"
 

@@ -31,7 +31,7 @@ class TriggerClock {
   std::uint64_t to_ticks(std::uint64_t ns);
 
  private:
-  reader::ClockPair begin_;
+  ClockPair begin_;
 };
 
 /// Keeps what the process did in the `last` ticks before the hit and since, and notes the moment in its trace.

@@ -72,8 +72,8 @@ class PerfEvents : public Collector {
   std::vector<Ring> rings_;
   std::vector<int> others_;      ///< events of further threads
   std::vector<std::byte> copy_;  ///< of a record that wraps around
-  reader::ClockPair from_;
-  reader::ClockPair to_;
+  ClockPair from_;
+  ClockPair to_;
   double ticks_per_ns_ = 0;  ///< between the two
   std::uint32_t error_ns_ = 0;
 };

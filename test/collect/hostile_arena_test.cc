@@ -11,9 +11,9 @@
 #include <cstring>
 #include <thread>
 
+#include "base/clock.h"
 #include "collect/arena_bytes.h"
 #include "collect/arena_view.h"
-#include "collect/clock.h"
 #include "reader/bus_errors.h"
 #include "test/collect/small_arena.h"
 
@@ -80,7 +80,7 @@ TEST(HostileArena, ThatBeganInTheFutureOrAtNoRateIsRefused) {
 
 TEST(HostileArena, GivesNoClockThatDividesByZero) {
   for (const std::uint64_t ticks : {0U, 1U, 5U}) {
-    const reader::Clock clock = make_clock({{7, 1, 0, 0}, {7 + ticks, 1'000'000'000'000, 0, 0}});
+    const Clock clock = make_clock({{7, 1, 0, 0}, {7 + ticks, 1'000'000'000'000, 0, 0}});
     EXPECT_GE(clock.ticks_per_second, 1'000'000U);
     EXPECT_GT(clock.to_ns(1'000'000'000), 0U);
   }

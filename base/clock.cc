@@ -1,4 +1,4 @@
-#include "collect/clock.h"
+#include "base/clock.h"
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -12,14 +12,8 @@
 
 #include "format/trace.h"
 
-namespace karst::collect {
+namespace karst {
 namespace {
-
-std::uint64_t clock_ns(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 /// Ticks a second as the kernel has them; 0 when perf events are not allowed or the TSC is not the kernel's clock.
 std::uint64_t rate_from_perf() {
@@ -52,7 +46,7 @@ bool is_possible(std::uint64_t ticks_per_second) {
   return ticks_per_second >= 1'000'000 && ticks_per_second <= 1'000'000'000'000;
 }
 
-std::uint64_t rate_from_pairs(const std::vector<reader::ClockPair>& pairs) {
+std::uint64_t rate_from_pairs(const std::vector<ClockPair>& pairs) {
   const auto [first, last] =
       std::minmax_element(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
   if (first == pairs.end() || last->monotonic_raw_ns <= first->monotonic_raw_ns) return kUnknownRate;
@@ -64,8 +58,14 @@ std::uint64_t rate_from_pairs(const std::vector<reader::ClockPair>& pairs) {
 
 }  // namespace
 
-reader::ClockPair read_clock_pair() {
-  reader::ClockPair best;
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+ClockPair read_clock_pair() {
+  ClockPair best;
   std::uint64_t best_width = ~std::uint64_t{0};
   for (int i = 0; i < 20; ++i) {
     const std::uint64_t before = __rdtsc();
@@ -78,8 +78,8 @@ reader::ClockPair read_clock_pair() {
   return best;
 }
 
-reader::Clock make_clock(std::vector<reader::ClockPair> pairs) {
-  reader::Clock clock;
+Clock make_clock(std::vector<ClockPair> pairs) {
+  Clock clock;
   clock.ticks_per_second = rate_from_perf();
   clock.rate_source = static_cast<std::uint32_t>(format::RateSource::kPerf);
   if (clock.ticks_per_second == 0) {
@@ -87,10 +87,9 @@ reader::Clock make_clock(std::vector<reader::ClockPair> pairs) {
     clock.rate_source = static_cast<std::uint32_t>(format::RateSource::kPairs);
   }
   // Uncertainties were taken in ticks, before the rate was known.
-  for (reader::ClockPair& pair : pairs)
-    pair.uncertainty_ns = static_cast<std::uint32_t>(clock.to_ns(pair.uncertainty_ns) + 1);
+  for (ClockPair& pair : pairs) pair.uncertainty_ns = static_cast<std::uint32_t>(clock.to_ns(pair.uncertainty_ns) + 1);
   clock.pairs = std::move(pairs);
   return clock;
 }
 
-}  // namespace karst::collect
+}  // namespace karst
