@@ -10,12 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/html.h"
-#include "export/output.h"
 #include "view/index.h"
 #include "view/page.h"
 
@@ -93,7 +93,7 @@ int export_html(const Options& options) {
     if (chosen.contains({thread.process, thread.index})) wanted.threads.push_back(i);
   }
   const view::PageFile* page = view::find_page_file("export.html");
-  auto output = exporting::Output::create(options.output);
+  auto output = Output::create(options.output);
   if (!output) return fail(output.error());
   const auto status =
       exporting::export_html(**index, page == nullptr ? std::string_view() : page->bytes, wanted, *output);
@@ -116,7 +116,7 @@ int export_trace(const Options& options) {
   }
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
-  auto output = exporting::Output::create(options.output);
+  auto output = Output::create(options.output);
   if (!output) return fail(output.error());
   {
     Progress progress("exporting calls", (*input)->events / 2);

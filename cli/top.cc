@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "collect/sample.h"
-#include "export/output.h"
 #include "symbols/resolve.h"
 
 namespace karst::cli {
@@ -179,7 +179,7 @@ int top(const Options& options) {
     const std::uint64_t now = read_clock_pair().ticks;
     const Size size = keys.there() ? terminal_size() : Size{};
     const std::string text = look(*target, now > interval_ticks ? now - interval_ticks : 1, clock, names, size);
-    exporting::Output out = exporting::Output::to_stdout();
+    Output out = Output::to_stdout();
     out.append((keys.there() ? std::string("\x1b[H") : std::string(first ? "" : "\n")) + text +
                (keys.there() ? "\x1b[J" : ""));
     if (const int done = finish_output(out); done != kExitOk) return done;

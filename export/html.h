@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/output.h"
 #include "base/result.h"
-#include "export/output.h"
 #include "view/index.h"
 
 namespace karst::exporting {

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace karst::exporting {
+namespace karst {
 
 /// Buffered (256 KiB), so that output of any length takes the same memory. Errors are sticky: after the first,
 /// nothing is written any more, and finish() tells it; long loops look at failed() to stop early. Move-only; use
@@ -67,4 +67,4 @@ class Output {
   std::string* memory_ = nullptr;
 };
 
-}  // namespace karst::exporting
+}  // namespace karst

@@ -1,4 +1,4 @@
-#include "export/output.h"
+#include "base/output.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace karst::exporting {
+namespace karst {
 namespace {
 
 std::string reason(int error) { return std::strerror(error); }
@@ -162,4 +162,4 @@ Status Output::finish() {
   return error;
 }
 
-}  // namespace karst::exporting
+}  // namespace karst

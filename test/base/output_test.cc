@@ -1,4 +1,4 @@
-#include "export/output.h"
+#include "base/output.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-namespace karst::exporting {
+namespace karst {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,4 +106,4 @@ TEST_F(OutputTest, AFullDiskIsToldAtTheEndAndStopsTheWriting) {
 }
 
 }  // namespace
-}  // namespace karst::exporting
+}  // namespace karst

@@ -1,4 +1,4 @@
-#include "symbols/cache_directory.h"
+#include "base/cache_directory.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-namespace karst::symbols {
+namespace karst {
 namespace {
 
 namespace fs = std::filesystem;
@@ -152,4 +152,4 @@ void CacheDirectory::drop_oldest() const {
   }
 }
 
-}  // namespace karst::symbols
+}  // namespace karst

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace karst::symbols {
+namespace karst {
 
 /// Owns a file descriptor, or none (-1).
 class FileDescriptor {
@@ -72,4 +72,4 @@ class CacheDirectory {
   std::uint64_t limit_ = 0;
 };
 
-}  // namespace karst::symbols
+}  // namespace karst
