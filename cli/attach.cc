@@ -25,9 +25,9 @@
 #include "cli/target.h"
 #include "cli/text.h"
 #include "collect/interruption.h"
-#include "collect/trace_writer.h"
 #include "collect/trigger.h"
 #include "format/options.h"
+#include "write/trace_writer.h"
 
 namespace karst::cli {
 namespace {
@@ -162,7 +162,7 @@ int attach(const Options& options) {
   const pid_t pid = target->process.pid;
   const std::string output =
       options.output.empty() ? free_name(target->process.name + "-" + std::to_string(pid)) : options.output;
-  auto writer = collect::TraceWriter::create(output);
+  auto writer = writing::TraceWriter::create(output);
   if (!writer) return fail(writer.error());
   Followed followed(std::move(*target));
   collect::Triggers triggers(std::move(places), options.multi, collect::resolve_options(*target));

@@ -3,13 +3,13 @@
 #include <string>
 #include <utility>
 
-#include "collect/trace_writer.h"
 #include "format/event.h"
 #include "reader/chunks.h"
 #include "reader/file_bytes.h"
 #include "reader/problems.h"
 #include "reader/trace.h"
 #include "symbols/sources.h"
+#include "write/trace_writer.h"
 
 namespace karst::collect {
 namespace {
@@ -66,7 +66,7 @@ Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::file
       for (reader::Problem& problem : result.problems) summary.problems.push_back(std::move(problem));
     });
   }
-  auto writer = TraceWriter::create(output);
+  auto writer = writing::TraceWriter::create(output);
   if (!writer) return writer.error();
   for (const reader::Chunk& chunk : list->chunks) {
     if ((!resolved && is_made(chunk.type)) || options.strip.drops(chunk.type)) continue;

@@ -188,7 +188,7 @@ void prepare_inherited(Writing& child, reader::Process& process, const RecordedP
 
 /// Blocks of the inherited events; returns by how much the thread's own sequence numbers go up.
 std::uint64_t write_inherited(const Writing& w, std::uint32_t process, const RecordedProcess& recorded,
-                              TraceWriter& writer, RecordingSummary& summary) {
+                              writing::TraceWriter& writer, RecordingSummary& summary) {
   // What began before is not known: a thread whose history does not begin at 0 may return from calls without an enter.
   std::uint64_t sequence = recorded.inherited.complete() ? 0 : 1;
   for (std::size_t begin = 0; begin < w.first.size();) {
@@ -229,7 +229,7 @@ RangeBegin begin_of_range(const History& history, std::uint64_t from, const std:
 
 /// Streams the blocks of one process into the file; marks the functions that occur.
 void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32_t process,
-                  const RecordingOptions& options, TraceWriter& writer, RecordingSummary& summary, Span& span,
+                  const RecordingOptions& options, writing::TraceWriter& writer, RecordingSummary& summary, Span& span,
                   std::vector<bool>& seen) {
   std::unordered_map<std::uint32_t, CallCounter> threads;
   const auto counter_of = [&](std::uint32_t thread) -> CallCounter& {
@@ -356,7 +356,7 @@ namespace {
 /// The first part of a trace, and what the second one needs of it.
 class Recorder {
  public:
-  Recorder(std::vector<RecordedProcess>& recorded, const RecordingOptions& options, TraceWriter& writer)
+  Recorder(std::vector<RecordedProcess>& recorded, const RecordingOptions& options, writing::TraceWriter& writer)
       : recorded_(recorded), options_(options), writer_(writer), all_(recorded.size()) {}
 
   /// All but names: tables, blocks, switches, states.
@@ -374,7 +374,7 @@ class Recorder {
 
   std::vector<RecordedProcess>& recorded_;
   const RecordingOptions& options_;
-  TraceWriter& writer_;
+  writing::TraceWriter& writer_;
   std::vector<reader::Process> processes_;
   std::vector<Writing> all_;
   std::vector<std::size_t> image_;       // of each process: the one before it, or itself, that was not forked
@@ -509,7 +509,7 @@ bool Recorder::write_names() {
 }  // namespace
 
 Result<RecordingSummary> record(std::vector<RecordedProcess>& recorded, std::vector<ClockPair> pairs,
-                                const RecordingOptions& options, TraceWriter& writer) {
+                                const RecordingOptions& options, writing::TraceWriter& writer) {
   Recorder recorder(recorded, options, writer);
   recorder.write_events(std::move(pairs));
   if (const Status kept = writer.keep_events(); !kept) return kept.error();

@@ -10,9 +10,9 @@
 #include "base/result.h"
 #include "collect/history.h"
 #include "collect/open_calls.h"
-#include "collect/trace_writer.h"
 #include "reader/model.h"
 #include "symbols/resolve.h"
+#include "write/trace_writer.h"
 
 namespace karst::collect {
 
@@ -59,6 +59,6 @@ std::uint64_t work_of(const std::vector<RecordedProcess>& processes);
 /// Writes everything into `writer` and finishes it: all events first, then what is looked up. Error: the events could
 /// not be kept. What of the rest could not be is among the summary's problems.
 Result<RecordingSummary> record(std::vector<RecordedProcess>& processes, std::vector<ClockPair> pairs,
-                                const RecordingOptions& options, TraceWriter& writer);
+                                const RecordingOptions& options, writing::TraceWriter& writer);
 
 }  // namespace karst::collect

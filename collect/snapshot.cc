@@ -43,9 +43,10 @@ Result<SnapshotResult> snapshot(Attached target, const SnapshotRange& range, con
   options.moment = "karst snapshot";
 
   if (!options.resolve.as) options.resolve.as = resolve_options(target).as;
-  auto writer = output.empty()
-                    ? TraceWriter::create_numbered(target.process.name + "-" + std::to_string(target.process.pid))
-                    : TraceWriter::create(output);
+  auto writer =
+      output.empty()
+          ? writing::TraceWriter::create_numbered(target.process.name + "-" + std::to_string(target.process.pid))
+          : writing::TraceWriter::create(output);
   if (!writer) return writer.error();
   SnapshotResult result;
   const std::uint64_t whole = whole_from(target.arena);

@@ -3,9 +3,9 @@
 #pragma once
 #include <cstdint>
 
-#include "collect/trace_writer.h"
+#include "write/trace_writer.h"
 
-namespace karst::collect {
+namespace karst::writing {
 
 /// How the calls of each thread are nested.
 enum class SyntheticShape {
@@ -30,4 +30,4 @@ struct SyntheticTrace {
 /// finishes it. Every call is complete unless blocks are dropped.
 void add_synthetic(TraceWriter& writer, const SyntheticTrace& wanted);
 
-}  // namespace karst::collect
+}  // namespace karst::writing

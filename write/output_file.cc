@@ -1,4 +1,4 @@
-#include "collect/output_file.h"
+#include "write/output_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include <system_error>
 #include <utility>
 
-namespace karst::collect {
+namespace karst::writing {
 namespace {
 
 constexpr std::size_t kBufferSize = std::size_t{1} << 20;
@@ -302,4 +302,4 @@ Status OutputFile::add_second_part(std::span<const std::byte> new_start) {
   return write_error();
 }
 
-}  // namespace karst::collect
+}  // namespace karst::writing

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace karst::collect {
+namespace karst::writing {
 
 /// A file that gets its name only when it can be used: as a whole, or in two parts, the second of which may fail.
 ///
@@ -69,4 +69,4 @@ class OutputFile {
   std::vector<std::byte>* memory_ = nullptr;
 };
 
-}  // namespace karst::collect
+}  // namespace karst::writing

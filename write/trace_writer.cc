@@ -1,4 +1,4 @@
-#include "collect/trace_writer.h"
+#include "write/trace_writer.h"
 
 #include <fmt/format.h>
 #include <zstd.h>
@@ -10,12 +10,12 @@
 #include <unordered_map>
 #include <utility>
 
-#include "collect/output_file.h"
 #include "format/checksum.h"
 #include "format/moments.h"
 #include "format/trace.h"
+#include "write/output_file.h"
 
-namespace karst::collect {
+namespace karst::writing {
 namespace {
 
 using format::ChunkType;
@@ -490,4 +490,4 @@ Status TraceWriter::finish() {
   return impl_->file.commit(bytes_of(header));
 }
 
-}  // namespace karst::collect
+}  // namespace karst::writing

@@ -1,7 +1,7 @@
 // Writes a .karst file (format/trace.h, docs/trace-format.md) from plain values. The other writer is
 // runtime/core/raw_trace.cc, for snapshots that a traced process makes of itself.
 //
-// The file has no name until it is a whole trace (collect/output_file.h), so nobody ever sees half a one, and a place
+// The file has no name until it is a whole trace (write/output_file.h), so nobody ever sees half a one, and a place
 // that cannot be written is found in create(), before the traced program runs. A trace may get its name in two steps:
 // keep_events() when all events are in it, as a raw trace, which `karst resolve` can complete; and finish() when names
 // and sources are, which are held in memory until then. Blocks stream through; of them one chunk stays in memory.
@@ -24,7 +24,7 @@
 #include "reader/model.h"
 #include "reader/states.h"
 
-namespace karst::collect {
+namespace karst::writing {
 
 /// Owns the file. Destruction before keep_events() or finish() leaves nothing; between the two, the raw trace. Use from
 /// one thread at a time. Chunks are written in the order of the calls; readers accept any order, the
@@ -100,4 +100,4 @@ class TraceWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace karst::collect
+}  // namespace karst::writing

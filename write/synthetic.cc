@@ -1,4 +1,4 @@
-#include "collect/synthetic.h"
+#include "write/synthetic.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "format/event.h"
 #include "format/trace.h"
 
-namespace karst::collect {
+namespace karst::writing {
 namespace {
 
 constexpr std::uint64_t kTicksPerSecond = 2'500'000'000;
@@ -180,4 +180,4 @@ void add_synthetic(TraceWriter& writer, const SyntheticTrace& asked) {
   if (wanted.resolved) writer.add_source("/opt/synthetic/src/worker.cpp", source);
 }
 
-}  // namespace karst::collect
+}  // namespace karst::writing
