@@ -1,5 +1,5 @@
 // karst attach: waits until places in a running process are reached, and writes what led there.
-#include "collect/attach.h"
+#include "collect/launch/attach.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -24,8 +24,8 @@
 #include "cli/states.h"
 #include "cli/target.h"
 #include "cli/text.h"
-#include "collect/interruption.h"
-#include "collect/trigger.h"
+#include "collect/launch/interruption.h"
+#include "collect/launch/trigger.h"
 #include "format/options.h"
 #include "write/trace_writer.h"
 

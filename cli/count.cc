@@ -16,8 +16,8 @@
 #include "cli/csv.h"
 #include "cli/program_options.h"
 #include "cli/text.h"
-#include "collect/counts.h"
-#include "collect/launch.h"
+#include "collect/launch/launch.h"
+#include "collect/record/counts.h"
 #include "format/options.h"
 #include "symbols/function_filter.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/target.h"
-#include "collect/sample.h"
+#include "collect/live/sample.h"
 
 namespace karst::cli {
 namespace {

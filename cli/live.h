@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/json.h"
-#include "collect/attach.h"
-#include "collect/control.h"
+#include "collect/launch/attach.h"
+#include "collect/live/control.h"
 #include "reader/model.h"
 
 namespace karst::cli {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "collect/attach.h"
+#include "collect/launch/attach.h"
 
 namespace CLI {
 class App;

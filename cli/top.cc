@@ -20,7 +20,7 @@
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "collect/sample.h"
+#include "collect/live/sample.h"
 #include "symbols/resolve.h"
 
 namespace karst::cli {

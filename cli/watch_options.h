@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "collect/watch.h"
+#include "collect/arena/watch.h"
 
 namespace karst::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/program_options.h"
 #include "cli/text.h"
-#include "collect/control.h"
+#include "collect/live/control.h"
 #include "symbols/resolve.h"
 
 namespace karst::cli {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "collect/arena_view.h"
-#include "collect/sample.h"
+#include "collect/arena/view.h"
+#include "collect/live/sample.h"
 #include "fuzz/require.h"
 
 namespace {

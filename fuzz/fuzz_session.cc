@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/session.h"
+#include "collect/launch/session.h"
 #include "fuzz/require.h"
 
 namespace {

@@ -84,7 +84,7 @@ Ftrace::~Ftrace() {
   if (marker_ >= 0) close(marker_);
   if (instance_ != nullptr) {
     tracefs_trace_off(instance_);
-    // A fork of ours (collect/standby.h, symbols/sandbox.h) has its files open until it ends or has closed them.
+    // A fork of ours (collect/launch/standby.h, symbols/sandbox.h) has its files open until it ends or has closed them.
     constexpr int kTries = 300;
     constexpr useconds_t kPause = 10'000;
     for (int i = 0; i < kTries && tracefs_instance_destroy(instance_) != 0 && errno == EBUSY; ++i) usleep(kPause);

@@ -1,7 +1,5 @@
 // ArenaView against arenas that lie: whatever a traced process (or something that says it is one) puts there, reading
 // it neither crashes nor allocates by its word, and a sound arena is read as it is.
-#include "collect/arena_view.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -17,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "collect/arena/view.h"
 #include "format/arena.h"
 #include "test/collect/small_arena.h"
 

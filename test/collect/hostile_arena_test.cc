@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "collect/arena_bytes.h"
-#include "collect/arena_view.h"
+#include "collect/arena/bytes.h"
+#include "collect/arena/view.h"
 #include "reader/bus_errors.h"
 #include "test/collect/small_arena.h"
 

@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
-#include "collect/call_counter.h"
-#include "collect/open_calls.h"
-#include "collect/sample.h"
+#include "collect/live/sample.h"
+#include "collect/record/call_counter.h"
+#include "collect/record/open_calls.h"
 #include "reader/open_state.h"
 #include "runtime/core/budget_sample.h"
 #include "walk/words.h"
