@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "collect/launch/attach.h"
-#include "collect/live/control.h"
 
 namespace karst::collect {
 
@@ -173,7 +172,7 @@ void Processes::inherit(Watched& child, const ForkOrigin& origin) {
 // What it wanted to say nobody could read.
 void Processes::note_dropped_messages(Watched& w) {
   const ArenaView* arena = w.process.history.arena();
-  const std::uint64_t dropped = arena != nullptr ? control_state(*arena).dropped_messages : 0;
+  const std::uint64_t dropped = arena != nullptr ? arena->control_now().dropped_messages : 0;
   if (dropped == 0 || w.dropped_noted) return;
   w.dropped_noted = true;
   problems_.push_back({"process " + std::to_string(w.pid) +
