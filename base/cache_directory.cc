@@ -35,12 +35,6 @@ std::int64_t ns_of(const timespec& time) { return std::int64_t{time.tv_sec} * 1'
 
 }  // namespace
 
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-bool FileDescriptor::close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
 bool write_whole(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -79,11 +73,11 @@ fs::path CacheDirectory::file_of(std::string_view key) const {
   return directory_ / name.append(suffix_);
 }
 
-FileDescriptor CacheDirectory::open(const fs::path& file, int flags, struct stat& status) {
-  FileDescriptor opened(file.empty() ? -1 : ::open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+Descriptor CacheDirectory::open(const fs::path& file, int flags, struct stat& status) {
+  Descriptor opened(file.empty() ? -1 : ::open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (opened.get() < 0 || ::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_uid != ::geteuid()) {
-    return FileDescriptor(-1);
+    return {};
   }
   return opened;
 }
@@ -109,8 +103,8 @@ bool CacheDirectory::make() const {
 bool CacheDirectory::save(const fs::path& file, const std::function<bool(int fd)>& write) const {
   if (file.empty() || !make()) return false;
   std::string temporary = file.string() + ".XXXXXX";
-  FileDescriptor made(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
-  if (made.get() < 0) return false;
+  Descriptor made(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
+  if (!made) return false;
   // No fsync: after a crash of the machine checksums find a file that is not whole.
   if (!write(made.get()) || !made.close() || ::rename(temporary.c_str(), file.c_str()) != 0) {
     ::unlink(temporary.c_str());

@@ -13,25 +13,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/descriptor.h"
+
 namespace karst {
-
-/// Owns a file descriptor, or none (-1).
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number) : fd_(number) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor();
-  int get() const { return fd_; }
-  /// Whether what was written is with the file system, as far as close(2) says.
-  bool close();
-
- private:
-  int fd_;
-};
 
 /// Writes all of it at the descriptor's place.
 bool write_whole(int fd, std::span<const std::byte> bytes);
@@ -56,7 +40,7 @@ class CacheDirectory {
   std::filesystem::path file_of(std::string_view key) const;
 
   /// Opens a regular file that is the user's own; -1: there is none. `flags`: O_RDONLY or O_RDWR.
-  static FileDescriptor open(const std::filesystem::path& file, int flags, struct stat& status);
+  static Descriptor open(const std::filesystem::path& file, int flags, struct stat& status);
   /// Notes that it was used now, which is when the file was read last; its time of change stays.
   static void used(int fd);
   /// Makes the directory and those above it.

@@ -112,8 +112,8 @@ Result<Ended> wait_for_hits(pid_t pid, collect::Triggers& triggers, std::uint64_
   sigemptyset(&taken);
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, s);
   sigprocmask(SIG_BLOCK, &taken, nullptr);
-  const collect::Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
-  const collect::Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
+  const Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   while (true) {
     std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
     triggers.add_descriptors(descriptors);

@@ -65,16 +65,12 @@ FaultCounter::FaultCounter(pid_t program) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_PAGE_FAULTS;
-  fd_ = open_event(attributes, program, -1);
-}
-
-FaultCounter::~FaultCounter() {
-  if (fd_ >= 0) close(fd_);
+  event_ = Descriptor(open_event(attributes, program, -1));
 }
 
 std::uint64_t FaultCounter::read() const {
   std::uint64_t count = 0;
-  return fd_ >= 0 && ::read(fd_, &count, sizeof count) == static_cast<ssize_t>(sizeof count) ? count : 0;
+  return event_ && ::read(event_.get(), &count, sizeof count) == static_cast<ssize_t>(sizeof count) ? count : 0;
 }
 
 bool PerfEvents::open_rings(const perf_event_attr& attributes, pid_t thread) {

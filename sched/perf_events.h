@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "reader/model.h"
 #include "sched/collector.h"
@@ -28,14 +29,11 @@ namespace karst::sched {
 class FaultCounter {
  public:
   explicit FaultCounter(pid_t program);
-  ~FaultCounter();
-  FaultCounter(const FaultCounter&) = delete;
-  FaultCounter& operator=(const FaultCounter&) = delete;
-  bool works() const { return fd_ >= 0; }
+  bool works() const { return static_cast<bool>(event_); }
   std::uint64_t read() const;
 
  private:
-  int fd_;
+  Descriptor event_;
 };
 
 class PerfEvents : public Collector {

@@ -71,7 +71,7 @@ std::uint64_t hash_of(const struct stat& status, bool changes) {
 // Tells this run of the machine from others; 0: not known.
 std::uint64_t boot_now() {
   char text[64];
-  const FileDescriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
   const ssize_t size = file.get() < 0 ? -1 : ::read(file.get(), text, sizeof text);
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (ssize_t i = 0; i < size; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3ULL;
@@ -98,7 +98,7 @@ bool is_stamped(const Header& header, const struct stat& status) {
 }
 
 // Reads an index's header; false: it is none of these contents.
-bool read_header(const FileDescriptor& file, const KnownTrace::Contents& contents, const struct stat& status,
+bool read_header(const Descriptor& file, const KnownTrace::Contents& contents, const struct stat& status,
                  Header& header) {
   return file.get() >= 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
          ::pread(file.get(), &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&

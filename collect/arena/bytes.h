@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "reader/bus_errors.h"
 
@@ -33,10 +34,6 @@ class ArenaBytes {
   static Result<ArenaBytes> of_memfd(int descriptor);
   /// Memory that outlives it, and is not written to.
   static ArenaBytes of_memory(std::span<const std::byte> bytes);
-
-  ArenaBytes(ArenaBytes&& other) noexcept;
-  ArenaBytes& operator=(ArenaBytes&& other) noexcept;
-  ~ArenaBytes();
 
   std::uint64_t size() const { return size_; }
   /// Of the memfd; 0 for memory.
@@ -89,15 +86,33 @@ class ArenaBytes {
   /// cannot be had.
   std::byte* writable() const;
   /// Whether some memory of it could not be had since then: what was written there is lost.
-  bool met_error() const { return guard_ && guard_->met_error(); }
+  bool met_error() const { return mapped_ && mapped_->met_error(); }
 
  private:
-  ArenaBytes() = default;
-  bool map() const;
+  /// All of it, shared with its process and guarded.
+  class Mapped {
+   public:
+    Mapped(std::byte* base, std::size_t size);
+    Mapped(const Mapped&) = delete;
+    Mapped& operator=(const Mapped&) = delete;
+    ~Mapped();
+    std::byte* base() const { return base_; }
+    bool met_error() const { return guard_->met_error(); }
 
-  int descriptor_ = -1;
-  mutable std::byte* base_ = nullptr;
-  mutable std::unique_ptr<reader::BusErrorGuard> guard_;  ///< of a mapping
+   private:
+    std::byte* base_;
+    std::size_t size_;
+    std::optional<reader::BusErrorGuard> guard_;
+  };
+
+  ArenaBytes() = default;
+  bool map(int descriptor) const;
+  const std::byte* in_memory() const { return mapped_ ? mapped_->base() : memory_; }
+  bool copy(std::uint64_t offset, void* to, std::size_t size) const;
+
+  Descriptor descriptor_;
+  const std::byte* memory_ = nullptr;  ///< of_memory()
+  mutable std::unique_ptr<Mapped> mapped_;
   std::uint64_t size_ = 0;
   std::uint64_t inode_ = 0;
   uid_t uid_ = 0;

@@ -24,17 +24,6 @@ constexpr int kMostAtOnce = 8;
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
-int Descriptor::release() { return std::exchange(fd_, -1); }
-
 void Arrival::reply(std::uint32_t flags) {
   const Go go{kSessionMagic, kSessionVersion, flags, 0};
   // A process that died meanwhile needs no answer.

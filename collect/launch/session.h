@@ -9,26 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "format/session.h"
 
 namespace karst::collect {
-
-/// A descriptor that closes itself.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  int get() const { return fd_; }
-  int release();
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 /// A process that reported itself. It waits until `reply` is called (or this value is destroyed), unless it is forked.
 struct Arrival {
