@@ -39,13 +39,13 @@ struct WatchLosses {
   std::uint64_t too_many = 0;           ///< calls over a time beyond the number that is kept
 };
 
-/// Movable; one thread at a time.
+/// Looks, and changes nothing: ArenaWriter (collect/arena/writer.h) does. Movable; one thread at a time.
 class ArenaView {
  public:
   /// The arena of a process that lives, or died in this run, behind `descriptor`, which is only borrowed. Error: it is
   /// no arena of this version, or one that cannot be read safely.
   static Result<ArenaView> of_memfd(int descriptor);
-  /// An arena in memory that outlives it, made at any time. It cannot be written to.
+  /// An arena in memory that outlives it, made at any time.
   static Result<ArenaView> of_memory(std::span<const std::byte> bytes);
   /// The inode of the memfd, by which a process that has it mapped is known.
   std::uint64_t inode() const { return bytes_.inode(); }
@@ -89,32 +89,16 @@ class ArenaView {
   /// The control page as it is now.
   format::ArenaControl control_now() const;
 
-  // What outsiders write. Where the arena cannot be written to they do nothing: ask can_write() first.
-  Status can_write() const;
-  /// Takes functions out of tracing, before the process is told to go. `id` is from 1 to function_count().
-  void turn_off(std::uint32_t id);
-  /// The same at any time, either way; what it is to do is done by a request (control.h). False if it was so already.
-  bool choose(std::uint32_t id, bool on);
-  /// A budget leaves this function on. The same holds for `id`.
-  void keep(std::uint32_t id);
-  /// The control page: shared with the process and with others, so for atomic operations alone. Requires can_write().
-  format::ArenaControl& control() const;
-  /// Enters a rule, or finds the same one; none when there are too many, or nothing can be watched in the process.
-  std::optional<std::uint32_t> add_rule(const format::ArenaWatchRule& rule) const;
-  /// These functions are to be watched by the rule, from the process's being told to go, or a request, on. Returns how
-  /// many are; second ids are passed over.
-  std::size_t add_watches(std::uint32_t rule, const std::vector<std::uint32_t>& ids) const;
   /// All rules that were ever entered, by number; one that is not complete has `kind` 0.
   std::vector<format::ArenaWatchRule> rules() const;
   /// Functions that each rule watches now, by its number.
   std::vector<std::size_t> watched_by_rule() const;
-  /// From the next request on the rule watches nothing; what it has kept stays. Returns how many watches end.
-  std::size_t end_watches(std::uint32_t rule) const;
   /// The calls that are kept, in order of their begin; not numbered.
   std::vector<reader::Moment> moments() const;
   WatchLosses watch_losses() const;
 
  private:
+  friend class ArenaWriter;
   ArenaView(ArenaBytes bytes, const format::ArenaHeader& layout) : bytes_(std::move(bytes)), layout_(layout) {}
   static Result<ArenaView> make(ArenaBytes bytes);
   /// The header as it is now; what is in layout_ was checked, and is not to be taken from here.
@@ -122,8 +106,6 @@ class ArenaView {
   std::optional<format::ArenaWatching> watching_now() const;
   /// Texts of the process, all of which lie in one copy.
   class Texts;
-  template <typename T>
-  T* shared(std::uint64_t offset) const;
   void learn_functions() const;
   bool find_watching();
   std::vector<ArenaBlock> ring_blocks() const;

@@ -123,9 +123,9 @@ std::vector<ActiveRule> active_rules(const ArenaView& arena) {
   return active;
 }
 
-std::size_t end_replaced(const ArenaView& arena, const WatchOptions& options) {
+std::size_t end_replaced(ArenaWriter& arena, const WatchOptions& options) {
   std::size_t ended = 0;
-  const std::vector<ArenaWatchRule> rules = arena.rules();
+  const std::vector<ArenaWatchRule> rules = arena.arena().rules();
   std::vector<ArenaWatchRule> wanted;
   for (const WatchRule& rule : options.rules) wanted.push_back(rule.record(options.margin_ns));
   for (std::uint32_t i = 0; i < rules.size(); ++i) {
@@ -138,7 +138,7 @@ std::size_t end_replaced(const ArenaView& arena, const WatchOptions& options) {
   return ended;
 }
 
-std::size_t watch_functions(const ArenaView& arena, const WatchOptions& options,
+std::size_t watch_functions(ArenaWriter& arena, const WatchOptions& options,
                             const std::vector<const reader::Function*>& functions, std::size_t& refused) {
   std::size_t watched = 0;
   for (const WatchRule& rule : options.rules) {

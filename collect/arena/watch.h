@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "collect/arena/view.h"
+#include "collect/arena/writer.h"
 #include "format/watch.h"
 #include "reader/model.h"
 #include "symbols/function_filter.h"
@@ -51,11 +51,11 @@ struct ActiveRule {
 std::vector<ActiveRule> active_rules(const ArenaView& arena);
 
 /// Ends the watches of rules that those of `options` are to replace. Returns how many.
-std::size_t end_replaced(const ArenaView& arena, const WatchOptions& options);
+std::size_t end_replaced(ArenaWriter& arena, const WatchOptions& options);
 
 /// Enters those of the functions, with their names, that a rule means. Returns how many watches there are; `refused`
 /// grows by those that there was no room for, or that the process cannot have.
-std::size_t watch_functions(const ArenaView& arena, const WatchOptions& options,
+std::size_t watch_functions(ArenaWriter& arena, const WatchOptions& options,
                             const std::vector<const reader::Function*>& functions, std::size_t& refused);
 
 }  // namespace karst::collect

@@ -1,11 +1,6 @@
-// The watched part of an arena (format/watch.h), and all that outsiders write to one, as ArenaView has it.
-//
-// Words that are written are reached by a mapping (ArenaBytes::writable()), one by one and by atomic operations, as the
-// process works on them in turn. Where that mapping cannot be had nothing is written.
+// The watched part of an arena (format/watch.h), as ArenaView has it.
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -16,25 +11,6 @@
 namespace karst::collect {
 
 using namespace format;
-
-namespace {
-
-constexpr auto word(WatchState state) { return static_cast<std::uint32_t>(state); }
-
-template <typename T>
-T load(const T& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-
-bool change_state(ArenaWatch& watch, std::uint32_t from, WatchState to) {
-  return __atomic_compare_exchange_n(&watch.state, &from, word(to), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-
-bool is_active(std::uint32_t state) {
-  return state == word(WatchState::kWanted) || state == word(WatchState::kWatching);
-}
-
-}  // namespace
 
 bool ArenaView::find_watching() {
   if (layout_.watching_offset == 0) return true;
@@ -62,89 +38,6 @@ std::optional<ArenaWatching> ArenaView::watching_now() const {
   return now;
 }
 
-template <typename T>
-T* ArenaView::shared(std::uint64_t offset) const {
-  std::byte* base = bytes_.writable();
-  return base != nullptr ? reinterpret_cast<T*>(base + offset) : nullptr;
-}
-
-Status ArenaView::can_write() const {
-  if (bytes_.writable() != nullptr) return Unit{};
-  return Error{std::string("the process's arena cannot be written to: ") + std::strerror(errno)};
-}
-
-ArenaControl& ArenaView::control() const { return *shared<ArenaControl>(layout_.control_offset); }
-
-bool ArenaView::choose(std::uint32_t id, bool on) {
-  auto* functions = shared<ArenaFunction>(layout_.functions_offset);
-  if (functions == nullptr) return false;
-  std::uint32_t& flags = functions[id].flags;
-  constexpr auto kOn = static_cast<std::uint32_t>(kArenaFunctionOn);
-  const std::uint32_t before =
-      on ? __atomic_fetch_or(&flags, kOn, __ATOMIC_ACQ_REL) : __atomic_fetch_and(&flags, ~kOn, __ATOMIC_ACQ_REL);
-  return ((before & kOn) != 0) != on;
-}
-
-void ArenaView::turn_off(std::uint32_t id) { choose(id, false); }
-
-void ArenaView::keep(std::uint32_t id) {
-  if (auto* functions = shared<ArenaFunction>(layout_.functions_offset); functions != nullptr)
-    __atomic_or_fetch(&functions[id].flags, static_cast<std::uint32_t>(kArenaFunctionKeep), __ATOMIC_RELEASE);
-}
-
-std::optional<std::uint32_t> ArenaView::add_rule(const ArenaWatchRule& rule) const {
-  auto* w = shared<ArenaWatching>(layout_.watching_offset);
-  if (w == nullptr || watching_.rules_offset == 0) return std::nullopt;
-  auto* rules = shared<ArenaWatchRule>(watching_.rules_offset);
-  const std::uint32_t known = std::min(load(w->rule_count), kWatchRules);
-  for (std::uint32_t i = 0; i < known; ++i)
-    if (std::memcmp(&rules[i], &rule, sizeof rule) == 0) return i;
-  const std::uint32_t number = __atomic_fetch_add(&w->rule_count, 1, __ATOMIC_ACQ_REL);
-  if (number >= kWatchRules) return std::nullopt;
-  std::memcpy(reinterpret_cast<char*>(&rules[number]) + sizeof rule.kind,
-              reinterpret_cast<const char*>(&rule) + sizeof rule.kind, sizeof rule - sizeof rule.kind);
-  __atomic_store_n(&rules[number].kind, rule.kind, __ATOMIC_RELEASE);
-  return bytes_.met_error() ? std::nullopt : std::optional(number);
-}
-
-std::size_t ArenaView::add_watches(std::uint32_t rule, const std::vector<std::uint32_t>& ids) const {
-  auto* w = shared<ArenaWatching>(layout_.watching_offset);
-  if (w == nullptr || watching_.rules_offset == 0) return 0;
-  auto* watches = shared<ArenaWatch>(watching_.watches_offset);
-  std::map<std::uint32_t, std::uint32_t> of_rule;  // function to watch
-  const std::uint32_t known = std::min(load(w->watch_count), kWatches);
-  for (std::uint32_t i = 0; i < known; ++i) {
-    const std::uint32_t state = load(watches[i].state);
-    // One that was refused has nothing to go on with: it is asked for anew.
-    if (state != 0 && state != word(WatchState::kRefused) && watches[i].rule == rule)
-      of_rule.emplace(watches[i].function, i);
-  }
-  std::size_t added = 0;
-  for (const std::uint32_t id : ids) {
-    if (is_tail_exit(id)) continue;
-    if (const auto there = of_rule.find(id); there != of_rule.end()) {
-      ArenaWatch& watch = watches[there->second];
-      const std::uint32_t state = load(watch.state);
-      // One that was to end goes on with what it has kept.
-      if ((state == word(WatchState::kEnded) || state == word(WatchState::kUnwanted)) &&
-          change_state(watch, state, WatchState::kWanted))
-        __atomic_fetch_add(&w->changes, 1, __ATOMIC_ACQ_REL);
-      if (is_active(load(watch.state))) ++added;
-      continue;
-    }
-    if (load(w->watch_count) >= kWatches) return added;
-    const std::uint32_t number = __atomic_fetch_add(&w->watch_count, 1, __ATOMIC_ACQ_REL);
-    if (number >= kWatches) return added;
-    watches[number].function = id;
-    watches[number].rule = rule;
-    of_rule.emplace(id, number);
-    __atomic_store_n(&watches[number].state, static_cast<std::uint32_t>(WatchState::kWanted), __ATOMIC_RELEASE);
-    if (bytes_.met_error()) return added;
-    ++added;
-  }
-  return added;
-}
-
 std::vector<ArenaWatchRule> ArenaView::rules() const {
   const auto w = watching_now();
   if (!w) return {};
@@ -158,24 +51,9 @@ std::vector<std::size_t> ArenaView::watched_by_rule() const {
   std::vector<std::size_t> counts(kWatchRules);
   if (const auto w = watching_now())
     bytes_.for_each<ArenaWatch>(watching_.watches_offset, w->watch_count, [&](std::uint64_t, const ArenaWatch& watch) {
-      if (watch.rule < kWatchRules && is_active(watch.state)) ++counts[watch.rule];
+      if (watch.rule < kWatchRules && watch_is_active(watch.state)) ++counts[watch.rule];
     });
   return counts;
-}
-
-std::size_t ArenaView::end_watches(std::uint32_t rule) const {
-  auto* w = shared<ArenaWatching>(layout_.watching_offset);
-  if (w == nullptr || watching_.rules_offset == 0) return 0;
-  auto* watches = shared<ArenaWatch>(watching_.watches_offset);
-  const std::uint32_t known = std::min(load(w->watch_count), kWatches);
-  std::size_t ended = 0;
-  for (std::uint32_t i = 0; i < known; ++i) {
-    const std::uint32_t state = load(watches[i].state);
-    if (is_active(state) && load(watches[i].rule) == rule && change_state(watches[i], state, WatchState::kUnwanted))
-      ++ended;
-  }
-  if (ended != 0) __atomic_fetch_add(&w->changes, 1, __ATOMIC_ACQ_REL);
-  return ended;
 }
 
 std::vector<reader::Moment> ArenaView::moments() const {

@@ -100,12 +100,12 @@ bool FunctionChooser::keeps(const reader::Function& f, const Carried& carried) c
   return only.empty() || only.matches(f);
 }
 
-void FunctionChooser::turn_off(ArenaView& arena, const reader::Function& function) {
-  arena.turn_off(function.id);
+void FunctionChooser::turn_off(ArenaWriter& writer, const reader::Function& function) {
+  writer.choose(function.id, false);
   if (!function.tail_exit) ++off_;
 }
 
-bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_t count) {
+bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
   const std::uint32_t known = arena.function_count();
   if (first == 0 || first > known) return false;
   const std::uint32_t end = first + std::min(count, known - first + 1);
@@ -122,8 +122,9 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
   std::erase_if(process.functions,
                 [&](const reader::Function& f) { return f.module >= concerned.size() || !concerned[f.module]; });
   if (process.functions.empty()) return false;
-  if (const Status may = arena.can_write(); !may) {
-    report_once("no function is left out, and none watched: " + may.error().message);
+  auto writer = ArenaWriter::of(arena);
+  if (!writer) {
+    report_once("no function is left out, and none watched: " + writer.error().message);
     return false;
   }
   symbols::resolve(process, resolve_);  // what could not be found is said when the trace is written
@@ -134,11 +135,11 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
   for (const reader::Function& f : process.functions) {
     has_functions[f.module] = true;
     if (!f.file.empty()) has_files[f.module] = true;
-    if (choice_.is_kept(f.name)) arena.keep(f.id);
+    if (choice_.is_kept(f.name)) writer->keep(f.id);
     if (keeps(f, carried_by(process.modules[f.module].path)))
       kept[f.module].push_back(&f);
     else
-      turn_off(arena, f);
+      turn_off(*writer, f);
   }
   for (std::size_t m = 0; m < process.modules.size(); ++m) {
     if (!has_functions[m]) continue;
@@ -151,17 +152,17 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
                   ", which has no debug information: compile it with -g");
     const auto least =
         choice_.lists().min_instructions ? choice_.lists().min_instructions : carried.lists.min_instructions;
-    if (least && *least != 0) leave_out_small(arena, module, kept[m], *least);
+    if (least && *least != 0) leave_out_small(*writer, module, kept[m], *least);
     std::size_t refused = 0;
     std::erase_if(kept[m], [&](const reader::Function* f) {
       return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;
     });
-    watched_ += watch_functions(arena, watch_, kept[m], refused);
+    watched_ += watch_functions(*writer, watch_, kept[m], refused);
     for (const ActiveRule& rule : adopted_) {
       std::vector<std::uint32_t> ids;
       for (const reader::Function* f : kept[m])
         if (!f->tail_exit && rule.functions.keeps(f->name)) ids.push_back(f->id);
-      arena.add_watches(rule.number, ids);
+      writer->add_watches(rule.number, ids);
     }
     if (refused != 0)
       report_once(std::to_string(refused) + " functions of " + module.path +
@@ -171,7 +172,7 @@ bool FunctionChooser::choose(ArenaView& arena, std::uint32_t first, std::uint32_
   return true;
 }
 
-void FunctionChooser::leave_out_small(ArenaView& arena, const reader::Module& module,
+void FunctionChooser::leave_out_small(ArenaWriter& writer, const reader::Module& module,
                                       const std::vector<const reader::Function*>& kept, std::uint32_t least) {
   if (kept.empty()) return;
   const auto loaded = resolve_.table(module.path, module.build_id);
@@ -216,7 +217,7 @@ void FunctionChooser::leave_out_small(ArenaView& arena, const reader::Module& mo
     if (!shape || shape->instructions == 0 || !more) continue;  // not known: traced
     shape->instructions += more->instructions;
     shape->loops = shape->loops || more->loops;
-    if (shape->instructions < least && !shape->loops) turn_off(arena, *part.function);
+    if (shape->instructions < least && !shape->loops) turn_off(writer, *part.function);
   }
 }
 

@@ -59,7 +59,7 @@ class FunctionChooser {
   /// Turns off what is not chosen, and enters what is to be watched, among `count` functions from `first` on; what is
   /// outside of the arena's table is passed over. The process must be waiting. False if there is nothing to choose in
   /// any of their modules.
-  bool choose(ArenaView& arena, std::uint32_t first, std::uint32_t count);
+  bool choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count);
 
   std::uint64_t functions() const { return functions_; }  ///< that were looked at
   std::uint64_t off() const { return off_; }              ///< of them, left out
@@ -74,9 +74,9 @@ class FunctionChooser {
   const Carried& carried_by(const std::string& path) const;
   bool concerns(const reader::Module& module) const;
   bool keeps(const reader::Function& function, const Carried& carried) const;
-  void leave_out_small(ArenaView& arena, const reader::Module& module, const std::vector<const reader::Function*>& kept,
-                       std::uint32_t least);
-  void turn_off(ArenaView& arena, const reader::Function& function);
+  void leave_out_small(ArenaWriter& writer, const reader::Module& module,
+                       const std::vector<const reader::Function*>& kept, std::uint32_t least);
+  void turn_off(ArenaWriter& writer, const reader::Function& function);
   void report_once(const std::string& message);
 
   const FunctionChoice& choice_;

@@ -89,8 +89,9 @@ ControlState control_state(const ArenaView& arena) {
 }
 
 Result<Requester> Requester::take(Attached& target) {
-  if (const Status may = target.arena.can_write(); !may) return Error{described(target) + ": " + may.error().message};
-  ArenaControl& c = target.arena.control();
+  const auto writer = ArenaWriter::of(target.arena);
+  if (!writer) return Error{described(target) + ": " + writer.error().message};
+  ArenaControl& c = writer->control();
   const auto state = static_cast<ControlThread>(load(c.thread));
   if (state != ControlThread::kRunning)
     return Error{described(target) + " cannot be switched while it runs: " + why_uncontrollable(state)};
@@ -101,7 +102,7 @@ Result<Requester> Requester::take(Attached& target) {
     std::uint32_t holder = load(c.holder);
     if ((holder == 0 || holder == self || !is_alive(holder)) &&
         __atomic_compare_exchange_n(&c.holder, &holder, self, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-      return Requester(target);
+      return Requester(target, *writer);
     if (steady_clock::now() > give_up)
       return Error{"another karst (process " + std::to_string(holder) + ") is switching " + described(target) +
                    "; try again when it is done"};
@@ -109,23 +110,24 @@ Result<Requester> Requester::take(Attached& target) {
   }
 }
 
-Requester::Requester(Requester&& other) noexcept : target_(std::exchange(other.target_, nullptr)) {}
+Requester::Requester(Requester&& other) noexcept
+    : target_(std::exchange(other.target_, nullptr)), writer_(other.writer_) {}
 
 Requester::~Requester() {
   if (target_ == nullptr) return;
   auto self = static_cast<std::uint32_t>(getpid());
-  __atomic_compare_exchange_n(&target_->arena.control().holder, &self, 0U, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  __atomic_compare_exchange_n(&writer_.control().holder, &self, 0U, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 std::vector<std::uint32_t> Requester::choose(const std::vector<std::uint32_t>& ids, bool on) {
   std::vector<std::uint32_t> changed;
   for (const std::uint32_t id : ids)
-    if (id != 0 && id <= target_->arena.function_count() && target_->arena.choose(id, on)) changed.push_back(id);
+    if (id != 0 && id <= target_->arena.function_count() && writer_.choose(id, on)) changed.push_back(id);
   return changed;
 }
 
-void Requester::set_enabled(bool on) { store(target_->arena.control().enabled, on ? 1U : 0U); }
-void Requester::set_new_functions(bool on) { store(target_->arena.control().new_functions, on ? 1U : 0U); }
+void Requester::set_enabled(bool on) { store(writer_.control().enabled, on ? 1U : 0U); }
+void Requester::set_new_functions(bool on) { store(writer_.control().new_functions, on ? 1U : 0U); }
 Status Requester::set_budget(std::uint32_t ppm) {
   const ArenaView& arena = target_->arena;
   const char* why = !arena.counts().empty()           ? "its calls are counted, not traced"
@@ -133,19 +135,19 @@ Status Requester::set_budget(std::uint32_t ppm) {
                                                         "no trace to see it by"
                                                       : nullptr;
   if (why != nullptr && ppm != 0) return Error{described(*target_) + " cannot keep to a budget: " + why};
-  store(target_->arena.control().budget_ppm, ppm);
+  store(writer_.control().budget_ppm, ppm);
   return Unit{};
 }
 
 void Requester::keep(const std::vector<std::uint32_t>& ids) {
   for (const std::uint32_t id : ids)
-    if (id != 0 && id <= target_->arena.function_count()) target_->arena.keep(id);
+    if (id != 0 && id <= target_->arena.function_count()) writer_.keep(id);
 }
 
-void Requester::set_off_at(std::uint64_t ticks) { store(target_->arena.control().off_at_ticks, ticks); }
+void Requester::set_off_at(std::uint64_t ticks) { store(writer_.control().off_at_ticks, ticks); }
 
 Status Requester::apply(milliseconds limit) {
-  ArenaControl& c = target_->arena.control();
+  ArenaControl& c = writer_.control();
   const std::uint32_t mine = __atomic_add_fetch(&c.request, 1, __ATOMIC_ACQ_REL);
   syscall(SYS_futex, &c.request, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
   const auto give_up = steady_clock::now() + limit;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/arena/writer.h"
 #include "collect/launch/attach.h"
 #include "symbols/function_filter.h"
 #include "symbols/resolve.h"
@@ -56,13 +57,17 @@ class Requester {
   /// When `enabled` goes off by itself; 0: it does not.
   void set_off_at(std::uint64_t ticks);
 
+  /// For what else is written before apply(): watches.
+  ArenaWriter& writer() { return writer_; }
+
   /// Wakes the process and waits until it has done what is wanted. Error: it refused, ended, or does not answer within
   /// `limit`, and why; what is wanted stays so.
   Status apply(std::chrono::milliseconds limit);
 
  private:
-  explicit Requester(Attached& target) : target_(&target) {}
-  Attached* target_;
+  Requester(Attached& target, const ArenaWriter& writer) : target_(&target), writer_(writer) {}
+  Attached* target_;  ///< null: moved from
+  ArenaWriter writer_;
 };
 
 /// Ids of the functions whose demangled names the filter keeps, second ids among them; names by symbol tables and their
