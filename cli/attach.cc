@@ -195,7 +195,7 @@ int attach(const Options& options) {
   report_missing_states(options.states, log.source);
   recording.states = &log;
   const collect::Interruption interruption;
-  const auto summary = collect::record(processes, {read_clock_pair()}, recording, *writer);
+  const auto summary = collect::record(std::move(processes), {read_clock_pair()}, recording, *writer);
   if (!summary) return fail(summary.error());
   for (const reader::Problem& problem : summary->problems) fail({problem.message});
   std::fprintf(stderr, "karst: %s: %zu moment%s kept, %s calls\n", printable(output).c_str(), kept,

@@ -122,14 +122,14 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const c
     recording.on_kept = {};
     auto again = writing::TraceWriter::create(output);
     if (!again) return;
-    if (const auto kept = collect::record(ran.processes, ran.pairs, recording, *again))
+    if (const auto kept = collect::record(std::move(ran.processes), ran.pairs, recording, *again))
       fail({"karst died while it wrote the trace; " + output +
             " has all events, as a second process of karst has written it, and no names: 'karst resolve' adds them"});
     else
       fail(kept.error());
   });
   recording.on_kept = [&standby] { standby.dismiss(); };
-  return collect::record(ran.processes, ran.pairs, recording, writer);
+  return collect::record(std::move(ran.processes), ran.pairs, recording, writer);
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& command) {

@@ -54,7 +54,7 @@ Result<SnapshotResult> snapshot(Attached target, const SnapshotRange& range, con
     result.missing_ns = clock.to_ns(std::min(whole, options.to) - options.from);
   std::vector<RecordedProcess> processes;
   processes.push_back({.history = History(std::move(target.arena)), .moments = {}, .inherited = {}});
-  auto summary = record(processes, {now}, options, *writer);
+  auto summary = record(std::move(processes), {now}, options, *writer);
   if (!summary) return summary.error();
   result.summary = std::move(*summary);
   result.file = writer->path();

@@ -351,38 +351,38 @@ std::uint64_t work_of(const std::vector<RecordedProcess>& processes) {
   return work;
 }
 
-namespace {
-
-/// The first part of a trace, and what the second one needs of it.
-class Recorder {
+class Recording::Impl {
  public:
-  Recorder(std::vector<RecordedProcess>& recorded, const RecordingOptions& options, writing::TraceWriter& writer)
-      : recorded_(recorded), options_(options), writer_(writer), all_(recorded.size()) {}
+  Impl(const RecordingOptions& options, writing::TraceWriter& writer) : options_(options), writer_(writer) {}
 
+  void add(RecordedProcess recorded);
   /// All but names: tables, blocks, switches, states.
   void write_events(std::vector<ClockPair> pairs);
   /// Looks all names up, then writes them; nothing if that was interrupted.
   bool write_names();
+  const RecordingOptions& options() const { return options_; }
+  writing::TraceWriter& writer() { return writer_; }
   RecordingSummary& summary() { return summary_; }
 
  private:
-  void prepare(RecordedProcess& r, std::vector<ClockPair>& pairs);
   void write_tables(const Clock& clock);
   void write_history(reader::Process& p, Span& span);
   void look_up(reader::Process& p);
   void add_sources();
 
-  std::vector<RecordedProcess>& recorded_;
   const RecordingOptions& options_;
   writing::TraceWriter& writer_;
+  std::vector<RecordedProcess> recorded_;
   std::vector<reader::Process> processes_;
   std::vector<Writing> all_;
   std::vector<std::size_t> image_;       // of each process: the one before it, or itself, that was not forked
   std::vector<std::vector<bool>> seen_;  // of each process: functions that occur
+  std::vector<ClockPair> starts_;
   RecordingSummary summary_;
 };
 
-void Recorder::prepare(RecordedProcess& r, std::vector<ClockPair>& pairs) {
+void Recording::Impl::add(RecordedProcess recorded) {
+  RecordedProcess& r = recorded_.emplace_back(std::move(recorded));
   if (r.forked) r.history.detach();
   reader::Process p = r.history.process();
   take_moments(r, options_);
@@ -395,7 +395,7 @@ void Recorder::prepare(RecordedProcess& r, std::vector<ClockPair>& pairs) {
     if (p.end_ticks == 0) p.end_ticks = r.end_ticks;
   }
   for (reader::Thread& t : p.threads) t.process = p.index;
-  Writing& w = all_[p.index];
+  Writing& w = all_.emplace_back();
   fit_to_range(p, r.history, options_, w.begin);
   summary_.overwritten += p.overwritten_events;
   summary_.lost += p.lost_events;
@@ -408,12 +408,12 @@ void Recorder::prepare(RecordedProcess& r, std::vector<ClockPair>& pairs) {
     for (reader::Moment& moment : r.moments)
       moment.function = w.ids->knows(moment.function) ? w.ids->of(moment.function) : 0;
   } else {
-    pairs.push_back(r.history.start());
+    starts_.push_back(r.history.start());
   }
   processes_.push_back(std::move(p));
 }
 
-void Recorder::write_tables(const Clock& clock) {
+void Recording::Impl::write_tables(const Clock& clock) {
   writer_.add_processes(processes_);
   writer_.add_clock(clock);
   std::uint32_t moments = options_.moment.empty() ? 0 : 1;
@@ -427,7 +427,7 @@ void Recorder::write_tables(const Clock& clock) {
   }
 }
 
-void Recorder::write_history(reader::Process& p, Span& span) {
+void Recording::Impl::write_history(reader::Process& p, Span& span) {
   std::vector<bool>& seen = seen_.emplace_back(p.functions.size());
   write_blocks(recorded_[p.index], all_[p.index], p.index, options_, writer_, summary_, span, seen);
   // Read again: the process may have gone on while its blocks were copied, and what it switched meanwhile concerns
@@ -444,9 +444,8 @@ void Recorder::write_history(reader::Process& p, Span& span) {
   if (!p.moments.empty()) writer_.add_moments(p.index, p.moments);
 }
 
-void Recorder::write_events(std::vector<ClockPair> pairs) {
-  processes_.reserve(recorded_.size());
-  for (RecordedProcess& r : recorded_) prepare(r, pairs);
+void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
+  pairs.insert(pairs.end(), starts_.begin(), starts_.end());
   summary_.processes = processes_.size();
   std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
   const Clock clock = make_clock(std::move(pairs));
@@ -458,7 +457,7 @@ void Recorder::write_events(std::vector<ClockPair> pairs) {
   if (options_.states != nullptr) writer_.add_states(*options_.states);
 }
 
-void Recorder::look_up(reader::Process& p) {
+void Recording::Impl::look_up(reader::Process& p) {
   const auto& ids = all_[p.index].ids;
   const std::size_t image = image_[p.index];
   const bool all_named = ids && image < p.index && take_names(p, processes_[image], *ids);
@@ -470,7 +469,7 @@ void Recorder::look_up(reader::Process& p) {
   advance(options_, p.functions.size());
 }
 
-void Recorder::add_sources() {
+void Recording::Impl::add_sources() {
   // Those of processes with the same rights together: what one user may read another may not.
   std::set<std::string> there;
   std::vector<bool> done(processes_.size());
@@ -494,7 +493,7 @@ void Recorder::add_sources() {
   }
 }
 
-bool Recorder::write_names() {
+bool Recording::Impl::write_names() {
   for (reader::Process& p : processes_) look_up(p);
   if (symbols::stop_lookups) return false;
   for (reader::Process& p : processes_) {
@@ -506,28 +505,45 @@ bool Recorder::write_names() {
   return true;
 }
 
-}  // namespace
+Recording::Recording(const RecordingOptions& options, writing::TraceWriter& writer)
+    : impl_(std::make_unique<Impl>(options, writer)) {}
+Recording::Recording(Recording&&) noexcept = default;
+Recording::~Recording() = default;
 
-Result<RecordingSummary> record(std::vector<RecordedProcess>& recorded, std::vector<ClockPair> pairs,
-                                const RecordingOptions& options, writing::TraceWriter& writer) {
-  Recorder recorder(recorded, options, writer);
-  recorder.write_events(std::move(pairs));
-  if (const Status kept = writer.keep_events(); !kept) return kept.error();
-  if (options.on_kept) options.on_kept();
-  if (!options.names) return std::move(recorder.summary());
+void Recording::add(RecordedProcess process) { impl_->add(std::move(process)); }
+
+Status Recording::drain(std::vector<ClockPair> pairs) {
+  impl_->write_events(std::move(pairs));
+  if (const Status kept = impl_->writer().keep_events(); !kept) return kept.error();
+  if (impl_->options().on_kept) impl_->options().on_kept();
+  return Unit{};
+}
+
+RecordingSummary Recording::finish() {
+  RecordingSummary& summary = impl_->summary();
+  writing::TraceWriter& writer = impl_->writer();
+  if (!impl_->options().names) return std::move(summary);
   std::string missing;
-  const std::size_t problems = recorder.summary().problems.size();
-  if (!recorder.write_names()) {
+  const std::size_t problems = summary.problems.size();
+  if (!impl_->write_names()) {
     missing = "names, lines and sources are not in " + writer.path().string() +
               ", which has all events: interrupted; 'karst resolve' adds them";
   } else if (const Status named = writer.finish(); !named) {
     missing = named.error().message;
   }
   if (!missing.empty()) {
-    recorder.summary().problems.resize(problems);  // of what is not in it
-    recorder.summary().problems.push_back({std::move(missing), 1});
+    summary.problems.resize(problems);  // of what is not in it
+    summary.problems.push_back({std::move(missing), 1});
   }
-  return std::move(recorder.summary());
+  return std::move(summary);
+}
+
+Result<RecordingSummary> record(std::vector<RecordedProcess> processes, std::vector<ClockPair> pairs,
+                                const RecordingOptions& options, writing::TraceWriter& writer) {
+  Recording recording(options, writer);
+  for (RecordedProcess& process : processes) recording.add(std::move(process));
+  if (const Status drained = recording.drain(std::move(pairs)); !drained) return drained.error();
+  return recording.finish();
 }
 
 }  // namespace karst::collect

@@ -1,9 +1,10 @@
-// From the arenas of a run to its trace file.
+// From the arenas of a run to its trace file: a Recording takes processes, drains their events, and is finished.
 #pragma once
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,9 +57,30 @@ struct RecordingSummary {
 /// How much there is to write, in the unit of RecordingOptions::done: a function named, a block written.
 std::uint64_t work_of(const std::vector<RecordedProcess>& processes);
 
-/// Writes everything into `writer` and finishes it: all events first, then what is looked up. Error: the events could
-/// not be kept. What of the rest could not be is among the summary's problems.
-Result<RecordingSummary> record(std::vector<RecordedProcess>& processes, std::vector<ClockPair> pairs,
+/// A trace in the making. Call add() for each process, then drain(), then finish(), from one thread.
+class Recording {
+ public:
+  /// Both must outlive it.
+  Recording(const RecordingOptions& options, writing::TraceWriter& writer);
+  Recording(Recording&&) noexcept;
+  Recording& operator=(Recording&&) = delete;
+  ~Recording();
+
+  /// What the process came from was added before it, if it is in the trace.
+  void add(RecordedProcess process);
+  /// Writes all events, as a raw trace that is safe from here on. `pairs`: readings of the clocks beside those of the
+  /// processes. Error: the events could not be kept.
+  Status drain(std::vector<ClockPair> pairs);
+  /// Looks up names and sources and writes them. What could not be is among the summary's problems.
+  RecordingSummary finish();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// All three steps.
+Result<RecordingSummary> record(std::vector<RecordedProcess> processes, std::vector<ClockPair> pairs,
                                 const RecordingOptions& options, writing::TraceWriter& writer);
 
 }  // namespace karst::collect
