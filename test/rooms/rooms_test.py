@@ -89,6 +89,12 @@ class Rooms(unittest.TestCase):
                 if room in USES}
         self.assertEqual(rows, USES)
 
+    def test_files_that_the_map_names_are_there(self):
+        page = (SOURCE / "docs" / "architecture.md").read_text(encoding="utf-8")
+        named = re.findall(r"`((?:%s|test|docs|cmake)/[a-z0-9_/]+\.[a-zS]+)`" % "|".join(MAY_INCLUDE), page)
+        self.assertGreater(len(named), 50)
+        self.assertEqual([name for name in named if not (SOURCE / name).exists()], [])
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], f"Rooms.{sys.argv[3]}"])
