@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "reader/trace.h"
 
 namespace karst::analysis {

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "collect/synthetic.h"
-#include "collect/trace_writer.h"
 #include "reader/trace.h"
+#include "write/synthetic.h"
+#include "write/trace_writer.h"
 
 namespace {
 
@@ -33,14 +33,14 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
-int make(const char* path, std::uint64_t events, std::uint64_t threads, karst::collect::SyntheticShape shape) {
-  auto writer = karst::collect::TraceWriter::create(path);
+int make(const char* path, std::uint64_t events, std::uint64_t threads, karst::writing::SyntheticShape shape) {
+  auto writer = karst::writing::TraceWriter::create(path);
   if (!writer) return fail(writer.error().message);
-  karst::collect::SyntheticTrace wanted;
+  karst::writing::SyntheticTrace wanted;
   wanted.events = events;
   wanted.threads = static_cast<std::uint32_t>(threads);
   wanted.shape = shape;
-  karst::collect::add_synthetic(*writer, wanted);
+  karst::writing::add_synthetic(*writer, wanted);
   const auto status = writer->finish();
   return status ? 0 : fail(status.error().message);
 }
@@ -76,8 +76,8 @@ int main(int argc, char** argv) {
   std::uint64_t events = 0;
   std::uint64_t threads = 0;
   if (argc == 6 && command == "make" && parse(argv[3], events) && parse(argv[4], threads) && threads > 0) {
-    const auto shape = std::string_view(argv[5]) == "flat" ? karst::collect::SyntheticShape::kFlat
-                                                           : karst::collect::SyntheticShape::kFib;
+    const auto shape = std::string_view(argv[5]) == "flat" ? karst::writing::SyntheticShape::kFlat
+                                                           : karst::writing::SyntheticShape::kFib;
     return make(argv[2], events, threads, shape);
   }
   if (argc == 3 && (command == "open" || command == "decode")) return measure(argv[2], command == "decode");

@@ -1,5 +1,5 @@
 // karst attach: waits until places in a running process are reached, and writes what led there.
-#include "collect/attach.h"
+#include "collect/launch/attach.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -19,15 +19,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/states.h"
 #include "cli/target.h"
 #include "cli/text.h"
-#include "collect/clock.h"
-#include "collect/interruption.h"
-#include "collect/trace_writer.h"
-#include "collect/trigger.h"
+#include "collect/launch/interruption.h"
+#include "collect/launch/trigger.h"
 #include "format/options.h"
+#include "write/trace_writer.h"
 
 namespace karst::cli {
 namespace {
@@ -112,8 +112,8 @@ Result<Ended> wait_for_hits(pid_t pid, collect::Triggers& triggers, std::uint64_
   sigemptyset(&taken);
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, s);
   sigprocmask(SIG_BLOCK, &taken, nullptr);
-  const collect::Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
-  const collect::Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
+  const Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   while (true) {
     std::vector<pollfd> descriptors = {{signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
     triggers.add_descriptors(descriptors);
@@ -162,7 +162,7 @@ int attach(const Options& options) {
   const pid_t pid = target->process.pid;
   const std::string output =
       options.output.empty() ? free_name(target->process.name + "-" + std::to_string(pid)) : options.output;
-  auto writer = collect::TraceWriter::create(output);
+  auto writer = writing::TraceWriter::create(output);
   if (!writer) return fail(writer.error());
   Followed followed(std::move(*target));
   collect::Triggers triggers(std::move(places), options.multi, collect::resolve_options(*target));
@@ -195,7 +195,7 @@ int attach(const Options& options) {
   report_missing_states(options.states, log.source);
   recording.states = &log;
   const collect::Interruption interruption;
-  const auto summary = collect::record(processes, {collect::read_clock_pair()}, recording, *writer);
+  const auto summary = collect::record(std::move(processes), {read_clock_pair()}, recording, *writer);
   if (!summary) return fail(summary.error());
   for (const reader::Problem& problem : summary->problems) fail({problem.message});
   std::fprintf(stderr, "karst: %s: %zu moment%s kept, %s calls\n", printable(output).c_str(), kept,

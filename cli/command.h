@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace CLI {
 class App;

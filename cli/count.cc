@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/program_options.h"
 #include "cli/text.h"
-#include "collect/counts.h"
-#include "collect/launch.h"
-#include "export/output.h"
+#include "collect/launch/launch.h"
+#include "collect/record/counts.h"
 #include "format/options.h"
 #include "symbols/function_filter.h"
 
@@ -37,7 +37,7 @@ std::string base_name(const std::string& path) { return path.substr(path.find_la
 
 using Shown = std::vector<const collect::FunctionCount*>;
 
-void print_text(const collect::Counts& counts, const Shown& shown, exporting::Output& out) {
+void print_text(const collect::Counts& counts, const Shown& shown, Output& out) {
   out.append(fmt::format("{:>15} {:>7}  function  [module]  file:line\n", "calls", "share"));
   for (const collect::FunctionCount* f : shown) {
     out.append(fmt::format("{:>15} {:>6.2f}%  {}  [{}]", count_text(f->calls),
@@ -48,14 +48,14 @@ void print_text(const collect::Counts& counts, const Shown& shown, exporting::Ou
   }
 }
 
-void print_csv(const Shown& shown, exporting::Output& out) {
+void print_csv(const Shown& shown, Output& out) {
   out.append("name,module,file,line,calls\n");
   for (const collect::FunctionCount* f : shown)
     out.append(fmt::format("{},{},{},{},{}\n", csv_field(f->name), csv_field(f->module), csv_field(f->file), f->line,
                            f->calls));
 }
 
-void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns, exporting::Output& out) {
+void print_json(const collect::Counts& counts, const Shown& shown, double cpu_ns, Output& out) {
   Json json;
   json.open('{').key("functions").open('[');
   for (const collect::FunctionCount* f : shown) {
@@ -78,7 +78,7 @@ std::string glob_of(const std::string& name) {
 }
 
 void print_suggestion(const collect::Counts& counts, const CountOptions& options, double share, double cpu_ns,
-                      exporting::Output& out) {
+                      Output& out) {
   const double call_ns = collect::call_cost_ns();
   const collect::Suggestion s = collect::suggest(counts, share, call_ns, cpu_ns);
   out.append(
@@ -116,7 +116,7 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, {"count=1"}, command, "count", launch); wrong != 0)
     return wrong;
-  auto out = exporting::Output::create(options.output.empty() ? "-" : options.output);
+  auto out = Output::create(options.output.empty() ? "-" : options.output);
   if (!out) return fail(out.error());
   auto ran = collect::launch(launch);
   if (!ran) return fail(ran.error());

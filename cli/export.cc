@@ -10,12 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "export/html.h"
-#include "export/output.h"
 #include "view/index.h"
 #include "view/page.h"
 
@@ -100,7 +100,7 @@ int export_html(const Options& options) {
     const reader::Thread& thread = *(*index)->threads()[i].thread;
     if (chosen.contains({thread.process, thread.index})) wanted.threads.push_back(i);
   }
-  auto output = exporting::Output::create(options.output);
+  auto output = Output::create(options.output);
   if (!output) return fail(output.error());
   const auto status = exporting::export_html(**index, page(), wanted, *output);
   if (!status) return fail(status.error());
@@ -110,7 +110,7 @@ int export_html(const Options& options) {
 int export_viewer(const Options& options) {
   if (!options.input.file.empty())
     return usage_error("--to viewer takes no FILE: the page opens any; --to html puts a trace into the page", "export");
-  auto output = exporting::Output::create(options.output);
+  auto output = Output::create(options.output);
   if (!output) return fail(output.error());
   const auto status = exporting::export_viewer(page(), *output);
   if (!status) return fail(status.error());
@@ -135,7 +135,7 @@ int export_trace(const Options& options) {
   }
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
-  auto output = exporting::Output::create(options.output);
+  auto output = Output::create(options.output);
   if (!output) return fail(output.error());
   {
     Progress progress("exporting calls", (*input)->events / 2);

@@ -13,6 +13,7 @@
 
 #include "analysis/selection.h"
 #include "base/json.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/kept.h"
 #include "cli/progress.h"
@@ -20,7 +21,6 @@
 #include "cli/switch_text.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/output.h"
 #include "reader/trace.h"
 #include "symbols/open_trace.h"
 
@@ -156,7 +156,7 @@ std::uint64_t functions_of(const reader::Process& process, const reader::Module&
 // The wall-clock time of `ticks`; 0 when the trace does not tell.
 std::uint64_t realtime(const reader::Trace& trace, std::uint64_t ticks) {
   if (trace.clock().pairs.empty()) return 0;
-  const reader::ClockPair& pair = trace.clock().pairs.front();
+  const ClockPair& pair = trace.clock().pairs.front();
   return ticks >= pair.ticks ? pair.realtime_ns + trace.clock().to_ns(ticks - pair.ticks)
                              : pair.realtime_ns - trace.clock().to_ns(pair.ticks - ticks);
 }
@@ -177,7 +177,7 @@ const char* origin_of(const reader::Process& process) {
 }
 
 // Which process came from which, each below the one that made it, in order of their coming.
-void print_process_tree(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
+void print_process_tree(const reader::Trace& trace, const Facts& facts, Output& out) {
   const auto& processes = trace.processes();
   std::unordered_map<std::uint32_t, std::size_t> place;  // of a process by its index in the file
   for (std::size_t i = 0; i < processes.size(); ++i) place[processes[i].index] = i;
@@ -207,7 +207,7 @@ void print_process_tree(const reader::Trace& trace, const Facts& facts, exportin
 }
 
 void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadFacts>& threads,
-                   exporting::Output& out) {
+                   Output& out) {
   out.append(fmt::format("\nprocess {} {}: {}\n", process.pid, printable(process.name), command_of(process)));
   const std::uint64_t started = realtime(trace, start_ticks(process, trace));
   out.append(fmt::format("  {}{}; parent {}; executable {}\n",
@@ -255,8 +255,8 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   }
 }
 
-void print_text(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
-  const reader::Clock& clock = trace.clock();
+void print_text(const reader::Trace& trace, const Facts& facts, Output& out) {
+  const Clock& clock = trace.clock();
   out.append(fmt::format("{}: {}, Karst trace version {}.{}, {}, {}\n", printable(trace.name()),
                          size_text(trace.file_size()), format::kMajorVersion, trace.minor_version(),
                          trace.resolved() ? "with names" : "without names",
@@ -293,7 +293,7 @@ void print_text(const reader::Trace& trace, const Facts& facts, exporting::Outpu
 
 void write_process(Json& json, const reader::Trace& trace, const reader::Process& process,
                    const std::vector<ThreadFacts>& threads) {
-  const reader::Clock& clock = trace.clock();
+  const Clock& clock = trace.clock();
   const int status = process.wait_status;
   const bool known = status != -1;
   json.line().open('{').field("index", process.index);
@@ -330,8 +330,8 @@ void write_process(Json& json, const reader::Trace& trace, const reader::Process
   json.close(']').close('}');
 }
 
-void print_json(const reader::Trace& trace, const Facts& facts, exporting::Output& out) {
-  const reader::Clock& clock = trace.clock();
+void print_json(const reader::Trace& trace, const Facts& facts, Output& out) {
+  const Clock& clock = trace.clock();
   Json json;
   json.open('{').field("file", trace.name()).field("size", trace.file_size());
   json.field("version", fmt::format("{}.{}", format::kMajorVersion, trace.minor_version()));
@@ -371,7 +371,7 @@ int info(const Options& options) {
   }
   if (!trace) return fail(trace.error());
   const Facts facts = gather(*trace);
-  exporting::Output out = exporting::Output::to_stdout();
+  Output out = Output::to_stdout();
   if (options.format == "json") {
     print_json(*trace, facts, out);
   } else {

@@ -46,7 +46,7 @@ std::string losses_of(const reader::Trace& trace, const reader::Moment& moment) 
 
 }  // namespace
 
-void print_moments(const reader::Trace& trace, exporting::Output& out) {
+void print_moments(const reader::Trace& trace, Output& out) {
   const std::uint64_t origin = analysis::first_ticks(trace);
   bool first = true;
   for (const reader::Process& process : trace.processes()) {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "cli/target.h"
-#include "collect/clock.h"
-#include "collect/sample.h"
+#include "collect/live/sample.h"
 
 namespace karst::cli {
 namespace {
@@ -15,14 +15,12 @@ constexpr std::size_t kMostBlocks = 2000;  // 8 MiB, some milliseconds
 
 }  // namespace
 
-reader::Clock live_clock(const collect::Attached& target) {
-  return collect::make_clock({target.arena.start(), collect::read_clock_pair()});
-}
+Clock live_clock(const collect::Attached& target) { return make_clock({target.arena.start(), read_clock_pair()}); }
 
 LiveFacts live_facts(const collect::Attached& target) {
   LiveFacts facts;
   facts.control = collect::control_state(target.arena);
-  const reader::Clock clock = live_clock(target);
+  const Clock clock = live_clock(target);
   const reader::Process process = target.arena.process_without_functions();
   for (const reader::Thread& t : process.threads) {
     facts.threads += t.exited ? 0 : 1;
@@ -33,7 +31,7 @@ LiveFacts live_facts(const collect::Attached& target) {
   facts.off_in_ns = clock.to_ns(facts.control.off_in_ticks);
   const auto blocks = target.arena.blocks();
   facts.memory = blocks.size() * format::kBlockSize;
-  const std::uint64_t now = collect::read_clock_pair().ticks;
+  const std::uint64_t now = read_clock_pair().ticks;
   if (!blocks.empty() && now > blocks[0].ticks) facts.history_ns = clock.to_ns(now - blocks[0].ticks);
   const std::uint64_t second = clock.ticks_per_second;
   const collect::Sample s = collect::sample(target.arena, blocks, now > second ? now - second : 0, kMostBlocks);

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/json.h"
-#include "collect/attach.h"
-#include "collect/control.h"
+#include "collect/launch/attach.h"
+#include "collect/live/control.h"
 #include "reader/model.h"
 
 namespace karst::cli {
@@ -24,7 +24,7 @@ struct LiveFacts {
 LiveFacts live_facts(const collect::Attached& target);
 
 /// The TSC's rate, by a process's start and now.
-reader::Clock live_clock(const collect::Attached& target);
+Clock live_clock(const collect::Attached& target);
 
 /// "0.31%" or "?".
 std::string cost_text(const collect::ControlState& control);

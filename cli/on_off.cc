@@ -19,7 +19,7 @@
 #include "cli/text.h"
 #include "cli/watch_options.h"
 #include "cli/watching.h"
-#include "collect/control.h"
+#include "collect/live/control.h"
 #include "format/options.h"
 
 namespace karst::cli {

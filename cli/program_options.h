@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/launch.h"
-#include "collect/program.h"
+#include "collect/launch/launch.h"
+#include "collect/launch/program.h"
 
 namespace CLI {
 class App;

@@ -5,12 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/output.h"
 
 namespace karst::cli {
 namespace {
@@ -23,7 +23,7 @@ int ps(const Options& options) {
   std::vector<Error> refused;
   const auto all = collect::find_traced(&refused);
   for (const Error& error : refused) fail(error);
-  exporting::Output out = exporting::Output::to_stdout();
+  Output out = Output::to_stdout();
   const bool root = geteuid() == 0;
   if (options.json) {
     Json json;

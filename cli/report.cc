@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/output.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -62,7 +62,7 @@ constexpr std::array<const char*, 8> kStateColumns = {"cpu_ns",          "runnab
                                                       "self_blocked_ns", "self_unknown_ns"};
 constexpr bool shown_in_text(std::size_t column) { return column % 4 != 3; }
 
-void print_text(const analysis::Report& report, const reader::Trace& trace, exporting::Output& out) {
+void print_text(const analysis::Report& report, const reader::Trace& trace, Output& out) {
   out.append(fmt::format("{}: {} calls by {} threads in {}\n", printable(trace.name()), count_text(report.calls),
                          count_text(report.threads), duration_text(report.span_ns)));
   out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}", "total", "self", "calls", "min",
@@ -94,7 +94,7 @@ void print_text(const analysis::Report& report, const reader::Trace& trace, expo
   }
 }
 
-void print_csv(const analysis::Report& report, exporting::Output& out) {
+void print_csv(const analysis::Report& report, Output& out) {
   out.append(
       "name,module,file,line,calls,open_calls,unwound_calls,jumped_calls,tail_calls,total_ns,self_ns,min_ns,mean_ns,"
       "p50_ns,p99_ns,max_ns");
@@ -113,7 +113,7 @@ void print_csv(const analysis::Report& report, exporting::Output& out) {
   }
 }
 
-void print_json(const analysis::Report& report, const reader::Trace& trace, exporting::Output& out) {
+void print_json(const analysis::Report& report, const reader::Trace& trace, Output& out) {
   Json json;
   json.open('{').key("functions").open('[');
   for (const analysis::FunctionReport& f : report.functions) {
@@ -164,7 +164,7 @@ int report_command(const Options& options) {
                                                              : analysis::ReportOrder::kTotal);
   if (options.limit != 0 && report.functions.size() > options.limit) report.functions.resize(options.limit);
 
-  exporting::Output out = exporting::Output::to_stdout();
+  Output out = Output::to_stdout();
   if (options.format == "json") {
     print_json(report, trace, out);
   } else if (options.format == "csv") {

@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
-#include "collect/raw.h"
+#include "collect/record/raw.h"
 
 namespace karst::cli {
 namespace {

@@ -22,17 +22,17 @@
 #include "cli/states.h"
 #include "cli/text.h"
 #include "cli/watch_options.h"
-#include "collect/choose_functions.h"
-#include "collect/interruption.h"
-#include "collect/launch.h"
-#include "collect/program.h"
-#include "collect/recording.h"
-#include "collect/standby.h"
-#include "collect/trace_writer.h"
+#include "collect/launch/choose_functions.h"
+#include "collect/launch/interruption.h"
+#include "collect/launch/launch.h"
+#include "collect/launch/program.h"
+#include "collect/launch/standby.h"
+#include "collect/record/recording.h"
 #include "format/filter_list.h"
 #include "format/options.h"
 #include "symbols/function_filter.h"
 #include "symbols/places.h"
+#include "write/trace_writer.h"
 
 namespace karst::cli {
 namespace {
@@ -113,23 +113,23 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
 
 Result<collect::RecordingSummary> write_trace(const RunOptions& options, const collect::LaunchOptions& launch,
                                               collect::LaunchResult& ran, const std::string& output,
-                                              collect::TraceWriter& writer) {
+                                              writing::TraceWriter& writer) {
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
   collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
   recording.untraced = ran.untraced;
   collect::Standby standby([&] {
     recording.names = false;
     recording.on_kept = {};
-    auto again = collect::TraceWriter::create(output);
+    auto again = writing::TraceWriter::create(output);
     if (!again) return;
-    if (const auto kept = collect::record(ran.processes, ran.pairs, recording, *again))
+    if (const auto kept = collect::record(std::move(ran.processes), ran.pairs, recording, *again))
       fail({"karst died while it wrote the trace; " + output +
             " has all events, as a second process of karst has written it, and no names: 'karst resolve' adds them"});
     else
       fail(kept.error());
   });
   recording.on_kept = [&standby] { standby.dismiss(); };
-  return collect::record(ran.processes, ran.pairs, recording, writer);
+  return collect::record(std::move(ran.processes), ran.pairs, recording, writer);
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& command) {
@@ -176,7 +176,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
 
   const std::string output =
       options.output.empty() ? std::filesystem::path(command[0]).filename().string() + ".karst" : options.output;
-  auto writer = collect::TraceWriter::create(output);  // finds an unwritable place before the program has run
+  auto writer = writing::TraceWriter::create(output);  // finds an unwritable place before the program has run
   if (!writer) return fail(writer.error());
   // From here on, so that no moment is without it between the program's end, which launch() waits for with these
   // signals blocked, and the trace's being there.

@@ -13,13 +13,13 @@
 
 #include "analysis/outliers.h"
 #include "base/json.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/names.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/output.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -60,7 +60,7 @@ struct Group {
 
 class SlowPrinter {
  public:
-  SlowPrinter(const Input& input, const Options& options, analysis::OutlierFinder& finder, exporting::Output& output)
+  SlowPrinter(const Input& input, const Options& options, analysis::OutlierFinder& finder, Output& output)
       : input_(input), options_(options), finder_(finder), output_(output), width_(terminal_width()) {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
   }
@@ -250,7 +250,7 @@ class SlowPrinter {
   const Input& input_;
   const Options& options_;
   analysis::OutlierFinder& finder_;
-  exporting::Output& output_;
+  Output& output_;
   Json json_;
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
@@ -303,7 +303,7 @@ int slow(const Options& options) {
     }
   }
   const std::vector<Group> groups = group(finder.take(), options.each, options.limit);
-  exporting::Output output = exporting::Output::to_stdout();
+  Output output = Output::to_stdout();
   SlowPrinter printer(**input, options, finder, output);
   if (options.format == "json") {
     printer.print_json(groups, calls);

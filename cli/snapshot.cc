@@ -1,5 +1,5 @@
 // karst snapshot: the last moments of a process that goes on.
-#include "collect/snapshot.h"
+#include "collect/live/snapshot.h"
 
 #include <fmt/format.h>
 

@@ -7,18 +7,18 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/cache_directory.h"
 #include "cli/command.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "format/options.h"
-#include "symbols/cache_directory.h"
 
 namespace karst::cli {
 namespace {
 
 /// True the first time for this user: a file remembers it. False where there is no place for it.
 bool is_first_time() {
-  const symbols::CacheDirectory directory(symbols::CacheDirectory::of_user(), {}, 0);
+  const CacheDirectory directory(CacheDirectory::of_user(), {}, 0);
   if (!directory.make()) return false;
   const int fd =
       open((directory.directory() / "no-thread-states-said").c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);

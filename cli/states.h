@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "reader/result.h"
+#include "base/result.h"
 #include "reader/states.h"
 #include "reader/trace.h"
 #include "sched/recorder.h"

@@ -5,13 +5,13 @@
 #include <memory>
 #include <vector>
 
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
 #include "cli/program_options.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/output.h"
 #include "format/moments.h"
 #include "format/watch.h"
 
@@ -37,7 +37,7 @@ int show(const Options& options) {
   if (!target) return fail(target.error());
   const LiveFacts f = live_facts(*target);
   const collect::ControlState& c = f.control;
-  exporting::Output out = exporting::Output::to_stdout();
+  Output out = Output::to_stdout();
   if (options.json) {
     Json json;
     write_live(json, *target, f);

@@ -9,7 +9,7 @@
 #include <iostream>
 
 #include "cli/text.h"
-#include "collect/control.h"
+#include "collect/live/control.h"
 
 namespace karst::cli {
 namespace {

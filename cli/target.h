@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "collect/attach.h"
-#include "reader/result.h"
+#include "base/result.h"
+#include "collect/launch/attach.h"
 
 namespace CLI {
 class App;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace karst::cli {
 

@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "collect/clock.h"
-#include "collect/sample.h"
-#include "export/output.h"
+#include "collect/live/sample.h"
 #include "symbols/resolve.h"
 
 namespace karst::cli {
@@ -125,8 +125,7 @@ Size terminal_size() {
   return {size.ws_row, size.ws_col};
 }
 
-std::string look(const collect::Attached& target, std::uint64_t since, const reader::Clock& clock, Names& names,
-                 Size size) {
+std::string look(const collect::Attached& target, std::uint64_t since, const Clock& clock, Names& names, Size size) {
   const collect::Sample s = collect::sample(target.arena, target.arena.blocks(), since, kMostBlocks);
   const collect::ControlState control = collect::control_state(target.arena);
   double covered = 0;
@@ -172,15 +171,15 @@ int top(const Options& options) {
   if (!target) return fail(target.error());
   Keys keys;
   Names names(*target);
-  const reader::Clock clock = live_clock(*target);
+  const Clock clock = live_clock(*target);
   const auto interval_ticks =
       static_cast<std::uint64_t>(static_cast<double>(*interval) / 1e9 * static_cast<double>(clock.ticks_per_second));
   for (bool first = true;; first = false) {
     // The first look is at the past: nothing has to be waited for.
-    const std::uint64_t now = collect::read_clock_pair().ticks;
+    const std::uint64_t now = read_clock_pair().ticks;
     const Size size = keys.there() ? terminal_size() : Size{};
     const std::string text = look(*target, now > interval_ticks ? now - interval_ticks : 1, clock, names, size);
-    exporting::Output out = exporting::Output::to_stdout();
+    Output out = Output::to_stdout();
     out.append((keys.there() ? std::string("\x1b[H") : std::string(first ? "" : "\n")) + text +
                (keys.there() ? "\x1b[J" : ""));
     if (const int done = finish_output(out); done != kExitOk) return done;

@@ -74,13 +74,13 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& options) {
   return input;
 }
 
-int finish_output(exporting::Output& output) {
+int finish_output(Output& output) {
   const Status status = output.finish();
   if (status) return kExitOk;
   return output.closed_pipe() ? kExitFailed : fail(status.error());
 }
 
-int finish_output(exporting::Output& output, const reader::Trace& read) {
+int finish_output(Output& output, const reader::Trace& read) {
   const Status status = read.unchanged();
   return status ? finish_output(output) : fail(status.error());
 }

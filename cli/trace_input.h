@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analysis/selection.h"
-#include "export/output.h"
-#include "reader/result.h"
+#include "base/output.h"
+#include "base/result.h"
 #include "reader/trace.h"
 
 namespace CLI {
@@ -52,8 +52,8 @@ struct Input {
 Result<std::unique_ptr<Input>> open_input(const InputOptions& options);
 
 /// Ends output on stdout: the exit status. A reader that went away (`| head`) is no error worth a message.
-int finish_output(exporting::Output& output);
+int finish_output(Output& output);
 /// The same of what was read from a trace. Nothing is finished when others wrote to its file meanwhile.
-int finish_output(exporting::Output& output, const reader::Trace& read);
+int finish_output(Output& output, const reader::Trace& read);
 
 }  // namespace karst::cli

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "analysis/waits.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/switch_text.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/output.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -82,7 +82,7 @@ constexpr std::uint32_t kMostIndented = 100;
 
 class TreePrinter {
  public:
-  TreePrinter(const Input& input, const Options& options, const analysis::TreeOptions& tree, exporting::Output& output,
+  TreePrinter(const Input& input, const Options& options, const analysis::TreeOptions& tree, Output& output,
               Progress& progress, std::uint64_t min_wait_ticks)
       : input_(input), options_(options), tree_(tree), output_(output), progress_(progress) {
     if (options.states) waits_ = std::make_unique<analysis::Waits>(input.trace, min_wait_ticks);
@@ -223,7 +223,7 @@ class TreePrinter {
 
   // Those of the innermost open call that began before `ticks`.
   void print_waits(WaitCursor& waits, std::uint64_t ticks) {
-    const reader::Clock& clock = input_.trace.clock();
+    const Clock& clock = input_.trace.clock();
     std::uint32_t level = 0;
     while (const analysis::Wait* const wait = waits.next(ticks, level)) {
       if (output_.failed()) return;
@@ -320,7 +320,7 @@ class TreePrinter {
   const Input& input_;
   const Options& options_;
   const analysis::TreeOptions& tree_;
-  exporting::Output& output_;
+  Output& output_;
   Progress& progress_;
   std::vector<Untraced> untraced_;  // of the process at hand
   std::size_t next_untraced_ = 0;
@@ -359,7 +359,7 @@ int tree(const Options& options) {
                                       1'000'000'000U);
   };
   shown.min_ticks = to_ticks(min_ns);
-  exporting::Output output = exporting::Output::to_stdout();
+  Output output = Output::to_stdout();
   {
     Progress progress("printing calls", (*input)->events / 2);
     TreePrinter printer(**input, options, shown, output, progress, to_ticks(*min_wait));

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/watch.h"
-#include "reader/result.h"
+#include "base/result.h"
+#include "collect/arena/watch.h"
 
 namespace karst::cli {
 

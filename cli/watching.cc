@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/program_options.h"
 #include "cli/text.h"
-#include "collect/control.h"
+#include "collect/live/control.h"
 #include "symbols/resolve.h"
 
 namespace karst::cli {
@@ -55,7 +55,7 @@ Result<Watched> watch_from(collect::Attached& target, const collect::WatchOption
   requester->set_enabled(true);
   const std::uint32_t refused_before = target.arena.watch_losses().functions_refused;
   std::size_t no_room = 0;
-  done.matching = collect::watch_functions(target.arena, watch, functions, no_room) + no_room;
+  done.matching = collect::watch_functions(requester->writer(), watch, functions, no_room) + no_room;
   if (const Status applied = requester->apply(kLimit); !applied) return applied.error();
   done.refused = no_room + (target.arena.watch_losses().functions_refused - refused_before);
   return done;
@@ -64,7 +64,7 @@ Result<Watched> watch_from(collect::Attached& target, const collect::WatchOption
 Status end_rules(collect::Attached& target, const std::vector<std::uint32_t>& rules, std::size_t& ended) {
   auto requester = collect::Requester::take(target);
   if (!requester) return requester.error();
-  for (const std::uint32_t rule : rules) ended += target.arena.end_watches(rule);
+  for (const std::uint32_t rule : rules) ended += requester->writer().end_watches(rule);
   return ended == 0 ? Status(Unit{}) : requester->apply(kLimit);
 }
 
@@ -114,7 +114,8 @@ int begin_watching(collect::Attached& target, const collect::WatchOptions& watch
   const std::string pid = std::to_string(target.process.pid);
   const bool stays = stay.stay || stay.time_ns != 0;
   const std::uint32_t known = target.arena.function_count();
-  const std::size_t replaced = collect::end_replaced(target.arena, watch);
+  auto writer = collect::ArenaWriter::of(target.arena);
+  const std::size_t replaced = writer ? collect::end_replaced(*writer, watch) : 0;
   const auto done = watch_from(target, watch, 1);
   if (!done) return fail(done.error());
   if (done->matching == 0 && !stays)

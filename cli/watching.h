@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "collect/attach.h"
-#include "collect/watch.h"
+#include "collect/arena/watch.h"
+#include "collect/launch/attach.h"
 
 namespace karst::cli {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/selection.h"
-#include "export/output.h"
+#include "base/output.h"
 #include "reader/trace.h"
 
 namespace karst::exporting {

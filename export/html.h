@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "export/output.h"
-#include "reader/result.h"
+#include "base/output.h"
+#include "base/result.h"
 #include "view/index.h"
 
 namespace karst::exporting {

@@ -75,6 +75,12 @@ enum class WatchState : std::uint32_t {
   kEnded = 5,     ///< a requester may make it kWanted again: it goes on with what it has
 };
 
+/// It times calls, or is about to.
+constexpr bool watch_is_active(std::uint32_t state) {
+  return state == static_cast<std::uint32_t>(WatchState::kWanted) ||
+         state == static_cast<std::uint32_t>(WatchState::kWatching);
+}
+
 struct ArenaWatch {
   std::uint32_t state;  ///< WatchState
   std::uint32_t function;

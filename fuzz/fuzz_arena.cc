@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "collect/arena_view.h"
-#include "collect/clock.h"
-#include "collect/sample.h"
+#include "base/clock.h"
+#include "collect/arena/view.h"
+#include "collect/live/sample.h"
 #include "fuzz/require.h"
 
 namespace {
@@ -167,7 +167,7 @@ void look_at(std::span<const std::byte> bytes) {
   view->watch_losses();
   view->all_function_flags();
   view->control_now();
-  const reader::Clock clock = collect::make_clock({view->start(), {1ULL << 40, 0, 1ULL << 40, 0}});
+  const Clock clock = make_clock({view->start(), {1ULL << 40, 0, 1ULL << 40, 0}});
   require(clock.ticks_per_second != 0, "a clock has a rate");
 }
 

@@ -25,7 +25,7 @@ std::string exported(const reader::Trace& trace, exporting::Exporter exporter) {
   for (const reader::Process& process : trace.processes())
     for (const reader::Thread& thread : process.threads) options.threads.push_back(&thread);
   std::string text;
-  exporting::Output output = exporting::Output::to_string(text);
+  Output output = Output::to_string(text);
   exporter(trace, options, output);
   require(output.finish().ok(), "writing to memory succeeds");
   return text;
@@ -60,7 +60,7 @@ void check_page(reader::Trace trace) {
   for (const bool aggregated : {false, true}) {
     options.aggregated = aggregated;
     std::string page;
-    exporting::Output output = exporting::Output::to_string(page);
+    Output output = Output::to_string(page);
     const Status written =
         export_html(**index, "<html><!--karst-embedded--><script>page()</script></html>", options, output);
     require(output.finish().ok(), "writing to memory succeeds");

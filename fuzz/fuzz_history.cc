@@ -1,9 +1,9 @@
 // What is open after some events, asked of a history in the order of time, as forked children do; and histories that
-// are kept and copied (collect/history.h, collect/open_calls.h).
+// are kept and copied (collect/record/history.h, collect/record/open_calls.h).
 #include <utility>
 #include <vector>
 
-#include "collect/history.h"
+#include "collect/record/history.h"
 #include "fuzz/require.h"
 #include "fuzz/small_events.h"
 

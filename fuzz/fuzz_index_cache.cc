@@ -85,7 +85,7 @@ struct World {
     test::SampleTrace sample;
     test::fill_random(sample, {.threads = 2, .calls = 40});
     {
-      auto writer = collect::TraceWriter::create(trace);
+      auto writer = writing::TraceWriter::create(trace);
       require(writer.ok(), "a trace can be written");
       sample.write(*writer);
     }

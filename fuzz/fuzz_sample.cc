@@ -1,7 +1,7 @@
-// What `karst ps` and `top` make of the newest events (collect/sample.h).
+// What `karst ps` and `top` make of the newest events (collect/live/sample.h).
 #include <algorithm>
 
-#include "collect/sample.h"
+#include "collect/live/sample.h"
 #include "fuzz/require.h"
 #include "fuzz/small_events.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/session.h"
+#include "collect/launch/session.h"
 #include "fuzz/require.h"
 
 namespace {
@@ -23,7 +23,7 @@ using fuzz::require;
 constexpr std::size_t kMostDescriptors = 3;
 
 void send_message(const std::string& name, std::vector<std::uint8_t>& bytes, std::size_t descriptors) {
-  const collect::Descriptor end(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const Descriptor end(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(), std::min(name.size(), sizeof address.sun_path - 1));

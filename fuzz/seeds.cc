@@ -6,13 +6,13 @@
 #include <functional>
 #include <vector>
 
-#include "collect/synthetic.h"
 #include "test/reader/small_trace.h"
+#include "write/synthetic.h"
 
 namespace {
 
 /// All marks there are, on functions 1 and 2, the second id of which is 3.
-void add_marked(karst::collect::TraceWriter& writer) {
+void add_marked(karst::writing::TraceWriter& writer) {
   using karst::format::make_event;
   using karst::format::make_mark;
   using karst::format::make_place;
@@ -60,10 +60,10 @@ void add_marked(karst::collect::TraceWriter& writer) {
   writer.add_moments(0, moments);
 }
 
-using Add = std::function<void(karst::collect::TraceWriter&)>;
+using Add = std::function<void(karst::writing::TraceWriter&)>;
 
 bool write(const std::filesystem::path& path, const Add& add) {
-  auto writer = karst::collect::TraceWriter::create(path);
+  auto writer = karst::writing::TraceWriter::create(path);
   if (writer.ok()) add(*writer);
   const karst::Status status = writer.ok() ? writer->finish() : karst::Status(writer.error());
   if (!status.ok()) fmt::print(stderr, "{}\n", status.error().message);
@@ -72,13 +72,13 @@ bool write(const std::filesystem::path& path, const Add& add) {
 
 bool write_all(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory);
-  using karst::collect::SyntheticShape;
+  using karst::writing::SyntheticShape;
   bool ok = true;
   for (const auto shape :
        {SyntheticShape::kFib, SyntheticShape::kFlat, SyntheticShape::kDeep, SyntheticShape::kRandom}) {
     for (const bool resolved : {false, true}) {
       for (const std::uint64_t dropped : {0U, 2U}) {
-        karst::collect::SyntheticTrace wanted;
+        karst::writing::SyntheticTrace wanted;
         wanted.events = 80;
         wanted.threads = 2;
         wanted.functions = resolved ? 3 : 40;

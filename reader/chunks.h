@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "format/trace.h"
 #include "reader/problems.h"
-#include "reader/result.h"
 
 namespace karst::reader {
 

@@ -19,21 +19,6 @@ namespace {
 // Below this a copy costs less than the page faults of a mapping, and cannot be pulled away from under us.
 constexpr std::size_t kReadBelow = std::size_t{16} << 20;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
 }  // namespace
 
 Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
@@ -43,7 +28,7 @@ Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
   const auto system_reason = [](int error) { return std::generic_category().message(error); };
   // O_NONBLOCK: a FIFO must not make us wait.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) {
+  if (!file) {
     if (errno == ENOENT) return refuse("there is no such file; check the path");
     return refuse(system_reason(errno));
   }
@@ -58,7 +43,7 @@ Result<FileBytes> FileBytes::open(const std::filesystem::path& path) {
   if (size >= kReadBelow) {
     if (auto mapping = Mapping::of(file.get(), size)) {
       result.bytes_ = mapping->bytes();
-      result.mapped_ = std::make_unique<Mapped>(std::move(*mapping), file.release());
+      result.mapped_ = std::make_unique<Mapped>(std::move(*mapping), std::move(file));
       result.mapped_->status = info;
       result.mapped_->path = path.string();
       return result;
@@ -92,16 +77,13 @@ FileBytes FileBytes::view(std::span<const std::byte> bytes) {
   return result;
 }
 
-FileBytes::Mapped::~Mapped() {
-  if (fd >= 0) ::close(fd);
-}
-
 Status FileBytes::unchanged() const {
   if (!mapped_) return Unit{};
   const struct stat& then = mapped_->status;
   struct stat now {};
-  const bool same = !mapped_->mapping.lost() && ::fstat(mapped_->fd, &now) == 0 && now.st_size == then.st_size &&
-                    now.st_mtim.tv_sec == then.st_mtim.tv_sec && now.st_mtim.tv_nsec == then.st_mtim.tv_nsec;
+  const bool same = !mapped_->mapping.lost() && ::fstat(mapped_->file.get(), &now) == 0 &&
+                    now.st_size == then.st_size && now.st_mtim.tv_sec == then.st_mtim.tv_sec &&
+                    now.st_mtim.tv_nsec == then.st_mtim.tv_nsec;
   if (same) return Unit{};
   return Error{
       fmt::format("the trace {} changed while it was read, so what was read of it fits nothing: let whoever "

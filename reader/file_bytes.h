@@ -9,8 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "base/descriptor.h"
+#include "base/result.h"
 #include "reader/mapping.h"
-#include "reader/result.h"
 
 namespace karst::reader {
 
@@ -37,13 +38,10 @@ class FileBytes {
 
   /// What is looked at again of a mapped file.
   struct Mapped {
-    Mapped(Mapping bytes, int descriptor) : mapping(std::move(bytes)), fd(descriptor) {}
-    Mapped(const Mapped&) = delete;
-    Mapped& operator=(const Mapped&) = delete;
-    ~Mapped();
+    Mapped(Mapping bytes, Descriptor descriptor) : mapping(std::move(bytes)), file(std::move(descriptor)) {}
 
     Mapping mapping;
-    int fd;
+    Descriptor file;
     struct stat status {};
     std::string path;
   };

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "reader/column.h"
 #include "reader/inlined.h"
 #include "reader/switches.h"
@@ -104,23 +105,8 @@ struct Process {
   std::uint64_t clock_longest_ticks = 0;  ///< and stood still for so long at most
 };
 
-struct ClockPair {
-  std::uint64_t ticks = 0;
-  std::uint64_t monotonic_raw_ns = 0;
-  std::uint64_t realtime_ns = 0;
-  std::uint32_t uncertainty_ns = 0;
-};
-
-struct Clock {
-  std::uint64_t ticks_per_second = 1'000'000'000;
-  std::uint32_t rate_source = 0;  ///< format::RateSource
-  std::vector<ClockPair> pairs;
-
-  /// Length of `ticks` ticks in nanoseconds, rounded down.
-  std::uint64_t to_ns(std::uint64_t ticks) const {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ticks) * 1'000'000'000U / ticks_per_second);
-  }
-};
+using karst::Clock;
+using karst::ClockPair;
 
 struct SourceFile {
   std::string path;

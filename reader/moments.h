@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "base/result.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "reader/trace.h"
 
 namespace karst::reader {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "format/trace.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "reader/states.h"
 
 namespace karst::reader {

@@ -17,7 +17,7 @@
 #include <set>
 #include <utility>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 #include "format/trace.h"
 #include "sched/cpus.h"
 #include "sched/libtracefs.h"
@@ -84,7 +84,7 @@ Ftrace::~Ftrace() {
   if (marker_ >= 0) close(marker_);
   if (instance_ != nullptr) {
     tracefs_trace_off(instance_);
-    // A fork of ours (collect/standby.h, symbols/sandbox.h) has its files open until it ends or has closed them.
+    // A fork of ours (collect/launch/standby.h, symbols/sandbox.h) has its files open until it ends or has closed them.
     constexpr int kTries = 300;
     constexpr useconds_t kPause = 10'000;
     for (int i = 0; i < kTries && tracefs_instance_destroy(instance_) != 0 && errno == EBUSY; ++i) usleep(kPause);
@@ -226,7 +226,7 @@ Status Ftrace::start(pid_t program, bool running, RecordStore& store) {
     return refused("system calls");
   for (Cpu& cpu : cpus_) cpu.last_ticks = __rdtsc();
   if (tracefs_trace_on(instance_) < 0) return refused("to start");
-  since_ = collect::read_clock_pair();
+  since_ = read_clock_pair();
   for (int i = 0; i < kMarkersAtStart; ++i) mark();
   if (marked_ == 0) return refused("markers, by which its clock is compared with ours");
   return Unit{};
@@ -257,7 +257,7 @@ void Ftrace::take_marker(std::uint64_t ticks, std::string_view text) {
 std::uint32_t Ftrace::clock_error_ns() const {
   constexpr std::uint32_t kNotKnown = 0xffffffffU;
   if (most_behind_ == std::numeric_limits<std::int64_t>::min()) return kNotKnown;
-  const reader::ClockPair now = collect::read_clock_pair();
+  const ClockPair now = read_clock_pair();
   if (now.ticks <= since_.ticks) return kNotKnown;
   const double ns_per_tick = static_cast<double>(now.monotonic_raw_ns - since_.monotonic_raw_ns) /
                              static_cast<double>(now.ticks - since_.ticks);

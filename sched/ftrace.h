@@ -24,8 +24,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "sched/collector.h"
 #include "sched/tracefs_place.h"
 
@@ -106,7 +106,7 @@ class Ftrace : public Collector {
   /// Ticks by which the kernel's times can be ahead of ours, and behind them (negative), by the markers seen.
   std::int64_t most_ahead_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t most_behind_ = std::numeric_limits<std::int64_t>::min();
-  reader::ClockPair since_;
+  ClockPair since_;
 };
 
 }  // namespace karst::sched

@@ -17,7 +17,7 @@
 #include <span>
 #include <string_view>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 #include "format/trace.h"
 #include "sched/cpus.h"
 #include "sched/present_threads.h"
@@ -65,16 +65,12 @@ FaultCounter::FaultCounter(pid_t program) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_PAGE_FAULTS;
-  fd_ = open_event(attributes, program, -1);
-}
-
-FaultCounter::~FaultCounter() {
-  if (fd_ >= 0) close(fd_);
+  event_ = Descriptor(open_event(attributes, program, -1));
 }
 
 std::uint64_t FaultCounter::read() const {
   std::uint64_t count = 0;
-  return fd_ >= 0 && ::read(fd_, &count, sizeof count) == static_cast<ssize_t>(sizeof count) ? count : 0;
+  return event_ && ::read(event_.get(), &count, sizeof count) == static_cast<ssize_t>(sizeof count) ? count : 0;
 }
 
 bool PerfEvents::open_rings(const perf_event_attr& attributes, pid_t thread) {
@@ -105,7 +101,7 @@ Status PerfEvents::open_thread(const perf_event_attr& attributes, pid_t thread) 
 Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running, std::size_t bytes,
                                                      RecordStore& store) {
   std::unique_ptr<PerfEvents> made(new PerfEvents);
-  made->from_ = collect::read_clock_pair();
+  made->from_ = read_clock_pair();
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_DUMMY;
@@ -192,8 +188,8 @@ std::uint64_t PerfEvents::ticks_at(std::uint64_t raw_ns) const {
 
 void PerfEvents::drain(RecordStore& store) {
   constexpr std::uint64_t kShortest = 1'000'000;  // ns between readings, so that their error does not tilt the line
-  reader::ClockPair now = collect::read_clock_pair();
-  while (now.monotonic_raw_ns - from_.monotonic_raw_ns < kShortest) now = collect::read_clock_pair();
+  ClockPair now = read_clock_pair();
+  while (now.monotonic_raw_ns - from_.monotonic_raw_ns < kShortest) now = read_clock_pair();
   to_ = now;
   ticks_per_ns_ =
       static_cast<double>(to_.ticks - from_.ticks) / static_cast<double>(to_.monotonic_raw_ns - from_.monotonic_raw_ns);

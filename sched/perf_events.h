@@ -16,8 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
+#include "base/result.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "sched/collector.h"
 
 struct perf_event_attr;
@@ -28,14 +29,11 @@ namespace karst::sched {
 class FaultCounter {
  public:
   explicit FaultCounter(pid_t program);
-  ~FaultCounter();
-  FaultCounter(const FaultCounter&) = delete;
-  FaultCounter& operator=(const FaultCounter&) = delete;
-  bool works() const { return fd_ >= 0; }
+  bool works() const { return static_cast<bool>(event_); }
   std::uint64_t read() const;
 
  private:
-  int fd_;
+  Descriptor event_;
 };
 
 class PerfEvents : public Collector {
@@ -72,8 +70,8 @@ class PerfEvents : public Collector {
   std::vector<Ring> rings_;
   std::vector<int> others_;      ///< events of further threads
   std::vector<std::byte> copy_;  ///< of a record that wraps around
-  reader::ClockPair from_;
-  reader::ClockPair to_;
+  ClockPair from_;
+  ClockPair to_;
   double ticks_per_ns_ = 0;  ///< between the two
   std::uint32_t error_ns_ = 0;
 };

@@ -51,16 +51,11 @@ std::optional<std::uint64_t> start_of(pid_t pid) {
   return ticks;
 }
 
-/// A mount that is in no directory.
-int mount_detached() {
-  const int context = fsopen("tracefs", FSOPEN_CLOEXEC);
-  if (context < 0) return -1;
-  int mounted = -1;
-  if (fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0) mounted = fsmount(context, FSMOUNT_CLOEXEC, 0);
-  const int error = errno;
-  close(context);
-  errno = error;
-  return mounted;
+/// A mount that is in no directory. None: errno says why.
+Descriptor mount_detached() {
+  const Descriptor context(fsopen("tracefs", FSOPEN_CLOEXEC));
+  if (!context || fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) return {};
+  return Descriptor(fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
 }
 
 }  // namespace
@@ -72,28 +67,21 @@ Result<TracefsPlace> TracefsPlace::find() {
   std::string path;
   for (const char* usual : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"})
     if (path.empty() && is_tracefs(usual)) path = usual;
-  int descriptor = -1;
+  Descriptor mount;
   if (path.empty()) {
-    descriptor = mount_detached();
-    if (descriptor < 0 && errno == EPERM) return Error{std::string("ftrace may not be used: ") + kHow};
-    if (descriptor < 0)
+    mount = mount_detached();
+    if (!mount && errno == EPERM) return Error{std::string("ftrace may not be used: ") + kHow};
+    if (!mount)
       return Error{std::string("there is no tracefs (") + std::strerror(errno) +
                    "); the kernel needs CONFIG_EVENT_TRACING"};
-    path = "/proc/self/fd/" + std::to_string(descriptor);
+    path = "/proc/self/fd/" + std::to_string(mount.get());
   }
-  TracefsPlace place(path, descriptor);
+  TracefsPlace place(path, std::move(mount));
   if (access((path + "/instances").c_str(), W_OK | X_OK) != 0)
     return Error{std::string("ftrace may not be used (") + path + "/instances: " + std::strerror(errno) + "): " + kHow};
   if (access((path + "/events/sched/sched_switch").c_str(), F_OK) != 0)
     return Error{"ftrace has no scheduler events; the kernel needs CONFIG_EVENT_TRACING"};
   return place;
-}
-
-TracefsPlace::TracefsPlace(TracefsPlace&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-TracefsPlace::~TracefsPlace() {
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 std::string own_instance_name() {

@@ -3,8 +3,10 @@
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 
-#include "reader/result.h"
+#include "base/descriptor.h"
+#include "base/result.h"
 
 namespace karst::sched {
 
@@ -14,15 +16,12 @@ class TracefsPlace {
  public:
   /// Error: there is none, or it may not be used; says what would be needed.
   static Result<TracefsPlace> find();
-  TracefsPlace(TracefsPlace&& other) noexcept;
-  TracefsPlace& operator=(TracefsPlace&&) = delete;
-  ~TracefsPlace();
   const std::string& path() const { return path_; }
 
  private:
-  TracefsPlace(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  TracefsPlace(std::string path, Descriptor mount) : path_(std::move(path)), mount_(std::move(mount)) {}
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor mount_;
 };
 
 /// The name of this process's instance: `karst-PID-START`, START being when it began in clock ticks after boot.

@@ -37,7 +37,7 @@ fs::path Cache::file_of(std::string_view build_id) const { return files_.file_of
 
 std::optional<SymbolTable> Cache::find(std::string_view build_id) const {
   struct stat status {};
-  const FileDescriptor file = CacheDirectory::open(file_of(build_id), O_RDONLY, status);
+  const Descriptor file = CacheDirectory::open(file_of(build_id), O_RDONLY, status);
   if (file.get() < 0 || static_cast<std::uint64_t>(status.st_size) > files_.limit()) return std::nullopt;
   const auto size = static_cast<std::size_t>(status.st_size);
   // One read, not a mapping: the file may be cut while it is in use.

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "symbols/cache_directory.h"
+#include "base/cache_directory.h"
 #include "symbols/symbol_table.h"
 
 namespace karst::symbols {

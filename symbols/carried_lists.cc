@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/descriptor.h"
 #include "format/filter_list.h"
 #include "format/sled_note.h"
 #include "symbols/function_lists.h"
@@ -51,9 +52,9 @@ void read_notes(Elf_Data* data, ListChoice& lists) {
 ListChoice lists_in(const std::string& path) {
   ListChoice lists;
   elf_version(EV_CURRENT);
-  const int fd = open_regular(path.c_str());
-  if (fd < 0) return lists;
-  Elf* elf = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
+  const Descriptor file(open_regular(path.c_str()));
+  if (!file) return lists;
+  Elf* elf = elf_begin(file.get(), ELF_C_READ_MMAP, nullptr);
   std::size_t count = 0;
   if (elf != nullptr && elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -67,7 +68,6 @@ ListChoice lists_in(const std::string& path) {
     }
   }
   if (elf != nullptr) elf_end(elf);
-  close(fd);
   return lists;
 }
 

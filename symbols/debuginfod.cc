@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "symbols/cache_directory.h"
+#include "base/cache_directory.h"
 #include "symbols/debug_search.h"
 
 namespace karst::symbols {

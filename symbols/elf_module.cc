@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/descriptor.h"
 #include "symbols/plain_sections.h"
 #include "symbols/sandbox.h"
 #include "symbols/vdso.h"
@@ -77,21 +78,15 @@ Result<int> open_file(const std::filesystem::path& path) {
 Result<ElfModule> ElfModule::open(const std::filesystem::path& path, const DebugSearch& search) {
   auto file = open_file(path);
   if (!file) return error_at(path, file.error().message);
-  const int fd = *file;
+  Descriptor opened(*file);
   ElfModule result;
   result.dwfl_.reset(dwfl_begin(&kCallbacks));
-  if (result.dwfl_ == nullptr) {
-    ::close(fd);
-    return error_at(path, dwfl_reason());
-  }
+  if (result.dwfl_ == nullptr) return error_at(path, dwfl_reason());
   // Base 0 on top of p_vaddr: addresses stay those of the file.
-  result.module_ = dwfl_report_elf(result.dwfl_.get(), "module", path.c_str(), fd, 0, true);
-  if (result.module_ == nullptr) {
-    std::string reason = dwfl_reason();
-    ::close(fd);
-    return error_at(path, reason);
-  }
-  dwfl_report_end(result.dwfl_.get(), nullptr, nullptr);  // from here on libdwfl owns fd
+  result.module_ = dwfl_report_elf(result.dwfl_.get(), "module", path.c_str(), opened.get(), 0, true);
+  if (result.module_ == nullptr) return error_at(path, dwfl_reason());
+  opened.release();  // libdwfl's from here on
+  dwfl_report_end(result.dwfl_.get(), nullptr, nullptr);
 
   GElf_Addr bias = 0;
   Elf* elf = dwfl_module_getelf(result.module_, &bias);

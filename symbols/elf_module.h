@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "symbols/debug_files.h"
 
 namespace karst::symbols {

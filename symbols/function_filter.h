@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace karst::symbols {
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "symbols/sandbox.h"
 
 namespace karst::symbols {
@@ -75,16 +76,16 @@ CodeFile::~CodeFile() = default;
 
 Result<CodeFile> CodeFile::open(const std::string& path) {
   auto impl = std::make_unique<Impl>();
-  const int fd = open_regular(path.c_str());
-  if (fd == -EINVAL) return Error{path + " is no program or library"};
-  if (fd < 0) return Error{"cannot read " + path + ": " + std::strerror(-fd)};
+  const Descriptor file(open_regular(path.c_str()));
+  if (file.get() == -EINVAL) return Error{path + " is no program or library"};
+  if (!file) return Error{"cannot read " + path + ": " + std::strerror(-file.get())};
   struct stat status {};
-  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= static_cast<off_t>(sizeof(Elf64_Ehdr))) {
+  if (fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+      status.st_size >= static_cast<off_t>(sizeof(Elf64_Ehdr))) {
     impl->size = static_cast<std::size_t>(status.st_size);
-    void* bytes = mmap(nullptr, impl->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void* bytes = mmap(nullptr, impl->size, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (bytes != MAP_FAILED) impl->bytes = static_cast<const std::byte*>(bytes);
   }
-  close(fd);
   if (impl->bytes == nullptr) return Error{path + " is no program or library"};
   Elf64_Ehdr header;
   std::memcpy(&header, impl->bytes, sizeof header);

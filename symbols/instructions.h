@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "symbols/credentials.h"
 
 namespace karst::symbols {

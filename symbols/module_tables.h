@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "symbols/cache.h"
 #include "symbols/credentials.h"
 #include "symbols/debug_search.h"

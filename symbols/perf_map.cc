@@ -11,6 +11,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "symbols/sandbox.h"
 
 namespace karst::symbols {
@@ -58,13 +59,10 @@ Status PerfNames::read(const std::filesystem::path& path) {
   const auto refuse = [&path](std::string_view why) {
     return Error{"cannot read the names of generated code in " + path.string() + ": " + std::string(why)};
   };
-  const int fd = open_regular(path.c_str(), O_NOFOLLOW);
-  if (fd < 0) return refuse(fd == -EINVAL ? "not a regular file" : std::strerror(-fd));
+  const Descriptor file(open_regular(path.c_str(), O_NOFOLLOW));
+  if (!file) return refuse(file.get() == -EINVAL ? "not a regular file" : std::strerror(-file.get()));
   struct stat status {};
-  if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) {
-    ::close(fd);
-    return refuse("it belongs to another user");
-  }
+  if (::fstat(file.get(), &status) != 0 || status.st_uid != ::geteuid()) return refuse("it belongs to another user");
   auto at = static_cast<std::uint64_t>(status.st_size);
   const std::uint64_t first = at > limits_.file_bytes ? at - limits_.file_bytes : 0;
   std::string text;       // the rest of what was read: the end of a line whose begin was not
@@ -76,7 +74,7 @@ Status PerfNames::read(const std::filesystem::path& path) {
     const std::uint64_t step = std::min<std::uint64_t>(kStep, at - first);
     text.insert(0, step, '\0');
     at -= step;
-    if (!read_at(fd, text.data(), step, at)) {
+    if (!read_at(file.get(), text.data(), step, at)) {
       text.clear();  // it became shorter: what lies before is older, and not what it was
       break;
     }
@@ -88,7 +86,6 @@ Status PerfNames::read(const std::filesystem::path& path) {
     }
   }
   if (at == 0 && left_ != 0) take_line(0);
-  ::close(fd);
   if (left_ != 0 && first != 0 && left_out_.empty())
     left_out_ = "of " + path.string() + " the first " + std::to_string(first) +
                 " bytes were not read: it is larger than " + std::to_string(limits_.file_bytes);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "symbols/resolve.h"
 
 namespace karst::symbols {

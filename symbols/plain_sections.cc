@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace karst::symbols {
 namespace {
 
@@ -25,18 +27,6 @@ constexpr std::uint64_t kMaxSize = std::uint64_t{4} << 30;
 struct Unmap {
   std::size_t size;
   void operator()(const std::byte* bytes) const { ::munmap(const_cast<std::byte*>(bytes), size); }
-};
-
-struct Closer {
-  int fd = -1;
-  ~Closer() {
-    if (fd >= 0) ::close(fd);
-  }
-  int release() {
-    const int taken = fd;
-    fd = -1;
-    return taken;
-  }
 };
 
 bool read_at(int fd, void* to, std::size_t size, std::uint64_t offset) {
@@ -107,30 +97,31 @@ Status expand(int copy, std::span<const std::byte> file, const Elf64_Chdr& compr
 }  // namespace
 
 Result<int> with_plain_sections(int fd) {
-  Closer original{fd};
+  Descriptor original(fd);
   struct stat status {};
   if (::fstat(fd, &status) != 0 || status.st_size <= 0) return original.release();
   const auto file_size = static_cast<std::uint64_t>(status.st_size);
   Elf64_Ehdr header;
   std::vector<Elf64_Shdr> sections = section_headers(fd, file_size, header);
-  Closer copy;
+  Descriptor copy;
   std::uint64_t end = file_size;
   std::unique_ptr<const std::byte, Unmap> file(nullptr, {file_size});
   for (Elf64_Shdr& section : sections) {
     Elf64_Chdr compression;
     if (!is_zstd(fd, section, file_size, compression)) continue;
-    if (copy.fd < 0) {
-      copy.fd = ::memfd_create("karst-symbols", MFD_CLOEXEC);
-      if (copy.fd < 0) return Error{std::string("no memory for its debug sections: ") + std::strerror(errno)};
+    if (!copy) {
+      copy = Descriptor(::memfd_create("karst-symbols", MFD_CLOEXEC));
+      if (!copy) return Error{std::string("no memory for its debug sections: ") + std::strerror(errno)};
       void* mapped = ::mmap(nullptr, file_size, PROT_READ, MAP_PRIVATE, fd, 0);
       if (mapped == MAP_FAILED) return Error{std::string("it cannot be read: ") + std::strerror(errno)};
       file.reset(static_cast<const std::byte*>(mapped));
-      if (!write_at(copy.fd, file.get(), file_size, 0)) return Error{"no memory for its debug sections"};
+      if (!write_at(copy.get(), file.get(), file_size, 0)) return Error{"no memory for its debug sections"};
     }
-    if (Status done = expand(copy.fd, {file.get(), file_size}, compression, end, section); !done) return done.error();
+    if (Status done = expand(copy.get(), {file.get(), file_size}, compression, end, section); !done)
+      return done.error();
   }
-  if (copy.fd < 0) return original.release();
-  if (!write_at(copy.fd, reinterpret_cast<const std::byte*>(sections.data()), sections.size() * sizeof(Elf64_Shdr),
+  if (!copy) return original.release();
+  if (!write_at(copy.get(), reinterpret_cast<const std::byte*>(sections.data()), sections.size() * sizeof(Elf64_Shdr),
                 header.e_shoff)) {
     return Error{"no memory for its debug sections"};
   }

@@ -1,6 +1,6 @@
 // ELF files whose debug sections are compressed in a way that elfutils does not read. Private to symbols/.
 #pragma once
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace karst::symbols {
 

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "symbols/credentials.h"
 
 namespace karst::symbols {

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "symbols/sandbox.h"
 
 namespace karst::symbols {
@@ -23,14 +24,15 @@ enum class Outcome { kRead, kMissing, kRefused };
 
 /// Reads a file into `text`; `reason` says why it did not.
 Outcome read_text(const std::string& path, std::size_t limit, std::string& text, std::string& reason) {
-  const int fd = open_regular(path.c_str());
-  if (fd < 0) {
-    reason = fd == -EINVAL ? "not a regular file" : std::strerror(-fd);
-    return fd == -ENOENT || fd == -ENOTDIR ? Outcome::kMissing : Outcome::kRefused;
+  const Descriptor file(open_regular(path.c_str()));
+  if (!file) {
+    const int error = -file.get();
+    reason = error == EINVAL ? "not a regular file" : std::strerror(error);
+    return error == ENOENT || error == ENOTDIR ? Outcome::kMissing : Outcome::kRefused;
   }
   Outcome outcome = Outcome::kRefused;
   struct stat status {};
-  if (::fstat(fd, &status) != 0) {
+  if (::fstat(file.get(), &status) != 0) {
     reason = std::strerror(errno);
   } else if (static_cast<std::size_t>(status.st_size) > limit) {
     reason = "larger than " + std::to_string(limit) + " bytes";
@@ -38,7 +40,7 @@ Outcome read_text(const std::string& path, std::size_t limit, std::string& text,
     text.resize(static_cast<std::size_t>(status.st_size));
     std::size_t got = 0;
     while (got < text.size()) {  // a file that grows or shrinks meanwhile gives what it had
-      ssize_t n = ::read(fd, text.data() + got, text.size() - got);
+      ssize_t n = ::read(file.get(), text.data() + got, text.size() - got);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) break;
       got += static_cast<std::size_t>(n);
@@ -50,7 +52,6 @@ Outcome read_text(const std::string& path, std::size_t limit, std::string& text,
       outcome = Outcome::kRead;
     }
   }
-  ::close(fd);
   return outcome;
 }
 

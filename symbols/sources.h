@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "reader/model.h"
-#include "reader/result.h"
 #include "symbols/credentials.h"
 
 namespace karst::symbols {

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "symbols/debug_search.h"
 
 namespace karst::symbols {

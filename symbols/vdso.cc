@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/descriptor.h"
+
 namespace karst::symbols {
 
 bool is_vdso(const std::filesystem::path& module) {
@@ -27,12 +29,10 @@ Result<int> open_vdso() {
     std::memcpy(&segment, image + header.e_phoff + i * sizeof segment, sizeof segment);
     if (segment.p_type == PT_LOAD) size = std::max<std::uint64_t>(size, segment.p_offset + segment.p_filesz);
   }
-  const int fd = ::memfd_create("karst-vdso", MFD_CLOEXEC);
-  if (fd < 0 || ::pwrite(fd, image, size, 0) != static_cast<ssize_t>(size)) {
-    if (fd >= 0) ::close(fd);
+  Descriptor copy(::memfd_create("karst-vdso", MFD_CLOEXEC));
+  if (!copy || ::pwrite(copy.get(), image, size, 0) != static_cast<ssize_t>(size))
     return Error{"no memory for a copy of the vdso"};
-  }
-  return fd;
+  return copy.release();
 }
 
 }  // namespace karst::symbols

@@ -2,7 +2,7 @@
 #pragma once
 #include <filesystem>
 
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace karst::symbols {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "toolchain/request.h"
 
 namespace karst::toolchain {

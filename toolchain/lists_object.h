@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 
 namespace karst::toolchain {
 

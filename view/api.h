@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "reader/result.h"
+#include "base/result.h"
 #include "view/index.h"
 #include "view/selection.h"
 #include "view/tiles.h"

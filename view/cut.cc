@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "collect/trace_writer.h"
 #include "view/thread_cut.h"
+#include "write/trace_writer.h"
 
 namespace karst::view {
 
@@ -23,7 +23,7 @@ Result<std::vector<std::byte>> cut_trace(const Scope& scope) {
   }
   std::vector<std::byte> bytes;
   {
-    auto writer = collect::TraceWriter::to_memory(bytes);
+    auto writer = writing::TraceWriter::to_memory(bytes);
     const TickRange range = scope.parts.empty() ? TickRange{} : scope.parts.front().rows.range;
     std::list<ThreadCut> cuts;
     for (const Scope::Part& part : scope.parts) {

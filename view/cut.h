@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "view/selection.h"
 
 namespace karst::view {

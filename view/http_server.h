@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "view/http_request.h"
 #include "view/peer.h"
 

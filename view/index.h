@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/function_list.h"
-#include "reader/result.h"
+#include "base/result.h"
 #include "reader/trace.h"
 #include "view/engine.h"
 #include "view/known_trace.h"

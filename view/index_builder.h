@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "view/index.h"
 
 namespace karst::view {

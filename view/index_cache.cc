@@ -15,9 +15,9 @@
 #include <string>
 #include <utility>
 
+#include "base/cache_directory.h"
 #include "format/checksum.h"
 #include "reader/fingerprint.h"
-#include "symbols/cache_directory.h"
 #include "view/protocol.h"
 
 namespace karst::view {
@@ -71,7 +71,7 @@ std::uint64_t hash_of(const struct stat& status, bool changes) {
 // Tells this run of the machine from others; 0: not known.
 std::uint64_t boot_now() {
   char text[64];
-  const symbols::FileDescriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
   const ssize_t size = file.get() < 0 ? -1 : ::read(file.get(), text, sizeof text);
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (ssize_t i = 0; i < size; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3ULL;
@@ -98,7 +98,7 @@ bool is_stamped(const Header& header, const struct stat& status) {
 }
 
 // Reads an index's header; false: it is none of these contents.
-bool read_header(const symbols::FileDescriptor& file, const KnownTrace::Contents& contents, const struct stat& status,
+bool read_header(const Descriptor& file, const KnownTrace::Contents& contents, const struct stat& status,
                  Header& header) {
   return file.get() >= 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
          ::pread(file.get(), &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
@@ -187,7 +187,7 @@ class Meta {
 IndexCache::IndexCache(fs::path directory, std::uint64_t limit, std::uint64_t few_calls)
     : files_(std::move(directory), ".index", limit), few_calls_(few_calls) {}
 
-IndexCache IndexCache::of_user() { return IndexCache(symbols::CacheDirectory::of_user("view")); }
+IndexCache IndexCache::of_user() { return IndexCache(CacheDirectory::of_user("view")); }
 
 KnownTrace IndexCache::look_at(const fs::path& trace) const {
   KnownTrace known;
@@ -201,7 +201,7 @@ KnownTrace IndexCache::look_at(const fs::path& trace) const {
   known.file = hash_of(status, true);
   struct stat of_index {};
   Header header;
-  const auto file = symbols::CacheDirectory::open(file_of(known), O_RDONLY, of_index);
+  const auto file = CacheDirectory::open(file_of(known), O_RDONLY, of_index);
   known.sound = read_header(file, *known.contents, of_index, header) && is_stamped(header, of_index) &&
                 header.trace == known.file;
   return known;
@@ -272,7 +272,7 @@ bool IndexCache::load(TraceIndex& index) const {
   if (!known.contents || !index.trace().problems().empty()) return false;
   struct stat status {};
   Header header;
-  const auto file = symbols::CacheDirectory::open(file_of(known), O_RDWR, status);
+  const auto file = CacheDirectory::open(file_of(known), O_RDWR, status);
   if (!read_header(file, *known.contents, status, header)) return false;
   const std::uint64_t size = header.size;
   if (header.meta_offset > size || header.meta_offset % 8 != 0 || header.meta_count > (size - header.meta_offset) / 8)
@@ -353,7 +353,7 @@ bool IndexCache::load(TraceIndex& index) const {
     if (!sound) return false;
   }
   if (known.sound) {
-    symbols::CacheDirectory::used(file.get());
+    CacheDirectory::used(file.get());
   } else {
     (void)stamp(file.get(), header, known.file);
   }

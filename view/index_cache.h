@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "symbols/cache_directory.h"
+#include "base/cache_directory.h"
 #include "view/index.h"
 
 namespace karst::view {
@@ -37,7 +37,7 @@ class IndexCache {
   std::filesystem::path file_of(const KnownTrace& known) const;
 
  private:
-  symbols::CacheDirectory files_;
+  CacheDirectory files_;
   std::uint64_t few_calls_;
 };
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "view/http_server.h"
 #include "view/preview.h"
 

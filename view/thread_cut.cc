@@ -28,7 +28,7 @@ Event place_word(std::uint64_t place, Mark mark = Mark::kPlace) { return format:
 // Writes events in blocks: those of a block share the upper bits of the clock.
 class ThreadCut::Sink {
  public:
-  Sink(collect::TraceWriter& writer, const ThreadCut& cut, std::uint64_t sequence, std::vector<bool>& seen)
+  Sink(writing::TraceWriter& writer, const ThreadCut& cut, std::uint64_t sequence, std::vector<bool>& seen)
       : writer_(writer),
         process_(cut.process_.index),
         thread_(cut.thread_.index),
@@ -86,7 +86,7 @@ class ThreadCut::Sink {
     }
   }
 
-  collect::TraceWriter& writer_;
+  writing::TraceWriter& writer_;
   std::uint32_t process_;
   std::uint32_t thread_;
   std::span<const reader::Function> functions_;
@@ -181,7 +181,7 @@ void ThreadCut::find_state() {
     thread_.inherited += static_cast<std::uint32_t>(aside.functions.size());
 }
 
-void ThreadCut::write(collect::TraceWriter& writer, std::vector<bool>& seen) const {
+void ThreadCut::write(writing::TraceWriter& writer, std::vector<bool>& seen) const {
   // Number 0 says that nothing is lost before: stacks that were never seen are new, exits without an enter are those of
   // calls that were switched off. That the history is cut the thread's flag says.
   Sink sink(writer, *this, whole_ || !process_.switching.empty() ? 0 : 1, seen);

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "collect/trace_writer.h"
 #include "format/event.h"
 #include "reader/open_state.h"
 #include "view/selection.h"
+#include "write/trace_writer.h"
 
 namespace karst::view {
 
@@ -21,7 +21,7 @@ class ThreadCut {
   /// As the cut's table has it.
   const reader::Thread& thread() const { return thread_; }
   /// Blocks, in order; sets those elements of `seen` true, by id, whose function occurs.
-  void write(collect::TraceWriter& writer, std::vector<bool>& seen) const;
+  void write(writing::TraceWriter& writer, std::vector<bool>& seen) const;
 
  private:
   /// A word of a block.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "reader/result.h"
+#include "base/result.h"
 #include "view/index.h"
 #include "view/lanes.h"
 

@@ -16,7 +16,7 @@ using namespace format;
 
 namespace {
 
-/// As collect/clock.cc: the factor by which the kernel itself makes nanoseconds of ticks. 0 when it does not tell.
+/// As base/clock.cc: the factor by which the kernel itself makes nanoseconds of ticks. 0 when it does not tell.
 std::uint64_t rate_from_kernel() {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;

@@ -46,7 +46,7 @@ Contents contents_of(const BlockHeader& b, std::uint64_t ticks, std::uint64_t si
 std::uint32_t settled_events(const BlockHeader& b, const Event* copied) {
   std::uint32_t count = kEventsPerBlock;
   if (karst_min_duration != 0 && load(b.state) == static_cast<std::uint32_t>(BlockState::kActive)) {
-    // As collect/arena_view.cc: slots at the end may have been taken back and used again meanwhile.
+    // As collect/arena/view.cc: slots at the end may have been taken back and used again meanwhile.
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     count = 0;
     while (count != kEventsPerBlock && load(events_of(b)[count]) == copied[count]) ++count;

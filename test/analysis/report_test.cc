@@ -6,8 +6,8 @@
 #include <map>
 #include <random>
 
-#include "collect/synthetic.h"
 #include "test/analysis/sample_trace.h"
+#include "write/synthetic.h"
 
 namespace karst::analysis {
 namespace {
@@ -140,16 +140,16 @@ TEST(Report, FilterLeavesTimesAsTheyAre) {
 TEST(Report, AgreesWithASlowCountOfRandomTraces) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     std::vector<std::byte> bytes;
-    auto writer = collect::TraceWriter::to_memory(bytes);
-    collect::SyntheticTrace wanted;
+    auto writer = writing::TraceWriter::to_memory(bytes);
+    writing::SyntheticTrace wanted;
     wanted.events = 6000;
     wanted.threads = 3;
     wanted.functions = 12;
-    wanted.shape = collect::SyntheticShape::kRandom;
+    wanted.shape = writing::SyntheticShape::kRandom;
     wanted.block_events = 100;
     wanted.dropped_blocks = seed % 3;
     wanted.seed = seed;
-    collect::add_synthetic(writer, wanted);
+    writing::add_synthetic(writer, wanted);
     ASSERT_TRUE(writer.finish());
     auto trace = reader::Trace::open_memory(bytes, "random.karst");
     ASSERT_TRUE(trace);

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "collect/trace_writer.h"
 #include "format/event.h"
 #include "format/trace.h"
 #include "reader/model.h"
 #include "reader/trace.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 
@@ -111,7 +111,7 @@ class SampleTrace {
 
   /// Writes the trace; the bytes live as long as this object.
   reader::Trace open() {
-    auto writer = collect::TraceWriter::to_memory(bytes_);
+    auto writer = writing::TraceWriter::to_memory(bytes_);
     write(writer);
     auto trace = reader::Trace::open_memory(bytes_, "sample.karst");
     if (!trace) throw std::runtime_error(trace.error().message);
@@ -119,7 +119,7 @@ class SampleTrace {
   }
 
   /// Writes everything, then what `more` adds, and finishes `writer`.
-  void write(collect::TraceWriter& writer, const std::function<void(collect::TraceWriter&)>& more = {}) const {
+  void write(writing::TraceWriter& writer, const std::function<void(writing::TraceWriter&)>& more = {}) const {
     writer.add_processes(processes_);
     reader::Clock clock;
     clock.pairs.push_back({1000, 5'000'001'000, 1'700'000'000'000'000'000, 20});

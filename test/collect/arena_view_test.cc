@@ -1,7 +1,5 @@
 // ArenaView against arenas that lie: whatever a traced process (or something that says it is one) puts there, reading
 // it neither crashes nor allocates by its word, and a sound arena is read as it is.
-#include "collect/arena_view.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -17,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "collect/arena/view.h"
+#include "collect/arena/writer.h"
 #include "format/arena.h"
 #include "test/collect/small_arena.h"
 
@@ -39,7 +39,9 @@ std::optional<std::size_t> read_all(const std::vector<std::byte>& bytes) {
   EXPECT_LE(process.modules.size(), bytes.size() / sizeof(ArenaModule));
   EXPECT_LE(process.executable.size() + process.options.size(), 2 * bytes.size());
   static_cast<void>(view->start());
-  for (std::uint32_t id = 1; id <= view->function_count(); ++id) view->turn_off(id);
+  auto writer = ArenaWriter::of(*view);
+  if (writer)
+    for (std::uint32_t id = 1; id <= view->function_count(); ++id) writer->choose(id, false);
   std::size_t events = 0;
   std::vector<Event> buffer;
   const auto blocks = view->blocks();
@@ -155,7 +157,9 @@ TEST(ArenaView, ReadsASoundArenaAsItIs) {
   EXPECT_EQ(p.functions[2].address, 0x2000U);
   ASSERT_EQ(p.threads.size(), 2U);
   EXPECT_EQ(p.threads[1].name, "0123456789abcdef");  // no NUL behind it
-  view->turn_off(2);
+  auto writer = ArenaWriter::of(*view);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  EXPECT_TRUE(writer->choose(2, false));
   EXPECT_TRUE(view->process().functions[2].filtered);
   EXPECT_FALSE(view->process().functions[1].filtered);
   const auto blocks = view->blocks();

@@ -1,5 +1,5 @@
 // Files that others name: what is no regular file is never opened.
-#include "collect/foreign_file.h"
+#include "collect/launch/foreign_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

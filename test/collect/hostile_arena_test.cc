@@ -11,9 +11,10 @@
 #include <cstring>
 #include <thread>
 
-#include "collect/arena_bytes.h"
-#include "collect/arena_view.h"
-#include "collect/clock.h"
+#include "base/clock.h"
+#include "collect/arena/bytes.h"
+#include "collect/arena/view.h"
+#include "collect/arena/writer.h"
 #include "reader/bus_errors.h"
 #include "test/collect/small_arena.h"
 
@@ -80,7 +81,7 @@ TEST(HostileArena, ThatBeganInTheFutureOrAtNoRateIsRefused) {
 
 TEST(HostileArena, GivesNoClockThatDividesByZero) {
   for (const std::uint64_t ticks : {0U, 1U, 5U}) {
-    const reader::Clock clock = make_clock({{7, 1, 0, 0}, {7 + ticks, 1'000'000'000'000, 0, 0}});
+    const Clock clock = make_clock({{7, 1, 0, 0}, {7 + ticks, 1'000'000'000'000, 0, 0}});
     EXPECT_GE(clock.ticks_per_second, 1'000'000U);
     EXPECT_GT(clock.to_ns(1'000'000'000), 0U);
   }
@@ -167,10 +168,7 @@ TEST(HostileArena, ThatMayNotBeWrittenToIsReadAndLeftAlone) {
   auto view = ArenaView::of_memfd(fd.get());
   ASSERT_TRUE(view.ok()) << view.error().message;
   EXPECT_EQ(view->blocks().size(), 4U);
-  EXPECT_FALSE(view->can_write().ok());
-  view->turn_off(1);
-  view->keep(1);
-  EXPECT_FALSE(view->choose(1, false));
+  EXPECT_FALSE(ArenaWriter::of(*view).ok());
   EXPECT_FALSE(view->process().functions[1].filtered);
 }
 
@@ -191,7 +189,7 @@ TEST(ArenaBytes, MemoryIsReadAsAMemfdIs) {
     const auto b = shared->read(block, other);
     EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
   }
-  EXPECT_FALSE(plain->can_write().ok());
+  EXPECT_FALSE(ArenaWriter::of(*plain).ok());
 }
 
 // As when `karst run` has more children to watch than descriptors.
@@ -208,7 +206,9 @@ TEST(ArenaBytes, WithoutDescriptorsToSpareAMappingDoes) {
   ASSERT_TRUE(view.ok()) << view.error().message;
   EXPECT_EQ(next, fd.get() + 1);  // it holds none
   EXPECT_EQ(view->blocks().size(), 4U);
-  view->turn_off(2);
+  auto writer = ArenaWriter::of(*view);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  writer->choose(2, false);
   EXPECT_TRUE(view->process().functions[2].filtered);
 }
 

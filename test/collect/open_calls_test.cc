@@ -1,5 +1,5 @@
 // What is open after some events, and what a hostile arena may say in them.
-#include "collect/open_calls.h"
+#include "collect/record/open_calls.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 #include "format/arena.h"
 
 namespace karst::collect {
@@ -36,7 +36,7 @@ inline std::vector<std::byte> sound_arena() {
   h.text_capacity = 4096;
   h.block_capacity = kArenaBlocks;
   h.pid = 4711;
-  const reader::ClockPair start = read_clock_pair();
+  const ClockPair start = read_clock_pair();
   h.start_ticks = start.ticks;
   h.start_monotonic_raw_ns = start.monotonic_raw_ns;
   h.module_count = 1;

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <string_view>
 
-#include "collect/synthetic.h"
 #include "test/docs/worked_trace.h"
 #include "test/reader/describe.h"
 #include "test/reader/small_trace.h"
+#include "write/synthetic.h"
 
 int main(int argc, char** argv) {
   using namespace karst;
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     fmt::print("{}", test::describe(*trace));
     return trace->problems().empty() ? 0 : 1;
   }
-  auto writer = collect::TraceWriter::create(argv[2]);
+  auto writer = writing::TraceWriter::create(argv[2]);
   if (!writer) {
     fmt::print(stderr, "{}\n", writer.error().message);
     return 1;
@@ -33,13 +33,13 @@ int main(int argc, char** argv) {
   if (kind == "worked") test::add_worked(*writer);
   if (kind == "small") test::add_small(*writer, test::small_values());
   if (kind == "synthetic") {
-    collect::SyntheticTrace wanted;
+    writing::SyntheticTrace wanted;
     wanted.events = 20'000;
     wanted.threads = 3;
     wanted.functions = 500;
     wanted.block_events = 1000;
     wanted.dropped_blocks = 1;
-    wanted.shape = collect::SyntheticShape::kRandom;
+    wanted.shape = writing::SyntheticShape::kRandom;
     add_synthetic(*writer, wanted);
   }
   const auto status = writer->finish();

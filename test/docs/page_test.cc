@@ -195,7 +195,7 @@ TEST(WorkedBytes, AreWhatTheWriterWritesAndDecodeToTheListing) {
   EXPECT_EQ(describe(*trace), fenced(page, "listing"));
 
   std::vector<std::byte> written;
-  auto writer = collect::TraceWriter::to_memory(written);
+  auto writer = writing::TraceWriter::to_memory(written);
   add_worked(writer);
   ASSERT_TRUE(writer.finish().ok());
   EXPECT_EQ(written, bytes);

@@ -1,12 +1,12 @@
 // The file of "Worked bytes" in docs/trace-format.md.
 #pragma once
-#include "collect/trace_writer.h"
 #include "format/event.h"
 #include "format/trace.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 
-inline void add_worked(collect::TraceWriter& writer) {
+inline void add_worked(writing::TraceWriter& writer) {
   reader::Process process;
   process.pid = 4711;
   process.parent_pid = 42;

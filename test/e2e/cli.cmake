@@ -1,7 +1,7 @@
 # The karst command on traces: what it prints, and what it says when it cannot.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_executable(cli_traces cli_traces.cc)
-target_link_libraries(cli_traces PRIVATE karst_trace_writer karst_reader)
+target_link_libraries(cli_traces PRIVATE karst_write karst_reader)
 karst_instrument(cli_traces)
 add_test(NAME cli COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli_test.py $<TARGET_FILE:karst>
                           $<TARGET_FILE:cli_traces>)

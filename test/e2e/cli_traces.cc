@@ -3,15 +3,15 @@
 #include <exception>
 #include <filesystem>
 
-#include "collect/synthetic.h"
-#include "collect/trace_writer.h"
 #include "test/analysis/sample_trace.h"
+#include "write/synthetic.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 namespace {
 
-collect::TraceWriter create(const std::filesystem::path& path) {
-  auto writer = collect::TraceWriter::create(path);
+writing::TraceWriter create(const std::filesystem::path& path) {
+  auto writer = writing::TraceWriter::create(path);
   if (!writer) throw std::runtime_error(writer.error().message);
   return std::move(*writer);
 }
@@ -23,7 +23,7 @@ void write_sample(const std::filesystem::path& path) {
   sample.call(2, 4000, 1'504'000).exit(1, 2'001'000);
   sample.thread(11, "worker", 5).call(3, 5000, 5010).exit(2, 6000).enter(2, 7000).call(3, 7100, 7300);
   sample.source("/src/sample.cc", "int main() { return 0; }\n");
-  collect::TraceWriter writer = create(path);
+  writing::TraceWriter writer = create(path);
   sample.write(writer);
 }
 
@@ -33,17 +33,17 @@ void write_names(const std::filesystem::path& path) {
   sample.process(10, "e\x1b[31mvil\n# process", {"f\x1b]0;title\x07()", "two\nlines", "\xff\xfe", "rtl\xe2\x80\xae()"});
   sample.thread(10, "t\tab\r");
   for (std::uint32_t id = 1; id <= 4; ++id) sample.call(id, 1000 + id * 10, 1005 + id * 10);
-  collect::TraceWriter writer = create(path);
+  writing::TraceWriter writer = create(path);
   sample.write(writer);
 }
 
-void write_synthetic(const std::filesystem::path& path, std::uint64_t events, collect::SyntheticShape shape) {
-  collect::SyntheticTrace wanted;
+void write_synthetic(const std::filesystem::path& path, std::uint64_t events, writing::SyntheticShape shape) {
+  writing::SyntheticTrace wanted;
   wanted.events = events;
   wanted.functions = 4;
   wanted.shape = shape;
-  collect::TraceWriter writer = create(path);
-  collect::add_synthetic(writer, wanted);
+  writing::TraceWriter writer = create(path);
+  writing::add_synthetic(writer, wanted);
   if (const Status status = writer.finish(); !status) throw std::runtime_error(status.error().message);
 }
 
@@ -59,8 +59,8 @@ int main(int argc, char** argv) {
   try {
     karst::test::write_sample(directory / "sample.karst");
     karst::test::write_names(directory / "names.karst");
-    karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::collect::SyntheticShape::kDeep);
-    karst::test::write_synthetic(directory / "big.karst", 400'000, karst::collect::SyntheticShape::kFlat);
+    karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::writing::SyntheticShape::kDeep);
+    karst::test::write_synthetic(directory / "big.karst", 400'000, karst::writing::SyntheticShape::kFlat);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cli_traces: %s\n", error.what());
     return 1;

@@ -20,7 +20,7 @@ inline exporting::Options all_threads(const reader::Trace& trace) {
 inline std::string exported(const reader::Trace& trace, exporting::Exporter exporter,
                             const exporting::Options& options) {
   std::string text;
-  exporting::Output output = exporting::Output::to_string(text);
+  Output output = Output::to_string(text);
   exporter(trace, options, output);
   if (!output.finish()) throw std::runtime_error("writing to memory failed");
   return text;

@@ -26,7 +26,7 @@ Result<std::string> write_page(const view::TraceIndex& index, exporting::HtmlOpt
   if (options.threads.empty()) options.threads = all_threads(index);
   options.version = "1.2.3";
   std::string text;
-  auto output = exporting::Output::to_string(text);
+  auto output = Output::to_string(text);
   const auto status = exporting::export_html(index, page, options, output);
   if (!status) return status.error();
   if (const auto finished = output.finish(); !finished) return finished.error();

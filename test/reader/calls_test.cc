@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <random>
 
-#include "collect/synthetic.h"
 #include "reader/trace.h"
 #include "test/reader/small_trace.h"
+#include "write/synthetic.h"
 
 namespace karst::test {
 namespace {
@@ -27,7 +27,7 @@ struct Block {
 // The calls of one thread that has these blocks; ids 1 to 9 are known.
 Calls rebuild(const std::vector<Block>& blocks) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   std::vector<reader::Function> functions(9);
   for (std::uint32_t i = 0; i < 9; ++i) functions[i].id = i + 1;
   writer.add_functions(0, functions);
@@ -201,10 +201,10 @@ TEST(Calls, EventsOfUnknownFunctionsAreKeptAndCounted) {
 TEST(Calls, RecursionMillionsDeepIsFollowed) {
   constexpr std::uint32_t kDeep = 3'000'000;
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
-  collect::SyntheticTrace wanted;
+  auto writer = writing::TraceWriter::to_memory(bytes);
+  writing::SyntheticTrace wanted;
   wanted.events = 2 * kDeep;
-  wanted.shape = collect::SyntheticShape::kDeep;
+  wanted.shape = writing::SyntheticShape::kDeep;
   add_synthetic(writer, wanted);
   ASSERT_TRUE(writer.finish().ok());
   auto trace = reader::Trace::open_memory(bytes, "deep");
@@ -218,7 +218,7 @@ TEST(Calls, RecursionMillionsDeepIsFollowed) {
 
   // The same with the way down overwritten: all that is left are exits.
   Bytes half;
-  auto late = collect::TraceWriter::to_memory(half);
+  auto late = writing::TraceWriter::to_memory(half);
   wanted.dropped_blocks = kDeep / wanted.block_events + 1;
   add_synthetic(late, wanted);
   ASSERT_TRUE(late.finish().ok());

@@ -25,7 +25,7 @@ class ChangingFile : public testing::Test {
  protected:
   void SetUp() override {
     path_ = std::filesystem::path(testing::TempDir()) / ("karst-changing-" + std::to_string(::getpid()) + ".karst");
-    auto writer = collect::TraceWriter::create(path_);
+    auto writer = writing::TraceWriter::create(path_);
     ASSERT_TRUE(writer.ok());
     const auto small = test::small_values();
     writer->add_processes({&small.process, 1});

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <set>
 
-#include "collect/synthetic.h"
 #include "reader/trace.h"
 #include "test/reader/describe.h"
 #include "test/reader/small_trace.h"
+#include "write/synthetic.h"
 
 namespace karst::test {
 namespace {
@@ -167,8 +167,8 @@ TEST(Flip, CostsOnlyTheDamagedChunk) {
 
 TEST(Flip, InOneOfManyBlockChunksLeavesAGapInTheHistory) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
-  collect::SyntheticTrace wanted;
+  auto writer = writing::TraceWriter::to_memory(bytes);
+  writing::SyntheticTrace wanted;
   wanted.events = 500'000;
   add_synthetic(writer, wanted);
   ASSERT_TRUE(writer.finish().ok());
@@ -195,8 +195,8 @@ TEST(Flip, InOneOfManyBlockChunksLeavesAGapInTheHistory) {
 // Checksums of a large file are looked at by several threads, behind everything else.
 TEST(Flip, InALargeFileCostsThoseChunksAlone) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
-  collect::SyntheticTrace wanted;
+  auto writer = writing::TraceWriter::to_memory(bytes);
+  writing::SyntheticTrace wanted;
   wanted.events = 1'300'000;
   add_synthetic(writer, wanted);
   ASSERT_TRUE(writer.finish().ok());
@@ -326,7 +326,7 @@ TEST(Order, ChunksMayComeInAnyOrder) {
 
 TEST(Contradiction, TheFirstRecordWinsAndTheRestIsReported) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   auto small = small_values();
   add_small(writer, small);
   small.process.name = "impostor";
@@ -352,7 +352,7 @@ TEST(Contradiction, TheFirstRecordWinsAndTheRestIsReported) {
 
 TEST(Missing, RecordsGetStandIns) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   const format::Event events[] = {enter(5, 9), leave(6, 9)};
   writer.add_block(2, 5, 0, 5, events);
   reader::Function function;
@@ -379,7 +379,7 @@ TEST(Missing, RecordsGetStandIns) {
 
 TEST(Missing, NamesFallBackToModuleAndOffset) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   const auto small = small_values();
   writer.add_processes({&small.process, 1});
   writer.add_modules(0, small.process.modules);

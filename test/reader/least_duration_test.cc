@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "collect/trace_writer.h"
 #include "reader/trace.h"
 #include "test/reader/small_trace.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 namespace {
@@ -36,7 +36,7 @@ std::string shown(const Calls& calls) {
 Calls rebuild(const std::vector<std::vector<Event>>& blocks, std::uint64_t least = kLeast,
               std::uint32_t inherited = 0) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   std::vector<Function> functions;
   for (std::uint32_t id = 1; id <= 8; ++id) {
     Function f;

@@ -11,10 +11,10 @@
 #include <iterator>
 #include <string>
 
-#include "collect/synthetic.h"
 #include "reader/trace.h"
 #include "test/reader/describe.h"
 #include "test/reader/small_trace.h"
+#include "write/synthetic.h"
 
 namespace karst::test {
 namespace {
@@ -107,12 +107,12 @@ state 1300 kind 9 tid 0 other 0 value 3 cpu 0
 
 TEST(RoundTrip, ALargeTraceIsSplitCompressedAndWhole) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
-  collect::SyntheticTrace wanted;
+  auto writer = writing::TraceWriter::to_memory(bytes);
+  writing::SyntheticTrace wanted;
   wanted.events = 400'000;
   wanted.threads = 3;
   wanted.functions = 20'000;
-  wanted.shape = collect::SyntheticShape::kRandom;
+  wanted.shape = writing::SyntheticShape::kRandom;
   add_synthetic(writer, wanted);
   ASSERT_TRUE(writer.finish().ok());
   auto trace = reader::Trace::open_memory(bytes, "large");
@@ -131,7 +131,7 @@ TEST(RoundTrip, ALargeTraceIsSplitCompressedAndWhole) {
 
 TEST(RoundTrip, SeveralProcessesKeepApart) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   std::vector<reader::Process> processes(2);
   processes[0].index = 3;
   processes[0].name = "child";
@@ -161,7 +161,7 @@ TEST(RoundTrip, SeveralProcessesKeepApart) {
 TEST_F(WriterTest, TheFinalNameAppearsOnlyWithFinish) {
   const auto path = directory_ / "a.karst";
   {
-    auto writer = collect::TraceWriter::create(path);
+    auto writer = writing::TraceWriter::create(path);
     ASSERT_TRUE(writer.ok()) << writer.error().message;
     add_small(*writer, small_values());
     EXPECT_FALSE(fs::exists(path));
@@ -178,7 +178,7 @@ TEST_F(WriterTest, TheFinalNameAppearsOnlyWithFinish) {
 TEST_F(WriterTest, EventsAreKeptBeforeNamesAre) {
   const auto path = directory_ / "a.karst";
   std::ofstream(path) << "old";
-  auto writer = collect::TraceWriter::create(path);
+  auto writer = writing::TraceWriter::create(path);
   ASSERT_TRUE(writer.ok()) << writer.error().message;
   const reader::Process process = small_values().process;
   writer->add_processes({&process, 1});
@@ -207,7 +207,7 @@ TEST_F(WriterTest, EventsAreKeptBeforeNamesAre) {
 
 TEST_F(WriterTest, NamesThatFindNoRoomLeaveTheRawTrace) {
   const auto path = directory_ / "a.karst";
-  auto writer = collect::TraceWriter::create(path);
+  auto writer = writing::TraceWriter::create(path);
   ASSERT_TRUE(writer.ok()) << writer.error().message;
   const reader::Process process = small_values().process;
   writer->add_processes({&process, 1});
@@ -237,7 +237,7 @@ TEST_F(WriterTest, NumberedNamesAreTheFirstThatIsFree) {
   const std::string stem = (directory_ / "app-7").string();
   std::ofstream(stem + "-1.karst") << "there already";
   for (int number = 2; number < 4; ++number) {
-    auto writer = collect::TraceWriter::create_numbered(stem);
+    auto writer = writing::TraceWriter::create_numbered(stem);
     ASSERT_TRUE(writer.ok()) << writer.error().message;
     EXPECT_EQ(entries(), static_cast<std::size_t>(number) - 1);
     add_small(*writer, small_values());
@@ -252,7 +252,7 @@ TEST_F(WriterTest, AnAbandonedTraceLeavesNothingAndTheOldFileAlone) {
   const auto path = directory_ / "a.karst";
   std::ofstream(path) << "old";
   {
-    auto writer = collect::TraceWriter::create(path);
+    auto writer = writing::TraceWriter::create(path);
     ASSERT_TRUE(writer.ok());
     add_small(*writer, small_values());
   }
@@ -262,7 +262,7 @@ TEST_F(WriterTest, AnAbandonedTraceLeavesNothingAndTheOldFileAlone) {
 
 TEST_F(WriterTest, UnwritablePlacesAreRefusedAtOnce) {
   const auto refused = [](const fs::path& path) {
-    auto writer = collect::TraceWriter::create(path);
+    auto writer = writing::TraceWriter::create(path);
     return writer.ok() ? std::string("accepted") : writer.error().message;
   };
   EXPECT_NE(refused(directory_).find("is a directory"), std::string::npos);
@@ -283,7 +283,7 @@ TEST_F(WriterTest, ALinkIsFollowedNotReplaced) {
   const auto link = directory_ / "link.karst";
   std::ofstream(target) << "old";
   fs::create_symlink("target.karst", link);
-  auto writer = collect::TraceWriter::create(link);
+  auto writer = writing::TraceWriter::create(link);
   ASSERT_TRUE(writer.ok()) << writer.error().message;
   add_small(*writer, small_values());
   ASSERT_TRUE(writer->finish().ok());
@@ -301,9 +301,9 @@ TEST_F(WriterTest, AFullDiskSaysHowMuchWasNeededAndKeepsNothing) {
   std::string message;
   std::uint64_t needed = 0;
   {
-    auto writer = collect::TraceWriter::create(path);
+    auto writer = writing::TraceWriter::create(path);
     ASSERT_TRUE(writer.ok());
-    collect::SyntheticTrace wanted;
+    writing::SyntheticTrace wanted;
     wanted.events = 1'000'000;
     add_synthetic(*writer, wanted);
     EXPECT_TRUE(writer->failed());
@@ -321,7 +321,7 @@ TEST_F(WriterTest, AFullDiskSaysHowMuchWasNeededAndKeepsNothing) {
 
 TEST(Writer, TextsThatDoNotFitAreRefusedOrCutNotWrittenWrongly) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   const std::string long_text(format::kMaxChunkSize, 'x');
   EXPECT_FALSE(writer.add_source("huge.cc", long_text));
   EXPECT_TRUE(writer.add_source("small.cc", "x"));

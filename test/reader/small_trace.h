@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "collect/trace_writer.h"
 #include "format/checksum.h"
 #include "format/trace.h"
 #include "reader/trace.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 
@@ -83,7 +83,7 @@ inline reader::StateLog small_states() {
 }
 
 /// Thread 0: main{work{} work{foo}} in two blocks; thread 7: work{}.
-inline void add_small(collect::TraceWriter& writer, const SmallTrace& small) {
+inline void add_small(writing::TraceWriter& writer, const SmallTrace& small) {
   writer.add_processes({&small.process, 1});
   writer.add_clock(small.clock);
   writer.add_modules(0, small.process.modules);
@@ -105,7 +105,7 @@ inline void add_small(collect::TraceWriter& writer, const SmallTrace& small) {
 
 inline Bytes small_trace() {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   add_small(writer, small_values());
   (void)writer.finish();
   return bytes;

@@ -7,9 +7,9 @@
 #include <optional>
 #include <random>
 
-#include "collect/trace_writer.h"
 #include "reader/trace.h"
 #include "test/reader/small_trace.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 namespace {
@@ -28,7 +28,7 @@ struct Block {
 
 Calls rebuild(const std::vector<Block>& blocks, const std::vector<Switch>& switches, std::uint64_t exited = 0) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   std::vector<Function> functions;
   for (std::uint32_t id = 1; id <= 2 * kFunctions; ++id) {
     Function f;

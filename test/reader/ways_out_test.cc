@@ -3,9 +3,9 @@
 
 #include <random>
 
-#include "collect/trace_writer.h"
 #include "reader/trace.h"
 #include "test/reader/small_trace.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 namespace {
@@ -37,7 +37,7 @@ struct Block {
 
 // Ids 1 to 9 are functions; 11 to 19 are their second ids.
 reader::Trace open(const std::vector<Block>& blocks, Bytes& bytes) {
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   std::vector<reader::Function> functions;
   for (std::uint32_t id = 1; id < 20; ++id) {
     if (id == 10) continue;
@@ -156,7 +156,7 @@ TEST(WaysOut, ATailExitWithoutItsBegin) {
 
 TEST(WaysOut, SecondIdsOfFoldedFunctionsAreInTheFunctionsOrder) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   std::vector<reader::Function> functions(5);
   for (std::uint32_t i = 0; i < 5; ++i) {  // 1 and 2 have their address in common; 3, 4 and 5 are second ids there
     functions[i].id = i + 1;
@@ -177,7 +177,7 @@ TEST(WaysOut, SecondIdsOfFoldedFunctionsAreInTheFunctionsOrder) {
 
 TEST(WaysOut, ASecondIdWithoutItsFunctionIsReported) {
   Bytes bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   reader::Function f;
   f.id = 1;
   f.tail_exit = true;
@@ -313,7 +313,7 @@ TEST(WaysOut, ResumingCannotMakeMoreRowsThanTheFileIsWorth) {
 TEST(WaysOut, WhatRunsAtTheEndIsOpenUntilThreadOrProcessEnded) {
   for (const std::uint64_t exited : {0U, 300U}) {
     Bytes bytes;
-    auto writer = collect::TraceWriter::to_memory(bytes);
+    auto writer = writing::TraceWriter::to_memory(bytes);
     reader::Process process;
     process.end_ticks = 500;
     reader::Thread thread;

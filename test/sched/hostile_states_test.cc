@@ -77,7 +77,7 @@ void use(const Bytes& bytes, std::mt19937& random) {
     for (const reader::Thread& thread : process.threads) options.threads.push_back(&thread);
   for (const exporting::Exporter exporter : {exporting::export_chrome, exporting::export_perfetto}) {
     std::string text;
-    exporting::Output output = exporting::Output::to_string(text);
+    Output output = Output::to_string(text);
     exporter(*trace, options, output);
     EXPECT_TRUE(output.finish());
     EXPECT_LT(text.size(), std::size_t{1} << 20);

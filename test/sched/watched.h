@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-#include "collect/clock.h"
+#include "base/clock.h"
 #include "sched/recorder.h"
 
 namespace karst::test {
@@ -98,7 +98,7 @@ template <typename Program>
 Watched watch(const sched::StateOptions& options, Program program) {
   int go[2];
   EXPECT_EQ(pipe(go), 0);
-  const reader::ClockPair first = collect::read_clock_pair();
+  const ClockPair first = read_clock_pair();
   const pid_t child = fork();
   if (child == 0) {
     char word = 0;
@@ -115,7 +115,7 @@ Watched watch(const sched::StateOptions& options, Program program) {
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   reader::StateLog log = recorder.stop();
-  const reader::ClockPair last = collect::read_clock_pair();
+  const ClockPair last = read_clock_pair();
   Watched run;
   run.ticks_per_ns = static_cast<double>(last.ticks - first.ticks) /
                      static_cast<double>(last.monotonic_raw_ns - first.monotonic_raw_ns);

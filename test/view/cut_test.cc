@@ -235,8 +235,8 @@ TEST(Cut, KeepsGapsApart) {
   test::SampleTrace sample;
   sample.process(1, "app", {"f", "g"}).thread(1, "t").enter(1, 1000).call(2, 1100, 1200);
   {
-    auto writer = collect::TraceWriter::to_memory(bytes);
-    sample.write(writer, [](collect::TraceWriter& more) {
+    auto writer = writing::TraceWriter::to_memory(bytes);
+    sample.write(writer, [](writing::TraceWriter& more) {
       const format::Event events[] = {format::make_event(5000, false, 2), format::make_event(5100, true, 2)};
       more.add_block(0, 0, 4, 5000, events);
     });

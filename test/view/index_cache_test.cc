@@ -31,7 +31,7 @@ class IndexCacheTest : public testing::Test {
   void write_trace(std::uint32_t seed) {
     test::SampleTrace sample;
     test::fill_random(sample, {.seed = seed, .threads = 3, .calls = 3000, .open_ends = true, .processes = 2});
-    auto writer = collect::TraceWriter::create(trace_);
+    auto writer = writing::TraceWriter::create(trace_);
     ASSERT_TRUE(writer.ok());
     sample.write(*writer);
   }
@@ -118,7 +118,7 @@ TEST_F(IndexCacheTest, AnotherTraceOfTheSameSizeAndTimeIsAnotherOne) {
     test::SampleTrace one;
     test::fill_random(one, {.seed = 1, .threads = 3, .calls = 3000, .open_ends = true, .processes = 2});
     one.call(1, at, 90'000'100);
-    auto writer = collect::TraceWriter::create(at == 90'000'000U ? trace_ : other);
+    auto writer = writing::TraceWriter::create(at == 90'000'000U ? trace_ : other);
     ASSERT_TRUE(writer.ok());
     one.write(*writer);
   }

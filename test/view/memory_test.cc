@@ -53,7 +53,7 @@ class Memory : public testing::TestWithParam<bool> {
     path_ = std::filesystem::path(testing::TempDir()) / ("karst-memory-" + std::to_string(::getpid()) + ".karst");
     test::SampleTrace sample;
     test::fill_random(sample, {.threads = 3, .calls = 6000});
-    auto writer = collect::TraceWriter::create(path_);
+    auto writer = writing::TraceWriter::create(path_);
     ASSERT_TRUE(writer.ok());
     sample.write(*writer);
   }

@@ -87,7 +87,7 @@ class ServerAttacks : public testing::Test {
     test::SampleTrace sample;
     test::fill_random(sample, {});
     {
-      auto writer = collect::TraceWriter::create(file);
+      auto writer = writing::TraceWriter::create(file);
       ASSERT_TRUE(writer.ok());
       sample.write(*writer);
     }

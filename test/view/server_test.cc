@@ -26,7 +26,7 @@ class ServerTest : public testing::Test {
     file_ = directory_ / "app.karst";
     test::SampleTrace sample;
     test::fill_random(sample, {});
-    auto writer = collect::TraceWriter::create(file_);
+    auto writer = writing::TraceWriter::create(file_);
     ASSERT_TRUE(writer.ok());
     sample.write(*writer);
   }

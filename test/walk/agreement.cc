@@ -9,13 +9,13 @@
 #include <tuple>
 #include <utility>
 
-#include "collect/call_counter.h"
-#include "collect/open_calls.h"
-#include "collect/sample.h"
-#include "collect/trace_writer.h"
+#include "collect/live/sample.h"
+#include "collect/record/call_counter.h"
+#include "collect/record/open_calls.h"
 #include "reader/open_state.h"
 #include "runtime/core/budget_sample.h"
 #include "walk/words.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 namespace {
@@ -156,7 +156,7 @@ void compare_sample(const Subject& s) {
 /// The budget's sample begins anywhere in a history, so the reader is asked about the same blocks without a beginning.
 void compare_budget(const Subject& s, std::size_t& compared) {
   std::vector<std::byte> bytes;
-  auto writer = collect::TraceWriter::to_memory(bytes);
+  auto writer = writing::TraceWriter::to_memory(bytes);
   std::vector<reader::Function> functions = s.process.functions;
   std::erase_if(functions, [](const reader::Function& f) { return f.id == 0; });
   writer.add_functions(0, functions);

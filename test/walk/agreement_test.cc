@@ -7,8 +7,8 @@
 
 #include <random>
 
-#include "collect/trace_writer.h"
 #include "test/reader/small_trace.h"
+#include "write/trace_writer.h"
 
 namespace karst::test {
 namespace {
@@ -83,7 +83,7 @@ TEST(Agreement, RandomEventsMeanTheSameToAll) {
   std::size_t of_budget = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Bytes bytes;
-    auto writer = collect::TraceWriter::to_memory(bytes);
+    auto writer = writing::TraceWriter::to_memory(bytes);
     writer.add_functions(0, functions());
     RandomThread thread(seed);
     std::uint64_t sequence = thread.any(2);

@@ -1,0 +1,121 @@
+#include "collect/arena/writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <string>
+
+namespace karst::collect {
+
+using namespace format;
+
+namespace {
+
+constexpr auto word(WatchState state) { return static_cast<std::uint32_t>(state); }
+
+template <typename T>
+T load(const T& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+bool change_state(ArenaWatch& watch, std::uint32_t from, WatchState to) {
+  return __atomic_compare_exchange_n(&watch.state, &from, word(to), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+}  // namespace
+
+Result<ArenaWriter> ArenaWriter::of(const ArenaView& arena) {
+  if (std::byte* base = arena.bytes_.writable(); base != nullptr) return ArenaWriter(arena, base);
+  return Error{std::string("the process's arena cannot be written to: ") + std::strerror(errno)};
+}
+
+bool ArenaWriter::choose(std::uint32_t id, bool on) {
+  std::uint32_t& flags = at<ArenaFunction>(arena_->layout_.functions_offset)[id].flags;
+  constexpr auto kOn = static_cast<std::uint32_t>(kArenaFunctionOn);
+  const std::uint32_t before =
+      on ? __atomic_fetch_or(&flags, kOn, __ATOMIC_ACQ_REL) : __atomic_fetch_and(&flags, ~kOn, __ATOMIC_ACQ_REL);
+  return ((before & kOn) != 0) != on;
+}
+
+void ArenaWriter::keep(std::uint32_t id) {
+  std::uint32_t& flags = at<ArenaFunction>(arena_->layout_.functions_offset)[id].flags;
+  __atomic_or_fetch(&flags, static_cast<std::uint32_t>(kArenaFunctionKeep), __ATOMIC_RELEASE);
+}
+
+ArenaControl& ArenaWriter::control() const { return *at<ArenaControl>(arena_->layout_.control_offset); }
+
+ArenaWatching* ArenaWriter::watching() const {
+  return arena_->watching_.rules_offset != 0 ? at<ArenaWatching>(arena_->layout_.watching_offset) : nullptr;
+}
+
+std::optional<std::uint32_t> ArenaWriter::add_rule(const ArenaWatchRule& rule) {
+  ArenaWatching* w = watching();
+  if (w == nullptr) return std::nullopt;
+  auto* rules = at<ArenaWatchRule>(arena_->watching_.rules_offset);
+  const std::uint32_t known = std::min(load(w->rule_count), kWatchRules);
+  for (std::uint32_t i = 0; i < known; ++i)
+    if (std::memcmp(&rules[i], &rule, sizeof rule) == 0) return i;
+  const std::uint32_t number = __atomic_fetch_add(&w->rule_count, 1, __ATOMIC_ACQ_REL);
+  if (number >= kWatchRules) return std::nullopt;
+  std::memcpy(reinterpret_cast<char*>(&rules[number]) + sizeof rule.kind,
+              reinterpret_cast<const char*>(&rule) + sizeof rule.kind, sizeof rule - sizeof rule.kind);
+  __atomic_store_n(&rules[number].kind, rule.kind, __ATOMIC_RELEASE);
+  return arena_->bytes_.met_error() ? std::nullopt : std::optional(number);
+}
+
+std::size_t ArenaWriter::add_watches(std::uint32_t rule, const std::vector<std::uint32_t>& ids) {
+  ArenaWatching* w = watching();
+  if (w == nullptr) return 0;
+  auto* watches = at<ArenaWatch>(arena_->watching_.watches_offset);
+  std::map<std::uint32_t, std::uint32_t> of_rule;  // function to watch
+  const std::uint32_t known = std::min(load(w->watch_count), kWatches);
+  for (std::uint32_t i = 0; i < known; ++i) {
+    const std::uint32_t state = load(watches[i].state);
+    // One that was refused has nothing to go on with: it is asked for anew.
+    if (state != 0 && state != word(WatchState::kRefused) && watches[i].rule == rule)
+      of_rule.emplace(watches[i].function, i);
+  }
+  std::size_t added = 0;
+  for (const std::uint32_t id : ids) {
+    if (arena_->is_tail_exit(id)) continue;
+    if (const auto there = of_rule.find(id); there != of_rule.end()) {
+      ArenaWatch& watch = watches[there->second];
+      const std::uint32_t state = load(watch.state);
+      // One that was to end goes on with what it has kept.
+      if ((state == word(WatchState::kEnded) || state == word(WatchState::kUnwanted)) &&
+          change_state(watch, state, WatchState::kWanted))
+        __atomic_fetch_add(&w->changes, 1, __ATOMIC_ACQ_REL);
+      if (watch_is_active(load(watch.state))) ++added;
+      continue;
+    }
+    if (load(w->watch_count) >= kWatches) return added;
+    const std::uint32_t number = __atomic_fetch_add(&w->watch_count, 1, __ATOMIC_ACQ_REL);
+    if (number >= kWatches) return added;
+    watches[number].function = id;
+    watches[number].rule = rule;
+    of_rule.emplace(id, number);
+    __atomic_store_n(&watches[number].state, static_cast<std::uint32_t>(WatchState::kWanted), __ATOMIC_RELEASE);
+    if (arena_->bytes_.met_error()) return added;
+    ++added;
+  }
+  return added;
+}
+
+std::size_t ArenaWriter::end_watches(std::uint32_t rule) {
+  ArenaWatching* w = watching();
+  if (w == nullptr) return 0;
+  auto* watches = at<ArenaWatch>(arena_->watching_.watches_offset);
+  const std::uint32_t known = std::min(load(w->watch_count), kWatches);
+  std::size_t ended = 0;
+  for (std::uint32_t i = 0; i < known; ++i) {
+    const std::uint32_t state = load(watches[i].state);
+    if (watch_is_active(state) && load(watches[i].rule) == rule &&
+        change_state(watches[i], state, WatchState::kUnwanted))
+      ++ended;
+  }
+  if (ended != 0) __atomic_fetch_add(&w->changes, 1, __ATOMIC_ACQ_REL);
+  return ended;
+}
+
+}  // namespace karst::collect

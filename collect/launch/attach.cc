@@ -1,0 +1,250 @@
+#include "collect/launch/attach.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "collect/launch/foreign_file.h"
+
+namespace karst::collect {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLink = "/memfd:karst-arena (deleted)";
+
+std::string proc(pid_t pid) { return "/proc/" + std::to_string(pid); }
+
+std::string read_all(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string read_link(const std::string& path) {
+  char target[4096];
+  const ssize_t n = readlink(path.c_str(), target, sizeof target);
+  return n > 0 ? std::string(target, static_cast<std::size_t>(n)) : std::string();
+}
+
+std::string described(const ProcessFacts& p) { return "process " + std::to_string(p.pid) + " (" + p.name + ")"; }
+
+/// The process's own arena behind an open descriptor; none for somebody else's.
+std::optional<Result<ArenaView>> own_arena(int descriptor, pid_t pid) {
+  auto view = ArenaView::of_memfd(descriptor);
+  if (view && view->pid() != own_number(pid)) return std::nullopt;
+  return view;
+}
+
+struct Found {
+  std::optional<Result<ArenaView>> arena;
+  int error = 0;        // errno of looking
+  bool others = false;  // only arenas that are not its own
+};
+
+Found look_in_descriptors(pid_t pid) {
+  Found found;
+  std::error_code error;
+  fs::directory_iterator entries(proc(pid) + "/fd", error);
+  if (error) return {std::nullopt, error.value(), false};
+  for (; entries != fs::directory_iterator(); entries.increment(error)) {
+    if (error) break;
+    const std::string path = entries->path().string();
+    if (read_link(path) != kLink) continue;
+    const Descriptor fd = open_memfd(path, O_RDWR);
+    if (!fd) {
+      found.error = errno;
+      continue;
+    }
+    found.arena = own_arena(fd.get(), pid);
+    if (found.arena) return found;
+    found.others = true;
+  }
+  return found;
+}
+
+/// For a program that closed all descriptors that it did not know.
+Found look_in_mappings(pid_t pid) {
+  Found found;
+  std::istringstream maps(read_all(proc(pid) + "/maps"));
+  std::string before;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(kLink) == std::string::npos) continue;
+    const std::string path = proc(pid) + "/map_files/" + line.substr(0, line.find(' '));
+    const Descriptor fd = open_memfd(path, O_RDWR);
+    if (!fd) {
+      found.error = errno;
+      continue;
+    }
+    found.arena = own_arena(fd.get(), pid);
+    if (found.arena) return found;
+    found.others = true;
+  }
+  return found;
+}
+
+std::string why_not(const ProcessFacts& p, const Found& descriptors, const Found& mappings) {
+  const std::string who = described(p);
+  if (p.state == 'Z') return who + " has ended and only waits for its parent to take note (a zombie)";
+  if (geteuid() != 0 && p.uid != geteuid())
+    return who + " belongs to user " + user_name(p.uid) + "; only that user and root may look into it";
+  if (descriptors.error == EACCES || descriptors.error == EPERM)
+    return who + " does not let its own user look into it (PR_SET_DUMPABLE, or it changed its user); root may";
+  if (!process_facts(p.pid)) return who + " has ended";
+  if (mappings.error == EPERM || mappings.error == EACCES)
+    return who + " has closed the descriptor of its trace memory; only root can still find that";
+  if (descriptors.others || mappings.others)
+    return who +
+           " has only the trace memory of others: it is karst itself, or was forked and has made no traced call yet";
+  if (read_all(proc(p.pid) + "/maps").find("libkarst.so") != std::string::npos)
+    return who +
+           " has libkarst loaded and traces nothing: no part of it was built with karst-g++, or tracing was not "
+           "possible";
+  return who +
+         " is not traced by Karst: was it built with karst-gcc or karst-g++, and started by 'karst run' or linked with "
+         "--karst-link?";
+}
+
+}  // namespace
+
+Result<ProcessFacts> process_facts(pid_t pid) {
+  ProcessFacts facts;
+  facts.pid = pid;
+  std::istringstream status(read_all(proc(pid) + "/status"));
+  bool any = false;
+  for (std::string line; std::getline(status, line);) {
+    any = true;
+    const auto value = line.find_first_not_of(" \t", line.find(':') + 1);
+    if (value == std::string::npos) continue;
+    if (line.starts_with("Name:")) facts.comm = line.substr(value);
+    if (line.starts_with("State:")) facts.state = line[value];
+    if (line.starts_with("Uid:")) facts.uid = static_cast<uid_t>(std::strtoul(line.c_str() + value, nullptr, 10));
+    if (line.starts_with("Threads:"))
+      facts.threads = static_cast<std::uint32_t>(std::strtoul(line.c_str() + value, nullptr, 10));
+  }
+  if (!any) return Error{"there is no process " + std::to_string(pid)};
+  std::string executable = read_link(proc(pid) + "/exe");
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (executable.ends_with(kDeleted)) executable.resize(executable.size() - kDeleted.size());
+  facts.name = executable.empty() ? facts.comm : executable.substr(executable.find_last_of('/') + 1);
+  return facts;
+}
+
+std::uint32_t own_number(pid_t pid) {
+  std::istringstream status(read_all(proc(pid) + "/status"));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:"))
+      return static_cast<std::uint32_t>(std::atol(line.c_str() + line.find_last_of("\t ")));
+  return status.eof() && status.str().empty() ? 0 : static_cast<std::uint32_t>(pid);
+}
+
+std::string user_name(uid_t uid) {
+  char space[4096];
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(uid, &entry, space, sizeof space, &found) == 0 && found != nullptr) return found->pw_name;
+  return std::to_string(uid);
+}
+
+symbols::ResolveOptions resolve_options(const Attached& target) {
+  symbols::ResolveOptions options;
+  const auto& owner = target.arena.owner();
+  options.as = symbols::Credentials::of_process(target.process.pid, owner ? owner->uid : 0, owner ? owner->gid : 0);
+  return options;
+}
+
+Result<Attached> attach(pid_t pid, bool* is_refused) {
+  auto facts = process_facts(pid);
+  if (!facts) return facts.error();
+  Found descriptors = look_in_descriptors(pid);
+  Found mappings;
+  if (!descriptors.arena) mappings = look_in_mappings(pid);
+  for (Found* found : {&descriptors, &mappings}) {
+    if (!found->arena) continue;
+    if (is_refused != nullptr) *is_refused = !*found->arena;
+    if (!*found->arena) return Error{described(*facts) + ": " + found->arena->error().message};
+    return Attached{std::move(*facts), std::move(found->arena->value())};
+  }
+  // Something has the name of an arena and is no memfd of small pages.
+  if (descriptors.error == EINVAL || mappings.error == EINVAL) {
+    if (is_refused != nullptr) *is_refused = true;
+    return Error{described(*facts) +
+                 ": what it has in an arena's place is not usual memory (huge pages?); it was not made by libkarst"};
+  }
+  return Error{why_not(*facts, descriptors, mappings)};
+}
+
+std::vector<Attached> find_traced(std::vector<Error>* refused) {
+  std::vector<pid_t> pids;
+  std::error_code error;
+  for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }))
+      pids.push_back(static_cast<pid_t>(std::atol(name.c_str())));
+  }
+  std::sort(pids.begin(), pids.end());
+  std::vector<Attached> all;
+  for (const pid_t pid : pids) {
+    bool is_refused = false;
+    if (auto one = attach(pid, &is_refused))
+      all.push_back(std::move(*one));
+    else if (is_refused && refused != nullptr)
+      refused->push_back(one.error());
+  }
+  return all;
+}
+
+std::vector<Attached> find_traced(const std::string& name) {
+  std::vector<Attached> all = find_traced();
+  std::erase_if(all, [&](const Attached& a) { return a.process.name != name && a.process.comm != name; });
+  return all;
+}
+
+std::vector<std::size_t> fuzzy_matches(const std::vector<std::string>& names, const std::string& typed) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
+  const auto in_word = [&](char c) { return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9'); };
+  struct Match {
+    long score;
+    std::size_t length;
+    std::size_t at;
+  };
+  std::vector<Match> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    long best = typed.empty() ? 0 : -1;
+    // From each place where the first letter is; the others at the first place behind.
+    for (std::size_t start = 0; !typed.empty() && start < name.size(); ++start) {
+      if (lower(name[start]) != lower(typed[0])) continue;
+      long score = start == 0 ? 4 : !in_word(name[start - 1]) ? 3 : 1;
+      std::size_t at = start + 1;
+      std::size_t next = 1;
+      for (; next < typed.size() && at < name.size(); ++at) {
+        if (lower(name[at]) != lower(typed[next])) continue;
+        score += lower(name[at - 1]) == lower(typed[next - 1]) ? 3 : !in_word(name[at - 1]) ? 2 : 1;
+        ++next;
+      }
+      if (next == typed.size()) best = std::max(best, score);
+    }
+    if (best >= 0) found.push_back({best, name.size(), i});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Match& a, const Match& b) {
+    return a.score != b.score ? a.score > b.score : a.length < b.length;
+  });
+  std::vector<std::size_t> result;
+  for (const Match& m : found) result.push_back(m.at);
+  return result;
+}
+
+}  // namespace karst::collect

@@ -1,0 +1,224 @@
+#include "collect/launch/choose_functions.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "format/trace.h"
+#include "symbols/instructions.h"
+
+namespace karst::collect {
+
+using symbols::GlobSet;
+using symbols::ListChoice;
+
+Result<FunctionChoice> FunctionChoice::make(symbols::FunctionFilter filter, ListChoice lists, bool use_carried) {
+  auto no_trace = GlobSet::compile(lists.no_trace);
+  if (!no_trace) return no_trace.error();
+  auto only = GlobSet::compile(lists.only);
+  if (!only) return only.error();
+  FunctionChoice choice;
+  choice.filter_ = std::move(filter);
+  choice.lists_ = std::move(lists);
+  choice.no_trace_ = std::move(*no_trace);
+  choice.only_ = std::move(*only);
+  choice.use_carried_ = use_carried;
+  return choice;
+}
+
+Status FunctionChoice::keep(const std::vector<std::string>& patterns) {
+  auto filter = symbols::FunctionFilter::compile(patterns, {});
+  if (!filter) return filter.error();
+  kept_ = std::move(*filter);
+  has_kept_ = !patterns.empty();
+  return Unit{};
+}
+
+/// What one module carries.
+struct FunctionChooser::Carried {
+  ListChoice lists;
+  GlobSet no_trace;
+  GlobSet only;
+};
+
+FunctionChooser::FunctionChooser(const FunctionChoice& choice, const symbols::ResolveOptions& resolve,
+                                 const WatchOptions& watch)
+    : choice_(choice), resolve_(resolve), watch_(watch) {}
+FunctionChooser::~FunctionChooser() = default;
+
+void FunctionChooser::report_once(const std::string& message) {
+  const auto same = [&](const reader::Problem& p) { return p.message == message; };
+  if (std::none_of(problems_.begin(), problems_.end(), same)) problems_.push_back({message, 1});
+}
+
+/// All modules of a process in one sandbox: the process waits.
+void FunctionChooser::read_carried(const reader::Process& process) {
+  std::vector<std::string> paths;
+  for (const reader::Module& module : process.modules)
+    if (carried_.try_emplace(module.path).second && choice_.uses_carried() && module.path != format::kGeneratedCode)
+      paths.push_back(module.path);
+  if (!paths.empty()) {
+    std::vector<ListChoice> lists = symbols::carried_lists(paths, resolve_.as);
+    for (std::size_t i = 0; i < paths.size(); ++i) carried_[paths[i]] = made_ready(paths[i], std::move(lists[i]));
+  }
+  for (auto& [path, carried] : carried_)
+    if (carried == nullptr) carried = std::make_unique<Carried>();
+}
+
+std::unique_ptr<FunctionChooser::Carried> FunctionChooser::made_ready(const std::string& path, ListChoice lists) {
+  auto carried = std::make_unique<Carried>();
+  carried->lists = std::move(lists);
+  auto no_trace = GlobSet::compile(carried->lists.no_trace);
+  auto only = GlobSet::compile(carried->lists.only);
+  if (no_trace && only) {
+    carried->no_trace = std::move(*no_trace);
+    carried->only = std::move(*only);
+  } else {
+    report_once("the lists of functions that " + path +
+                " carries are not used: " + (no_trace ? only : no_trace).error().message);
+  }
+  return carried;
+}
+
+const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& path) const {
+  return *carried_.at(path);
+}
+
+bool FunctionChooser::concerns(const reader::Module& module) const {
+  return !adopted_.empty() || !watch_.rules.empty() || choice_.has_kept() || !choice_.filter().keeps_all() ||
+         !choice_.lists().empty() || !carried_by(module.path).lists.empty();
+}
+
+bool FunctionChooser::keeps(const reader::Function& f, const Carried& carried) const {
+  if (choice_.filter().excludes(f.name)) return false;
+  if (f.always) return true;
+  if (!choice_.filter().keeps(f.name)) return false;
+  if (choice_.no_trace().matches(f) || carried.no_trace.matches(f)) return false;
+  const GlobSet& only = choice_.only().empty() ? carried.only : choice_.only();
+  return only.empty() || only.matches(f);
+}
+
+void FunctionChooser::turn_off(ArenaWriter& writer, const reader::Function& function) {
+  writer.choose(function.id, false);
+  if (!function.tail_exit) ++off_;
+}
+
+bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
+  const std::uint32_t known = arena.function_count();
+  if (first == 0 || first > known) return false;
+  const std::uint32_t end = first + std::min(count, known - first + 1);
+  // What `karst on` has asked for since holds for libraries that come later, too.
+  adopted_ = active_rules(arena);
+  reader::Process process = arena.process();
+  std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
+  for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
+  resolve_.as = arena.owner();
+  read_carried(process);
+  std::vector<bool> concerned(process.modules.size());
+  std::transform(process.modules.begin(), process.modules.end(), concerned.begin(),
+                 [this](const reader::Module& m) { return concerns(m); });
+  std::erase_if(process.functions,
+                [&](const reader::Function& f) { return f.module >= concerned.size() || !concerned[f.module]; });
+  if (process.functions.empty()) return false;
+  auto writer = ArenaWriter::of(arena);
+  if (!writer) {
+    report_once("no function is left out, and none watched: " + writer.error().message);
+    return false;
+  }
+  symbols::resolve(process, resolve_);  // what could not be found is said when the trace is written
+
+  std::vector<std::vector<const reader::Function*>> kept(process.modules.size());
+  std::vector<bool> has_functions(process.modules.size());
+  std::vector<bool> has_files(process.modules.size());
+  for (const reader::Function& f : process.functions) {
+    has_functions[f.module] = true;
+    if (!f.file.empty()) has_files[f.module] = true;
+    if (choice_.is_kept(f.name)) writer->keep(f.id);
+    if (keeps(f, carried_by(process.modules[f.module].path)))
+      kept[f.module].push_back(&f);
+    else
+      turn_off(*writer, f);
+  }
+  for (std::size_t m = 0; m < process.modules.size(); ++m) {
+    if (!has_functions[m]) continue;
+    const reader::Module& module = process.modules[m];
+    const Carried& carried = carried_by(module.path);
+    const bool by_path = choice_.no_trace().has_paths() || choice_.only().has_paths() || carried.no_trace.has_paths() ||
+                         carried.only.has_paths();
+    if (by_path && !has_files[m])
+      report_once("globs of source paths match nothing in " + module.path +
+                  ", which has no debug information: compile it with -g");
+    const auto least =
+        choice_.lists().min_instructions ? choice_.lists().min_instructions : carried.lists.min_instructions;
+    if (least && *least != 0) leave_out_small(*writer, module, kept[m], *least);
+    std::size_t refused = 0;
+    std::erase_if(kept[m], [&](const reader::Function* f) {
+      return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;
+    });
+    watched_ += watch_functions(*writer, watch_, kept[m], refused);
+    for (const ActiveRule& rule : adopted_) {
+      std::vector<std::uint32_t> ids;
+      for (const reader::Function* f : kept[m])
+        if (!f->tail_exit && rule.functions.keeps(f->name)) ids.push_back(f->id);
+      writer->add_watches(rule.number, ids);
+    }
+    if (refused != 0)
+      report_once(std::to_string(refused) + " functions of " + module.path +
+                  " are not watched for slow calls: the process counts calls or forbids itself system calls "
+                  "(prefault), or there are more than 64 rules or 65536 functions");
+  }
+  return true;
+}
+
+void FunctionChooser::leave_out_small(ArenaWriter& writer, const reader::Module& module,
+                                      const std::vector<const reader::Function*>& kept, std::uint32_t least) {
+  if (kept.empty()) return;
+  const auto loaded = resolve_.table(module.path, module.build_id);
+  if (!loaded) {
+    report_once("the functions of " + module.path + " are traced whatever their size: " + loaded.error().message);
+    return;
+  }
+  const symbols::SymbolTable& table = **loaded;
+  // Parts that the compiler moved away count as well: `f` and `f.cold`.
+  std::unordered_map<std::string_view, std::size_t> cold;
+  constexpr std::string_view kCold = ".cold";
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::string_view name = table.at(i).link_name;
+    if (name.ends_with(kCold)) cold.emplace(name.substr(0, name.size() - kCold.size()), i);
+  }
+  struct Parts {
+    const reader::Function* function;
+    bool is_split;  // its second part is behind its first
+  };
+  std::vector<Parts> parts;
+  std::vector<symbols::CodeRange> ranges;
+  for (const reader::Function* f : kept) {
+    if (f->always) continue;
+    const auto symbol = table.lookup(f->address - module.bias);
+    if (!symbol) continue;
+    ranges.push_back({symbol->begin, symbol->end});
+    const auto part = cold.find(symbol->link_name);
+    parts.push_back({f, part != cold.end()});
+    if (part == cold.end()) continue;
+    const auto other = table.at(part->second);
+    ranges.push_back({other.begin, other.end});
+  }
+  const auto shapes = symbols::shapes_of(module.path, ranges, resolve_.as);
+  if (!shapes) {
+    report_once("the functions of " + module.path + " are traced whatever their size: " + shapes.error().message);
+    return;
+  }
+  std::size_t next = 0;
+  for (const Parts& part : parts) {
+    auto shape = (*shapes)[next++];
+    const auto more = part.is_split ? (*shapes)[next++] : symbols::CodeShape{};
+    if (!shape || shape->instructions == 0 || !more) continue;  // not known: traced
+    shape->instructions += more->instructions;
+    shape->loops = shape->loops || more->loops;
+    if (shape->instructions < least && !shape->loops) turn_off(writer, *part.function);
+  }
+}
+
+}  // namespace karst::collect

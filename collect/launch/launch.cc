@@ -1,0 +1,325 @@
+#include "collect/launch/launch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/clock.h"
+#include "collect/launch/processes.h"
+#include "collect/launch/session.h"
+#include "collect/launch/trigger.h"
+#include "collect/launch/untraced_programs.h"
+
+namespace karst::collect {
+namespace {
+
+/// Signals that this process takes by descriptor while it waits. The program starts with the mask that was.
+class Signals {
+ public:
+  Signals() {
+    sigset_t taken;
+    sigemptyset(&taken);
+    for (const int s : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&taken, s);
+    sigprocmask(SIG_BLOCK, &taken, &before_);
+    // Whoever started us may ignore SIGCHLD: then the system reaps the program and we would wait for ever.
+    struct sigaction normal {};
+    normal.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &normal, &child_before_);
+    descriptor_ = Descriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~Signals() { restore(); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int descriptor() const { return descriptor_.get(); }
+  void restore() const {
+    sigaction(SIGCHLD, &child_before_, nullptr);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  bool next(signalfd_siginfo& info) const {
+    return read(descriptor_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+  }
+
+ private:
+  sigset_t before_{};
+  struct sigaction child_before_ {};
+  Descriptor descriptor_;
+};
+
+/// LD_PRELOAD for the program: ours first, then what was there.
+Result<std::string> preload_value(const std::string& runtime) {
+  if (runtime.find_first_of(": \t") != std::string::npos)
+    return Error{"the tracing runtime's path " + runtime +
+                 " has a space or a colon in it, which LD_PRELOAD cannot name; install Karst elsewhere"};
+  const char* before = std::getenv("LD_PRELOAD");
+  return before != nullptr && *before != '\0' ? runtime + ":" + before : runtime;
+}
+
+class Launcher {
+ public:
+  Launcher(const LaunchOptions& options, Session session) : options_(options), session_(std::move(session)) {}
+
+  Status start() {
+    const auto preload = preload_value(options_.runtime);
+    if (!preload) return preload.error();
+    const std::string runtime_options =
+        options_.runtime_options + (options_.runtime_options.empty() ? "" : ",") + session_.option();
+    std::vector<char*> arguments;
+    arguments.reserve(options_.arguments.size() + 1);
+    for (const std::string& a : options_.arguments) arguments.push_back(const_cast<char*>(a.c_str()));
+    arguments.push_back(nullptr);
+    int failure[2];
+    if (pipe2(failure, O_CLOEXEC) != 0) return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
+    Descriptor failure_in(failure[0]);
+    Descriptor failure_out(failure[1]);
+    // The program waits until the recording of its states has begun.
+    int go[2];
+    if (pipe2(go, O_CLOEXEC) != 0) return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
+    Descriptor go_in(go[0]);
+    Descriptor go_out(go[1]);
+    result_.pairs.push_back(read_clock_pair());
+    program_ = fork();
+    if (program_ < 0) return Error{std::string("cannot start a process: ") + std::strerror(errno)};
+    if (program_ == 0) {
+      go_out = Descriptor();
+      char word = 0;
+      if (read(go_in.get(), &word, 1) != 1) _exit(127);  // whoever should trace us has ended
+      signals_.restore();
+      setenv("LD_PRELOAD", preload->c_str(), 1);
+      setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
+      execv(options_.program.path.c_str(), arguments.data());
+      if (errno == ENOEXEC) {
+        // As a shell does: a script without #!.
+        arguments.insert(arguments.begin(), const_cast<char*>("/bin/sh"));
+        arguments[1] = const_cast<char*>(options_.program.path.c_str());
+        execv("/bin/sh", arguments.data());
+      }
+      const int error = errno;
+      static_cast<void>(!write(failure_out.get(), &error, sizeof error));
+      _exit(127);
+    }
+    failure_out = Descriptor();
+    states_->start(program_);
+    static_cast<void>(!write(go_out.get(), "", 1));
+    int error = 0;
+    if (read(failure_in.get(), &error, sizeof error) == static_cast<ssize_t>(sizeof error)) {
+      waitpid(program_, nullptr, 0);
+      return Error{"cannot run " + options_.program.path.string() + ": " + std::strerror(error)};
+    }
+    return Unit{};
+  }
+
+  LaunchResult wait() {
+    raise_descriptor_limit();
+    while (!stop_) {
+      std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
+      session_.add_descriptors(descriptors);
+      const std::size_t first_process = descriptors.size();
+      processes_.add_descriptors(descriptors);
+      const std::size_t end_of_processes = descriptors.size();
+      triggers_.add_descriptors(descriptors);
+      const bool look_again = processes_.look_after_unwatched() || (armed_ && triggers_.waiting());
+      if (poll(descriptors.data(), descriptors.size(), look_again ? 50 : -1) < 0 && errno != EINTR) break;
+      take_hits();  // before a report that the process has become another program
+      // Reports before ends: one that a process sent before it died is there by then.
+      take_reports();
+      take_hits();  // before ends, too
+      processes_.notice_ends(std::span(descriptors).subspan(first_process, end_of_processes - first_process));
+      if (armed_ && triggers_.waiting()) arm([this] { return triggers_.arm_again(); });
+      take_signals();
+      if (!running_ && !others_left()) break;
+    }
+    take_reports();
+    take_hits();
+    if (armed_ && trigger_problem_.empty())
+      for (reader::Problem& problem : triggers_.problems()) result_.problems.push_back(std::move(problem));
+    for (const TriggerHit& hit : hits_)
+      result_.problems.push_back({"the trigger " + hit.what + " was hit in process " + std::to_string(hit.hit.pid) +
+                                  ", which made no traced call: there is nothing to keep"});
+    result_.pairs.push_back(read_clock_pair());
+    result_.states = states_->stop();
+    result_.recorder = states_;
+    judge_watch();
+    result_.processes = processes_.take(program_, result_.wait_status);
+    result_.functions = chooser_.functions();
+    result_.functions_off = chooser_.off();
+    if (session_.lost() != 0)
+      result_.problems.push_back(
+          {std::to_string(session_.lost()) +
+               " processes are missing: the limit on open files (ulimit -n) is too low for so many",
+           session_.lost()});
+    result_.untraced = std::move(untraced_.programs());
+    for (auto* problems : {&processes_.problems(), &chooser_.problems()})
+      std::move(problems->begin(), problems->end(), std::back_inserter(result_.problems));
+    return std::move(result_);
+  }
+
+ private:
+  void take_reports() {
+    for (auto arrivals = session_.take(); !arrivals.empty(); arrivals = session_.take())
+      for (Arrival& arrival : arrivals) arrive(std::move(arrival));
+  }
+
+  void arrive(Arrival arrival) {
+    if (arrival.kind == format::HelloKind::kStarts) {
+      untraced_.see(arrival.arena.get(), arrival.first_function != 0);
+      return;
+    }
+    if (arrival.pid == program_) result_.reached = true;
+    if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
+    const pid_t pid = arrival.pid;
+    const bool forked = arrival.kind == format::HelloKind::kForked;
+    const std::uint64_t ticks = arrival.origin.ticks;
+    const bool traced = arrival.outcome == format::HelloOutcome::kTracing;
+    // It waits for its go. A forked child does not, and has what its parent had.
+    if (!options_.triggers.empty() && !forked && (traced || pid == program_)) {
+      if (arrival.kind == format::HelloKind::kStart) triggers_.replaced(pid);
+      arm([this, pid] { return triggers_.arm(pid); });
+    }
+    processes_.arrive(std::move(arrival));
+    if (!options_.triggers.empty() && forked && traced)
+      arm([this, pid, ticks] { return triggers_.forked(pid, processes_.parent_of(pid), ticks); });
+  }
+
+  template <typename How>
+  void arm(How&& how) {
+    armed_ = true;
+    if (!trigger_problem_.empty()) return;
+    if (const Status armed = how(); !armed) {
+      trigger_problem_ = armed.error().message;
+      result_.problems.push_back({trigger_problem_});
+    }
+  }
+
+  void judge_watch() {
+    if (options_.watch.rules.empty()) return;
+    if (chooser_.watched() == 0)
+      result_.problems.push_back({"no traced function is one that --slowest or --over watches"});
+    WatchLosses all;
+    processes_.for_each([&all](std::size_t, RecordedProcess& process) {
+      const WatchLosses losses = process.history.watch_losses();
+      all.functions_refused += losses.functions_refused;
+      all.without_note += losses.without_note;
+      all.too_deep += losses.too_deep;
+      all.too_many += losses.too_many;
+    });
+    const auto say = [this](std::uint64_t count, const std::string& what) {
+      if (count != 0) result_.problems.push_back({std::to_string(count) + " " + what, count});
+    };
+    say(all.functions_refused, "functions are not watched for slow calls: there are too many, or memory is short");
+    say(all.without_note, "slow calls were not kept: there were too many at once");
+    say(all.too_deep, "calls were not watched: more than 8000 were open in their thread, or memory was short");
+    say(all.too_many, "further calls took longer than --over says; see REGEX:TIME:N");
+  }
+
+  void take_hits() {
+    for (TriggerHit& taken : triggers_.take()) hits_.push_back(std::move(taken));
+    // A forked child reports itself by its first traced call, which may be later than its first hit.
+    std::erase_if(hits_, [this](TriggerHit& taken) {
+      RecordedProcess* process = processes_.find(taken.hit.pid);
+      if (process == nullptr) return false;
+      keep_hit(std::move(taken), trigger_clock_.to_ticks(options_.trigger_last_ns), *process);
+      return true;
+    });
+  }
+
+  /// After the program has ended.
+  bool others_left() {
+    if (!options_.wait) return false;
+    // What was reported until now decides it.
+    constexpr int kRounds = 50;
+    constexpr useconds_t kRoundMicroseconds = 4000;
+    for (int round = 0;; ++round) {
+      take_reports();
+      if (processes_.left() != 0 || processes_.find_silent_children()) break;
+      take_reports();  // the search takes a while
+      if (processes_.left() != 0) break;
+      // Twice at least: a child made during the search may not have been on its list, nor its parent there any more.
+      if (round == kRounds || (round != 0 && !processes_.may_be_reporting())) return false;
+      if (processes_.may_be_reporting()) usleep(kRoundMicroseconds);
+    }
+    if (options_.on_left_behind && !told_) options_.on_left_behind(processes_.left());
+    told_ = true;
+    return true;
+  }
+
+  /// One descriptor for each process that lives: a default of 1,024 is soon reached.
+  static void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (signals_.next(info)) {
+      const int number = static_cast<int>(info.ssi_signo);
+      if (number == SIGCHLD) {
+        int status = 0;
+        while (running_ && waitpid(program_, &status, WNOHANG | WUNTRACED) == program_) {
+          if (WIFSTOPPED(status)) {
+            stop_along(WSTOPSIG(status));
+            continue;
+          }
+          running_ = false;
+          result_.wait_status = status;
+        }
+      } else if (!running_) {
+        stop_ = stop_ || number == SIGINT || number == SIGTERM || number == SIGQUIT;
+      } else if (info.ssi_code != SI_KERNEL) {  // the terminal tells the program itself
+        kill(program_, number);
+      }
+    }
+  }
+
+  /// An editor or pager that takes Ctrl-Z as a key stops itself alone; the shell waits for us.
+  void stop_along(int number) const {
+    if ((number != SIGTSTP && number != SIGTTIN && number != SIGTTOU) || getpgid(program_) != getpgrp()) return;
+    raise(SIGTSTP);
+    kill(program_, SIGCONT);
+  }
+
+  const LaunchOptions& options_;
+  FunctionChooser chooser_{options_.choice, options_.resolve, options_.watch};
+  Processes processes_{chooser_};
+  UntracedPrograms untraced_;
+  Session session_;
+  Signals signals_;
+  std::shared_ptr<sched::StateRecorder> states_ = std::make_shared<sched::StateRecorder>(options_.states);
+  Triggers triggers_{options_.triggers, options_.several_triggers, options_.resolve};
+  TriggerClock trigger_clock_;
+  std::vector<TriggerHit> hits_;  // of processes that have not reported yet
+  std::string trigger_problem_;
+  bool armed_ = false;
+  pid_t program_ = -1;
+  bool running_ = true;
+  bool stop_ = false;
+  bool told_ = false;
+  LaunchResult result_;
+};
+
+}  // namespace
+
+Result<LaunchResult> launch(const LaunchOptions& options) {
+  auto session = Session::listen();
+  if (!session) return session.error();
+  Launcher launcher(options, std::move(*session));
+  if (const Status started = launcher.start(); !started) return started.error();
+  return launcher.wait();
+}
+
+}  // namespace karst::collect

@@ -1,0 +1,56 @@
+// Runs a program under a session and waits for it and for the traced processes that it leaves behind.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/arena/watch.h"
+#include "collect/launch/choose_functions.h"
+#include "collect/launch/program.h"
+#include "collect/record/recording.h"
+#include "sched/recorder.h"
+#include "symbols/places.h"
+
+namespace karst::collect {
+
+struct LaunchOptions {
+  Program program;
+  std::vector<std::string> arguments;  ///< argv, the program's name first
+  std::string runtime;                 ///< path of libkarst.so
+  std::string runtime_options;         ///< KARST_OPTIONS for the program, without its session
+  FunctionChoice choice;               ///< functions to trace
+  bool wait = true;                    ///< for all traced processes, not for the program alone
+  /// Called once if the program has ended and this many traced processes are waited for. May be empty.
+  std::function<void(std::size_t)> on_left_behind;
+  sched::StateOptions states;                   ///< how to record thread states
+  std::vector<symbols::PlaceName> triggers;     ///< places whose being reached is kept, with what came before
+  WatchOptions watch;                           ///< calls to keep
+  bool several_triggers = false;                ///< a name may mean several functions
+  std::uint64_t trigger_last_ns = 200'000'000;  ///< so much of what came before
+  symbols::ResolveOptions resolve;              ///< how to find their names, when the choice needs them
+};
+
+struct LaunchResult {
+  std::int32_t wait_status = 0;  ///< of the program, as waitpid gives it
+  std::vector<RecordedProcess> processes;
+  std::vector<ClockPair> pairs;                    ///< readings of the clock at both ends
+  bool reached = false;                            ///< the runtime reported from the program itself
+  bool impossible = false;                         ///< a process could not be traced and said why itself
+  std::uint64_t functions = 0;                     ///< of all processes
+  std::uint64_t functions_off = 0;                 ///< left out by the filter
+  reader::StateLog states;                         ///< what threads did beside their calls, or why that is not known
+  std::shared_ptr<sched::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
+  std::vector<reader::UntracedProgram> untraced;   ///< programs that were started and that are not in the trace
+  std::vector<reader::Problem> problems;
+};
+
+/// Starts the program with the runtime preloaded; standard streams, signals and the terminal are its own. SIGTERM,
+/// SIGHUP and the like sent to this process are passed on; Ctrl-C reaches the program by the terminal. Returns when the
+/// program and, with `wait`, all traced processes have ended, or, after the program has, at a further Ctrl-C. Processes
+/// that live then are in the result as they are. Error: it could not be started at all.
+Result<LaunchResult> launch(const LaunchOptions& options);
+
+}  // namespace karst::collect

@@ -1,0 +1,279 @@
+#include "collect/launch/processes.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "collect/launch/attach.h"
+
+namespace karst::collect {
+
+using namespace format;
+
+namespace {
+
+constexpr rlim_t kKeptDescriptors = 32;
+
+Descriptor open_process(pid_t pid) { return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+/// Clock ticks after boot at which a process was started; 0 when it is not there.
+std::uint64_t start_of(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(in, text, '\0');  // an iterator would throw when the process vanishes meanwhile
+  // The name, in parentheses, may hold anything.
+  std::size_t at = text.rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  std::uint64_t ticks = 0;
+  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
+  return ticks;
+}
+
+/// True if it has ended, reaped or not.
+bool is_gone(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(in, text, '\0');  // an iterator would throw when the process vanishes meanwhile
+  const std::size_t name_end = text.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] == 'Z' ||
+         text[name_end + 2] == 'X';
+}
+
+/// Below the limit on descriptors some are kept for processes to report themselves by.
+bool descriptors_are_short(int latest) {
+  rlimit limit{};
+  return latest < 0 ||
+         (getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(latest) + kKeptDescriptors > limit.rlim_cur);
+}
+
+enum class Mapped { kNothing, kRuntimeAlone, kOtherArena, kOneOfThese };
+
+/// What the process has mapped of the runtime and of these arenas.
+Mapped maps_any(pid_t pid, const std::set<std::uint64_t>& inodes) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
+  Mapped found = Mapped::kNothing;
+  for (std::string line; std::getline(in, line);) {
+    if (found == Mapped::kNothing && line.find("/libkarst.so") != std::string::npos) found = Mapped::kRuntimeAlone;
+    if (line.find("/memfd:karst-arena") == std::string::npos) continue;
+    found = Mapped::kOtherArena;
+    // address perms offset device inode path
+    std::size_t at = 0;
+    for (int field = 0; field < 4 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
+    std::uint64_t inode = 0;
+    if (at != std::string::npos) std::from_chars(line.data() + at + 1, line.data() + line.size(), inode);
+    if (inodes.contains(inode)) return Mapped::kOneOfThese;
+  }
+  return found;
+}
+
+}  // namespace
+
+Processes::Processes(FunctionChooser& chooser) : chooser_(chooser) {}
+
+Processes::Watched* Processes::latest(pid_t pid) {
+  for (auto w = watched_.rbegin(); w != watched_.rend(); ++w)
+    if (w->pid == pid && w->is_last_image && !w->in_vain) return &*w;
+  return nullptr;
+}
+
+void Processes::arrive(Arrival arrival) {
+  Watched* before = latest(arrival.pid);
+  if (arrival.kind == HelloKind::kArrived) {
+    // The process waits; what it says of itself is bounded by its arena.
+    const bool chooses =
+        before != nullptr && before->process.history.arena() != nullptr &&
+        chooser_.choose(*before->process.history.arena(), arrival.first_function, arrival.function_count);
+    arrival.reply(chooses ? 0U : std::uint32_t{format::kGoKeepsAll});
+    return;
+  }
+  if (before != nullptr && arrival.outcome == HelloOutcome::kImpossible) {
+    before->in_vain = true;
+    before->pidfd = Descriptor();
+    before->unwatched = false;
+    return;
+  }
+  // A process that reports again has called exec, or is another one with the number of one that has ended.
+  if (before != nullptr) {
+    end(*before);
+    before->is_last_image = false;
+  }
+  if (arrival.outcome == HelloOutcome::kTracing) begin(std::move(arrival));
+}
+
+void Processes::begin(Arrival arrival) {
+  std::erase_if(silent_, [&](const Silent& s) { return s.pid == arrival.pid; });
+  auto view = ArenaView::of_memfd(arrival.arena.get());
+  if (!view) {
+    problems_.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
+    return;
+  }
+  // Whose arena it is says its header; that must be who the kernel says that the message is from.
+  const std::uint32_t claimed = view->process_without_functions().pid;
+  const std::uint32_t really = own_number(arrival.pid);
+  if (claimed != arrival.own_pid || (really != 0 && claimed != really)) {
+    problems_.push_back({"process " + std::to_string(arrival.pid) + " sent the trace memory of another process", 1});
+    return;
+  }
+  const bool forked = arrival.kind == HelloKind::kForked;
+  if (!forked) chooser_.choose(*view, 1, view->function_count());
+  inodes_.insert(view->inode());
+  Descriptor pidfd = open_process(arrival.pid);
+  const bool gone = !pidfd && errno == ESRCH;
+  const bool unwatched = !gone && descriptors_are_short(pidfd.get());
+  if (unwatched) pidfd = Descriptor();
+  const reader::Process facts = view->process_without_functions();
+  std::int64_t parent = -1;
+  for (std::size_t i = watched_.size(); !forked && i-- != 0 && parent < 0;)
+    if (watched_[i].pid == arrival.pid || watched_[i].arena_pid == facts.parent_pid)
+      parent = static_cast<std::int64_t>(i);
+  RecordedProcess process{History(std::move(*view)), -1, 0, forked, parent, {}, {}};
+  watched_.push_back({arrival.pid,
+                      std::move(pidfd),
+                      facts.pid,
+                      facts.start_ticks,
+                      std::move(process),
+                      {},
+                      true,
+                      false,
+                      false,
+                      unwatched});
+  arrival.reply();
+  if (forked) inherit(watched_.back(), arrival.origin);
+  if (gone) end(watched_.back());
+}
+
+// What the child has on its stack is what its parent's thread had when it forked. It is looked up now, before the
+// parent overwrites it.
+void Processes::inherit(Watched& child, const ForkOrigin& origin) {
+  child.process.inherited.forget();
+  for (std::size_t i = watched_.size(); i-- != 0;) {
+    Watched& parent = watched_[i];
+    if (&parent == &child || parent.start_ticks != origin.start_ticks || parent.arena_pid != origin.pid) continue;
+    child.process.parent = static_cast<std::int64_t>(i);
+    if (origin.ticks == 0) return;
+    child.process.inherited =
+        origin.tid == 0 ? OpenCalls() : parent.open_calls.at(parent.process.history, origin.tid, origin.ticks);
+    child.open_calls.begin_with(child.arena_pid, child.process.inherited);
+    return;
+  }
+}
+
+// What it wanted to say nobody could read.
+void Processes::note_dropped_messages(Watched& w) {
+  const ArenaView* arena = w.process.history.arena();
+  const std::uint64_t dropped = arena != nullptr ? arena->control_now().dropped_messages : 0;
+  if (dropped == 0 || w.dropped_noted) return;
+  w.dropped_noted = true;
+  problems_.push_back({"process " + std::to_string(w.pid) +
+                           " could not say something of its tracing: its stderr was closed, full, or another file",
+                       dropped});
+}
+
+void Processes::end(Watched& w) {
+  note_dropped_messages(w);
+  if (w.process.end_ticks == 0) w.process.end_ticks = read_clock_pair().ticks;
+  w.pidfd = Descriptor();
+  w.unwatched = false;
+  if (w.process.forked) w.process.history.detach();
+}
+
+void Processes::add_descriptors(std::vector<pollfd>& descriptors) const {
+  for (const Watched& w : watched_)
+    if (w.pidfd) descriptors.push_back({w.pidfd.get(), POLLIN, 0});
+  for (const Silent& s : silent_) descriptors.push_back({s.pidfd.get(), POLLIN, 0});
+}
+
+void Processes::notice_ends(std::span<const pollfd> descriptors) {
+  std::set<int> ended;
+  for (const pollfd& p : descriptors)
+    if ((p.revents & POLLIN) != 0) ended.insert(p.fd);
+  if (ended.empty()) return;
+  for (Watched& w : watched_)
+    if (w.pidfd && ended.contains(w.pidfd.get())) end(w);
+  std::erase_if(silent_, [&](const Silent& s) { return ended.contains(s.pidfd.get()); });
+}
+
+bool Processes::look_after_unwatched() {
+  bool any = false;
+  for (Watched& w : watched_) {
+    if (!w.unwatched) continue;
+    if (is_gone(w.pid))
+      end(w);
+    else
+      any = true;
+  }
+  return any;
+}
+
+std::size_t Processes::left() const {
+  return silent_.size() + static_cast<std::size_t>(std::count_if(watched_.begin(), watched_.end(),
+                                                                 [](const Watched& w) { return w.left(); }));
+}
+
+bool Processes::find_silent_children() {
+  const std::uint64_t first = start_of(getpid());
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir("/proc"), closedir);
+  between_arenas_ = false;
+  if (!directory || inodes_.empty()) return false;
+  while (const dirent* entry = readdir(directory.get())) {
+    pid_t pid = 0;
+    const std::string_view name = entry->d_name;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc() || pid == getpid()) continue;
+    struct stat status {};
+    if (fstatat(dirfd(directory.get()), entry->d_name, &status, 0) != 0 || status.st_uid != geteuid()) continue;
+    if (start_of(pid) < first) continue;
+    const Watched* known = latest(pid);
+    if (known != nullptr && known->left()) continue;
+    const Mapped mapped = maps_any(pid, inodes_);
+    between_arenas_ =
+        between_arenas_ || (known == nullptr && mapped != Mapped::kNothing && mapped != Mapped::kOneOfThese);
+    if (mapped != Mapped::kOneOfThese) continue;
+    Descriptor pidfd = open_process(pid);
+    if (pidfd) silent_.push_back({pid, std::move(pidfd)});
+  }
+  return !silent_.empty();
+}
+
+RecordedProcess* Processes::find(pid_t pid) {
+  Watched* watched = latest(pid);
+  return watched != nullptr ? &watched->process : nullptr;
+}
+
+pid_t Processes::parent_of(pid_t pid) {
+  const Watched* watched = latest(pid);
+  const std::int64_t parent = watched != nullptr ? watched->process.parent : -1;
+  return parent >= 0 ? watched_[static_cast<std::size_t>(parent)].pid : 0;
+}
+
+void Processes::for_each(const std::function<void(std::size_t, RecordedProcess&)>& use) {
+  for (std::size_t i = 0; i < watched_.size(); ++i) use(i, watched_[i].process);
+}
+
+std::vector<RecordedProcess> Processes::take(pid_t program, std::int32_t wait_status) {
+  std::vector<RecordedProcess> all;
+  std::vector<std::int64_t> place(watched_.size(), -1);
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    Watched& w = watched_[i];
+    if (w.in_vain) continue;
+    note_dropped_messages(w);
+    if (w.pid == program && w.is_last_image) w.process.wait_status = wait_status;
+    if (w.process.parent >= 0) w.process.parent = place[static_cast<std::size_t>(w.process.parent)];
+    place[i] = static_cast<std::int64_t>(all.size());
+    all.push_back(std::move(w.process));
+  }
+  watched_.clear();
+  return all;
+}
+
+}  // namespace karst::collect

@@ -1,0 +1,152 @@
+#include "collect/launch/program.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "collect/launch/foreign_file.h"
+#include "format/sled_note.h"
+
+namespace karst::collect {
+namespace {
+
+/// An ELF file opened for reading its headers.
+class ElfFile {
+ public:
+  explicit ElfFile(const std::filesystem::path& path) : fd_(open_regular_file(path)) {
+    elf_version(EV_CURRENT);
+    if (fd_) elf_ = elf_begin(fd_.get(), ELF_C_READ, nullptr);
+  }
+  ~ElfFile() {
+    if (elf_ != nullptr) elf_end(elf_);
+  }
+  ElfFile(const ElfFile&) = delete;
+  ElfFile& operator=(const ElfFile&) = delete;
+
+  Elf* get() const { return elf_; }
+  bool is_elf() const { return elf_ != nullptr && elf_kind(elf_) == ELF_K_ELF; }
+
+  template <typename Visit>
+  void for_each_segment(Visit visit) const {
+    std::size_t count = 0;
+    if (elf_getphdrnum(elf_, &count) != 0) return;
+    for (std::size_t i = 0; i < count; ++i) {
+      GElf_Phdr segment;
+      if (gelf_getphdr(elf_, static_cast<int>(i), &segment) != nullptr) visit(segment);
+    }
+  }
+
+ private:
+  Descriptor fd_;
+  Elf* elf_ = nullptr;
+};
+
+bool has_karst_note(const ElfFile& file, const GElf_Phdr& segment, std::uint32_t type) {
+  if (segment.p_type != PT_NOTE) return false;
+  // As the runtime does: mold puts notes aligned to 4 and to 8 bytes into one segment of alignment 8.
+  Elf_Data* data =
+      elf_getdata_rawchunk(file.get(), static_cast<std::int64_t>(segment.p_offset), segment.p_filesz, ELF_T_NHDR);
+  if (data == nullptr) return false;
+  GElf_Nhdr note;
+  std::size_t name = 0;
+  std::size_t content = 0;
+  for (std::size_t at = 0; (at = gelf_getnote(data, at, &note, &name, &content)) > 0;) {
+    if (note.n_namesz == sizeof KARST_NOTE_NAME && note.n_type == type &&
+        std::memcmp(static_cast<const char*>(data->d_buf) + name, KARST_NOTE_NAME, sizeof KARST_NOTE_NAME) == 0)
+      return true;
+  }
+  return false;
+}
+
+std::string script_interpreter(const std::filesystem::path& path) {
+  const Descriptor file = open_regular_file(path);
+  char start[255];
+  const ssize_t size = file ? read(file.get(), start, sizeof start) : 0;
+  std::string_view text(start, size > 0 ? static_cast<std::size_t>(size) : 0);
+  if (!text.starts_with("#!")) return {};
+  text = text.substr(2, text.find('\n') - 2);
+  const auto begin = text.find_first_not_of(" \t");
+  return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin));
+}
+
+Program describe(std::filesystem::path path) {
+  Program program;
+  program.executable = access(path.c_str(), X_OK) == 0;
+  program.interpreter = script_interpreter(path);
+  const ElfFile file(path);
+  if (file.is_elf())
+    file.for_each_segment(
+        [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
+  program.path = std::move(path);
+  return program;
+}
+
+bool is_file(const std::filesystem::path& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+std::optional<Program> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return is_file(name) ? std::optional(describe(name)) : std::nullopt;
+  const char* variable = std::getenv("PATH");
+  std::string_view rest = variable != nullptr ? variable : "/bin:/usr/bin";
+  std::optional<Program> not_executable;
+  while (true) {
+    const auto colon = rest.find(':');
+    const std::string_view directory = rest.substr(0, colon);
+    const auto candidate = std::filesystem::path(directory.empty() ? "." : directory) / name;
+    if (is_file(candidate)) {
+      Program program = describe(candidate);
+      if (program.executable) return program;
+      if (!not_executable) not_executable = std::move(program);
+    }
+    if (colon == std::string_view::npos) return not_executable;
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+Status check_traceable(const Program& program) {
+  const std::string name = program.path.string();
+  struct stat status {};
+  if (stat(program.path.c_str(), &status) == 0) {
+    const bool other_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid();
+    const bool other_group = (status.st_mode & S_ISGID) != 0 && status.st_gid != getegid();
+    if (other_user || other_group)
+      return Error{name +
+                   " is setuid or setgid: the system does not let the tracing runtime be loaded into it. "
+                   "Run a copy without those bits, or run it as the user it belongs to"};
+    if (geteuid() != 0 && getxattr(program.path.c_str(), "security.capability", nullptr, 0) > 0)
+      return Error{name +
+                   " has file capabilities: the system does not let the tracing runtime be loaded into it. "
+                   "Run a copy of it"};
+  }
+  const ElfFile file(program.path);
+  if (!file.is_elf()) return Unit{};
+  GElf_Ehdr header;
+  if (gelf_getehdr(file.get(), &header) == nullptr) return Unit{};
+  if (header.e_machine != EM_X86_64 || gelf_getclass(file.get()) != ELFCLASS64)
+    return Error{name + " is a program for another architecture; this Karst traces x86-64 programs"};
+  bool dynamic = false;
+  bool loads = false;
+  bool has_runtime = false;
+  file.for_each_segment([&](const GElf_Phdr& s) {
+    dynamic = dynamic || s.p_type == PT_INTERP;
+    loads = loads || s.p_type == PT_LOAD;
+    has_runtime = has_runtime || has_karst_note(file, s, KARST_NOTE_TYPE_RUNTIME);
+  });
+  if (loads && !dynamic && !has_runtime && (header.e_type == ET_EXEC || header.e_type == ET_DYN))
+    return Error{name +
+                 " is statically linked: the tracing runtime cannot be loaded into it. Link it without -static, or "
+                 "with libkarst.a inside (karst-gcc --karst-link -static)"};
+  return Unit{};
+}
+
+}  // namespace karst::collect

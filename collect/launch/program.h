@@ -1,0 +1,25 @@
+// The program that `karst run` is asked to run: found as execvp finds it, and looked at before it is started.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace karst::collect {
+
+struct Program {
+  std::filesystem::path path;  ///< the file to execute
+  bool executable = true;      ///< false: there is such a file, but it may not be executed (status 126)
+  bool has_sleds = false;      ///< built with karst-gcc or karst-g++
+  std::string interpreter;     ///< of a script: the program behind #!
+};
+
+/// Looks `name` up, in PATH when it has no slash. None when there is no such file.
+std::optional<Program> find_program(const std::string& name);
+
+/// Why this program cannot be traced at all, with what to do: static, setuid or with file capabilities, of another
+/// architecture. Nothing if it can; whether it has sleds is another question, as its libraries or its children may.
+Status check_traceable(const Program& program);
+
+}  // namespace karst::collect

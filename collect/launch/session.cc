@@ -1,0 +1,137 @@
+#include "collect/launch/session.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace karst::collect {
+
+using namespace format;
+
+namespace {
+
+// Peers speak right after connecting; more that do not are not ours.
+constexpr std::size_t kMostSilent = 256;
+// Each takes two descriptors until it is dealt with. What is left makes the socket readable again.
+constexpr int kMostAtOnce = 8;
+
+}  // namespace
+
+void Arrival::reply(std::uint32_t flags) {
+  const Go go{kSessionMagic, kSessionVersion, flags, 0};
+  // A process that died meanwhile needs no answer.
+  if (connection) static_cast<void>(send(connection.get(), &go, sizeof go, MSG_NOSIGNAL));
+  connection = Descriptor();
+}
+
+Result<Session> Session::listen() {
+  SessionSecret secret{};
+  std::uint64_t unique = 0;  // so that nobody has the name already
+  if (getrandom(&secret, sizeof secret, 0) != sizeof secret || getrandom(&unique, sizeof unique, 0) != sizeof unique)
+    return Error{std::string("no random numbers for the session's secret: ") + std::strerror(errno)};
+  std::string name = fmt::format("karst-{}-{:016x}", getpid(), unique);  // the runtime knows us by this number
+  Descriptor fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (!fd || bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 || ::listen(fd.get(), 128) != 0)
+    return Error{std::string("cannot make a socket for the traced processes: ") + std::strerror(errno)};
+  return Session(std::move(fd), std::move(name), secret);
+}
+
+std::string Session::option() const {
+  std::string text = "session=" + name_ + ":";
+  for (const std::uint8_t byte : secret_.bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+void Session::add_descriptors(std::vector<pollfd>& descriptors) const {
+  descriptors.push_back({socket_.get(), POLLIN, 0});
+  for (const Peer& peer : silent_) descriptors.push_back({peer.connection.get(), POLLIN, 0});
+}
+
+void Session::accept_some() {
+  for (int taken = 0; taken < kMostAtOnce; ++taken) {
+    Descriptor connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!connection) {
+      // The peer is waiting still; do not ask again at once.
+      if (errno == EMFILE || errno == ENFILE) usleep(10'000);
+      if (errno != ECONNABORTED && errno != EINTR) return;
+      continue;
+    }
+    ucred peer{};
+    socklen_t peer_size = sizeof peer;
+    if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||
+        (peer.uid != geteuid() && geteuid() != 0))
+      continue;
+    if (silent_.size() >= kMostSilent) silent_.erase(silent_.begin());
+    silent_.push_back({std::move(connection), peer.pid});
+  }
+}
+
+std::vector<Arrival> Session::take() {
+  accept_some();
+  std::vector<Arrival> arrivals;
+  std::vector<Peer> silent;
+  for (Peer& peer : silent_) {
+    bool says_nothing = false;
+    if (auto arrival = read(peer, says_nothing))
+      arrivals.push_back(std::move(*arrival));
+    else if (says_nothing)
+      silent.push_back(std::move(peer));
+  }
+  silent_ = std::move(silent);
+  return arrivals;
+}
+
+std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
+  Arrival arrival;
+  Hello hello{};
+  iovec part{&hello, sizeof hello};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t got = recvmsg(peer.connection.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  silent = got < 0 && (errno == EAGAIN || errno == EINTR);
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); got >= 0 && c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    // There is room for one, and by its alignment for another: all that came are ours to close.
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, reinterpret_cast<const char*>(c) + at, sizeof fd);
+      arrival.arena = Descriptor(fd);
+    }
+  }
+  if (got != sizeof hello || hello.magic != kSessionMagic || hello.version != kSessionVersion ||
+      !is_same(hello.secret, secret_))
+    return std::nullopt;
+  arrival.connection = std::move(peer.connection);
+  arrival.pid = peer.pid;
+  arrival.own_pid = hello.pid;
+  arrival.outcome = static_cast<HelloOutcome>(hello.outcome);
+  arrival.modules = hello.modules;
+  arrival.kind = static_cast<HelloKind>(hello.kind);
+  arrival.first_function = hello.first_function;
+  arrival.function_count = hello.function_count;
+  arrival.origin = hello.origin;
+  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kStarts)) return std::nullopt;
+  const bool announces = arrival.outcome == HelloOutcome::kTracing && arrival.kind != HelloKind::kArrived;
+  if (announces && !arrival.arena) {
+    if ((message.msg_flags & MSG_CTRUNC) != 0) ++lost_;
+    return std::nullopt;
+  }
+  return arrival;
+}
+
+}  // namespace karst::collect

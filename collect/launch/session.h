@@ -1,0 +1,68 @@
+// `karst run`'s end of the session socket (format/session.h).
+#pragma once
+#include <poll.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/result.h"
+#include "format/session.h"
+
+namespace karst::collect {
+
+/// A process that reported itself. It waits until `reply` is called (or this value is destroyed), unless it is forked.
+struct Arrival {
+  pid_t pid = 0;              ///< the kernel says so
+  std::uint32_t own_pid = 0;  ///< as the process knows itself, it says; another number in a container
+  format::HelloKind kind = format::HelloKind::kStart;
+  format::HelloOutcome outcome = format::HelloOutcome::kNoSleds;
+  std::uint32_t modules = 0;
+  std::uint32_t first_function = 0;  ///< kArrived: the ids that are new
+  std::uint32_t function_count = 0;
+  format::ForkOrigin origin{};  ///< kForked
+  Descriptor arena;             ///< none unless a new arena is announced; kStarts: the program's file
+  Descriptor connection;
+
+  /// Lets the process go on. `flags`: format::GoFlag bits.
+  void reply(std::uint32_t flags = 0);
+};
+
+/// Listens on an abstract Unix socket. Hears those alone who know its secret.
+class Session {
+ public:
+  static Result<Session> listen();
+
+  /// What a process must have in KARST_OPTIONS to report itself, the secret among it.
+  std::string option() const;
+  /// What to poll for reading; when any of it is ready, call take().
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+  /// Processes that have reported themselves since, in order of their connecting as far as they have spoken; a few at a
+  /// time, until there is none. Never blocks. Left out: who does not know the secret, peers that are not our user's
+  /// (root hears all), and what is not understood.
+  std::vector<Arrival> take();
+  /// Processes whose arena could not be received, because this process had no descriptor free.
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  struct Peer {
+    Descriptor connection;
+    pid_t pid;
+  };
+  Session(Descriptor socket, std::string name, const format::SessionSecret& secret)
+      : socket_(std::move(socket)), name_(std::move(name)), secret_(secret) {}
+  void accept_some();
+  std::optional<Arrival> read(Peer& peer, bool& silent);
+
+  Descriptor socket_;
+  std::string name_;
+  format::SessionSecret secret_;
+  std::vector<Peer> silent_;  ///< connected, not spoken yet
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace karst::collect

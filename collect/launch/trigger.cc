@@ -1,0 +1,302 @@
+#include "collect/launch/trigger.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "base/clock.h"
+#include "collect/launch/foreign_file.h"
+#include "format/moments.h"
+
+namespace karst::collect {
+namespace {
+
+/// Run-time address minus the address in the ELF file.
+std::optional<std::uint64_t> bias_of(const std::string& path, std::uint64_t begin, std::uint64_t offset) {
+  const Descriptor file = open_regular_file(path);
+  if (!file) return std::nullopt;
+  elf_version(EV_CURRENT);
+  Elf* elf = elf_begin(file.get(), ELF_C_READ, nullptr);
+  std::optional<std::uint64_t> bias;
+  std::size_t count = 0;
+  if (elf != nullptr && elf_getphdrnum(elf, &count) == 0) {
+    for (std::size_t i = 0; i < count && !bias; ++i) {
+      GElf_Phdr segment;
+      if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD ||
+          (segment.p_flags & PF_X) == 0)
+        continue;
+      constexpr std::uint64_t kPage = 4096;
+      const std::uint64_t first = segment.p_offset / kPage * kPage;
+      if (offset < first || offset >= segment.p_offset + segment.p_filesz) continue;
+      bias = begin - offset - (segment.p_vaddr - segment.p_offset);
+    }
+  }
+  if (elf != nullptr) elf_end(elf);
+  return bias;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < 10; ++i) text += "\n  " + names[i];
+  if (names.size() > 10) text += "\n  and " + std::to_string(names.size() - 10) + " more";
+  return text;
+}
+
+}  // namespace
+
+TriggerClock::TriggerClock() : begin_(read_clock_pair()) {}
+
+std::uint64_t TriggerClock::to_ticks(std::uint64_t ns) {
+  const std::uint64_t rate = make_clock({begin_, read_clock_pair()}).ticks_per_second;
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * rate / 1'000'000'000U);
+}
+
+void keep_hit(TriggerHit taken, std::uint64_t last, RecordedProcess& process) {
+  History& history = process.history;
+  reader::Moment moment;
+  moment.kind = static_cast<std::uint32_t>(format::MomentKind::kTrigger);
+  moment.what = std::move(taken.what);
+  moment.begin_ticks = moment.end_ticks = taken.hit.ticks;
+  moment.tid = static_cast<std::uint32_t>(taken.hit.tid);
+  moment.address = taken.hit.address;
+  moment.arguments = taken.hit.arguments;
+  if (taken.hit.has_arguments) moment.flags |= format::kMomentHasArguments;
+  const std::uint64_t start = history.start().ticks;
+  // A forked child may be hit before the first call of its own.
+  moment.kept_from = std::min(std::max(start, taken.hit.ticks > last ? taken.hit.ticks - last : 0), taken.hit.ticks);
+  moment.whole_from = history.keep(moment.kept_from);
+  if (moment.whole_from > moment.kept_from) moment.flags |= format::kMomentGaveUp;
+  moment.kept_to = std::max(taken.hit.ticks, read_clock_pair().ticks);
+  moment.thread = format::kNoThread;
+  for (const reader::Thread& thread : history.threads())
+    if (thread.tid == moment.tid && !thread.exited) moment.thread = thread.index;
+  // The entry sled is among a function's first instructions.
+  constexpr std::uint64_t kSledWithin = 16;
+  for (std::uint32_t id = 1; id <= history.function_count(); ++id) {
+    const std::uint64_t address = history.address_of(id);
+    if (address < moment.address || address - moment.address >= kSledWithin) continue;
+    moment.function = id;
+    break;
+  }
+  process.moments.push_back(std::move(moment));
+}
+
+struct Triggers::Mapping {
+  std::string path;
+  std::uint64_t begin = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t inode = 0;
+};
+
+/// Executable mappings of files.
+std::vector<Triggers::Mapping> Triggers::mappings_of(pid_t pid) {
+  std::vector<Mapping> found;
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream text(line);
+    Mapping m;
+    std::uint64_t end = 0;
+    char dash = 0;
+    std::string rights;
+    std::string device;
+    if (!(text >> std::hex >> m.begin >> dash >> end >> rights >> m.offset >> device >> std::dec >> m.inode)) continue;
+    std::getline(text >> std::ws, m.path);
+    if (m.inode != 0 && rights.size() == 4 && rights[2] == 'x' && m.path.starts_with('/') &&
+        !m.path.ends_with(" (deleted)"))
+      found.push_back(std::move(m));
+  }
+  return found;
+}
+
+Triggers::Triggers(std::vector<symbols::PlaceName> places, bool several, symbols::ResolveOptions resolve)
+    : several_(several), resolve_(std::move(resolve)) {
+  for (symbols::PlaceName& name : places) {
+    Place place;
+    place.name = std::move(name);
+    places_.push_back(std::move(place));
+  }
+}
+
+bool Triggers::Image::has(std::uint32_t place) const {
+  return std::any_of(armed.begin(), armed.end(), [place](const auto& a) { return a.second.place == place; });
+}
+
+/// Null: the module cannot be read, and has no names. Processes of one program look each module through once.
+const symbols::FoundPlaces* Triggers::find(std::uint32_t place, const Mapping& mapping, bool executable) {
+  const std::string key =
+      std::to_string(place) + (executable ? '!' : ':') + std::to_string(mapping.inode) + mapping.path;
+  const auto [at, is_new] = found_.try_emplace(key);
+  if (is_new)
+    if (auto found = symbols::find_places(places_[place].name, mapping.path, executable, resolve_))
+      at->second = std::move(*found);
+  return at->second ? &*at->second : nullptr;
+}
+
+Status Triggers::arm_in(pid_t pid, Image& image, const Mapping& mapping, const std::string& key) {
+  const auto bias = bias_of(mapping.path, mapping.begin, mapping.offset);
+  if (!bias) return Unit{};
+  modules_.insert(mapping.path);
+  const bool executable = mapping.path == image.executable;
+  for (std::uint32_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    if (place.done() || image.has(i)) continue;
+    // An address in the executable means nothing in another one.
+    const bool is_address = place.name.kind == symbols::PlaceName::Kind::kAddress && place.name.name.empty();
+    if (is_address && image.executable != first_executable_) continue;
+    const symbols::FoundPlaces* found = find(i, mapping, executable);
+    if (found == nullptr) continue;
+    image.inlined_into[i].insert(found->inlined_into.begin(), found->inlined_into.end());
+    if (found->places.size() > 1 && place.name.kind == symbols::PlaceName::Kind::kFunction && !several_) {
+      std::vector<std::string> names;
+      for (const symbols::CodePlace& p : found->places) names.push_back(p.name);
+      return Error{"'" + place.name.text + "' is the name of " + std::to_string(names.size()) + " functions of " +
+                   mapping.path + "; give one with its parameters, or --multi for all of them:" + list_of(names)};
+    }
+    for (const symbols::CodePlace& p : found->places) {
+      if (const Status added = breakpoints_->add(pid, p.address + *bias, i); !added) {
+        if (kill(pid, 0) != 0) return Unit{};  // it has ended meanwhile
+        return Error{"no trigger can be set at '" + place.name.text + "': " + added.error().message};
+      }
+      image.armed.emplace(p.address + *bias, Armed{i, p.name, key, read_clock_pair().ticks});
+      place.found = true;
+    }
+  }
+  return Unit{};
+}
+
+Status Triggers::look(pid_t pid, Image& image) {
+  const std::vector<Mapping> mappings = mappings_of(pid);
+  image.goes_on = !mappings.empty();
+  for (const Mapping& mapping : mappings) {
+    const std::string key = mapping.path + '@' + std::to_string(mapping.begin);
+    if (!image.searched.insert(key).second) continue;
+    if (const Status armed = arm_in(pid, image, mapping, key); !armed) return armed;
+  }
+  return Unit{};
+}
+
+Status Triggers::arm(pid_t pid) {
+  if (!breakpoints_) breakpoints_.emplace();
+  if (!images_.contains(pid)) forget_ended();
+  Image& image = images_[pid];
+  if (image.number == 0) image.number = ++count_;
+  if (image.executable.empty()) {
+    std::error_code error;
+    image.executable = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
+    if (first_executable_.empty()) first_executable_ = image.executable;
+  }
+  if (const Status armed = look(pid, image); !armed) return armed;
+  // A function that is nowhere as such, but inside of others, will not come by waiting for libraries.
+  for (const auto& [i, into] : image.inlined_into) {
+    if (places_[i].found || into.empty()) continue;
+    const std::vector<std::string> names(into.begin(), into.end());
+    return Error{"'" + places_[i].name.text +
+                 "' has no code of its own: the compiler inlined it everywhere, into the functions below. Give one of "
+                 "them, or FILE:LINE of a line in it:" +
+                 list_of(names)};
+  }
+  return Unit{};
+}
+
+Status Triggers::arm_again() {
+  for (auto& [pid, image] : images_) {
+    if (!image.goes_on) continue;
+    bool lacks = false;
+    for (std::uint32_t i = 0; i < places_.size(); ++i) lacks = lacks || (!places_[i].done() && !image.has(i));
+    if (!lacks) continue;
+    if (const Status armed = arm(pid); !armed) return armed;
+  }
+  return Unit{};
+}
+
+Status Triggers::forked(pid_t child, pid_t parent, std::uint64_t ticks) {
+  const auto from = images_.find(parent);
+  if (from == images_.end()) return arm(child);
+  Image image = from->second;
+  image.goes_on = true;
+  image.number = 0;
+  for (auto at = image.armed.begin(); at != image.armed.end();) {
+    if (ticks == 0 || at->second.ticks <= ticks) {
+      ++at;
+      continue;
+    }
+    image.searched.erase(at->second.module);  // the child may have been there before
+    at = image.armed.erase(at);
+  }
+  images_[child] = std::move(image);
+  return arm(child);
+}
+
+void Triggers::replaced(pid_t pid) {
+  images_.erase(pid);
+  if (breakpoints_) breakpoints_->forget(pid);
+}
+
+/// Children of those that have ended have their breakpoints; but descriptors are few.
+void Triggers::forget_ended() {
+  constexpr std::size_t kMostEnded = 32;
+  if (images_.size() <= kMostEnded) return;
+  std::map<std::uint64_t, pid_t> ended;
+  for (const auto& [pid, image] : images_)
+    if (kill(pid, 0) != 0 && errno == ESRCH) ended.emplace(image.number, pid);
+  for (auto at = ended.begin(); ended.size() > kMostEnded; at = ended.erase(at)) replaced(at->second);
+}
+
+bool Triggers::waiting() const {
+  return std::any_of(images_.begin(), images_.end(), [this](const auto& image) {
+    if (!image.second.goes_on) return false;
+    for (std::uint32_t i = 0; i < places_.size(); ++i)
+      if (!places_[i].done() && !image.second.has(i)) return true;
+    return false;
+  });
+}
+
+bool Triggers::done() const {
+  return std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.done(); });
+}
+
+void Triggers::add_descriptors(std::vector<pollfd>& descriptors) const {
+  if (breakpoints_) breakpoints_->add_descriptors(descriptors);
+}
+
+std::vector<TriggerHit> Triggers::take() {
+  std::vector<TriggerHit> taken;
+  if (!breakpoints_) return taken;
+  for (const BreakpointHit& hit : breakpoints_->take()) {
+    Place& place = places_[hit.place];
+    if (place.done()) continue;
+    std::string what = place.name.text;
+    if (const auto image = images_.find(hit.owner); image != images_.end())
+      if (const auto at = image->second.armed.find(hit.address);
+          at != image->second.armed.end() && at->second.name != what)
+        what += " (" + at->second.name + ")";
+    taken.push_back({hit, std::move(what)});
+    ++place.hits;
+    if (place.done()) breakpoints_->remove(hit.place);
+  }
+  return taken;
+}
+
+std::vector<reader::Problem> Triggers::problems() const {
+  std::vector<reader::Problem> problems;
+  for (const Place& place : places_) {
+    if (place.found) {
+      if (place.hits == 0) problems.push_back({"the trigger '" + place.name.text + "' was armed and never hit"});
+      continue;
+    }
+    problems.push_back({"the trigger '" + place.name.text + "' was found in none of the " +
+                        std::to_string(modules_.size()) +
+                        " modules of the program; is it spelled as karst report shows it, and compiled with -g?"});
+  }
+  return problems;
+}
+
+}  // namespace karst::collect

@@ -1,0 +1,198 @@
+#include "collect/record/history.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace karst::collect {
+
+using namespace format;
+
+namespace {
+constexpr std::uint32_t kKept = 0xffffffffU;  // the index of blocks that lie here, not in the arena
+}
+
+void History::detach() {
+  if (!arena_) return;
+  auto copy = std::make_unique<Copy>();
+  copy->start = arena_->start();
+  std::vector<bool> seen(arena_->function_count() + std::size_t{1});
+  std::vector<Event> buffer;
+  for (ArenaBlock block : arena_->blocks()) {
+    const auto events = arena_->read(block, buffer);
+    if (events.empty()) continue;
+    for (const Event e : events)
+      if (const std::uint32_t id = event_function(e); id < seen.size()) seen[id] = true;
+    block.index = static_cast<std::uint32_t>(copy->blocks.size());
+    copy->blocks.push_back(block);
+    copy->begins.push_back(copy->events.size());
+    copy->events.insert(copy->events.end(), events.begin(), events.end());
+  }
+  copy->begins.push_back(copy->events.size());
+  copy->events.shrink_to_fit();
+  copy->counts = arena_->counts();
+  copy->uncounted_calls = arena_->uncounted_calls();
+  copy->owner = arena_->owner();
+  copy->moments = arena_->moments();
+  copy->watch_losses = arena_->watch_losses();
+  for (const reader::Moment& moment : copy->moments)
+    if (moment.function < seen.size()) seen[moment.function] = true;
+  for (std::size_t id = 0; id < copy->counts.size() && id < seen.size(); ++id)
+    if (copy->counts[id] != 0) seen[id] = true;
+  // A tail call's exit has an id of its own, which means nothing without its function's.
+  std::set<std::uint64_t> tail_exits;
+  copy->process = arena_->process_without_functions();
+  copy->process.switches = arena_->switches();
+  for (std::uint32_t id = 1; id < seen.size(); ++id)
+    if (seen[id] && arena_->is_tail_exit(id)) {
+      tail_exits.insert(arena_->address_of(id));
+      copy->tail_owners.emplace(id, arena_->tail_owner(id));
+    }
+  for (std::uint32_t id = 1; id < seen.size(); ++id) {
+    if (!seen[id] && (tail_exits.empty() || !tail_exits.contains(arena_->address_of(id)))) continue;
+    if (auto f = arena_->function(id, copy->process)) copy->process.functions.push_back(std::move(*f));
+  }
+  copy_ = std::move(copy);
+  arena_.reset();
+}
+
+reader::Process History::process() const { return arena_ ? arena_->process() : copy_->process; }
+
+std::vector<reader::Thread> History::threads() const {
+  return arena_ ? arena_->process_without_functions().threads : copy_->process.threads;
+}
+
+ClockPair History::start() const { return arena_ ? arena_->start() : copy_->start; }
+
+std::vector<ArenaBlock> History::blocks() const {
+  std::vector<ArenaBlock> blocks = arena_ ? arena_->blocks() : copy_->blocks;
+  if (kept_.empty()) return blocks;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> there;
+  for (const ArenaBlock& block : blocks) there.emplace(block.thread, block.sequence);
+  for (const auto& [key, kept] : kept_)
+    if (!there.contains(key)) blocks.push_back(kept.block);
+  std::sort(blocks.begin(), blocks.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
+    return a.ticks != b.ticks ? a.ticks < b.ticks : a.sequence < b.sequence;
+  });
+  return blocks;
+}
+
+std::uint64_t History::keep(std::uint64_t from, std::uint64_t to) {
+  if (!arena_) return from;
+  std::vector<ArenaBlock> blocks = arena_->blocks();
+  std::erase_if(blocks, [to](const ArenaBlock& b) { return b.ticks > to; });
+  // A block ends where its thread's next one begins.
+  std::map<std::uint32_t, const ArenaBlock*> next;
+  std::map<std::uint32_t, const ArenaBlock*> first;
+  std::vector<const ArenaBlock*> wanted;
+  for (auto at = blocks.rbegin(); at != blocks.rend(); ++at) {
+    const auto [later, last] = next.try_emplace(at->thread, &*at);
+    // The last one is wanted in any case: it says what its thread is inside of.
+    if (last || later->second->ticks >= from) {
+      wanted.push_back(&*at);
+      first[at->thread] = &*at;
+    }
+    later->second = &*at;
+  }
+  std::uint64_t whole_from = from;
+  std::vector<Event> buffer;
+  std::set<std::uint32_t> torn;  // threads of which a block went before it was read, and no later one was yet
+  // The oldest first, as they are the next to go.
+  for (auto at = wanted.rbegin(); at != wanted.rend(); ++at) {
+    const ArenaBlock& block = **at;
+    const auto events = arena_->read(block, buffer);
+    if (events.data() == nullptr) {
+      torn.insert(block.thread);
+      continue;
+    }
+    if (torn.erase(block.thread) != 0) whole_from = std::max(whole_from, block.ticks);
+    if (events.empty()) continue;
+    Kept& kept = kept_[{block.thread, block.sequence}];
+    kept.end = block.ticks;
+    for (const Event e : events)
+      if (e != 0 && event_has_time(e)) kept.end = event_ticks(e, block.ticks);
+    kept.block = block;
+    kept.block.index = kKept;
+    kept.events.assign(events.begin(), events.end());
+  }
+  for (const auto& [thread, block] : first) {
+    // What came before it has been recycled, if it is not merely older.
+    if (block->sequence != 0 && block->ticks > from && next[thread] == block)
+      whole_from = std::max(whole_from, block->ticks);
+  }
+  return torn.empty() ? whole_from : std::max(whole_from, std::min(to, read_clock_pair().ticks));
+}
+
+std::span<const Event> History::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
+  if (block.index == kKept) {
+    const auto kept = kept_.find({block.thread, block.sequence});
+    return kept != kept_.end() ? std::span<const Event>(kept->second.events) : std::span<const Event>();
+  }
+  if (arena_) return arena_->read(block, buffer);
+  const std::size_t begin = copy_->begins[block.index];
+  return std::span(copy_->events).subspan(begin, copy_->begins[block.index + std::size_t{1}] - begin);
+}
+
+std::uint64_t History::address_of(std::uint32_t id) const {
+  if (arena_) return arena_->address_of(id);
+  const auto& functions = copy_->process.functions;
+  const auto at = std::lower_bound(functions.begin(), functions.end(), id,
+                                   [](const reader::Function& f, std::uint32_t wanted) { return f.id < wanted; });
+  return at != functions.end() && at->id == id ? at->address : 0;
+}
+
+std::uint32_t History::tail_owner(std::uint32_t id) const {
+  if (arena_) return arena_->tail_owner(id);
+  const auto at = copy_->tail_owners.find(id);
+  return at != copy_->tail_owners.end() ? at->second : 0;
+}
+
+std::vector<reader::Switch> History::switches() const { return arena_ ? arena_->switches() : copy_->process.switches; }
+
+std::uint32_t History::function_count() const {
+  return arena_ ? arena_->function_count() : static_cast<std::uint32_t>(copy_->process.functions.size());
+}
+
+OpenCalls OpenCallsOf::at(const History& history, std::uint32_t tid, std::uint64_t ticks) {
+  const std::vector<reader::Thread> threads = history.threads();
+  // A thread id may have been used again: the latest that had begun by then.
+  const reader::Thread* thread = nullptr;
+  for (const reader::Thread& t : threads)
+    if (t.tid == tid && t.joined_ticks <= ticks && (thread == nullptr || t.joined_ticks > thread->joined_ticks))
+      thread = &t;
+  const auto inherited = inherited_.find(tid);
+  if (thread == nullptr) return inherited == inherited_.end() ? OpenCalls() : inherited->second;
+
+  const auto [at, fresh_point] = points_.try_emplace(thread->index);
+  Point& point = at->second;
+  if (fresh_point && inherited != inherited_.end()) point.open = inherited->second;
+  std::vector<ArenaBlock> blocks = history.blocks();
+  std::erase_if(blocks, [&](const ArenaBlock& b) {
+    return b.thread != thread->index || b.sequence < point.next_sequence || b.ticks > ticks;
+  });
+  std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+  const TailOwner tail_owner = [&history](std::uint32_t id) { return history.tail_owner(id); };
+  std::vector<Event> buffer;
+  // Whole blocks are passed once and for all; the last one, which the thread may be in yet, by a copy.
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    const auto events = history.read(blocks[i], buffer);
+    if (events.empty()) continue;
+    if (blocks[i].sequence != point.next_sequence) point.open.forget();
+    point.open.consume(events, blocks[i].ticks, ~std::uint64_t{0}, tail_owner);
+    point.next_sequence = blocks[i].sequence + 1;
+  }
+  OpenCalls open = point.open;
+  if (!blocks.empty()) {
+    const ArenaBlock& last = blocks.back();
+    if (const auto events = history.read(last, buffer); !events.empty()) {
+      if (last.sequence != point.next_sequence) open.forget();
+      open.consume(events, last.ticks, ticks, tail_owner);
+    }
+  }
+  open.leave_out_unsure(history.switches(), ticks);
+  return open;
+}
+
+}  // namespace karst::collect

@@ -1,0 +1,72 @@
+// The bytes' way to the disk for TraceWriter: a temporary file with buffering and sticky errors, or memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace karst::writing {
+
+/// A file that gets its name only when it can be used: as a whole, or in two parts, the second of which may fail.
+///
+/// Until then it has no name at all (O_TMPFILE), so that nothing is left behind whatever ends this process. Where the
+/// file system lacks that it has a temporary name, which the destructor and remove_temporary_now() take away.
+/// What has its name is on the disk: bytes first, then the name (fsync of the file, then of its directory).
+/// Move-only; one thread at a time.
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::filesystem::path& path);
+  /// The name is STEM-N.karst, with the first N that is free when the file gets it.
+  static Result<OutputFile> create_numbered(const std::string& stem);
+  static OutputFile to_memory(std::vector<std::byte>& out);
+
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  /// Appends. After the first failure only counts. What follows publish() stays in memory until commit().
+  void append(std::span<const std::byte> bytes);
+  /// Bytes appended, written or not.
+  std::uint64_t size() const { return size_; }
+  bool failed() const { return error_ != 0; }
+  /// Replaces bytes at the start and gives the file its name. It is whole then; what is appended from here on replaces
+  /// the bytes from `keep` on when it is committed.
+  Status publish(std::span<const std::byte> new_start, std::uint64_t keep);
+  /// Replaces bytes at the start, and gives the file its name if publish() has not. An error of the second part leaves
+  /// the file as publish() made it.
+  Status commit(std::span<const std::byte> new_start);
+  /// The final name. Of a numbered file: the one that it got, and before that its stem.
+  const std::filesystem::path& path() const { return final_path_; }
+
+  /// For a signal handler that ends the process: removes the temporary file, if there is one with a name.
+  static void remove_temporary_now();
+
+ private:
+  OutputFile() = default;
+  static Result<OutputFile> begin(OutputFile file);
+  void flush();
+  void write_at_start(std::span<const std::byte> bytes);
+  void take_name();
+  int link_as(const std::filesystem::path& path) const;
+  Status add_second_part(std::span<const std::byte> new_start);
+  Error write_error() const;
+  void remove_temporary();
+
+  int fd_ = -1;
+  int error_ = 0;  // errno of the first failure
+  std::uint64_t size_ = 0;
+  std::filesystem::path final_path_;
+  bool numbered_ = false;
+  bool published_ = false;
+  std::string temporary_;  // empty: it has no name, or the final one
+  std::vector<std::byte> buffer_;
+  std::uint64_t keep_ = 0;               // published: where the second part goes
+  std::vector<std::byte> first_ending_;  // what is there instead of it
+  std::vector<std::byte>* memory_ = nullptr;
+};
+
+}  // namespace karst::writing
