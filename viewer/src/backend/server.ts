@@ -159,7 +159,7 @@ export class ServerBackend implements Backend {
     const threads = levels.map(({ thread, from, to }) => `${trackName(thread)}:${from}-${to}`).join(",");
     const answer = await fetcher!.fetch(
       address("tiles", this.number, {
-        ...{ begin, end, width, threads, function: request.function, reading: this.whole ? 1 : undefined },
+        ...{ begin, end, width, threads, function: request.function },
         // Calls of one function are sought among all; other tiles are there at once.
         job: signal && request.function !== undefined ? startJob(signal, stopJob) : undefined,
       }),
