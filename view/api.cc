@@ -342,7 +342,7 @@ Reply Api::search(const Question& question) {
   std::vector<std::uint32_t> found;
   std::uint64_t calls = 0;
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
-    if (!filter->keeps(functions[i].name)) continue;
+    if (!functions[i].occurs || !filter->keeps(functions[i].name)) continue;
     found.push_back(i);
     calls += functions[i].calls;
   }

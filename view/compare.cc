@@ -20,8 +20,11 @@ std::vector<std::uint32_t> common_names(const TraceIndex& a, const TraceIndex& b
     return number_of;
   }
   std::unordered_map<std::string_view, std::uint32_t> by_name;
-  for (std::uint32_t i = 0; i < functions.size(); ++i) by_name.emplace(functions[i].name, i);
+  for (std::uint32_t i = 0; i < functions.size(); ++i) {
+    if (functions[i].occurs) by_name.emplace(functions[i].name, i);
+  }
   for (std::uint32_t i = 0; i < number_of.size(); ++i) {
+    if (!b.functions().functions()[i].occurs) continue;
     const std::string& name = b.functions().functions()[i].name;
     const auto next = static_cast<std::uint32_t>(functions.size() + extra.size());
     const auto [at, fresh] = by_name.emplace(name, next);

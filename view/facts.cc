@@ -69,16 +69,15 @@ void write_named(Json& json, const TraceIndex& index, std::size_t process, const
   constexpr std::size_t kMostNamed = 4;
   constexpr std::size_t kMostLooks = 4096;
   const std::vector<reader::Function>& known = index.trace().processes()[process].functions;
-  const bool any = !index.functions().functions().empty();  // else no process has a list
+  const auto& functions = index.functions().of_process(static_cast<std::uint32_t>(process));
   std::uint64_t count = 0;
   std::vector<std::uint32_t> named;
   const std::size_t looks = of.first == 0 ? 0 : std::min<std::size_t>(of.count, kMostLooks);
   for (std::size_t id = of.first; id < std::size_t{of.first} + looks && id < known.size(); ++id) {
     if (known[id].id == 0 || known[id].tail_exit) continue;
     ++count;
-    if (!any || named.size() == kMostNamed) continue;
-    const auto& functions = index.functions().of_process(static_cast<std::uint32_t>(process));
-    if (id < functions.size() && functions[id] != kNoFunction) named.push_back(functions[id]);
+    if (named.size() < kMostNamed && index.functions().functions()[functions[id]].occurs)
+      named.push_back(functions[id]);
   }
   json.field("functions", of.count > kMostLooks || count == 0 ? of.count : count);
   json.list("named", named, [](std::uint32_t function) { return function; });
@@ -180,23 +179,50 @@ void write_threads(Json& json, const TraceIndex& index) {
   json.close(']');
 }
 
+// The texts of a list that are used, in the order of their first use.
+struct UsedTexts {
+  explicit UsedTexts(const std::vector<std::string>& texts) : all(texts), place(texts.size(), -1) {}
+  std::int64_t of(std::int64_t number) {
+    if (number < 0) return -1;
+    std::int64_t& at = place[static_cast<std::size_t>(number)];
+    if (at < 0) {
+      at = static_cast<std::int64_t>(used.size());
+      used.push_back(all[static_cast<std::size_t>(number)]);
+    }
+    return at;
+  }
+  const std::vector<std::string>& all;
+  std::vector<std::int64_t> place;  // by number in `all`, -1: not used
+  std::vector<std::string_view> used;
+};
+
+// Those that occur: a program may have a thousand times as many.
 void write_functions(Json& json, const TraceIndex& index) {
   const FunctionList& list = index.functions();
-  json.key("functions").open('{');
-  json.list("name", list.functions(), [](const FunctionInfo& f) { return std::string_view(f.name); });
-  json.list("module", list.functions(), [](const FunctionInfo& f) { return f.module; });
-  json.list("file", list.functions(), [](const FunctionInfo& f) { return f.file; });
-  json.list("line", list.functions(), [](const FunctionInfo& f) { return f.line; });
-  json.list("calls", list.functions(), [](const FunctionInfo& f) { return f.calls; });
+  UsedTexts modules(list.modules());
+  UsedTexts files(list.files());
+  std::vector<std::uint32_t> shown;
+  for (std::uint32_t i = 0; i < list.functions().size(); ++i) {
+    if (list.functions()[i].occurs) shown.push_back(i);
+  }
+  const auto each = [&](const char* name, auto of) {
+    json.list(name, shown, [&](std::uint32_t number) { return of(list.functions()[number]); });
+  };
+  json.key("functions").open('{').field("count", list.functions().size());
+  json.list("number", shown, [](std::uint32_t number) { return number; });
+  each("name", [](const FunctionInfo& f) { return std::string_view(f.name); });
+  each("module", [&](const FunctionInfo& f) { return modules.of(f.module); });
+  each("file", [&](const FunctionInfo& f) { return files.of(f.file); });
+  each("line", [](const FunctionInfo& f) { return f.line; });
+  each("calls", [](const FunctionInfo& f) { return f.calls; });
   json.close('}');
-  json.list("modules", list.modules(), [](const std::string& path) { return std::string_view(path); });
-  json.list("files", list.files(), [](const std::string& path) { return std::string_view(path); });
+  const auto text = [](std::string_view path) { return path; };
+  json.list("modules", modules.used, text).list("files", files.used, text);
   std::vector<std::string_view> sources;
   for (const reader::SourceFile& source : index.trace().sources()) sources.push_back(source.path);
   std::sort(sources.begin(), sources.end());
-  json.list("has_source", list.files(), [&](const std::string& path) {
-    return std::binary_search(sources.begin(), sources.end(), std::string_view(path));
-  });
+  json.list("has_source", files.used,
+            [&](std::string_view path) { return std::binary_search(sources.begin(), sources.end(), path); });
 }
 
 }  // namespace

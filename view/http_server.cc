@@ -42,8 +42,6 @@ std::string_view reason_of(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
-    case 409:
-      return "Conflict";
     case 414:
       return "URI Too Long";
     case 431:

@@ -127,6 +127,7 @@ Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::pat
   if (cache != nullptr && !cache->look_at(path).same(known)) known.contents.reset();  // which one was opened?
   index->known_ = known;
   if (cache != nullptr && cache->load(*index)) {
+    index->functions_ = FunctionList(index->trace());
     index->build_strips();
     index->sum_up();
     progress.done += progress.total;
@@ -151,6 +152,7 @@ Result<std::unique_ptr<TraceIndex>> TraceIndex::build(reader::Trace trace, Index
 Result<std::unique_ptr<TraceIndex>> TraceIndex::build_of(std::unique_ptr<TraceIndex> index, IndexProgress& progress,
                                                          Preview* preview) {
   // First, so that a preview has them.
+  index->functions_ = FunctionList(index->trace());
   index->build_strips();
   const auto status = IndexBuilder(*index, progress, preview).run();
   if (!status) return status.error();
@@ -186,7 +188,6 @@ std::unique_ptr<TraceIndex> TraceIndex::listed(reader::Trace trace, IndexProgres
 
 // What follows from threads_ and counts_.
 void TraceIndex::sum_up() {
-  // In order of process and id, so that a function has the same number whenever the file is opened.
   for (std::uint32_t process = 0; process < counts_.size(); ++process) {
     for (std::size_t id = 0; id < counts_[process].size(); ++id) {
       if (counts_[process][id] == 0) continue;

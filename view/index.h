@@ -80,12 +80,13 @@ class TraceIndex {
                                                    Preview* preview = nullptr);
 
   bool from_cache() const { return mapping_ != nullptr; }
-  /// Whether it is a preview's: threads with calls that are not there yet, no CPUs, functions in another order.
+  /// Whether it is a preview's: threads with calls that are not there yet, no CPUs.
   bool is_partial() const { return partial_; }
 
   const reader::Trace& trace() const { return *trace_; }
   /// In the file's order: by process, then by when they joined it.
   const std::vector<ThreadIndex>& threads() const { return threads_; }
+  /// All of the trace's table; those that occur are marked. A preview has them under the same numbers.
   const FunctionList& functions() const { return functions_; }
   /// By CPU, in the order of States::cpus(); empty when there are no states.
   const std::vector<Strip>& cpus() const { return cpus_; }

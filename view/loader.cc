@@ -84,7 +84,7 @@ bool Loader::wait_for(std::chrono::milliseconds longest, bool picture) {
 }
 
 std::optional<Reply> Loader::preview(std::string_view path, const Parameters& parameters, Work* work) {
-  // Tiles have the numbers of the facts that were last asked for.
+  // Tiles are of what the facts that were last asked for told.
   const auto there = path == "trace" ? preview_.refresh() : preview_.latest();
   if (there == nullptr) return std::nullopt;
   if (path != "trace" && (path != "tiles" || parameters.contains("function"))) {

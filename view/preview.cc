@@ -13,6 +13,7 @@ void Preview::begin(const TraceIndex& listed) {
   first->partial_ = true;
   first->origin_ = first->last_ = listed.origin_;
   first->threads_ = listed.threads_;
+  first->functions_ = listed.functions_;
   first->thread_of_task_ = listed.thread_of_task_;
   for (ThreadIndex& thread : first->threads_) {
     const auto blocks = first->trace().blocks(*thread.thread);
@@ -48,7 +49,6 @@ void Preview::end() {
   now_.reset();
 }
 
-// Gives its functions numbers, behind those that there are.
 void Preview::take_in(std::size_t number, const ThreadIndex& thread) {
   TraceIndex& index = *next_;
   const std::uint32_t process = thread.thread->process;

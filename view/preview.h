@@ -2,9 +2,8 @@
 // that nobody should wait for all of them.
 //
 // It is put together as an index of its own, by copies that share the columns, so all that draws an index draws this
-// one. What is there is right and stays so, row for row, with two exceptions that show in it: of a thread that is read
-// in part (ThreadIndex::unread_from) the last calls are open, and rows may get other numbers; and the numbers of
-// functions are those of a preview, which only ever get more, while those of the whole are in another order.
+// one. What is there is right and stays so, row for row, with one exception that shows in it: of a thread that is read
+// in part (ThreadIndex::unread_from) the last calls are open, and rows may get other numbers.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -30,8 +29,7 @@ class Preview {
 
   // For who looks on.
 
-  /// All that is there by now; null: nothing yet, or nothing any more. What was there before is in it under the same
-  /// numbers.
+  /// All that is there by now; null: nothing yet, or nothing any more.
   std::shared_ptr<const TraceIndex> refresh();
   /// What refresh() gave last.
   std::shared_ptr<const TraceIndex> latest() const;

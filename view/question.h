@@ -79,7 +79,8 @@ class Api::Question {
   }
   std::uint32_t function() const {
     const std::uint64_t value = whole("function", kNoFunction);
-    if (value >= index_->functions().functions().size()) {
+    const auto& functions = index_->functions().functions();
+    if (value >= functions.size() || !functions[value].occurs) {
       complain(has("function") ? "there is no function " + text("function") : "which function?");
       return kNoFunction;
     }

@@ -202,8 +202,6 @@ struct Server::Impl {
       reply.body = json.take();
       return reply;
     }
-    // Numbers of functions are others now than those that such a page has.
-    if (request.has("reading")) return error_reply(409, "the trace is read by now: ask api/trace again");
     return api->answer(path, parameters, job.work());
   }
 

@@ -60,13 +60,14 @@ class Case(unittest.TestCase):
     def test_serves_the_numbers_of_report(self):
         process, url = self.start("--no-browser", self.path("sample.karst"))
         table = json.loads(self.get(url + "api/functions"))
-        names = json.loads(self.get(url + "api/trace"))["functions"]["name"]
-        self.compare_with_report(table, names)
+        functions = json.loads(self.get(url + "api/trace"))["functions"]
+        self.compare_with_report(table, functions)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=60), 0)
 
-    def compare_with_report(self, table, names):
+    def compare_with_report(self, table, functions):
         """To the ns and the count."""
+        names = dict(zip(functions["number"], functions["name"]))
         report = json.loads(subprocess.run([KARST, "report", "--format", "json", self.path("sample.karst")], check=True,
                                            capture_output=True, text=True).stdout)
         want = {row["name"]: row for row in report["functions"]}
@@ -103,10 +104,10 @@ class Case(unittest.TestCase):
           write(new Uint8Array(question.buffer));
           if (engine.karst_functions() !== 1) throw new Error("no answer");
           const reply = Buffer.from(engine.memory.buffer, engine.karst_reply(), engine.karst_reply_size()).toString();
-          console.log(JSON.stringify({ table: JSON.parse(reply), names: json.trace.functions.name }));
+          console.log(JSON.stringify({ table: JSON.parse(reply), functions: json.trace.functions }));
         """
         answer = json.loads(subprocess.run(["node", "-e", script, page], check=True, capture_output=True, text=True).stdout)
-        self.compare_with_report(answer["table"], answer["names"])
+        self.compare_with_report(answer["table"], answer["functions"])
 
     def test_a_saved_range_is_a_trace(self):
         _, url = self.start("--no-browser", self.path("sample.karst"))

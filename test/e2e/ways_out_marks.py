@@ -27,6 +27,11 @@ FLAGS = {"open": 2, "unwound": 4, "jumped": 8, "tail": 16}  # docs/viewer-protoc
 CALLS = len(TREE) - 1
 
 
+def names_of(trace):
+    """Names of functions by number, from the facts of api/trace."""
+    return dict(zip(trace["functions"]["number"], trace["functions"]["name"]))
+
+
 class Marks(TortureTest):
     def setUp(self):
         super().setUp()
@@ -85,7 +90,7 @@ class Marks(TortureTest):
         at = 56 + 24 * threads + 4 * padded  # behind the header, the threads and the columns of times
         functions = struct.unpack_from(f"<{calls}I", columns, at)
         flags = columns[len(columns) - (calls + 7) // 8 * 8:][:calls]
-        names = page["trace"]["functions"]["name"]
+        names = names_of(page["trace"])
         self.assert_flags((names[f], flag) for f, flag in zip(functions, flags))
 
     def assert_flags(self, calls):
@@ -112,7 +117,7 @@ class Marks(TortureTest):
                             raise
                 time.sleep(0.02)
 
-        names = get("api/trace")["functions"]["name"]
+        names = names_of(get("api/trace"))
         calls = [get(f"api/call?thread=0&index={index}") for index in range(CALLS)]
         self.assert_flags((names[call["function"]], call["flags"]) for call in calls)
 

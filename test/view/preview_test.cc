@@ -91,6 +91,7 @@ void expect_same_rows(const view::TraceIndex& a, const view::TraceIndex& b, std:
   ASSERT_LE(rows, of_a.calls.size());
   ASSERT_LE(rows, of_b.calls.size());
   for (std::size_t row = 0; row < rows; ++row) {
+    ASSERT_EQ(a.function_of(of_a, row), b.function_of(of_b, row)) << row;
     ASSERT_EQ(name_of(a, of_a, row), name_of(b, of_b, row)) << row;
     ASSERT_EQ(of_a.calls.begin[row], of_b.calls.begin[row]) << row;
     ASSERT_EQ(of_a.calls.depth[row], of_b.calls.depth[row]) << row;
@@ -135,10 +136,6 @@ TEST(Preview, HasEachThreadAsSoonAsItIsReadAndAsItStays) {
     }
     EXPECT_GE(read, n);
     EXPECT_EQ(now->calls(), calls);
-    if (last != nullptr) {  // numbers of functions stay while it grows
-      for (std::size_t f = 0; f < last->functions().functions().size(); ++f)
-        EXPECT_EQ(last->functions().functions()[f].name, now->functions().functions()[f].name);
-    }
     last = now;
     build.let_go(1);
   }
@@ -155,6 +152,64 @@ TEST(Preview, HasEachThreadAsSoonAsItIsReadAndAsItStays) {
   EXPECT_EQ(build.preview.parts(), 0U);
   EXPECT_GT(last->threads()[0].calls.size(), 0U);  // who holds it may go on
   EXPECT_EQ(name_of(*last, last->threads()[0], 0), name_of(*whole.index, whole.index->threads()[0], 0));
+}
+
+// Ids in an order that is none of the file's: the first thread calls the last functions, and some that have no record.
+test::SampleTrace trace_of_many_functions() {
+  test::SampleTrace sample;
+  std::vector<std::string> names;
+  for (int i = 1; i <= 50; ++i) names.push_back("f" + std::to_string(i));
+  sample.process(7, "app", names);
+  const std::uint32_t called[3][4] = {{50, 70, 3, 90'000}, {2, 70, 60, 3}, {41, 90'001, 60, 1}};
+  for (std::uint32_t t = 0; t < 3; ++t) {
+    sample.thread(70 + t, "thread", 0);
+    std::uint64_t now = 1000;
+    for (const std::uint32_t id : called[t]) {
+      // The first thread is the longest, and is read first.
+      for (std::uint32_t i = 0; i < 9 - t; ++i, now += 20) sample.call(id, now, now + 10);
+    }
+  }
+  return sample;
+}
+
+TEST(Preview, FunctionsHaveTheNumbersOfTheWhole) {
+  test::SampleTrace of_whole = trace_of_many_functions();
+  const auto whole = test::index_of(of_whole);
+  const auto& all = whole->functions().functions();
+  test::SampleTrace sample = trace_of_many_functions();
+  HeldBuild build(sample.open());
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    ASSERT_TRUE(build.wait(n));
+    const auto now = build.preview.refresh();
+    ASSERT_NE(now, nullptr);
+    for (std::size_t t = 0; t < now->threads().size(); ++t)
+      expect_same_rows(*now, *whole, t, now->threads()[t].calls.size());
+    const auto& some = now->functions().functions();
+    ASSERT_LE(some.size(), all.size());
+    std::size_t occur = 0;
+    for (std::size_t f = 0; f < some.size(); ++f) {
+      if (!some[f].occurs) continue;
+      ++occur;
+      EXPECT_EQ(some[f].name, all[f].name);
+      EXPECT_EQ(some[f].line, all[f].line);
+    }
+    EXPECT_GE(occur, 4U);
+    build.let_go(1);
+  }
+  build.finish();
+  // By the table: f3 is the third, whoever calls it first.
+  EXPECT_EQ(all[2].name, "f3");
+  EXPECT_EQ(all[2].calls, 9U + 8U);
+  EXPECT_FALSE(all[3].occurs);
+  EXPECT_EQ(all[50 + 70].name, "function#70");
+  EXPECT_EQ(all[50 + 70].calls, 9U + 8U);
+  // A made-up trace gets no list as long as its greatest id.
+  EXPECT_EQ(all[50].name, "functions without a record");
+  EXPECT_EQ(all[50].calls, 9U + 7U);
+  EXPECT_EQ(all.size(), 50U + 70U + 1U);
+  const std::string facts = view::trace_json(*whole, "1", 1, false, false);
+  EXPECT_NE(facts.find(R"("count":121,"number":[0,1,2,40,49,50,110,120],"name":["f1","f2","f3","f41","f50",)"),
+            std::string::npos);
 }
 
 TEST(Preview, ReadsFirstWhatIsLookedAt) {

@@ -137,12 +137,12 @@ TEST_F(ServerTest, ShowsWhatItHasReadWhileItReads) {
   const auto progress = get(path_ + "api/progress?wait=picture");
   ASSERT_TRUE(progress);
   EXPECT_NE(progress->body.find("\"phase\":\"rebuilding\""), std::string::npos) << progress->body;
-  EXPECT_EQ(get(path_ + "api/tiles?width=64&reading=1")->status, 503);  // facts come first
+  EXPECT_EQ(get(path_ + "api/tiles?width=64")->status, 503);  // facts come first
   const auto facts = get(path_ + "api/trace");
   EXPECT_EQ(facts->status, 200);
   EXPECT_NE(facts->body.find("\"reading\":{\"threads_read\":"), std::string::npos);
   EXPECT_EQ(facts->body.find("\"cut\""), std::string::npos);
-  const auto tiles = get(path_ + "api/tiles?width=64&reading=1");
+  const auto tiles = get(path_ + "api/tiles?width=64");
   EXPECT_EQ(tiles->status, 200);
   EXPECT_EQ(tiles->body.substr(0, 4), "KTIL");
   for (const char* about_all : {"functions", "flame", "minimap", "search?q=f", "call?thread=0&index=0", "cut",
@@ -157,7 +157,6 @@ TEST_F(ServerTest, ShowsWhatItHasReadWhileItReads) {
   EXPECT_NE(get(path_ + "api/progress?wait=1")->body.find("\"phase\":\"ready\""), std::string::npos);
   EXPECT_EQ(get(path_ + "api/trace")->body.find("\"reading\""), std::string::npos);
   EXPECT_EQ(get(path_ + "api/functions")->status, 200);
-  EXPECT_EQ(get(path_ + "api/tiles?width=64&reading=1")->status, 409);
   EXPECT_EQ(get(path_ + "api/tiles?width=64")->status, 200);
 }
 

@@ -3,13 +3,12 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import { Network, prepareTiles, stayAlive, whileReading } from "./backend/network";
 import { openEmbedded, openFiles, opensFiles } from "./backend/open";
 import { Questions } from "./backend/questions";
-import type { Backend, Progress, TraceInfo } from "./backend/types";
+import type { Backend, Progress } from "./backend/types";
 import { onKey } from "./model/keys";
 import { attempt, selectedFacts } from "./model/actions";
 import type { Theme } from "./model/colour";
 import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
 import { plain } from "./model/names";
-import { settledSelection } from "./model/reading";
 import { count, duration, percent } from "./model/time";
 import { fromHash, toHash } from "./model/url";
 import { clampView, wholeView } from "./model/view";
@@ -116,27 +115,25 @@ async function showAll(backends: readonly Backend[]): Promise<void> {
 
 /** The first time as the address says; later there is more of the same. */
 function show(loaded: LoadedTrace[]): void {
-  const before = store.state.traces[0]?.info;
   const { info } = loaded[0]!;
-  if (before) showMore(loaded, before);
+  if (store.state.traces.length > 0) showMore(loaded);
   else {
     document.title = `${loaded.map((t) => t.info.name).join(" ↔ ")} · Karst`;
     const change = startState(loaded);
-    // What is named by numbers that hold when all is read waits until then.
+    // What may be of a thread that is not read yet waits until all is.
     store.set(info.reading ? { ...change, selected: null, baseline: null, highlight: null } : change);
   }
   if (!info.reading) void attempt(completeSelection);
 }
 
-function showMore(loaded: LoadedTrace[], before: TraceInfo): void {
+function showMore(loaded: LoadedTrace[]): void {
   const { view, scroll } = store.state;
   const { info } = loaded[0]!;
   const whole = wholeView(store.total);
   const change: Change = { traces: loaded };
   if (!info.reading) {
     const { selected = null, baseline = null, highlight = null } = fromAddress(loaded);
-    const settled = store.state.selected ? settledSelection(store.state, before, info) : { selected };
-    Object.assign(change, settled, { baseline, highlight });
+    Object.assign(change, store.state.selected ? {} : { selected }, { baseline, highlight });
   }
   // Tracks above what is looked at grow: that stays where it is.
   const scene = currentScene();
@@ -154,7 +151,7 @@ type Change = { -readonly [K in keyof State]?: State[K] };
 
 /** What the address says, as far as these traces have it. */
 function fromAddress(traces: readonly LoadedTrace[]): Change {
-  const said: Change = { ...fromHash(location.hash, START) };
+  const said: Change = { ...fromHash(location.hash, { ...START, traces }) };
   const exists = (at: { trace: number; thread: number } | null | undefined) =>
     at !== undefined && at !== null && traces[at.trace]?.info.threads[at.thread] !== undefined;
   if (!exists(said.selected)) delete said.selected;

@@ -5,6 +5,7 @@ import type {
   CallInfo,
   CallLine,
   Flame,
+  FunctionInfo,
   FunctionRow,
   FunctionTable,
   Histogram,
@@ -25,12 +26,35 @@ const list = (value: unknown): any[] => (Array.isArray(value) ? value : []);
 const object = (value: unknown): Json => (typeof value === "object" && value !== null ? value : {});
 const objects = (value: unknown): Json[] => list(value).map(object);
 
-export function traceFacts(answer: Json): TraceInfo {
-  const json = object(answer);
+const MOST_FUNCTIONS = 1 << 24;
+
+/** By their numbers; those that do not occur are holes. */
+function functionFacts(json: Json): FunctionInfo[] {
+  const f = object(json.functions);
   const modules = list(json.modules);
   const files = list(json.files);
   const hasSource = list(json.has_source);
-  const f = json.functions ?? {};
+  const functions: FunctionInfo[] = [];
+  list(f.name).forEach((name, i) => {
+    const number = num(f.number?.[i], i);
+    const file = num(f.file?.[i], -1);
+    if (!Number.isInteger(number) || number < 0 || number >= MOST_FUNCTIONS) return;
+    functions[number] = {
+      name: text(name),
+      module: text(modules[num(f.module?.[i], -1)]),
+      file: text(files[file]),
+      line: num(f.line?.[i]),
+      calls: num(f.calls?.[i]),
+      hasSource: hasSource[file] === true,
+    };
+  });
+  const count = num(f.count);
+  if (Number.isInteger(count) && count > functions.length && count <= MOST_FUNCTIONS) functions.length = count;
+  return functions;
+}
+
+export function traceFacts(answer: Json): TraceInfo {
+  const json = object(answer);
   const span = num(json.span);
   const extent = Math.max(span, num(json.extent, span));
   return {
@@ -103,17 +127,7 @@ export function traceFacts(answer: Json): TraceInfo {
       states: t.states === true,
       ...optional("unreadFrom", typeof t.unread_from === "number" ? t.unread_from : undefined),
     })),
-    functions: list(f.name).map((name, i) => {
-      const file = num(f.file?.[i], -1);
-      return {
-        name: text(name),
-        module: text(modules[num(f.module?.[i], -1)]),
-        file: text(files[file]),
-        line: num(f.line?.[i]),
-        calls: num(f.calls?.[i]),
-        hasSource: hasSource[file] === true,
-      };
-    }),
+    functions: functionFacts(json),
     canCut: list(json.features).includes("cut"),
     ...optional("range", json.range ? { begin: num(json.range.begin), end: num(json.range.end, extent) } : undefined),
     ...(json.aggregated ? { aggregated: true as const } : {}),

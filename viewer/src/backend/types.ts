@@ -161,12 +161,13 @@ export interface TraceInfo {
   problems: { message: string; count: number }[];
   processes: ProcessInfo[];
   threads: ThreadInfo[];
+  /** By their numbers, with holes for those that do not occur. */
   functions: FunctionInfo[];
   canCut: boolean;
   states: StatesInfo | null;
   tasks: TaskInfo[];
   cpus: CpuInfo[];
-  /** It is still being read: functions have numbers of their own, and most questions have to wait. */
+  /** It is still being read: most questions have to wait. */
   reading?: true;
   /** An exported page: the range it holds. */
   range?: { begin: number; end: number };

@@ -34,7 +34,7 @@ export function toHash(state: State): string {
   add("y", state.scroll > 0 && String(Math.round(state.scroll)));
   add("sel", state.selected && call(state.selected));
   add("range", state.range && `${round(state.range.begin)}+${round(state.range.end - state.range.begin)}`);
-  add("fn", state.highlight && `${state.highlight.trace}.${state.highlight.function}`);
+  add("func", state.highlight && `${state.highlight.trace}.${state.highlight.function}`);
   add("base", state.baseline && call(state.baseline));
   add("offset", state.offset !== 0 && round(state.offset));
   add("tab", state.tab !== "functions" && state.tab);
@@ -109,9 +109,16 @@ export function fromHash(hash: string, start: State): Partial<State> {
         if (begin !== undefined && length !== undefined && length >= 0) change.range = { begin, end: begin + length };
         break;
       }
-      case "fn": {
+      case "func": {
         const [trace, func] = numbers(value, ".", 2) ?? [];
         if (trace !== undefined && func !== undefined && func >= 0) change.highlight = { trace, function: func };
+        break;
+      }
+      case "fn": {
+        // Addresses of older pages count only the functions that occur.
+        const [trace = -1, rank = -1] = numbers(value, ".", 2) ?? [];
+        const func = Object.keys(start.traces[trace]?.info.functions ?? {})[rank];
+        if (func !== undefined) change.highlight = { trace, function: Number(func) };
         break;
       }
       case "offset":

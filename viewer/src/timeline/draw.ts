@@ -1,20 +1,10 @@
 // One picture of the timeline: ruler, lanes, gaps, calls with their names. What follows the pointer is
 // drawn above it by overlay.ts.
-import {
-  CPU_FUNCTION,
-  CPU_THREAD,
-  kCut,
-  kJumped,
-  kOpenBegin,
-  kOpenEnd,
-  kSummed,
-  kTailCall,
-  kUnwound,
-  STRIP_DEPTHS,
-} from "../backend/types";
+import { CPU_FUNCTION, CPU_THREAD, kOpenBegin, kSummed, STRIP_DEPTHS } from "../backend/types";
 import type { State } from "../model/store";
 import { duration, moment, step } from "../model/time";
 import { STRIP } from "../model/tracks";
+import { drawEnds } from "./endings_drawn";
 import { drawGaps, drawMoments } from "./gaps";
 import { RowPainter, type Label } from "./paint";
 import { FONT, SMALL, type Band, type Renderer } from "./renderer";
@@ -322,35 +312,4 @@ export function fitted(r: Pick<Renderer, "textWidth">, forms: readonly string[],
   let n = Math.min(shortest.length - 1, Math.floor(room / 6));
   while (n > 1 && r.textWidth(`${shortest.slice(0, n)}…`) > room) --n;
   return n > 1 ? `${shortest.slice(0, n)}…` : "";
-}
-
-/** Open ends are torn; ways out other than a return have a shape of their own, so colour is not needed to tell. */
-function drawEnds(r: Renderer, scene: Scene, from: number, to: number, y: number, height: number, flags: number): void {
-  const ground = scene.inks.end;
-  const ink = scene.inks.onCall;
-  const tear = (x: number, inward: number) => {
-    const teeth = 3;
-    const points = [x - inward, y - 0.5];
-    for (let i = 0; i < teeth; ++i) {
-      points.push(x + inward * 5, y + (height * (i + 0.5)) / teeth);
-      points.push(x, y + (height * (i + 1)) / teeth + (i === teeth - 1 ? 0.5 : 0));
-    }
-    points.push(x - inward, y + height + 0.5);
-    r.polygon(points, ground);
-  };
-  if (flags & kOpenBegin) tear(from, 1);
-  if (flags & kOpenEnd) tear(to, -1);
-  const middle = y + height / 2;
-  if (to - from < 14) return;
-  if (flags & kUnwound) {
-    // An exception: up and out.
-    r.polygon([to - 9, middle + 3.5, to - 5.5, middle - 3.5, to - 2, middle + 3.5], ink);
-  } else if (flags & kJumped) {
-    // longjmp: over the edge, twice.
-    r.polygon([to - 10, middle - 3.5, to - 6.5, middle, to - 10, middle + 3.5], ink);
-    r.polygon([to - 6, middle - 3.5, to - 2.5, middle, to - 6, middle + 3.5], ink);
-  } else if (flags & kTailCall && (flags & kCut) !== kCut) {
-    // A tail call: on to the next.
-    r.polygon([to - 7, middle - 3.5, to - 2, middle, to - 7, middle + 3.5], ink);
-  }
 }

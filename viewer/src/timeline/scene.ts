@@ -2,7 +2,7 @@
 import { CPU_LANE, kSummed, STATES_OF_THREAD, STRIP_DEPTHS, type Row } from "../backend/types";
 import type { Theme } from "../model/colour";
 import type { LoadedTrace, State, Store } from "../model/store";
-import { isUnread, isUntouched, moreRead, renumbered } from "../model/reading";
+import { isUnread, isUntouched, moreRead } from "../model/reading";
 import { layoutTracks, visibleTracks, type Layout, type Track } from "../model/tracks";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
@@ -98,11 +98,7 @@ export class Scene {
         const before = this.scenes[i];
         // The same trace, of which more is there: its tiles stay.
         const tiles = before?.loaded.backend === loaded.backend ? before.tiles : undefined;
-        if (before && tiles) {
-          tiles.forget(moreRead(before.loaded.info, loaded.info));
-          if (before.loaded.info.reading && !loaded.info.reading)
-            tiles.renumber(renumbered(before.loaded.info.functions, loaded.info.functions));
-        }
+        if (before && tiles) tiles.forget(moreRead(before.loaded.info, loaded.info));
         const names = loaded.info.functions.map((f) => f.name);
         const { tasks } = loaded.info;
         const taskNames = tasks.map((task) => `${task.name || "thread"} ${task.tid}`);
@@ -139,7 +135,8 @@ export class Scene {
     if (highlight.trace !== trace) {
       // The same function in the other trace, by name.
       const name = traces[highlight.trace]?.info.functions[func]?.name;
-      func = scene.loaded.info.functions.findIndex((f) => f.name === name);
+      if (name === undefined) return undefined;
+      func = scene.loaded.info.functions.map((f) => f.name).indexOf(name);
       if (func < 0) return undefined;
     }
     if (scene.highlight?.func !== func) {

@@ -111,11 +111,10 @@ export class Looks {
     plain?: readonly boolean[],
   ) {
     const n = names.length;
-    const fill = new Uint32Array(n);
-    const edge = new Uint32Array(n);
-    const strongFill = new Uint32Array(n);
-    const dimFill = new Uint32Array(n);
-    const dimEdge = new Uint32Array(n);
+    // What has no name yet looks like what is not told apart.
+    const [fill, edge, strongFill, dimFill, dimEdge] = Array.from({ length: 5 }, () =>
+      new Uint32Array(n).fill(word(inks.foreign)),
+    ) as [Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array];
     this.css = new Array<string>(n);
     const dark = inks.theme === "dark";
     names.forEach((name, i) => {

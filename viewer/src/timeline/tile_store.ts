@@ -4,7 +4,7 @@
 // A tile is 1024 pixels of a power of two nanoseconds each, at a multiple of its own length, of up to
 // 64 levels of one thread. So a pan meets the same tiles again, and a zoom needs new ones only when it
 // crosses a power of two; until they are there, coarser or finer ones stand in.
-import { BackendError, STATES_OF_THREAD, type Backend, type Levels, type Row } from "../backend/types";
+import { type Backend, type Levels, type Row } from "../backend/types";
 
 export const TILE_PIXELS = 1024;
 export const BAND_LEVELS = 64;
@@ -13,8 +13,6 @@ const MOST_RUNNING = 4;
 const THREADS_AT_ONCE = 8;
 const COARSER = 12; // levels to look up for a stand-in
 const FINER = 3;
-/** The server has more by now than the page knows of, and functions have other numbers: facts come first. */
-const CHANGED = 409;
 
 /** Rows of a tile, and the length of the pixels they were made for. */
 export interface Tile {
@@ -79,16 +77,6 @@ export class TileStore {
         controller.abort();
         this.running.delete(key);
       }
-  }
-
-  /** Functions have these numbers from now on, by those they had. */
-  renumber(numbers: Uint32Array): void {
-    for (const [key, { tile }] of this.kept) {
-      if (parseInt(key, 10) >= STATES_OF_THREAD) continue;
-      for (const { func } of tile.rows) for (let i = 0; i < func.length; ++i) func[i] = numbers[func[i]!] ?? 0;
-    }
-    for (const controller of this.running.values()) controller.abort();
-    this.running.clear();
   }
 
   private static key(thread: number, band: number, level: number, number: number): string {
@@ -171,8 +159,7 @@ export class TileStore {
       this.lastError = "";
     } catch (error) {
       const { name, message } = error as Error;
-      const early = error instanceof BackendError && error.status === CHANGED;
-      if (name !== "AbortError" && !early && message !== this.lastError) this.onError((this.lastError = message));
+      if (name !== "AbortError" && message !== this.lastError) this.onError((this.lastError = message));
     } finally {
       for (const key of keys) if (this.running.get(key) === controller) this.running.delete(key);
     }

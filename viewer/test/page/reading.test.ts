@@ -7,7 +7,7 @@ import { drawn, listen, report, Session, TRACE, until } from "./browser";
 type Facts = {
   reading?: object;
   threads: { first: number; last: number; calls: number; depths: number; unread_from?: number }[];
-  functions: { name: string[]; calls: number[] };
+  functions: { number: number[]; name: string[]; calls: number[] };
 };
 
 const session = new Session();
@@ -36,10 +36,6 @@ async function held(read: number[]) {
         read.includes(i) ? thread : { ...thread, calls: 0, depths: 0, unread_from: thread.first },
       );
       return route.fulfill({ json: { ...facts, reading: { threads_read: read.length }, threads } });
-    }
-    if (path === "tiles") {
-      url.searchParams.delete("reading"); // the server knows better
-      return route.continue({ url: url.href });
     }
     return route.continue();
   };
@@ -128,10 +124,42 @@ test("threads are shown as they are read, the rest says that it is not, and what
   await tab.close();
 });
 
+test("a call that was selected while others were read stays selected, and has its panel in the end", async () => {
+  const trace = await held([0]);
+  const tab = await session.open([TRACE], "", {}, trace.prepare);
+  await until(
+    () => tab.page.evaluate(() => window.karstFrames?.rows ?? 0),
+    (rows) => rows > 0,
+    "calls of the thread that is read",
+  );
+  const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+  const said = () => tab.page.locator(".unseen[aria-live]").first().textContent();
+  let chosen: string | null = "";
+  for (let y = 34; y < 200 && !chosen; y += 9) {
+    await tab.page.mouse.click(box.x + box.width / 2, box.y + y);
+    await tab.page.waitForTimeout(30);
+    chosen = await said();
+  }
+  expect(chosen).toMatch(/\w+, .*level \d/);
+  expect(await tab.page.locator("[data-testid=call-name]").count()).toBe(0); // its facts wait for all
+  trace.whole();
+  await until(
+    () => tab.page.locator("[data-testid=call-name]").count(),
+    (n) => n === 1,
+    "the call",
+  );
+  expect(await said()).toBe(chosen);
+  const name = await tab.page.locator("[data-testid=call-name]").first().textContent();
+  expect(name).toContain(chosen!.split(",")[0]!);
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
 test("an address that names a call and a function holds when all is read", async () => {
   const trace = await held([0]);
-  const func = trace.facts.functions.calls.findIndex((calls) => calls > 0);
-  const tab = await session.open([TRACE], `#sel=0.0.0&fn=0.${func}&tab=call`, {}, trace.prepare);
+  const { number, calls } = trace.facts.functions;
+  const func = number[calls.findIndex((count) => count > 0)];
+  const tab = await session.open([TRACE], `#sel=0.0.0&func=0.${func}&tab=call`, {}, trace.prepare);
   const reading = tab.page.locator("[data-testid=reading]");
   await until(
     () => reading.count(),

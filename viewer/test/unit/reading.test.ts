@@ -9,7 +9,7 @@ import {
   type TileRequest,
   type TraceInfo,
 } from "../../src/backend/types";
-import { isUnread, isUntouched, moreRead, readingWords, renumbered, settledSelection } from "../../src/model/reading";
+import { isUnread, isUntouched, moreRead, readingWords } from "../../src/model/reading";
 import { Store, type LoadedTrace } from "../../src/model/store";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
 import { Scene } from "../../src/timeline/scene";
@@ -19,14 +19,21 @@ import { sampleEmbedded } from "../sample";
 const facts = (): Json => structuredClone(sampleEmbedded(6, 5).trace as Json);
 const whole = traceFacts(facts());
 
-/** The same while only some threads are read; functions have other numbers. */
+/** The same while only some threads are read; of the functions two occurred so far. */
 function partly(...read: number[]): TraceInfo {
   const json = facts();
   json.reading = { threads_read: read.length };
   json.threads.forEach((thread: Json, i: number) => {
     if (!read.includes(i)) Object.assign(thread, { unread_from: thread.first, calls: 0, depths: 0 });
   });
-  for (const column of ["name", "module", "file", "line", "calls"]) json.functions[column].reverse();
+  const { name, module, file, line, calls } = json.functions;
+  const at = [6, 1];
+  json.functions = {
+    ...{ count: name.length, number: at },
+    ...Object.fromEntries(
+      Object.entries({ name, module, file, line, calls }).map(([key, all]) => [key, at.map((i) => (all as Json)[i])]),
+    ),
+  };
   return traceFacts(json);
 }
 
@@ -61,6 +68,13 @@ describe("a trace that is being read", () => {
     expect(readingWords({ ...info, threads: [part] }, 0.5)).not.toContain("threads");
   });
 
+  test("has its functions under the numbers that they keep", () => {
+    const { functions } = partly(0);
+    expect(functions).toHaveLength(whole.functions.length);
+    expect(Object.keys(functions)).toEqual(["1", "6"]);
+    expect([functions[1], functions[6]]).toEqual([whole.functions[1], whole.functions[6]]);
+  });
+
   test("has no idle threads among those that are not read", () => {
     const shown = layoutTracks([partly(0)], { ...NO_CHOICE, hideIdle: true }, { begin: 0, end: whole.span });
     expect(shown.scrolled.map((t) => t.thread)).toEqual([0, 1, 2, 3, 4, 5]);
@@ -70,31 +84,6 @@ describe("a trace that is being read", () => {
     expect([...moreRead(partly(0), partly(0, 4))]).toEqual([4]);
     expect([...moreRead(partly(0, 4), whole)]).toEqual([1, 2, 3, 5]);
     expect([...moreRead(whole, whole)]).toEqual([]);
-  });
-
-  test("functions are found again under their new numbers", () => {
-    const before = partly(0).functions;
-    const numbers = renumbered(before, whole.functions);
-    before.forEach((f, i) => {
-      const now = whole.functions[numbers[i]!]!;
-      expect([now.name, now.file, now.line]).toEqual([f.name, f.file, f.line]);
-    });
-    expect(numbers).not.toEqual(Uint32Array.from(before.keys()));
-  });
-
-  test("a selection stays when its thread was read to its end, else it goes", () => {
-    const before = partly(0);
-    const span = { begin: 1, end: 2, depth: 1, function: 0 };
-    const kept = settledSelection({ selected: { trace: 0, thread: 0, index: 7 }, selectedSpan: span }, before, whole);
-    expect(kept.selected).toEqual({ trace: 0, thread: 0, index: 7 });
-    expect(whole.functions[kept.selectedSpan!.function]!.name).toBe(before.functions[0]!.name);
-    expect(
-      settledSelection({ selected: { trace: 0, thread: 1, index: 7 }, selectedSpan: span }, before, whole),
-    ).toEqual({ selected: null, selectedSpan: null });
-    expect(settledSelection({ selected: null, selectedSpan: null }, before, whole)).toEqual({
-      selected: null,
-      selectedSpan: null,
-    });
   });
 });
 
@@ -130,7 +119,7 @@ describe("tiles", () => {
   const shown = (tiles: TileStore, thread: number) =>
     tiles.cover({ thread, band: 0 }, 0, 1000, 1)[0]?.tile.rows[0]?.func[0];
 
-  test("of threads that have more by now are forgotten, others get the new numbers", async () => {
+  test("of threads that have more by now are forgotten, others stay", async () => {
     const { backend, tiles } = make();
     tiles.want(
       [
@@ -146,33 +135,17 @@ describe("tiles", () => {
     tiles.forget(new Set([11]));
     expect(shown(tiles, 11)).toBeUndefined();
     expect(shown(tiles, 1)).toBe(2);
-    tiles.renumber(Uint32Array.of(5, 6, 9));
-    expect(shown(tiles, 1)).toBe(9);
   });
 
-  test("that were asked for under the old numbers do not come in", async () => {
-    const { backend, tiles } = make();
-    tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
-    tiles.renumber(Uint32Array.of(1, 0));
-    expect(backend.asked[0]!.signal.aborted).toBe(true);
-    backend.asked[0]!.answer([row(0)]); // it was on its way
-    await settle();
-    expect(shown(tiles, 1)).toBeUndefined();
-    tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
-    expect(backend.asked).toHaveLength(2);
-  });
-
-  test("that the server has other numbers for by now are no error", async () => {
+  test("that do not come are told, once", async () => {
     const errors: string[] = [];
     const { backend, tiles } = make(errors);
-    tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
-    backend.asked[0]!.answer(new BackendError("the trace is read by now", 409));
-    await settle();
-    expect(errors).toEqual([]);
-    tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
-    backend.asked[1]!.answer(new BackendError("out of order", 500));
-    await settle();
-    expect(errors).toEqual(["out of order"]);
+    for (const answer of [0, 1]) {
+      tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
+      backend.asked[answer]!.answer(new BackendError("out of order", 500));
+      await settle();
+      expect(errors).toEqual(["out of order"]);
+    }
   });
 });
 

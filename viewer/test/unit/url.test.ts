@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { traceFacts } from "../../src/backend/facts";
+import type { Backend } from "../../src/backend/types";
 import { START, type State } from "../../src/model/store";
 import { fromHash, toHash } from "../../src/model/url";
 
@@ -51,6 +53,15 @@ describe("the address", () => {
   });
 
   test("of a fresh page is short", () => expect(toHash(START)).toBe("t=0+1000000"));
+
+  test("of an older page counts the functions that occur", () => {
+    const info = traceFacts({ functions: { count: 9, number: [2, 5, 7], name: ["f", "g", "h"] } });
+    const start = { ...START, traces: [{ number: 0, info, backend: {} as Backend }] };
+    expect(fromHash("#fn=0.1", start).highlight).toEqual({ trace: 0, function: 5 });
+    for (const none of ["0.3", "0.-1", "0.length", "1.0", "-1.0", "0"])
+      expect(fromHash(`#fn=${none}`, start).highlight).toBeUndefined();
+    expect(fromHash("#func=0.5", start).highlight).toEqual({ trace: 0, function: 5 });
+  });
 
   test("negative begins survive", () => expect(fromHash("#t=-5.5+10", START).view).toEqual({ begin: -5.5, span: 10 }));
 
