@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/budget_controller.h"
 #include "runtime/core/budget_sample.h"

@@ -3,7 +3,7 @@
 // zlib has the method).
 #include "runtime/core/checksum.h"
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/memory.h"
 
 namespace karst::runtime {

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/syscalls.h"
 
 namespace karst::runtime {

@@ -10,9 +10,9 @@
 #pragma once
 #include <cstdint>
 
+#include "arch/cpu.h"
 #include "format/arena.h"
 #include "format/options.h"
-#include "runtime/arch/cpu.h"
 
 namespace karst::runtime {
 

@@ -1,6 +1,6 @@
 #include <sched.h>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/lock.h"

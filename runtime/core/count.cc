@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/memory.h"

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"

@@ -3,8 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "arch/cpu.h"
 #include "format/event.h"
-#include "runtime/arch/cpu.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/state.h"

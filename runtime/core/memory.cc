@@ -2,7 +2,7 @@
 // runtime never reaches libc's, whose vector registers belong to the program.
 #include "runtime/core/memory.h"
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 
 extern "C" {
 

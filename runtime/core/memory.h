@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 
 namespace karst::runtime {
 

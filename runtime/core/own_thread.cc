@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "runtime/arch/arch.h"
+#include "arch/arch.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/uio.h>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/checksum.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"

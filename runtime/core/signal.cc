@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/control.h"
 #include "runtime/core/fork.h"

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/arch/cpu.h"
+#include "arch/cpu.h"
 
 namespace karst::runtime::sys {
 

@@ -2,8 +2,8 @@
 
 #include <sys/mman.h>
 
+#include "arch/cpu.h"
 #include "format/watch.h"
-#include "runtime/arch/cpu.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/kept_blocks.h"
 #include "runtime/core/memory.h"

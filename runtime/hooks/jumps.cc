@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "runtime/arch/jump_buffer.h"
+#include "arch/jump_buffer.h"
 #include "runtime/core/marks.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "arch/arch.h"
 #include "format/sled_note.h"
-#include "runtime/arch/arch.h"
 #include "runtime/core/memory.h"
 
 namespace karst::runtime {

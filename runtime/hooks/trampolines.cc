@@ -1,7 +1,7 @@
 #include <sys/mman.h>
 
+#include "arch/arch.h"
 #include "format/event.h"
-#include "runtime/arch/arch.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/watch.h"

@@ -120,7 +120,7 @@ class Library(unittest.TestCase):
     def test_exports_what_its_map_names_and_nothing_else(self):
         exported = output("nm", "-D", "--defined-only", "--format=posix", LIBRARY).split("\n")
         exported = sorted(line.split()[0] for line in exported if line)
-        with open(os.path.join(os.path.dirname(HOOKS), "../../libkarst.map"), encoding="utf-8") as file:
+        with open(os.path.join(os.path.dirname(HOOKS), "../../runtime/libkarst.map"), encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
         named = re.findall(r"[\w*]+(?=;)", re.search(r"global:(.*)local:", text, re.DOTALL)[1])
         self.assertEqual([n for n in exported if not any(fnmatch.fnmatchcase(n, m) for m in named)], [])

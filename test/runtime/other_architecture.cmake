@@ -1,4 +1,4 @@
-# Checks the runtime's sources, but those of runtime/arch/x86_64/, with a compiler for ARM64: some seconds.
+# Checks the runtime's sources, but those of arch/x86_64/, with a compiler for ARM64: some seconds.
 #   cmake -D ROOT=... -P other_architecture.cmake
 find_program(compiler aarch64-linux-gnu-g++)
 if(NOT compiler)
@@ -10,6 +10,6 @@ foreach(source ${sources})
   execute_process(COMMAND ${compiler} -std=c++20 -fsyntax-only -fno-exceptions -fno-rtti -ffreestanding -fno-builtin
                           -mgeneral-regs-only -Wall -Wextra -Wshadow -Werror -I${ROOT} ${source} RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
-    message(SEND_ERROR "${source}: what is of x86 alone belongs in runtime/arch/x86_64/")
+    message(SEND_ERROR "${source}: what is of x86 alone belongs in arch/x86_64/")
   endif()
 endforeach()

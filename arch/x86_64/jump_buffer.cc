@@ -1,4 +1,4 @@
-#include "runtime/arch/jump_buffer.h"
+#include "arch/jump_buffer.h"
 
 namespace karst::runtime::arch {
 

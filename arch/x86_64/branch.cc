@@ -1,6 +1,6 @@
 // Knows the few instructions that compilers put between a sled and the end of a function: NOPs that align the jump,
 // lfence, then a return or a jump. Everything else is unknown, so nothing is patched on a guess.
-#include "runtime/arch/x86_64/branch.h"
+#include "arch/x86_64/branch.h"
 
 namespace karst::runtime::arch {
 namespace {

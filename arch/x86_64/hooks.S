@@ -20,7 +20,7 @@
 // live at entries and returns, but never flags. So every hook preserves every register, and all of rflags but the six
 // arithmetic flags; no vector or x87 register is touched. karst_hook_keep_flags, for conditional tail calls,
 // preserves those as well. (test/runtime/register_contract_test.cc; what the compilers make: test/e2e/wrapper_flags.py)
-#include "runtime/arch/x86_64/hook_macros.h"
+#include "arch/x86_64/hook_macros.h"
 
 	.hidden	karst_record_by_tid
 	.hidden	karst_min_duration

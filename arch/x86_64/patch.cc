@@ -1,5 +1,5 @@
-#include "runtime/arch/arch.h"
-#include "runtime/arch/x86_64/branch.h"
+#include "arch/arch.h"
+#include "arch/x86_64/branch.h"
 #include "runtime/core/memory.h"
 
 namespace karst::runtime::arch {

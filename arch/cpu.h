@@ -50,5 +50,5 @@ std::uint32_t crc32c_of_byte(std::uint32_t crc, unsigned char byte);
 }  // namespace karst::runtime::arch
 
 #if defined(__x86_64__)
-#include "runtime/arch/x86_64/cpu.h"
+#include "arch/x86_64/cpu.h"
 #endif

@@ -1,6 +1,6 @@
 // The hooks of watched functions (core/watch.h): they record the event as karst_hook_trace does (hooks.S) and keep the
 // thread's stack of open watched calls.
-#include "runtime/arch/x86_64/hook_macros.h"
+#include "arch/x86_64/hook_macros.h"
 #include "runtime/core/watch.h"
 
 	.hidden	karst_watched

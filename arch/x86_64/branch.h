@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "runtime/arch/arch.h"
+#include "arch/arch.h"
 
 namespace karst::runtime::arch {
 

@@ -75,7 +75,7 @@
 	.endm
 
 // longjmp and its like: the mark with the present time and, behind it, the stack pointer that execution goes on with,
-// which is that of rsp's place in the jmp_buf, mangled (runtime/arch/x86_64/jump_buffer.cc). A jump down leads to another
+// which is that of rsp's place in the jmp_buf, mangled (arch/x86_64/jump_buffer.cc). A jump down leads to another
 // stack, which is looked into in C++.
 	.macro	JUMPS name, number
 	.globl	\name
