@@ -1,8 +1,11 @@
 // What each processor architecture provides to the runtime: bytes of sleds and trampolines. (Its hooks are in hooks.S.)
+//
+// The headers of arch/ use nothing of Karst's. Its assembly is part of libkarst.so alone, and takes the constants that
+// it shares with C++ from format/ and runtime/.
 #pragma once
 #include <cstdint>
 
-namespace karst::runtime::arch {
+namespace karst::arch {
 
 /// What the compiler has put in a sled's place, and so what a patched one is.
 enum class Sled : std::uint8_t {
@@ -81,4 +84,4 @@ extern "C" __attribute__((visibility("hidden"))) long karst_make_thread(std::uin
                                                                         std::uint32_t* tid,
                                                                         std::uintptr_t thread_pointer, void (*body)());
 
-}  // namespace karst::runtime::arch
+}  // namespace karst::arch

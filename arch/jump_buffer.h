@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-namespace karst::runtime::arch {
+namespace karst::arch {
 
 /// The stack pointer that a longjmp by this jmp_buf restores.
 std::uintptr_t stack_pointer_of(const void* jmp_buf);
 /// The stack pointer that setcontext restores.
 std::uintptr_t stack_pointer_of(const ucontext_t& context);
 
-}  // namespace karst::runtime::arch
+}  // namespace karst::arch

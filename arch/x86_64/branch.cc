@@ -2,7 +2,7 @@
 // lfence, then a return or a jump. Everything else is unknown, so nothing is patched on a guess.
 #include "arch/x86_64/branch.h"
 
-namespace karst::runtime::arch {
+namespace karst::arch {
 namespace {
 
 /// Bytes of a ModRM byte and what belongs to it, in 64-bit code; 0 if they do not end within `size`.
@@ -77,4 +77,4 @@ Branch branch_at(const unsigned char* code, std::uint64_t size) {
   return kUnknown;
 }
 
-}  // namespace karst::runtime::arch
+}  // namespace karst::arch

@@ -4,7 +4,7 @@
 
 #include "arch/arch.h"
 
-namespace karst::runtime::arch {
+namespace karst::arch {
 
 struct Branch {
   Leaves leaves = Leaves::kAlways;
@@ -18,4 +18,4 @@ inline constexpr std::uint64_t kMostInstruction = 32 + 15;
 /// The first instruction at `code` that is no NOP. Reads at most `size` bytes; what does not end within is kUnknown.
 Branch branch_at(const unsigned char* code, std::uint64_t size);
 
-}  // namespace karst::runtime::arch
+}  // namespace karst::arch

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace karst::runtime::arch {
+namespace karst::arch {
 
 inline std::uint64_t time_stamp() { return __builtin_ia32_rdtsc(); }
 
@@ -11,6 +11,8 @@ inline std::uint64_t time_stamp_behind_stores() {
   asm volatile("mfence; lfence" ::: "memory");
   return __builtin_ia32_rdtsc();
 }
+
+inline void finish_before() { asm volatile("lfence" ::: "memory"); }
 
 inline void pause() { __builtin_ia32_pause(); }
 
@@ -95,4 +97,4 @@ inline std::uint32_t crc32c_of_byte(std::uint32_t crc, unsigned char byte) {
   return crc;
 }
 
-}  // namespace karst::runtime::arch
+}  // namespace karst::arch

@@ -1,6 +1,6 @@
 #include "arch/jump_buffer.h"
 
-namespace karst::runtime::arch {
+namespace karst::arch {
 
 // glibc's jmp_buf holds rbx, rbp, r12, r13, r14, r15, rsp, pc; rbp, rsp and pc are mangled (PTR_MANGLE: exclusive-or
 // with the thread's pointer guard at %fs:0x30, then rotated left by 17), so that overwriting a buffer is hard.
@@ -16,4 +16,4 @@ std::uintptr_t stack_pointer_of(const ucontext_t& context) {
   return static_cast<std::uintptr_t>(context.uc_mcontext.gregs[kRegRsp]);
 }
 
-}  // namespace karst::runtime::arch
+}  // namespace karst::arch

@@ -1,8 +1,8 @@
 #include "arch/arch.h"
+#include "arch/cpu.h"
 #include "arch/x86_64/branch.h"
-#include "runtime/core/memory.h"
 
-namespace karst::runtime::arch {
+namespace karst::arch {
 namespace {
 
 constexpr std::uint32_t kCallSize = 5;
@@ -51,7 +51,7 @@ On bytes_on(const unsigned char* site, Sled sled) {
   On on;
   const Branch branch = sled == Sled::kTail ? branch_at(site + bytes_of(sled).size, kMostInstruction) : Branch{};
   const bool conditional = branch.leaves == Leaves::kIf;
-  copy(on.bytes, conditional ? kOnIf : bytes_of(sled).on, kMostSize);
+  copy_bytes(on.bytes, conditional ? kOnIf : bytes_of(sled).on, kMostSize);
   if (conditional) on.bytes[0] = static_cast<unsigned char>(kJumpIf | (branch.condition ^ 1));
   on.call = conditional ? kHeadSize : 0;
   return on;
@@ -89,10 +89,10 @@ Leaves leaves(const unsigned char* behind, std::uint64_t size) { return branch_a
 bool is_conditional(const unsigned char* site, Sled sled) { return bytes_on(site, sled).call != 0; }
 
 void write_call(unsigned char* site, std::uintptr_t trampoline, Sled sled) {
-  copy(site, bytes_on(site, sled, trampoline).bytes, bytes_of(sled).size);
+  copy_bytes(site, bytes_on(site, sled, trampoline).bytes, bytes_of(sled).size);
 }
 
-void write_off(unsigned char* site, Sled sled) { copy(site, bytes_of(sled).off, bytes_of(sled).size); }
+void write_off(unsigned char* site, Sled sled) { copy_bytes(site, bytes_of(sled).off, bytes_of(sled).size); }
 
 bool can_change_live(const unsigned char* site) {
   constexpr std::uintptr_t kQuadword = 8;  // AMD promises no more, Intel a line of the cache
@@ -112,9 +112,9 @@ void change_live(Pass pass, unsigned char* site, std::uintptr_t trampoline, Sled
     case Pass::kTail:
       // A thread that is in the hook comes back to what stands behind the call. Off, nobody goes there but it.
       if (on)
-        copy(site + kHeadSize, bytes_on(site, sled, trampoline).bytes + kHeadSize, b.size - kHeadSize);
+        copy_bytes(site + kHeadSize, bytes_on(site, sled, trampoline).bytes + kHeadSize, b.size - kHeadSize);
       else if (sled == Sled::kNop)
-        copy(site + kHeadSize, b.off + kHeadSize, b.size - kHeadSize);
+        copy_bytes(site + kHeadSize, b.off + kHeadSize, b.size - kHeadSize);
       return;
     case Pass::kHead:
       if (on)
@@ -152,4 +152,4 @@ void aim_trampoline(unsigned char* at, std::uintptr_t hook_slot) {
   asm volatile("movl %1, (%0)" : : "r"(at + 7), "r"(displacement) : "memory");
 }
 
-}  // namespace karst::runtime::arch
+}  // namespace karst::arch

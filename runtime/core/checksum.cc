@@ -4,24 +4,13 @@
 #include "runtime/core/checksum.h"
 
 #include "arch/cpu.h"
+#include "format/checksum.h"
 #include "runtime/core/memory.h"
 
 namespace karst::runtime {
 namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78U;  // reflected
-
-struct Table {
-  std::uint32_t entry[256];
-  constexpr Table() : entry{} {
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t c = i;
-      for (int bit = 0; bit < 8; ++bit) c = (c >> 1) ^ ((c & 1) != 0 ? kPolynomial : 0U);
-      entry[i] = c;
-    }
-  }
-};
-constexpr Table kTable;
 
 /// A linear map of 32 bits: what becomes of each.
 struct Map {
@@ -120,10 +109,7 @@ std::uint32_t add_thirds(std::uint32_t begin, const unsigned char* from, Use&& u
 std::uint32_t checksum(const void* data, std::size_t size, std::uint32_t crc) {
   const auto* p = static_cast<const unsigned char*>(data);
   std::uint32_t c32 = ~crc;
-  if (!has_crc_instruction()) {
-    for (; size != 0; --size) c32 = kTable.entry[(c32 ^ *p++) & 0xff] ^ (c32 >> 8);
-    return ~c32;
-  }
+  if (!has_crc_instruction()) return ~format::detail::crc32c_portable(c32, p, size);
   for (; size >= kEventsSize; size -= kEventsSize, p += kEventsSize)
     c32 = add_thirds(c32, p, [](std::size_t, std::uint64_t, std::uint64_t, std::uint64_t) {});
   std::uint64_t c = c32;

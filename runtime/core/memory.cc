@@ -12,7 +12,7 @@ __attribute__((visibility("hidden"))) void* memcpy(void* to, const void* from, s
 }
 
 __attribute__((visibility("hidden"))) void* memset(void* to, int value, std::size_t n) {
-  karst::runtime::arch::fill_bytes(to, value, n);
+  karst::arch::fill_bytes(to, value, n);
   return to;
 }
 

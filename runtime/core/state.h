@@ -41,7 +41,7 @@ struct alignas(64) ThreadState {
   /// another block: a signal handler has been round all of memory since, to the very slot that its hook had in mind.
   std::uint64_t begin;
   std::uint32_t zero;  ///< always: with what follows, the ticks at which the epoch began
-  /// Bits 40.. of the TSC in the current block, as they stand in rdtsc's edx (bits 8..31).
+  /// Bits 40.. of the TSC in the current block, as x86 has them in edx (bits 8..31).
   std::uint32_t epoch;
   std::uint64_t sequence;     ///< of the next block, while there is no current one
   std::uint64_t spare;        ///< blocks claimed ahead: turn << 32 | index + 1 of the first (see Arena::take_block)
