@@ -1,5 +1,6 @@
 // How blocks go round: made real, claimed ahead, given to threads in the order of recycling, and given back.
 #include "runtime/core/arena.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
 #include "runtime/core/syscalls.h"
@@ -63,6 +64,12 @@ void Arena::reserve_ahead() {
 
 namespace {
 
+[[maybe_unused]] bool is_in(const BlockHeader& b, BlockState state) {
+  return load(b.state) == static_cast<std::uint32_t>(state);
+}
+/// Between claim and publication, and never else: a copy that is made meanwhile is known to be torn.
+[[maybe_unused]] bool changes_hands(const BlockHeader& b) { return load(b.generation) % 2 != 0; }
+
 bool has_hole(const BlockHeader& b, std::uint32_t slots) {
   // Run for every block that is left: four sums in place of an early exit, each step a compare and an add with carry.
   const auto* events = reinterpret_cast<const Event*>(&b + 1);
@@ -84,6 +91,7 @@ bool has_hole(const BlockHeader& b, std::uint32_t slots) {
 // interrupted.
 void Arena::note_holes(BlockHeader& b, std::uintptr_t cursor) {
   const std::uintptr_t used = cursor - reinterpret_cast<std::uintptr_t>(&b) - kBlockHeaderSize;
+  KARST_ASSERT(used % sizeof(Event) == 0 && used <= kEventsPerBlock * sizeof(Event));
   const auto slots = static_cast<std::uint32_t>(used / sizeof(Event));
   if (has_hole(b, slots)) store(b.holes_before, slots);
 }
@@ -153,11 +161,13 @@ BlockHeader* Arena::claim_block(std::uint32_t index, std::uint32_t floor) {
     return nullptr;
   }
   if (!spared) pass_by(owner, oldest);
+  KARST_ASSERT(!changes_hands(b));
   const auto* events = reinterpret_cast<const Event*>(&b + 1);
   std::uint32_t count = kEventsPerBlock;
   while (count != 0 && events[count - 1] == 0) --count;
   __atomic_add_fetch(&owner.overwritten_events, count, __ATOMIC_RELAXED);
-  __atomic_sub_fetch(&owner.block_count, 1, __ATOMIC_ACQ_REL);
+  [[maybe_unused]] const std::uint32_t owned = __atomic_fetch_sub(&owner.block_count, 1, __ATOMIC_ACQ_REL);
+  KARST_ASSERT(owned != 0);
   return &b;
 }
 
@@ -213,6 +223,7 @@ BlockHeader* Arena::take_block(std::uintptr_t cursor, std::uint64_t& spare) {
       } while (!exchange_if(spare, first, ((first >> 32) + 1) << 32 | static_cast<std::uint32_t>(key_of(*more))));
     }
   }
+  KARST_ASSERT(is_in(*b, BlockState::kClaimed) && !changes_hands(*b));
   store(b->generation, b->generation | 1);
   b->holes_before = 0;
   b->spared = 0;
@@ -236,6 +247,7 @@ void Arena::give_back_spare(std::uint64_t& spare) {
 }
 
 void Arena::publish(BlockHeader& b) {
+  KARST_ASSERT(is_in(b, BlockState::kClaimed) && changes_hands(b) && b.thread < kArenaThreads);
   store(b.generation, (b.generation | 1) + 1);
   store(b.state, static_cast<std::uint32_t>(BlockState::kActive));
 }
@@ -245,6 +257,7 @@ void Arena::append(std::uint32_t thread_index, std::uint64_t last, BlockHeader& 
   constexpr auto kActive = static_cast<std::uint32_t>(BlockState::kActive);
   ArenaThread& t = thread(thread_index);
   const std::uint64_t key = key_of(b);
+  KARST_ASSERT(b.thread == thread_index && static_cast<std::uint32_t>(key) <= kept_.block_capacity);
   if (last != 0) {
     BlockHeader& before = *block(static_cast<std::uint32_t>(last) - 1);
     // A thread that had no block for a while finds its last one among history, where it may be taken at any time.
@@ -254,6 +267,7 @@ void Arena::append(std::uint32_t thread_index, std::uint64_t last, BlockHeader& 
     const bool held = load(before.state) == kActive ? is_ours() : exchange_if(before.state, kFull, kActive);
     const bool ours = held && is_ours();
     if (ours) store(before.next, static_cast<std::uint32_t>(key));
+    KARST_ASSERT(!held || is_in(before, BlockState::kActive));
     if (held) store(before.state, kFull);
     if (ours) return;
     const std::uint64_t oldest = load(t.oldest);
@@ -265,6 +279,7 @@ void Arena::append(std::uint32_t thread_index, std::uint64_t last, BlockHeader& 
 }
 
 void Arena::give_back(BlockHeader& b) {
+  KARST_ASSERT(is_in(b, BlockState::kClaimed) || is_in(b, BlockState::kActive));
   store(b.generation, b.generation | 1);
   // Its last owner's, whose it is no more: whoever has noted that the block has a time finds it gone.
   b.sequence = 0;

@@ -1,6 +1,7 @@
 // The slot of a hook that a signal handler has interrupted between its look at the cursor and its taking of a slot
 // (arch/x86_64/hooks.S). Called by the hooks alone; async-signal-safe.
 #include "runtime/core/arena.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/marks.h"
 #include "runtime/core/memory.h"
@@ -35,6 +36,7 @@ extern "C" void karst_fill_claimed(std::uintptr_t known) {
   ThreadState& state = *karst_state;
   const std::uintptr_t cursor = load(state.cursor);
   const std::uintptr_t last = cursor - sizeof(Event);
+  KARST_ASSERT(known % sizeof(Event) == 0 && cursor % sizeof(Event) == 0);
   if (settled(cursor) != cursor) {  // there was none to take, and no event since
     take_slots(state.cursor, cursor, last);
     return;

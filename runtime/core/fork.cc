@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/control.h"
 #include "runtime/core/count.h"
@@ -153,6 +154,7 @@ bool own_arena() {
     if (!exchange_if(g_process->life, static_cast<std::uint32_t>(kUnknown), static_cast<std::uint32_t>(kAdopting)))
       continue;
     const bool done = adopt();
+    KARST_ASSERT(load(g_process->life) == kAdopting);
     if (done)
       store(g_process->life, static_cast<std::uint32_t>(kOwn));
     else

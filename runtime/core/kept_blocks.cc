@@ -4,6 +4,7 @@
 
 #include "format/watch.h"
 #include "runtime/core/arena.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/thread.h"
@@ -145,6 +146,8 @@ void copy_header(const BlockHeader& from, BlockHeader& to) {
 }
 
 void end_change(BlockHeader& b, BlockState state) {
+  KARST_ASSERT(load(b.generation) % 2 != 0);
+  KARST_ASSERT(state == BlockState::kFull || state == BlockState::kFresh);
   store(b.state, static_cast<std::uint32_t>(state));
   store(b.generation, (b.generation | 1) + 1);
 }
@@ -163,6 +166,7 @@ bool add_to_list(std::uint32_t& list, std::uint32_t copy) {
 void remove_copy(std::uint32_t copy) {
   BlockHeader& b = block_of(copy);
   const Copy& known = g.copies[copy - 1];
+  KARST_ASSERT(known.lists == 0 && g.in_use != 0 && b.state == static_cast<std::uint32_t>(BlockState::kFull));
   for (std::uint32_t* at = &bucket_of(known.thread, known.sequence); *at != 0; at = &g.copies[*at - 1].next) {
     if (*at != copy) continue;
     *at = g.copies[copy - 1].next;
@@ -239,6 +243,7 @@ void release_blocks(std::uint32_t& list) {
   while (list != 0) {
     Node& node = g.nodes[list - 1];
     const std::uint32_t following = node.next;
+    KARST_ASSERT(g.copies[node.copy - 1].lists != 0);
     if (--g.copies[node.copy - 1].lists == 0) remove_copy(node.copy);
     node.next = g.free_node;
     g.free_node = list;

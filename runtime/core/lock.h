@@ -14,6 +14,8 @@ class WipedLock {
   /// At start. False when the memory cannot be had; then it may not be taken.
   bool create();
   bool exists() const { return word_ != nullptr; }
+  /// By some thread; for assertions.
+  bool is_held() const { return word_ != nullptr && __atomic_load_n(word_, __ATOMIC_ACQUIRE) != 0; }
 
  private:
   friend class Locked;

@@ -5,6 +5,7 @@
 
 #include "arch/cpu.h"
 #include "format/event.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/state.h"
@@ -30,6 +31,14 @@ inline bool take_block_words(ThreadState& state, std::uintptr_t cursor, std::uin
   return arch::exchange_two_locally(&state.cursor, cursor, begin, new_cursor, new_begin);
 }
 
+/// Taken slots are empty, but for the pad that a handler puts where it finds none that a hook has taken
+/// (claimed_slot.cc).
+inline bool are_slots(const format::Event* slot, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (load(slot[i]) != 0 && format::event_function(load(slot[i])) != KARST_MARK_PAD) return false;
+  return true;
+}
+
 /// Puts `kCount` words into slots that follow each other. False, and nothing done, when the thread needs a block first.
 template <std::uint32_t kCount>
 __attribute__((always_inline)) inline bool put_group(ThreadState& state, const format::Event* words) {
@@ -48,6 +57,7 @@ __attribute__((always_inline)) inline bool put_group(ThreadState& state, const f
     const std::uint64_t begin = load(state.begin);
     // As in hooks.S: a handler has been round all of memory since the time was read.
     const bool late = ticks << KARST_EVENT_TICK_SHIFT < begin && (kCount != 1 || format::event_has_time(words[0]));
+    KARST_ASSERT(are_slots(slot, fits ? kCount : 1));
     if (!fits || late) {
       for (std::uint32_t i = 0; i < (fits ? kCount : 1); ++i)
         store(slot[i], begin | format::make_mark(0, format::Mark::kPad));

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "runtime/core/assertion.h"
 #include "runtime/core/memory.h"
 
 #ifndef MADV_WIPEONFORK
@@ -25,6 +26,7 @@ Word* g_word;
 std::uint32_t own_tid() { return static_cast<std::uint32_t>(sys::gettid()); }
 
 void take() {
+  KARST_ASSERT(load(g_word->owner) != own_tid());
   std::uint32_t& held = g_word->held;
   if (!exchange_if<std::uint32_t>(held, kFree, kHeld)) {
     while (__atomic_exchange_n(&held, static_cast<std::uint32_t>(kWaitedFor), __ATOMIC_ACQUIRE) != kFree)
@@ -34,6 +36,7 @@ void take() {
 }
 
 void release() {
+  KARST_ASSERT(load(g_word->owner) == own_tid() && load(g_word->held) != kFree);
   store(g_word->owner, 0U);
   if (__atomic_exchange_n(&g_word->held, static_cast<std::uint32_t>(kFree), __ATOMIC_RELEASE) == kWaitedFor)
     sys::call(SYS_futex, sys::word(&g_word->held), FUTEX_WAKE_PRIVATE, 1);
@@ -49,6 +52,10 @@ bool prepare_patch_lock() {
   g_word = reinterpret_cast<Word*>(page);
   return true;
 }
+
+#ifdef KARST_ASSERTIONS
+bool holds_patching() { return g_word != nullptr && load(g_word->owner) == own_tid(); }
+#endif
 
 Patching::Patching() { take(); }
 Patching::~Patching() { release(); }

@@ -23,6 +23,9 @@ class Patching {
   sys::SignalsBlocked signals_;
 };
 
+/// The calling thread holds it. For assertions: defined where they are on.
+bool holds_patching();
+
 /// Around a fork, in the thread that forks; the second in the parent alone.
 void hold_patching();
 void release_patching();

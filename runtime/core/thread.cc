@@ -6,6 +6,7 @@
 
 #include "arch/cpu.h"
 #include "runtime/core/arena.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/count.h"
 #include "runtime/core/fork.h"
@@ -69,6 +70,14 @@ void aim_at_sink(ThreadState& state) {
 // The state of a calling thread that has left. Its entry may have gone to another thread since, and this state with it.
 __attribute__((tls_model("initial-exec"))) __thread ThreadState* t_left;
 
+[[maybe_unused]] bool is_active(const BlockHeader& b) {
+  return load(b.state) == static_cast<std::uint32_t>(BlockState::kActive);
+}
+
+[[maybe_unused]] bool is_in_life(const ArenaThread& t, ThreadLife life) {
+  return load(t.state) == static_cast<std::uint32_t>(life);
+}
+
 // Before a thread gives up its block with no next one. A handler may have been here with a later block.
 void remember_last(ThreadState& state, std::uint64_t key) {
   for (std::uint64_t known = load(state.last); known == 0 || static_cast<std::int64_t>(key - known) > 0;
@@ -79,12 +88,14 @@ void remember_last(ThreadState& state, std::uint64_t key) {
 void leave(ThreadState& state) {
   ArenaThread& t = g_arena.thread(state.thread);
   if (!g_no_system_calls) sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
+  KARST_ASSERT(karst_state == &state && is_in_life(t, ThreadLife::kLive));
   t_left = &state;
   karst_state = &g_nobody;
   const std::uintptr_t cursor = settled(state.cursor);
   if (cursor != 0 && !in_sink(cursor)) {
     state.sequence = block_of(cursor)->sequence + 1;
     remember_last(state, g_arena.key_of(*block_of(cursor)));
+    KARST_ASSERT(g_arena.block_at(cursor) == block_of(cursor) && is_active(*block_of(cursor)));
     store(block_of(cursor)->state, static_cast<std::uint32_t>(BlockState::kFull));
   }
   state.cursor = 0;
@@ -134,6 +145,7 @@ ThreadState* new_thread(std::uint32_t tid) {
   const std::uint32_t index = g_arena.claim_thread();
   if (index == Arena::kNoThread) return nullptr;
   ArenaThread& t = g_arena.thread(index);
+  KARST_ASSERT(is_in_life(t, ThreadLife::kClaimed) && load(t.block_count) == 0);
   t.tid = tid;
   t.joined_ticks = event_time();
   t.exited_ticks = 0;
@@ -184,6 +196,9 @@ void next_block(ThreadState& state) {
   const bool nowhere = settled(before) == 0;
   BlockHeader* old = nowhere || in_sink(before) ? nullptr : block_of(before);
   const std::uint64_t last = old != nullptr ? g_arena.key_of(*old) : load(state.last);
+  KARST_ASSERT(before % sizeof(Event) == 0);
+  // A hook that was interrupted by a fork goes on with its parent's block.
+  KARST_ASSERT(old == nullptr || in_forked_child() || (g_arena.block_at(settled(before)) == old && is_active(*old)));
   BlockHeader* next = g_arena.take_block(settled(before), state.spare);
   if (next == nullptr) {
     __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
@@ -268,6 +283,7 @@ extern "C" void karst_slow_path() {
     asm volatile("" ::: "memory");
     give_slot();
     asm volatile("" ::: "memory");
+    KARST_ASSERT(t_in_slow_path > 0);
     t_in_slow_path = t_in_slow_path - 1;
   } while (in_forked_child());
 }
@@ -468,6 +484,7 @@ extern "C" void karst_record_by_tid(std::uint64_t event_low_bits) {
       take_back(*state, ticks, event_function(event_low_bits)))
     return;
   auto* slot = reinterpret_cast<Event*>(state->cursor);
+  KARST_ASSERT(is_slot(state->cursor) && (in_sink(state->cursor) || load(*slot) == 0));
   state->cursor += sizeof(Event);
   __atomic_store_n(slot, ticks << KARST_EVENT_TICK_SHIFT | event_low_bits, __ATOMIC_RELEASE);
 }
@@ -498,6 +515,7 @@ void ignore_thread() {
     state->sequence = block_of(cursor)->sequence + 1;
     remember_last(*state, g_arena.key_of(*block_of(cursor)));
     aim_at_sink(*state);
+    KARST_ASSERT(g_arena.block_at(cursor) == block_of(cursor) && is_active(*block_of(cursor)));
     store(block_of(cursor)->state, static_cast<std::uint32_t>(BlockState::kFull));
   } else {
     aim_at_sink(*state);

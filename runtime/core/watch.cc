@@ -4,6 +4,7 @@
 
 #include "format/moments.h"
 #include "runtime/core/arena.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/control.h"
 #include "runtime/core/lock.h"
@@ -308,6 +309,7 @@ extern "C" void karst_watch_exit(Event exit, std::uintptr_t pointer) {
   if (state == nullptr || state->watch == nullptr) return;
   WatchEntry* const top = state->watch;
   WatchEntry* const first = stack_of(top);
+  KARST_ASSERT(reinterpret_cast<std::uintptr_t>(top) % sizeof(WatchEntry) == 0 && first <= top);
   const std::uint32_t id = event_function(exit);
   WatchEntry* found = nullptr;
   WatchEntry* of_same_id = nullptr;  // code of -finstrument-functions may have pushed something meanwhile

@@ -3,11 +3,13 @@
 #include <sys/mman.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/fork.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/message.h"
 #include "runtime/core/options.h"
+#include "runtime/core/patch_lock.h"
 #include "runtime/core/session.h"
 #include "runtime/core/syscalls.h"
 #include "runtime/core/watch.h"
@@ -135,6 +137,7 @@ void drop_if_left_out(std::uint32_t id) {
 }  // namespace
 
 void switch_instrument_call(std::uintptr_t function, std::uint32_t id) {
+  KARST_ASSERT(holds_patching());
   InstrumentedCall* c = entry_of(function);
   if (c == nullptr || load(c->function) != function || load(c->known_id) != id) return;
   const std::uint32_t is = load(c->id);

@@ -2,6 +2,7 @@
 
 #include "format/trace.h"
 #include "runtime/core/arena.h"
+#include "runtime/core/assertion.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/memory.h"
@@ -175,6 +176,7 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
 /// The module of code that lies in none; made when the first of it is called. Null when there is no room. Under the
 /// lock of ids.
 const Module* generated_code() {
+  KARST_ASSERT(g_lock.is_held());
   if (g_generated != 0) return &g_modules[g_generated - 1];
   const std::uint32_t module = g_module_count;
   if (module == kArenaModules || !g_arena.reserve_modules(1)) return nullptr;
@@ -270,6 +272,7 @@ bool make_trampolines(Module& m) {
 }
 
 void module_is_gone(Module& m) {
+  KARST_ASSERT(holds_patching());
   store(g_arena.modules()[index_of(m)].unloaded_ticks, now());
   store(m.loaded, 0U);
   m.chosen = false;

@@ -30,7 +30,10 @@ class SnapshotCopyTest : public testing::Test {
     ASSERT_EQ(g_arena.create(options), nullptr);
   }
   void SetUp() override {
-    for (std::uint32_t i = 0; i < g_arena.blocks_reserved(); ++i) Arena::give_back(*g_arena.block(i));
+    for (std::uint32_t i = 0; i < g_arena.blocks_reserved(); ++i) {
+      g_arena.block(i)->state = static_cast<std::uint32_t>(BlockState::kClaimed);
+      Arena::give_back(*g_arena.block(i));
+    }
   }
   void TearDown() override {
     for (const std::uint32_t i : threads_) {
@@ -54,6 +57,7 @@ class SnapshotCopyTest : public testing::Test {
   void record(std::uint32_t place, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
               std::uint32_t events = kEventsPerBlock, BlockState state = BlockState::kFull) {
     BlockHeader& b = *g_arena.block(place);
+    b.state = static_cast<std::uint32_t>(BlockState::kClaimed);
     b.generation |= 1;
     zero(&b + 1, kBlockSize - kBlockHeaderSize);
     b.thread = thread;
