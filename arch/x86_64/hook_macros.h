@@ -1,6 +1,6 @@
 // clang-format off
 // What hooks are made of (hooks.S, watch_hooks.S). For the assembler alone.
-#include "runtime/core/state.h"
+#include "runtime/recording/state.h"
 
 // What karst_hook_keep_flags has on the stack between the sled's return address and the hook that it calls.
 #define KARST_KEPT_FLAGS_SIZE 32

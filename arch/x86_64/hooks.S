@@ -30,14 +30,14 @@
 	.text
 
 // karst_hook_trace: records one event. Budget: 30 instructions from here to ret (checked by a test).
-// karst_hook_trace_clock: the same by the clock thread's time (core/clock.h). Budget: 26 instructions.
+// karst_hook_trace_clock: the same by the clock thread's time (clock/clock.h). Budget: 26 instructions.
 //
 // A signal handler may interrupt it anywhere and run hooks itself. The slot is taken by one addition in memory, which
 // handlers cannot come between, and which costs a fraction of a cmpxchg, as the processor passes the sum on to the next
 // event's addition without waiting for either. Afterwards the cursor shows whether a handler has recorded events since it
 // was read. If not, the slot is the one in mind; until it is written it reads as zero, and handlers use those behind it.
 // If so, a slot was taken nevertheless: behind the handler's it is given back, before them it gets a pad
-// (core/claimed_slot.cc). The event is stamped anew and comes after them.
+// (recording/claimed_slot.cc). The event is stamped anew and comes after them.
 //
 // A handler that records much may fill all memory, this block again included, and stop where the cursor was read: then
 // the cursor is as it should be and the stamp is older than the handler's events. But the block has begun anew since, later
@@ -151,7 +151,7 @@
 	TRIM	karst_hook_trim_clock, clock
 
 // karst_hook_count: an entry under `karst count`. Adds one to the function's counter in a page of the thread's own
-// (core/count.h); an increment in memory is one instruction, so handlers cannot come between. Budget: 21 instructions.
+// (counting/count.h); an increment in memory is one instruction, so handlers cannot come between. Budget: 21 instructions.
 	HOOK	karst_hook_count
 	PUSH	rax
 	PUSH	rdx
@@ -192,7 +192,7 @@
 	HOOK_END karst_hook_count
 
 // karst_hook_trace_by_tid: the same event, for processes with threads that a thread-local pointer cannot find
-// (core/clone.cc): it asks the kernel for the thread's id. Some 20 times slower, and in use only once the program makes
+// (process/clone.cc): it asks the kernel for the thread's id. Some 20 times slower, and in use only once the program makes
 // such a thread. karst_hook_count_by_tid: the same for `karst count`.
 	.macro	BY_TID name, function
 	HOOK	\name

@@ -3,7 +3,7 @@
 //
 // Entry state: 0(%rsp) return address; rdi and rsi arguments. After the call the caller's stack pointer is rsp + 8.
 #include "format/event.h"
-#include "runtime/core/state.h"
+#include "runtime/recording/state.h"
 #include "runtime/hooks/jumps.h"
 #include "runtime/hooks/ways_out.h"
 

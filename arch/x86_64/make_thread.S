@@ -1,4 +1,4 @@
-// A thread that libc knows nothing of (core/own_thread.h).
+// A thread that libc knows nothing of (system/own_thread.h).
 //
 // karst_make_thread(flags, top of its stack, tid, thread-local pointer, body): the first four are clone()'s, the word
 // for the thread's id being that of CLONE_PARENT_SETTID and of CLONE_CHILD_CLEARTID. The new thread begins behind the

@@ -1,7 +1,7 @@
-// The hooks of watched functions (core/watch.h): they record the event as karst_hook_trace does (hooks.S) and keep the
+// The hooks of watched functions (watching/watch.h): they record the event as karst_hook_trace does (hooks.S) and keep the
 // thread's stack of open watched calls.
 #include "arch/x86_64/hook_macros.h"
-#include "runtime/core/watch.h"
+#include "runtime/watching/watch.h"
 
 	.hidden	karst_watched
 	.hidden	karst_watch_enter

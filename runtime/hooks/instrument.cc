@@ -2,20 +2,20 @@
 
 #include <sys/mman.h>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/assertion.h"
-#include "runtime/core/fork.h"
-#include "runtime/core/lock.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/message.h"
-#include "runtime/core/options.h"
-#include "runtime/core/patch_lock.h"
-#include "runtime/core/session.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/watch.h"
 #include "runtime/hooks/live_patch.h"
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/sleds.h"
+#include "runtime/process/fork.h"
+#include "runtime/process/session.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/lock.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/options.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 

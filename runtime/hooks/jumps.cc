@@ -12,11 +12,11 @@
 #include <ucontext.h>
 
 #include "arch/jump_buffer.h"
-#include "runtime/core/marks.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/thread.h"
-#include "runtime/core/watch.h"
+#include "runtime/recording/marks.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
 
 extern "C" {
 #ifdef KARST_STATIC

@@ -4,14 +4,14 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/assertion.h"
-#include "runtime/core/clock.h"
-#include "runtime/core/control.h"
-#include "runtime/core/patch_lock.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/thread.h"
+#include "runtime/clock/clock.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/maintenance/control.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/system/syscalls.h"
 
 namespace karst::runtime {
 

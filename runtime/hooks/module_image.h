@@ -6,7 +6,7 @@
 
 #include "arch/arch.h"
 #include "format/sled_note.h"
-#include "runtime/core/memory.h"
+#include "runtime/system/memory.h"
 
 namespace karst::runtime {
 

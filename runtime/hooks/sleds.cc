@@ -1,15 +1,7 @@
 #include "runtime/hooks/sleds.h"
 
 #include "format/trace.h"
-#include "runtime/core/arena.h"
-#include "runtime/core/assertion.h"
-#include "runtime/core/clock.h"
-#include "runtime/core/lock.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/message.h"
-#include "runtime/core/patch_lock.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/watch.h"
+#include "runtime/clock/clock.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
@@ -17,6 +9,14 @@
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/watch_sleds.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/lock.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 

@@ -1,11 +1,11 @@
 #include "runtime/hooks/watch_sleds.h"
 
-#include "runtime/core/arena.h"
-#include "runtime/core/assertion.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/message.h"
-#include "runtime/core/patch_lock.h"
-#include "runtime/core/watch.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 

@@ -5,12 +5,12 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/assertion.h"
-#include "runtime/core/lock.h"
-#include "runtime/core/marks.h"
-#include "runtime/core/patch_lock.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/marks.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/lock.h"
+#include "runtime/system/patch_lock.h"
 
 namespace karst::test {
 namespace {

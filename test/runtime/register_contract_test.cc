@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "arch/cpu.h"
-#include "runtime/core/arena.h"
-#include "runtime/core/clock.h"
-#include "runtime/core/fork.h"
-#include "runtime/core/thread.h"
-#include "runtime/core/watch.h"
+#include "runtime/clock/clock.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/process/fork.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
+#include "runtime/watching/watch.h"
 #include "test/runtime/crossing.h"
 
 namespace karst::test {

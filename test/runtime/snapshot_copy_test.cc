@@ -1,5 +1,5 @@
 // Copying blocks while they are overwritten, step by step: what is lost is said, and nothing else.
-#include "runtime/core/snapshot_copy.h"
+#include "runtime/snapshots/snapshot_copy.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/memory.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/memory.h"
 
 namespace karst::test {
 namespace {

@@ -14,7 +14,7 @@
 #include "collect/sample.h"
 #include "collect/trace_writer.h"
 #include "reader/open_state.h"
-#include "runtime/core/budget_sample.h"
+#include "runtime/budget/budget_sample.h"
 #include "walk/words.h"
 
 namespace karst::test {
