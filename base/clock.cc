@@ -5,11 +5,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "arch/cpu.h"
 #include "format/trace.h"
 
 namespace karst {
@@ -68,9 +68,9 @@ ClockPair read_clock_pair() {
   ClockPair best;
   std::uint64_t best_width = ~std::uint64_t{0};
   for (int i = 0; i < 20; ++i) {
-    const std::uint64_t before = __rdtsc();
+    const std::uint64_t before = arch::time_stamp();
     const std::uint64_t raw = clock_ns(CLOCK_MONOTONIC_RAW);
-    const std::uint64_t after = __rdtsc();
+    const std::uint64_t after = arch::time_stamp();
     if (after - before >= best_width) continue;
     best_width = after - before;
     best = {before + best_width / 2, raw, clock_ns(CLOCK_REALTIME), static_cast<std::uint32_t>(best_width / 2)};

@@ -1,7 +1,6 @@
 // karst on, karst off: switching tracing of a process while it runs.
 #include <fmt/format.h>
 #include <signal.h>
-#include <x86intrin.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <numeric>
 #include <optional>
 
+#include "arch/cpu.h"
 #include "cli/command.h"
 #include "cli/live.h"
 #include "cli/program_options.h"
@@ -138,7 +138,7 @@ int change(const Options& options, bool on) {
     by_process = time_ns != 0 && on && !undo.enabled;
     const std::uint64_t ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(time_ns) *
                                                            live_clock(*target).ticks_per_second / 1'000'000'000U);
-    requester->set_off_at(by_process ? __rdtsc() + ticks : 0);
+    requester->set_off_at(by_process ? arch::time_stamp() + ticks : 0);
     if (on || !some) requester->set_enabled(on);
     if (const Status done = requester->apply(kLimit); !done) return fail(done.error());
   }

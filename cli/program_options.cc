@@ -34,7 +34,7 @@ struct Choice {
   std::string carried_lists = "1";
 };
 
-/// Entries of KARST_OPTIONS, unescaped (the grammar is that of runtime/core/options.h).
+/// Entries of KARST_OPTIONS, unescaped (the grammar is that of runtime/system/options.h).
 std::vector<std::string> split_options(const char* text) {
   std::vector<std::string> entries;
   std::string entry;

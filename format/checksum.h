@@ -4,7 +4,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "arch/cpu.h"
 
 namespace karst::format {
 
@@ -27,29 +28,26 @@ inline std::uint32_t crc32c_portable(std::uint32_t crc, const unsigned char* p, 
   return crc;
 }
 
-#if defined(__x86_64__)
-__attribute__((target("sse4.2"))) inline std::uint32_t crc32c_sse42(std::uint32_t crc, const unsigned char* p,
-                                                                    std::size_t n) {
+/// By the processor's instruction.
+inline std::uint32_t crc32c_quick(std::uint32_t crc, const unsigned char* p, std::size_t n) {
   std::uint64_t c = crc;
   for (; n >= 8; n -= 8, p += 8) {
-    std::uint64_t v;
-    std::memcpy(&v, p, 8);
-    c = __builtin_ia32_crc32di(c, v);
+    std::uint64_t word;
+    __builtin_memcpy(&word, p, sizeof word);
+    c = arch::crc32c_of_word(c, word);
   }
   auto c32 = static_cast<std::uint32_t>(c);
-  while (n-- != 0) c32 = __builtin_ia32_crc32qi(c32, *p++);
+  while (n-- != 0) c32 = arch::crc32c_of_byte(c32, *p++);
   return c32;
 }
-#endif
 
 }  // namespace detail
 
 /// CRC-32C of `size` bytes; pass the former result as `crc` to continue over several pieces.
 inline std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t crc = 0) {
   const auto* p = static_cast<const unsigned char*>(data);
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2")) return ~detail::crc32c_sse42(~crc, p, size);
-#endif
+  static const bool has_instruction = arch::has_crc32c();
+  if (has_instruction) return ~detail::crc32c_quick(~crc, p, size);
   return ~detail::crc32c_portable(~crc, p, size);
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "fuzz/require.h"
-#include "runtime/core/message.h"
-#include "runtime/core/options.h"
+#include "runtime/system/message.h"
+#include "runtime/system/options.h"
 
 namespace karst::runtime {
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <bit>
@@ -17,6 +16,7 @@
 #include <set>
 #include <utility>
 
+#include "arch/cpu.h"
 #include "base/clock.h"
 #include "format/trace.h"
 #include "sched/cpus.h"
@@ -224,7 +224,7 @@ Status Ftrace::start(pid_t program, bool running, RecordStore& store) {
     if (!enable(event)) return refused(event);
   if (options_.syscalls && (!enable("raw_syscalls/sys_enter") || !enable("raw_syscalls/sys_exit")))
     return refused("system calls");
-  for (Cpu& cpu : cpus_) cpu.last_ticks = __rdtsc();
+  for (Cpu& cpu : cpus_) cpu.last_ticks = arch::time_stamp();
   if (tracefs_trace_on(instance_) < 0) return refused("to start");
   since_ = read_clock_pair();
   for (int i = 0; i < kMarkersAtStart; ++i) mark();
@@ -236,11 +236,11 @@ void Ftrace::mark() {
   char text[32];
   const auto end = fmt::format_to_n(text, sizeof text, "{}{}", kMarker, marked_).size;
   Marker& m = markers_[marked_ % markers_.size()];
-  m.before = __rdtsc();
-  _mm_lfence();
+  m.before = arch::time_stamp();
+  arch::finish_before();
   if (write(marker_, text, end) != static_cast<ssize_t>(end)) return;
-  _mm_lfence();
-  m.after = __rdtsc();
+  arch::finish_before();
+  m.after = arch::time_stamp();
   ++marked_;
 }
 
@@ -266,7 +266,7 @@ std::uint32_t Ftrace::clock_error_ns() const {
 }
 
 void Ftrace::drain(RecordStore& store) {
-  const std::uint64_t now = __rdtsc();
+  const std::uint64_t now = arch::time_stamp();
   mark();
   for (Cpu& cpu : cpus_) drain(cpu, store);
   // What another CPU was just writing when we looked comes the next time.

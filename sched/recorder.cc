@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "arch/cpu.h"
 #include "sched/collector.h"
 #include "sched/ftrace.h"
 #include "sched/perf_events.h"
@@ -134,7 +134,7 @@ void StateRecorder::begin(pid_t program, bool running) {
   if (r.options.wanted != Wanted::kPerf) r.open_ftrace(program, running);
   if (r.collector == nullptr && r.options.wanted != Wanted::kFtrace) r.open_perf(program, running);
   if (r.collector == nullptr) return;
-  r.begin = __rdtsc();
+  r.begin = arch::time_stamp();
   if (!running) r.faults.emplace(program);
   r.stop_event = eventfd(0, EFD_CLOEXEC);
   r.thread = start_thread("karst-states", [&r] { r.run(); });
@@ -144,7 +144,7 @@ reader::StateLog StateRecorder::stop() {
   Impl& r = *impl_;
   reader::StateLog log;
   if (r.thread.joinable()) {
-    const std::uint64_t end = __rdtsc();
+    const std::uint64_t end = arch::time_stamp();
     eventfd_write(r.stop_event, 1);
     r.thread.join();
     close(r.stop_event);

@@ -1,5 +1,5 @@
 // Writes a .karst file (format/trace.h, docs/trace-format.md) from plain values. The other writer is
-// runtime/core/raw_trace.cc, for snapshots that a traced process makes of itself.
+// runtime/snapshots/raw_trace.cc, for snapshots that a traced process makes of itself.
 //
 // The file has no name until it is a whole trace (write/output_file.h), so nobody ever sees half a one, and a place
 // that cannot be written is found in create(), before the traced program runs. A trace may get its name in two steps:

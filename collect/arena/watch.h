@@ -1,6 +1,6 @@
 // What --slowest and --over watch for: rules, and which functions of a process they mean.
 //
-// The process itself times the calls and keeps those that are wanted (format/watch.h, runtime/core/watch.h); it knows
+// The process itself times the calls and keeps those that are wanted (format/watch.h, runtime/watching/watch.h); it knows
 // no names, so the functions are found here and entered into its arena.
 #pragma once
 #include <cstddef>

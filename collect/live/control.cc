@@ -4,12 +4,13 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <cerrno>
 #include <span>
 #include <thread>
 #include <utility>
+
+#include "arch/cpu.h"
 
 namespace karst::collect {
 
@@ -83,7 +84,7 @@ ControlState control_state(const ArenaView& arena) {
   s.switches = c.switch_count;
   s.last_patch_ns = c.last_patch_ns;
   s.dropped_messages = c.dropped_messages;
-  const std::uint64_t now = __rdtsc();
+  const std::uint64_t now = arch::time_stamp();
   s.off_in_ticks = c.off_at_ticks == 0 ? 0 : c.off_at_ticks > now ? c.off_at_ticks - now : 1;
   return s;
 }

@@ -1,10 +1,10 @@
 #include "collect/live/sample.h"
 
-#include <x86intrin.h>
-
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+
+#include "arch/cpu.h"
 
 namespace karst::collect {
 
@@ -63,7 +63,7 @@ void ThreadSample::exit_unentered(std::uint32_t id, std::uint64_t ticks, walk::W
 Sample sample(const ArenaView& arena, const std::vector<ArenaBlock>& all_blocks, std::uint64_t from,
               std::size_t most_blocks) {
   Sample result;
-  result.to = __rdtsc();
+  result.to = arch::time_stamp();
   result.from = from;
   // Each thread's blocks: a block ends where the next one begins.
   std::map<std::uint32_t, std::vector<ArenaBlock>> threads;

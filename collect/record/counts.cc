@@ -1,12 +1,13 @@
 #include "collect/record/counts.h"
 
 #include <time.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
+
+#include "arch/cpu.h"
 
 namespace karst::collect {
 namespace {
@@ -77,8 +78,8 @@ double call_cost_ns() {
   for (int round = 0; round < kRounds; ++round) {
     const double begin = now_ns();
     for (int i = 0; i < kPairs; ++i) {
-      slots[at++ % kRing] = __rdtsc() << 24 | 1;
-      slots[at++ % kRing] = __rdtsc() << 24 | 2;
+      slots[at++ % kRing] = arch::time_stamp() << 24 | 1;
+      slots[at++ % kRing] = arch::time_stamp() << 24 | 2;
     }
     best = std::min(best, (now_ns() - begin) / kPairs);
   }

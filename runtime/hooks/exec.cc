@@ -12,9 +12,9 @@
 
 #include <cstdint>
 
-#include "runtime/core/memory.h"
-#include "runtime/core/session.h"
-#include "runtime/core/syscalls.h"
+#include "runtime/process/session.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
 
 // <stdlib.h> does not compile with clang where there is no floating point.
 extern "C" char* getenv(const char* name) noexcept;

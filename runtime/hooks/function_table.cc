@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 
 #include "format/event.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/syscalls.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
 
 namespace karst::runtime {
 

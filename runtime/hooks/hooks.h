@@ -3,7 +3,8 @@
 // A trampoline is the few bytes between one function's sled and its hook: it carries the function's id, so an event
 // needs no look-up. A module's trampolines lie in one region within reach of its code:
 //
-//   page 0      the addresses of the hooks, for functions that are watched (core/watch.h) and for others (writable):
+//   page 0      the addresses of the hooks, for functions that are watched (watching/watch.h) and for others
+//   (writable):
 //               changing one changes what every patched sled of the module does
 //   page 1...   two trampolines for each function id, enter and exit (read-only, executable). An id for tail calls is
 //               never entered: its first trampoline is that of conditional tail calls, whose hooks keep the flags

@@ -2,18 +2,20 @@
 
 #include <sys/mman.h>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/fork.h"
-#include "runtime/core/lock.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/message.h"
-#include "runtime/core/options.h"
-#include "runtime/core/session.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/watch.h"
 #include "runtime/hooks/live_patch.h"
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/sleds.h"
+#include "runtime/process/fork.h"
+#include "runtime/process/session.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/lock.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/options.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 
@@ -135,6 +137,7 @@ void drop_if_left_out(std::uint32_t id) {
 }  // namespace
 
 void switch_instrument_call(std::uintptr_t function, std::uint32_t id) {
+  KARST_ASSERT(holds_patching());
   InstrumentedCall* c = entry_of(function);
   if (c == nullptr || load(c->function) != function || load(c->known_id) != id) return;
   const std::uint32_t is = load(c->id);

@@ -11,12 +11,12 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "runtime/arch/jump_buffer.h"
-#include "runtime/core/marks.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/thread.h"
-#include "runtime/core/watch.h"
+#include "arch/jump_buffer.h"
+#include "runtime/recording/marks.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
 
 extern "C" {
 #ifdef KARST_STATIC
@@ -110,7 +110,7 @@ KARST_HIDDEN void* karst_sets_context(const ucontext_t* to, std::uintptr_t stack
   if (is_recording()) {
     // A context got on the same stack not far above is used as a place to jump to.
     constexpr std::uintptr_t kNear = std::uintptr_t{1} << 20;
-    const std::uintptr_t there = arch::stack_pointer_of(*to);
+    const std::uintptr_t there = karst::arch::stack_pointer_of(*to);
     if (there >= stack_pointer && there - stack_pointer < kNear)
       record_jump_to(there);
     else
@@ -121,13 +121,13 @@ KARST_HIDDEN void* karst_sets_context(const ucontext_t* to, std::uintptr_t stack
 
 KARST_HIDDEN void* karst_swaps_context(const ucontext_t* to, std::uintptr_t stack_pointer) {
   using namespace karst::runtime;
-  if (is_recording()) record_switch(stack_pointer, arch::stack_pointer_of(*to));
+  if (is_recording()) record_switch(stack_pointer, karst::arch::stack_pointer_of(*to));
   return libc(kSwapcontext);
 }
 
 KARST_HIDDEN void* karst_jumps(std::uint32_t which, std::uintptr_t stack_pointer, const void* buffer) {
   using namespace karst::runtime;
-  record_jump(stack_pointer, arch::stack_pointer_of(buffer));
+  record_jump(stack_pointer, karst::arch::stack_pointer_of(buffer));
   return libc(static_cast<Function>(which));
 }
 

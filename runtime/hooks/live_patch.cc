@@ -4,13 +4,14 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/clock.h"
-#include "runtime/core/control.h"
-#include "runtime/core/patch_lock.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/thread.h"
+#include "runtime/clock/clock.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/maintenance/control.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/system/syscalls.h"
 
 namespace karst::runtime {
 
@@ -333,6 +334,7 @@ void start_switches() {
 }
 
 void begin_switches(Module& m, const SledTables& tables) {
+  KARST_ASSERT(holds_patching());
   m.tables = tables;
   m.chosen = true;
   for (std::uint32_t id = m.first_id; id < m.first_id + id_count(m); ++id)
@@ -340,6 +342,7 @@ void begin_switches(Module& m, const SledTables& tables) {
 }
 
 bool patch_unused(Module& m) {
+  KARST_ASSERT(holds_patching());
   // In a static program we are ourselves in the code that is patched.
 #ifdef KARST_STATIC
   constexpr int kWhilePatching = PROT_READ | PROT_WRITE | PROT_EXEC;
@@ -370,12 +373,14 @@ bool patch_unused(Module& m) {
 }
 
 bool patch_used() {
+  KARST_ASSERT(holds_patching());
   if (!make_all_writable([](std::uint32_t flags) { return g_on && was_on(flags); })) return false;
   change_code();
   return true;
 }
 
 void mend_after_fork() {
+  KARST_ASSERT(holds_patching());
   g_mending = load(g_changing);
   patch_used();
   if (!g_mending) return;

@@ -18,7 +18,7 @@ namespace karst::runtime {
 /// needed first, that may take as long as a slow processor takes (100 ms were seen). No lock.
 void prepare_live_patch();
 
-// All of these under the lock of patching (core/patch_lock.h), unless they say otherwise.
+// All of these under the lock of patching (system/patch_lock.h), unless they say otherwise.
 
 /// At start: tracing is on as a whole or off, as the control page says.
 void start_switches();

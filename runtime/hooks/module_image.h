@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "arch/arch.h"
 #include "format/sled_note.h"
-#include "runtime/arch/arch.h"
-#include "runtime/core/memory.h"
+#include "runtime/system/memory.h"
 
 namespace karst::runtime {
 

@@ -3,10 +3,10 @@
 #include <cstdint>
 
 #include "format/arena.h"
-#include "runtime/core/count.h"
-#include "runtime/core/memory.h"
+#include "runtime/counting/count.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/system/memory.h"
 
 namespace karst::runtime {
 

@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <signal.h>
 
-#include "runtime/core/memory.h"
-#include "runtime/core/signal.h"
+#include "runtime/snapshots/signal.h"
+#include "runtime/system/memory.h"
 
 extern "C" int __sigaction(int number, const struct sigaction* action, struct sigaction* before);
 

@@ -1,14 +1,7 @@
 #include "runtime/hooks/sleds.h"
 
 #include "format/trace.h"
-#include "runtime/core/arena.h"
-#include "runtime/core/clock.h"
-#include "runtime/core/lock.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/message.h"
-#include "runtime/core/patch_lock.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/watch.h"
+#include "runtime/clock/clock.h"
 #include "runtime/hooks/function_table.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
@@ -16,6 +9,14 @@
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/watch_sleds.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/lock.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 
@@ -175,6 +176,7 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
 /// The module of code that lies in none; made when the first of it is called. Null when there is no room. Under the
 /// lock of ids.
 const Module* generated_code() {
+  KARST_ASSERT(g_lock.is_held());
   if (g_generated != 0) return &g_modules[g_generated - 1];
   const std::uint32_t module = g_module_count;
   if (module == kArenaModules || !g_arena.reserve_modules(1)) return nullptr;
@@ -270,6 +272,7 @@ bool make_trampolines(Module& m) {
 }
 
 void module_is_gone(Module& m) {
+  KARST_ASSERT(holds_patching());
   store(g_arena.modules()[index_of(m)].unloaded_ticks, now());
   store(m.loaded, 0U);
   m.chosen = false;

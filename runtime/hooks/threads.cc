@@ -4,9 +4,9 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/memory.h"
 #include "runtime/hooks/ways_out.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/memory.h"
 
 #ifdef KARST_STATIC
 // Strong: were it weak, a program whose every reference is wrapped would not get libc's from its archive.

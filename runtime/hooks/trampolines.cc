@@ -1,12 +1,12 @@
 #include <sys/mman.h>
 
+#include "arch/arch.h"
 #include "format/event.h"
-#include "runtime/arch/arch.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/syscalls.h"
-#include "runtime/core/watch.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000

@@ -12,12 +12,12 @@
 #include <dlfcn.h>
 
 #include "format/event.h"
-#include "runtime/core/arena.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/thread.h"
-#include "runtime/core/watch.h"
 #include "runtime/hooks/sleds.h"
 #include "runtime/hooks/ways_out.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/memory.h"
+#include "runtime/watching/watch.h"
 
 #ifdef KARST_STATIC
 #pragma weak _Unwind_SetIP

@@ -1,13 +1,16 @@
 #include "runtime/hooks/watch_sleds.h"
 
-#include "runtime/core/arena.h"
-#include "runtime/core/memory.h"
-#include "runtime/core/message.h"
-#include "runtime/core/watch.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 
 void watch_sleds(Module& m) {
+  KARST_ASSERT(holds_patching());
   if (!m.has_trampolines || !is_watching()) return;
   bool any = m.trampolines.has_watched();
   for (std::uint32_t i = 0; i < m.functions.count() && !any; ++i) any = is_watched(m.first_id + i);

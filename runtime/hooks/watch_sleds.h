@@ -1,4 +1,4 @@
-// The hooks of watched functions (core/watch.h) in the place of the usual ones.
+// The hooks of watched functions (watching/watch.h) in the place of the usual ones.
 #pragma once
 #include <cstdint>
 

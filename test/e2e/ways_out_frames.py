@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from torture_support import BIN, ROOT, TortureTest, main  # noqa: E402
 
 LIBRARY = BIN.parent / "lib/libkarst.so"
-ASSEMBLY = ROOT / "runtime/arch/x86_64"
+ASSEMBLY = ROOT / "arch/x86_64"
 UNKNOWN = None  # a stack pointer that was aligned
 
 

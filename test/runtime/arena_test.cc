@@ -1,5 +1,5 @@
 // The pool of blocks and the tables of the arena, by themselves.
-#include "runtime/core/arena.h"
+#include "runtime/recording/arena.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/core/memory.h"
+#include "runtime/system/memory.h"
 
 namespace karst::test {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "format/options.h"
-#include "runtime/core/budget_controller.h"
-#include "runtime/core/budget_sample.h"
+#include "runtime/budget/budget_controller.h"
+#include "runtime/budget/budget_sample.h"
 
 namespace karst::runtime {
 namespace {

@@ -1,5 +1,5 @@
 // The runtime's checksums against the format's own, which is another program.
-#include "runtime/core/checksum.h"
+#include "runtime/snapshots/checksum.h"
 
 #include <gtest/gtest.h>
 

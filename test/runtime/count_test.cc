@@ -1,6 +1,6 @@
 // What `karst count` counts, through the runtime's own trampolines: in a process of its own for each test, as the
 // runtime counts for good. And every register is preserved.
-#include "runtime/core/count.h"
+#include "runtime/counting/count.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/fork.h"
-#include "runtime/core/thread.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/process/fork.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
 #include "test/runtime/crossing.h"
 
 namespace karst::test {

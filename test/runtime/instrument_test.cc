@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "format/trace.h"
-#include "runtime/core/arena.h"
-#include "runtime/core/fork.h"
-#include "runtime/core/thread.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/sleds.h"
+#include "runtime/process/fork.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
 
 extern "C" {
 void __cyg_profile_func_enter(void* function, void* site);

@@ -1,7 +1,7 @@
 """libkarst.so as it was built: the hot path's budget in instructions, and the promises of a guest in other people's
 processes: libc alone, no vector registers, no text relocations, little thread-local storage.
 
-usage: library_test.py LIBKARST.SO HOOKS.S
+usage: library_test.py LIBKARST.SO HOOKS.S ASSERTIONS    (1: it was built with them, 0: without)
 """
 import fnmatch
 import os
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-LIBRARY, HOOKS = sys.argv[1:3]
+LIBRARY, HOOKS, ASSERTIONS = sys.argv[1:4]
 VECTOR_REGISTER = re.compile(r"%(?:[xyz]mm\d+|mm\d|st\b|k[0-7]\b)")
 
 
@@ -120,7 +120,7 @@ class Library(unittest.TestCase):
     def test_exports_what_its_map_names_and_nothing_else(self):
         exported = output("nm", "-D", "--defined-only", "--format=posix", LIBRARY).split("\n")
         exported = sorted(line.split()[0] for line in exported if line)
-        with open(os.path.join(os.path.dirname(HOOKS), "../../libkarst.map"), encoding="utf-8") as file:
+        with open(os.path.join(os.path.dirname(HOOKS), "../../runtime/libkarst.map"), encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
         named = re.findall(r"[\w*]+(?=;)", re.search(r"global:(.*)local:", text, re.DOTALL)[1])
         self.assertEqual([n for n in exported if not any(fnmatch.fnmatchcase(n, m) for m in named)], [])
@@ -133,6 +133,14 @@ class Library(unittest.TestCase):
         self.assertIn("dl_iterate_phdr", imported)
         for name in imported:
             self.assertNotRegex(name, r"^(_Z|__cxa_(?!finalize|atexit)|malloc|calloc|realloc|free|mmap|printf|__tls_get_addr)")
+
+    def test_has_assertions_where_they_were_asked_for_alone(self):
+        with open(LIBRARY, "rb") as file:
+            lines = set(re.findall(rb"karst: assertion failed: [./]*(runtime/[^:]+):", file.read()))
+        if ASSERTIONS == "1":
+            self.assertGreater(len(lines), 5)
+        else:
+            self.assertEqual(lines, set())
 
     def test_has_no_text_relocations(self):
         self.assertNotIn("TEXTREL", output("readelf", "-dW", LIBRARY))
@@ -159,4 +167,4 @@ class Library(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

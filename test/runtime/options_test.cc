@@ -1,5 +1,5 @@
 // KARST_OPTIONS: what is understood, and what is said of what is not.
-#include "runtime/core/options.h"
+#include "runtime/system/options.h"
 
 #include <gtest/gtest.h>
 

@@ -12,12 +12,13 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/clock.h"
-#include "runtime/core/fork.h"
-#include "runtime/core/thread.h"
-#include "runtime/core/watch.h"
+#include "arch/cpu.h"
+#include "runtime/clock/clock.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/process/fork.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
+#include "runtime/watching/watch.h"
 #include "test/runtime/crossing.h"
 
 namespace karst::test {
@@ -325,7 +326,7 @@ TEST_P(Watching, ShortCallsComeAndGo) {
       set_hooks(karst_hook_discard, karst_hook_discard, karst_hook_watch_enter_clock, karst_hook_watch_exit_clock);
     for (const std::uint64_t shift : {0, 8}) {
       have_slots();
-      karst_clock.ticks = __builtin_ia32_rdtsc();
+      karst_clock.ticks = arch::time_stamp();
       const std::uintptr_t cursor = karst_state->cursor;
       EXPECT_EQ(cross_once(false, shift), "");
       EXPECT_EQ(open(), 1U);
@@ -423,7 +424,7 @@ class Trimming : public RegisterContract, public testing::WithParamInterface<boo
     karst_state->cursor += sizeof(Event);
   }
   static Event at_cursor() { return *reinterpret_cast<const Event*>(karst_state->cursor); }
-  static std::uint64_t ticks() { return __builtin_ia32_rdtsc(); }
+  static std::uint64_t ticks() { return arch::time_stamp(); }
 };
 
 TEST_P(Trimming, AShortCallIsTakenBack) {
@@ -518,7 +519,7 @@ INSTANTIATE_TEST_SUITE_P(Exits, Trimming, testing::Bool());
 TEST_F(RegisterContract, HookByTheClockThread) {
   have_slots();
   set_hooks(karst_hook_trace_clock, karst_hook_trace_clock);
-  karst_clock.ticks = __builtin_ia32_rdtsc();
+  karst_clock.ticks = arch::time_stamp();
   EXPECT_EQ(cross([] {}), "");
   EXPECT_EQ(event_ticks(last_event(), block().ticks), karst_clock.ticks);
 }

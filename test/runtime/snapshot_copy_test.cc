@@ -1,5 +1,5 @@
 // Copying blocks while they are overwritten, step by step: what is lost is said, and nothing else.
-#include "runtime/core/snapshot_copy.h"
+#include "runtime/snapshots/snapshot_copy.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/core/arena.h"
-#include "runtime/core/memory.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/memory.h"
 
 namespace karst::test {
 namespace {
@@ -30,7 +30,10 @@ class SnapshotCopyTest : public testing::Test {
     ASSERT_EQ(g_arena.create(options), nullptr);
   }
   void SetUp() override {
-    for (std::uint32_t i = 0; i < g_arena.blocks_reserved(); ++i) Arena::give_back(*g_arena.block(i));
+    for (std::uint32_t i = 0; i < g_arena.blocks_reserved(); ++i) {
+      g_arena.block(i)->state = static_cast<std::uint32_t>(BlockState::kClaimed);
+      Arena::give_back(*g_arena.block(i));
+    }
   }
   void TearDown() override {
     for (const std::uint32_t i : threads_) {
@@ -54,6 +57,7 @@ class SnapshotCopyTest : public testing::Test {
   void record(std::uint32_t place, std::uint32_t thread, std::uint64_t sequence, std::uint64_t ticks,
               std::uint32_t events = kEventsPerBlock, BlockState state = BlockState::kFull) {
     BlockHeader& b = *g_arena.block(place);
+    b.state = static_cast<std::uint32_t>(BlockState::kClaimed);
     b.generation |= 1;
     zero(&b + 1, kBlockSize - kBlockHeaderSize);
     b.thread = thread;

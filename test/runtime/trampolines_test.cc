@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "arch/arch.h"
 #include "format/event.h"
-#include "runtime/arch/arch.h"
 #include "runtime/hooks/hooks.h"
 
 namespace karst::test {

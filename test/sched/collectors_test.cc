@@ -36,7 +36,7 @@ void play(Shared& shared, std::uint32_t me, const int in, const int out) {
   Notes& notes = shared.notes[me];
   notes.tid = static_cast<std::uint32_t>(gettid());
   const std::uint64_t faults = faults_now();
-  notes.begin = __rdtsc();
+  notes.begin = arch::time_stamp();
   for (int i = 0; i < 20; ++i)
     notes.around(Op::kSleep, [] {
       const timespec t{0, 300'000};
@@ -58,14 +58,14 @@ void play(Shared& shared, std::uint32_t me, const int in, const int out) {
   }
   for (int i = 0; i < 50; ++i) notes.around(Op::kYield, [] { sched_yield(); });
   // Both on one CPU: each is the other's busy neighbour.
-  notes.spin_begin = __rdtsc();
+  notes.spin_begin = arch::time_stamp();
   // The clock is a system call, which may be recorded too: asked seldom, or its records fill the ring.
   timespec t{};
   do {
-    for (int i = 0; i < 20'000; ++i) _mm_pause();
+    for (int i = 0; i < 20'000; ++i) arch::pause();
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   } while (t.tv_sec == 0 && t.tv_nsec < 60'000'000);
-  notes.spin_end = notes.end = __rdtsc();
+  notes.spin_end = notes.end = arch::time_stamp();
   notes.faults = faults_now() - faults;
 }
 

@@ -5,13 +5,13 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <cstdint>
 #include <iterator>
 #include <memory>
 #include <utility>
 
+#include "arch/cpu.h"
 #include "base/clock.h"
 #include "sched/recorder.h"
 
@@ -48,11 +48,11 @@ struct Notes {
   void around(Op op, Call call) {
     Moment& m = moments[count % std::size(moments)];
     m.op = op;
-    m.before = __rdtsc();
-    _mm_lfence();
+    m.before = arch::time_stamp();
+    arch::finish_before();
     call();
-    _mm_lfence();
-    m.after = __rdtsc();
+    arch::finish_before();
+    m.after = arch::time_stamp();
     ++count;
   }
 };

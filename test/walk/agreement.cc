@@ -13,7 +13,7 @@
 #include "collect/record/call_counter.h"
 #include "collect/record/open_calls.h"
 #include "reader/open_state.h"
-#include "runtime/core/budget_sample.h"
+#include "runtime/budget/budget_sample.h"
 #include "walk/words.h"
 #include "write/trace_writer.h"
 

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <cstdio>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <map>
 #include <string>
 
+#include "arch/cpu.h"
 #include "format/arena.h"
 #include "format/control.h"
 #include "format/watch.h"
@@ -71,7 +71,7 @@ class Arena {
     end_ = (end_ + kHuge - 1) / kHuge * kHuge;
     h_.size = end_;
     h_.pid = static_cast<std::uint32_t>(getpid());
-    h_.start_ticks = __rdtsc();
+    h_.start_ticks = karst::arch::time_stamp();
     h_.start_monotonic_raw_ns = raw_ns();
     h_.start_realtime_ns = static_cast<std::uint64_t>(time(nullptr)) * 1'000'000'000U;
     h_.module_count = 1;
@@ -125,7 +125,7 @@ class Arena {
     header->state = static_cast<std::uint32_t>(BlockState::kFull);
     header->thread = thread;
     header->sequence = sequence;
-    header->ticks = __rdtsc();
+    header->ticks = karst::arch::time_stamp();
     auto* events = reinterpret_cast<Event*>(header + 1);
     for (std::uint32_t i = 0; i < kEventsPerBlock; ++i) events[i] = event(sequence * kEventsPerBlock + i);
     header->generation = 2;
@@ -163,7 +163,7 @@ void until_the_end(const std::function<void()>& act) {
   while (poll(&input, 1, 0) == 0) act();
 }
 
-Event now(bool exit, std::uint32_t id) { return make_event(__rdtsc(), exit, id); }
+Event now(bool exit, std::uint32_t id) { return make_event(karst::arch::time_stamp(), exit, id); }
 
 // Pages of this file system raise SIGBUS where the system has no huge page left, which is the usual state.
 void hugetlb() {
@@ -186,7 +186,7 @@ void shrinking() {
 // Ticks from the future, in which nothing can have begun.
 void future() {
   Arena arena({});
-  arena.header().start_ticks = __rdtsc() + 1'000'000'000'000ULL;
+  arena.header().start_ticks = karst::arch::time_stamp() + 1'000'000'000'000ULL;
   arena.put();
   wait();
 }
@@ -265,7 +265,7 @@ void deep_stacks() {
       switch (n % 6) {
         case 0:
         case 3:
-          return make_mark(__rdtsc(), Mark::kSwitched);
+          return make_mark(karst::arch::time_stamp(), Mark::kSwitched);
         case 1:
         case 5:
           return make_place(0x1000);

@@ -1,0 +1,34 @@
+// A thread that libc knows nothing of (system/own_thread.h).
+//
+// karst_make_thread(flags, top of its stack, tid, thread-local pointer, body): the first four are clone()'s, the word
+// for the thread's id being that of CLONE_PARENT_SETTID and of CLONE_CHILD_CLEARTID. The new thread begins behind the
+// system call with no frame above it; when `body` returns it ends alone, by exit and not exit_group.
+#include <asm/unistd.h>
+
+	.hidden	karst_make_thread
+	.text
+	.globl	karst_make_thread
+	.type	karst_make_thread, @function
+	.balign	16
+karst_make_thread:
+	.cfi_startproc
+	endbr64
+	movq	%r8, %r9		// r9: body; system calls keep it
+	movq	%rcx, %r8		// thread-local pointer
+	movq	%rdx, %r10		// tid, to be cleared
+	movl	$__NR_clone, %eax
+	syscall
+	testq	%rax, %rax
+	jz	1f
+	ret
+1:	.cfi_undefined rip
+	xorl	%ebp, %ebp
+	call	*%r9
+	xorl	%edi, %edi
+	movl	$__NR_exit, %eax
+	syscall
+	hlt
+	.cfi_endproc
+	.size	karst_make_thread, . - karst_make_thread
+
+	.section .note.GNU-stack, "", @progbits

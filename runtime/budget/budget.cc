@@ -1,0 +1,558 @@
+#include "runtime/budget/budget.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include "arch/cpu.h"
+#include "runtime/budget/budget_controller.h"
+#include "runtime/budget/budget_sample.h"
+#include "runtime/budget/event_cost.h"
+#include "runtime/clock/clock.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/syscalls.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+constexpr std::uint64_t kIdleTick = kSecond;  // without a budget
+constexpr std::uint32_t kThreadsATick = 1024;
+constexpr std::uint32_t kReusedATick = 4096;
+constexpr std::uint32_t kHeaviest = 16;
+constexpr std::uint32_t kRun = 4;        // blocks that follow each other in a sample: calls are whole in them
+constexpr std::uint32_t kFarthest = 64;  // blocks to walk over
+constexpr std::uint64_t kBringBackEvery = 50 * kMillisecond;
+constexpr std::uint64_t kSwitchesLeft = 8192;  // of the log, for functions that must go
+
+/// What is known of a thread.
+struct Watch {
+  std::uint64_t events;  // when it was last looked at
+  std::uint64_t seen;    // when that was, ns
+  std::uint64_t from;    // block_key() of the block that it wrote to the time before that; 0: none
+  std::uint64_t at;      // the same of the last time
+  std::uint64_t joined;
+  std::uint64_t cpu;  // its CPU time then, ns
+  Meter meter;
+  bool cpu_known;
+  bool listed;
+};
+
+struct State {
+  std::uint32_t pid;  // another one's: this is a forked child
+  bool usable;
+  bool made;  // what a budget needs of memory
+  bool started;
+  bool refused;           // the code cannot be changed
+  Watch* watches;         // by index in the arena
+  std::uint32_t* listed;  // those that may be alive
+  std::uint32_t listed_count;
+  std::uint32_t known;   // entries of the arena's table that were listed once
+  std::uint32_t next;    // where the next tick goes on in `listed`
+  std::uint32_t reused;  // and among all entries, for those that are used again
+  std::uint32_t budget;
+  std::uint32_t request;       // of the control page, the last one whose functions to keep were looked for
+  std::uint32_t allowed;       // of it, for tracing itself: idle sleds cost as well
+  std::uint64_t ticks_per_us;  // 0: not known yet
+  std::uint64_t began;
+  std::uint64_t last;     // tick, ns
+  std::uint64_t cpu;      // the process's CPU time then, ns
+  std::uint64_t cost;     // of all threads since then, ns
+  std::uint64_t settled;  // TSC when code was last changed: older events tell nothing
+  std::uint64_t settled_ns;
+  std::uint64_t brought_back;
+  Meter process;
+  Meter own;                          // what this thread itself costs: looking, and changing code
+  std::uint64_t own_cost;             // since the last tick, ns
+  std::uint32_t heaviest[kHeaviest];  // indices of the threads with the greatest recent shares
+  std::uint32_t heaviest_count;
+  char* block;  // a copy
+};
+
+constinit State g{};
+constinit Culler g_culler;
+constinit EventSample g_sample;
+
+template <typename T>
+bool map(T*& out, std::uint64_t count) {
+  const long got = sys::mmap(0, align_up(count * sizeof(T), 4096), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (sys::failed(got)) return false;
+  out = reinterpret_cast<T*>(got);
+  return true;
+}
+
+std::uint64_t cpu_time() { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
+/// Of a thread, by its kernel id; 0 when it is gone.
+std::uint64_t cpu_time_of(std::uint32_t tid) { return clock_ns(static_cast<int>(~tid << 3 | 6)); }
+
+/// A cost as though all of `elapsed` had been work: shares are of the CPU time that was used meanwhile, or of the 16th
+/// part of the time if that is more.
+std::uint64_t as_of_work(std::uint64_t cost, std::uint64_t elapsed, std::uint64_t used) {
+  const std::uint64_t work = used > elapsed / 16 ? used : elapsed / 16;
+  return cost * (elapsed / 1000 + 1) / (work / 1000 + 1);
+}
+
+/// What the sleds of culled functions cost.
+std::uint32_t idle_share() {
+  if (g.budget == 0) return 0;
+  const std::uint64_t event = cost_of_event();
+  return event == 0 ? 0 : g_culler.idle_share(static_cast<std::uint32_t>(kNopCost * 1024 / event));
+}
+
+void allow() { g.allowed = less_idle(g.budget, idle_share()); }
+
+// ---- functions ----------------------------------------------------------------------------------
+
+/// The first of `count` ids from `first` on that `is_behind` is true for, which it is from some id on.
+template <typename Test>
+std::uint32_t first_behind(std::uint32_t first, std::uint32_t count, Test is_behind) {
+  while (count != 0) {
+    const std::uint32_t half = count / 2;
+    if (is_behind(first + half)) {
+      count = half;
+    } else {
+      first += half + 1;
+      count -= half + 1;
+    }
+  }
+  return first;
+}
+
+struct IdRange {
+  std::uint32_t first;
+  std::uint32_t end;
+};
+
+/// As the arena says, if there can be such a module; else nothing.
+IdRange ids_of_module(std::uint32_t module) {
+  if (module >= g_arena.module_count()) return {0, 0};
+  const ArenaModule& m = g_arena.modules()[module];
+  const std::uint32_t first = load(m.first_function);
+  const std::uint32_t count = load(m.function_count);
+  const std::uint32_t behind = g_arena.function_count() + 1;
+  return first != 0 && first <= behind && count <= behind - first ? IdRange{first, first + count} : IdRange{0, 0};
+}
+
+/// An id of tail calls (kArenaFunctionTailExit) is an alias of the function at its address, which is the one to switch.
+std::uint32_t owner_of(void*, std::uint32_t id) {
+  if (id == 0 || id > g_arena.function_count()) return 0;
+  const ArenaFunction* functions = g_arena.functions();
+  if ((load(functions[id].flags) & kArenaFunctionTailExit) == 0) return id;
+  // A module's functions by address, then its aliases.
+  const IdRange m = ids_of_module(functions[id].module);
+  if (id < m.first || id >= m.end) return 0;
+  const std::uint32_t own = first_behind(m.first, id - m.first, [&](std::uint32_t i) {
+    return (load(functions[i].flags) & kArenaFunctionTailExit) != 0 || functions[i].address >= functions[id].address;
+  });
+  return functions[own].address == functions[id].address ? own : 0;
+}
+
+Culler::Kind kind_of(void*, std::uint32_t function) {
+  const std::uint32_t flags = load(g_arena.functions()[function].flags);
+  if ((flags & kArenaFunctionOn) == 0 || (flags & kArenaFunctionCulled) != 0) return Culler::Kind::kGone;
+  return (flags & (kArenaFunctionAlways | kArenaFunctionKeep)) != 0 ? Culler::Kind::kFixed : Culler::Kind::kFree;
+}
+
+void change_one(std::uint32_t function, bool culled) {
+  std::uint32_t& flags = g_arena.functions()[function].flags;
+  if (culled)
+    __atomic_fetch_or(&flags, kArenaFunctionCulled, __ATOMIC_ACQ_REL);
+  else
+    __atomic_fetch_and(&flags, ~static_cast<std::uint32_t>(kArenaFunctionCulled), __ATOMIC_ACQ_REL);
+}
+
+/// With the ids for its tail calls. Functions that the linker folded share their sleds: they come and go together.
+void change(void*, std::uint32_t function, bool culled) {
+  const ArenaFunction* functions = g_arena.functions();
+  const IdRange m = ids_of_module(functions[function].module);
+  const std::uint32_t end = m.end;
+  if (function < m.first || function >= end) return change_one(function, culled);  // of -finstrument-functions
+  const auto is_alias = [&](std::uint32_t id) { return (load(functions[id].flags) & kArenaFunctionTailExit) != 0; };
+  const std::uint32_t aliases = first_behind(m.first, end - m.first, is_alias);
+  const auto change_among = [&](std::uint32_t first, std::uint32_t behind) {
+    const std::uint64_t address = functions[function].address;
+    std::uint32_t id =
+        first_behind(first, behind - first, [&](std::uint32_t i) { return functions[i].address >= address; });
+    for (; id < behind && functions[id].address == address; ++id) change_one(id, culled);
+  };
+  change_among(m.first, aliases);
+  change_among(aliases, end);
+}
+
+// ---- threads ------------------------------------------------------------------------------------
+
+void list(std::uint32_t index) {
+  Watch& w = g.watches[index];
+  if (w.listed) return;
+  w.listed = true;
+  w.joined = 0;
+  g.listed[g.listed_count++] = index;
+}
+
+void list_new_threads() {
+  const ArenaHeader& h = g_arena.header();
+  const std::uint32_t count = g_arena.thread_count();
+  while (g.known < count) list(g.known++);
+  // Entries are used again when all have been.
+  if (load(h.threads_total) <= count) return;
+  for (std::uint32_t n = 0; n < kReusedATick && n < count; ++n) {
+    g.reused = g.reused + 1 < count ? g.reused + 1 : 0;
+    if (load(g_arena.thread(g.reused).state) == static_cast<std::uint32_t>(ThreadLife::kLive)) list(g.reused);
+  }
+}
+
+void note_weight(std::uint32_t index) {
+  const std::uint32_t share = g.watches[index].meter.recent();
+  if (share == 0) return;
+  std::uint32_t at = g.heaviest_count < kHeaviest ? g.heaviest_count++ : kHeaviest;
+  if (at == kHeaviest && g.watches[g.heaviest[kHeaviest - 1]].meter.recent() >= share) return;
+  if (at == kHeaviest) --at;
+  for (; at > 0 && g.watches[g.heaviest[at - 1]].meter.recent() < share; --at) g.heaviest[at] = g.heaviest[at - 1];
+  g.heaviest[at] = index;
+}
+
+/// False when the thread is gone.
+bool look_at(std::uint32_t index, std::uint64_t now) {
+  Watch& w = g.watches[index];
+  const ArenaThread& t = g_arena.thread(index);
+  const std::uint32_t life = load(t.state);
+  if (life == static_cast<std::uint32_t>(ThreadLife::kClaimed)) return true;
+  const std::uint64_t joined = load(t.joined_ticks);
+  if (w.joined != joined) {
+    // Of its first moments too, as though they had taken as long as everybody's since the last tick.
+    w.meter = Meter{};
+    w.meter.start(g.budget);
+    w.joined = joined;
+    w.events = 0;
+    w.seen = g.last;
+    w.cpu = 0;
+    w.cpu_known = true;
+    w.at = 0;
+  }
+  const ThreadProgress p = progress_of(index);
+  const std::uint64_t elapsed = now > w.seen ? now - w.seen : 0;
+  std::uint64_t events = p.events > w.events ? p.events - w.events : 0;
+  if (events > elapsed) events = elapsed;  // one in a nanosecond: it was looked at while it changed blocks
+  const std::uint64_t cost = events * cost_of_event() / kEventCostUnit;
+  if (events == 0) {
+    w.meter.add(elapsed, 0, g.allowed);
+  } else {
+    const std::uint64_t cpu = cpu_time_of(t.tid);
+    const std::uint64_t used = w.cpu_known && cpu > w.cpu ? cpu - w.cpu : elapsed;
+    w.meter.add(elapsed, as_of_work(cost, elapsed, used < elapsed ? used : elapsed), g.allowed);
+    w.cpu = cpu;
+  }
+  // Who rests is not asked; then it has no time to compare with when it begins again.
+  w.cpu_known = events != 0;
+  w.events = p.events;
+  w.seen = now;
+  w.from = w.at;
+  w.at = p.block != nullptr ? g_arena.key_of(*p.block) : 0;
+  g.cost += cost;
+  note_weight(index);
+  return life == static_cast<std::uint32_t>(ThreadLife::kLive);
+}
+
+void look_at_threads(std::uint64_t now) {
+  list_new_threads();
+  g.heaviest_count = 0;
+  const std::uint32_t count = g.listed_count < kThreadsATick ? g.listed_count : kThreadsATick;
+  for (std::uint32_t n = 0; n < count && g.listed_count != 0; ++n) {
+    if (g.next >= g.listed_count) g.next = 0;
+    const std::uint32_t index = g.listed[g.next];
+    if (look_at(index, now)) {
+      ++g.next;
+      continue;
+    }
+    g.watches[index].listed = false;
+    g.listed[g.next] = g.listed[--g.listed_count];
+  }
+}
+
+/// All threads' cost since the last tick, for the process's meter.
+void sum_up(std::uint64_t now) {
+  const std::uint64_t elapsed = now - g.last;
+  // Asking takes the kernel some 50 ns a thread.
+  const std::uint64_t cpu = cpu_time();
+  const std::uint64_t used = cpu > g.cpu ? cpu - g.cpu : 0;
+  g.process.add(elapsed, as_of_work(g.cost, elapsed, used), g.allowed);
+  g.own.add(elapsed, g.own_cost, 0);
+  g.cpu = cpu;
+  g.cost = g.own_cost = 0;
+}
+
+// ---- samples ------------------------------------------------------------------------------------
+
+/// Adds a block of the thread, unless it is another's by now. Null then, else the copy's header.
+const BlockHeader* add_block(std::uint32_t thread, std::uint32_t place, std::uint32_t sequence, std::uint32_t slots,
+                             std::uint32_t weight, bool follows) {
+  const BlockHeader& block = *g_arena.block(place);
+  const std::uint64_t generation = load(block.generation);
+  if ((generation & 1) != 0) return nullptr;
+  copy(g.block, &block, kBlockSize);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  const auto& kept = *reinterpret_cast<const BlockHeader*>(g.block);
+  if (load(block.generation) != generation || kept.thread != thread ||
+      static_cast<std::uint32_t>(kept.sequence) != sequence)
+    return nullptr;
+  g_sample.add(reinterpret_cast<const Event*>(&kept + 1), slots, kept.ticks, g.settled, weight, follows);
+  return &kept;
+}
+
+/// Of what the thread has done since the tick before: a run of blocks from the beginning, one from the middle, the
+/// last.
+void sample(std::uint32_t index, std::uint32_t weight) {
+  const Watch& w = g.watches[index];
+  const std::uint32_t capacity = g_arena.block_capacity();
+  std::uint32_t place = static_cast<std::uint32_t>(w.from);
+  auto sequence = static_cast<std::uint32_t>(w.from >> 32);
+  const std::uint32_t all = place != 0 && w.at != 0 ? static_cast<std::uint32_t>(w.at >> 32) - sequence : 0;
+  const std::uint32_t blocks = all < kFarthest ? all : kFarthest;
+  bool follows = false;
+  std::uint32_t n = 0;
+  for (; n < blocks && place != 0 && place <= capacity; ++n, ++sequence) {
+    const BlockHeader& block = *g_arena.block(place - 1);
+    if (load(block.thread) != index || static_cast<std::uint32_t>(load(block.sequence)) != sequence) break;
+    const std::uint32_t next = load(block.next);
+    const bool wanted = n < kRun || (n >= blocks / 2 && n < blocks / 2 + kRun);
+    follows = wanted && add_block(index, place - 1, sequence, kEventsPerBlock, weight, follows) != nullptr;
+    place = next;
+  }
+  const ThreadProgress p = progress_of(index);
+  if (p.block == nullptr) return;
+  const std::uint64_t key = g_arena.key_of(*p.block);
+  const bool last = follows && n == all && (key >> 32) == sequence;
+  add_block(index, static_cast<std::uint32_t>(key) - 1, static_cast<std::uint32_t>(key >> 32), p.used, weight, last);
+}
+
+// ---- decisions ----------------------------------------------------------------------------------
+
+bool is_over(const Meter& meter, std::uint64_t now) {
+  if (meter.is_over(g.allowed)) return true;
+  // What comes back for a trial has no credit.
+  return g_culler.on_trial(now) && now - g.settled_ns >= kMillisecond && meter.recent() > g.allowed;
+}
+
+void cull(std::uint64_t now) {
+  for (std::uint32_t i = 0; i < g.heaviest_count; ++i) {
+    const Watch& w = g.watches[g.heaviest[i]];
+    if (!is_over(w.meter, now)) continue;
+    g_sample.clear();
+    sample(g.heaviest[i], 1);
+    g_sample.finish();
+    g_culler.relieve(g_sample, w.meter.recent(), target_of(g.allowed), now);
+  }
+  if (!is_over(g.process, now)) return;
+  g_sample.clear();
+  for (std::uint32_t i = 0; i < g.heaviest_count; ++i)
+    sample(g.heaviest[i], g.watches[g.heaviest[i]].meter.recent() / 64 + 1);
+  g_sample.finish();
+  g_culler.relieve(g_sample, g.process.recent(), target_of(g.allowed), now);
+}
+
+bool bring_back(std::uint64_t now, std::uint32_t worst) {
+  const ArenaControl& c = g_arena.control();
+  const std::uint32_t target = target_of(g.allowed);
+  if (now - g.brought_back < kBringBackEvery || worst >= target || !g.process.has_room(g.allowed)) return false;
+  if (g.own.second() > g.budget / 10) return false;
+  if (load(c.switch_count) + kSwitchesLeft > c.switch_capacity) return false;
+  for (std::uint32_t i = 0; i < g.heaviest_count; ++i)
+    if (!g.watches[g.heaviest[i]].meter.has_room(g.allowed)) return false;
+  g.brought_back = now;
+  return g_culler.bring_back(target - worst, now) != 0;
+}
+
+/// Code has been changed: what comes now is measured anew.
+void settle() {
+  ArenaControl& c = g_arena.control();
+  const std::uint64_t now = clock_ns(CLOCK_MONOTONIC_RAW);
+  // Threads go on meanwhile; they are held for some microseconds by each of the barriers and changes of protection.
+  const std::uint64_t patching = load(c.last_patch_ns);
+  g.own_cost += patching < kMillisecond ? patching : kMillisecond;
+  look_at_threads(now);
+  sum_up(now);
+  g.last = now;
+  for (std::uint32_t i = 0; i < g.listed_count; ++i) g.watches[g.listed[i]].meter.forget_rate();
+  g.process.forget_rate();
+  g.settled = arch::time_stamp();
+  g.settled_ns = now;
+}
+
+void apply() {
+  ArenaControl& c = g_arena.control();
+  if (apply_switches(SwitchReason::kBudget) == ControlOutcome::kRefused && g_culler.culled() != 0) {
+    Message().text("there is no keeping to the budget: the system does not let running code be changed");
+    g.refused = true;
+  }
+  store(c.culled_functions, g_culler.culled());
+  allow();
+  settle();
+}
+
+std::uint32_t worst_recent() {
+  const std::uint32_t worst = g.heaviest_count != 0 ? g.watches[g.heaviest[0]].meter.recent() : 0;
+  return worst > g.process.recent() ? worst : g.process.recent();
+}
+
+std::uint32_t worst_second() {
+  std::uint32_t worst = g.process.second();
+  const std::uint32_t count = g.listed_count < kThreadsATick ? g.listed_count : kThreadsATick;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t share = g.watches[g.listed[i]].meter.second();
+    if (share > worst) worst = share;
+  }
+  return worst;
+}
+
+// ---- the tick -----------------------------------------------------------------------------------
+
+/// First tick of the process, be it a forked child: what was known of threads is its parent's.
+bool begin(const Moment& now) {
+  if (g.pid == 0) g.usable = map(g.watches, kArenaThreads) && map(g.listed, kArenaThreads) && map(g.block, kBlockSize);
+  const bool forked = g.pid != 0;
+  g.pid = g_arena.header().pid;
+  if (!g.usable) return false;
+  if (forked) {
+    // The fork may have come in the middle of anything that the parent's maintenance thread did.
+    sys::madvise(g.watches, kArenaThreads * sizeof(Watch), MADV_DONTNEED);
+    if (g.started) g_culler.reset();
+    g.started = false;
+    g.budget = 0;
+  }
+  g.listed_count = g.known = g.next = g.reused = g.heaviest_count = 0;
+  g.began = g.last = now.ns;
+  g.settled = 0;
+  g.settled_ns = now.ns;
+  g.cpu = cpu_time();
+  g.cost = 0;
+  g.process = Meter{};
+  g.process.start(g.budget);
+  g.own = Meter{};
+  g.own_cost = 0;
+  return true;
+}
+
+/// There is a budget for the first time: makes what it needs.
+bool start_budget(std::uint64_t now) {
+  if (g.started) return true;
+  if (!g.made && (!g_sample.create() || !g_culler.create())) return false;
+  g.made = true;
+  g_sample.set_owner_of(owner_of, nullptr);
+  g_culler.set_context(kind_of, change, nullptr);
+  const std::uint32_t count = g_arena.function_count();
+  for (std::uint32_t id = 1; id <= count; ++id)  // a forked child's parent had one
+    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0) g_culler.adopt(id, now);
+  g_culler.set_ticks_per_1024ns(g.ticks_per_us * 1024 / 1000);
+  g.started = true;
+  return true;
+}
+
+void take_budget(std::uint64_t now) {
+  std::uint32_t budget = load(g_arena.control().budget_ppm);
+  if (budget > kMillion) budget = kMillion;
+  if (g.refused) budget = 0;
+  if (budget == g.budget) return;
+  if (budget != 0 && !start_budget(now)) budget = 0;
+  g.budget = budget;
+  allow();
+  for (std::uint32_t i = 0; i < g.listed_count; ++i) g.watches[g.listed[i]].meter.start(budget);
+  g.process.start(budget);
+  if (budget != 0) return;
+  g_culler.bring_all_back();
+  const std::uint32_t count = g_arena.function_count();
+  for (std::uint32_t id = 1; id <= count; ++id)
+    if ((load(g_arena.functions()[id].flags) & kArenaFunctionCulled) != 0) change_one(id, false);
+  apply();
+}
+
+/// Functions that somebody wants kept from now on, or watched (watching/watch.cc), come back at once.
+void release_kept() {
+  const std::uint32_t request = load(g_arena.control().request);
+  if (request == g.request) return;
+  g.request = request;
+  if (!g.started || g_culler.culled() == 0) return;
+  const ArenaFunction* functions = g_arena.functions();
+  const std::uint32_t count = g_arena.function_count();
+  bool any = false;
+  for (std::uint32_t id = 1; id <= count; ++id) {
+    const std::uint32_t flags = load(functions[id].flags);
+    if ((flags & kArenaFunctionCulled) == 0 || (flags & kArenaFunctionKeep) == 0) continue;
+    if (const std::uint32_t owner = owner_of(nullptr, id); owner != 0) g_culler.release(owner);
+    any = true;
+  }
+  if (any) apply();
+}
+
+/// Until the first one has used it up; 0: none will.
+std::uint64_t credit_lasts() {
+  std::uint64_t shortest = g.process.credit_lasts(g.allowed);
+  for (std::uint32_t i = 0; i < g.heaviest_count; ++i) {
+    const std::uint64_t lasts = g.watches[g.heaviest[i]].meter.credit_lasts(g.allowed);
+    if (lasts != 0 && (shortest == 0 || lasts < shortest)) shortest = lasts;
+  }
+  return shortest;
+}
+
+std::uint64_t next_tick(std::uint64_t now, std::uint32_t worst) {
+  if (g.budget == 0) return kIdleTick;
+  if (g.listed_count > kThreadsATick) return 10 * kMillisecond;
+  if (now - g.settled_ns < kMillisecond) return kMillisecond;
+  const std::uint64_t lasts = credit_lasts();
+  if (lasts != 0 && lasts < 2 * kMillisecond) return lasts < kMillisecond / 2 ? kMillisecond / 2 : lasts;
+  if (now - g.settled_ns < 30 * kMillisecond || now - g.began < 100 * kMillisecond || g_culler.on_trial(now))
+    return 2 * kMillisecond;
+  if (worst > g.budget / 4) return 5 * kMillisecond;
+  return worst != 0 ? 10 * kMillisecond : 20 * kMillisecond;
+}
+
+}  // namespace
+
+void prepare_budget(const Options& options) {
+  if (options.budget != 0 && (options.min_duration_ns != 0 || options.count || !options.control)) {
+    Message()
+        .text("budget= ignored: with ")
+        .text(options.count     ? "count=1"
+              : options.control ? "min-duration="
+                                : "control=0")
+        .text(options.control ? " what short calls cost leaves no trace to see it by" : " nothing can be switched off");
+  } else {
+    g_arena.control().budget_ppm = options.budget;
+  }
+  if (!options.count) measure_event_cost();
+  add_task(budget_task);
+}
+
+std::uint64_t budget_task(const Moment& now) {
+  ArenaControl& c = g_arena.control();
+  if (g.pid != g_arena.header().pid && !begin(now)) return kOnWake;
+  if (g.ticks_per_us == 0) g.ticks_per_us = ticks_per_us(g_arena.header());
+  if (g.ticks_per_us == 0) return kMillisecond / 5;
+  take_budget(now.ns);
+  release_kept();
+  const std::uint64_t until_due = g.last + (g.budget == 0 ? kIdleTick / 2 : kMillisecond / 2);
+  if (now.ns < until_due) return until_due - now.ns;  // others wake the thread, too
+  const std::uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  look_at_threads(now.ns);
+  sum_up(now.ns);
+  g.last = now.ns;
+  const std::uint32_t recent = worst_recent();
+  const std::uint32_t second = worst_second();
+  const std::uint32_t cost = second + g.own.second() + idle_share();
+  store(c.cost_ppm, cost < kMillion ? cost : kMillion);
+  store(c.cost_ticks, now.ticks);
+  if (g.budget != 0) {
+    g_arena.reserve_ahead();
+    const std::uint32_t culled = g_culler.culled();
+    cull(now.ns);
+    if (g_culler.culled() != culled || bring_back(now.ns, recent > second ? recent : second)) apply();
+  }
+  g.own_cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+  return next_tick(now.ns, recent);
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,234 @@
+#include "runtime/maintenance/control.h"
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include "arch/cpu.h"
+#include "runtime/clock/clock.h"
+#include "runtime/hooks/live_patch.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/lock.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/own_thread.h"
+#include "runtime/system/patch_lock.h"
+#include "runtime/system/syscalls.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+constexpr std::uint32_t kMostTasks = 8;
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+
+Task g_tasks[kMostTasks];
+std::uint32_t g_task_count;
+
+OwnThread g_thread;
+WipedLock g_lock;  // of making and taking away
+bool g_wanted;     // there shall be a thread, but while it is away
+std::uint32_t g_pid;
+std::uint32_t g_away;   // how many want it away
+std::uint32_t g_leave;  // the thread shall end
+bool g_in_child;        // its first round is to make code and switches equal
+
+std::uint32_t own_pid() { return static_cast<std::uint32_t>(sys::getpid()); }
+
+Moment moment() { return {arch::time_stamp(), clock_ns(CLOCK_MONOTONIC_RAW)}; }
+
+void set_state(ControlThread state) { store(g_arena.control().thread, static_cast<std::uint32_t>(state)); }
+
+// ---- the process's last thread ------------------------------------------------------------------
+//
+// A process ends with its last thread. libc sees to that for threads that are libc's, by exit_group; who ends them by
+// bare system calls would leave us behind alone. The leader of a process whose other threads have gone is a zombie,
+// which has no executable any more. Without /proc nothing is seen.
+
+char g_leader[48];
+bool g_leader_is_seen;
+
+bool leader_is_there() {
+  char target[8];
+  return sys::call(SYS_readlinkat, -100, sys::word(g_leader), sys::word(target), sizeof target) > 0;
+}
+
+void watch_leader(std::uint32_t pid) {
+  char digits[10];
+  unsigned count = 0;
+  do digits[count++] = static_cast<char>('0' + pid % 10);
+  while ((pid /= 10) != 0);
+  char* end = g_leader;
+  for (const char* p = "/proc/self/task/"; *p != '\0'; ++p) *end++ = *p;
+  while (count != 0) *end++ = digits[--count];
+  copy(end, "/exe", sizeof "/exe");
+  g_leader_is_seen = leader_is_there();
+}
+
+/// The status that the process ends with is that of its last thread; without us that were the leader's.
+int status_of_leader() {
+  char path[sizeof g_leader];
+  copy(path, g_leader, sizeof path);
+  char* end = path + length(path) - (sizeof "/exe" - 1);
+  copy(end, "/stat", sizeof "/stat");
+  char text[1024];
+  const long fd = sys::open(path, 0 /* O_RDONLY */);
+  if (fd < 0) return 0;
+  long size = sys::read(static_cast<int>(fd), text, sizeof text);
+  sys::close(static_cast<int>(fd));
+  while (size > 0 && (text[size - 1] < '0' || text[size - 1] > '9')) --size;
+  std::uint32_t status = 0;  // the last field, as waitpid() has it
+  std::uint32_t unit = 1;
+  for (; size > 0 && text[size - 1] >= '0' && text[size - 1] <= '9'; --size, unit *= 10)
+    status += static_cast<std::uint32_t>(text[size - 1] - '0') * unit;
+  return static_cast<int>(status >> 8 & 0xff);
+}
+
+bool is_last_thread() {
+  if (!g_leader_is_seen || leader_is_there()) return false;
+  // A directory's links: itself, its name, and one for each thread: the leader and ours.
+  struct stat status {};
+  return sys::call(SYS_newfstatat, -100, sys::word("/proc/self/task"), sys::word(&status), 0) == 0 &&
+         status.st_nlink <= (load(karst_clock_on) != 0 ? 5 : 4);
+}
+
+// ---- the thread ---------------------------------------------------------------------------------
+
+/// True if the time has come at which tracing ends; else `*wait` is how long that takes, if it is to come.
+bool time_is_up(ArenaControl& c, std::uint64_t& wait) {
+  const std::uint64_t at = load(c.off_at_ticks);
+  if (at == 0) return false;
+  const std::uint64_t ticks = arch::time_stamp();
+  if (ticks < at) {
+    const std::uint64_t rate = ticks_per_us(g_arena.header());
+    // A little early: the rate is an estimate, and a wait of a millisecond costs nothing.
+    const std::uint64_t left = rate == 0 ? 1'000'000 : (at - ticks) / rate * 1000 / 64 * 63 + 1000;
+    wait = left < wait ? left : wait;
+    return false;
+  }
+  if (!exchange_if(c.off_at_ticks, at, std::uint64_t{0})) return false;
+  store(c.enabled, 0U);
+  return true;
+}
+
+std::uint64_t run_tasks() {
+  std::uint64_t wait = kOnWake;
+  for (std::uint32_t i = 0; i < g_task_count; ++i) {
+    const std::uint64_t asked = g_tasks[i](moment());
+    wait = asked < wait ? asked : wait;
+  }
+  return wait;
+}
+
+/// Does what there is to do; returns how long to sleep at most.
+std::uint64_t round(std::uint32_t seen) {
+  ArenaControl& c = g_arena.control();
+  std::uint64_t wait = kNsPerSecond;
+  const bool timer = time_is_up(c, wait);
+  const std::uint32_t before = load(c.applied);
+  if (timer || seen != before) {
+    const ControlOutcome outcome = apply_switches(timer ? SwitchReason::kTimer : SwitchReason::kRequest);
+    store(c.outcome, static_cast<std::uint32_t>(outcome));
+  }
+  const std::uint64_t asked = run_tasks();
+  if (seen != before) {
+    store(c.applied, seen);
+    sys::call(SYS_futex, sys::word(&c.applied), FUTEX_WAKE, 0x7fffffff);
+  }
+  return asked < wait ? asked : wait;
+}
+
+void work() {
+  name_own_thread("karst");
+  ArenaControl& c = g_arena.control();
+  if (g_in_child) {
+    const Patching lock;
+    mend_after_fork();
+    note_patched();
+    g_in_child = false;
+  }
+  std::uint64_t looked = clock_ns(CLOCK_MONOTONIC_RAW);
+  while (load(g_leave) == 0) {
+    const std::uint32_t seen = load(c.request);
+    const std::uint64_t wait = round(seen);
+    timespec time{static_cast<time_t>(wait / kNsPerSecond), static_cast<long>(wait % kNsPerSecond)};
+    // Others wait and wake from outside of the process: not a private futex.
+    constexpr long kTimedOut = -110;
+    if (load(g_leave) != 0) return;
+    if (sys::call(SYS_futex, sys::word(&c.request), FUTEX_WAIT, seen, sys::word(&time)) != kTimedOut) continue;
+    const std::uint64_t now = clock_ns(CLOCK_MONOTONIC_RAW);
+    if (now - looked < kNsPerSecond / 4 * 3) continue;
+    looked = now;
+    if (is_last_thread()) sys::call(SYS_exit_group, status_of_leader());
+  }
+}
+
+void begin() {
+  store(g_leave, 0U);
+  set_state(ControlThread::kRunning);
+  if (!g_thread.start(work)) set_state(ControlThread::kNone);
+}
+
+/// In a vfork's child, and in a child by a bare fork, all that is here is its parent's.
+bool is_ours() { return load(g_wanted) && own_pid() == g_pid; }
+
+}  // namespace
+
+void add_task(Task task) {
+  if (g_task_count < kMostTasks) g_tasks[g_task_count++] = task;
+}
+
+void start_maintenance(bool control) {
+  if (!control || !g_lock.create()) return;
+  g_pid = own_pid();
+  watch_leader(g_pid);
+  store(g_wanted, true);
+  prepare_live_patch();
+  begin();
+}
+
+void renew_maintenance() {
+  if (!load(g_wanted)) return;
+  g_thread.forget();
+  g_away = 0;
+  g_in_child = true;
+  g_pid = own_pid();
+  watch_leader(g_pid);
+  begin();
+  if (g_thread.running() || !was_forked_in_change()) return;
+  const Patching lock;
+  mend_after_fork();
+}
+
+bool has_maintenance() { return is_ours() && g_thread.running(); }
+
+void wake_maintenance() {
+  if (!g_arena.exists()) return;
+  ArenaControl& c = g_arena.control();
+  __atomic_add_fetch(&c.request, 1, __ATOMIC_ACQ_REL);
+  sys::call(SYS_futex, sys::word(&c.request), FUTEX_WAKE, 0x7fffffff);
+}
+
+MaintenanceAway::MaintenanceAway() {
+  if (!is_ours()) return;
+  taken_ = true;
+  const Locked lock(g_lock);
+  if (g_away++ != 0 || !g_thread.running()) return;
+  store(g_leave, 1U);
+  wake_maintenance();
+  g_thread.wait_until_gone();
+  set_state(ControlThread::kStopped);
+}
+
+MaintenanceAway::~MaintenanceAway() {
+  if (!taken_ || !is_ours()) return;
+  const Locked lock(g_lock);
+  if (g_away != 0 && --g_away == 0) begin();
+}
+
+void end_maintenance() {
+  const MaintenanceAway away;
+  if (is_ours()) store(g_wanted, false);
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,162 @@
+#include "runtime/process/session.h"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/syscalls.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+const char kWhyRefused[] = "the session's socket belongs to another user or process, and not to karst run";
+
+namespace {
+
+constexpr int kUntrusted = -5000;  // no error of the kernel's
+
+char g_name[sizeof(Options::session)];
+SessionSecret g_secret;
+
+/// The number of the process that the name says: karst-PID-RANDOM.
+std::uint32_t pid_in_name() {
+  const char* p = g_name;
+  while (*p != '\0' && *p != '-') ++p;
+  std::uint32_t pid = 0;
+  for (p += *p == '-'; *p >= '0' && *p <= '9'; ++p) pid = pid * 10 + static_cast<std::uint32_t>(*p - '0');
+  return pid;
+}
+
+/// The name is anybody's once karst is gone. Who listens must be root, or who may look into this process anyway: a user
+/// that is all of ours, as the kernel asks of a debugger. Sandboxes of the same user and containers' roots pass that,
+/// but are not the process with karst's number; 0 is one that cannot be seen from here.
+bool is_trusted(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  uid_t real = 0;
+  uid_t effective = 0;
+  uid_t saved = 0;
+  if (sys::call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, sys::word(&peer), sys::word(&size)) != 0 ||
+      sys::call(SYS_getresuid, sys::word(&real), sys::word(&effective), sys::word(&saved)) != 0)
+    return false;
+  if (peer.uid != 0 && (peer.uid != real || peer.uid != effective || peer.uid != saved)) return false;
+  return peer.pid == 0 || static_cast<std::uint32_t>(peer.pid) == pid_in_name();
+}
+
+/// A connection to the session; a negative number when there is none to be had.
+int connect_to_session() {
+  const auto fd = static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (fd < 0) return fd;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::size_t size = length(g_name);
+  static_assert(sizeof g_name <= sizeof address.sun_path);
+  copy(address.sun_path + 1, g_name, size);
+  const auto address_size = static_cast<long>(offsetof(sockaddr_un, sun_path) + 1 + size);
+  long result = -4;
+  while (result == -4 /* EINTR */) result = sys::call(SYS_connect, fd, sys::word(&address), address_size);
+  if (result == 0 && is_trusted(fd)) return fd;
+  if (result == 0) result = kUntrusted;
+  sys::close(fd);
+  return static_cast<int>(result);
+}
+
+bool send(int fd, const Hello& hello, int descriptor) {
+  iovec part{const_cast<Hello*>(&hello), sizeof hello};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    copy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  }
+  long result = -4;
+  while (result == -4 /* EINTR */) result = sys::call(SYS_sendmsg, fd, sys::word(&message), MSG_NOSIGNAL);
+  return result == static_cast<long>(sizeof hello);
+}
+
+/// The flags of the answer; kGoKeepsAll when there is none.
+std::uint32_t wait_for_go(int fd) {
+  Go go{};
+  long result = -4;
+  while (result == -4 /* EINTR */) result = sys::call(SYS_recvfrom, fd, sys::word(&go), sizeof go, 0);
+  return result > 0 ? go.flags : std::uint32_t{kGoKeepsAll};
+}
+
+Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules) {
+  Hello hello{};
+  hello.magic = kSessionMagic;
+  hello.version = kSessionVersion;
+  hello.pid = static_cast<std::uint32_t>(sys::getpid());
+  hello.outcome = static_cast<std::uint32_t>(outcome);
+  hello.modules = modules;
+  hello.kind = static_cast<std::uint32_t>(kind);
+  hello.secret = g_secret;
+  return hello;
+}
+
+}  // namespace
+
+void keep_session(const Options& options) {
+  copy(g_name, options.session, sizeof g_name);
+  g_secret = options.secret;
+}
+
+bool has_session() { return g_name[0] != '\0'; }
+
+Heard report_to_session(HelloOutcome outcome, std::uint32_t modules, int descriptor) {
+  if (!has_session()) return Heard::kNobody;
+  const int fd = connect_to_session();
+  if (fd < 0) {
+    if (outcome == HelloOutcome::kTracing && (fd == -24 /* EMFILE */ || fd == -23 /* ENFILE */))
+      Message().text("this process's trace is lost: no file descriptor is free to reach karst run with");
+    return fd == kUntrusted ? Heard::kRefused : Heard::kNobody;
+  }
+  const bool sent = send(fd, hello_of(HelloKind::kStart, outcome, modules), descriptor);
+  if (sent) wait_for_go(fd);
+  sys::close(fd);
+  return sent ? Heard::kYes : Heard::kNobody;
+}
+
+bool report_arrival(std::uint32_t modules, std::uint32_t first, std::uint32_t count) {
+  if (!has_session()) return false;
+  const int fd = connect_to_session();
+  if (fd < 0) return false;
+  Hello hello = hello_of(HelloKind::kArrived, HelloOutcome::kTracing, modules);
+  hello.first_function = first;
+  hello.function_count = count;
+  const bool chooses = send(fd, hello, -1) && (wait_for_go(fd) & kGoKeepsAll) == 0;
+  sys::close(fd);
+  return chooses;
+}
+
+void report_program(int descriptor) {
+  const int fd = connect_to_session();
+  if (fd < 0) return;
+  Hello hello = hello_of(HelloKind::kStarts, HelloOutcome::kNoSleds, 0);
+  hello.first_function = sys::call(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1 ? 1 : 0;
+  send(fd, hello, descriptor);
+  sys::close(fd);
+}
+
+Heard report_fork(std::uint32_t modules, int descriptor, const ForkOrigin& origin) {
+  if (!has_session()) return Heard::kYes;
+  const int fd = connect_to_session();
+  if (fd < 0) return fd == kUntrusted ? Heard::kRefused : Heard::kNobody;
+  Hello hello = hello_of(HelloKind::kForked, HelloOutcome::kTracing, modules);
+  hello.origin = origin;
+  const bool sent = send(fd, hello, descriptor);
+  sys::close(fd);
+  return sent ? Heard::kYes : Heard::kNobody;
+}
+
+}  // namespace karst::runtime

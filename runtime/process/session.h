@@ -1,0 +1,38 @@
+// The process's word with `karst run` (format/session.h). Any thread; system calls alone.
+#pragma once
+#include <cstdint>
+
+#include "format/session.h"
+#include "runtime/system/options.h"
+
+namespace karst::runtime {
+
+/// At start, before all others here. Keeps the session's name and secret.
+void keep_session(const Options& options);
+/// True when KARST_OPTIONS names a session, which may be over.
+bool has_session();
+
+enum class Heard {
+  kYes,
+  kNobody,   ///< there is no session, or it is over
+  kRefused,  ///< who listens under the session's name is not to be trusted: nothing was sent
+};
+/// A phrase for a message about kRefused.
+extern const char kWhyRefused[];
+
+/// Reports to the session and, when an arena is given (descriptor >= 0), waits until `karst run` has chosen the
+/// functions to trace. Returns at once when there is no session or it goes away.
+Heard report_to_session(format::HelloOutcome outcome, std::uint32_t modules, int descriptor);
+
+/// Functions `first` to `first + count - 1` have come to the arena that the session has: waits until it has chosen
+/// among them. False if the modules' other functions need not be announced, as none would be left out; so when there is
+/// no such session (any more), which is found out at once.
+bool report_arrival(std::uint32_t modules, std::uint32_t first, std::uint32_t count);
+
+/// The process is about to start the program of this file (a descriptor; O_PATH will do). Does not wait.
+void report_program(int descriptor);
+
+/// A forked child with an arena of its own. Does not wait. kYes also where there never was a session.
+Heard report_fork(std::uint32_t modules, int descriptor, const format::ForkOrigin& origin);
+
+}  // namespace karst::runtime

@@ -1,0 +1,197 @@
+#include "runtime/snapshots/raw_trace.h"
+
+#include <time.h>
+
+#include "runtime/clock/clock.h"
+#include "runtime/clock/rate.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/memory.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+struct Text {
+  const char* data;
+  std::uint32_t size;
+};
+
+Text text_at(std::uint32_t offset, std::uint32_t size) {
+  const char* text = g_arena.text(offset, size);
+  return {text, text != nullptr ? size : 0};
+}
+
+void write_process(RawFile& file, char* space, const RawTrace& trace) {
+  const ArenaHeader& h = *trace.header;
+  RawTable<ProcessRecord> table(file, ChunkType::kProcesses, space);
+  const Text executable = text_at(h.executable_offset, h.executable_size);
+  const Text command_line = text_at(h.command_line_offset, h.command_line_size);
+  const Text options = text_at(h.options_offset, h.options_size);
+  ProcessRecord r{};
+  r.pid = h.pid;
+  r.parent_pid = h.parent_pid;
+  r.flags = h.off != 0 ? std::uint32_t{kProcessOff} : 0U;
+  if (trace.switches_cut) r.flags |= kProcessSwitchesLost;
+  r.wait_status = -1;
+  r.start_ticks = h.start_ticks;
+  r.overwritten_events = h.overwritten_events;
+  for (std::uint32_t i = 0; i < trace.thread_count; ++i) r.overwritten_events += trace.threads[i].overwritten_events;
+  r.lost_events = h.lost_events;
+  table.make_room(std::size_t{2} * executable.size + command_line.size + options.size);
+  std::uint32_t name = executable.size;
+  while (name != 0 && executable.data[name - 1] != '/') --name;
+  r.name = table.text(executable.data + name, executable.size - name);
+  r.command_line = table.text(command_line.data, command_line.size);
+  r.executable = table.text(executable.data, executable.size);
+  r.options = table.text(options.data, options.size);
+  table.add(r);
+}
+
+void write_clock(RawFile& file, char* space, const RawTrace& trace) {
+  RawTable<ClockRecord> table(file, ChunkType::kClock, space);
+  const Rate rate = tsc_rate();
+  ArenaHeader now{};
+  note_start_time(now);
+  const ArenaHeader* const both[] = {trace.header, &now};
+  for (const ArenaHeader* h : both) {
+    ClockRecord r{};
+    r.ticks = h->start_ticks;
+    r.monotonic_raw_ns = h->start_monotonic_raw_ns;
+    r.realtime_ns = h->start_realtime_ns;
+    r.ticks_per_second = rate.ticks_per_second;
+    r.rate_source = static_cast<std::uint32_t>(rate.source);
+    const std::uint64_t per_us = rate.ticks_per_second / 1'000'000;
+    const std::uint64_t us = per_us == 0 ? 0 : h->start_uncertainty_ticks / per_us;
+    r.uncertainty_ns = static_cast<std::uint32_t>(us < 1'000'000 ? (us + 1) * 1000 : 1'000'000'000);
+    table.add(r);
+  }
+}
+
+void write_modules(RawFile& file, char* space) {
+  RawTable<ModuleRecord> table(file, ChunkType::kModules, space);
+  const std::uint32_t count = g_arena.module_count();
+  for (std::uint32_t i = 0; i < count && i < kArenaModules; ++i) {
+    const ArenaModule& m = g_arena.modules()[i];
+    const Text path = text_at(m.path_offset, m.path_size);
+    const std::uint32_t id_size = m.build_id_size < sizeof m.build_id ? m.build_id_size : sizeof m.build_id;
+    table.make_room(std::size_t{path.size} + id_size);
+    ModuleRecord r{};
+    r.module = i;
+    r.bias = m.bias;
+    r.text_begin = m.text_begin;
+    r.text_end = m.text_end;
+    r.loaded_ticks = m.loaded_ticks;
+    r.unloaded_ticks = load(m.unloaded_ticks);
+    r.path = table.text(path.data, path.size);
+    r.build_id = table.text(reinterpret_cast<const char*>(m.build_id), id_size);
+    table.add(r);
+  }
+}
+
+void write_functions(RawFile& file, char* space) {
+  RawTable<FunctionRecord> table(file, ChunkType::kFunctions, space);
+  const std::uint32_t count = g_arena.function_count();
+  for (std::uint32_t id = 1; id <= count && id <= kMaxFunctionId; ++id) {
+    const ArenaFunction& f = g_arena.functions()[id];
+    const std::uint32_t flags = load(f.flags);
+    FunctionRecord r{};
+    r.id = id;
+    r.module = f.module;
+    r.address = f.address;
+    r.flags = ((flags & kArenaFunctionOn) == 0 ? std::uint32_t{kFunctionFiltered} : 0U) |
+              ((flags & kArenaFunctionTailExit) != 0 ? std::uint32_t{kFunctionTailExit} : 0U) |
+              ((flags & kArenaFunctionAlways) != 0 ? std::uint32_t{kFunctionAlways} : 0U);
+    table.make_room(0);
+    table.add(r);
+  }
+}
+
+void write_threads(RawFile& file, char* space, const RawTrace& trace) {
+  RawTable<ThreadRecord> table(file, ChunkType::kThreads, space);
+  for (std::uint32_t i = 0; i < trace.thread_count; ++i) {
+    const ArenaThread& t = trace.threads[i];
+    const std::uint32_t state = load(t.state);
+    if (state != static_cast<std::uint32_t>(ThreadLife::kLive) &&
+        state != static_cast<std::uint32_t>(ThreadLife::kExited))
+      continue;
+    std::uint32_t name_size = 0;
+    while (name_size < sizeof t.name && t.name[name_size] != '\0') ++name_size;
+    Text name{t.name, name_size};
+    if (const std::uint32_t size = load(t.given_name_size); size != 0) {
+      const Text given = text_at(load(t.given_name), size);
+      if (given.size != 0) name = given;
+    }
+    table.make_room(name.size);
+    ThreadRecord r{};
+    r.thread = i;
+    r.tid = t.tid;
+    r.flags = state == static_cast<std::uint32_t>(ThreadLife::kExited) ? std::uint32_t{kThreadExited} : 0U;
+    r.joined_ticks = t.joined_ticks;
+    r.exited_ticks = t.exited_ticks;
+    r.overwritten_events = t.overwritten_events;
+    r.lost_events = t.lost_events;
+    r.name = table.text(name.data, name.size);
+    table.add(r);
+  }
+}
+
+void write_switches(RawFile& file, char* space, const RawTrace& trace) {
+  RawTable<SwitchRecord> table(file, ChunkType::kSwitches, space);
+  for (std::uint32_t i = 0; i < trace.switch_count; ++i) {
+    const ArenaSwitch& s = trace.switches[i];
+    table.make_room(0);
+    table.add({s.begin_ticks, s.end_ticks, s.first, s.count, s.on, s.reason});
+  }
+}
+
+void write_mode(RawFile& file, char* space, const RawTrace& trace) {
+  const ArenaHeader& h = *trace.header;
+  if (h.min_duration_ticks == 0 && h.clock_period_ticks == 0) return;
+  RawTable<ModeRecord> table(file, ChunkType::kModes, space);
+  table.make_room(0);
+  table.add({h.min_duration_ticks, h.clock_period_ticks, h.clock_longest_ticks});
+}
+
+void write_moment(RawFile& file, char* space, const RawTrace& trace) {
+  RawTable<MomentRecord> table(file, ChunkType::kMoments, space);
+  MomentRecord r = *trace.moment;
+  for (std::uint32_t i = 0; i < trace.thread_count; ++i)
+    if (trace.threads[i].tid == r.tid && trace.threads[i].state == static_cast<std::uint32_t>(ThreadLife::kLive))
+      r.thread = i;
+  const std::size_t size = length(trace.what);
+  table.make_room(size);
+  r.what = table.text(trace.what, size);
+  table.add(r);
+}
+
+}  // namespace
+
+std::uint32_t copy_switches(ArenaSwitch* to, std::uint64_t& first) {
+  ArenaControl& c = g_arena.control();
+  const ArenaSwitch* log = g_arena.switches();
+  for (;;) {
+    const std::uint64_t count = load(c.switch_count);
+    first = count > kArenaSwitches ? count - kArenaSwitches : 0;
+    for (std::uint64_t i = first; i < count; ++i) to[i - first] = log[i % kArenaSwitches];
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    // Records that others took the place of meanwhile: once more.
+    const std::uint64_t after = load(c.switch_count);
+    if ((after > kArenaSwitches ? after - kArenaSwitches : 0) == first)
+      return static_cast<std::uint32_t>(count - first);
+  }
+}
+
+void write_tables(RawFile& file, char* space, const RawTrace& trace) {
+  write_process(file, space, trace);
+  write_clock(file, space, trace);
+  write_modules(file, space);
+  write_functions(file, space);
+  write_threads(file, space, trace);
+  write_switches(file, space, trace);
+  write_mode(file, space, trace);
+  write_moment(file, space, trace);
+}
+
+}  // namespace karst::runtime

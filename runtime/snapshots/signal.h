@@ -1,0 +1,19 @@
+// signal=USR2: a signal makes the process write a snapshot of itself, to numbered files.
+//
+// Our handler does nothing but wake the maintenance thread and call the program's own handler, if it has one: what the
+// program asks of libc for this signal (hooks/signals.cc) is kept here and told to it, and ours stays installed.
+#pragma once
+#include <signal.h>
+
+#include "runtime/system/options.h"
+
+namespace karst::runtime {
+
+/// At start, before the maintenance thread.
+void take_signal(const Options& options);
+/// The signal that is ours, or 0.
+int taken_signal();
+/// What sigaction() means for that signal. 0, or -1 with errno.
+int change_own_action(const struct sigaction* action, struct sigaction* before);
+
+}  // namespace karst::runtime

@@ -1,0 +1,49 @@
+#include "runtime/system/lock.h"
+
+#include <sys/mman.h>
+
+#include "runtime/system/assertion.h"
+#include "runtime/system/memory.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+namespace karst::runtime {
+
+namespace {
+constexpr std::uint64_t kPage = 4096;
+
+/// Assertions: the word behind the lock's own is its owner's thread id.
+[[maybe_unused]] bool is_own(const std::uint32_t& owner) {
+  return load(owner) == static_cast<std::uint32_t>(sys::gettid());
+}
+}  // namespace
+
+bool WipedLock::create() {
+  if (word_ != nullptr) return true;
+  const long page = sys::mmap(0, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (sys::failed(page)) return false;
+  if (sys::madvise(reinterpret_cast<void*>(page), kPage, MADV_WIPEONFORK) != 0) return false;
+  word_ = reinterpret_cast<std::uint32_t*>(page);
+  return true;
+}
+
+// Held for microseconds; a futex would save a waiter's time and cost every holder a system call.
+Locked::Locked(WipedLock& lock) : lock_(lock) {
+  KARST_ASSERT(lock_.exists() && !is_own(lock_.word_[1]));
+  while (!exchange_if(*lock_.word_, 0U, 1U)) sys::call(SYS_sched_yield);
+#ifdef KARST_ASSERTIONS
+  store(lock_.word_[1], static_cast<std::uint32_t>(sys::gettid()));
+#endif
+}
+
+Locked::~Locked() {
+  KARST_ASSERT(is_own(lock_.word_[1]));
+#ifdef KARST_ASSERTIONS
+  store(lock_.word_[1], 0U);
+#endif
+  store(*lock_.word_, 0U);
+}
+
+}  // namespace karst::runtime

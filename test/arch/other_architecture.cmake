@@ -1,0 +1,30 @@
+# Checks the runtime's sources and the headers of format/ and walk/ with a compiler for ARM64: some seconds.
+#   cmake -D ROOT=... -P other_architecture.cmake
+find_program(compiler aarch64-linux-gnu-g++)
+if(NOT compiler)
+  message("there is no aarch64-linux-gnu-g++")
+  return()
+endif()
+set(common ${compiler} -std=c++20 -fsyntax-only -Wall -Wextra -Wshadow -Werror -I${ROOT})
+set(freestanding -fno-exceptions -fno-rtti -ffreestanding -fno-builtin -mgeneral-regs-only)
+
+function(compile source)
+  execute_process(COMMAND ${common} ${ARGN} ${source} RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(SEND_ERROR "${source}: what is of x86 alone belongs in arch/x86_64/")
+  endif()
+endfunction()
+
+file(GLOB_RECURSE sources ${ROOT}/runtime/*.cc)
+list(LENGTH sources count)
+if(count LESS 40)
+  message(FATAL_ERROR "the runtime's sources are not where they were: ${count} found")
+endif()
+foreach(source ${sources})
+  compile(${source} ${freestanding})
+endforeach()
+# As other rooms see them.
+file(GLOB headers ${ROOT}/arch/*.h ${ROOT}/format/*.h ${ROOT}/walk/*.h)
+foreach(header ${headers})
+  compile(/dev/null -x c++ -include ${header})
+endforeach()
