@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "test/view/random_trace.h"
-#include "view/protocol.h"
+#include "view/cut.h"
 
 namespace karst {
 namespace {
@@ -70,7 +70,17 @@ std::string embedded(const std::string& page) {
   return page.substr(from, page.find("</script>", from) - from);
 }
 
-TEST(Html, HoldsEveryCallOfItsRange) {
+std::string trace_of(const std::string& page) {
+  constexpr std::string_view kOpen = "<script type=\"text/plain\" id=\"karst-trace\">";
+  const std::size_t from = page.find(kOpen) + kOpen.size();
+  return unzip(from_base64(page.substr(from, page.find("</script>", from) - from)));
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(Html, HoldsTheTraceOfItsRange) {
   const auto made = test::random_index({.seed = 41, .threads = 3, .calls = 1500, .open_ends = true});
   const view::TraceIndex& index = *made.index;
   exporting::HtmlOptions options;
@@ -83,52 +93,46 @@ TEST(Html, HoldsEveryCallOfItsRange) {
   simdjson::dom::parser parser;
   const std::string text = embedded(*page);
   const simdjson::dom::element data = parser.parse(text);
-  EXPECT_EQ(std::string_view(data["kind"]), "calls");
-  EXPECT_EQ(data["trace"]["features"].get_array().size(), 0U);
-  EXPECT_GT(data["flame"]["nodes"]["total"].get_array().size(), 3U);
-  EXPECT_GT(data["flame_inverted"]["nodes"]["total"].get_array().size(), 3U);
-
-  const std::string columns = unzip(from_base64(std::string_view(data["columns"])));
-  view::ColumnsHeader header;
-  std::memcpy(&header, columns.data(), sizeof header);
-  EXPECT_EQ(header.magic, view::kColumnsMagic);
-  std::vector<view::ColumnsThread> threads(header.threads);
-  std::size_t at = sizeof header;
-  const auto read = [&](auto& column, std::size_t count) {
-    column.resize(count);
-    std::memcpy(column.data(), columns.data() + at, count * sizeof(column[0]));
-    at += (count * sizeof(column[0]) + 7) / 8 * 8;
-  };
-  read(threads, header.threads);
-  std::vector<std::uint32_t> column[6];
-  std::vector<std::uint16_t> depth;
-  std::vector<std::uint8_t> flags;
-  for (auto& each : column) read(each, header.calls);
-  read(depth, header.calls);
-  read(flags, header.calls);
-  EXPECT_EQ(at, columns.size());
-
+  EXPECT_EQ(std::string_view(data["kind"]), "trace");
   const view::TickRange range{index.origin() + 20'000, index.origin() + 90'000};
-  ASSERT_EQ(threads.size(), 3U);
-  for (const view::ColumnsThread& thread : threads) {
-    const view::CallColumns& calls = index.threads()[thread.thread].calls;
-    const view::RowRange rows = view::rows_in(calls, range);
-    std::vector<std::uint32_t> want;
-    view::each_row(rows, [&](std::uint32_t row) { want.push_back(row); });
-    ASSERT_EQ(thread.count, want.size());
-    std::uint64_t begin = 0;
-    for (std::uint32_t i = 0; i < thread.count; ++i) {
-      const std::uint32_t row = thread.first + i;
-      begin += column[0][row] | std::uint64_t{column[1][row]} << 32U;
-      EXPECT_EQ(begin, calls.begin[want[i]] - index.origin());
-      EXPECT_EQ(column[2][row] | std::uint64_t{column[3][row]} << 32U, calls.duration[want[i]]);
-      EXPECT_EQ(column[4][row], index.function_of(index.threads()[thread.thread], want[i]));
-      const std::uint32_t parent = column[5][row];
-      EXPECT_EQ(parent == reader::kNoParent ? parent : want[parent], calls.parent[want[i]]);
-      EXPECT_EQ(depth[row], calls.depth[want[i]]);
-      EXPECT_EQ(flags[row], calls.marks[want[i]]);
-    }
-  }
+  EXPECT_EQ(std::string_view(data["part"]["origin"]), std::to_string(index.origin()));
+  EXPECT_EQ(std::string_view(data["part"]["begin"]), std::to_string(range.begin));
+  EXPECT_EQ(std::string_view(data["part"]["end"]), std::to_string(range.end));
+  const auto cut = view::cut_trace(test::scope_of(index, range));
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(trace_of(*page), text_of(*cut));
+}
+
+TEST(Html, HoldsTheFileItselfWhenThatIsAll) {
+  const auto made = test::random_index({.seed = 43, .threads = 2, .calls = 500});
+  const auto page = write_page(*made.index, {});
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  EXPECT_EQ(trace_of(*page), text_of(made.index->trace().bytes()));
+  simdjson::dom::parser parser;
+  const std::string text = embedded(*page);
+  EXPECT_NE(parser.parse(text)["part"]["begin"].error(), simdjson::SUCCESS);
+}
+
+TEST(Html, OfSomeThreadsHoldsNoOthers) {
+  const auto made = test::random_index({.seed = 44, .threads = 3, .calls = 500});
+  exporting::HtmlOptions options;
+  options.threads = {1};
+  const auto page = write_page(*made.index, options);
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  const std::string bytes = trace_of(*page);
+  const auto trace = reader::Trace::open_memory(std::as_bytes(std::span(bytes)), "page");
+  ASSERT_TRUE(trace.ok());
+  ASSERT_EQ(trace->processes()[0].threads.size(), 1U);
+  EXPECT_EQ(trace->processes()[0].threads[0].name, "thread 1");
+}
+
+TEST(Html, ThePageAloneIsWrittenAsItIs) {
+  std::string text;
+  auto output = Output::to_string(text);
+  ASSERT_TRUE(exporting::export_viewer(kPage, output).ok());
+  ASSERT_TRUE(output.finish().ok());
+  EXPECT_EQ(text, kPage);
+  EXPECT_NE(exporting::export_viewer("", output).error().message.find("script/setup"), std::string::npos);
 }
 
 TEST(Html, AggregatedHoldsOnePicture) {
@@ -144,7 +148,9 @@ TEST(Html, AggregatedHoldsOnePicture) {
   const std::string tiles = unzip(from_base64(std::string_view(data["tiles"])));
   EXPECT_EQ(tiles.substr(0, 4), "KTIL");
   EXPECT_EQ(std::uint64_t(data["tiles_width"]), 4096U);
-  EXPECT_TRUE(data["columns"].error() != simdjson::SUCCESS);
+  EXPECT_GT(data["flame"]["nodes"]["total"].get_array().size(), 3U);
+  EXPECT_GT(data["flame_inverted"]["nodes"]["total"].get_array().size(), 3U);
+  EXPECT_EQ(page->find("karst-trace"), std::string::npos);
 }
 
 TEST(Html, TooManyCallsAreRefusedWithAWayOut) {
@@ -172,7 +178,9 @@ TEST(Html, TextCannotLeaveItsElement) {
   sample.call(1, 1000, 2000).call(2, 2000, 3000);
   sample.source("/src/sample.cc", "int f() { return \"</script><!--\"; }\n");
   const auto index = test::index_of(sample);
-  const auto page = write_page(*index, {});
+  exporting::HtmlOptions options;
+  options.aggregated = true;
+  const auto page = write_page(*index, options);
   ASSERT_TRUE(page.ok());
   const std::string text = embedded(*page);
   EXPECT_EQ(text.find('<'), std::string::npos);

@@ -23,7 +23,6 @@ FileBytes::FileBytes(FileBytes&& other) noexcept : bytes_(std::exchange(other.by
 FileBytes::~FileBytes() = default;
 
 // Nothing is ever mapped.
-FileBytes::Mapped::~Mapped() = default;
 Mapping::~Mapping() = default;
 BusErrorGuard::~BusErrorGuard() = default;
 

@@ -247,7 +247,11 @@ export function App() {
         () => setLost(true),
         () => setLost(false),
       );
-    const opened = embedded ? openEmbedded(embedded, onProgress).then(showAll) : takesFiles ? Promise.resolve() : openServer();
+    const opened = embedded
+      ? openEmbedded(embedded, onProgress).then(showAll)
+      : takesFiles
+        ? Promise.resolve()
+        : openServer();
     opened.then(
       () => {
         stop = keepAddress();
@@ -260,8 +264,7 @@ export function App() {
       removeEventListener("keydown", onKey);
     };
   }, []);
-  if (takesFiles && !opening && traces.length === 0)
-    return <OpenFiles failure={failure} over={over} open={open} />;
+  if (takesFiles && !opening && traces.length === 0) return <OpenFiles failure={failure} over={over} open={open} />;
   if (failure) return <Failure message={failure} />;
   if (traces.length === 0) return <Loading now={now} />;
   const { range } = traces[0]!.info;

@@ -2,8 +2,9 @@
 // of a call, bursts of very short calls, and a gap.
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import { kNoParent, type Columns } from "../src/backend/decode";
-import { kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../src/backend/types";
+import { kNoParent } from "../src/backend/protocol";
+import type { Json } from "../src/backend/facts";
+import { kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound, type Row } from "../src/backend/types";
 
 export const FUNCTIONS = [
   "main",
@@ -83,6 +84,16 @@ export function makeThread(seed: number, requests: number): Call[] {
   return calls;
 }
 
+/** All calls of one thread, in order of begin, parents before children. */
+export interface Columns {
+  begin: Float64Array;
+  duration: Float64Array;
+  func: Uint32Array;
+  parent: Uint32Array; // kNoParent: none
+  depth: Uint16Array;
+  flags: Uint8Array;
+}
+
 export function toColumns(calls: readonly Call[]): Columns {
   return {
     begin: Float64Array.from(calls, (c) => c.begin),
@@ -94,121 +105,120 @@ export function toColumns(calls: readonly Call[]): Columns {
   };
 }
 
-const pad = (bytes: Uint8Array): Uint8Array => {
-  const out = new Uint8Array(Math.ceil(bytes.length / 8) * 8);
-  out.set(bytes);
-  return out;
-};
-
 export const pack = (bytes: ArrayBuffer | Uint8Array): string => gzipSync(new Uint8Array(bytes)).toString("base64");
 
 /** The engine as an exported page carries it. viewer_test.sh says where the build has it. */
 export const engine = (): string => pack(readFileSync(process.env.KARST_ENGINE ?? "../build/page-engine.wasm"));
 
-/** The bytes of `columns` in an exported page, by docs/viewer-protocol.md. `numbers`: of the threads, if not from 0 on. */
-export function encodeColumns(
-  threads: readonly Columns[],
-  { numbers = threads.map((_, i) => i), states = false, forkedAt = 0, functions = 64 } = {},
-): ArrayBuffer {
-  const calls = threads.reduce((n, t) => n + t.begin.length, 0);
-  const header = new Uint8Array(56 + threads.length * 24);
-  const view = new DataView(header.buffer);
-  [0x4c4f434b, 1, threads.length, calls, functions, states ? 1 : 0].forEach((value, i) =>
-    view.setUint32(i * 4, value, true),
-  );
-  view.setBigUint64(24, 1_000_000_000n, true);
-  view.setBigUint64(48, 2n ** 64n - 1n, true);
-  let first = 0;
-  threads.forEach((t, i) => {
-    const at = 56 + i * 24;
-    [numbers[i]!, t.begin.length, first, 0].forEach((value, k) => view.setUint32(at + k * 4, value, true));
-    view.setBigUint64(at + 16, BigInt(forkedAt), true);
-    first += t.begin.length;
-  });
-  const low: number[] = [];
-  const high: number[] = [];
-  for (const t of threads)
-    t.begin.forEach((begin, i) => {
-      const delta = begin - (i > 0 ? t.begin[i - 1]! : 0);
-      low.push(delta % 2 ** 32);
-      high.push(Math.floor(delta / 2 ** 32));
-    });
-  const all = <T extends ArrayLike<number>>(pick: (t: Columns) => T) => threads.flatMap((t) => Array.from(pick(t)));
-  const durations = all((t) => t.duration);
-  const parts = [
-    header,
-    ...[
-      low,
-      high,
-      durations.map((d) => d % 2 ** 32),
-      durations.map((d) => Math.floor(d / 2 ** 32)),
-      all((t) => t.func),
-      all((t) => t.parent),
-    ].map((column) => pad(new Uint8Array(Uint32Array.from(column).buffer))),
-    pad(new Uint8Array(Uint16Array.from(all((t) => t.depth)).buffer)),
-    pad(Uint8Array.from(all((t) => t.flags))),
-  ];
-  const out = new Uint8Array(parts.reduce((n, p) => n + p.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out.buffer;
-}
-
-/** What an exported page carries. */
-export function sampleEmbedded(threads = 4, requests = 60): Record<string, unknown> {
+/** Facts of the made-up trace. */
+export function sampleFacts(threads = 4, requests = 60): Json {
   const calls = Array.from({ length: threads }, (_, i) => makeThread(i + 1, requests));
   const span = Math.max(...calls.map((c) => c[0]!.begin + c[0]!.duration));
   const counts = FUNCTIONS.map((_, f) => calls.reduce((n, c) => n + c.filter((x) => x.func === f).length, 0));
   return {
-    version: 1,
-    kind: "calls",
-    range: { begin: 0, end: span },
-    trace: {
-      version: "0.1.0",
-      name: "sample.karst",
-      path: "/made/up/sample.karst",
-      complete: true,
-      traces: 1,
-      span,
-      calls: calls.reduce((n, c) => n + c.length, 0),
-      clock: { resolution_ns: 0.4 },
-      problems: [],
-      processes: [{ pid: 4711, name: "sample", command_line: ["./sample"], executable: "/made/up/sample" }],
-      threads: calls.map((c, i) => ({
-        process: 0,
-        tid: 4711 + i,
-        name: i === 0 ? "sample" : `worker-${i}`,
-        begin: c[0]!.begin,
-        end: c[0]!.begin + c[0]!.duration,
-        first: c[0]!.begin,
-        last: c[0]!.begin + c[0]!.duration,
-        exited: true,
-        calls: c.length,
-        depths: 1 + Math.max(...c.map((x) => x.depth)),
-        overwritten_events: i === 1 ? 1000 : 0,
-        lost_events: 0,
-        gaps: i === 1 ? [{ begin: 0, end: 1900, kind: "overwritten", blocks: 2 }] : [],
-      })),
-      functions: {
-        name: FUNCTIONS,
-        module: FUNCTIONS.map(() => 0),
-        file: FUNCTIONS.map((_, i) => (i < 4 ? 0 : -1)),
-        line: [9, 5, 3, 1, 0, 0, 0, 0],
-        calls: counts,
-      },
-      modules: ["/made/up/sample"],
-      files: ["/made/up/sample.cc"],
-      has_source: [true],
+    version: "0.1.0",
+    name: "sample.karst",
+    path: "/made/up/sample.karst",
+    complete: true,
+    traces: 1,
+    span,
+    calls: calls.reduce((n, c) => n + c.length, 0),
+    clock: { resolution_ns: 0.4 },
+    problems: [],
+    processes: [{ pid: 4711, name: "sample", command_line: ["./sample"], executable: "/made/up/sample" }],
+    threads: calls.map((c, i) => ({
+      process: 0,
+      tid: 4711 + i,
+      name: i === 0 ? "sample" : `worker-${i}`,
+      begin: c[0]!.begin,
+      end: c[0]!.begin + c[0]!.duration,
+      first: c[0]!.begin,
+      last: c[0]!.begin + c[0]!.duration,
+      exited: true,
+      calls: c.length,
+      depths: 1 + Math.max(...c.map((x) => x.depth)),
+      overwritten_events: i === 1 ? 1000 : 0,
+      lost_events: 0,
+      gaps: i === 1 ? [{ begin: 0, end: 1900, kind: "overwritten", blocks: 2 }] : [],
+    })),
+    functions: {
+      name: FUNCTIONS,
+      module: FUNCTIONS.map(() => 0),
+      file: FUNCTIONS.map((_, i) => (i < 4 ? 0 : -1)),
+      line: [9, 5, 3, 1, 0, 0, 0, 0],
+      calls: counts,
     },
-    sources: [
-      {
-        path: "/made/up/sample.cc",
-        text: "int work(int n) { return n < 2 ? n : work(n - 1) + work(n - 2); }\n\nstd::string get(std::string const& key, int n) { return key; }\n\nvoid serve(Request const& r) {\n  // an endless story </script>\n  get(r.key, 1);\n}\nint main() {\n  serve({});\n}\n",
-      },
-    ],
-    columns: pack(encodeColumns(calls.map(toColumns))),
+    modules: ["/made/up/sample"],
+    files: ["/made/up/sample.cc"],
+    has_source: [true],
   };
+}
+
+// A server of tiles, as far as the painter's test needs one.
+
+class RowBuilder {
+  private readonly at: number[] = [];
+  private readonly counts: number[] = [];
+  private readonly cover: number[] = [];
+  private pixel = -Infinity;
+
+  push(columns: Columns, i: number, pixel: number, pixelNs: number): void {
+    const duration = columns.duration[i]!;
+    const last = this.at.length - 1;
+    if (duration < pixelNs) {
+      if (pixel === this.pixel && last >= 0) {
+        this.counts[last]!++;
+        this.cover[last]! += duration;
+        if (duration > columns.duration[this.at[last]!]!) this.at[last] = i;
+        return;
+      }
+      this.pixel = pixel;
+    } else {
+      this.pixel = -Infinity;
+    }
+    this.at.push(i);
+    this.counts.push(1);
+    this.cover.push(duration);
+  }
+
+  finish(columns: Columns, depth: number, pixelNs: number): Row {
+    const n = this.at.length;
+    const row: Row = {
+      depth,
+      begin: new Float64Array(n),
+      duration: new Float64Array(n),
+      func: new Uint32Array(n),
+      index: Uint32Array.from(this.at),
+      count: Uint32Array.from(this.counts),
+      flags: new Uint8Array(n),
+      density: new Uint8Array(n),
+    };
+    this.at.forEach((i, k) => {
+      const summed = this.counts[k]! > 1;
+      row.begin[k] = columns.begin[i]!;
+      row.duration[k] = columns.duration[i]!;
+      row.func[k] = columns.func[i]!;
+      row.flags[k] = (columns.flags[i]! & ~kSummed) | (summed ? kSummed : 0);
+      row.density[k] = summed ? Math.min(255, Math.round((this.cover[k]! / pixelNs) * 255)) : 255;
+    });
+    return row;
+  }
+}
+
+/** What to draw of one thread in a picture `width` pixels wide; of one function alone when asked to. */
+export function tileRows(columns: Columns, begin: number, end: number, width: number, only?: number): Row[] {
+  const pixelNs = (end - begin) / width;
+  const rows: (RowBuilder | undefined)[] = [];
+  const n = columns.begin.length;
+  for (let i = 0; i < n; ++i) {
+    const from = columns.begin[i]!;
+    if (from >= end) break;
+    if (only !== undefined && columns.func[i] !== only) continue;
+    const duration = columns.duration[i]!;
+    const long = duration >= pixelNs;
+    if (long ? from + duration <= begin && !(duration === 0 && from >= begin) : from < begin) continue;
+    const pixel = long ? 0 : Math.floor((from - begin) / pixelNs);
+    (rows[columns.depth[i]!] ??= new RowBuilder()).push(columns, i, pixel, pixelNs);
+  }
+  return rows.flatMap((row, depth) => (row ? [row.finish(columns, depth, pixelNs)] : []));
 }

@@ -56,13 +56,13 @@ export class Engine {
 
   /** `packed`: the module as the page carries it. */
   static async open(packed: string): Promise<Engine> {
-    let memory: WebAssembly.Memory | undefined;
+    const made: { module?: Exports } = {}; // its imports look at its memory
     const { instance } = await WebAssembly.instantiate(
       await unpack(packed, true),
-      engineImports(() => memory!),
+      engineImports(() => made.module!.memory),
     );
     const module = instance.exports as unknown as Exports;
-    memory = module.memory;
+    made.module = module;
     module._initialize();
     return new Engine(module);
   }
@@ -140,7 +140,8 @@ export class Engine {
   }
 }
 
-const texts = (words: readonly string[]) => new TextEncoder().encode(words.map((word) => `${word.replaceAll("\0", "")}\0`).join(""));
+const texts = (words: readonly string[]) =>
+  new TextEncoder().encode(words.map((word) => `${word.replaceAll("\0", "")}\0`).join(""));
 
 /** Trace `number` of an engine that is ready. */
 export class EngineTransport implements Transport {

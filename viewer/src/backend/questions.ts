@@ -89,10 +89,7 @@ export class Questions implements Backend {
     const { begin, end, width, levels } = request;
     if (request.function !== undefined) await this.whole;
     const threads = levels.map(({ thread, from, to }) => `${trackName(thread)}:${from}-${to}`).join(",");
-    const answer = await this.transport.tiles(
-      { begin, end, width, threads, function: request.function },
-      signal,
-    );
+    const answer = await this.transport.tiles({ begin, end, width, threads, function: request.function }, signal);
     return byThread(answer, levels);
   }
 

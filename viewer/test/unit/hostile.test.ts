@@ -1,11 +1,10 @@
-// Answers and exported pages that somebody made up, or that were damaged: what reads them ends at once, with the
+// Answers that somebody made up, or that were damaged: what reads them ends at once, with the
 // reader's own error or with values that can be drawn. The mutations are the same in each run.
 import { describe, expect, test } from "vitest";
-import { decodeColumns, decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
+import { decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
 import { flameFacts, tableFacts, traceFacts, type Json } from "../../src/backend/facts";
 import { BackendError } from "../../src/backend/types";
-import { Engine } from "../../src/backend/engine";
-import { encodeColumns, engine, makeThread, random, sampleEmbedded, toColumns } from "../sample";
+import { random, sampleFacts } from "../sample";
 
 const next = random(11);
 const below = (bound: number): number => Math.floor(next() * bound);
@@ -49,7 +48,6 @@ function minimap(threads: number, width: number): ArrayBuffer {
 }
 
 describe("bytes of any kind are decoded or refused", () => {
-  const columns = encodeColumns([makeThread(1, 6), makeThread(2, 3)].map(toColumns));
   const readers: [string, ArrayBuffer, (bytes: ArrayBuffer) => void][] = [
     [
       "tiles",
@@ -57,11 +55,6 @@ describe("bytes of any kind are decoded or refused", () => {
       (bytes) => decodeTiles(bytes).rows.forEach(({ row }) => expect(row.begin.length).toBe(row.density.length)),
     ],
     ["minimap", minimap(3, 8), (bytes) => void decodeMinimap(bytes)],
-    [
-      "columns",
-      columns,
-      (bytes) => decodeColumns(bytes).forEach((thread) => expect(thread.begin.length).toBe(thread.flags.length)),
-    ],
   ];
   test.each(readers)("%s", (_, seed, read) => {
     for (let round = 0; round < 4000; ++round) {
@@ -80,50 +73,18 @@ test("a minimap of four thousand million empty lines is refused", () => {
   expect(() => decodeMinimap(bytes)).toThrow(BackendError);
 });
 
-test("threads cannot share calls, which would multiply them", () => {
-  const threads = 2000;
-  const calls = 2000;
-  const bytes = new ArrayBuffer(56 + threads * 24 + calls * 32);
-  const view = new DataView(bytes);
-  [0x4c4f434b, 1, threads, calls].forEach((v, i) => view.setUint32(i * 4, v, true));
-  for (let t = 0; t < threads; ++t) [t, calls, 0, 0].forEach((v, i) => view.setUint32(56 + t * 24 + i * 4, v, true));
-  view.setUint32(24, 1, true);
-  const parents = 56 + threads * 24 + 5 * calls * 4;
-  for (let i = 0; i < calls; ++i) view.setUint32(parents + i * 4, 0xffffffff, true);
-  expect(() => decodeColumns(bytes)).toThrow(/beyond/);
-});
-
-test("the engine takes columns of any kind, or refuses them, and answers about what it took", async () => {
-  const packed = engine();
-  const seed = encodeColumns([makeThread(1, 6), makeThread(2, 3)].map(toColumns));
-  let taken = 0;
-  for (let round = 0; round < 60; ++round) {
-    try {
-      const opened = await Engine.open(packed);
-      opened.take(mutated(seed));
-      opened.functions({});
-      opened.functions({ thread: 0, index: below(100) });
-      opened.histogram(below(64));
-      opened.flame({ begin: below(10_000), end: below(20_000) }, { inverted: true });
-      ++taken;
-    } catch (error) {
-      expect(error).toBeInstanceOf(BackendError);
-    }
-  }
-  expect(taken).toBeGreaterThan(10);
-}, 60_000);
-
 test("texts that are not base64 or gzip are refused", async () => {
   for (const text of ["%", "a", "AAAA", "H4sIAAAAAAAA/w=="])
     await expect(unpack(text, true), text).rejects.toBeInstanceOf(BackendError);
 });
 
 test("facts of other kinds than expected show as nothing", () => {
-  const json = sampleEmbedded(2, 4) as Json;
+  const rows = { function: [0], calls: [1], total: [5] };
+  const nodes = { parent: [-1], function: [-1], total: [5], self: [5], calls: [1], merged: [0] };
   const readers: [unknown, (json: Json) => unknown][] = [
-    [json.trace, traceFacts],
-    [json.functions, tableFacts],
-    [json.flame, flameFacts],
+    [sampleFacts(2, 4), traceFacts],
+    [{ calls: 1, rows }, tableFacts],
+    [{ total: 5, nodes }, flameFacts],
   ];
   for (let round = 0; round < 3000; ++round) {
     const [facts, read] = readers[round % readers.length]!;

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { tileRows } from "../../src/backend/local_calls";
 import { kSummed, type Row } from "../../src/backend/types";
 import { fitted } from "../../src/timeline/draw";
 import { blend, RowPainter, type Palette } from "../../src/timeline/paint";
 import { levelOf, TileStore, tileLength } from "../../src/timeline/tile_store";
 import type { Backend, TileRequest } from "../../src/backend/types";
-import { makeThread, toColumns } from "../sample";
+import { makeThread, tileRows, toColumns } from "../sample";
 
 const palette: Palette = {
   fill: Uint32Array.of(0xff0000ff, 0xff00ff00, 0xffff0000),

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { traceFacts, type Json } from "../../src/backend/facts";
-import { ServerBackend, whileReading } from "../../src/backend/server";
+import { Network, whileReading } from "../../src/backend/network";
+import { Questions } from "../../src/backend/questions";
 import {
   BackendError,
   type Backend,
@@ -14,9 +15,9 @@ import { Store, type LoadedTrace } from "../../src/model/store";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
 import { Scene } from "../../src/timeline/scene";
 import { TileStore } from "../../src/timeline/tile_store";
-import { sampleEmbedded } from "../sample";
+import { sampleFacts } from "../sample";
 
-const facts = (): Json => structuredClone(sampleEmbedded(6, 5).trace as Json);
+const facts = (): Json => structuredClone(sampleFacts(6, 5));
 const whole = traceFacts(facts());
 
 /** The same while only some threads are read; of the functions two occurred so far. */
@@ -254,7 +255,7 @@ describe("while the server reads", () => {
     const reading = { ...facts(), reading: { threads_read: 1 } };
     let now: Json = reading;
     answers = { trace: () => now, search: () => ({ functions: [1], calls: 2 }) };
-    const backend = new ServerBackend(0);
+    const backend = new Questions(new Network(0));
     expect((await backend.trace()).reading).toBe(true);
     let found = false;
     const search = backend.search("x").then(() => (found = true));

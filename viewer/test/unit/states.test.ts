@@ -1,37 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { kNoParent, type Columns } from "../../src/backend/decode";
-import { LocalBackend } from "../../src/backend/local";
-import { cpuFunctions, innermost, ThreadStates } from "../../src/backend/local_states";
 import { traceFacts } from "../../src/backend/facts";
-import { CPU_LANE, STATES_OF_THREAD, STRIP_DEPTHS } from "../../src/backend/types";
 import { leftOut, leftOutWords, momentWords, offStretches } from "../../src/model/switches";
 import { endings } from "../../src/timeline/endings";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
 import { fromHash } from "../../src/model/url";
 import { START } from "../../src/model/store";
-import { encodeColumns, engine, pack } from "../sample";
 
-function columns(rows: [begin: number, duration: number, func: number, depth: number, parent?: number][]): Columns {
-  return {
-    begin: Float64Array.from(rows, (r) => r[0]),
-    duration: Float64Array.from(rows, (r) => r[1]),
-    func: Uint32Array.from(rows, (r) => r[2]),
-    parent: Uint32Array.from(rows, (r) => r[4] ?? kNoParent),
-    depth: Uint16Array.from(rows, (r) => r[3]),
-    flags: new Uint8Array(rows.length),
-  };
-}
-// Runs, is blocked, waits for a CPU, runs.
-const strip = columns([
-  [0, 100, 1, 0],
-  [100, 300, 4, 2],
-  [400, 50, 3, 1],
-  [450, 550, 1, 0],
-]);
-const calls = columns([
-  [50, 900, 0, 0],
-  [80, 400, 1, 1, 0],
-]);
 const json = {
   span: 1000,
   functions: { name: ["main", "wait()"] },
@@ -42,64 +16,6 @@ const json = {
   cpus: [{ cpu: 3 }],
 };
 const facts = () => traceFacts(json);
-const lane = columns([
-  [0, 100, 0, 0],
-  [450, 550, 0, 0],
-]);
-const bytes = encodeColumns([calls, strip, lane], { numbers: [0, STATES_OF_THREAD, CPU_LANE], states: true });
-const backend = () => LocalBackend.open({ version: 1, kind: "calls", trace: json, columns: pack(bytes) }, engine());
-
-describe("states of an exported page", () => {
-  test("times of any range add up to it", () => {
-    const states = new ThreadStates(strip);
-    for (let from = -50; from < 1100; from += 37)
-      for (let to = from; to < 1200; to += 41) {
-        const t = states.between(from, to);
-        expect(t.cpu + t.runnable + t.blocked + t.unknown).toBeCloseTo(to - from);
-      }
-    expect(states.between(80, 480)).toEqual({ cpu: 20 + 30, runnable: 50, blocked: 300, unknown: 0 });
-  });
-  test("a call and the table have them, total and self", async () => {
-    const call = await (await backend()).call({ thread: 0, index: 0 });
-    expect(call.states).toEqual({ cpu: 50 + 500, runnable: 50, blocked: 300, unknown: 0 });
-    expect(call.selfStates).toEqual({ cpu: 30 + 470, runnable: 0, blocked: 0, unknown: 0 });
-    expect(call.waits.map((w) => [w.begin, w.duration, w.state])).toEqual([[100, 300, "blocked"]]);
-    const table = await (await backend()).functions({});
-    const row = table.rows.find((r) => r.function === 1)!;
-    expect([row.cpu, row.runnable, row.blocked, row.selfBlocked]).toEqual([50, 50, 300, 300]);
-    expect(table.states).toEqual({ cpu: 550, runnable: 50, blocked: 300, unknown: 0 });
-  });
-  test("strips and CPUs are tiles like calls, and no calls", async () => {
-    const level = (thread: number) => ({ thread, from: 0, to: 63 });
-    const tiles = await (
-      await backend()
-    ).tiles({ begin: 0, end: 1000, width: 1000, levels: [level(STATES_OF_THREAD), level(CPU_LANE)] });
-    expect(tiles.get(STATES_OF_THREAD)!.map((row) => [STRIP_DEPTHS[row.depth], row.begin.length])).toEqual([
-      ["running", 2],
-      ["runnable", 1],
-      ["blocked", 1],
-    ]);
-    const cpu = tiles.get(CPU_LANE)!;
-    expect(cpu.map((row) => row.depth)).toEqual([0, 1]);
-    expect([...cpu[1]!.func]).toEqual([0, 1, 1, 0]);
-    expect((await (await backend()).functions({})).calls).toBe(2);
-    expect((await (await backend()).occurrences({ function: 1, order: "time", direction: "next" })).count).toBe(1);
-  });
-  test("the innermost call at a moment", () => {
-    expect([40, 60, 100, 479, 480, 949, 950].map((ns) => innermost(calls, ns))).toEqual([-1, 0, 1, 1, 0, 0, -1]);
-    expect(
-      cpuFunctions(
-        undefined,
-        () => undefined,
-        () => -1,
-        0,
-        1,
-        1,
-      ),
-    ).toEqual([]);
-  });
-});
-
 describe("switches", () => {
   const one = (
     begin: number,

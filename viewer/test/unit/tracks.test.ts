@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { traceFacts } from "../../src/backend/facts";
 import { layoutTracks, NO_CHOICE, threadKey, visibleTracks } from "../../src/model/tracks";
-import { sampleEmbedded } from "../sample";
+import { sampleFacts } from "../sample";
 
-const trace = traceFacts(sampleEmbedded(6, 5).trace as Record<string, unknown>);
+const trace = traceFacts(sampleFacts(6, 5));
 const all = { begin: 0, end: trace.span };
 
 function touching(tracks: readonly { y: number; height: number }[]): boolean {
