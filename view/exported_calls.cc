@@ -87,7 +87,7 @@ std::unique_ptr<ExportedCalls> ExportedCalls::read(std::span<const std::byte> by
     for (std::uint32_t row = 0; row < record.count; ++row) {
       const std::size_t at = std::size_t{record.first} + row;
       now += begin_low[at] | std::uint64_t{begin_high[at]} << 32U;
-      const bool strip = record.thread >= kStatesOfThread;
+      const bool strip = record.thread >= kColumnsStates;
       if (parent[at] != reader::kNoParent && parent[at] >= row) return nullptr;
       if (!strip && function[at] >= header.functions) return nullptr;
       if (row != 0 && now < calls.begin.back()) return nullptr;
@@ -98,15 +98,15 @@ std::unique_ptr<ExportedCalls> ExportedCalls::read(std::span<const std::byte> by
       calls.depth.push_back(depth[at]);
       calls.marks.push_back(flags[at]);
     }
-    if (record.thread < kStatesOfThread) {
+    if (record.thread < kColumnsStates) {
       auto thread = std::make_unique<Thread>();
       thread->number = record.thread;
       thread->owned = std::move(calls);
       thread->calls = {query::CallColumns(thread->owned), record.forked_at, nullptr};
       made->threads_.push_back(std::move(thread));
-    } else if (record.thread < kCpuLane) {
+    } else if (record.thread < kColumnsCpus) {
       for (const auto& thread : made->threads_) {
-        if (thread->number != record.thread - kStatesOfThread || thread->calls.states != nullptr) continue;
+        if (thread->number != record.thread - kColumnsStates || thread->calls.states != nullptr) continue;
         fill(thread->states, calls);
         thread->calls.states = &thread->states;
       }

@@ -13,6 +13,10 @@
 
 namespace karst::view {
 
+/// In columns, numbers of threads from here on are of the strips of their states, and of CPUs.
+inline constexpr std::uint32_t kColumnsStates = 0x80000000U;
+inline constexpr std::uint32_t kColumnsCpus = 0xc0000000U;
+
 /// One call of a thread, and all that happened within it.
 struct ExportedCall {
   std::uint32_t thread = 0;

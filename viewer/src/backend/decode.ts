@@ -30,7 +30,7 @@ function header(buffer: ArrayBuffer, size: number, magic: number): DataView {
 }
 
 export interface RawTiles {
-  rows: { thread: number; row: Row }[];
+  rows: { track: number; row: Row }[];
 }
 
 /** Rows with views into the answer's own bytes. */
@@ -54,7 +54,7 @@ export function decodeTiles(buffer: ArrayBuffer): RawTiles {
     const end = first + view.getUint32(at + 12, true);
     if (end > slices) throw damaged("a row beyond its columns");
     result.rows.push({
-      thread: view.getUint32(at, true),
+      track: view.getUint32(at, true),
       row: {
         depth: view.getUint32(at + 4, true),
         begin: begin.subarray(first, end),
@@ -70,10 +70,10 @@ export function decodeTiles(buffer: ArrayBuffer): RawTiles {
   return result;
 }
 
-/** By thread; every thread asked for has an entry. */
-export function byThread(raw: RawTiles, threads: readonly number[]): Map<number, Row[]> {
-  const map = new Map<number, Row[]>(threads.map((thread) => [thread, []]));
-  for (const { thread, row } of raw.rows) map.get(thread)?.push(row);
+/** By track; every track asked for has an entry. */
+export function byTrack(raw: RawTiles, tracks: readonly number[]): Map<number, Row[]> {
+  const map = new Map<number, Row[]>(tracks.map((track) => [track, []]));
+  for (const { track, row } of raw.rows) map.get(track)?.push(row);
   return map;
 }
 

@@ -127,6 +127,13 @@ export function traceFacts(answer: Json): TraceInfo {
       states: t.states === true,
       ...optional("unreadFrom", typeof t.unread_from === "number" ? t.unread_from : undefined),
     })),
+    tracks: objects(json.tracks).map((t) => ({
+      id: num(t.id),
+      kind: text(t.kind),
+      name: text(t.name),
+      owner: num(t.owner),
+      lanes: num(t.lanes),
+    })),
     functions: functionFacts(json),
     canCut: list(json.features).includes("cut"),
     ...(json.reading ? { reading: true as const } : {}),

@@ -1,16 +1,14 @@
 // An exported page answers from what it carries: all calls of its range, or, when those were too
 // many, one picture and the sums. It says what it does not have instead of showing less.
 import { PROTOCOL_VERSION } from "./protocol";
-import { byThread, decodeColumns, decodeMinimap, decodeTiles, unpack, type Columns } from "./decode";
+import { byTrack, decodeColumns, decodeMinimap, decodeTiles, unpack, type Columns } from "./decode";
 import { Engine } from "./engine";
 import { flameFacts, histogramFacts, tableFacts, traceFacts, type Json } from "./facts";
 import { activity, callInfo, occurrences, tileRows } from "./local_calls";
-import { cpuFunctions, LocalStates } from "./local_states";
+import { CPU_LANE, cpuFunctions, LocalStates, STATES_OF_THREAD } from "./local_states";
 import {
   BackendError,
-  CPU_LANE,
   CPU_THREAD,
-  STATES_OF_THREAD,
   type Backend,
   type CallInfo,
   type CallRef,
@@ -85,10 +83,10 @@ export class LocalBackend implements Backend {
       backend.engine.take(columns);
     } else {
       const raw = decodeTiles(await unpack(json.tiles, true));
-      const threads = backend.facts.threads.map((thread) => thread.index);
-      const strips = threads.map((thread) => STATES_OF_THREAD + thread);
-      const cpus = backend.facts.cpus.map((_, i) => CPU_LANE + i);
-      backend.rows = byThread(raw, [...threads, ...strips, ...cpus]);
+      backend.rows = byTrack(
+        raw,
+        backend.facts.tracks.map((track) => track.id),
+      );
       const { begin, end } = backend.facts.range ?? { begin: 0, end: backend.facts.span };
       backend.picture = { begin, pixelNs: (end - begin) / Math.max(1, Number(json.tiles_width) || 1) };
       backend.facts.aggregated = true;
@@ -103,9 +101,11 @@ export class LocalBackend implements Backend {
     if (this.facts.states) this.states = new LocalStates(this.strips, waits);
   }
 
-  private tilesOf(thread: number, begin: number, end: number, width: number, only: number | undefined): Row[] {
+  private tilesOf(track: number, begin: number, end: number, width: number, only: number | undefined): Row[] {
+    const { kind, owner } = this.facts.tracks.find(({ id }) => id === track) ?? { kind: "", owner: -1 };
+    const thread = owner + (kind === "cpu" ? CPU_LANE : kind === "states" ? STATES_OF_THREAD : 0);
     const columns = this.columns?.get(thread) ?? this.strips.get(thread);
-    if (!columns) return onlyOf(this.rows?.get(thread) ?? [], only);
+    if (!columns) return onlyOf(this.rows?.get(track) ?? [], only);
     const rows = tileRows(columns, begin, end, width, only);
     if (thread < CPU_LANE) return rows;
     const number = (task: number) => this.facts.tasks[task]?.thread ?? -1;
@@ -127,10 +127,10 @@ export class LocalBackend implements Backend {
 
   async tiles({ begin, end, width, levels, function: only }: TileRequest): Promise<Map<number, Row[]>> {
     const result = new Map<number, Row[]>();
-    for (const { thread, from, to } of levels) {
-      const rows = this.tilesOf(thread, begin, end, width, only);
+    for (const { track, from, to } of levels) {
+      const rows = this.tilesOf(track, begin, end, width, only);
       result.set(
-        thread,
+        track,
         rows.filter((row) => row.depth >= from && row.depth <= to),
       );
     }

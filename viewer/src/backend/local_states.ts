@@ -1,7 +1,11 @@
 // Thread states in an exported page: what threads did beside their calls, from the columns of their strips.
 import { kNoParent, type Columns } from "./decode";
 import { callLine, stateLine, type Json } from "./facts";
-import { CPU_FUNCTION, CPU_LANE, kSummed, STATES_OF_THREAD, type Row, type StateLine, type StateTimes } from "./types";
+import { CPU_FUNCTION, kSummed, type Row, type StateLine, type StateTimes } from "./types";
+
+/** In columns, threads' numbers from here on are strips of their states, and CPUs. */
+export const STATES_OF_THREAD = 0x80000000;
+export const CPU_LANE = 0xc0000000;
 
 const NONE: StateTimes = { cpu: 0, runnable: 0, blocked: 0, unknown: 0 };
 const KINDS = ["cpu", "runnable", "blocked", "unknown"] as const; // by depth in a strip

@@ -1,6 +1,6 @@
 // Asks the server that the page came from. Addresses are relative to the page, whose own address
 // holds the token.
-import { byThread, decodeMinimap } from "./decode";
+import { byTrack, decodeMinimap } from "./decode";
 import {
   alignFacts,
   callFacts,
@@ -17,8 +17,6 @@ import { jobsAre, startJob } from "./jobs";
 import type { WorkerAnswer } from "./tile_worker";
 import {
   BackendError,
-  CPU_LANE,
-  STATES_OF_THREAD,
   type Alignment,
   type AlignSide,
   type Backend,
@@ -38,12 +36,6 @@ import {
   type TileRequest,
   type TraceInfo,
 } from "./types";
-
-/** How a thread, its strip or a CPU is called in addresses. */
-function trackName(thread: number): string {
-  if (thread >= CPU_LANE) return `c${thread - CPU_LANE}`;
-  return thread >= STATES_OF_THREAD ? `s${thread - STATES_OF_THREAD}` : String(thread);
-}
 
 type Parameters = Record<string, string | number | undefined>;
 
@@ -156,10 +148,10 @@ export class ServerBackend implements Backend {
     prepareTiles();
     const { begin, end, width, levels } = request;
     if (request.function !== undefined) await this.whole;
-    const threads = levels.map(({ thread, from, to }) => `${trackName(thread)}:${from}-${to}`).join(",");
+    const tracks = levels.map(({ track, from, to }) => `${track}:${from}-${to}`).join(",");
     const answer = await fetcher!.fetch(
       address("tiles", this.number, {
-        ...{ begin, end, width, threads, function: request.function },
+        ...{ begin, end, width, tracks, function: request.function },
         // Calls of one function are sought among all; other tiles are there at once.
         job: signal && request.function !== undefined ? startJob(signal, stopJob) : undefined,
       }),
@@ -167,9 +159,9 @@ export class ServerBackend implements Backend {
     );
     if (answer.status === -1) throw new DOMException("aborted", "AbortError");
     if (!answer.tiles) throw new BackendError(answer.status ? answer.error! : lostServer, answer.status);
-    return byThread(
+    return byTrack(
       answer.tiles,
-      levels.map((l) => l.thread),
+      levels.map((l) => l.track),
     );
   }
 

@@ -1,10 +1,12 @@
 // Mouse, touch and touchpad on the timeline, like a map: the wheel zooms at the pointer, dragging moves in
 // time and across tracks. Dragging on the ruler, with Shift, or while measuring, marks a range.
-import { bringTrack, deselect, goToWaker, highlight, moveTo, select, setView } from "../model/actions";
+import { deselect, moveTo, setView } from "../model/actions";
 import type { Store } from "../model/store";
 import { fit, toTime, zoom } from "../model/view";
-import { CPU_FUNCTION, kSummed } from "../backend/types";
-import { RULER, type Hit, type Scene, type StripHit } from "./scene";
+import { kSummed } from "../backend/types";
+import { kindOf } from "./kinds";
+import { RULER, type Scene } from "./scene";
+import type { SliceHit } from "./track_renderer";
 
 const CLICK = 4; // pixels that a click may move
 
@@ -131,45 +133,21 @@ export function attachInput(element: HTMLElement, scene: Scene, store: Store, ho
       if (ended.mode !== "pan" && store.state.range) store.set({ tab: "range", dockOpen: true });
       return;
     }
-    const hit = scene.hit(ended.x, ended.y);
-    const strip = hit ? undefined : scene.stripHit(ended.x, ended.y);
+    const hit = scene.sliceHit(ended.x, ended.y);
     if (hit) click(hit, event.ctrlKey || event.metaKey);
-    else if (strip) clickStrip(strip);
     else if (ended.y < RULER) store.set({ range: null });
     else deselect();
   };
 
-  const click = (hit: Hit, all: boolean) => {
-    if (hit.flags & kSummed) {
-      // Several calls in a pixel: show them instead of picking one.
-      const middle = hit.begin + hit.duration / 2;
-      moveTo(fit(middle - hit.pixelNs, middle + hit.pixelNs, store.total));
-      return;
-    }
-    if (all) {
-      highlight(hit.trace, hit.func);
-      return;
-    }
-    select(
-      { trace: hit.trace, thread: hit.thread, index: hit.index },
-      { begin: hit.begin - scene.offset(hit.trace), duration: hit.duration, function: hit.func, depth: hit.depth },
-    );
-  };
-
-  /** A wait leads to the call that ended it, a stretch on a CPU to its thread. */
-  const clickStrip = ({ track, trace, row, at, begin, pixelNs }: StripHit) => {
+  const click = (hit: SliceHit, all: boolean) => {
+    const { row, at, begin, pixelNs, info } = hit;
     if (row.flags[at]! & kSummed) {
+      // Several in a pixel: show them instead of picking one.
       const middle = begin + row.duration[at]! / 2;
       moveTo(fit(middle - pixelNs, middle + pixelNs, store.total));
-      return;
+    } else {
+      kindOf(info.kind)?.click(hit, all);
     }
-    if (track.kind === "thread") {
-      void goToWaker(trace, track.thread, row.index[at]!);
-      return;
-    }
-    const info = store.state.traces[trace]!.info;
-    const thread = row.depth === CPU_FUNCTION ? row.index[at]! : (info.tasks[row.func[at]!]?.thread ?? -1);
-    if (thread >= 0) bringTrack(trace, thread);
   };
 
   const double = (event: MouseEvent) => {

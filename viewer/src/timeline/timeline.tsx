@@ -1,24 +1,21 @@
 // The timeline: the tracks' names beside a canvas. Draws on the next frame after anything changed, and
 // only then.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { kSummed } from "../backend/types";
 import type { Theme } from "../model/colour";
 import { onScrollTo } from "../model/actions";
 import { firstPictureDrawn } from "../model/first_picture";
-import { readable } from "../model/names";
 import { store, useStore } from "../model/store";
-import { count, duration } from "../model/time";
 import { drawFrame } from "./draw";
-import { endings } from "./endings";
 import { GapTip } from "./gap_tip";
 import { gapAt, type GapHit } from "./gaps";
 import { Gutter } from "./gutter";
 import { attachInput } from "./input";
+import { kindOf } from "./kinds";
 import { drawOverlay, type Pointer } from "./overlay";
 import { CanvasRenderer } from "./renderer";
-import { RULER, Scene, type Hit, type StripHit } from "./scene";
+import { RULER, Scene } from "./scene";
 import { setScene } from "./steps";
-import { StripTip } from "./strip_tip";
+import type { SliceHit } from "./track_renderer";
 
 /** Frames drawn, their times, and whether all that is needed is there: read by tests and measurements. */
 export interface FrameLog {
@@ -36,15 +33,13 @@ declare global {
   }
 }
 
-type Under =
-  | { hit: Hit; strip?: undefined; gap?: undefined }
-  | { strip: StripHit; hit?: undefined; gap?: undefined }
-  | { gap: GapHit; trace: number; thread: number; hit?: undefined; strip?: undefined };
+type Under = { hit: SliceHit; gap?: undefined } | { gap: GapHit; trace: number; thread: number; hit?: undefined };
 
 function Tip({ pointer, area, ...under }: Under & { pointer: Pointer; area: { width: number; height: number } }) {
   // Beside the pointer, on the side that has room.
   const right = pointer.x > area.width * 0.55;
   const above = pointer.y > area.height * 0.55;
+  const OfSlice = under.hit && kindOf(under.hit.info.kind)?.Tip;
   return (
     <div
       class="tip"
@@ -56,33 +51,8 @@ function Tip({ pointer, area, ...under }: Under & { pointer: Pointer; area: { wi
         bottom: above ? `${area.height - pointer.y + 12}px` : "auto",
       }}
     >
-      {under.gap ? <GapTip {...under} /> : under.hit ? <CallTip hit={under.hit} /> : <StripTip hit={under.strip} />}
+      {under.gap ? <GapTip {...under} /> : OfSlice && <OfSlice hit={under.hit} />}
     </div>
-  );
-}
-
-function CallTip({ hit }: { hit: Hit }) {
-  const func = store.state.traces[hit.trace]!.info.functions[hit.func];
-  const summed = (hit.flags & kSummed) !== 0;
-  return (
-    <>
-      <div class="tip-name">{readable(func?.name ?? "?")}</div>
-      <div class="tip-facts">
-        {summed ? (
-          <>
-            <b>{count(hit.count)} calls</b> in {duration(hit.pixelNs)}; the longest, {duration(hit.duration)}, is named.
-            Click to zoom in.
-          </>
-        ) : (
-          <>
-            <b>{duration(hit.duration)}</b> at {duration(hit.begin)}
-            {endings(hit.flags).map((words) => (
-              <span class="mark"> · {words}</span>
-            ))}
-          </>
-        )}
-      </div>
-    </>
   );
 }
 
@@ -140,12 +110,11 @@ export function Timeline({ theme }: { theme: Theme }) {
       context.setTransform(scale, 0, 0, scale, 0, 0);
       const hit = pointer && scene.hit(pointer.x, pointer.y);
       drawOverlay(context, scene, store.state, hit, pointer);
-      const strip = pointer && !hit ? scene.stripHit(pointer.x, pointer.y) : undefined;
-      const gap = pointer && !hit && !strip ? gapAt(scene, store.state, pointer.x, pointer.y) : undefined;
+      const slice = hit ?? (pointer && scene.sliceHit(pointer.x, pointer.y));
+      const gap = pointer && !slice ? gapAt(scene, store.state, pointer.x, pointer.y) : undefined;
       const track = gap && scene.trackAt(pointer!.y)!.track;
       if (!pointer) setTip(undefined);
-      else if (hit) setTip({ hit, pointer });
-      else if (strip) setTip({ strip, pointer });
+      else if (slice) setTip({ hit: slice, pointer });
       else setTip(gap && track ? { gap, trace: track.trace, thread: track.thread, pointer } : undefined);
       setBusy(!scene.complete);
       log.frames++;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { byThread, decodeColumns, decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
+import { byTrack, decodeColumns, decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
 import { encodeColumns, makeThread, random, sampleEmbedded, toColumns } from "../sample";
 
 /** Tiles by the letter of docs/viewer-protocol.md: two rows, three slices. */
@@ -23,7 +23,7 @@ function tiles(): ArrayBuffer {
 
 describe("tiles", () => {
   test("rows are views into the answer", () => {
-    const map = byThread(decodeTiles(tiles()), [7, 8]);
+    const map = byTrack(decodeTiles(tiles()), [7, 8]);
     expect(map.get(8)).toEqual([]);
     const [outer, inner] = map.get(7)!;
     expect(outer!.depth).toBe(0);

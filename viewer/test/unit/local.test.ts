@@ -29,7 +29,7 @@ describe("tiles of an exported page", () => {
     let short = 0;
     for (let begin = 0; begin < span; begin += length) {
       const rows = (
-        await backend.tiles({ begin, end: begin + length, width, levels: [{ thread: 0, from: 0, to: 63 }] })
+        await backend.tiles({ begin, end: begin + length, width, levels: [{ track: 0, from: 0, to: 63 }] })
       ).get(0)!;
       for (const row of rows)
         for (let i = 0; i < row.begin.length; ++i) {
@@ -44,9 +44,9 @@ describe("tiles of an exported page", () => {
   test("the longest call of a pixel wins", async () => {
     const backend = await open();
     const { span } = await backend.trace();
-    const rows = (
-      await backend.tiles({ begin: 0, end: span, width: 40, levels: [{ thread: 0, from: 0, to: 63 }] })
-    ).get(0)!;
+    const rows = (await backend.tiles({ begin: 0, end: span, width: 40, levels: [{ track: 0, from: 0, to: 63 }] })).get(
+      0,
+    )!;
     const c = threads[0]!;
     const pixel = span / 40;
     let sums = 0;
@@ -67,7 +67,7 @@ describe("tiles of an exported page", () => {
   test("of one function hold no other", async () => {
     const backend = await open();
     const rows = (
-      await backend.tiles({ begin: 0, end: 1e9, width: 1e3, levels: [{ thread: 1, from: 0, to: 63 }], function: 3 })
+      await backend.tiles({ begin: 0, end: 1e9, width: 1e3, levels: [{ track: 1, from: 0, to: 63 }], function: 3 })
     ).get(1)!;
     for (const row of rows) expect(new Set(row.func)).toEqual(new Set([3]));
   });
@@ -210,7 +210,11 @@ describe("what the page once counted in its own way is counted as the command do
       depth: Uint16Array.of(0, 1, 1, 1),
       flags: Uint8Array.from(flags),
     };
-    const json = { version: 1, kind: "calls", trace: { span: 1000, functions: { name: ["main", "f"] } } };
+    const json = {
+      version: 1,
+      kind: "calls",
+      trace: { span: 1000, functions: { name: ["main", "f"] }, tracks: [{ id: 0, kind: "thread", owner: 0 }] },
+    };
     return LocalBackend.open({ ...json, columns: pack(encodeColumns([columns], { forkedAt })) }, engine());
   };
   const row = async (backend: LocalBackend, func: number) =>
@@ -232,7 +236,7 @@ describe("what the page once counted in its own way is counted as the command do
     expect([main.calls, main.total, main.self, main.max]).toEqual([0, 940, 390, null]);
     expect((await row(backend, 1)).calls).toBe(3);
     expect((await backend.call({ thread: 0, index: 0 })).flags).toBe(128);
-    const tiles = await backend.tiles({ begin: 0, end: 1000, width: 1000, levels: [{ thread: 0, from: 0, to: 0 }] });
+    const tiles = await backend.tiles({ begin: 0, end: 1000, width: 1000, levels: [{ track: 0, from: 0, to: 0 }] });
     expect(tiles.get(0)![0]!.flags[0]! & kSummed).toBe(0);
   });
 
