@@ -4,7 +4,7 @@
 //   process  (a heading, when there is more than one process or trace)
 //     thread           strips of what else it did, then one row for each level of calls; folded: thin rows without names
 //   sections (a heading, then the tracks of a kind that is of no thread, as CPUs)
-import type { ThreadInfo, TraceInfo, TrackInfo } from "../backend/types";
+import type { ProcessInfo, ThreadInfo, TraceInfo, TrackInfo } from "../backend/types";
 
 export type Order = "trace" | "name" | "calls" | "start";
 export const ORDERS: readonly { id: Order; label: string }[] = [
@@ -150,79 +150,84 @@ export function layoutTracks(
     }
   };
   traces.forEach((trace, t) => {
-    const headings = trace.processes.length > 1 || traces.length > 1;
     const ofThread = new Map(trace.tracks.filter(({ kind }) => kind === "thread").map((info) => [info.owner, info]));
+    const area: Area = { trace, t, ofThread, several: traces.length > 1, choice, place };
     const strips = stripsOf(trace, forms);
-    for (const process of trace.processes) {
-      const all = trace.threads.filter((thread) => thread.process === process.index);
-      const shown = all
-        .filter(
-          (thread) =>
-            // What was pinned stays in sight, whatever else is chosen.
-            choice.pinned.has(threadKey(t, thread.index)) ||
-            (matches(choice.filter, thread) && (!choice.hideIdle || active(thread, range.begin, range.end))),
-        )
-        .sort(compare(choice.order));
-      hidden += all.length - shown.length;
-      if (shown.length === 0) continue;
-      const processKey = `${t}:p${process.index}`;
-      const partial = process.switches.some((one) => !one.all);
-      const processFolded = choice.folded.has(processKey);
-      if (headings) {
-        place({
-          kind: "process",
-          key: processKey,
-          trace: t,
-          process: process.index,
-          thread: -1,
-          info: undefined,
-          strips: [],
-          title: traces.length > 1 ? `${t === 0 ? "A" : "B"} · ${process.name}` : process.name,
-          subtitle: `${process.pid} · ${shown.length === 1 ? "1 thread" : `${shown.length} threads`}`,
-          rows: 0,
-          rowHeight: 0,
-          lead: 0,
-          lane: 0,
-          folded: processFolded,
-          pinned: false,
-          height: HEADING,
-        });
-      }
-      for (const thread of shown) {
-        const key = threadKey(t, thread.index);
-        const isPinned = choice.pinned.has(key);
-        if (processFolded && !isPinned && headings) continue;
-        const folded = choice.folded.has(key);
-        const rows = Math.min(Math.max(thread.maxDepth, 1), MOST_ROWS);
-        const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
-        const above = strips.get(thread.index) ?? [];
-        const lead = above.reduce((sum, strip) => sum + strip.height + STRIP_AIR, lane);
-        const height = folded
-          ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + GAP + lead)
-          : Math.max(LEAST, rows * ROW + GAP + lead);
-        place({
-          kind: "thread",
-          key,
-          trace: t,
-          process: process.index,
-          thread: thread.index,
-          info: ofThread.get(thread.index),
-          strips: above,
-          title: thread.name || `thread ${thread.tid}`,
-          subtitle: `${thread.tid}`,
-          rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,
-          rowHeight: folded ? FOLDED_ROW : ROW,
-          lead,
-          lane,
-          folded,
-          pinned: isPinned,
-          height,
-        });
-      }
-    }
-    for (const form of forms) placeSection(form, trace, t, traces.length > 1, choice, place);
+    for (const process of trace.processes) hidden += placeProcess(area, process, range, strips);
+    for (const form of forms) placeSection(area, form);
   });
   return { pinned, scrolled, pinnedHeight, scrolledHeight, hidden };
+}
+
+/** Where the tracks of a trace go. */
+interface Area {
+  readonly trace: TraceInfo;
+  readonly t: number; // which trace
+  readonly several: boolean;
+  readonly ofThread: ReadonlyMap<number, TrackInfo>;
+  readonly choice: TrackChoice;
+  readonly place: (track: Omit<Track, "y">) => void;
+}
+
+/** Its heading and its threads; how many of them are not shown. */
+function placeProcess(
+  area: Area,
+  process: ProcessInfo,
+  range: { begin: number; end: number },
+  strips: ReadonlyMap<number, readonly Strip[]>,
+): number {
+  const { trace, t, several, choice } = area;
+  const all = trace.threads.filter((thread) => thread.process === process.index);
+  const shown = all
+    .filter(
+      (thread) =>
+        // What was pinned stays in sight, whatever else is chosen.
+        choice.pinned.has(threadKey(t, thread.index)) ||
+        (matches(choice.filter, thread) && (!choice.hideIdle || active(thread, range.begin, range.end))),
+    )
+    .sort(compare(choice.order));
+  if (shown.length === 0) return all.length;
+  const headings = trace.processes.length > 1 || several;
+  const key = `${t}:p${process.index}`;
+  const folded = choice.folded.has(key);
+  if (headings)
+    area.place({
+      ...{ kind: "process", key, trace: t, process: process.index, thread: -1, info: undefined, strips: [] },
+      ...{ rows: 0, rowHeight: 0, lead: 0, lane: 0, folded, pinned: false, height: HEADING },
+      title: several ? `${t === 0 ? "A" : "B"} · ${process.name}` : process.name,
+      subtitle: `${process.pid} · ${shown.length === 1 ? "1 thread" : `${shown.length} threads`}`,
+    });
+  const partial = process.switches.some((one) => !one.all);
+  for (const thread of shown)
+    if (!headings || !folded || choice.pinned.has(threadKey(t, thread.index)))
+      placeThread(area, thread, partial, strips.get(thread.index) ?? []);
+  return all.length - shown.length;
+}
+
+/** `partial`: its process ever left some functions out. */
+function placeThread(
+  { t, ofThread, choice, place }: Area,
+  thread: ThreadInfo,
+  partial: boolean,
+  strips: readonly Strip[],
+): void {
+  const key = threadKey(t, thread.index);
+  const folded = choice.folded.has(key);
+  const rows = Math.min(Math.max(thread.maxDepth, 1), MOST_ROWS);
+  const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
+  const lead = strips.reduce((sum, strip) => sum + strip.height + STRIP_AIR, lane);
+  place({
+    ...{ kind: "thread", key, trace: t, process: thread.process, thread: thread.index, strips, lead, lane, folded },
+    info: ofThread.get(thread.index),
+    title: thread.name || `thread ${thread.tid}`,
+    subtitle: `${thread.tid}`,
+    rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,
+    rowHeight: folded ? FOLDED_ROW : ROW,
+    pinned: choice.pinned.has(key),
+    height: folded
+      ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + GAP + lead)
+      : Math.max(LEAST, rows * ROW + GAP + lead),
+  });
 }
 
 /** By thread, one below the other. */
@@ -242,14 +247,7 @@ function stripsOf(trace: TraceInfo, forms: readonly TrackForm[]): Map<number, St
 }
 
 /** Below the threads: there may be hundreds of tracks in it. */
-function placeSection(
-  { kind, section }: TrackForm,
-  trace: TraceInfo,
-  t: number,
-  several: boolean,
-  choice: TrackChoice,
-  place: (track: Omit<Track, "y">) => void,
-): void {
+function placeSection({ trace, t, several, choice, place }: Area, { kind, section }: TrackForm): void {
   const tracks = trace.tracks.filter((info) => info.kind === kind);
   if (!section || tracks.length === 0) return;
   const common = { trace: t, process: -1, thread: -1, strips: [], lead: 0, lane: 0 };
