@@ -1,5 +1,7 @@
 #include "analysis/function_list.h"
 
+#include <algorithm>
+
 namespace karst::analysis {
 namespace {
 
@@ -23,6 +25,10 @@ std::int64_t FunctionList::Texts::of(std::string_view text) {
 }
 
 FunctionList::FunctionList(const reader::Trace& trace) : index_(trace.processes().size()) {
+  std::size_t most = 0;
+  for (const reader::Process& process : trace.processes()) most = std::max(most, process.functions.size());
+  functions_.reserve(most);
+  by_key_.reserve(most);
   for (std::size_t process = 0; process < index_.size(); ++process) {
     const reader::Process& owner = trace.processes()[process];
     index_[process].resize(owner.functions.size(), kNoFunction);

@@ -114,7 +114,7 @@ def measure(build, path, cache, browser):
         facts = json.loads(viewer.get("api/trace"))
         span, threads = facts["span"], len(facts["threads"])
         rows = ",".join(f"{t}:0-5" for t in range(min(threads, 10)))
-        first, body = viewer.timed(f"api/tiles?begin=0&end={span}&width=1920&threads={rows}")
+        first, body = viewer.timed(f"api/tiles?begin=0&end={span}&width=1920&tracks={rows}")
         first_picture = time.monotonic() - viewer.started
         chance = random.Random(1)
         row_times, picture_times = [], []
@@ -124,9 +124,9 @@ def measure(build, path, cache, browser):
             thread = chance.randrange(threads)
             depth = chance.randrange(facts["threads"][thread]["depths"])
             where = f"begin={begin:.3f}&end={begin + length:.3f}&width=1920"
-            row_times.append(viewer.timed(f"api/tiles?{where}&threads={thread}:{depth}-{depth}")[0])
+            row_times.append(viewer.timed(f"api/tiles?{where}&tracks={thread}:{depth}-{depth}")[0])
             if len(picture_times) < 40:
-                picture_times.append(viewer.timed(f"api/tiles?{where}&threads={rows}")[0])
+                picture_times.append(viewer.timed(f"api/tiles?{where}&tracks={rows}")[0])
         result = {
             "calls": facts["calls"], "threads": threads, "file_bytes": facts["file_size"],
             "ready_s": round(ready, 3), "ready_cpu_s": round(ready_cpu, 2),
@@ -137,16 +137,18 @@ def measure(build, path, cache, browser):
             "picture_ms_worst": round(max(picture_times) * 1e3, 2),
             "memory_per_column_byte": round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2),
         }
+        numbers = facts["functions"]["number"]
+        first_function, third_function = numbers[0], numbers[min(2, len(numbers) - 1)]
         for name, path_ in (("minimap", "api/minimap?width=1024"), ("functions", "api/functions"), ("flame", "api/flame"),
-                            ("histogram", "api/histogram?function=0"), ("occurrences", "api/occurrences?function=0&order=duration"),
-                            ("highlight", f"api/tiles?width=1920&threads={rows}&function=2")):
+                            ("histogram", f"api/histogram?function={first_function}"), ("occurrences", f"api/occurrences?function={first_function}&order=duration"),
+                            ("highlight", f"api/tiles?width=1920&tracks={rows}&function={third_function}")):
             result[name + "_s"] = round(viewer.timed(path_)[0], 3)
         result["memory_after_per_column_byte"] = round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2)
         kept = wait_for_index(cache)
     if kept:
         with Viewer(build, path, cache) as viewer:
             result["kept_ready_s"] = round(viewer.ready(), 3)
-            viewer.get(f"api/tiles?begin=0&end={span}&width=1920&threads={rows}")
+            viewer.get(f"api/tiles?begin=0&end={span}&width=1920&tracks={rows}")
             result["kept_whole_picture_s"] = round(time.monotonic() - viewer.started, 3)
             result["kept_memory_per_column_byte"] = round(viewer.memory() / (facts["calls"] * COLUMN_BYTES), 2)
     if browser:

@@ -155,14 +155,14 @@ Status write_answers(Json& json, const view::Scope& scope, const HtmlOptions& op
   for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
   json.field("minimap", base64(view::encode_minimap(index, all, 1024)));
   write_sources(json, scope);
-  std::vector<view::ThreadRows> rows;
-  for (const std::uint32_t number : options.threads) {
-    rows.push_back({number});
-    rows.push_back({view::kStatesOfThread + number});
+  std::vector<view::TrackLanes> wanted;
+  for (const view::Track& track : view::tracks_of(index)) {
+    const bool chosen =
+        std::find(options.threads.begin(), options.threads.end(), track.facts.owner) != options.threads.end();
+    if (chosen || !track.kind->of_threads()) wanted.push_back({track.id});
   }
-  for (std::uint32_t i = 0; i < index.cpus().size(); ++i) rows.push_back({view::kCpuLane + i});
   for (std::uint32_t width = 4096;; width /= 2) {
-    const auto tiles = view::encode_tiles(index, rows, begin, std::max(end, begin + 1), width);
+    const auto tiles = view::encode_tiles(index, wanted, begin, std::max(end, begin + 1), width);
     view::TileHeader header{};
     if (tiles) std::memcpy(&header, tiles->data(), sizeof header);
     if (!tiles && width == 1) return tiles.error();

@@ -159,7 +159,7 @@ Reply Api::tiles(const Question& question) {
   const std::uint64_t width = question.whole("width", 0);
   if (!(end > begin)) question.complain("end must be greater than begin");
   if (width == 0 || width > kMaxWidth) question.complain("width must be 1 to " + std::to_string(kMaxWidth));
-  const auto rows = question.rows();
+  const auto wanted = question.lanes();
   auto functions = question.numbers("function", question.index().functions().functions().size());
   if (!question.error().empty()) return {};
   std::shared_ptr<const FilteredLanes> lanes;
@@ -168,7 +168,7 @@ Reply Api::tiles(const Question& question) {
     lanes = filtered(question.index(), *functions, question.work());
     if (is_stopped(question.work())) return {};
   }
-  auto tiles = encode_tiles(question.index(), rows, begin, end, static_cast<std::uint32_t>(width), lanes.get());
+  auto tiles = encode_tiles(question.index(), wanted, begin, end, static_cast<std::uint32_t>(width), lanes.get());
   if (!tiles) return error_reply(413, tiles.error().message);
   return binary_reply(std::move(*tiles));
 }

@@ -9,6 +9,7 @@
 #include "view/api.h"
 #include "view/protocol.h"
 #include "view/states.h"
+#include "view/tracks.h"
 
 namespace karst::view {
 namespace {
@@ -179,6 +180,15 @@ void write_threads(Json& json, const TraceIndex& index) {
   json.close(']');
 }
 
+void write_tracks(Json& json, const TraceIndex& index) {
+  json.key("tracks").open('[');
+  for (const Track& track : tracks_of(index)) {
+    json.open('{').field("id", track.id).field("kind", track.kind->name()).field("name", track.facts.name);
+    json.field("owner", track.facts.owner).field("lanes", track.facts.lanes).close('}');
+  }
+  json.close(']');
+}
+
 // The texts of a list that are used, in the order of their first use.
 struct UsedTexts {
   explicit UsedTexts(const std::vector<std::string>& texts) : all(texts), place(texts.size(), -1) {}
@@ -255,6 +265,7 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   json.close(']');
   write_processes(json, index);
   write_threads(json, index);
+  write_tracks(json, index);
   write_functions(json, index);
   write_state_facts(json, index);
   json.key("features").open('[');

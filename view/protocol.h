@@ -12,9 +12,6 @@ inline constexpr std::uint32_t kTilesMagic = 0x4c49544b;    ///< "KTIL"
 inline constexpr std::uint32_t kMinimapMagic = 0x504d4d4b;  ///< "KMMP"
 
 inline constexpr std::uint32_t kMaxWidth = 8192;  ///< pixels of a tile
-/// In tiles and columns, numbers of threads from here on are of the strips of their states, and of CPUs.
-inline constexpr std::uint32_t kStatesOfThread = 0x80000000U;
-inline constexpr std::uint32_t kCpuLane = 0xc0000000U;
 /// In tiles: several calls in one slice. Stands where reader::kCallInherited does elsewhere.
 inline constexpr std::uint8_t kSliceSummed = 128;
 inline constexpr std::size_t kMaxGaps = 1000;           ///< of a thread in api/trace
@@ -33,9 +30,9 @@ struct TileHeader {
 };
 static_assert(sizeof(TileHeader) == 32 && offsetof(TileHeader, begin) == 16);
 
-/// The slices of one depth of one thread.
+/// The slices of one lane of one track.
 struct TileRow {
-  std::uint32_t thread;
+  std::uint32_t track;  ///< its id
   std::uint32_t depth;
   std::uint32_t first;
   std::uint32_t count;

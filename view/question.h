@@ -12,6 +12,7 @@
 #include "view/api.h"
 #include "view/calls.h"
 #include "view/protocol.h"
+#include "view/tracks.h"
 
 namespace karst::view {
 
@@ -106,38 +107,32 @@ class Api::Question {
     for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
     return all;
   }
-  /// `threads` of api/tiles: 0,3:4-9,s3,c0
-  std::vector<ThreadRows> rows() const {
-    std::vector<ThreadRows> result;
-    const std::string* found = find("threads");
+  /// `tracks` of api/tiles: 0,3:4-9; all when it is not there.
+  std::vector<TrackLanes> lanes() const {
+    std::vector<TrackLanes> result;
+    const std::string* found = find("tracks");
     if (found == nullptr) {
-      for (const std::uint32_t thread : threads()) result.push_back({thread});
+      for (const Track& track : tracks_of(*index_)) result.push_back({track.id});
       return result;
     }
     for (const std::string_view part : split(*found)) {
       const std::size_t colon = part.find(':');
-      std::uint64_t thread = 0;
+      std::uint64_t track = 0;
       std::uint64_t first = 0;
       std::uint64_t last = std::numeric_limits<std::uint32_t>::max();
-      // s3: the states of thread 3; c0: the first CPU.
-      const char kind = part.empty() ? '0' : part[0];
-      const bool strip = kind == 's' || kind == 'c';
-      const std::size_t bound = kind == 'c' ? index_->cpus().size() : index_->threads().size();
-      bool good = parse(part.substr(strip ? 1 : 0, colon - (strip ? 1 : 0)), thread) && thread < bound;
-      if (kind == 's') thread += kStatesOfThread;
-      if (kind == 'c') thread += kCpuLane;
+      bool good = parse(part.substr(0, colon), track) && find_track(*index_, track);
       if (colon != std::string_view::npos) {
-        const std::string_view depths = part.substr(colon + 1);
-        const std::size_t dash = depths.find('-');
-        good = good && parse(depths.substr(0, dash), first) &&
-               (dash == std::string_view::npos ? (last = first, true) : parse(depths.substr(dash + 1), last));
+        const std::string_view lanes = part.substr(colon + 1);
+        const std::size_t dash = lanes.find('-');
+        good = good && parse(lanes.substr(0, dash), first) &&
+               (dash == std::string_view::npos ? (last = first, true) : parse(lanes.substr(dash + 1), last));
       }
       if (!good || first > last || last > std::numeric_limits<std::uint32_t>::max()) {
-        complain("threads must look like 0,3:4-9, and name threads that there are, not '" + std::string(part) + "'");
+        complain("tracks must look like 0,3:4-9, and name tracks that there are, not '" + std::string(part) + "'");
         return result;
       }
       result.push_back(
-          {static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last)});
+          {static_cast<std::uint32_t>(track), static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last)});
     }
     return result;
   }

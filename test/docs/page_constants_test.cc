@@ -29,8 +29,6 @@ std::string constants() {
   add("PROTOCOL_VERSION", number(view::kProtocolVersion), "Of all answers; the page refuses others.");
   add("TILES_MAGIC", hex(view::kTilesMagic), "First word of tiles.");
   add("MINIMAP_MAGIC", hex(view::kMinimapMagic), "First word of a minimap.");
-  add("STATES_OF_THREAD", hex(view::kStatesOfThread), "Threads' numbers from here on are strips of their states.");
-  add("CPU_LANE", hex(view::kCpuLane), "Threads' numbers from here on are lanes of CPUs.");
   add("kNoParent", hex(reader::kNoParent), "In a column of parents: none.");
   add("kOpenBegin", number(reader::kCallOpenBegin), "Flag of a call: its begin is not known.");
   add("kOpenEnd", number(reader::kCallOpenEnd), "Flag of a call: its end is not known.");

@@ -86,7 +86,7 @@ TEST_F(ApiTest, TilesHoldEveryCallOnce) {
   EXPECT_EQ(tiles.header.magic, view::kTilesMagic);
   std::uint64_t calls = 0;
   for (const view::TileRow& row : tiles.rows) {
-    const view::ThreadIndex& thread = made_.index->threads()[row.thread];
+    const view::ThreadIndex& thread = made_.index->threads()[row.track];
     for (std::uint32_t i = row.first; i < row.first + row.count; ++i) {
       calls += tiles.count[i];
       EXPECT_EQ(thread.calls.depth[tiles.index[i]], row.depth);
@@ -103,9 +103,9 @@ TEST_F(ApiTest, TilesHoldEveryCallOnce) {
 }
 
 TEST_F(ApiTest, TilesOfSomeDepthsAndOfOneFunction) {
-  const Parameters some = {{"width", "100"}, {"threads", "2:1-2,0:0"}};
+  const Parameters some = {{"width", "100"}, {"tracks", "2:1-2,0:0"}};
   for (const view::TileRow& row : decode(api_.answer("tiles", some).body).rows) {
-    EXPECT_TRUE((row.thread == 2 && (row.depth == 1 || row.depth == 2)) || (row.thread == 0 && row.depth == 0));
+    EXPECT_TRUE((row.track == 2 && (row.depth == 1 || row.depth == 2)) || (row.track == 0 && row.depth == 0));
   }
   const Tiles one = decode(api_.answer("tiles", {{"width", "100"}, {"function", "4"}}).body);
   std::uint64_t calls = 0;
@@ -188,9 +188,9 @@ TEST_F(ApiTest, NonsenseIsAnsweredWithWords) {
       {"tiles", {{"width", "10"}, {"begin", "nan"}}},
       {"tiles", {{"width", "10"}, {"begin", "1e999"}}},
       {"tiles", {{"width", "10"}, {"begin", "5"}, {"end", "5"}}},
-      {"tiles", {{"width", "10"}, {"threads", "3"}}},
-      {"tiles", {{"width", "10"}, {"threads", "0:5-2"}}},
-      {"tiles", {{"width", "10"}, {"threads", "0:-"}}},
+      {"tiles", {{"width", "10"}, {"tracks", "3"}}},
+      {"tiles", {{"width", "10"}, {"tracks", "0:5-2"}}},
+      {"tiles", {{"width", "10"}, {"tracks", "0:-"}}},
       {"tiles", {{"width", "10"}, {"function", "7"}}},
       {"minimap", {{"width", "8193"}}},
       {"call", {}},

@@ -158,7 +158,7 @@ TEST(ViewStates, StripsCoverWhatTheStatesDo) {
     view::Api api({made.index.get()}, "1");
     for (const auto& [begin, end] : {std::pair{0.0, 800'000.0}, std::pair{200'000.0, 210'000.0}}) {
       const view::Parameters range = {
-          {"begin", std::to_string(begin)}, {"end", std::to_string(end)}, {"width", "512"}, {"threads", "s1"}};
+          {"begin", std::to_string(begin)}, {"end", std::to_string(end)}, {"width", "512"}, {"tracks", "4"}};
       const view::Reply reply = api.answer("tiles", range);
       ASSERT_EQ(reply.status, 200) << reply.body;
       const auto found = covered(reply.body);
@@ -173,14 +173,67 @@ TEST(ViewStates, StripsCoverWhatTheStatesDo) {
       EXPECT_NEAR(of(view::kStripBlocked), static_cast<double>(want.blocked), slack);
     }
     const view::Reply cpus =
-        api.answer("tiles", {{"begin", "0"}, {"end", "800000"}, {"width", "512"}, {"threads", "c0,c1:0-0"}});
+        api.answer("tiles", {{"begin", "0"}, {"end", "800000"}, {"width", "512"}, {"tracks", "6,7:0-0"}});
     ASSERT_EQ(cpus.status, 200);
     EXPECT_GT(covered(cpus.body)[view::kCpuThread], 0.0);
-    for (const char* wrong : {"c2", "s3", "c", "s", "x1", "s1:3-1"}) {
-      EXPECT_EQ(api.answer("tiles", {{"begin", "0"}, {"end", "9"}, {"width", "9"}, {"threads", wrong}}).status, 400)
+    for (const char* wrong : {"8", "-1", "99999999999", "c0", "x1", "4:3-1"}) {
+      EXPECT_EQ(api.answer("tiles", {{"begin", "0"}, {"end", "9"}, {"width", "9"}, {"tracks", wrong}}).status, 400)
           << wrong;
     }
   }
+}
+
+TEST(ViewStates, TracksAreThreadsStatesAndCpus) {
+  const WithStates made(9);  // three threads, two CPUs
+  view::Api api({made.index.get()}, "1");
+  simdjson::dom::parser parser;
+  const std::string text = api.answer("trace", {}).body;
+  std::vector<std::string> found;
+  for (const simdjson::dom::element track : parser.parse(text)["tracks"].get_array()) {
+    found.push_back(std::to_string(std::uint64_t(track["id"])) + " " + std::string(std::string_view(track["kind"])) +
+                    " " + std::string(std::string_view(track["name"])) + " " +
+                    std::to_string(std::uint64_t(track["owner"])));
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"0 thread thread 0 0", "1 thread thread 1 1", "2 thread thread 2 2",
+                                             "3 states states of thread 0 0", "4 states states of thread 1 1",
+                                             "5 states states of thread 2 2", "6 cpu CPU 0 0", "7 cpu CPU 1 1"}));
+}
+
+// What another kind takes: this class, and a place in the list.
+class Heartbeat final : public view::TrackKind {
+ public:
+  std::string_view name() const override { return "heartbeat"; }
+  bool of_threads() const override { return false; }
+  std::uint32_t count(const view::TraceIndex&) const override { return 1; }
+  std::optional<view::TrackFacts> facts(const view::TraceIndex&, std::uint32_t) const override {
+    return view::TrackFacts{"heart", 0, 1};
+  }
+  void draw(const view::TraceIndex& index, std::uint32_t, const view::TrackLanes& wanted, const view::FilteredLanes*,
+            view::TileWriter& tiles) const override {
+    for (std::uint64_t at = 0; at < 10; ++at)
+      tiles.add(index.origin() + at * 100, index.origin() + at * 100 + 50, 7, static_cast<std::uint32_t>(at));
+    tiles.end_lane(wanted.track, 0);
+  }
+};
+
+TEST(ViewStates, AnotherKindOfTrackIsOneClass) {
+  const WithStates made(9);
+  const Heartbeat kind;
+  std::vector<const view::TrackKind*> kinds(view::track_kinds().begin(), view::track_kinds().end());
+  kinds.push_back(&kind);
+  const auto tracks = view::tracks_of(*made.index, kinds);
+  ASSERT_EQ(tracks.size(), 9U);
+  EXPECT_EQ(tracks[8].facts.name, "heart");
+  const auto track = view::find_track(*made.index, 8, kinds);
+  ASSERT_TRUE(track);
+  view::TileWriter tiles(*made.index, view::Picture{0, 1000, made.index->origin(), 512});
+  track->kind->draw(*made.index, track->number, {8}, nullptr, tiles);
+  const std::string bytes = tiles.take(0, 1000);
+  view::TileRow row{};
+  std::memcpy(&row, bytes.data() + sizeof(view::TileHeader), sizeof row);
+  EXPECT_EQ(row.track, 8U);
+  EXPECT_EQ(row.count, 10U);
+  EXPECT_NEAR(covered(bytes)[0], 500, 1);
 }
 
 TEST(ViewStates, FactsNameTasksAndCpus) {

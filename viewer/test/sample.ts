@@ -141,6 +141,10 @@ export function sampleFacts(threads = 4, requests = 60): Json {
       lost_events: 0,
       gaps: i === 1 ? [{ begin: 0, end: 1900, kind: "overwritten", blocks: 2 }] : [],
     })),
+    tracks: calls.map((c, i) => ({
+      ...{ id: i, kind: "thread", name: i === 0 ? "main" : `worker ${i}`, owner: i },
+      lanes: 1 + Math.max(...c.map((x) => x.depth)),
+    })),
     functions: {
       name: FUNCTIONS,
       module: FUNCTIONS.map(() => 0),

@@ -28,7 +28,7 @@ function header(buffer: ArrayBuffer, size: number, magic: number): DataView {
 }
 
 export interface RawTiles {
-  rows: { thread: number; row: Row }[];
+  rows: { track: number; row: Row }[];
 }
 
 /** Rows with views into the answer's own bytes. */
@@ -52,7 +52,7 @@ export function decodeTiles(buffer: ArrayBuffer): RawTiles {
     const end = first + view.getUint32(at + 12, true);
     if (end > slices) throw damaged("a row beyond its columns");
     result.rows.push({
-      thread: view.getUint32(at, true),
+      track: view.getUint32(at, true),
       row: {
         depth: view.getUint32(at + 4, true),
         begin: begin.subarray(first, end),
@@ -68,13 +68,13 @@ export function decodeTiles(buffer: ArrayBuffer): RawTiles {
   return result;
 }
 
-/** By thread, the levels asked for; every thread has an entry. */
-export function byThread(raw: RawTiles, levels: readonly Levels[]): Map<number, Row[]> {
-  const map = new Map<number, Row[]>(levels.map(({ thread }) => [thread, []]));
-  const asked = new Map(levels.map((of) => [of.thread, of]));
-  for (const { thread, row } of raw.rows) {
-    const of = asked.get(thread);
-    if (of && row.depth >= of.from && row.depth <= of.to) map.get(thread)!.push(row);
+/** By track, the levels asked for; every track has an entry. */
+export function byTrack(raw: RawTiles, levels: readonly Levels[]): Map<number, Row[]> {
+  const map = new Map<number, Row[]>(levels.map(({ track }) => [track, []]));
+  const asked = new Map(levels.map((of) => [of.track, of]));
+  for (const { track, row } of raw.rows) {
+    const of = asked.get(track);
+    if (of && row.depth >= of.from && row.depth <= of.to) map.get(track)!.push(row);
   }
   return map;
 }

@@ -10,9 +10,11 @@ import type {
   FunctionTable,
   Histogram,
   Occurrences,
+  ProcessInfo,
   SourceText,
   StateLine,
   StateTimes,
+  ThreadInfo,
   TraceInfo,
 } from "./types";
 
@@ -25,6 +27,70 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 const list = (value: unknown): any[] => (Array.isArray(value) ? value : []);
 const object = (value: unknown): Json => (typeof value === "object" && value !== null ? value : {});
 const objects = (value: unknown): Json[] => list(value).map(object);
+
+function processFacts(p: Json, index: number): ProcessInfo {
+  return {
+    index,
+    pid: num(p.pid),
+    name: text(p.name),
+    commandLine: list(p.command_line).map(text),
+    executable: text(p.executable),
+    options: text(p.options),
+    waitStatus: maybe(p.wait_status),
+    damaged: p.damaged === true,
+    overwrittenEvents: num(p.overwritten_events),
+    lostEvents: num(p.lost_events),
+    switches: objects(p.switches).map((s) => ({
+      begin: num(s.begin),
+      end: maybe(s.end),
+      all: s.all === true,
+      first: num(s.first),
+      ids: num(s.ids, num(s.functions)),
+      functions: num(s.functions),
+      on: s.on === true,
+      reason: text(s.reason),
+      named: list(s.named).map((f) => num(f, -1)),
+    })),
+    switchCount: num(p.switch_count),
+    moments: objects(p.moments).map((m) => ({
+      number: num(m.number),
+      kind: text(m.kind),
+      begin: num(m.begin),
+      end: num(m.end),
+      thread: num(m.thread, -1),
+      what: text(m.what),
+      lostEvents: num(m.lost_events),
+    })),
+  };
+}
+
+/** What is not known of its end is that of the trace. */
+function threadFacts(t: Json, index: number, span: number, extent: number): ThreadInfo {
+  return {
+    index,
+    process: num(t.process),
+    tid: num(t.tid),
+    name: text(t.name),
+    begin: num(t.begin),
+    end: num(t.end, extent),
+    first: num(t.first, num(t.begin)),
+    last: num(t.last, num(t.end, span)),
+    exited: t.exited === true,
+    calls: num(t.calls),
+    maxDepth: num(t.depths),
+    overwrittenEvents: num(t.overwritten_events),
+    lostEvents: num(t.lost_events),
+    missingExits: num(t.missing_exits),
+    gaps: objects(t.gaps).map((g) => ({
+      begin: num(g.begin),
+      end: num(g.end),
+      kind: g.kind === "missing" ? "missing" : "overwritten",
+      blocks: num(g.blocks),
+    })),
+    states: t.states === true,
+    ...optional("unreadFrom", typeof t.unread_from === "number" ? t.unread_from : undefined),
+  };
+}
 
 const MOST_FUNCTIONS = 1 << 24;
 
@@ -70,62 +136,14 @@ export function traceFacts(answer: Json): TraceInfo {
     resolutionNs: num(json.clock?.resolution_ns),
     startRealtimeNs: json.clock?.start_realtime_ns ? text(json.clock.start_realtime_ns) : null,
     problems: objects(json.problems).map((p) => ({ message: text(p.message), count: num(p.count, 1) })),
-    processes: objects(json.processes).map((p, index) => ({
-      index,
-      pid: num(p.pid),
-      name: text(p.name),
-      commandLine: list(p.command_line).map(text),
-      executable: text(p.executable),
-      options: text(p.options),
-      waitStatus: maybe(p.wait_status),
-      damaged: p.damaged === true,
-      overwrittenEvents: num(p.overwritten_events),
-      lostEvents: num(p.lost_events),
-      switches: objects(p.switches).map((s) => ({
-        begin: num(s.begin),
-        end: maybe(s.end),
-        all: s.all === true,
-        first: num(s.first),
-        ids: num(s.ids, num(s.functions)),
-        functions: num(s.functions),
-        on: s.on === true,
-        reason: text(s.reason),
-        named: list(s.named).map((f) => num(f, -1)),
-      })),
-      switchCount: num(p.switch_count),
-      moments: objects(p.moments).map((m) => ({
-        number: num(m.number),
-        kind: text(m.kind),
-        begin: num(m.begin),
-        end: num(m.end),
-        thread: num(m.thread, -1),
-        what: text(m.what),
-        lostEvents: num(m.lost_events),
-      })),
-    })),
-    threads: objects(json.threads).map((t, index) => ({
-      index,
-      process: num(t.process),
-      tid: num(t.tid),
+    processes: objects(json.processes).map(processFacts),
+    threads: objects(json.threads).map((t, index) => threadFacts(t, index, span, extent)),
+    tracks: objects(json.tracks).map((t) => ({
+      id: num(t.id),
+      kind: text(t.kind),
       name: text(t.name),
-      begin: num(t.begin),
-      end: num(t.end, extent),
-      first: num(t.first, num(t.begin)),
-      last: num(t.last, num(t.end, span)),
-      exited: t.exited === true,
-      calls: num(t.calls),
-      maxDepth: num(t.depths),
-      overwrittenEvents: num(t.overwritten_events),
-      lostEvents: num(t.lost_events),
-      missingExits: num(t.missing_exits),
-      gaps: objects(t.gaps).map((g) => ({
-        begin: num(g.begin),
-        end: num(g.end),
-        kind: g.kind === "missing" ? "missing" : "overwritten",
-        blocks: num(g.blocks),
-      })),
-      states: t.states === true,
-      ...optional("unreadFrom", typeof t.unread_from === "number" ? t.unread_from : undefined),
+      owner: num(t.owner),
+      lanes: num(t.lanes),
     })),
     functions: functionFacts(json),
     canCut: list(json.features).includes("cut"),

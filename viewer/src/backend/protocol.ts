@@ -12,12 +12,6 @@ export const MINIMAP_MAGIC = 0x504d4d4b;
 
 /** First word of an exported page's calls. */
 
-/** Threads' numbers from here on are strips of their states. */
-export const STATES_OF_THREAD = 0x80000000;
-
-/** Threads' numbers from here on are lanes of CPUs. */
-export const CPU_LANE = 0xc0000000;
-
 /** In a column of parents: none. */
 export const kNoParent = 0xffffffff;
 

@@ -1,5 +1,5 @@
 // The page's questions, put into the words of docs/viewer-protocol.md, and what comes back as the page's own types.
-import { byThread, decodeMinimap } from "./decode";
+import { byTrack, decodeMinimap } from "./decode";
 import {
   alignFacts,
   callFacts,
@@ -14,8 +14,6 @@ import {
 } from "./facts";
 import type { Parameters, Transport } from "./transport";
 import {
-  CPU_LANE,
-  STATES_OF_THREAD,
   type Alignment,
   type AlignSide,
   type Backend,
@@ -34,12 +32,6 @@ import {
   type TileRequest,
   type TraceInfo,
 } from "./types";
-
-/** How a thread, its strip or a CPU is called in addresses. */
-function trackName(thread: number): string {
-  if (thread >= CPU_LANE) return `c${thread - CPU_LANE}`;
-  return thread >= STATES_OF_THREAD ? `s${thread - STATES_OF_THREAD}` : String(thread);
-}
 
 function scopeParameters(scope: Scope, prefix = ""): Parameters {
   const parameters: Parameters = {};
@@ -88,9 +80,9 @@ export class Questions implements Backend {
   async tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>> {
     const { begin, end, width, levels } = request;
     if (request.function !== undefined) await this.whole;
-    const threads = levels.map(({ thread, from, to }) => `${trackName(thread)}:${from}-${to}`).join(",");
-    const answer = await this.transport.tiles({ begin, end, width, threads, function: request.function }, signal);
-    return byThread(answer, levels);
+    const tracks = levels.map(({ track, from, to }) => `${track}:${from}-${to}`).join(",");
+    const answer = await this.transport.tiles({ begin, end, width, tracks, function: request.function }, signal);
+    return byTrack(answer, levels);
   }
 
   async minimap(width: number): Promise<Uint8Array[]> {

@@ -72,7 +72,7 @@ export class Recorded implements Transport {
   /** The levels asked for are among those that are there. */
   async tiles({ function: only }: Parameters): Promise<RawTiles> {
     if (only === undefined) return this.picked;
-    return { rows: this.picked.rows.map(({ thread, row }) => ({ thread, row: onlyOf(row, Number(only)) })) };
+    return { rows: this.picked.rows.map(({ track, row }) => ({ track, row: onlyOf(row, Number(only)) })) };
   }
 
   private search(pattern: string): Json {

@@ -1,18 +1,6 @@
 // What docs/viewer-protocol.md says, as types. questions.ts asks; transport.ts says who answers.
 
-export {
-  kCut,
-  kInherited,
-  kJumped,
-  kOpenBegin,
-  kOpenEnd,
-  kResumed,
-  kSummed,
-  kTailCall,
-  kUnwound,
-  CPU_LANE,
-  STATES_OF_THREAD,
-} from "./protocol";
+export { kCut, kInherited, kJumped, kOpenBegin, kOpenEnd, kResumed, kSummed, kTailCall, kUnwound } from "./protocol";
 
 export interface Gap {
   begin: number;
@@ -121,7 +109,17 @@ export interface CpuInfo {
   gaps: { begin: number; end: number; lost: number }[];
 }
 
-/** Depths of a thread's strip, and of a CPU's. */
+/** What has lanes of its own in time: a thread, its states, a CPU. */
+export interface TrackInfo {
+  id: number;
+  kind: string;
+  name: string;
+  /** Place in TraceInfo.threads, of a CPU in TraceInfo.cpus. */
+  owner: number;
+  lanes: number;
+}
+
+/** Lanes of a thread's states, and of a CPU. */
 export const STRIP_DEPTHS = ["running", "runnable", "blocked", "unknown"] as const;
 export const CPU_THREAD = 0;
 export const CPU_FUNCTION = 1;
@@ -161,6 +159,7 @@ export interface TraceInfo {
   problems: { message: string; count: number }[];
   processes: ProcessInfo[];
   threads: ThreadInfo[];
+  tracks: TrackInfo[];
   /** By their numbers, with holes for those that do not occur. */
   functions: FunctionInfo[];
   canCut: boolean;
@@ -185,7 +184,7 @@ export interface Scope {
   function?: number;
 }
 
-/** The slices of one level of one thread within a tile; columns of equal length, sorted by begin. */
+/** The slices of one lane of one track within a tile; columns of equal length, sorted by begin. */
 export interface Row {
   depth: number;
   begin: Float64Array;
@@ -329,9 +328,9 @@ export interface Progress {
   files: string[];
 }
 
-/** Levels of one thread, both ends included. */
+/** Lanes of one track, both ends included. */
 export interface Levels {
-  thread: number;
+  track: number;
   from: number;
   to: number;
 }
@@ -376,7 +375,7 @@ export interface Backend {
   /** When there is only one picture: where its pixels begin and how long they are, whatever is asked for. */
   readonly picture?: { readonly begin: number; readonly pixelNs: number };
   trace(): Promise<TraceInfo>;
-  /** Rows of each thread asked for; a thread without slices has an empty list. Each thread once. */
+  /** Rows of each track asked for; one without slices has an empty list. Each track once. */
   tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>>;
   minimap(width: number): Promise<Uint8Array[]>;
   call(at: CallRef): Promise<CallInfo>;

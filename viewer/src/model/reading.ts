@@ -20,11 +20,11 @@ export function readingWords(info: TraceInfo, share: number): string {
   return `Still reading this trace${threads}, ${percent(share)} of its events. Tables, search and sums wait for all of it.`;
 }
 
-/** Threads of which more is there than before. */
+/** Ids of the tracks of which more is there than before. */
 export function moreRead(before: TraceInfo, after: TraceInfo): Set<number> {
-  const more = new Set<number>();
-  before.threads.forEach((thread, i) => {
-    if (thread.unreadFrom !== undefined && thread.unreadFrom !== after.threads[i]?.unreadFrom) more.add(i);
+  const more = after.tracks.filter(({ kind, owner }) => {
+    const unreadFrom = before.threads[owner]?.unreadFrom;
+    return kind === "thread" && unreadFrom !== undefined && unreadFrom !== after.threads[owner]?.unreadFrom;
   });
-  return more;
+  return new Set(more.map(({ id }) => id));
 }

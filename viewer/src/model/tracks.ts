@@ -2,10 +2,9 @@
 //
 //   pinned tracks      stay in place while the others scroll
 //   process  (a heading, when there is more than one process or trace)
-//     thread           a strip of its states if they are known, then one row for each level of calls; folded: thin
-//                      rows without names
-//   CPUs     (a heading; then for each CPU which thread and which function ran there)
-import type { ThreadInfo, TraceInfo } from "../backend/types";
+//     thread           strips of what else it did, then one row for each level of calls; folded: thin rows without names
+//   sections (a heading, then the tracks of a kind that is of no thread, as CPUs)
+import type { ProcessInfo, ThreadInfo, TraceInfo, TrackInfo } from "../backend/types";
 
 export type Order = "trace" | "name" | "calls" | "start";
 export const ORDERS: readonly { id: Order; label: string }[] = [
@@ -32,17 +31,41 @@ export const NO_CHOICE: TrackChoice = {
   folded: new Set(),
 };
 
+/** Where the tracks of a kind lie. Those of threads' calls are laid out by themselves. */
+export interface TrackForm {
+  readonly kind: string;
+  /** Above the calls of the thread that owns it: so high. */
+  readonly strip?: number;
+  /** Below all threads, under a heading. Addresses name that by `key`, a track by `letter` and its owner. */
+  readonly section?: {
+    readonly title: string;
+    readonly key: string;
+    readonly letter: string;
+    readonly words: (count: number) => string;
+  };
+}
+
+/** A track of its thread's, above the calls. */
+export interface Strip {
+  readonly info: TrackInfo;
+  readonly top: number; // below the top of the thread's rows' room
+  readonly height: number;
+}
+
 export interface Track {
-  readonly kind: "process" | "thread" | "cpus" | "cpu";
+  /** Of its TrackInfo; of a heading "process", or its section's key. */
+  readonly kind: string;
   readonly key: string;
   readonly trace: number;
   readonly process: number;
-  readonly thread: number; // index in the trace; -1 for a process; of a CPU its place in TraceInfo.cpus
+  readonly thread: number; // whose calls it shows, in TraceInfo.threads; -1: no thread's
+  readonly info: TrackInfo | undefined; // a heading has none
+  readonly strips: readonly Strip[];
   readonly title: string;
   readonly subtitle: string;
   readonly rows: number;
   readonly rowHeight: number;
-  /** Height of what stands above the first row: the strip of states, below it the lane of what was left out. */
+  /** Height of what stands above the first row: the strips, below them the lane of what was left out. */
   readonly lead: number;
   /** Height of that lane. */
   readonly lane: number;
@@ -67,8 +90,7 @@ const GAP = 7;
 const LEAST = 34; // room for a name and a second line
 const FOLDED_LEAST = 20;
 const HEADING = 24;
-/** The strip of a thread's states, and the air below it. */
-export const STRIP = 9;
+/** The air below a strip. */
 export const STRIP_AIR = 2;
 /** In which a thread shows that functions were not traced for a while, if its process ever left some out. */
 const LANE = 12;
@@ -78,10 +100,6 @@ export const MOST_ROWS = 512;
 
 export function threadKey(trace: number, thread: number): string {
   return `${trace}:${thread}`;
-}
-
-export function cpuKey(trace: number, cpu: number): string {
-  return `${trace}:c${cpu}`;
 }
 
 /** Whether a thread does anything within [begin, end]. */
@@ -115,6 +133,7 @@ export function layoutTracks(
   traces: readonly TraceInfo[],
   choice: TrackChoice,
   range: { begin: number; end: number },
+  forms: readonly TrackForm[] = [],
 ): Layout {
   const pinned: Track[] = [];
   const scrolled: Track[] = [];
@@ -131,103 +150,127 @@ export function layoutTracks(
     }
   };
   traces.forEach((trace, t) => {
-    const headings = trace.processes.length > 1 || traces.length > 1;
-    for (const process of trace.processes) {
-      const all = trace.threads.filter((thread) => thread.process === process.index);
-      const shown = all
-        .filter(
-          (thread) =>
-            // What was pinned stays in sight, whatever else is chosen.
-            choice.pinned.has(threadKey(t, thread.index)) ||
-            (matches(choice.filter, thread) && (!choice.hideIdle || active(thread, range.begin, range.end))),
-        )
-        .sort(compare(choice.order));
-      hidden += all.length - shown.length;
-      if (shown.length === 0) continue;
-      const processKey = `${t}:p${process.index}`;
-      const partial = process.switches.some((one) => !one.all);
-      const processFolded = choice.folded.has(processKey);
-      if (headings) {
-        place({
-          kind: "process",
-          key: processKey,
-          trace: t,
-          process: process.index,
-          thread: -1,
-          title: traces.length > 1 ? `${t === 0 ? "A" : "B"} · ${process.name}` : process.name,
-          subtitle: `${process.pid} · ${shown.length === 1 ? "1 thread" : `${shown.length} threads`}`,
-          rows: 0,
-          rowHeight: 0,
-          lead: 0,
-          lane: 0,
-          folded: processFolded,
-          pinned: false,
-          height: HEADING,
-        });
-      }
-      for (const thread of shown) {
-        const key = threadKey(t, thread.index);
-        const isPinned = choice.pinned.has(key);
-        if (processFolded && !isPinned && headings) continue;
-        const folded = choice.folded.has(key);
-        const rows = Math.min(Math.max(thread.maxDepth, 1), MOST_ROWS);
-        const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
-        const lead = (thread.states ? STRIP + STRIP_AIR : 0) + lane;
-        const height = folded
-          ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + GAP + lead)
-          : Math.max(LEAST, rows * ROW + GAP + lead);
-        place({
-          kind: "thread",
-          key,
-          trace: t,
-          process: process.index,
-          thread: thread.index,
-          title: thread.name || `thread ${thread.tid}`,
-          subtitle: `${thread.tid}`,
-          rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,
-          rowHeight: folded ? FOLDED_ROW : ROW,
-          lead,
-          lane,
-          folded,
-          pinned: isPinned,
-          height,
-        });
-      }
-    }
-    placeCpus(trace, t, traces.length > 1, choice, place);
+    const ofThread = new Map(trace.tracks.filter(({ kind }) => kind === "thread").map((info) => [info.owner, info]));
+    const area: Area = { trace, t, ofThread, several: traces.length > 1, choice, place };
+    const strips = stripsOf(trace, forms);
+    for (const process of trace.processes) hidden += placeProcess(area, process, range, strips);
+    for (const form of forms) placeSection(area, form);
   });
   return { pinned, scrolled, pinnedHeight, scrolledHeight, hidden };
 }
 
-/** Below the threads: there may be hundreds of CPUs. */
-function placeCpus(
-  trace: TraceInfo,
-  t: number,
-  several: boolean,
-  choice: TrackChoice,
-  place: (track: Omit<Track, "y">) => void,
+/** Where the tracks of a trace go. */
+interface Area {
+  readonly trace: TraceInfo;
+  readonly t: number; // which trace
+  readonly several: boolean;
+  readonly ofThread: ReadonlyMap<number, TrackInfo>;
+  readonly choice: TrackChoice;
+  readonly place: (track: Omit<Track, "y">) => void;
+}
+
+/** Its heading and its threads; how many of them are not shown. */
+function placeProcess(
+  area: Area,
+  process: ProcessInfo,
+  range: { begin: number; end: number },
+  strips: ReadonlyMap<number, readonly Strip[]>,
+): number {
+  const { trace, t, several, choice } = area;
+  const all = trace.threads.filter((thread) => thread.process === process.index);
+  const shown = all
+    .filter(
+      (thread) =>
+        // What was pinned stays in sight, whatever else is chosen.
+        choice.pinned.has(threadKey(t, thread.index)) ||
+        (matches(choice.filter, thread) && (!choice.hideIdle || active(thread, range.begin, range.end))),
+    )
+    .sort(compare(choice.order));
+  if (shown.length === 0) return all.length;
+  const headings = trace.processes.length > 1 || several;
+  const key = `${t}:p${process.index}`;
+  const folded = choice.folded.has(key);
+  if (headings)
+    area.place({
+      ...{ kind: "process", key, trace: t, process: process.index, thread: -1, info: undefined, strips: [] },
+      ...{ rows: 0, rowHeight: 0, lead: 0, lane: 0, folded, pinned: false, height: HEADING },
+      title: several ? `${t === 0 ? "A" : "B"} · ${process.name}` : process.name,
+      subtitle: `${process.pid} · ${shown.length === 1 ? "1 thread" : `${shown.length} threads`}`,
+    });
+  const partial = process.switches.some((one) => !one.all);
+  for (const thread of shown)
+    if (!headings || !folded || choice.pinned.has(threadKey(t, thread.index)))
+      placeThread(area, thread, partial, strips.get(thread.index) ?? []);
+  return all.length - shown.length;
+}
+
+/** `partial`: its process ever left some functions out. */
+function placeThread(
+  { t, ofThread, choice, place }: Area,
+  thread: ThreadInfo,
+  partial: boolean,
+  strips: readonly Strip[],
 ): void {
-  if (trace.cpus.length === 0) return;
-  const common = { trace: t, process: -1, lead: 0, lane: 0 };
-  const key = `${t}:cpus`;
+  const key = threadKey(t, thread.index);
+  const folded = choice.folded.has(key);
+  const rows = Math.min(Math.max(thread.maxDepth, 1), MOST_ROWS);
+  const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
+  const lead = strips.reduce((sum, strip) => sum + strip.height + STRIP_AIR, lane);
+  place({
+    ...{ kind: "thread", key, trace: t, process: thread.process, thread: thread.index, strips, lead, lane, folded },
+    info: ofThread.get(thread.index),
+    title: thread.name || `thread ${thread.tid}`,
+    subtitle: `${thread.tid}`,
+    rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,
+    rowHeight: folded ? FOLDED_ROW : ROW,
+    pinned: choice.pinned.has(key),
+    height: folded
+      ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + GAP + lead)
+      : Math.max(LEAST, rows * ROW + GAP + lead),
+  });
+}
+
+/** By thread, one below the other. */
+function stripsOf(trace: TraceInfo, forms: readonly TrackForm[]): Map<number, Strip[]> {
+  const strips = new Map<number, Strip[]>();
+  for (const { kind, strip: height } of forms) {
+    if (height === undefined) continue;
+    for (const info of trace.tracks) {
+      if (info.kind !== kind) continue;
+      const above = strips.get(info.owner) ?? [];
+      const last = above.at(-1);
+      above.push({ info, top: last ? last.top + last.height + STRIP_AIR : 0, height });
+      strips.set(info.owner, above);
+    }
+  }
+  return strips;
+}
+
+/** Below the threads: there may be hundreds of tracks in it. */
+function placeSection({ trace, t, several, choice, place }: Area, { kind, section }: TrackForm): void {
+  const tracks = trace.tracks.filter((info) => info.kind === kind);
+  if (!section || tracks.length === 0) return;
+  const common = { trace: t, process: -1, thread: -1, strips: [], lead: 0, lane: 0 };
+  const key = `${t}:${section.key}`;
   const folded = choice.folded.has(key);
   place({
     ...common,
-    ...{ kind: "cpus", key, thread: -1, folded, pinned: false, rows: 0, rowHeight: 0, height: HEADING },
-    title: several ? `${t === 0 ? "A" : "B"} · CPUs` : "CPUs",
-    subtitle: trace.cpus.length === 1 ? "1" : `${trace.cpus.length}: who ran there`,
+    ...{ kind: section.key, key, info: undefined, folded, pinned: false, rows: 0, rowHeight: 0, height: HEADING },
+    title: several ? `${t === 0 ? "A" : "B"} · ${section.title}` : section.title,
+    subtitle: section.words(tracks.length),
   });
-  trace.cpus.forEach(({ cpu }, i) => {
-    const key = cpuKey(t, i);
+  for (const info of tracks) {
+    const key = `${t}:${section.letter}${info.owner}`;
     const pinned = choice.pinned.has(key);
-    if (folded && !pinned) return;
+    if (folded && !pinned) continue;
+    const rows = Math.min(Math.max(info.lanes, 1), MOST_ROWS);
     place({
       ...common,
-      ...{ kind: "cpu", key, thread: i, folded: false, pinned, rows: 2, rowHeight: ROW, height: 2 * ROW + GAP },
-      title: `CPU ${cpu}`,
+      ...{ kind, key, info, folded: false, pinned, rows, rowHeight: ROW, height: rows * ROW + GAP },
+      title: info.name,
       subtitle: "",
     });
-  });
+  }
 }
 
 /** The tracks of one area that touch [from, to), by bisection. */

@@ -74,7 +74,7 @@ function one<T extends string>(text: string, of: readonly T[]): T | undefined {
   return of.find((value) => value === text);
 }
 
-const keys = (text: string) => new Set(text.split(",").filter((key) => /^\d+:([pc]?\d+|cpus)$/.test(key)));
+const keys = (text: string) => new Set(text.split(",").filter((key) => /^\d+:([a-z]?\d+|[a-z]{2,})$/.test(key)));
 
 /** What an address says; what is wrong in it is left out. */
 export function fromHash(hash: string, start: State): Partial<State> {

@@ -109,15 +109,123 @@ function Waits({ at, call }: { at: Selected; call: CallInfo }) {
   );
 }
 
+/** Where one may go from a call. */
+function Actions({ at, call }: { at: Selected; call: CallInfo }) {
+  const marked = useStore((s) => s.highlight?.function === call.function && s.highlight.trace === at.trace);
+  const baseline = useStore((s) => s.baseline);
+  const isBaseline = baseline?.trace === at.trace && baseline.thread === at.thread && baseline.index === at.index;
+  return (
+    <div class="actions">
+      <button onClick={() => void stepCall("previous", "time")} title="Previous call of this function (p)">
+        <Icon name="left" /> Previous
+      </button>
+      <button onClick={() => void stepCall("next", "time")} title="Next call of this function (n)">
+        Next <Icon name="right" />
+      </button>
+      <button onClick={() => void stepCall("previous", "duration")} title="The next longer call (Shift+P)">
+        <Icon name="up" /> Longer
+      </button>
+      <button onClick={() => void stepCall("next", "duration")} title="The next shorter call (Shift+N)">
+        <Icon name="down" /> Shorter
+      </button>
+      <button onClick={fitSelection} title="Fit the call to the window (f)">
+        <Icon name="fit" /> Fit
+      </button>
+      <button
+        aria-pressed={marked}
+        onClick={() => highlight(at.trace, marked ? null : call.function)}
+        title="Highlight all calls of this function (h)"
+      >
+        Highlight
+      </button>
+      <button
+        aria-pressed={isBaseline}
+        onClick={() =>
+          store.set(
+            baseline && !isBaseline
+              ? { tab: "compare" }
+              : isBaseline
+                ? { baseline: null }
+                : { baseline: at, notice: "Kept for comparison. Now select the call to compare it with." },
+          )
+        }
+        title="Compare two calls: press on the first, select the second, press again (c)"
+      >
+        <Icon name="compare" /> {isBaseline ? "Kept to compare" : baseline ? "Compare with kept" : "Compare"}
+      </button>
+    </div>
+  );
+}
+
+function Callers({ at, call }: { at: Selected; call: CallInfo }) {
+  return (
+    <>
+      <header class="pane-head">
+        <h3>Callers</h3>
+      </header>
+      <div class="chain">
+        {call.moreParents > 0 && <div class="quiet">{count(call.moreParents)} further out</div>}
+        {call.parents.map((parent, i) => (
+          <Line
+            at={at}
+            call={parent}
+            depth={call.moreParents + i}
+            share={parent.duration > 0 ? call.duration / parent.duration : 0}
+          />
+        ))}
+        {call.parents.length === 0 && <div class="quiet">None: the outermost traced call.</div>}
+      </div>
+    </>
+  );
+}
+
+function Callees({ at, call }: { at: Selected; call: CallInfo }) {
+  return (
+    <>
+      <header class="pane-head">
+        <h3>Called, by time</h3>
+      </header>
+      <div class="callees" data-testid="callees">
+        {call.children.functions.map((child) => (
+          <button
+            class="call-line"
+            title={`${functionName(at.trace, child.function)}\nThe longest of ${count(child.calls)} calls is selected`}
+            onClick={() => {
+              const longest = call.children.longest.find((c) => c.index === child.longest);
+              if (longest)
+                select({ ...at, index: longest.index }, { ...longest, depth: call.depth + 1 }, { reveal: true });
+              else select({ ...at, index: child.longest });
+            }}
+          >
+            <Bar share={call.duration > 0 ? child.total / call.duration : 0} />
+            <Swatch trace={at.trace} func={child.function} />
+            <FullName text={formFor(at.trace, child.function, 40)} />
+            <span class="quiet num">{count(child.calls)}×</span>
+            <span class="num">{duration(child.total)}</span>
+          </button>
+        ))}
+        {call.children.functions.length > 0 && (
+          <div class="call-line self">
+            <Bar share={call.duration > 0 ? call.self / call.duration : 0} />
+            <span class="name">itself</span>
+            <span class="num">{duration(call.self)}</span>
+          </div>
+        )}
+        {call.children.moreFunctions > 0 && (
+          <div class="quiet">and {count(call.children.moreFunctions)} functions more</div>
+        )}
+        {call.children.functions.length === 0 && <div class="quiet">It called nothing that is traced.</div>}
+      </div>
+    </>
+  );
+}
+
 function Details({ at, call }: { at: Selected; call: CallInfo }) {
   const loaded = store.state.traces[at.trace]!;
   const func = loaded.info.functions[call.function];
-  const marked = useStore((s) => s.highlight?.function === call.function && s.highlight.trace === at.trace);
-  const baseline = useStore((s) => s.baseline);
   const histogram = useAnswer(`${at.trace}.${call.function}`, (signal) =>
     loaded.backend.histogram(call.function, signal),
   );
-  const isBaseline = baseline?.trace === at.trace && baseline.thread === at.thread && baseline.index === at.index;
   return (
     <div class="call" data-call={`${at.trace}.${call.thread}.${call.index}`}>
       <section class="call-main" aria-label="Call">
@@ -125,45 +233,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
           <Swatch trace={at.trace} func={call.function} />
           <bdi>{readable(func?.name ?? "?")}</bdi>
         </h2>
-        <div class="actions">
-          <button onClick={() => void stepCall("previous", "time")} title="Previous call of this function (p)">
-            <Icon name="left" /> Previous
-          </button>
-          <button onClick={() => void stepCall("next", "time")} title="Next call of this function (n)">
-            Next <Icon name="right" />
-          </button>
-          <button onClick={() => void stepCall("previous", "duration")} title="The next longer call (Shift+P)">
-            <Icon name="up" /> Longer
-          </button>
-          <button onClick={() => void stepCall("next", "duration")} title="The next shorter call (Shift+N)">
-            <Icon name="down" /> Shorter
-          </button>
-          <button onClick={fitSelection} title="Fit the call to the window (f)">
-            <Icon name="fit" /> Fit
-          </button>
-          <button
-            aria-pressed={marked}
-            onClick={() => highlight(at.trace, marked ? null : call.function)}
-            title="Highlight all calls of this function (h)"
-          >
-            Highlight
-          </button>
-          <button
-            aria-pressed={isBaseline}
-            onClick={() =>
-              store.set(
-                baseline && !isBaseline
-                  ? { tab: "compare" }
-                  : isBaseline
-                    ? { baseline: null }
-                    : { baseline: at, notice: "Kept for comparison. Now select the call to compare it with." },
-              )
-            }
-            title="Compare two calls: press on the first, select the second, press again (c)"
-          >
-            <Icon name="compare" /> {isBaseline ? "Kept to compare" : baseline ? "Compare with kept" : "Compare"}
-          </button>
-        </div>
+        <Actions at={at} call={call} />
         <Facts at={at} call={call} />
         <Waits at={at} call={call} />
         {histogram.value && histogram.value.function === call.function && (
@@ -177,55 +247,8 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         {histogram.error && <div class="quiet">{histogram.error}</div>}
       </section>
       <section class="call-family" aria-label="Callers and callees">
-        <header class="pane-head">
-          <h3>Callers</h3>
-        </header>
-        <div class="chain">
-          {call.moreParents > 0 && <div class="quiet">{count(call.moreParents)} further out</div>}
-          {call.parents.map((parent, i) => (
-            <Line
-              at={at}
-              call={parent}
-              depth={call.moreParents + i}
-              share={parent.duration > 0 ? call.duration / parent.duration : 0}
-            />
-          ))}
-          {call.parents.length === 0 && <div class="quiet">None: the outermost traced call.</div>}
-        </div>
-        <header class="pane-head">
-          <h3>Called, by time</h3>
-        </header>
-        <div class="callees" data-testid="callees">
-          {call.children.functions.map((child) => (
-            <button
-              class="call-line"
-              title={`${functionName(at.trace, child.function)}\nThe longest of ${count(child.calls)} calls is selected`}
-              onClick={() => {
-                const longest = call.children.longest.find((c) => c.index === child.longest);
-                if (longest)
-                  select({ ...at, index: longest.index }, { ...longest, depth: call.depth + 1 }, { reveal: true });
-                else select({ ...at, index: child.longest });
-              }}
-            >
-              <Bar share={call.duration > 0 ? child.total / call.duration : 0} />
-              <Swatch trace={at.trace} func={child.function} />
-              <FullName text={formFor(at.trace, child.function, 40)} />
-              <span class="quiet num">{count(child.calls)}×</span>
-              <span class="num">{duration(child.total)}</span>
-            </button>
-          ))}
-          {call.children.functions.length > 0 && (
-            <div class="call-line self">
-              <Bar share={call.duration > 0 ? call.self / call.duration : 0} />
-              <span class="name">itself</span>
-              <span class="num">{duration(call.self)}</span>
-            </div>
-          )}
-          {call.children.moreFunctions > 0 && (
-            <div class="quiet">and {count(call.children.moreFunctions)} functions more</div>
-          )}
-          {call.children.functions.length === 0 && <div class="quiet">It called nothing that is traced.</div>}
-        </div>
+        <Callers at={at} call={call} />
+        <Callees at={at} call={call} />
       </section>
       <SourceView trace={at.trace} func={call.function} />
     </div>

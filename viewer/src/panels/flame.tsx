@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame } from "../backend/types";
 import { highlight } from "../model/actions";
-import { change, pathTo, placeFlame } from "../model/flame";
+import { change, pathTo, placeFlame, type Cell as FlameCell } from "../model/flame";
 import { forms, visible } from "../model/names";
 import { store, useStore } from "../model/store";
 import { count, duration, percent } from "../model/time";
@@ -35,24 +35,106 @@ export function changeColour(by: number): string {
     : `color-mix(in oklab, var(--shorter) ${strength}%, var(--same))`;
 }
 
-export function FlameGraph({
-  flame,
-  trace,
-  rootLabel,
-  onZoom,
-}: {
+interface Shown {
   flame: Flame;
   trace: number;
   rootLabel: string;
   onZoom: (path: number[]) => void;
-}) {
-  const { ref, width } = useWidth();
-  const cells = useMemo(() => placeFlame(flame, 1.2 / Math.max(width, 100)), [flame, width]);
+}
+
+/** From a cell to the one above, below or beside it. */
+function walk(event: KeyboardEvent, flame: Flame, cells: readonly FlameCell[]): void {
+  const element = event.target as HTMLElement;
+  const cell = cells.find(({ node }) => String(node) === element.dataset.node);
+  if (!cell || !event.key.startsWith("Arrow")) return;
+  const steps: Record<string, () => FlameCell | undefined> = {
+    ArrowUp: () => cells.find((c) => c.node === flame.parent[cell.node]),
+    ArrowDown: () => cells.find((c) => flame.parent[c.node] === cell.node),
+    ArrowRight: () => cells.find((c) => c.depth === cell.depth && c.x > cell.x),
+    ArrowLeft: () => [...cells].reverse().find((c) => c.depth === cell.depth && c.x < cell.x),
+  };
+  const to = steps[event.key]?.();
+  event.preventDefault();
+  event.stopPropagation();
+  if (to) element.parentElement?.querySelector<HTMLElement>(`[data-node="${to.node}"]`)?.focus();
+}
+
+/** A node's times; of two sets of calls, how they differ. `time`: the shortest way to say it. */
+function nodeWords(flame: Flame, node: number): { facts: string; time: string } {
+  const total = flame.totals[node]!;
+  const calls = count(flame.counts[node]!);
+  if (!flame.b) {
+    const self = duration(flame.selfs[node]!);
+    return {
+      facts: `${duration(total)} (${percent(total / flame.total)}), self ${self}, ${calls} calls`,
+      time: duration(total),
+    };
+  }
+  const totalB = flame.b.totals[node]!;
+  const delta = totalB - total;
+  const differs = delta === 0 ? "the same" : `${duration(Math.abs(delta))} ${delta > 0 ? "longer" : "shorter"}`;
+  return {
+    facts: `A ${duration(total)} in ${calls} calls, B ${duration(totalB)} in ${count(flame.b.counts[node]!)}: ${differs}`,
+    time: `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${duration(Math.abs(delta))}`,
+  };
+}
+
+/** `on`: its function is highlighted. */
+function Cell(props: Shown & { cell: FlameCell; width: number; on: boolean }) {
+  const { flame, trace, rootLabel, onZoom, cell, width, on } = props;
+  const { node, depth } = cell;
+  const func = flame.func[node]!;
   const functions = store.state.traces[trace]?.info.functions ?? [];
-  const css = currentScene()?.looks(trace)?.css ?? [];
-  const name = (func: number) => functions[func]?.name ?? flame.extraFunctions[func - functions.length] ?? "?";
-  const depth = cells.reduce((most, cell) => Math.max(most, cell.depth), 0);
+  const name = functions[func]?.name ?? flame.extraFunctions[func - functions.length] ?? "?";
+  const wide = cell.width * width;
+  const all = func >= 0 ? forms(name) : [];
+  const fits = (wide > 190 ? wide - 80 : wide - 10) / 6.2;
+  const label =
+    func === -1
+      ? rootLabel
+      : func === -2
+        ? `${count(flame.merged[node]!)} others`
+        : visible(all.find((form) => form.length <= fits) ?? all[all.length - 1]!);
+  const { facts, time } = nodeWords(flame, node);
+  const colour = func >= 0 ? currentScene()?.looks(trace)?.css[func] : undefined;
+  return (
+    <button
+      class={`flame-cell${on ? " on" : ""}`}
+      role="treeitem"
+      aria-level={depth + 1}
+      aria-label={flame.b ? `${label} ${time}: ${facts}` : `${label}: ${facts}`}
+      tabIndex={depth === 0 ? 0 : -1}
+      data-node={node}
+      data-function={func >= 0 ? name : ""}
+      data-self={flame.selfs[node]}
+      title={`${func >= 0 ? visible(name) : label}\n${facts}\nClick: only this. Ctrl and click: highlight in the timeline`}
+      style={{
+        left: `${cell.x * width}px`,
+        top: `${depth * ROW}px`,
+        width: `${Math.max(1, wide - 1)}px`,
+        background: flame.b ? changeColour(change(flame, node)) : (colour ?? "var(--raised)"),
+      }}
+      onClick={(event) => {
+        if (func >= 0 && (event.ctrlKey || event.metaKey)) highlight(trace, func);
+        else if (func !== -2) onZoom(pathTo(flame, node));
+      }}
+    >
+      {wide > 28 && (
+        <>
+          <span class="flame-name">{label}</span>
+          {wide > 190 && <span class="flame-time"> {time}</span>}
+        </>
+      )}
+    </button>
+  );
+}
+
+export function FlameGraph(props: Shown) {
+  const { flame, trace } = props;
+  const { ref, width } = useWidth();
   const marked = useStore((s) => s.highlight);
+  const cells = useMemo(() => placeFlame(flame, 1.2 / Math.max(width, 100)), [flame, width]);
+  const depth = cells.reduce((most, cell) => Math.max(most, cell.depth), 0);
   return (
     <div class="flame-scroll">
       <div
@@ -61,85 +143,15 @@ export function FlameGraph({
         role="tree"
         aria-label="Flame graph"
         style={{ height: `${(depth + 1) * ROW}px` }}
-        onKeyDown={(event) => {
-          const element = event.target as HTMLElement;
-          const at = cells.findIndex((cell) => String(cell.node) === element.dataset.node);
-          const cell = cells[at];
-          if (!cell) return;
-          const near = (test: (c: (typeof cells)[number]) => boolean) => cells.find(test);
-          const steps: Record<string, () => typeof cell | undefined> = {
-            ArrowUp: () => near((c) => c.node === flame.parent[cell.node]),
-            ArrowDown: () => near((c) => flame.parent[c.node] === cell.node),
-            ArrowRight: () => near((c) => c.depth === cell.depth && c.x > cell.x),
-            ArrowLeft: () => [...cells].reverse().find((c) => c.depth === cell.depth && c.x < cell.x),
-          };
-          const to = steps[event.key]?.();
-          if (!event.key.startsWith("Arrow")) return;
-          event.preventDefault();
-          event.stopPropagation();
-          if (to) element.parentElement?.querySelector<HTMLElement>(`[data-node="${to.node}"]`)?.focus();
-        }}
+        onKeyDown={(event) => walk(event, flame, cells)}
       >
-        {cells.map((cell) => {
-          const func = flame.func[cell.node]!;
-          const total = flame.totals[cell.node]!;
-          const totalB = flame.b?.totals[cell.node];
-          const wide = cell.width * width;
-          const all = func >= 0 ? forms(name(func)) : [];
-          const fits = (wide > 190 ? wide - 80 : wide - 10) / 6.2;
-          const label =
-            func === -1
-              ? rootLabel
-              : func === -2
-                ? `${count(flame.merged[cell.node]!)} others`
-                : visible(all.find((form) => form.length <= fits) ?? all[all.length - 1]!);
-          const delta = totalB === undefined ? undefined : totalB - total;
-          const facts =
-            delta === undefined
-              ? `${duration(total)} (${percent(total / flame.total)}), self ${duration(flame.selfs[cell.node]!)}, ${count(flame.counts[cell.node]!)} calls`
-              : `A ${duration(total)} in ${count(flame.counts[cell.node]!)} calls, B ${duration(totalB!)} in ${count(flame.b!.counts[cell.node]!)}: ${delta === 0 ? "the same" : `${duration(Math.abs(delta))} ${delta > 0 ? "longer" : "shorter"}`}`;
-          const time =
-            delta === undefined
-              ? duration(total)
-              : `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${duration(Math.abs(delta))}`;
-          const background =
-            delta !== undefined
-              ? changeColour(change(flame, cell.node))
-              : func >= 0
-                ? (css[func] ?? "var(--raised)")
-                : "var(--raised)";
-          return (
-            <button
-              key={cell.node}
-              class={`flame-cell${marked && marked.trace === trace && marked.function === func ? " on" : ""}`}
-              role="treeitem"
-              aria-level={cell.depth + 1}
-              aria-label={delta === undefined ? `${label}: ${facts}` : `${label} ${time}: ${facts}`}
-              tabIndex={cell.depth === 0 ? 0 : -1}
-              data-node={cell.node}
-              data-function={func >= 0 ? name(func) : ""}
-              data-self={flame.selfs[cell.node]}
-              title={`${func >= 0 ? visible(name(func)) : label}\n${facts}\nClick: only this. Ctrl and click: highlight in the timeline`}
-              style={{
-                left: `${cell.x * width}px`,
-                top: `${cell.depth * ROW}px`,
-                width: `${Math.max(1, wide - 1)}px`,
-                background,
-              }}
-              onClick={(event) => {
-                if (func >= 0 && (event.ctrlKey || event.metaKey)) highlight(trace, func);
-                else if (func !== -2) onZoom(pathTo(flame, cell.node));
-              }}
-            >
-              {wide > 28 && (
-                <>
-                  <span class="flame-name">{label}</span>
-                  {wide > 190 && <span class="flame-time"> {time}</span>}
-                </>
-              )}
-            </button>
-          );
-        })}
+        {cells.map((cell) => (
+          <Cell
+            key={cell.node}
+            {...props}
+            {...{ cell, width, on: marked?.trace === trace && marked.function === flame.func[cell.node] }}
+          />
+        ))}
       </div>
     </div>
   );

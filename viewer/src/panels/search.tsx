@@ -23,16 +23,10 @@ interface Answer {
 }
 const NOTHING: Answer = { text: "", list: [], calls: 0, error: "" };
 
-export function SearchBox() {
-  const [text, setText] = useState("");
-  const [open, setOpen] = useState(false);
-  const [at, setAt] = useState(0);
+/** What the traces have for a text; asked for when no letter came for a moment. `then`: with each answer. */
+function useFound(text: string, then: (answer: Answer) => void): Answer {
   const [found, setFound] = useState<Answer>(NOTHING);
   const traces = useStore((s) => s.traces);
-  const input = useRef<HTMLInputElement>(null);
-  /** The text for which Enter was pressed before it was answered. */
-  const hurried = useRef<string | undefined>();
-
   useEffect(() => {
     if (text === "") {
       setFound(NOTHING);
@@ -47,9 +41,9 @@ export function SearchBox() {
         (answers) => {
           if (dropped) return;
           const list = answers.flatMap((a, trace) => a.functions.map((func) => ({ trace, func })));
-          setFound({ text, list, calls: answers.reduce((n, a) => n + a.calls, 0), error: "" });
-          setAt(0);
-          if (hurried.current === text) choose(list[0]);
+          const answer = { text, list, calls: answers.reduce((n, a) => n + a.calls, 0), error: "" };
+          setFound(answer);
+          then(answer);
         },
         (error: Error) => !dropped && setFound({ ...NOTHING, text, error: error.message }),
       );
@@ -59,6 +53,72 @@ export function SearchBox() {
       clearTimeout(timer);
     };
   }, [text, traces]);
+  return found;
+}
+
+/** The list under the box. `at`: which of them a key would take. */
+function FoundList(props: {
+  text: string;
+  found: Answer;
+  at: number;
+  onAt: (at: number) => void;
+  onChoose: (item: Found) => void;
+}) {
+  const { text, found, at, onAt, onChoose } = props;
+  const traces = useStore((s) => s.traces);
+  useEffect(() => document.getElementById(`found-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
+  const { list } = found;
+  return (
+    <div class="found">
+      <div class={`found-sum${found.error ? " warn" : ""}`} role="status" data-testid="found-sum">
+        {found.error ||
+          (list.length === 0 && found.text !== text ? "…" : undefined) ||
+          (list.length === 0
+            ? "No function’s name matches."
+            : `${count(list.length)} ${list.length === 1 ? "function" : "functions"}, ${count(found.calls)} calls`)}
+      </div>
+      <div id="found" role="listbox" aria-label="Functions found">
+        {list.slice(0, MOST).map((item, i) => {
+          const f = traces[item.trace]?.info.functions[item.func];
+          return (
+            <div
+              id={`found-${i}`}
+              role="option"
+              aria-selected={i === at}
+              class={i === at ? "on" : ""}
+              title={visible(f?.name ?? "?")}
+              onMouseDown={(event) => {
+                event.preventDefault();
+                onChoose(item);
+              }}
+              onMouseMove={() => i !== at && onAt(i)}
+            >
+              <Swatch trace={item.trace} func={item.func} />
+              <span class="name">
+                <bdi>{visible(forms(f?.name ?? "?")[0]!)}</bdi>
+              </span>
+              {traces.length > 1 && <span class="quiet">{item.trace === 0 ? "A" : "B"}</span>}
+              <span class="num quiet">{count(f?.calls ?? 0)}</span>
+            </div>
+          );
+        })}
+        {list.length > MOST && <div class="quiet more">and {count(list.length - MOST)} more: type on to narrow</div>}
+      </div>
+    </div>
+  );
+}
+
+export function SearchBox() {
+  const [text, setText] = useState("");
+  const [open, setOpen] = useState(false);
+  const [at, setAt] = useState(0);
+  const input = useRef<HTMLInputElement>(null);
+  /** The text for which Enter was pressed before it was answered. */
+  const hurried = useRef<string | undefined>();
+  const found = useFound(text, (answer) => {
+    setAt(0);
+    if (hurried.current === answer.text) choose(answer.list[0]);
+  });
 
   const choose = (item: Found | undefined) => {
     hurried.current = undefined;
@@ -86,7 +146,6 @@ export function SearchBox() {
     event.preventDefault();
     event.stopPropagation();
   };
-  useEffect(() => document.getElementById(`found-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
   const shown = open && text !== "";
   return (
     <div class="search">
@@ -112,47 +171,7 @@ export function SearchBox() {
         onKeyDown={keys}
       />
       <kbd aria-hidden="true">/</kbd>
-      {shown && (
-        <div class="found">
-          <div class={`found-sum${found.error ? " warn" : ""}`} role="status" data-testid="found-sum">
-            {found.error ||
-              (found.list.length === 0 && found.text !== text ? "…" : undefined) ||
-              (found.list.length === 0
-                ? "No function’s name matches."
-                : `${count(found.list.length)} ${found.list.length === 1 ? "function" : "functions"}, ${count(found.calls)} calls`)}
-          </div>
-          <div id="found" role="listbox" aria-label="Functions found">
-            {found.list.slice(0, MOST).map((item, i) => {
-              const f = traces[item.trace]?.info.functions[item.func];
-              const name = visible(f?.name ?? "?");
-              return (
-                <div
-                  id={`found-${i}`}
-                  role="option"
-                  aria-selected={i === at}
-                  class={i === at ? "on" : ""}
-                  title={name}
-                  onMouseDown={(event) => {
-                    event.preventDefault();
-                    choose(item);
-                  }}
-                  onMouseMove={() => i !== at && setAt(i)}
-                >
-                  <Swatch trace={item.trace} func={item.func} />
-                  <span class="name">
-                    <bdi>{visible(forms(f?.name ?? "?")[0]!)}</bdi>
-                  </span>
-                  {traces.length > 1 && <span class="quiet">{item.trace === 0 ? "A" : "B"}</span>}
-                  <span class="num quiet">{count(f?.calls ?? 0)}</span>
-                </div>
-              );
-            })}
-            {found.list.length > MOST && (
-              <div class="quiet more">and {count(found.list.length - MOST)} more: type on to narrow</div>
-            )}
-          </div>
-        </div>
-      )}
+      {shown && <FoundList text={text} found={found} at={at} onAt={setAt} onChoose={choose} />}
     </div>
   );
 }

@@ -45,16 +45,182 @@ const STATE_COLUMNS = [
 
 const time = (ns: number | null) => (ns === null ? "–" : duration(ns));
 
+type StateColumns = readonly (typeof STATE_COLUMNS)[number][];
+
+function Head({ columns }: { columns: StateColumns }) {
+  const sort = useStore((s) => s.sort);
+  const ascending = useStore((s) => s.ascending);
+  const sortBy = (key: SortKey) =>
+    store.set(sort === key ? { ascending: !ascending } : { sort: key, ascending: key === "name" });
+  return (
+    <div class="grid-row grid-head" role="row" aria-rowindex={1}>
+      {[...COLUMNS, ...columns].map(({ key, label, title }) => (
+        <div
+          role="columnheader"
+          aria-sort={sort === key ? (ascending ? "ascending" : "descending") : "none"}
+          class={`cell ${key}`}
+        >
+          <button title={title} onClick={() => sortBy(key)} class={sort === key ? "sorted" : ""}>
+            {label}
+            {sort === key && <Icon name={ascending ? "up" : "down"} />}
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** The cells of one function. */
+function Cells({
+  row,
+  trace,
+  busy,
+  columns,
+}: {
+  row: FunctionRow;
+  trace: number;
+  busy: number;
+  columns: StateColumns;
+}) {
+  const f = store.state.traces[trace]?.info.functions[row.function];
+  return (
+    <>
+      <div class="cell name" role="gridcell">
+        <Swatch trace={trace} func={row.function} />
+        <FullName text={readable(f?.name ?? "?")} />
+      </div>
+      <div class="cell num" role="gridcell" data-column="calls">
+        {count(row.calls)}
+        {row.openCalls > 0 && (
+          <span class="mark" title={`${row.openCalls} of them open`}>
+            {" "}
+            +{count(row.openCalls)} open
+          </span>
+        )}
+      </div>
+      <div class="cell num" role="gridcell" data-column="total" data-ns={row.total}>
+        {duration(row.total)}
+      </div>
+      <div
+        class="cell num barred"
+        role="gridcell"
+        data-column="self"
+        data-ns={row.self}
+        title={busy > 0 ? percent(row.self / busy) : ""}
+      >
+        <Bar share={busy > 0 ? row.self / busy : 0} />
+        {duration(row.self)}
+      </div>
+      {(["min", "mean", "p50", "p99", "max", ...columns.map(({ key }) => key)] as const).map((key) => (
+        <div class={`cell num ${key}`} role="gridcell" data-column={key} data-ns={row[key] ?? ""}>
+          {time(row[key])}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function step(trace: number, row: FunctionRow): void {
+  highlight(trace, row.function);
+  store.set({ selected: null, selectedSpan: null });
+  void stepCall("next", "duration");
+}
+
+/** Where a key leads from a row: to one so many further on. */
+const MOVES: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
+
+/** The rows that are on screen, and some beside them. */
+function Grid({ rows, trace, busy }: { rows: readonly FunctionRow[]; trace: number; busy: number }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(400);
+  const marked = useStore((s) => s.highlight);
+  const filter = useStore((s) => s.filter);
+  useEffect(() => {
+    const element = box.current!;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  const isMarked = (row: FunctionRow) => marked?.function === row.function && marked.trace === trace;
+  const choose = (row: FunctionRow) => highlight(trace, isMarked(row) ? null : row.function);
+  const move = (i: number) => {
+    const next = Math.min(rows.length - 1, Math.max(0, i));
+    if (box.current) {
+      const y = next * ROW;
+      if (y < box.current.scrollTop) box.current.scrollTop = y;
+      else if (y + ROW * 2 > box.current.scrollTop + box.current.clientHeight)
+        box.current.scrollTop = y + ROW * 2 - box.current.clientHeight;
+      setTop(box.current.scrollTop);
+    }
+    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus());
+  };
+  const keys = (event: KeyboardEvent, i: number, row: FunctionRow) => {
+    const go = MOVES[event.key];
+    if (go !== undefined) move(i + go);
+    else if (event.key === " ") choose(row);
+    else if (event.key === "Enter") step(trace, row);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const { functions, states } = store.state.traces[trace]?.info ?? { functions: [], states: null };
+  const columns = states ? STATE_COLUMNS : [];
+  const first = Math.max(0, Math.floor(top / ROW) - 4);
+  const shown = rows.slice(first, first + Math.ceil(height / ROW) + 9);
+  return (
+    <div
+      class={`grid${columns.length > 0 ? " with-states" : ""}`}
+      role="grid"
+      aria-label="Functions"
+      aria-rowcount={rows.length + 1}
+      ref={box}
+      onScroll={(e) => setTop(e.currentTarget.scrollTop)}
+    >
+      <Head columns={columns} />
+      <div class="grid-body" style={{ height: `${rows.length * ROW}px` }}>
+        {shown.map((row, k) => {
+          const i = first + k;
+          const f = functions[row.function];
+          const on = isMarked(row);
+          return (
+            <div
+              key={row.function}
+              class={`grid-row${on ? " on" : ""}`}
+              role="row"
+              aria-rowindex={i + 2}
+              aria-selected={on}
+              tabIndex={i === Math.ceil(top / ROW) || on ? 0 : -1}
+              data-row={i}
+              data-function={f?.name}
+              style={{ top: `${i * ROW}px` }}
+              title={
+                f
+                  ? `${f.name}\n${f.file ? `${f.file}:${f.line}\n` : ""}${f.module}\nClick: highlight. Double click or Enter: go to the longest call`
+                  : ""
+              }
+              onClick={() => choose(row)}
+              onDblClick={() => step(trace, row)}
+              onKeyDown={(event) => keys(event, i, row)}
+            >
+              <Cells {...{ row, trace, busy, columns }} />
+            </div>
+          );
+        })}
+      </div>
+      {rows.length === 0 && <Empty>{filter ? "No function matches the filter." : "No call lies here."}</Empty>}
+    </div>
+  );
+}
+
 export function TablePanel() {
   const answer = useScoped("table", (t, scope, signal) => store.state.traces[t]!.backend.functions(scope, signal));
   const { value, error, trace, waiting } = answer;
   const sort = useStore((s) => s.sort);
   const ascending = useStore((s) => s.ascending);
   const filter = useStore((s) => s.filter);
-  const marked = useStore((s) => s.highlight);
-  const box = useRef<HTMLDivElement>(null);
-  const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(400);
   const functions = store.state.traces[trace]?.info.functions ?? [];
   const names = useMemo(() => functions.map((f) => f.name), [functions]);
   const wanted = matcher(filter);
@@ -68,49 +234,6 @@ export function TablePanel() {
       ),
     [value, filter, sort, ascending, names],
   );
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [value === undefined]);
-
-  const sortBy = (key: SortKey) =>
-    store.set(sort === key ? { ascending: !ascending } : { sort: key, ascending: key === "name" });
-  const choose = (row: FunctionRow) => {
-    const again = marked?.function === row.function && marked.trace === trace;
-    highlight(trace, again ? null : row.function);
-  };
-  const step = (row: FunctionRow) => {
-    highlight(trace, row.function);
-    store.set({ selected: null, selectedSpan: null });
-    void stepCall("next", "duration");
-  };
-  const keys = (event: KeyboardEvent, i: number, row: FunctionRow) => {
-    const go = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key];
-    if (go !== undefined) {
-      const next = Math.min(rows.length - 1, Math.max(0, i + go));
-      if (box.current) {
-        const y = next * ROW;
-        if (y < box.current.scrollTop) box.current.scrollTop = y;
-        else if (y + ROW * 2 > box.current.scrollTop + box.current.clientHeight)
-          box.current.scrollTop = y + ROW * 2 - box.current.clientHeight;
-        setTop(box.current.scrollTop);
-      }
-      requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus());
-    } else if (event.key === " ") choose(row);
-    else if (event.key === "Enter") step(row);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-
-  const stateColumns = store.state.traces[trace]?.info.states ? STATE_COLUMNS : [];
-  const busy = value?.busy ?? 0;
-  const first = Math.max(0, Math.floor(top / ROW) - 4);
-  const shown = rows.slice(first, first + Math.ceil(height / ROW) + 9);
-  const sum = rows.reduce((total, row) => total + row.self, 0);
   return (
     <div class="table-panel">
       <div class="pane-tools">
@@ -129,8 +252,8 @@ export function TablePanel() {
         {wanted.error && <span class="warn">taken as plain text: {wanted.error}</span>}
         <span class="grow" />
         <span class="quiet" role="status" data-testid="table-sum">
-          {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls · {duration(sum)}{" "}
-          self
+          {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls ·{" "}
+          {duration(rows.reduce((total, row) => total + row.self, 0))} self
         </span>
         {waiting && value && <Waiting answer={answer} />}
       </div>
@@ -139,95 +262,7 @@ export function TablePanel() {
       ) : value === undefined ? (
         <Waiting answer={answer} />
       ) : (
-        <div
-          class={`grid${stateColumns.length > 0 ? " with-states" : ""}`}
-          role="grid"
-          aria-label="Functions"
-          aria-rowcount={rows.length + 1}
-          ref={box}
-          onScroll={(e) => setTop(e.currentTarget.scrollTop)}
-        >
-          <div class="grid-row grid-head" role="row" aria-rowindex={1}>
-            {[...COLUMNS, ...stateColumns].map(({ key, label, title }) => (
-              <div
-                role="columnheader"
-                aria-sort={sort === key ? (ascending ? "ascending" : "descending") : "none"}
-                class={`cell ${key}`}
-              >
-                <button title={title} onClick={() => sortBy(key)} class={sort === key ? "sorted" : ""}>
-                  {label}
-                  {sort === key && <Icon name={ascending ? "up" : "down"} />}
-                </button>
-              </div>
-            ))}
-          </div>
-          <div class="grid-body" style={{ height: `${rows.length * ROW}px` }}>
-            {shown.map((row, k) => {
-              const i = first + k;
-              const f = functions[row.function];
-              const on = marked?.function === row.function && marked.trace === trace;
-              return (
-                <div
-                  key={row.function}
-                  class={`grid-row${on ? " on" : ""}`}
-                  role="row"
-                  aria-rowindex={i + 2}
-                  aria-selected={on}
-                  tabIndex={i === Math.ceil(top / ROW) || on ? 0 : -1}
-                  data-row={i}
-                  data-function={f?.name}
-                  style={{ top: `${i * ROW}px` }}
-                  title={
-                    f
-                      ? `${f.name}\n${f.file ? `${f.file}:${f.line}\n` : ""}${f.module}\nClick: highlight. Double click or Enter: go to the longest call`
-                      : ""
-                  }
-                  onClick={() => choose(row)}
-                  onDblClick={() => step(row)}
-                  onKeyDown={(event) => keys(event, i, row)}
-                >
-                  <div class="cell name" role="gridcell">
-                    <Swatch trace={trace} func={row.function} />
-                    <FullName text={readable(f?.name ?? "?")} />
-                  </div>
-                  <div class="cell num" role="gridcell" data-column="calls">
-                    {count(row.calls)}
-                    {row.openCalls > 0 && (
-                      <span class="mark" title={`${row.openCalls} of them open`}>
-                        {" "}
-                        +{count(row.openCalls)} open
-                      </span>
-                    )}
-                  </div>
-                  <div class="cell num" role="gridcell" data-column="total" data-ns={row.total}>
-                    {duration(row.total)}
-                  </div>
-                  <div
-                    class="cell num barred"
-                    role="gridcell"
-                    data-column="self"
-                    data-ns={row.self}
-                    title={busy > 0 ? percent(row.self / busy) : ""}
-                  >
-                    <Bar share={busy > 0 ? row.self / busy : 0} />
-                    {duration(row.self)}
-                  </div>
-                  {(["min", "mean", "p50", "p99", "max"] as const).map((key) => (
-                    <div class={`cell num ${key}`} role="gridcell" data-column={key} data-ns={row[key] ?? ""}>
-                      {time(row[key])}
-                    </div>
-                  ))}
-                  {stateColumns.map(({ key }) => (
-                    <div class={`cell num ${key}`} role="gridcell" data-column={key} data-ns={row[key] ?? ""}>
-                      {time(row[key])}
-                    </div>
-                  ))}
-                </div>
-              );
-            })}
-          </div>
-          {rows.length === 0 && <Empty>{filter ? "No function matches the filter." : "No call lies here."}</Empty>}
-        </div>
+        <Grid rows={rows} trace={trace} busy={value.busy} />
       )}
     </div>
   );

@@ -37,13 +37,13 @@ function Pin({ track }: { track: Track }) {
 
 function Head({ place }: { place: Placed }) {
   const { track, top } = place;
-  if (track.kind === "process" || track.kind === "cpus")
+  if (!track.info)
     return (
       <div class="head process" style={{ top: `${top}px`, height: `${track.height}px` }} role="listitem">
         <button
           class="icon"
           aria-expanded={!track.folded}
-          aria-label={`${track.folded ? "Unfold" : "Fold"} ${track.kind === "cpus" ? "" : "process "}${track.title}`}
+          aria-label={`${track.folded ? "Unfold" : "Fold"} ${track.kind === "process" ? "process " : ""}${track.title}`}
           onClick={() => toggleFolded(track.key)}
         >
           <Icon name={track.folded ? "right" : "down"} />
@@ -52,10 +52,10 @@ function Head({ place }: { place: Placed }) {
         <span class="sub">{track.subtitle}</span>
       </div>
     );
-  if (track.kind === "cpu")
+  if (track.thread < 0)
     return (
-      <div class="head cpu" style={{ top: `${top}px`, height: `${track.height}px` }} role="listitem">
-        <span class="title">{track.title}</span>
+      <div class="head" style={{ top: `${top}px`, height: `${track.height}px` }} role="listitem">
+        <span class="title">{visible(track.title)}</span>
         <Pin track={track} />
       </div>
     );

@@ -1,110 +1,123 @@
 // Mouse, touch and touchpad on the timeline, like a map: the wheel zooms at the pointer, dragging moves in
 // time and across tracks. Dragging on the ruler, with Shift, or while measuring, marks a range.
-import { bringTrack, deselect, goToWaker, highlight, moveTo, select, setView } from "../model/actions";
+import { kSummed } from "../backend/types";
+import { deselect, moveTo, setView } from "../model/actions";
 import type { Store } from "../model/store";
 import { fit, toTime, zoom } from "../model/view";
-import { CPU_FUNCTION, kSummed } from "../backend/types";
-import { RULER, type Hit, type Scene, type StripHit } from "./scene";
+import { kindOf } from "./kinds";
+import { RULER, type Scene } from "./scene";
+import type { SliceHit } from "./track_renderer";
 
 const CLICK = 4; // pixels that a click may move
+/** The times of a range's edges snap to calls' ends within this many pixels. */
+const SNAP = 6;
 
 export interface InputHooks {
   pointer(at: { x: number; y: number } | undefined): void;
 }
 
-/** The times of a range's edges snap to calls' ends within this many pixels. */
-const SNAP = 6;
+interface Point {
+  readonly x: number;
+  readonly y: number;
+}
 
-export function attachInput(element: HTMLElement, scene: Scene, store: Store, hooks: InputHooks): () => void {
-  const controller = new AbortController();
-  const options = { signal: controller.signal };
-  const pointers = new Map<number, { x: number; y: number }>();
-  let drag:
-    | {
-        mode: "pan" | "range" | "edge";
-        x: number;
-        y: number;
-        moved: boolean;
-        from: number;
-        begin: number;
-        scroll: number;
-      }
-    | undefined;
-  let pinch: { distance: number; middle: number } | undefined;
+interface Drag extends Point {
+  readonly mode: "pan" | "range" | "edge";
+  moved: boolean;
+  /** A range's other end. */
+  readonly from: number;
+  /** What was in view when it began. */
+  readonly begin: number;
+  readonly scroll: number;
+}
 
-  const place = (event: MouseEvent) => {
-    const box = element.getBoundingClientRect();
+/** Of all pointers, from down to up. */
+class Pointers {
+  private readonly down = new Map<number, Point>();
+  private drag: Drag | undefined;
+  private pinch: { distance: number; middle: number } | undefined;
+
+  constructor(
+    private readonly element: HTMLElement,
+    private readonly scene: Scene,
+    private readonly store: Store,
+    private readonly hooks: InputHooks,
+  ) {}
+
+  get dragging(): boolean {
+    return this.drag !== undefined;
+  }
+
+  place(event: MouseEvent): Point {
+    const box = this.element.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
-  };
-  const time = (x: number) => toTime(store.state.view, x, scene.width);
+  }
 
-  /** The end of a call near the pointer, so that ranges are easily exact. */
-  const snapped = (x: number, y: number): number => {
-    const near = SNAP * (store.state.view.span / scene.width);
-    const at = time(x);
-    for (const dx of [0, -SNAP, SNAP]) {
-      const hit = scene.hit(x + dx, y);
-      if (!hit || hit.flags & kSummed) continue;
-      for (const end of [hit.begin, hit.begin + hit.duration]) if (Math.abs(end - at) <= near) return end;
-    }
-    return at;
-  };
-  const edgeAt = (x: number): "begin" | "end" | undefined => {
-    const { range, view } = store.state;
-    if (!range) return undefined;
-    const px = (ns: number) => ((ns - view.begin) / view.span) * scene.width;
-    if (Math.abs(px(range.begin) - x) <= 4) return "begin";
-    return Math.abs(px(range.end) - x) <= 4 ? "end" : undefined;
-  };
-
-  const down = (event: PointerEvent) => {
+  onDown(event: PointerEvent): void {
     if (event.button > 1) return;
-    const at = place(event);
-    element.setPointerCapture(event.pointerId);
-    element.focus({ preventScroll: true });
-    pointers.set(event.pointerId, at);
-    if (pointers.size === 2) {
-      const [a, b] = [...pointers.values()] as [typeof at, typeof at];
-      pinch = { distance: Math.max(10, Math.hypot(a.x - b.x, a.y - b.y)), middle: (a.x + b.x) / 2 };
-      drag = undefined;
+    const at = this.place(event);
+    this.element.setPointerCapture(event.pointerId);
+    this.element.focus({ preventScroll: true });
+    this.down.set(event.pointerId, at);
+    if (this.down.size === 2) {
+      this.pinch = this.fingers();
+      this.drag = undefined;
       return;
     }
-    const edge = at.y < RULER + 24 ? edgeAt(at.x) : undefined;
-    const { range } = store.state;
-    const measuring = at.y < RULER || event.shiftKey || store.state.measuring;
-    drag = {
+    const { state } = this.store;
+    const edge = at.y < RULER + 24 ? this.edgeAt(at.x) : undefined;
+    const measuring = at.y < RULER || event.shiftKey || state.measuring;
+    this.drag = {
       mode: edge ? "edge" : measuring && event.button === 0 ? "range" : "pan",
       ...at,
       moved: false,
-      from: edge && range ? (edge === "begin" ? range.end : range.begin) : snapped(at.x, at.y),
-      begin: store.state.view.begin,
-      scroll: scene.scrollNow(),
+      from: edge && state.range ? (edge === "begin" ? state.range.end : state.range.begin) : this.snapped(at),
+      begin: state.view.begin,
+      scroll: this.scene.scrollNow(),
     };
-  };
+  }
 
-  const move = (event: PointerEvent) => {
-    const at = place(event);
-    if (pointers.has(event.pointerId)) pointers.set(event.pointerId, at);
-    if (pinch && pointers.size === 2) {
-      const [a, b] = [...pointers.values()] as [typeof at, typeof at];
-      const distance = Math.max(10, Math.hypot(a.x - b.x, a.y - b.y));
-      const middle = (a.x + b.x) / 2;
-      const { view } = store.state;
-      const moved = { begin: view.begin - ((middle - pinch.middle) / scene.width) * view.span, span: view.span };
-      setView(zoom(moved, pinch.distance / distance, middle / scene.width, store.total));
-      pinch = { distance, middle };
+  onMove(event: PointerEvent): void {
+    const at = this.place(event);
+    if (this.down.has(event.pointerId)) this.down.set(event.pointerId, at);
+    if (this.pinch && this.down.size === 2) this.stretch(this.pinch);
+    else if (this.drag) this.dragTo(this.drag, at);
+    else this.hover(at);
+  }
+
+  onUp(event: PointerEvent): void {
+    this.down.delete(event.pointerId);
+    if (this.down.size < 2) this.pinch = undefined;
+    const ended = this.drag;
+    this.drag = undefined;
+    this.element.style.cursor = "default";
+    if (!ended || event.type === "pointercancel") return;
+    if (ended.moved) {
+      if (ended.mode !== "pan" && this.store.state.range) this.store.set({ tab: "range", dockOpen: true });
       return;
     }
-    if (!drag) {
-      hooks.pointer(at);
-      element.style.cursor =
-        at.y < RULER + 24 && edgeAt(at.x)
-          ? "ew-resize"
-          : at.y < RULER || store.state.measuring
-            ? "crosshair"
-            : "default";
-      return;
-    }
+    const hit = this.scene.sliceHit(ended.x, ended.y);
+    if (hit) this.click(hit, event.ctrlKey || event.metaKey);
+    else if (ended.y < RULER) this.store.set({ range: null });
+    else deselect();
+  }
+
+  private fingers(): { distance: number; middle: number } {
+    const [a, b] = [...this.down.values()] as [Point, Point];
+    return { distance: Math.max(10, Math.hypot(a.x - b.x, a.y - b.y)), middle: (a.x + b.x) / 2 };
+  }
+
+  private stretch(before: { distance: number; middle: number }): void {
+    const { scene, store } = this;
+    const now = this.fingers();
+    const { view } = store.state;
+    const moved = { begin: view.begin - ((now.middle - before.middle) / scene.width) * view.span, span: view.span };
+    setView(zoom(moved, before.distance / now.distance, now.middle / scene.width, store.total));
+    this.pinch = now;
+  }
+
+  private dragTo(drag: Drag, at: Point): void {
+    const { element, scene, store, hooks } = this;
     if (!drag.moved && Math.hypot(at.x - drag.x, at.y - drag.y) < CLICK) return;
     drag.moved = true;
     if (drag.mode === "pan") {
@@ -114,98 +127,88 @@ export function attachInput(element: HTMLElement, scene: Scene, store: Store, ho
       store.set({ scroll: Math.min(scene.mostScroll, Math.max(0, drag.scroll - (at.y - drag.y))) });
       hooks.pointer(undefined);
     } else {
-      const to = snapped(at.x, at.y);
+      const to = this.snapped(at);
       store.set({ range: { begin: Math.min(drag.from, to), end: Math.max(drag.from, to) } });
       hooks.pointer(at);
     }
-  };
+  }
 
-  const up = (event: PointerEvent) => {
-    pointers.delete(event.pointerId);
-    if (pointers.size < 2) pinch = undefined;
-    const ended = drag;
-    drag = undefined;
-    element.style.cursor = "default";
-    if (!ended || event.type === "pointercancel") return;
-    if (ended.moved) {
-      if (ended.mode !== "pan" && store.state.range) store.set({ tab: "range", dockOpen: true });
-      return;
-    }
-    const hit = scene.hit(ended.x, ended.y);
-    const strip = hit ? undefined : scene.stripHit(ended.x, ended.y);
-    if (hit) click(hit, event.ctrlKey || event.metaKey);
-    else if (strip) clickStrip(strip);
-    else if (ended.y < RULER) store.set({ range: null });
-    else deselect();
-  };
+  private hover(at: Point): void {
+    this.hooks.pointer(at);
+    const onEdge = at.y < RULER + 24 && this.edgeAt(at.x);
+    const measures = at.y < RULER || this.store.state.measuring;
+    this.element.style.cursor = onEdge ? "ew-resize" : measures ? "crosshair" : "default";
+  }
 
-  const click = (hit: Hit, all: boolean) => {
-    if (hit.flags & kSummed) {
-      // Several calls in a pixel: show them instead of picking one.
-      const middle = hit.begin + hit.duration / 2;
-      moveTo(fit(middle - hit.pixelNs, middle + hit.pixelNs, store.total));
-      return;
-    }
-    if (all) {
-      highlight(hit.trace, hit.func);
-      return;
-    }
-    select(
-      { trace: hit.trace, thread: hit.thread, index: hit.index },
-      { begin: hit.begin - scene.offset(hit.trace), duration: hit.duration, function: hit.func, depth: hit.depth },
-    );
-  };
-
-  /** A wait leads to the call that ended it, a stretch on a CPU to its thread. */
-  const clickStrip = ({ track, trace, row, at, begin, pixelNs }: StripHit) => {
+  private click(hit: SliceHit, all: boolean): void {
+    const { row, at, begin, pixelNs, info } = hit;
     if (row.flags[at]! & kSummed) {
+      // Several in a pixel: show them instead of picking one.
       const middle = begin + row.duration[at]! / 2;
-      moveTo(fit(middle - pixelNs, middle + pixelNs, store.total));
-      return;
+      moveTo(fit(middle - pixelNs, middle + pixelNs, this.store.total));
+    } else {
+      kindOf(info.kind)?.click(hit, all);
     }
-    if (track.kind === "thread") {
-      void goToWaker(trace, track.thread, row.index[at]!);
-      return;
-    }
-    const info = store.state.traces[trace]!.info;
-    const thread = row.depth === CPU_FUNCTION ? row.index[at]! : (info.tasks[row.func[at]!]?.thread ?? -1);
-    if (thread >= 0) bringTrack(trace, thread);
-  };
+  }
 
-  const double = (event: MouseEvent) => {
-    const at = place(event);
-    const hit = scene.hit(at.x, at.y);
-    if (hit) moveTo(fit(hit.begin, hit.begin + hit.duration, store.total));
-  };
+  /** The end of a call near the pointer, so that ranges are easily exact. */
+  private snapped({ x, y }: Point): number {
+    const { scene, store } = this;
+    const near = SNAP * (store.state.view.span / scene.width);
+    const at = toTime(store.state.view, x, scene.width);
+    for (const dx of [0, -SNAP, SNAP]) {
+      const hit = scene.hit(x + dx, y);
+      if (!hit || hit.flags & kSummed) continue;
+      for (const end of [hit.begin, hit.begin + hit.duration]) if (Math.abs(end - at) <= near) return end;
+    }
+    return at;
+  }
 
-  const wheel = (event: WheelEvent) => {
-    event.preventDefault();
-    const unit = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
-    const dx = event.deltaX * unit;
-    const dy = event.deltaY * unit;
-    const { x } = place(event);
-    if (event.shiftKey && !event.ctrlKey) {
-      // Browsers turn Shift and wheel into a sideways wheel.
-      store.set({ scroll: Math.min(scene.mostScroll, Math.max(0, scene.scrollNow() + (dy || dx))) });
-      return;
-    }
-    if (Math.abs(dx) > Math.abs(dy)) {
-      const { view } = store.state;
-      setView({ begin: view.begin + (dx / scene.width) * view.span, span: view.span });
-      return;
-    }
+  private edgeAt(x: number): "begin" | "end" | undefined {
+    const { range, view } = this.store.state;
+    if (!range) return undefined;
+    const px = (ns: number) => ((ns - view.begin) / view.span) * this.scene.width;
+    if (Math.abs(px(range.begin) - x) <= 4) return "begin";
+    return Math.abs(px(range.end) - x) <= 4 ? "end" : undefined;
+  }
+}
+
+function onWheel(event: WheelEvent, x: number, scene: Scene, store: Store): void {
+  event.preventDefault();
+  const unit = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
+  const dx = event.deltaX * unit;
+  const dy = event.deltaY * unit;
+  const { view } = store.state;
+  if (event.shiftKey && !event.ctrlKey) {
+    // Browsers turn Shift and wheel into a sideways wheel.
+    store.set({ scroll: Math.min(scene.mostScroll, Math.max(0, scene.scrollNow() + (dy || dx))) });
+  } else if (Math.abs(dx) > Math.abs(dy)) {
+    setView({ begin: view.begin + (dx / scene.width) * view.span, span: view.span });
+  } else {
     // A pinch comes as a wheel with Ctrl, in small steps.
     const factor = Math.exp(Math.min(Math.max(dy, -240), 240) * (event.ctrlKey ? 0.01 : 0.0022));
-    setView(zoom(store.state.view, factor, x / scene.width, store.total));
-  };
+    setView(zoom(view, factor, x / scene.width, store.total));
+  }
+}
 
-  element.addEventListener("pointerdown", down, options);
-  element.addEventListener("pointermove", move, options);
+export function attachInput(element: HTMLElement, scene: Scene, store: Store, hooks: InputHooks): () => void {
+  const controller = new AbortController();
+  const options = { signal: controller.signal };
+  const pointers = new Pointers(element, scene, store, hooks);
+  const up = (event: PointerEvent) => pointers.onUp(event);
+  const double = (event: MouseEvent) => {
+    const { x, y } = pointers.place(event);
+    const hit = scene.hit(x, y);
+    if (hit) moveTo(fit(hit.begin, hit.begin + hit.duration, store.total));
+  };
+  element.addEventListener("pointerdown", (event) => pointers.onDown(event), options);
+  element.addEventListener("pointermove", (event) => pointers.onMove(event), options);
   element.addEventListener("pointerup", up, options);
   element.addEventListener("pointercancel", up, options);
-  element.addEventListener("pointerleave", () => !drag && hooks.pointer(undefined), options);
+  element.addEventListener("pointerleave", () => !pointers.dragging && hooks.pointer(undefined), options);
   element.addEventListener("dblclick", double, options);
+  const wheel = (event: WheelEvent) => onWheel(event, pointers.place(event).x, scene, store);
   element.addEventListener("wheel", wheel, { passive: false, signal: controller.signal });
-  element.addEventListener("auxclick", (e) => e.preventDefault(), options);
+  element.addEventListener("auxclick", (event) => event.preventDefault(), options);
   return () => controller.abort();
 }

@@ -41,9 +41,9 @@ export class RowPainter {
   }
 
   /**
-   * Adds the slices of `row` that lie in [from, to) ns. `begin` is the time at the left edge, `pixel` the
-   * length of a pixel, `tileBegin` and `tilePixel` those that the slices were summed for. Slices at least
-   * `labelFrom` pixels wide are added to `labels`.
+   * Adds the slices of `row` that lie in [tile.from, tile.to) ns. `view` is where the picture begins and how long its
+   * pixels are, `tile.begin` and `tile.pixelNs` are those that the slices were summed for. Slices at least `labelFrom`
+   * pixels wide are added to `labels`.
    */
   add(
     row: Row,

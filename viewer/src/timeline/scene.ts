@@ -1,29 +1,25 @@
 // What the timeline knows between frames: tracks, tiles, looks; and what lies under a point.
-import { CPU_LANE, kSummed, STATES_OF_THREAD, STRIP_DEPTHS, type Row } from "../backend/types";
+import { kSummed, type Row, type TrackInfo } from "../backend/types";
 import type { Theme } from "../model/colour";
 import type { LoadedTrace, State, Store } from "../model/store";
 import { isUnread, isUntouched, moreRead } from "../model/reading";
 import { layoutTracks, visibleTracks, type Layout, type Track } from "../model/tracks";
+import { kindOf, KINDS } from "./kinds";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
+import type { SliceHit } from "./track_renderer";
 
 export const RULER = 28;
 const BELOW = 48; // room under the last track
 
-/** A slice under a point. */
-export interface Hit {
-  readonly track: Track;
+/** A slice of calls. */
+export interface Hit extends SliceHit {
   readonly depth: number;
-  readonly trace: number;
   readonly thread: number;
   readonly index: number;
   readonly func: number;
-  readonly begin: number; // on the timeline: trace B's offset included
   readonly duration: number;
   readonly flags: number;
-  readonly count: number;
-  /** Of a slice that stands for several calls: the time they share. */
-  readonly pixelNs: number;
 }
 
 /** A track where it is on screen. */
@@ -33,16 +29,6 @@ export interface Placed {
   readonly pinned: boolean;
 }
 
-/** A state, or what ran on a CPU, under a point. */
-export interface StripHit {
-  readonly track: Track;
-  readonly trace: number;
-  readonly row: Row;
-  readonly at: number;
-  readonly begin: number; // on the timeline
-  readonly pixelNs: number;
-}
-
 interface TraceScene {
   readonly loaded: LoadedTrace;
   readonly tiles: TileStore;
@@ -50,12 +36,6 @@ interface TraceScene {
   /** Of tasks, for CPU lanes. */
   readonly taskLooks: Record<Theme, Looks>;
   highlight?: { func: number; tiles: TileStore };
-}
-
-/** The number in tiles of the strip that a track has, if it has one. */
-export function stripOf(track: Track): number | undefined {
-  if (track.kind === "cpu") return CPU_LANE + track.thread;
-  return track.kind === "thread" && track.lead > track.lane ? STATES_OF_THREAD + track.thread : undefined;
 }
 
 /** Made when a theme is first used. */
@@ -158,7 +138,7 @@ export class Scene {
     if (!this.layoutNow || key.length !== this.layoutFor.length || key.some((k, i) => k !== this.layoutFor[i])) {
       this.layoutFor = key;
       const infos = traces.map((trace) => trace.info);
-      this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span });
+      this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span }, KINDS);
     }
     return this.layoutNow;
   }
@@ -207,6 +187,17 @@ export class Scene {
     return { from, to };
   }
 
+  /** What a placed track needs of its own. */
+  private needsOf(place: Placed): Need[] {
+    const { info } = place.track;
+    if (!info) return [];
+    const { from, to } = this.levels(place);
+    const needs: Need[] = [];
+    for (let band = Math.floor(from / BAND_LEVELS); band * BAND_LEVELS < to; ++band)
+      needs.push({ track: info.id, band });
+    return needs;
+  }
+
   /** Asks for all tiles that the picture needs. */
   want(): void {
     const { view, traces } = this.store.state;
@@ -214,25 +205,21 @@ export class Scene {
     const placed = this.placed();
     const unread: number[] = [];
     traces.forEach(({ info }, trace) => {
-      const needs: Need[] = [];
-      const strips: Need[] = [];
+      const calls: Need[] = [];
+      const others: Need[] = [];
       for (const place of placed) {
         if (place.track.trace !== trace) continue;
-        const strip = stripOf(place.track);
-        if (strip !== undefined) strips.push({ thread: strip, band: 0 });
-        if (place.track.kind !== "thread") continue;
-        const thread = info.threads[place.track.thread]!;
-        if (info.reading) {
+        for (const strip of place.track.strips) others.push({ track: strip.info.id, band: 0 });
+        const thread = info.threads[place.track.thread];
+        if (info.reading && thread) {
           if (isUnread(thread, view.begin, view.begin + view.span)) unread.push(place.track.thread);
           if (isUntouched(thread)) continue;
         }
-        const { from, to } = this.levels(place);
-        for (let band = Math.floor(from / BAND_LEVELS); band * BAND_LEVELS < to; ++band)
-          needs.push({ thread: place.track.thread, band });
+        (thread ? calls : others).push(...this.needsOf(place));
       }
       const begin = view.begin - this.offset(trace);
-      this.tiles(trace)!.want([...needs, ...strips], begin, begin + view.span, pixel);
-      this.highlightTiles(trace)?.want(needs, begin, begin + view.span, pixel);
+      this.tiles(trace)!.want([...calls, ...others], begin, begin + view.span, pixel);
+      this.highlightTiles(trace)?.want(calls, begin, begin + view.span, pixel);
     });
     if (unread.length > 0 && unread.join() !== this.unread.join()) traces[0]?.backend.readFirst?.(unread);
     this.unread = unread;
@@ -243,16 +230,16 @@ export class Scene {
     return this.unread.length === 0 && this.scenes.every((scene) => scene.tiles.complete);
   }
 
-  /** The slice of a row at a moment (of the trace), as drawn. */
+  /** The slice of a lane at a moment (of the trace), as drawn. */
   sliceAt(
     trace: number,
-    thread: number,
+    track: number,
     depth: number,
     ns: number,
   ): { row: Row; at: number; pixelNs: number } | undefined {
     const { view } = this.store.state;
     const pixel = view.span / Math.max(1, this.width * this.scale);
-    const need = { thread, band: Math.floor(depth / BAND_LEVELS) };
+    const need = { track, band: Math.floor(depth / BAND_LEVELS) };
     let best: { row: Row; at: number; pixelNs: number } | undefined;
     let nearest = pixel * 2;
     for (const { tile, from, to } of this.tiles(trace)?.cover(need, ns - nearest, ns + nearest, pixel) ?? []) {
@@ -286,42 +273,40 @@ export class Scene {
     );
   }
 
+  /** The call under a point. */
   hit(x: number, y: number): Hit | undefined {
     const place = this.trackAt(y);
-    if (!place || place.track.kind !== "thread") return undefined;
-    const { track, top } = place;
-    const depth = Math.floor((y - top - 2 - track.lead) / track.rowHeight);
-    if (depth < 0 || depth >= track.rows) return undefined;
+    if (!place?.track.info || place.track.kind !== "thread") return undefined;
+    const found = this.sliceIn(place, place.track.info, x, y);
+    return found && this.hitOf(place.track, found.row.depth, found.row, found.at, found.pixelNs);
+  }
+
+  /** The slice under a point, whatever it is of. */
+  sliceHit(x: number, y: number): SliceHit | undefined {
+    const place = this.trackAt(y);
+    if (!place) return undefined;
+    const { info, strips } = place.track;
+    for (const one of [...(info ? [info] : []), ...strips.map((strip) => strip.info)]) {
+      const found = this.sliceIn(place, one, x, y);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  /** A slice of one track: of its lanes there, the first that has one at the very moment, else one beside it. */
+  private sliceIn(place: Placed, info: TrackInfo, x: number, y: number): SliceHit | undefined {
+    const { track } = place;
     const { view } = this.store.state;
     const offset = this.offset(track.trace);
     const ns = view.begin + (x / this.width) * view.span - offset;
-    const slice = this.sliceAt(track.trace, track.thread, depth, ns);
-    if (!slice) return undefined;
-    return this.hitOf(track, depth, slice.row, slice.at, slice.pixelNs);
-  }
-
-  /** The state of a thread, or what ran on a CPU, under a point. */
-  stripHit(x: number, y: number): StripHit | undefined {
-    const place = this.trackAt(y);
-    const strip = place && stripOf(place.track);
-    if (!place || strip === undefined) return undefined;
-    const { track, top } = place;
-    const offset = this.offset(track.trace);
-    const ns = this.store.state.view.begin + (x / this.width) * this.store.state.view.span - offset;
-    let depths: readonly number[] = STRIP_DEPTHS.map((_, depth) => depth);
-    if (track.kind === "cpu") {
-      const depth = Math.floor((y - top - 2) / track.rowHeight);
-      if (depth < 0 || depth >= track.rows) return undefined;
-      depths = [depth];
-    } else if (y < top + 2 || y >= top + 2 + track.lead - track.lane) return undefined;
-    let best: StripHit | undefined;
-    for (const depth of depths) {
-      const found = this.sliceAt(track.trace, strip, depth, ns);
+    let best: SliceHit | undefined;
+    for (const lane of kindOf(info.kind)?.lanesAt(place, y) ?? []) {
+      const found = this.sliceAt(track.trace, info.id, lane, ns);
       if (!found) continue;
       const { row, at, pixelNs } = found;
       const begin = row.begin[at]!;
       const within = begin <= ns && ns < begin + row.duration[at]!;
-      if (!best || within) best = { track, trace: track.trace, row, at, begin: begin + offset, pixelNs };
+      if (!best || within) best = { track, info, trace: track.trace, row, at, begin: begin + offset, pixelNs };
       if (within) break;
     }
     return best;
@@ -329,17 +314,13 @@ export class Scene {
 
   hitOf(track: Track, depth: number, row: Row, at: number, pixelNs: number): Hit {
     return {
-      track,
-      depth,
-      trace: track.trace,
+      ...{ track, info: track.info!, trace: track.trace, row, at, depth, pixelNs },
       thread: track.thread,
       index: row.index[at]!,
       func: row.func[at]!,
       begin: row.begin[at]! + this.offset(track.trace),
       duration: row.duration[at]!,
       flags: row.flags[at]!,
-      count: row.count[at]!,
-      pixelNs,
     };
   }
 }

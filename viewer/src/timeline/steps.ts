@@ -18,7 +18,7 @@ function choose(hit: Hit): void {
   if (hit.flags & kSummed) {
     const middle = hit.begin + hit.duration / 2;
     moveTo(fit(middle - hit.pixelNs, middle + hit.pixelNs, store.total));
-    store.set({ notice: `${hit.count} calls share a pixel here: zoomed in. Press Enter to select.` });
+    store.set({ notice: `${hit.row.count[hit.at]!} calls share a pixel here: zoomed in. Press Enter to select.` });
     return;
   }
   const { view } = store.state;
@@ -41,10 +41,10 @@ function slices(key: string, depth: number): Hit[] {
   if (!scene) return [];
   const { view } = store.state;
   const track = [...scene.layout().pinned, ...scene.layout().scrolled].find((t) => t.key === key);
-  if (!track || track.kind !== "thread") return [];
+  if (!track?.info || track.kind !== "thread") return [];
   const begin = view.begin - scene.offset(track.trace);
   const pixel = view.span / Math.max(1, scene.width * scene.scale);
-  const need = { thread: track.thread, band: Math.floor(depth / BAND_LEVELS) };
+  const need = { track: track.info.id, band: Math.floor(depth / BAND_LEVELS) };
   const found = new Map<number, Hit>();
   for (const { tile } of scene.tiles(track.trace)?.cover(need, begin, begin + view.span, pixel) ?? [])
     for (const row of tile.rows) {

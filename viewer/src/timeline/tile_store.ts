@@ -2,7 +2,7 @@
 // those that are not there yet.
 //
 // A tile is 1024 pixels of a power of two nanoseconds each, at a multiple of its own length, of up to
-// 64 levels of one thread. So a pan meets the same tiles again, and a zoom needs new ones only when it
+// 64 lanes of one track. So a pan meets the same tiles again, and a zoom needs new ones only when it
 // crosses a power of two; until they are there, coarser or finer ones stand in.
 import { type Backend, type Levels, type Row } from "../backend/types";
 
@@ -10,7 +10,7 @@ export const TILE_PIXELS = 1024;
 export const BAND_LEVELS = 64;
 const MOST_BYTES = 48 << 20;
 const MOST_RUNNING = 4;
-const THREADS_AT_ONCE = 8;
+const TRACKS_AT_ONCE = 8;
 const COARSER = 12; // levels to look up for a stand-in
 const FINER = 3;
 
@@ -31,7 +31,7 @@ interface Kept {
 }
 
 export interface Need {
-  readonly thread: number;
+  readonly track: number; // its id
   readonly band: number; // levels 64 * band and up
 }
 
@@ -64,9 +64,9 @@ export class TileStore {
     readonly only?: number,
   ) {}
 
-  /** Of these threads more is known by now: what was fetched of them goes. */
-  forget(threads: ReadonlySet<number>): void {
-    const of = (key: string) => threads.has(parseInt(key, 10));
+  /** Of these tracks more is known by now: what was fetched of them goes. */
+  forget(tracks: ReadonlySet<number>): void {
+    const of = (key: string) => tracks.has(parseInt(key, 10));
     for (const [key, kept] of this.kept)
       if (of(key)) {
         this.bytes -= kept.bytes;
@@ -79,8 +79,8 @@ export class TileStore {
       }
   }
 
-  private static key(thread: number, band: number, level: number, number: number): string {
-    return `${thread}.${band}/${level}/${number}`;
+  private static key(track: number, band: number, level: number, number: number): string {
+    return `${track}.${band}/${level}/${number}`;
   }
 
   /** Whether all that was last asked for is there. */
@@ -88,7 +88,7 @@ export class TileStore {
     return this.running.size === 0 && this.wanted.length === 0;
   }
 
-  /** Says what the next picture needs: parts of threads, a range, and the length of a pixel. Call once a frame. */
+  /** Says what the next picture needs: parts of tracks, a range, and the length of a pixel. Call once a frame. */
   want(needs: readonly Need[], begin: number, end: number, nsPerPixel: number): void {
     ++this.clock;
     const level = levelOf(nsPerPixel);
@@ -98,8 +98,8 @@ export class TileStore {
     this.wanted = [];
     const stillWanted = new Set<string>();
     for (let number = first; number <= last && number < first + 64; ++number) {
-      const missing = needs.filter(({ thread, band }) => {
-        const key = TileStore.key(thread, band, level, number);
+      const missing = needs.filter(({ track, band }) => {
+        const key = TileStore.key(track, band, level, number);
         stillWanted.add(key);
         const kept = this.kept.get(key);
         if (kept) kept.used = this.clock;
@@ -119,10 +119,10 @@ export class TileStore {
     while (this.wanted.length > 0 && new Set(this.running.values()).size < MOST_RUNNING) {
       // The middle of the screen first would be better still; left to right is close.
       const next = this.wanted[0]!;
-      // One request takes each thread once: bands of the same thread go one after another.
+      // One request takes each track once: bands of the same track go one after another.
       const now: Need[] = [];
       for (const need of next.needs)
-        if (now.length < THREADS_AT_ONCE && !now.some((n) => n.thread === need.thread)) now.push(need);
+        if (now.length < TRACKS_AT_ONCE && !now.some((n) => n.track === need.track)) now.push(need);
       next.needs = next.needs.filter((need) => !now.includes(need));
       if (next.needs.length === 0) this.wanted.shift();
       void this.fetch(next.level, next.number, now);
@@ -131,13 +131,13 @@ export class TileStore {
 
   private async fetch(level: number, number: number, needs: Need[]): Promise<void> {
     const controller = new AbortController();
-    const keys = needs.map(({ thread, band }) => TileStore.key(thread, band, level, number));
+    const keys = needs.map(({ track, band }) => TileStore.key(track, band, level, number));
     for (const key of keys) this.running.set(key, controller);
     const length = tileLength(level);
     const begin = number * length;
     const end = begin + length;
-    const levels: Levels[] = needs.map(({ thread, band }) => ({
-      thread,
+    const levels: Levels[] = needs.map(({ track, band }) => ({
+      track,
       from: band * BAND_LEVELS,
       to: (band + 1) * BAND_LEVELS - 1,
     }));
@@ -148,8 +148,8 @@ export class TileStore {
         controller.signal,
       );
       if (controller.signal.aborted) return; // too late to be stopped, and of use to nobody
-      needs.forEach(({ thread }, i) => {
-        const rows = answer.get(thread) ?? [];
+      needs.forEach(({ track }, i) => {
+        const rows = answer.get(track) ?? [];
         const bytes = bytesOf(rows);
         this.bytes += bytes;
         const { begin: origin, pixelNs } = this.backend.picture ?? { begin, pixelNs: 2 ** level };
@@ -194,8 +194,8 @@ export class TileStore {
     number: number,
     result: { tile: Tile; from: number; to: number }[],
   ): void {
-    const { thread, band } = need;
-    const exact = this.kept.get(TileStore.key(thread, band, level, number));
+    const { track, band } = need;
+    const exact = this.kept.get(TileStore.key(track, band, level, number));
     const from = number * tileLength(level);
     const to = from + tileLength(level);
     if (exact) {
@@ -203,7 +203,7 @@ export class TileStore {
       return;
     }
     for (let up = 1; up <= COARSER; ++up) {
-      const coarse = this.kept.get(TileStore.key(thread, band, level + up, Math.floor(number / 2 ** up)));
+      const coarse = this.kept.get(TileStore.key(track, band, level + up, Math.floor(number / 2 ** up)));
       if (!coarse) continue;
       coarse.used = this.clock;
       result.push({ tile: coarse.tile, from, to });
@@ -212,7 +212,7 @@ export class TileStore {
     for (let down = 1; down <= FINER && level - down >= 0; ++down) {
       const parts: { tile: Tile; from: number; to: number }[] = [];
       for (let n = 0; n < 2 ** down; ++n) {
-        const fine = this.kept.get(TileStore.key(thread, band, level - down, number * 2 ** down + n));
+        const fine = this.kept.get(TileStore.key(track, band, level - down, number * 2 ** down + n));
         if (fine) parts.push({ tile: fine.tile, from: fine.tile.begin, to: fine.tile.end });
       }
       if (parts.length > 0) {

@@ -1,50 +1,21 @@
-// The timeline: the tracks' names beside a canvas. Draws on the next frame after anything changed, and
-// only then.
+// The timeline: the tracks' names beside a canvas, which FrameLoop draws.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { kSummed } from "../backend/types";
 import type { Theme } from "../model/colour";
 import { onScrollTo } from "../model/actions";
-import { firstPictureDrawn } from "../model/first_picture";
-import { readable } from "../model/names";
 import { store, useStore } from "../model/store";
-import { count, duration } from "../model/time";
-import { drawFrame } from "./draw";
-import { endings } from "./endings";
+import { FrameLoop, type Under } from "./frame_loop";
 import { GapTip } from "./gap_tip";
-import { gapAt, type GapHit } from "./gaps";
 import { Gutter } from "./gutter";
 import { attachInput } from "./input";
-import { drawOverlay, type Pointer } from "./overlay";
-import { CanvasRenderer } from "./renderer";
-import { RULER, Scene, type Hit, type StripHit } from "./scene";
-import { setScene } from "./steps";
-import { StripTip } from "./strip_tip";
-
-/** Frames drawn, their times, and whether all that is needed is there: read by tests and measurements. */
-export interface FrameLog {
-  frames: number;
-  milliseconds: number[];
-  complete: boolean;
-  /** Rows with calls or states in the last picture. */
-  rows: number;
-  /** Whether the trace is read to its end. */
-  whole: boolean;
-}
-declare global {
-  interface Window {
-    karstFrames?: FrameLog;
-  }
-}
-
-type Under =
-  | { hit: Hit; strip?: undefined; gap?: undefined }
-  | { strip: StripHit; hit?: undefined; gap?: undefined }
-  | { gap: GapHit; trace: number; thread: number; hit?: undefined; strip?: undefined };
+import { kindOf } from "./kinds";
+import type { Pointer } from "./overlay";
+import { RULER, type Scene } from "./scene";
 
 function Tip({ pointer, area, ...under }: Under & { pointer: Pointer; area: { width: number; height: number } }) {
   // Beside the pointer, on the side that has room.
   const right = pointer.x > area.width * 0.55;
   const above = pointer.y > area.height * 0.55;
+  const OfSlice = under.hit && kindOf(under.hit.info.kind)?.Tip;
   return (
     <div
       class="tip"
@@ -56,34 +27,20 @@ function Tip({ pointer, area, ...under }: Under & { pointer: Pointer; area: { wi
         bottom: above ? `${area.height - pointer.y + 12}px` : "auto",
       }}
     >
-      {under.gap ? <GapTip {...under} /> : under.hit ? <CallTip hit={under.hit} /> : <StripTip hit={under.strip} />}
+      {under.gap ? <GapTip {...under} /> : OfSlice && <OfSlice hit={under.hit} />}
     </div>
   );
 }
 
-function CallTip({ hit }: { hit: Hit }) {
-  const func = store.state.traces[hit.trace]!.info.functions[hit.func];
-  const summed = (hit.flags & kSummed) !== 0;
-  return (
-    <>
-      <div class="tip-name">{readable(func?.name ?? "?")}</div>
-      <div class="tip-facts">
-        {summed ? (
-          <>
-            <b>{count(hit.count)} calls</b> in {duration(hit.pixelNs)}; the longest, {duration(hit.duration)}, is named.
-            Click to zoom in.
-          </>
-        ) : (
-          <>
-            <b>{duration(hit.duration)}</b> at {duration(hit.begin)}
-            {endings(hit.flags).map((words) => (
-              <span class="mark"> · {words}</span>
-            ))}
-          </>
-        )}
-      </div>
-    </>
-  );
+/** Brings a level of a track into sight. */
+function scrollTo(scene: Scene, key: string, depth: number): void {
+  const track = scene.layout().scrolled.find((t) => t.key === key);
+  if (!track) return;
+  const y = track.y + track.lead + depth * track.rowHeight;
+  const room = scene.height - RULER - scene.pinnedShown;
+  const now = scene.scrollNow();
+  if (y >= now && y + track.rowHeight <= now + room) return;
+  store.set({ scroll: Math.max(0, Math.min(scene.mostScroll, track.height < room ? track.y - 8 : y - room / 3)) });
 }
 
 export function Timeline({ theme }: { theme: Theme }) {
@@ -99,80 +56,14 @@ export function Timeline({ theme }: { theme: Theme }) {
   const traces = useStore((s) => s.traces);
   const view = useStore((s) => (s.choice.hideIdle ? s.view : null));
 
-  const work = useMemo(() => {
-    let scheduled = 0;
-    let stale = true;
-    let pointer: Pointer | undefined;
-    let renderer: CanvasRenderer | undefined;
-    const log: FrameLog = (window.karstFrames = {
-      frames: 0,
-      milliseconds: [],
-      complete: false,
-      rows: 0,
-      whole: false,
-    });
-    const scene = new Scene(store, () => schedule(true));
-    setScene(scene);
-
-    const frame = () => {
-      scheduled = 0;
-      const context = above.current?.getContext("2d");
-      if (!base.current || !context || scene.width === 0) return;
-      const started = performance.now();
-      renderer ??= new CanvasRenderer(base.current);
-      const scale = window.devicePixelRatio || 1;
-      scene.scale = scale;
-      renderer.resize(scene.width, scene.height, scale);
-      if (stale) {
-        stale = false;
-        scene.want();
-        log.rows = drawFrame(renderer, scene, store.state);
-      }
-      const canvas = above.current!;
-      const w = Math.round(scene.width * scale);
-      const h = Math.round(scene.height * scale);
-      if (canvas.width !== w || canvas.height !== h) {
-        canvas.width = w;
-        canvas.height = h;
-        canvas.style.width = `${scene.width}px`;
-        canvas.style.height = `${scene.height}px`;
-      }
-      context.setTransform(scale, 0, 0, scale, 0, 0);
-      const hit = pointer && scene.hit(pointer.x, pointer.y);
-      drawOverlay(context, scene, store.state, hit, pointer);
-      const strip = pointer && !hit ? scene.stripHit(pointer.x, pointer.y) : undefined;
-      const gap = pointer && !hit && !strip ? gapAt(scene, store.state, pointer.x, pointer.y) : undefined;
-      const track = gap && scene.trackAt(pointer!.y)!.track;
-      if (!pointer) setTip(undefined);
-      else if (hit) setTip({ hit, pointer });
-      else if (strip) setTip({ strip, pointer });
-      else setTip(gap && track ? { gap, trace: track.trace, thread: track.thread, pointer } : undefined);
-      setBusy(!scene.complete);
-      log.frames++;
-      log.complete = scene.complete;
-      log.whole = store.state.traces.every((trace) => !trace.info.reading);
-      if (log.complete) firstPictureDrawn();
-      log.milliseconds.push(performance.now() - started);
-      if (log.milliseconds.length > 4000) log.milliseconds.splice(0, 2000);
-    };
-    const schedule = (all: boolean) => {
-      stale ||= all;
-      log.complete = false;
-      if (scheduled === 0) scheduled = requestAnimationFrame(frame);
-    };
-    return {
-      scene,
-      schedule,
-      setPointer(at: Pointer | undefined) {
-        pointer = at;
-        schedule(false);
-      },
-      /** A new canvas element needs a new context. */
-      reset() {
-        renderer = undefined;
-      },
-    };
-  }, []);
+  const work = useMemo(
+    () =>
+      new FrameLoop(() => ({ base: base.current, above: above.current }), {
+        tip: setTip,
+        busy: setBusy,
+      }),
+    [],
+  );
 
   useEffect(() => {
     const element = area.current!;
@@ -188,19 +79,7 @@ export function Timeline({ theme }: { theme: Theme }) {
     measure();
     const unsubscribe = store.subscribe(() => work.schedule(true));
     const detach = attachInput(element, work.scene, store, { pointer: (at) => work.setPointer(at) });
-    onScrollTo((key, depth) => {
-      const { scene } = work;
-      const layout = scene.layout();
-      const track = layout.scrolled.find((t) => t.key === key);
-      if (!track) return;
-      const y = track.y + track.lead + depth * track.rowHeight;
-      const room = scene.height - RULER - scene.pinnedShown;
-      const now = scene.scrollNow();
-      if (y < now || y + track.rowHeight > now + room)
-        store.set({
-          scroll: Math.max(0, Math.min(scene.mostScroll, track.height < room ? track.y - 8 : y - room / 3)),
-        });
-    });
+    onScrollTo((key, depth) => scrollTo(work.scene, key, depth));
     return () => {
       observer.disconnect();
       unsubscribe();

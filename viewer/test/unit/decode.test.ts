@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { byThread, decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
+import { byTrack, decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
 import { pack, random } from "../sample";
 
 /** Tiles by the letter of docs/viewer-protocol.md: two rows, three slices. */
@@ -24,12 +24,12 @@ function tiles(): ArrayBuffer {
 describe("tiles", () => {
   test("rows are views into the answer", () => {
     const all = { from: 0, to: 63 };
-    const map = byThread(decodeTiles(tiles()), [
-      { thread: 7, ...all },
-      { thread: 8, ...all },
+    const map = byTrack(decodeTiles(tiles()), [
+      { track: 7, ...all },
+      { track: 8, ...all },
     ]);
     expect(
-      byThread(decodeTiles(tiles()), [{ thread: 7, from: 1, to: 1 }])
+      byTrack(decodeTiles(tiles()), [{ track: 7, from: 1, to: 1 }])
         .get(7)!
         .map((row) => row.depth),
     ).toEqual([1]);

@@ -72,7 +72,7 @@ describe("the page's questions", () => {
     const info = await backend.trace();
     const table = await backend.functions({});
     expect(table.calls).toBe(info.calls);
-    const levels = info.threads.map((thread) => ({ thread: thread.index, from: 0, to: 63 }));
+    const levels = info.tracks.map((track) => ({ track: track.id, from: 0, to: 63 }));
     const tiles = await backend.tiles({ begin: 0, end: info.span, width: 100, levels });
     expect([...tiles.values()].every((rows) => rows.length > 0)).toBe(true);
     expect((await backend.minimap(50)).length).toBe(info.threads.length);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { kSummed, type Row } from "../../src/backend/types";
-import { fitted } from "../../src/timeline/draw";
+import { fitted } from "../../src/timeline/frame";
 import { blend, RowPainter, type Palette } from "../../src/timeline/paint";
 import { levelOf, TileStore, tileLength } from "../../src/timeline/tile_store";
 import type { Backend, TileRequest } from "../../src/backend/types";
@@ -107,7 +107,7 @@ describe("tiles", () => {
     tiles: (request: TileRequest) => {
       requests.push(request);
       return Promise.resolve(
-        new Map(request.levels.map((l) => [l.thread, tileRows(columns, request.begin, request.end, request.width)])),
+        new Map(request.levels.map((l) => [l.track, tileRows(columns, request.begin, request.end, request.width)])),
       );
     },
   } as unknown as Backend;
@@ -119,7 +119,7 @@ describe("tiles", () => {
       () => {},
       () => {},
     );
-    const needs = [{ thread: 0, band: 0 }];
+    const needs = [{ track: 0, band: 0 }];
     store.want(needs, 1000, 9000, 3);
     store.want(needs, 1000, 9000, 3);
     await settle();
@@ -138,7 +138,7 @@ describe("tiles", () => {
       () => {},
       () => {},
     );
-    const need = { thread: 0, band: 0 };
+    const need = { track: 0, band: 0 };
     store.want([need], 0, 8000, 8);
     await settle();
     const closer = store.cover(need, 2000, 3000, 1);
@@ -159,7 +159,7 @@ describe("tiles", () => {
       (message) => said.push(message),
     );
     for (let i = 0; i < 3; ++i) {
-      store.want([{ thread: 0, band: 0 }], 0, 1000, 1);
+      store.want([{ track: 0, band: 0 }], 0, 1000, 1);
       await settle();
     }
     expect(said).toEqual(["gone"]);

@@ -95,7 +95,7 @@ class FakeBackend {
   tiles(request: TileRequest, signal: AbortSignal): Promise<Map<number, Row[]>> {
     return new Promise((resolve, reject) => {
       const answer = (rows: Row[] | Error) =>
-        rows instanceof Error ? reject(rows) : resolve(new Map(request.levels.map((l) => [l.thread, rows])));
+        rows instanceof Error ? reject(rows) : resolve(new Map(request.levels.map((l) => [l.track, rows])));
       this.asked.push({ request, answer, signal });
     });
   }
@@ -117,15 +117,15 @@ describe("tiles", () => {
       ),
     };
   };
-  const shown = (tiles: TileStore, thread: number) =>
-    tiles.cover({ thread, band: 0 }, 0, 1000, 1)[0]?.tile.rows[0]?.func[0];
+  const shown = (tiles: TileStore, track: number) =>
+    tiles.cover({ track, band: 0 }, 0, 1000, 1)[0]?.tile.rows[0]?.func[0];
 
   test("of threads that have more by now are forgotten, others stay", async () => {
     const { backend, tiles } = make();
     tiles.want(
       [
-        { thread: 1, band: 0 },
-        { thread: 11, band: 0 },
+        { track: 1, band: 0 },
+        { track: 11, band: 0 },
       ],
       0,
       1000,
@@ -142,7 +142,7 @@ describe("tiles", () => {
     const errors: string[] = [];
     const { backend, tiles } = make(errors);
     for (const answer of [0, 1]) {
-      tiles.want([{ thread: 1, band: 0 }], 0, 1000, 1);
+      tiles.want([{ track: 1, band: 0 }], 0, 1000, 1);
       backend.asked[answer]!.answer(new BackendError("out of order", 500));
       await settle();
       expect(errors).toEqual(["out of order"]);
@@ -163,8 +163,7 @@ describe("the timeline", () => {
     scene.width = 800;
     scene.height = 4000;
     scene.want();
-    const threads = () =>
-      new Set(backend.asked.flatMap((a) => a.request.levels.map((l) => l.thread)).filter((t) => t < 100));
+    const threads = () => new Set(backend.asked.flatMap((a) => a.request.levels.map((l) => l.track)));
     expect(threads()).toEqual(new Set([0]));
     expect(backend.first).toEqual([[1, 2, 3, 4, 5]]);
     for (let i = 0; i < backend.asked.length; ++i) backend.asked[i]!.answer([row(1)]);

@@ -2,7 +2,9 @@ import { describe, expect, test } from "vitest";
 import { traceFacts } from "../../src/backend/facts";
 import { leftOut, leftOutWords, momentWords, offStretches } from "../../src/model/switches";
 import { endings } from "../../src/timeline/endings";
+import { KINDS } from "../../src/timeline/kinds";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
+import { laneOfRow, type TrackRenderer } from "../../src/timeline/track_renderer";
 import { fromHash } from "../../src/model/url";
 import { START } from "../../src/model/store";
 
@@ -14,6 +16,11 @@ const json = {
   states: { backend: "ftrace" },
   tasks: [{ tid: 7, name: "app", of_run: true, thread: 0 }],
   cpus: [{ cpu: 3 }],
+  tracks: [
+    { id: 0, kind: "thread", name: "app", owner: 0, lanes: 2 },
+    { id: 1, kind: "states", name: "states of app", owner: 0, lanes: 4 },
+    { id: 2, kind: "cpu", name: "CPU 3", owner: 0, lanes: 2 },
+  ],
 };
 const facts = () => traceFacts(json);
 describe("switches", () => {
@@ -106,7 +113,7 @@ describe("switches", () => {
 
 describe("tracks", () => {
   const layout = (folded: string[] = []) =>
-    layoutTracks([facts()], { ...NO_CHOICE, folded: new Set(folded) }, { begin: 0, end: 1 });
+    layoutTracks([facts()], { ...NO_CHOICE, folded: new Set(folded) }, { begin: 0, end: 1 }, KINDS);
   test("a thread with states has room for them; CPUs come below the threads", () => {
     const { scrolled } = layout();
     expect(scrolled.map((t) => [t.kind, t.title])).toEqual([
@@ -116,6 +123,30 @@ describe("tracks", () => {
     ]);
     expect(scrolled[0]!.lead).toBeGreaterThan(0);
     expect(layout(["0:cpus"]).scrolled.map((t) => t.kind)).toEqual(["thread", "cpus"]);
+  });
+  test("another kind is one renderer: a section of its own, or a strip of its thread's", () => {
+    const heart: TrackRenderer = {
+      ...{ kind: "heartbeat", lanesAt: laneOfRow, draw: () => {}, click: () => {}, Tip: () => ({}) as never },
+      section: { title: "Hearts", key: "hearts", letter: "h", words: (n) => `${n}` },
+    };
+    const info = traceFacts({
+      ...json,
+      tracks: [...json.tracks, { id: 9, kind: "heartbeat", name: "heart", owner: 4, lanes: 3 }],
+    });
+    const choice = { ...NO_CHOICE, pinned: new Set(["0:h4"]) };
+    const asSection = layoutTracks([info], choice, { begin: 0, end: 1 }, [...KINDS, heart]);
+    expect(asSection.pinned.map((t) => [t.title, t.rows, t.info?.id])).toEqual([["heart", 3, 9]]);
+    expect(asSection.scrolled.at(-1)).toMatchObject({ kind: "hearts", title: "Hearts", subtitle: "1" });
+
+    const ofThread = traceFacts({ ...json, tracks: [...json.tracks, { id: 9, kind: "heartbeat", owner: 0 }] });
+    const asStrip = layoutTracks([ofThread], NO_CHOICE, { begin: 0, end: 1 }, [
+      ...KINDS,
+      { kind: "heartbeat", strip: 5 },
+    ]);
+    const { strips, lead } = asStrip.scrolled[0]!;
+    expect(strips.map((strip) => strip.info.id)).toEqual([1, 9]);
+    expect(strips[1]!.top).toBeGreaterThanOrEqual(strips[0]!.top + strips[0]!.height);
+    expect(lead).toBeGreaterThanOrEqual(strips[1]!.top + 5);
   });
   test("the address may name CPUs", () => {
     expect([...fromHash("fold=0:cpus,0:c2,0:x", START).choice!.folded]).toEqual(["0:cpus", "0:c2"]);

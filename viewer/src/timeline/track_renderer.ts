@@ -1,0 +1,38 @@
+// What the timeline asks of each kind of track. A kind is a file track_*.tsx and its line in kinds.ts.
+import type { JSX } from "preact";
+import type { Row, TrackInfo } from "../backend/types";
+import type { Track, TrackForm } from "../model/tracks";
+import type { Frame } from "./frame";
+import type { Placed } from "./scene";
+
+/** A slice under a point. */
+export interface SliceHit {
+  readonly track: Track; // where it lies
+  readonly info: TrackInfo; // whose it is: the track's own, or a strip's
+  readonly trace: number;
+  readonly row: Row;
+  readonly at: number; // in `row`
+  readonly begin: number; // on the timeline: trace B's offset included
+  readonly pixelNs: number;
+}
+
+export interface TrackRenderer extends TrackForm {
+  /** What lies behind all lines of time: where the track lives. */
+  drawGround?(frame: Frame, place: Placed): void;
+  /** The slices of `info`, and what is known to be missing of it. */
+  draw(frame: Frame, place: Placed, info: TrackInfo): void;
+  /** What lies above all slices. */
+  drawAbove?(frame: Frame, place: Placed): void;
+  /** The lanes under a height on screen, the likeliest first; none: it is beside the track. */
+  lanesAt(place: Placed, y: number): readonly number[];
+  /** What the pointer shows of a slice. */
+  readonly Tip: (props: { hit: SliceHit }) => JSX.Element;
+  /** A click on a slice that stands for one thing alone. `all`: on everything that is like it. */
+  click(hit: SliceHit, all: boolean): void;
+}
+
+/** The lane of a track with a row for each. */
+export function laneOfRow({ track, top }: Placed, y: number): readonly number[] {
+  const lane = Math.floor((y - top - 2 - track.lead) / track.rowHeight);
+  return lane >= 0 && lane < track.rows ? [lane] : [];
+}
