@@ -206,8 +206,8 @@ WatchEntry* stack_of(WatchEntry* top) {
 
 /// Empty; its first entry is nobody's, so that an exit always finds one below.
 WatchEntry* make_stack() {
-  const long got =
-      sys::mmap(0, std::size_t{2} * KARST_WATCH_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  const long got = sys::mmap(0, std::size_t{2} * KARST_WATCH_STACK, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(got)) return nullptr;
   const auto begin = static_cast<std::uintptr_t>(got);
   const std::uintptr_t stack = align_up(begin, KARST_WATCH_STACK);
