@@ -11,6 +11,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/hex.h"
+
 namespace karst {
 namespace {
 
@@ -65,12 +67,7 @@ fs::path CacheDirectory::of_user(std::string_view below) {
 
 fs::path CacheDirectory::file_of(std::string_view key) const {
   if (!on() || key.empty() || key.size() > kLongestKey) return {};
-  std::string name;
-  for (const unsigned char c : key) {
-    name += "0123456789abcdef"[c >> 4U];
-    name += "0123456789abcdef"[c & 15U];
-  }
-  return directory_ / name.append(suffix_);
+  return directory_ / hex(key).append(suffix_);
 }
 
 Descriptor CacheDirectory::open(const fs::path& file, int flags, struct stat& status) {

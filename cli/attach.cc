@@ -77,7 +77,7 @@ class Followed {
       if (kill(pid, 0) != 0) continue;
       if (find(pid) == nullptr)
         coming_.push_back(pid);
-      else if (const Status armed = triggers.arm(pid); !armed)
+      else if (Status armed = triggers.arm(pid); !armed)
         return armed;
     }
     return Unit{};

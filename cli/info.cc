@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/selection.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -113,12 +114,6 @@ Facts gather(const reader::Trace& trace) {
   add(beyond, "events or calls beyond what can be shown of one thread: left out");
   add(gaps, "blocks missing within a thread's history: calls around each gap are marked open");
   return facts;
-}
-
-std::string hex(const std::string& bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
 }
 
 const char* rate_source(std::uint32_t source) {

@@ -70,90 +70,129 @@ void say(const collect::Attached& target, const std::string& more) {
                count_text(s.patched).c_str(), count_text(s.functions).c_str(), more.c_str());
 }
 
-int change(const Options& options, bool on) {
-  const char* name = on ? "on" : "off";
-  std::uint64_t time_ns = 0;
+/// The options, read.
+struct Wish {
+  std::uint64_t time_ns = 0;  ///< 0: from now on
+  symbols::FunctionFilter functions;
+  symbols::FunctionFilter keep;
+  std::optional<std::uint32_t> budget;
+  collect::WatchOptions watch;
+};
+
+/// Error: what of them cannot be read, or what does not go together.
+Result<Wish> wish_of(const Options& options) {
+  Wish wish;
   if (!options.time.empty()) {
     const auto parsed = parse_duration(options.time);
-    if (!parsed) return usage_error("--for: " + parsed.error().message, name);
-    time_ns = *parsed;
+    if (!parsed) return Error{"--for: " + parsed.error().message};
+    wish.time_ns = *parsed;
   }
   auto filter = symbols::FunctionFilter::compile(options.functions, options.not_functions);
-  if (!filter) return usage_error(filter.error().message, name);
-  std::optional<std::uint32_t> budget;
+  if (!filter) return filter.error();
+  wish.functions = std::move(*filter);
   if (!options.budget.empty()) {
     auto share = parse_share(options.budget);
-    if (!share) return usage_error(share.error().message, name);
-    budget = *share;
+    if (!share) return share.error();
+    wish.budget = *share;
   }
   auto keep = symbols::FunctionFilter::compile(options.keep, {});
-  if (!keep) return usage_error("--keep: " + keep.error().message, name);
+  if (!keep) return Error{"--keep: " + keep.error().message};
+  wish.keep = std::move(*keep);
   auto watch = watch_options(options.watch);
-  if (!watch) return usage_error(watch.error().message, name);
+  if (!watch) return watch.error();
+  wish.watch = std::move(*watch);
   const bool other_options =
       !options.functions.empty() || !options.not_functions.empty() || !options.budget.empty() || !options.keep.empty();
-  if (!watch->rules.empty() && other_options)
-    return usage_error("--slowest and --over go with --margin, --stay and --for alone; ask for the rest separately",
-                       name);
-  if (watch->rules.empty() && (options.stay || !options.watch.margin.empty()))
-    return usage_error("--stay and --margin belong to --slowest and --over", name);
-  if (options.watches && (other_options || time_ns != 0))
-    return usage_error("--watches goes with nothing else: tracing stays as it is", name);
-  auto target = find_target(options.target);
-  if (!target) return fail(target.error());
+  if (!wish.watch.rules.empty() && other_options)
+    return Error{"--slowest and --over go with --margin, --stay and --for alone; ask for the rest separately"};
+  if (wish.watch.rules.empty() && (options.stay || !options.watch.margin.empty()))
+    return Error{"--stay and --margin belong to --slowest and --over"};
+  if (options.watches && (other_options || wish.time_ns != 0))
+    return Error{"--watches goes with nothing else: tracing stays as it is"};
+  return wish;
+}
 
-  if (!watch->rules.empty()) return begin_watching(*target, *watch, {options.stay, time_ns});
-  if (options.watches) return end_watching(*target);
-  const bool some = !filter->keeps_all();
-  std::vector<std::uint32_t> ids;
-  if (some) {
-    ids = collect::matching_functions(target->arena, *filter, collect::resolve_options(*target));
-    if (ids.empty()) return fail({"no function of process " + std::to_string(target->process.pid) + " matches"});
-  }
+/// Ids of the functions that a wish is about.
+struct Chosen {
+  std::vector<std::uint32_t> functions;  ///< empty: all
   std::vector<std::uint32_t> kept;
+};
+
+Result<Chosen> chosen_by(const Wish& wish, const Options& options, const collect::Attached& target) {
+  const auto matching = [&target](const symbols::FunctionFilter& filter) {
+    return collect::matching_functions(target.arena, filter, collect::resolve_options(target));
+  };
+  const std::string none = "no function of process " + std::to_string(target.process.pid) + " matches";
+  Chosen chosen;
+  if (!wish.functions.keeps_all()) {
+    chosen.functions = matching(wish.functions);
+    if (chosen.functions.empty()) return Error{none};
+  }
   if (!options.keep.empty()) {
-    kept = collect::matching_functions(target->arena, *keep, collect::resolve_options(*target));
-    if (kept.empty())
-      return fail({"no function of process " + std::to_string(target->process.pid) + " matches --keep"});
+    chosen.kept = matching(wish.keep);
+    if (chosen.kept.empty()) return Error{none + " --keep"};
   }
+  return chosen;
+}
+
+/// Does what is wished. Returns how to make it good again; none: the process goes off by itself when the time is up.
+Result<std::optional<Undo>> switch_now(collect::Attached& target, const Wish& wish, const Chosen& chosen, bool on) {
+  auto requester = collect::Requester::take(target);
+  if (!requester) return requester.error();
+  const bool some = !chosen.functions.empty();
   Undo undo;
-  bool by_process = false;  // it goes off by itself
-  {
-    auto requester = collect::Requester::take(*target);
-    if (!requester) return fail(requester.error());
-    undo.enabled = collect::control_state(target->arena).enabled;
-    if (budget)
-      if (const Status may = requester->set_budget(*budget); !may) return fail(may.error());
-    requester->keep(kept);
-    if (some && on && !undo.enabled) {
-      // Of a process that is off, these and no others.
-      std::vector<std::uint32_t> all(target->arena.function_count());
-      std::iota(all.begin(), all.end(), 1U);
-      std::vector<std::uint32_t> others;
-      std::set_difference(all.begin(), all.end(), ids.begin(), ids.end(), std::back_inserter(others));
-      undo.off = requester->choose(others, false);
-      requester->set_new_functions(false);
-    }
-    if (some) (on ? undo.on : undo.off) = requester->choose(ids, on);
-    by_process = time_ns != 0 && on && !undo.enabled;
-    const std::uint64_t ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(time_ns) *
-                                                           live_clock(*target).ticks_per_second / 1'000'000'000U);
-    requester->set_off_at(by_process ? arch::time_stamp() + ticks : 0);
-    if (on || !some) requester->set_enabled(on);
-    if (const Status done = requester->apply(kLimit); !done) return fail(done.error());
+  undo.enabled = collect::control_state(target.arena).enabled;
+  if (wish.budget)
+    if (const Status may = requester->set_budget(*wish.budget); !may) return may.error();
+  requester->keep(chosen.kept);
+  if (some && on && !undo.enabled) {
+    // Of a process that is off, these and no others.
+    std::vector<std::uint32_t> all(target.arena.function_count());
+    std::iota(all.begin(), all.end(), 1U);
+    std::vector<std::uint32_t> others;
+    std::set_difference(all.begin(), all.end(), chosen.functions.begin(), chosen.functions.end(),
+                        std::back_inserter(others));
+    undo.off = requester->choose(others, false);
+    requester->set_new_functions(false);
   }
-  if (time_ns == 0 || by_process) {
-    say(*target, by_process ? " for " + duration_text(time_ns) : "");
-    return kExitOk;
-  }
-  say(*target, " for " + duration_text(time_ns) + "; Ctrl-C ends that at once");
-  wait_for(time_ns);
-  auto requester = collect::Requester::take(*target);
-  if (!requester) return fail(requester.error());
+  if (some) (on ? undo.on : undo.off) = requester->choose(chosen.functions, on);
+  const bool by_process = wish.time_ns != 0 && on && !undo.enabled;
+  const std::uint64_t ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(wish.time_ns) *
+                                                         live_clock(target).ticks_per_second / 1'000'000'000U);
+  requester->set_off_at(by_process ? arch::time_stamp() + ticks : 0);
+  if (on || !some) requester->set_enabled(on);
+  if (const Status done = requester->apply(kLimit); !done) return done.error();
+  return by_process ? std::nullopt : std::optional(std::move(undo));
+}
+
+Status switch_back(collect::Attached& target, const Undo& undo) {
+  auto requester = collect::Requester::take(target);
+  if (!requester) return requester.error();
   requester->choose(undo.off, true);
   requester->choose(undo.on, false);
   requester->set_enabled(undo.enabled);
-  if (const Status done = requester->apply(kLimit); !done) return fail(done.error());
+  return requester->apply(kLimit);
+}
+
+int change(const Options& options, bool on) {
+  const auto wish = wish_of(options);
+  if (!wish) return usage_error(wish.error().message, on ? "on" : "off");
+  auto target = find_target(options.target);
+  if (!target) return fail(target.error());
+  if (!wish->watch.rules.empty()) return begin_watching(*target, wish->watch, {options.stay, wish->time_ns});
+  if (options.watches) return end_watching(*target);
+  const auto chosen = chosen_by(*wish, options, *target);
+  if (!chosen) return fail(chosen.error());
+  const auto undo = switch_now(*target, *wish, *chosen, on);
+  if (!undo) return fail(undo.error());
+  const std::string how_long = wish->time_ns != 0 ? " for " + duration_text(wish->time_ns) : "";
+  if (wish->time_ns == 0 || !*undo) {
+    say(*target, how_long);
+    return kExitOk;
+  }
+  say(*target, how_long + "; Ctrl-C ends that at once");
+  wait_for(wish->time_ns);
+  if (const Status done = switch_back(*target, **undo); !done) return fail(done.error());
   say(*target, " again");
   return kExitOk;
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/hex.h"
 #include "symbols/plain_sections.h"
 #include "symbols/sandbox.h"
 
@@ -22,15 +23,6 @@ namespace fs = std::filesystem;
 struct EndElf {
   void operator()(Elf* elf) const { elf_end(elf); }
 };
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const unsigned char c : bytes) {
-    text += "0123456789abcdef"[c >> 4];
-    text += "0123456789abcdef"[c & 15];
-  }
-  return text;
-}
 
 std::string build_id_of(Elf* elf) {
   const void* bytes = nullptr;

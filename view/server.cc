@@ -14,6 +14,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/hex.h"
 #include "view/cut.h"
 #include "view/http_server.h"
 #include "view/jobs.h"
@@ -47,16 +48,11 @@ constexpr std::string_view kNoPage =
 constexpr std::string_view kNoThread = "no thread could be had for the viewer's server: the system allows no more";
 
 Result<std::string> random_token() {
-  std::array<unsigned char, 16> bytes;
+  std::array<char, 16> bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return Error{"the kernel gave no random numbers for the viewer's address"};
   }
-  std::string token;
-  for (const unsigned char byte : bytes) {
-    token += "0123456789abcdef"[byte >> 4];
-    token += "0123456789abcdef"[byte & 15];
-  }
-  return token;
+  return hex({bytes.data(), bytes.size()});
 }
 
 // Takes the same time wherever the two differ.

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/hex.h"
+
 namespace karst::collect {
 
 using namespace format;
@@ -48,9 +50,7 @@ Result<Session> Session::listen() {
 }
 
 std::string Session::option() const {
-  std::string text = "session=" + name_ + ":";
-  for (const std::uint8_t byte : secret_.bytes) text += fmt::format("{:02x}", byte);
-  return text;
+  return "session=" + name_ + ":" + hex({reinterpret_cast<const char*>(secret_.bytes), sizeof secret_.bytes});
 }
 
 void Session::add_descriptors(std::vector<pollfd>& descriptors) const {

@@ -101,9 +101,10 @@ class Fields {
     const std::string_view old = table_.text(record, offset);
     table_.set_text(record, offset, goes ? instead : old);
   }
-  void path(std::size_t record, std::size_t offset) {
+  /// A path that stays loses its directories if these are to go.
+  void path(std::size_t record, std::size_t offset, bool goes = false, std::string_view instead = {}) {
     const std::string_view old = table_.text(record, offset);
-    table_.set_text(record, offset, strip_.takes(Strip::kPaths) ? last_part(old) : old);
+    table_.set_text(record, offset, goes ? instead : strip_.takes(Strip::kPaths) ? last_part(old) : old);
   }
 
  private:
@@ -146,10 +147,7 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
       case ChunkType::kProcesses:
         fields.text(i, offsetof(format::ProcessRecord, name), names, "process");
         fields.text(i, offsetof(format::ProcessRecord, command_line), takes(kCommands));
-        if (names)
-          table.set_text(i, offsetof(format::ProcessRecord, executable), "process");
-        else
-          fields.path(i, offsetof(format::ProcessRecord, executable));
+        fields.path(i, offsetof(format::ProcessRecord, executable), names, "process");
         fields.text(i, offsetof(format::ProcessRecord, options), takes(kCommands));
         break;
       case ChunkType::kClock:
@@ -163,10 +161,7 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
         const auto id = table.get<std::uint32_t>(i, offsetof(format::SymbolRecord, id));
         fields.text(i, offsetof(format::SymbolRecord, name), names, nameless(id));
         fields.text(i, offsetof(format::SymbolRecord, link_name), names);
-        if (names)
-          table.set_text(i, offsetof(format::SymbolRecord, file), {});
-        else
-          fields.path(i, offsetof(format::SymbolRecord, file));
+        fields.path(i, offsetof(format::SymbolRecord, file), names);
         break;
       }
       case ChunkType::kThreads:
@@ -191,10 +186,7 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
         break;
       }
       case ChunkType::kMoments:
-        if (names)
-          table.set_text(i, offsetof(format::MomentRecord, what), {});
-        else
-          fields.path(i, offsetof(format::MomentRecord, what));
+        fields.path(i, offsetof(format::MomentRecord, what), names);
         if (takes(kValues)) {
           const auto flags = table.get<std::uint32_t>(i, offsetof(format::MomentRecord, flags));
           table.set(i, offsetof(format::MomentRecord, flags), flags & ~std::uint32_t{format::kMomentHasArguments});
@@ -203,10 +195,7 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
         }
         break;
       case ChunkType::kUntraced:
-        if (names)
-          table.set_text(i, offsetof(format::UntracedRecord, program), "a program");
-        else
-          fields.path(i, offsetof(format::UntracedRecord, program));
+        fields.path(i, offsetof(format::UntracedRecord, program), names, "a program");
         fields.text(i, offsetof(format::UntracedRecord, reason), takes(kHost));
         break;
       default:

@@ -207,13 +207,13 @@ WatchEntry* stack_of(WatchEntry* top) {
 
 /// Empty; its first entry is nobody's, so that an exit always finds one below.
 WatchEntry* make_stack() {
-  const long got =
-      sys::mmap(0, 2 * KARST_WATCH_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  const long got = sys::mmap(0, std::size_t{2} * KARST_WATCH_STACK, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(got)) return nullptr;
   const auto begin = static_cast<std::uintptr_t>(got);
   const std::uintptr_t stack = align_up(begin, KARST_WATCH_STACK);
   if (stack != begin) sys::munmap(reinterpret_cast<void*>(begin), stack - begin);
-  const std::uintptr_t end = begin + 2 * KARST_WATCH_STACK;
+  const std::uintptr_t end = begin + std::uintptr_t{2} * KARST_WATCH_STACK;
   if (stack + KARST_WATCH_STACK != end)
     sys::munmap(reinterpret_cast<void*>(stack + KARST_WATCH_STACK), end - stack - KARST_WATCH_STACK);
   return reinterpret_cast<WatchEntry*>(stack) + 1;

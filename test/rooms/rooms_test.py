@@ -77,7 +77,12 @@ class Rooms(unittest.TestCase):
                 right = compiled("".join(f'#include "{header[other]}"\n' for other in sorted(MAY_INCLUDE[room])
                                          if other in header))
                 self.assertEqual(right.returncode, 0, f"{room}: {right.stderr}")
-                for other in sorted(set(header) - MAY_INCLUDE[room]):
+                forbidden = sorted(set(header) - MAY_INCLUDE[room])
+                found = compiled("".join(f'#if __has_include("{header[other]}")\n#error {other} is found\n#endif\n'
+                                         for other in forbidden))
+                self.assertEqual(found.returncode, 0, f"{room} may include too much: {found.stderr}")
+                # One of them as people would write it: compilers stop at the first.
+                for other in forbidden[:1]:
                     wrong = compiled(f'#include "{header[other]}"\n')
                     self.assertNotEqual(wrong.returncode, 0, f"{room} may include {header[other]}")
                     self.assertIn(f"{header[other]}: No such file or directory", wrong.stderr)
