@@ -8,6 +8,7 @@
 #include "runtime/budget/budget_sample.h"
 #include "runtime/budget/event_cost.h"
 #include "runtime/clock/clock.h"
+#include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"

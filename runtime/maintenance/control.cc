@@ -5,7 +5,7 @@
 
 #include "arch/cpu.h"
 #include "runtime/clock/clock.h"
-#include "runtime/hooks/live_patch.h"
+#include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"

@@ -7,8 +7,7 @@
 #include "arch/cpu.h"
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
-#include "runtime/hooks/hooks.h"
-#include "runtime/hooks/live_patch.h"
+#include "runtime/maintenance/switches.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"
@@ -376,45 +375,6 @@ std::uint64_t recording_progress() {
   return sum;
 }
 
-namespace {
-
-// While tracing is off there is nobody whose calls a jump could end, and what was recorded before is worth keeping. The
-// assembly that writes marks knows the TSC alone, finds its thread by the thread-local pointer, and watches no calls.
-bool marks_are_slow() {
-  return g_stopped || is_counting() || load(g_by_tid) || load(karst_clock_on) != 0 || !is_switched_on() ||
-         is_watching();
-}
-
-}  // namespace
-
-void choose_marks() {
-  // Another thread may be here for another reason: the last look is behind both.
-  for (bool slow = marks_are_slow();;) {
-    store(karst_marks_slowly, slow ? 1U : 0U);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    const bool still = marks_are_slow();
-    if (still == slow) return;
-    slow = still;
-  }
-}
-
-void choose_hooks() {
-  choose_marks();
-  if (g_stopped) {
-    set_hooks(karst_hook_discard, karst_hook_discard);
-  } else if (is_counting()) {
-    set_hooks(load(g_by_tid) ? karst_hook_count_by_tid : karst_hook_count, karst_hook_discard);
-  } else if (load(g_by_tid)) {
-    set_hooks(karst_hook_trace_by_tid, karst_hook_trace_by_tid);
-  } else if (load(karst_clock_on) != 0) {
-    set_hooks(karst_hook_trace_clock, karst_min_duration != 0 ? karst_hook_trim_clock : karst_hook_trace_clock,
-              karst_hook_watch_enter_clock, karst_hook_watch_exit_clock);
-  } else {
-    set_hooks(karst_hook_trace, karst_min_duration != 0 ? karst_hook_trim : karst_hook_trace, karst_hook_watch_enter,
-              karst_hook_watch_exit);
-  }
-}
-
 // ---- threads that cannot be found by a thread-local pointer (see clone.cc) ----------------------
 
 namespace {
@@ -547,6 +507,9 @@ bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
 }
 
 }  // namespace
+
+bool recording_has_stopped() { return g_stopped; }
+bool threads_are_found_by_tid() { return load(g_by_tid); }
 
 bool is_recording() {
   if (!g_arena.exists() || g_stopped || is_counting() || !is_switched_on()) return false;

@@ -4,7 +4,6 @@
 
 #include "format/moments.h"
 #include "runtime/clock/clock.h"
-#include "runtime/hooks/watch_sleds.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/state.h"
