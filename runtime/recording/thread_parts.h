@@ -32,8 +32,8 @@ inline bool is_active(const format::BlockHeader& b) {
   return load(b.state) == static_cast<std::uint32_t>(format::BlockState::kActive);
 }
 
-/// Where events go that nobody will read: of threads for which there is no memory, and of forked children. These
-/// threads share one cursor, so what hooks add beyond the end adds up.
+/// Where events go that nobody will read: of threads for which there is no memory or that asked for it, and of forked
+/// children. Those that have g_nobody share one cursor, so what hooks add beyond the end adds up.
 extern char g_sink[2 * KARST_BLOCK_SIZE];
 bool in_sink(std::uintptr_t cursor);
 void aim_at_sink(ThreadState& state);
