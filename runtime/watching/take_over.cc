@@ -33,6 +33,7 @@ bool begin_watching() {
     return false;
   const long got = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(got)) return false;
+  renew_notes();
   store(karst_watched, reinterpret_cast<WatchedFunction*>(got));
   choose_hooks();
   return true;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint32_t kNoteWords = kWatchNotes / 64;
 
-std::uint64_t g_notes[kNoteWords] = {1};  // bit of a note: it is in use; that of number 0 stays set
+std::uint64_t g_notes[kNoteWords];  // bit of a note: it is in use; that of number 0 stays set
 std::uint32_t g_pending;
 
 std::uint64_t* slots() { return g_arena.table<std::uint64_t>(g_arena.watching_layout().slots_offset); }

@@ -41,7 +41,7 @@ inline bool has_ended(const format::ArenaWatch& watch) {
          state == static_cast<std::uint32_t>(format::WatchState::kEnded);
 }
 
-/// In a forked child: no note is in use and none is new.
+/// Before the first watch, and in a forked child: no note is in use and none is new.
 void renew_notes();
 
 }  // namespace karst::runtime
