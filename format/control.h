@@ -1,6 +1,6 @@
 // The control page of an arena: how `karst on`, `off`, `status` and the like, from outside, and the process's own
-// maintenance thread (runtime/maintenance/control.cc) speak to each other. No port, no signal: words in shared memory and a
-// futex. Who may open the process's memfd (/proc/PID/fd: the same user, and root) may write here.
+// maintenance thread (runtime/maintenance/control.cc) speak to each other. No port, no signal: words in shared memory
+// and a futex. Who may open the process's memfd (/proc/PID/fd: the same user, and root) may write here.
 //
 // A requester takes `holder` (its pid; a dead one's may be taken over), changes what is wanted (the words of the first
 // group, and kArenaFunctionOn in the functions' flags, by atomic operations on single bits), raises `request` and wakes

@@ -1,7 +1,7 @@
 // What --slowest and --over watch for: rules, and which functions of a process they mean.
 //
-// The process itself times the calls and keeps those that are wanted (format/watch.h, runtime/watching/watch.h); it knows
-// no names, so the functions are found here and entered into its arena.
+// The process itself times the calls and keeps those that are wanted (format/watch.h, runtime/watching/watch.h); it
+// knows no names, so the functions are found here and entered into its arena.
 #pragma once
 #include <cstddef>
 #include <cstdint>

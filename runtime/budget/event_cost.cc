@@ -1,3 +1,5 @@
+// Times the hooks themselves, in memory of their own, in a few rounds; the fastest one counts. Of hooks that cannot be
+// tried so it times what they consist of.
 #include "runtime/budget/event_cost.h"
 
 #include <time.h>

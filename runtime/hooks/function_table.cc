@@ -1,3 +1,5 @@
+// Gathers a module's functions from its sleds, sorts them by address, and finds one by halving. Sorting is in place, as
+// there is no heap.
 #include "runtime/hooks/function_table.h"
 
 #include <sys/mman.h>

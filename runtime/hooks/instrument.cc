@@ -1,3 +1,5 @@
+// A function's first call decides which id its address has, or that it has none, under a lock; all later ones find it
+// in the table without. Who changes switches or unloads a module walks the table.
 #include "runtime/hooks/instrument.h"
 
 #include <sys/mman.h>

@@ -7,21 +7,13 @@
 //
 // A change is written to the log of switches before its first byte and completed after its last.
 #pragma once
-#include <cstdint>
-
-#include "format/control.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/maintenance/switches.h"
 
 namespace karst::runtime {
 
-/// At start, while there is one thread: asks the kernel once for what telling all processors needs. Later, when it is
-/// needed first, that may take as long as a slow processor takes (100 ms were seen). No lock.
-void prepare_live_patch();
-
-// All of these under the lock of patching (system/patch_lock.h), unless they say otherwise.
-
-/// At start: tracing is on as a whole or off, as the control page says.
-void start_switches();
+// All of these under the lock of patching (system/patch_lock.h). What other folders ask for is in
+// maintenance/switches.h.
 
 /// The functions of the module are chosen: what is wanted of them now is how they begin, and is not a change to be
 /// logged. `tables` are the module's. Its sleds are not patched yet.
@@ -32,17 +24,5 @@ void begin_switches(Module& module, const SledTables& tables);
 bool patch_unused(Module& module);
 /// The same for all modules, and for code that threads may be executing.
 bool patch_used();
-
-/// Tracing as a whole, and a function's own switch, as they were last applied. Lock-free.
-bool is_switched_on();
-bool is_switched_on(std::uint32_t id);
-
-/// In a forked child: makes code and switches equal, and code whole if it was being changed at that moment.
-void mend_after_fork();
-/// That was the case. No lock.
-bool was_forked_in_change();
-
-/// Numbers of what is patched now, into the control page.
-void note_patched();
 
 }  // namespace karst::runtime

@@ -1,3 +1,5 @@
+// Reads program headers, notes and tables of a loaded module. Each place that they name is compared with the module's
+// own segments before it is read.
 #include "runtime/hooks/module_image.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,5 @@
+// Modules come and go: each is checked, gets ids for its functions, is entered into the arena's tables, and is patched
+// when its functions are chosen. What is refused is left alone, with one message.
 #include "runtime/hooks/sleds.h"
 
 #include "format/trace.h"

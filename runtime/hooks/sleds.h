@@ -7,8 +7,7 @@
 // again; anywhere else it gets new ones.
 //
 // Code that a program makes while it runs lies in no module. One stands for all of it; its functions are those that
-// call
-// __cyg_profile_func_enter.
+// call __cyg_profile_func_enter.
 //
 // Threads: what comes and goes does so one at a time, under the dynamic linker's lock. Looking up may be done by any
 // thread at any time, also in signal handlers.

@@ -1,3 +1,5 @@
+// The maintenance thread's rounds: it applies what is wanted, runs the tasks that are due, and waits on the futex until
+// the next one is, or somebody knocks. It ends the process when it is the last thread of it.
 #include "runtime/maintenance/control.h"
 
 #include <sys/stat.h>
@@ -5,7 +7,7 @@
 
 #include "arch/cpu.h"
 #include "runtime/clock/clock.h"
-#include "runtime/hooks/live_patch.h"
+#include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"

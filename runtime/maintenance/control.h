@@ -53,10 +53,4 @@ class MaintenanceAway {
   bool taken_ = false;
 };
 
-/// Makes code and log equal to what is wanted (enabled, and kArenaFunctionOn and not kArenaFunctionCulled in each
-/// function's flags): who changes any of these calls it afterwards. Any thread outside of signal handlers, the
-/// maintenance thread's tasks among them; takes the lock of patching. kRefused: the system does not let the code be
-/// changed, and all is as it was.
-format::ControlOutcome apply_switches(format::SwitchReason reason);
-
 }  // namespace karst::runtime

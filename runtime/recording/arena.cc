@@ -1,3 +1,5 @@
+// Makes the arena's memory, in a forked child anew, and the tables in it; arena_blocks.cc has the blocks. Memory is
+// made real before it is used, as a store to what cannot be had would raise SIGBUS.
 #include "runtime/recording/arena.h"
 
 #include <fcntl.h>

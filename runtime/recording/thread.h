@@ -38,6 +38,8 @@ bool set_history_floor(ThreadState& state, std::uint32_t blocks);
 /// A number that changes while threads record. Any thread; may be wrong by chance.
 std::uint64_t recording_progress();
 
+// What hooks/ does for it (hooks/choose_hooks.cc).
+
 /// Sets the hooks that are right now: by the options (karst_min_duration, karst_clock_on, is_counting()), by what
 /// threads there are, and whether anything is recorded still. Any thread.
 void choose_hooks();
@@ -46,9 +48,11 @@ void choose_marks();
 
 /// Events of this process go nowhere from now on, for good.
 void stop_recording();
+bool recording_has_stopped();
 
 /// Changes all hooks to the kind that finds its thread by kernel id; see karst_hook_trace_by_tid. Any thread.
 void find_threads_by_tid();
+bool threads_are_found_by_tid();
 
 /// True if the calling thread has had an event and its next one will be kept. Any context.
 bool is_recording();

@@ -1,3 +1,5 @@
+// Lists the blocks of a range by their headers, sorts them by their start and copies them oldest first. Gaps in a
+// thread's numbers show what was recycled meanwhile.
 #include "runtime/snapshots/snapshot_copy.h"
 
 #include <sys/mman.h>

@@ -1,21 +1,20 @@
+// Calls of watched functions as they end: found on the thread's stack of open ones, judged by the thread itself without
+// a lock, and noted for the maintenance thread if they are to be kept.
 #include "runtime/watching/watch.h"
 
 #include <sys/mman.h>
 
 #include "format/moments.h"
 #include "runtime/clock/clock.h"
-#include "runtime/hooks/watch_sleds.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/state.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/assertion.h"
-#include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
-#include "runtime/system/message.h"
-#include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
 #include "runtime/watching/watch_keep.h"
+#include "runtime/watching/watch_parts.h"
 
 namespace karst::runtime {
 
@@ -27,17 +26,11 @@ __attribute__((visibility("hidden"))) WatchedFunction* karst_watched;
 
 namespace {
 
-constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint32_t kNoteWords = kWatchNotes / 64;
 
-WipedLock g_lock;                   // of taking watches over
 std::uint64_t g_notes[kNoteWords];  // bit of a note: it is in use; that of number 0 stays set
 std::uint32_t g_pending;
-std::uint32_t g_changes;  // ArenaWatching::changes as far as they are applied
 
-ArenaWatching& watching() { return *g_arena.watching(); }
-ArenaWatchRule* rules() { return g_arena.table<ArenaWatchRule>(g_arena.watching_layout().rules_offset); }
-ArenaWatch* watches() { return g_arena.table<ArenaWatch>(g_arena.watching_layout().watches_offset); }
 std::uint64_t* slots() { return g_arena.table<std::uint64_t>(g_arena.watching_layout().slots_offset); }
 ArenaNote* notes() { return g_arena.table<ArenaNote>(g_arena.watching_layout().notes_offset); }
 
@@ -48,31 +41,13 @@ struct Own {
 };
 Own own_of(const ArenaWatch& watch) {
   const std::uint32_t rule = load(watch.rule);
-  Own own{rules()[rule < kWatchRules ? rule : 0], load(watch.first_slot)};
+  Own own{watch_rules()[rule < kWatchRules ? rule : 0], load(watch.first_slot)};
   if (own.rule.most > kWatchMost) own.rule.most = kWatchMost;
   if (own.first_slot > kWatchSlots - own.rule.most) own.rule.most = own.first_slot = 0;
   return own;
 }
 
-/// Calls visit(watch, number) for those of a function, from the list's first on, as long as it returns true. A list
-/// that was written over may have no end.
-template <typename Visit>
-void for_each_watch(std::uint32_t first, Visit visit) {
-  std::uint32_t number = first;
-  for (std::uint32_t n = 0; n < kWatches && number != 0 && number <= kWatches; ++n) {
-    ArenaWatch& watch = watches()[number - 1];
-    if (!visit(watch, number - 1)) return;
-    number = load(watch.next);
-  }
-}
-
 void count(std::uint64_t& counter) { __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED); }
-
-bool has_ended(const ArenaWatch& watch) {
-  const std::uint32_t state = load(watch.state);
-  return state == static_cast<std::uint32_t>(WatchState::kUnwanted) ||
-         state == static_cast<std::uint32_t>(WatchState::kEnded);
-}
 
 // ---- notes --------------------------------------------------------------------------------------
 
@@ -115,7 +90,7 @@ bool judge_slowest(ArenaWatch& watch, std::uint32_t number, const Ended& call) {
   if (most == 0) return false;
   for (;;) {
     std::uint32_t at = 0;
-    std::uint64_t least = kNever;
+    std::uint64_t least = kNeverKept;
     for (std::uint32_t i = 0; i < most; ++i) {
       const std::uint64_t slot = load(own[i]);
       if (slot >= least) continue;
@@ -249,12 +224,12 @@ ThreadState* own_watch_state() {
 }  // namespace
 
 std::uint64_t watch_limit(std::uint32_t id) {
-  std::uint64_t limit = kNever;
+  std::uint64_t limit = kNeverKept;
   for_each_watch(load(karst_watched[id].first), [&limit](const ArenaWatch& watch, std::uint32_t) {
     const auto [rule, first_slot] = own_of(watch);
     std::uint64_t own = watch.over_ticks;
     if (rule.kind == static_cast<std::uint32_t>(MomentKind::kSlowest)) {
-      own = kNever;
+      own = kNeverKept;
       for (std::uint32_t i = 0; i < rule.most && own != 0; ++i) {
         const std::uint64_t slot = load(slots()[first_slot + i]);
         const std::uint64_t needed = slot == 0 ? 0 : slot_ticks(slot) + 1;
@@ -279,6 +254,12 @@ std::uint32_t next_note(std::uint32_t from) {
     note = (note / 64 + 1) * 64;
   }
   return 0;
+}
+
+void renew_notes() {
+  g_pending = 0;
+  zero(g_notes, sizeof g_notes);
+  g_notes[0] = 1;
 }
 
 bool take_pending() { return __atomic_exchange_n(&g_pending, 0U, __ATOMIC_ACQ_REL) != 0; }
@@ -364,171 +345,6 @@ void leave_watch(ThreadState& state) {
   if (top == nullptr) return;
   store(state.watch, static_cast<WatchEntry*>(nullptr));
   sys::munmap(stack_of(top) - 1, KARST_WATCH_STACK);
-}
-
-// ---- taking over what is wanted -----------------------------------------------------------------
-
-namespace {
-
-/// Memory for all that watching needs, when the first watch comes.
-bool begin_watching() {
-  if (is_watching()) return true;
-  const std::uint64_t size = sizeof(WatchedFunction) * (std::uint64_t{kMaxFunctionId} + 1);
-  if (!g_arena.reserve_part(g_arena.watching_layout().notes_offset, sizeof(ArenaNote) * std::uint64_t{kWatchNotes}) ||
-      !prepare_keeping())
-    return false;
-  const long got = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-  if (sys::failed(got)) return false;
-  g_notes[0] |= 1;
-  store(karst_watched, reinterpret_cast<WatchedFunction*>(got));
-  choose_hooks();
-  return true;
-}
-
-/// The function's hooks find the watch from now on.
-void link(std::uint32_t id, ArenaWatch& watch, std::uint32_t number) {
-  WatchedFunction& function = karst_watched[id];
-  if (function.first == 0) store(function.since, event_time());
-  watch.next = function.first;
-  store(function.first, number + 1);
-}
-
-bool is_linked(std::uint32_t id, std::uint32_t number) {
-  bool found = false;
-  for_each_watch(karst_watched[id].first, [&](const ArenaWatch&, std::uint32_t n) {
-    found = n == number;
-    return !found;
-  });
-  return found;
-}
-
-bool take_over(ArenaWatch& watch, std::uint32_t number) {
-  const std::uint32_t number_of_rule = load(watch.rule);
-  const std::uint32_t id = load(watch.function);
-  const ArenaWatchRule rule = rules()[number_of_rule < kWatchRules ? number_of_rule : 0];
-  const bool slowest = rule.kind == static_cast<std::uint32_t>(MomentKind::kSlowest);
-  const bool over = rule.kind == static_cast<std::uint32_t>(MomentKind::kOver);
-  if (number_of_rule >= kWatchRules || id == 0 || id > g_arena.function_count() || (!slowest && !over) ||
-      rule.most == 0 || rule.most > kWatchMost || (over && rule.over_ns == 0))
-    return false;
-  if (!begin_watching()) return false;
-  watch.over_ticks = over ? ticks_of(rule.over_ns) : 0;
-  watch.every_ticks = rule.every_ns != 0 ? ticks_of(rule.every_ns) : 0;
-  watch.margin_ticks = rule.margin_ns != 0 ? ticks_of(rule.margin_ns) : 0;
-  watch.taken = 0;
-  watch.given_up = 0;
-  watch.last_ticks = 0;
-  if (slowest) {
-    std::uint32_t used = load(watching().slots_used);
-    do {
-      used = load(watching().slots_used);
-      if (used > kWatchSlots || rule.most > kWatchSlots - used) return false;
-    } while (!exchange_if(watching().slots_used, used, used + rule.most));
-    watch.first_slot = used;
-    if (!reserve_slots(used, rule.most)) return false;
-  }
-  // A budget would make its calls unseen.
-  __atomic_or_fetch(&g_arena.functions()[id].flags, std::uint32_t{kArenaFunctionKeep}, __ATOMIC_ACQ_REL);
-  link(id, watch, number);
-  store(karst_watched[id].limit, watch_limit(id));
-  return true;
-}
-
-/// Ends watches that were taken over, or lets them go on. True if any function is watched that was not, or the other
-/// way round.
-bool change_all() {
-  const Locked lock(g_lock);
-  ArenaWatching& w = watching();
-  const std::uint32_t changes = load(w.changes);
-  if (changes == g_changes || !is_watching()) return false;
-  bool any = false;
-  for (std::uint32_t i = 0; i < w.applied && i < kWatches; ++i) {
-    ArenaWatch& watch = watches()[i];
-    const std::uint32_t id = load(watch.function);
-    const std::uint32_t state = load(watch.state);
-    const bool ends = state == static_cast<std::uint32_t>(WatchState::kUnwanted);
-    if ((!ends && state != static_cast<std::uint32_t>(WatchState::kWanted)) || id == 0 || id > g_arena.function_count())
-      continue;
-    if (!ends && !is_linked(id, i)) link(id, watch, i);
-    exchange_if(watch.state, state, static_cast<std::uint32_t>(ends ? WatchState::kEnded : WatchState::kWatching));
-    WatchedFunction& function = karst_watched[id];
-    bool all_ended = true;
-    for_each_watch(function.first,
-                   [&all_ended](const ArenaWatch& other, std::uint32_t) { return all_ended = has_ended(other); });
-    store(function.limit, all_ended ? kNever : watch_limit(id));
-    if (all_ended) store(function.first, 0U);
-    any = true;
-  }
-  g_changes = changes;
-  return any;
-}
-
-/// True if any function is watched that was not.
-bool take_over_all() {
-  const Locked lock(g_lock);
-  ArenaWatching& w = watching();
-  const std::uint32_t wanted = load(w.watch_count) < kWatches ? load(w.watch_count) : kWatches;
-  bool any = false;
-  for (std::uint32_t i = w.applied; i < wanted; ++i) {
-    ArenaWatch& watch = watches()[i];
-    const std::uint32_t state = load(watch.state);
-    if (state == static_cast<std::uint32_t>(WatchState::kNone)) break;  // it is being written
-    if (state == static_cast<std::uint32_t>(WatchState::kWanted)) {
-      const bool taken = take_over(watch, i);
-      if (!taken) ++w.refused;
-      any = any || taken;
-      store(watch.state, static_cast<std::uint32_t>(taken ? WatchState::kWatching : WatchState::kRefused));
-    } else if (has_ended(watch)) {
-      // It has nothing that it could go on with.
-      store(watch.state, static_cast<std::uint32_t>(WatchState::kRefused));
-    }
-    store(w.applied, i + 1);
-  }
-  return any;
-}
-
-}  // namespace
-
-void apply_watches(bool sleds) {
-  if (g_arena.watching() == nullptr) return;
-  const bool more = load(watching().watch_count) != load(watching().applied);
-  const bool changed = load(watching().changes) != load(g_changes) && change_all();
-  if (!(more && take_over_all()) && !changed) return;
-  if (!sleds) return;
-  const Patching lock;
-  watch_sleds();
-}
-
-void prepare_watching(bool no_system_calls) {
-  // Watching takes some, in the threads that have something to tell.
-  if (g_arena.watching() == nullptr || no_system_calls || !g_lock.create()) {
-    if (g_arena.watching() != nullptr) g_arena.give_up_watching();
-    return;
-  }
-  add_task(keep_moments);
-}
-
-void renew_watches() {
-  if (!is_watching()) return;
-  ArenaWatching& w = watching();
-  g_pending = 0;
-  zero(g_notes, sizeof g_notes);
-  g_notes[0] = 1;
-  for (std::uint32_t i = 0; i < w.watch_count && i < kWatches; ++i) {
-    ArenaWatch& watch = watches()[i];
-    const std::uint32_t id = load(watch.function);
-    if (id > g_arena.function_count()) continue;
-    karst_watched[id] = {kNever, 0, 0, 0, 0};
-    if (watch.state == static_cast<std::uint32_t>(WatchState::kWatching))
-      watch.state = static_cast<std::uint32_t>(WatchState::kWanted);
-  }
-  if (!g_arena.reserve_part(g_arena.watching_layout().notes_offset, sizeof(ArenaNote) * std::uint64_t{kWatchNotes}) ||
-      !renew_keeping()) {
-    Message().text("a forked child keeps no slow calls: memory is short");
-    w.watch_count = 0;
-    return;
-  }
-  take_over_all();
 }
 
 }  // namespace karst::runtime

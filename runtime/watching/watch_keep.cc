@@ -1,3 +1,5 @@
+// The maintenance thread's task: takes the notes of calls that have ended, finds the blocks of their time by the index,
+// copies them, and looks once more when hooks have stored what they had in hand.
 #include "runtime/watching/watch_keep.h"
 
 #include <sys/mman.h>

@@ -1,0 +1,142 @@
+// What a hook cannot do in its few instructions: the thread's next block, and words that belong together. Lock-free: a
+// signal handler that comes in between goes the same way for itself, and a compare-and-exchange shows it.
+#include <sys/prctl.h>
+
+#include "runtime/clock/clock.h"
+#include "runtime/counting/count.h"
+#include "runtime/maintenance/switches.h"
+#include "runtime/process/fork.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/marks.h"
+#include "runtime/recording/thread.h"
+#include "runtime/recording/thread_parts.h"
+#include "runtime/system/assertion.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch_keep.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+// How many slow paths the thread is in: one, and those of the handlers that interrupted them.
+__attribute__((tls_model("initial-exec"))) __thread int t_in_slow_path;
+
+}  // namespace
+
+void next_block(ThreadState& state) {
+  if (load(state.ignored) != 0) return aim_at_sink(state);
+  const std::uint64_t begin_before = load(state.begin);  // first: the cursor that belongs to it, or a later one
+  const std::uintptr_t before = load(state.cursor);
+  ArenaThread& t = g_arena.thread(state.thread);
+  const bool nowhere = settled(before) == 0;
+  BlockHeader* old = nowhere || in_sink(before) ? nullptr : block_of(before);
+  const std::uint64_t last = old != nullptr ? g_arena.key_of(*old) : load(state.last);
+  KARST_ASSERT(before % sizeof(Event) == 0);
+  // A hook that was interrupted by a fork goes on with its parent's block.
+  KARST_ASSERT(old == nullptr || in_forked_child() || (g_arena.block_at(settled(before)) == old && is_active(*old)));
+  BlockHeader* next = g_arena.take_block(settled(before), state.spare);
+  if (next == nullptr) {
+    __atomic_add_fetch(&t.lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
+    const std::uintptr_t sink = reinterpret_cast<std::uintptr_t>(g_sink) + kBlockHeaderSize;
+    if (old != nullptr) remember_last(state, last);
+    if (!exchange_if(state.cursor, before, sink)) return;  // a handler found one
+    state.epoch = epoch_of(event_time());
+    // A gap in the numbers tells the reader.
+    if (old != nullptr) {
+      state.sequence = old->sequence + 2;
+      store(old->state, static_cast<std::uint32_t>(BlockState::kFull));
+    } else if (nowhere) {
+      ++state.sequence;
+    }
+    return;
+  }
+  const std::uint64_t ticks = event_time();
+  next->thread = state.thread;
+  next->sequence = old != nullptr ? old->sequence + 1 : state.sequence;
+  next->ticks = ticks;
+  __atomic_add_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
+  note_block_begin(static_cast<std::uint32_t>(g_arena.key_of(*next)) - 1, state.thread, ticks);
+  Arena::publish(*next);
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(next) + kBlockHeaderSize;
+  if (!take_block_words(state, before, begin_before, first, ticks << KARST_EVENT_TICK_SHIFT)) {
+    __atomic_sub_fetch(&t.block_count, 1, __ATOMIC_ACQ_REL);
+    Arena::give_back(*next);  // a handler was faster
+    return;
+  }
+  state.epoch = epoch_of(ticks);
+  g_arena.append(state.thread, last, *next);  // at once: the system call below is where signals come in
+  // Threads are named after they have begun. An orderly end asks for the name once more; in case there will be
+  // none, ask now and then.
+  const std::uint64_t s = next->sequence;
+  if (!g_no_system_calls && s != 0 && (s & (s - 1)) == 0) sys::call(SYS_prctl, PR_GET_NAME, sys::word(t.name));
+}
+
+namespace {
+
+void give_slot() {
+  ThreadState* state = karst_state;
+  // A thread that forked by a raw system call, while another one found that this is a child.
+  if (state != &g_nobody && !is_current(state)) state = karst_state = &g_nobody;
+  if (state == &g_nobody) {
+    join();
+    state = karst_state;
+    if (state == &g_nobody) return;
+  }
+  // The clock thread slept, and that was all.
+  if (is_slot(state->cursor) && state->epoch == epoch_of(event_time())) return;
+  next_block(*state);
+}
+
+}  // namespace
+
+// A handler may interrupt this anywhere and fork. In the child what was interrupted goes on with what it had in hand,
+// which is its parent's: only when that is through does the child become a process of its own.
+extern "C" void karst_slow_path() {
+  do {
+    if (in_forked_child() && (t_in_slow_path != 0 || !own_arena())) {
+      aim_at_sink(*karst_state);
+      return;
+    }
+    t_in_slow_path = t_in_slow_path + 1;
+    asm volatile("" ::: "memory");
+    give_slot();
+    asm volatile("" ::: "memory");
+    KARST_ASSERT(t_in_slow_path > 0);
+    t_in_slow_path = t_in_slow_path - 1;
+  } while (in_forked_child());
+}
+
+namespace {
+
+bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
+  if (count == 1) return put_group<1>(state, words);
+  return count == 2 ? put_group<2>(state, words) : put_group<3>(state, words);
+}
+
+}  // namespace
+
+bool is_recording() {
+  if (!g_arena.exists() || recording_has_stopped() || is_counting() || !is_switched_on()) return false;
+  if (threads_are_found_by_tid()) return !in_forked_child();
+  return karst_state->live != 0;
+}
+
+// A state that is not the thread's own any more (in a forked child) reads as zero.
+void record_group(const Event* words, std::uint32_t count) {
+  if (!is_recording()) return;
+  if (!threads_are_found_by_tid()) [[likely]] {
+    while (!put_group(*karst_state, words, count)) karst_slow_path();
+    return;
+  }
+  const sys::SignalsBlocked guard;
+  if (!own_arena()) return;
+  ThreadState* state = find_by_tid(static_cast<std::uint32_t>(sys::gettid()));
+  if (state == nullptr) return;
+  while (!put_group(*state, words, count)) next_block(*state);
+}
+
+}  // namespace karst::runtime
