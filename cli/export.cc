@@ -15,9 +15,9 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "export/html.h"
-#include "view/index.h"
-#include "view/page.h"
+#include "view/cut/exported_page.h"
+#include "view/index/index.h"
+#include "view/server/page.h"
 
 namespace karst::cli {
 namespace {
@@ -55,7 +55,7 @@ std::string format_names() {
 }
 
 // "10ms-20ms", "10ms-", "-20ms": since the trace's start.
-Status parse_range(std::string_view text, exporting::HtmlOptions& options) {
+Status parse_range(std::string_view text, view::HtmlOptions& options) {
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos)
     return Error{fmt::format("'{}' is no range; a range looks like 10ms-25.5ms", text)};
@@ -75,7 +75,7 @@ std::string_view page() {
 }
 
 int export_html(const Options& options) {
-  exporting::HtmlOptions wanted;
+  view::HtmlOptions wanted;
   wanted.aggregated = options.aggregated;
   wanted.version = KARST_VERSION;
   if (!options.range.empty()) {
@@ -102,7 +102,7 @@ int export_html(const Options& options) {
   }
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());
-  const auto status = exporting::export_html(**index, page(), wanted, *output);
+  const auto status = view::export_html(**index, page(), wanted, *output);
   if (!status) return fail(status.error());
   return finish_output(*output);
 }
@@ -112,7 +112,7 @@ int export_viewer(const Options& options) {
     return usage_error("--to viewer takes no FILE: the page opens any; --to html puts a trace into the page", "export");
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());
-  const auto status = exporting::export_viewer(page(), *output);
+  const auto status = view::export_viewer(page(), *output);
   if (!status) return fail(status.error());
   return finish_output(*output);
 }
@@ -155,7 +155,8 @@ void register_export(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("export", "Write a trace in another tool's format");
   command->footer("Formats:\n" + format_list() +
                   "\nThe output gets its name only when it is whole; '-o -' writes to standard output.");
-  command->add_option("FILE", options->input.file, "The trace, as 'karst run' wrote it; none for viewer")->type_name("");
+  command->add_option("FILE", options->input.file, "The trace, as 'karst run' wrote it; none for viewer")
+      ->type_name("");
   command->add_option("--to", options->format, "The format; see below")->type_name(format_names())->required();
   command->add_option("-o,--output", options->output, "Where to write it; - is standard output")
       ->type_name("OUT")

@@ -11,8 +11,8 @@
 #include "cli/text.h"
 #include "format/moments.h"
 #include "reader/moments.h"
-#include "view/cut.h"
-#include "view/index.h"
+#include "view/cut/cut.h"
+#include "view/index/index.h"
 
 namespace karst::cli {
 namespace {

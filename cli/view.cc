@@ -19,7 +19,7 @@
 #include "cli/kept.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
-#include "view/server.h"
+#include "view/server/server.h"
 
 extern char** environ;
 

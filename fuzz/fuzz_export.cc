@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "export/export.h"
-#include "export/html.h"
 #include "fuzz/require.h"
 #include "reader/trace.h"
-#include "view/index.h"
+#include "view/cut/exported_page.h"
+#include "view/index/index.h"
 
 namespace {
 
@@ -54,7 +54,7 @@ void check_page(reader::Trace trace) {
   view::IndexProgress progress;
   const auto index = view::TraceIndex::build(std::move(trace), progress);
   if (!index) return;
-  exporting::HtmlOptions options;
+  view::HtmlOptions options;
   options.version = "fuzz";
   for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) options.threads.push_back(i);
   for (const bool aggregated : {false, true}) {

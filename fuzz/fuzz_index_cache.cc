@@ -18,8 +18,8 @@
 #include "format/checksum.h"
 #include "fuzz/require.h"
 #include "test/view/random_trace.h"
-#include "view/api.h"
-#include "view/index_cache.h"
+#include "view/api/api.h"
+#include "view/index/index_cache.h"
 
 namespace {
 
@@ -27,7 +27,7 @@ using namespace karst;
 using fuzz::require;
 namespace fs = std::filesystem;
 
-// Of view/index_cache.cc's Header.
+// Of view/index/index_cache.cc's Header.
 constexpr std::size_t kHeader = 88;
 constexpr std::size_t kMagicAndContents = 32;
 constexpr std::size_t kSize = 32;

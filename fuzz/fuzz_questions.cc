@@ -10,8 +10,8 @@
 
 #include "fuzz/require.h"
 #include "test/view/random_trace.h"
-#include "view/api.h"
-#include "view/http_request.h"
+#include "view/api/api.h"
+#include "view/server/http_request.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "fuzz/require.h"
-#include "view/http_request.h"
+#include "view/server/http_request.h"
 
 namespace {
 

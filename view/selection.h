@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "view/index.h"
+#include "view/index/index.h"
 
 namespace karst::view {
 

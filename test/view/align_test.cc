@@ -1,5 +1,5 @@
 // Two flows aligned: pairs against a naive search, trees against what they were made from.
-#include "view/align.h"
+#include "view/api/align.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "query/flame.h"
 #include "test/view/random_trace.h"
-#include "view/compare.h"
+#include "view/api/compare.h"
 
 namespace karst {
 namespace {

@@ -1,5 +1,5 @@
 // Questions and answers, decoded by hand from docs/viewer-protocol.md.
-#include "view/api.h"
+#include "view/api/api.h"
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "test/view/random_trace.h"
-#include "view/protocol.h"
-#include "view/source.h"
+#include "view/api/source.h"
+#include "view/tiles/protocol.h"
 
 namespace karst {
 namespace {

@@ -1,5 +1,5 @@
 // A cut is a trace of its own, with the same calls.
-#include "view/cut.h"
+#include "view/cut/cut.h"
 
 #include <gtest/gtest.h>
 

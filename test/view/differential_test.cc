@@ -12,9 +12,9 @@
 #include "analysis/report.h"
 #include "test/analysis/sample_trace.h"
 #include "test/view/random_calls.h"
-#include "view/api.h"
-#include "view/cut.h"
-#include "view/index_builder.h"
+#include "view/api/api.h"
+#include "view/cut/cut.h"
+#include "view/index/index_builder.h"
 
 namespace karst {
 namespace {
@@ -184,7 +184,8 @@ TEST(OneEngine, AnswersOfThePageAreThoseOfTheServerForAnyPart) {
         asked["inverted"] = inverted;
         view::Parameters of_range = range;
         of_range.insert(asked.begin(), asked.end());
-        EXPECT_EQ(of_page.answer("flame", asked).body, api.answer("flame", of_range).body) << seed << inverted << function;
+        EXPECT_EQ(of_page.answer("flame", asked).body, api.answer("flame", of_range).body)
+            << seed << inverted << function;
       }
     }
   }

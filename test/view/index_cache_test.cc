@@ -1,5 +1,5 @@
 // An index from the cache answers as one that was built.
-#include "view/index_cache.h"
+#include "view/index/index_cache.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "format/checksum.h"
 #include "test/view/random_trace.h"
-#include "view/api.h"
+#include "view/api/api.h"
 
 namespace karst {
 namespace {
@@ -164,8 +164,8 @@ TEST_F(IndexCacheTest, AnIndexThatSomebodyMadeUpIsNoneHoweverRightItsChecksumsAr
   ASSERT_TRUE(kept.save(*built, stop_));
   const fs::path file = kept.file_of(kept.look_at(trace_));
   std::string sound = bytes_of(file);
-  // Where view/index_cache.cc has it: the list of numbers at the end starts with the number of threads, then of the
-  // first one's rows, then the place, size and checksum of each of its eight parts.
+  // Where view/index/index_cache.cc has it: the list of numbers at the end starts with the number of threads, then of
+  // the first one's rows, then the place, size and checksum of each of its eight parts.
   const auto number = [&](std::string& bytes, std::size_t at) {
     std::uint64_t value = 0;
     std::memcpy(&value, bytes.data() + at, sizeof value);

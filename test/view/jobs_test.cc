@@ -1,10 +1,10 @@
 // Long answers can be stopped, and say how far they are.
-#include "view/jobs.h"
+#include "view/server/jobs.h"
 
 #include <gtest/gtest.h>
 
 #include "test/view/random_trace.h"
-#include "view/api.h"
+#include "view/api/api.h"
 
 namespace karst {
 namespace {

@@ -1,5 +1,5 @@
 // The pyramid against a count without one.
-#include "view/lanes.h"
+#include "view/index/lanes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "test/view/random_trace.h"
-#include "view/tiles.h"
+#include "view/tiles/tiles.h"
 
 namespace karst {
 namespace {

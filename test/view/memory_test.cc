@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "test/view/random_trace.h"
-#include "view/loader.h"
+#include "view/server/loader.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What is shown of a trace while it is being read is what is shown of it then, on any schedule: the reader is held
 // wherever a test looks.
-#include "view/preview.h"
+#include "view/index/preview.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "reader/partial.h"
 #include "test/view/random_trace.h"
-#include "view/api.h"
+#include "view/api/api.h"
 
 namespace karst {
 namespace {

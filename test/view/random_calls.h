@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kKindFunctions = 6;
 
 // The events of one thread.
 inline void add_events(SampleTrace& trace, std::mt19937& random, std::uint64_t now,
-                std::vector<std::uint32_t> inherited) {
+                       std::vector<std::uint32_t> inherited) {
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   const std::uint64_t place_of[2] = {0x7f0000001000, 0x7f0000002000};
   constexpr std::uint64_t kHome = 0x7ffd00001230;

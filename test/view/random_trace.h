@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "test/analysis/sample_trace.h"
-#include "view/index.h"
+#include "view/index/index.h"
 #include "view/selection.h"
 
 namespace karst::test {

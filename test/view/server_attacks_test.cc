@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "test/view/random_trace.h"
-#include "view/http_server.h"
-#include "view/peer.h"
-#include "view/server.h"
+#include "view/server/http_server.h"
+#include "view/server/peer.h"
+#include "view/server/server.h"
 
 namespace karst {
 namespace {

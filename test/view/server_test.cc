@@ -1,5 +1,5 @@
 // The server: who may ask, and when it ends. The data itself is api_test's.
-#include "view/server.h"
+#include "view/server/server.h"
 
 #include <gtest/gtest.h>
 #include <httplib.h>

@@ -1,6 +1,6 @@
 // Thread states in the viewer's answers: sums against analysis/report, strips against the states they are made of, the
 // states of a cut.
-#include "view/states.h"
+#include "view/api/states.h"
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
@@ -12,9 +12,9 @@
 #include "query/table.h"
 #include "test/analysis/sample_states.h"
 #include "test/view/random_trace.h"
-#include "view/api.h"
-#include "view/cut.h"
-#include "view/protocol.h"
+#include "view/api/api.h"
+#include "view/cut/cut.h"
+#include "view/tiles/protocol.h"
 
 namespace karst {
 namespace {

@@ -9,8 +9,8 @@
 #include "query/flame.h"
 #include "query/table.h"
 #include "test/view/random_trace.h"
-#include "view/calls.h"
-#include "view/protocol.h"
+#include "view/api/calls.h"
+#include "view/tiles/protocol.h"
 
 namespace karst {
 namespace {

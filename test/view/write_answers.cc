@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "test/view/random_calls.h"
-#include "view/api.h"
-#include "view/cut.h"
+#include "view/api/api.h"
+#include "view/cut/cut.h"
 
 namespace karst {
 namespace {

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "reader/trace.h"
-#include "view/api.h"
-#include "view/index.h"
-#include "view/index_builder.h"
-#include "view/tiles.h"
+#include "view/api/api.h"
+#include "view/index/index.h"
+#include "view/index/index_builder.h"
+#include "view/tiles/tiles.h"
 
 #define KARST_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 

@@ -1,0 +1,223 @@
+#include "view/index/index.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "analysis/selection.h"
+#include "symbols/open_trace.h"
+#include "view/index/index_builder.h"
+#include "view/index/index_cache.h"
+
+namespace karst::view {
+
+std::uint64_t last_event_of(const reader::BlockView& block) {
+  for (std::size_t i = block.events.size(); i != 0; --i) {
+    // Marks are followed by words that are no times.
+    if (block.events[i - 1] != 0 && !format::event_is_mark(block.events[i - 1]))
+      return format::event_ticks(block.events[i - 1], block.ticks);
+  }
+  return block.ticks;
+}
+
+std::uint64_t first_event_of(const reader::BlockView& block) {
+  for (const format::Event event : block.events) {
+    if (event != 0 && !format::event_is_mark(event)) return format::event_ticks(event, block.ticks);
+  }
+  return block.ticks;
+}
+
+namespace {
+
+std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+void run_on_all(std::size_t count, const query::Workers::Piece& work) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failed;  // the first that was thrown
+  const auto run = [&](std::size_t worker) {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i, worker);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!failed) failed = std::current_exception();
+    }
+  };
+  const std::size_t workers = std::min(count, processors());
+  {
+    std::vector<std::jthread> others;
+    try {
+      for (std::size_t i = 1; i < workers; ++i) others.emplace_back(run, i);
+    } catch (const std::exception&) {  // as many as there may be
+    }
+    run(0);
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+
+}  // namespace
+
+void run_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
+  run_on_all(count, [&](std::size_t item, std::size_t) { work(item); });
+}
+
+query::Workers all_processors() { return {processors(), run_on_all}; }
+
+bool times_in_order(const CallColumns& calls) {
+  std::vector<std::uint64_t> end_at;  // by depth: the end of the last call there
+  std::uint64_t last = 0;
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const std::uint64_t begin = calls.begin[row];
+    const std::uint64_t end = calls.end(row);
+    const std::size_t depth = calls.depth[row];
+    if (begin < last || end < begin) return false;
+    last = begin;
+    if (depth >= end_at.size()) end_at.resize(depth + 1, 0);
+    const std::uint32_t parent = calls.parent[row];
+    if (parent != reader::kNoParent && end > calls.end(parent)) return false;
+    if (depth != std::numeric_limits<std::uint16_t>::max() && begin < end_at[depth]) return false;
+    end_at[depth] = end;
+  }
+  return true;
+}
+
+void hold_times(reader::Calls& calls) {
+  struct Open {
+    std::uint32_t row;
+    std::uint64_t end;
+  };
+  std::vector<Open> stack;
+  std::uint64_t last = 0;
+  const auto pop = [&] {
+    const Open open = stack.back();
+    stack.pop_back();
+    last = std::max(last, open.end);
+    calls.duration[open.row] = last - calls.begin[open.row];
+  };
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    while (!stack.empty() && stack.back().row != calls.parent[row]) pop();
+    const std::uint64_t begin = calls.begin[row];
+    const std::uint64_t duration = calls.duration[row];
+    const std::uint64_t end = begin + std::min(duration, std::numeric_limits<std::uint64_t>::max() - begin);
+    last = std::max(last, begin);
+    calls.begin[row] = last;
+    stack.push_back({static_cast<std::uint32_t>(row), end});
+  }
+  while (!stack.empty()) pop();
+}
+
+const Strip& ThreadIndex::strip() const {
+  static const Strip kNone;
+  return of_states != nullptr ? *of_states : kNone;
+}
+
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build(const std::filesystem::path& path, IndexProgress& progress,
+                                                      const IndexCache* cache, Preview* preview) {
+  KnownTrace known;
+  if (cache != nullptr) known = cache->look_at(path);
+  auto trace = symbols::open_trace(path, {}, nullptr, known.sound);
+  if (!trace) return trace.error();
+  auto index = listed(std::move(*trace), progress);
+  if (cache != nullptr && !cache->look_at(path).same(known)) known.contents.reset();  // which one was opened?
+  index->known_ = known;
+  if (cache != nullptr && cache->load(*index)) {
+    index->functions_ = FunctionList(index->trace());
+    index->build_strips();
+    index->sum_up();
+    progress.done += progress.total;
+    return index;
+  }
+  if (known.sound) {
+    trace = symbols::open_trace(path);
+    if (!trace) return trace.error();
+    index = listed(std::move(*trace), progress);
+  } else {
+    // What was filled by half goes.
+    index = listed(index->trace_, progress);
+  }
+  index->known_ = known;
+  return build_of(std::move(index), progress, preview);
+}
+
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build(reader::Trace trace, IndexProgress& progress, Preview* preview) {
+  return build_of(listed(std::move(trace), progress), progress, preview);
+}
+
+Result<std::unique_ptr<TraceIndex>> TraceIndex::build_of(std::unique_ptr<TraceIndex> index, IndexProgress& progress,
+                                                         Preview* preview) {
+  // First, so that a preview has them.
+  index->functions_ = FunctionList(index->trace());
+  index->build_strips();
+  const auto status = IndexBuilder(*index, progress, preview).run();
+  if (!status) return status.error();
+  index->sum_up();
+  return index;
+}
+
+// With its strips.
+std::unique_ptr<TraceIndex> TraceIndex::prepared(reader::Trace trace, IndexProgress& progress) {
+  auto index = listed(std::move(trace), progress);
+  index->build_strips();
+  return index;
+}
+
+// An index with all threads of the trace, and nothing in them.
+std::unique_ptr<TraceIndex> TraceIndex::listed(std::shared_ptr<const reader::Trace> trace, IndexProgress& progress) {
+  std::unique_ptr<TraceIndex> index(new TraceIndex(std::move(trace)));
+  progress.total = index->trace().event_count();
+  index->origin_ = analysis::first_ticks(index->trace());
+  for (const reader::Process& process : index->trace().processes()) {
+    for (const reader::Thread& thread : process.threads) {
+      index->threads_.emplace_back();
+      index->threads_.back().thread = &thread;
+      index->threads_.back().forked_at = process.start_ticks;
+    }
+  }
+  return index;
+}
+
+std::unique_ptr<TraceIndex> TraceIndex::listed(reader::Trace trace, IndexProgress& progress) {
+  return listed(std::make_shared<const reader::Trace>(std::move(trace)), progress);
+}
+
+// What follows from threads_ and counts_.
+void TraceIndex::sum_up() {
+  for (std::uint32_t process = 0; process < counts_.size(); ++process) {
+    for (std::size_t id = 0; id < counts_[process].size(); ++id) {
+      if (counts_[process][id] == 0) continue;
+      functions_.add(*trace_, process, static_cast<std::uint32_t>(id), counts_[process][id] - 1);
+      calls_ += counts_[process][id] - 1;
+    }
+  }
+  for (const ThreadIndex& index : threads_) {
+    last_ = std::max(last_, index.last_ticks);
+  }
+  last_ = std::max(last_, origin_);
+}
+
+void TraceIndex::build_strips() {
+  const reader::States& states = trace_->states();
+  if (states.empty()) return;
+  thread_of_task_.assign(states.tasks().size(), -1);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const reader::Thread& thread = *threads_[i].thread;
+    threads_[i].states = states.of(trace_->processes()[thread.process].pid, thread.tid);
+    if (threads_[i].states != nullptr) thread_of_task_[threads_[i].states->task] = static_cast<std::int64_t>(i);
+  }
+  cpus_.resize(states.cpus().size());
+  run_parallel(threads_.size() + cpus_.size(), [&](std::size_t i) {
+    if (i >= threads_.size()) {
+      cpus_[i - threads_.size()] = make_strip(states.cpus()[i - threads_.size()], states.source().end_ticks);
+    } else if (threads_[i].states != nullptr) {
+      threads_[i].of_states = std::make_shared<const Strip>(make_strip(*threads_[i].states));
+    }
+  });
+}
+
+}  // namespace karst::view

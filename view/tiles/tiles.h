@@ -1,0 +1,28 @@
+// The binary answers of docs/viewer-protocol.md.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "view/index/index.h"
+#include "view/index/lanes.h"
+#include "view/tiles/tracks.h"
+
+namespace karst::view {
+
+/// The calls of some functions alone, in lanes of their own: what a highlight draws.
+struct FilteredLanes {
+  std::vector<Lanes> threads;  ///< by thread of the index
+};
+/// Worth nothing when `work` was stopped.
+FilteredLanes filter_lanes(const TraceIndex& index, const std::vector<std::uint32_t>& functions, Work* work = nullptr);
+
+/// api/tiles. Tracks that there are; `begin` and `end` in ns. Error: more than kMaxSlices.
+Result<std::string> encode_tiles(const TraceIndex& index, const std::vector<TrackLanes>& wanted, double begin,
+                                 double end, std::uint32_t width, const FilteredLanes* filtered = nullptr);
+
+/// api/minimap.
+std::string encode_minimap(const TraceIndex& index, const std::vector<std::uint32_t>& threads, std::uint32_t width);
+
+}  // namespace karst::view
