@@ -21,7 +21,6 @@
 #include "cli/trace_input.h"
 #include "view/server/server.h"
 
-extern char** environ;
 
 namespace karst::cli {
 namespace {

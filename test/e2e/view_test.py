@@ -89,24 +89,42 @@ class Case(unittest.TestCase):
           const text = require("fs").readFileSync(process.argv[1], "utf8");
           const element = (id) => text.split(`id="${id}">`)[1].split("</script>")[0];
           const unpack = (packed) => require("zlib").gunzipSync(Buffer.from(packed, "base64"));
-          const json = JSON.parse(element("karst-embedded"));
-          const { exports: engine } = new WebAssembly.Instance(new WebAssembly.Module(unpack(element("karst-engine"))), {});
+          const module = new WebAssembly.Module(unpack(element("karst-engine")));
+          const imports = {};
+          for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] = () => 0;
+          const memory = () => engine.memory.buffer;
+          imports.wasi_snapshot_preview1.environ_sizes_get = (count, size) => {
+            for (const at of [count, size]) new DataView(memory()).setUint32(at, 0, true);
+            return 0;
+          };
+          imports.karst.decompress = (to, room, from, size) => {
+            const plain = require(process.argv[2]).decompress(new Uint8Array(memory(), from, size).slice());
+            new Uint8Array(memory(), to, room).set(plain);
+            return plain.length;
+          };
+          const { exports: engine } = new WebAssembly.Instance(module, imports);
           engine._initialize();
           const write = (bytes) => {
             const at = engine.karst_room(bytes.length);
-            new Uint8Array(engine.memory.buffer).set(bytes, at);
+            new Uint8Array(memory()).set(bytes, at);
           };
-          write(unpack(json.columns));
-          if (engine.karst_open() !== 1) throw new Error("the engine refuses the columns");
-          const question = new DataView(new ArrayBuffer(40));
-          [NaN, NaN].forEach((value, i) => question.setFloat64(8 * i, value, true));
-          [-1, -1, -1, 0, -1, 0].forEach((value, i) => question.setInt32(16 + 4 * i, value, true));
-          write(new Uint8Array(question.buffer));
-          if (engine.karst_functions() !== 1) throw new Error("no answer");
-          const reply = Buffer.from(engine.memory.buffer, engine.karst_reply(), engine.karst_reply_size()).toString();
-          console.log(JSON.stringify({ table: JSON.parse(reply), functions: json.trace.functions }));
+          const reply = () => JSON.parse(Buffer.from(memory(), engine.karst_reply(), engine.karst_reply_size()).toString());
+          const ask = (path) => {
+            write(Buffer.from(path + "\\0"));
+            if (engine.karst_ask() !== 1) throw new Error("no answer");
+            return reply();
+          };
+          write(Buffer.from("sample.karst"));
+          engine.karst_name();
+          write(unpack(element("karst-trace")));
+          if (engine.karst_open() !== 1) throw new Error("the engine refuses the trace");
+          while (engine.karst_read() !== 1);
+          write(Buffer.from(""));
+          engine.karst_ready();
+          console.log(JSON.stringify({ table: ask("functions"), functions: ask("trace").functions }));
         """
-        answer = json.loads(subprocess.run(["node", "-e", script, page], check=True, capture_output=True, text=True).stdout)
+        fzstd = os.path.join(os.environ["KARST_SOURCE_ROOT"], "viewer", "node_modules", "fzstd")
+        answer = json.loads(subprocess.run(["node", "-e", script, page, fzstd], check=True, capture_output=True, text=True).stdout)
         self.compare_with_report(answer["table"], answer["functions"])
 
     def test_a_saved_range_is_a_trace(self):

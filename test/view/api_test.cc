@@ -1,5 +1,6 @@
 // Questions and answers, decoded by hand from docs/viewer-protocol.md.
 #include "view/api/api.h"
+#include "view/cut/cut.h"
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
@@ -18,7 +19,9 @@ using view::Parameters;
 class ApiTest : public testing::Test {
  protected:
   ApiTest()
-      : made_(test::random_index({.seed = 31, .threads = 3, .calls = 2000})), api_({made_.index.get()}, "1.2.3") {}
+      : made_(test::random_index({.seed = 31, .threads = 3, .calls = 2000})), api_({made_.index.get()}, "1.2.3") {
+    api_.set_server({.cut = view::cut_trace});
+  }
 
   simdjson::dom::element ask(const std::string& path, const Parameters& parameters = {}, int status = 200) {
     const view::Reply reply = api_.answer(path, parameters);

@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kKindFunctions = 6;
 
 // The events of one thread.
 inline void add_events(SampleTrace& trace, std::mt19937& random, std::uint64_t now,
-                       std::vector<std::uint32_t> inherited) {
+                       std::vector<std::uint32_t> inherited, bool stacks = true) {
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   const std::uint64_t place_of[2] = {0x7f0000001000, 0x7f0000002000};
   constexpr std::uint64_t kHome = 0x7ffd00001230;
@@ -47,7 +47,7 @@ inline void add_events(SampleTrace& trace, std::mt19937& random, std::uint64_t n
     } else if (what < 94 && on == 0 && set_at > kept && calls.size() > set_at) {
       trace.raw(format::make_mark(now, Mark::kJumped)).raw(format::make_place(kHome));
       calls.resize(set_at);
-    } else if (what >= 95) {
+    } else if (what >= 95 && stacks) {
       trace.raw(format::make_mark(now, Mark::kSwitched));
       trace.raw(format::make_place(place_of[on])).raw(format::make_place(place_of[1 - on]));
       on = 1 - on;
@@ -55,7 +55,9 @@ inline void add_events(SampleTrace& trace, std::mt19937& random, std::uint64_t n
   }
 }
 
-inline std::unique_ptr<Indexed> random_calls(std::uint32_t seed) {
+/// `plain`: without what a part of a trace may tell otherwise than the whole (view/cut/cut.h): stacks that are switched
+/// where a thread's begin is lost, and events of functions that are switched off.
+inline std::unique_ptr<Indexed> random_calls(std::uint32_t seed, bool plain = false) {
   std::mt19937 random(seed);
   auto made = std::make_unique<Indexed>();
   SampleTrace& trace = made->sample;
@@ -64,12 +66,13 @@ inline std::unique_ptr<Indexed> random_calls(std::uint32_t seed) {
   for (const std::uint64_t begin : {3000U, 8000U, 15'000U, 22'000U}) {
     const std::uint64_t at = begin + random() % 1000;
     const bool on = begin == 8000 || begin == 22'000;
-    trace.switched({at, at + random() % 200, 1 + static_cast<std::uint32_t>(random() % kKindFunctions), 1, on, 0});
+    if (!plain)
+      trace.switched({at, at + random() % 200, 1 + static_cast<std::uint32_t>(random() % kKindFunctions), 1, on, 0});
   }
   trace.thread(100, "whole");
   add_events(trace, random, 1000 + random() % 500, {});
   trace.thread(101, "cut", 7).exit(2, 1500).exit(3, 1600);
-  add_events(trace, random, 1700, {});
+  add_events(trace, random, 1700, {}, !plain);
   // A child, in calls that its parent began.
   trace.process(200, "app", names).thread(200, "child").inherits(2, 5000).enter(1, 1400).enter(4, 2100);
   add_events(trace, random, 5200, {1, 4});

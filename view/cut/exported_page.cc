@@ -219,7 +219,7 @@ Status export_html(const TraceIndex& index, std::string_view page, const HtmlOpt
   json.open('{').field("version", kProtocolVersion).field("kind", options.aggregated ? "aggregated" : "trace");
   std::string trace;  // packed
   if (options.aggregated) {
-    if (const auto status = write_answers(json, scope, options, begin, end); !status) return status;
+    if (auto status = write_answers(json, scope, options, begin, end); !status) return status;
   } else {
     auto bytes = part_of(scope, all_times && options.threads.size() == index.threads().size());
     if (!bytes) return bytes.error();

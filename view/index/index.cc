@@ -160,9 +160,10 @@ Result<std::unique_ptr<TraceIndex>> TraceIndex::build_of(std::unique_ptr<TraceIn
   return index;
 }
 
-// With its strips.
+// With its functions and strips.
 std::unique_ptr<TraceIndex> TraceIndex::prepared(reader::Trace trace, IndexProgress& progress) {
   auto index = listed(std::move(trace), progress);
+  index->functions_ = FunctionList(index->trace());
   index->build_strips();
   return index;
 }

@@ -10,8 +10,6 @@ export const TILES_MAGIC = 0x4c49544b;
 /** First word of a minimap. */
 export const MINIMAP_MAGIC = 0x504d4d4b;
 
-/** First word of an exported page's calls. */
-
 /** In a column of parents: none. */
 export const kNoParent = 0xffffffff;
 
