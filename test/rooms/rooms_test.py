@@ -23,9 +23,10 @@ def sources(room):
 
 
 def room_of(file):
-    """arch/ has headers alone for others: its sources are part of the runtime, and compiled with it."""
+    """arch/ has headers alone for others: its sources, and what its assembly includes, are part of the runtime."""
     room = file.relative_to(SOURCE).parts[0] if file.is_relative_to(SOURCE) else ""
-    return "runtime" if room == "arch" and file.suffix != ".h" else room
+    of_runtime = file.suffix != ".h" or file.name == "hook_macros.h"
+    return "runtime" if room == "arch" and of_runtime else room
 
 
 def includes(file):
