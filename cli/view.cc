@@ -21,7 +21,6 @@
 #include "cli/trace_input.h"
 #include "view/server/server.h"
 
-
 namespace karst::cli {
 namespace {
 

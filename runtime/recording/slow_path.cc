@@ -48,7 +48,9 @@ void next_block(ThreadState& state) {
     // A gap in the numbers tells the reader.
     if (old != nullptr) {
       state.sequence = old->sequence + 2;
-      store(old->state, static_cast<std::uint32_t>(BlockState::kFull));
+      // A handler that came in between may have found a block: then the old one is history already, perhaps another's.
+      exchange_if(old->state, static_cast<std::uint32_t>(BlockState::kActive),
+                  static_cast<std::uint32_t>(BlockState::kFull));
     } else if (nowhere) {
       ++state.sequence;
     }

@@ -1,6 +1,5 @@
 // Questions and answers, decoded by hand from docs/viewer-protocol.md.
 #include "view/api/api.h"
-#include "view/cut/cut.h"
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
@@ -9,6 +8,7 @@
 
 #include "test/view/random_trace.h"
 #include "view/api/source.h"
+#include "view/cut/cut.h"
 #include "view/tiles/protocol.h"
 
 namespace karst {
@@ -18,8 +18,7 @@ using view::Parameters;
 
 class ApiTest : public testing::Test {
  protected:
-  ApiTest()
-      : made_(test::random_index({.seed = 31, .threads = 3, .calls = 2000})), api_({made_.index.get()}, "1.2.3") {
+  ApiTest() : made_(test::random_index({.seed = 31, .threads = 3, .calls = 2000})), api_({made_.index.get()}, "1.2.3") {
     api_.set_server({.cut = view::cut_trace});
   }
 
