@@ -11,6 +11,7 @@
 #include "fuzz/require.h"
 #include "test/view/random_trace.h"
 #include "view/api/api.h"
+#include "view/cut/cut.h"
 #include "view/server/http_request.h"
 
 namespace {
@@ -54,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const test::Indexed one = made(1);
   static const test::Indexed other = made(2);
   static view::Api api({one.index.get(), other.index.get()}, "fuzz");
+  api.set_server({.cut = view::cut_trace});
   const auto parsed = view::parse_request(
       std::string("GET /").append(reinterpret_cast<const char*>(data), size).append(" HTTP/1.1\r\n\r\n"));
   const auto* request = std::get_if<view::HttpRequest>(&parsed);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "test/view/random_trace.h"
+#include "view/cut/cut.h"
 #include "view/server/loader.h"
 
 namespace {
@@ -106,6 +107,7 @@ TEST_P(Memory, QuestionsHaveAnswers) {
            {"cut", {}}}) {
     for (const long n : places()) {
       view::Api api({index.get()}, "1");
+      api.set_server({.cut = view::cut_trace});
       view::Reply reply;
       left = kPlenty;
       // Other threads take over where the answer is made by several.
