@@ -147,14 +147,8 @@ export class TileStore {
         this.only === undefined ? request : { ...request, function: this.only },
         controller.signal,
       );
-      if (controller.signal.aborted) return; // too late to be stopped, and of use to nobody
-      needs.forEach(({ track }, i) => {
-        const rows = answer.get(track) ?? [];
-        const bytes = bytesOf(rows);
-        this.bytes += bytes;
-        const { begin: origin, pixelNs } = this.backend.picture ?? { begin, pixelNs: 2 ** level };
-        this.kept.set(keys[i]!, { tile: { rows, begin, end, origin, pixelNs }, bytes, used: this.clock });
-      });
+      // One that came too late to be stopped is of use to nobody.
+      if (!controller.signal.aborted) this.keep(keys, needs, answer, begin, end, level);
       this.evict();
       this.lastError = "";
     } catch (error) {
@@ -165,6 +159,23 @@ export class TileStore {
     }
     this.pump();
     this.onChange();
+  }
+
+  private keep(
+    keys: readonly string[],
+    needs: readonly Need[],
+    answer: Map<number, Row[]>,
+    begin: number,
+    end: number,
+    level: number,
+  ): void {
+    needs.forEach(({ track }, i) => {
+      const rows = answer.get(track) ?? [];
+      const bytes = bytesOf(rows);
+      this.bytes += bytes;
+      const { begin: origin, pixelNs } = this.backend.picture ?? { begin, pixelNs: 2 ** level };
+      this.kept.set(keys[i]!, { tile: { rows, begin, end, origin, pixelNs }, bytes, used: this.clock });
+    });
   }
 
   private evict(): void {

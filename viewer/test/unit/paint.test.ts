@@ -149,6 +149,32 @@ describe("tiles", () => {
     for (const part of wider) expect(part.to).toBeGreaterThan(part.from);
   });
 
+  test("a picture left and come back to is drawn, however late its first answers come", async () => {
+    const answers: (() => void)[] = [];
+    const slow = {
+      tiles: ({ levels }: TileRequest) =>
+        new Promise((resolve) => answers.push(() => resolve(new Map(levels.map((l) => [l.track, []]))))),
+    } as unknown as Backend;
+    let changes = 0;
+    const store = new TileStore(
+      slow,
+      () => ++changes,
+      () => {},
+    );
+    const needs = [{ track: 0, band: 0 }];
+    store.want(needs, 0, 1000, 1);
+    store.want(needs, 0, 1e6, 1e3); // zoomed out: nobody waits for the first ones any more
+    store.want(needs, 0, 1000, 1); // and back, before they are gone
+    for (let round = 0; round < 9 && answers.length > 0; ++round) {
+      for (const answer of answers.splice(0)) answer();
+      const before = changes;
+      await settle();
+      expect(changes).toBeGreaterThan(before); // each brings another frame, which asks again
+      store.want(needs, 0, 1000, 1);
+    }
+    expect(store.complete).toBe(true);
+  });
+
   test("an error is said once, and asked for again later", async () => {
     let fails = 0;
     const said: string[] = [];
