@@ -110,6 +110,9 @@ int export_html(const Options& options) {
 int export_viewer(const Options& options) {
   if (!options.input.file.empty())
     return usage_error("--to viewer takes no FILE: the page opens any; --to html puts a trace into the page", "export");
+  const InputOptions& input = options.input;
+  if (!input.selection.thread.empty() || !input.selection.process.empty() || input.kept != 0 || input.has_function)
+    return usage_error("--to viewer takes -o alone: the page shows all of what it opens", "export");
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());
   const auto status = view::export_viewer(page(), *output);

@@ -5,6 +5,7 @@ Usage: view_test.py KARST CLI_TRACES [unittest options]
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -163,13 +164,30 @@ class Case(unittest.TestCase):
         self.assertIn(f"ssh -N -L {port}:127.0.0.1:{port}", process.communicate(timeout=60)[1])
 
     def test_html_options_are_checked(self):
-        for arguments, what in ((("--to", "html", "--range", "5"), "no range"), (("--to", "chrome", "--range", "1ms-2ms"), "html"),
-                                (("--to", "html", "--function", "work"), "--function"), (("--to", "perfetto", "--aggregated"), "html")):
-            done = subprocess.run([KARST, "export", self.path("sample.karst"), *arguments, "-o", self.path("out")],
-                                  capture_output=True, text=True)
+        trace = self.path("sample.karst")
+        for arguments, what in (((trace, "--to", "html", "--range", "5"), "no range"),
+                                ((trace, "--to", "chrome", "--range", "1ms-2ms"), "html"),
+                                ((trace, "--to", "html", "--function", "work"), "--function"),
+                                ((trace, "--to", "perfetto", "--aggregated"), "html"),
+                                (("--to", "html"), "FILE is missing"),
+                                ((trace, "--to", "viewer"), "takes no FILE"),
+                                (("--to", "viewer", "--thread", "main"), "takes -o alone"),
+                                (("--to", "viewer", "--range", "1ms-2ms"), "html")):
+            done = subprocess.run([KARST, "export", *arguments, "-o", self.path("out")], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(what, done.stderr)
             self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_the_page_alone(self):
+        page = self.path("page.html")
+        subprocess.run([KARST, "export", "--to", "viewer", "-o", page], check=True)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn('id="karst-engine"', text)
+        self.assertNotIn('<script type="application/json" id="karst-embedded">', text)
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text).group(1)
+        self.assertIn("connect-src 'none'", policy)
+        self.assertIn("script-src 'unsafe-inline' 'wasm-unsafe-eval';", policy)
 
 
 if __name__ == "__main__":
