@@ -43,7 +43,7 @@ std::string described(const ProcessFacts& p) { return "process " + std::to_strin
 
 /// The process's own arena behind an open descriptor; none for somebody else's.
 std::optional<Result<ArenaView>> own_arena(int descriptor, pid_t pid) {
-  auto view = ArenaView::of_memfd(descriptor);
+  auto view = ArenaView::of_descriptor(descriptor);
   if (view && view->pid() != own_number(pid)) return std::nullopt;
   return view;
 }

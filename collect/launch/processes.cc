@@ -113,7 +113,7 @@ void Processes::arrive(Arrival arrival) {
 
 void Processes::begin(Arrival arrival) {
   std::erase_if(silent_, [&](const Silent& s) { return s.pid == arrival.pid; });
-  auto view = ArenaView::of_memfd(arrival.arena.get());
+  auto view = ArenaView::of_descriptor(arrival.arena.get());
   if (!view) {
     problems_.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
     return;
