@@ -46,9 +46,10 @@ bool read_whole(int descriptor, std::uint64_t offset, void* to, std::size_t size
   return true;
 }
 
-/// A file on one of the file systems that libkarst takes. A server (FUSE, NFS) could keep us waiting, and is not asked:
-/// the kernel knows the device by itself, and the list of mounts what is on it.
-bool is_file_of_ours(int descriptor) {
+}  // namespace
+
+// The kernel knows the device by itself, and the list of mounts what is on it.
+bool may_be_arena_file(int descriptor) {
   struct statx file {};
   if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &file) != 0 || !S_ISREG(file.stx_mode))
     return false;
@@ -64,13 +65,11 @@ bool is_file_of_ours(int descriptor) {
   return false;
 }
 
-}  // namespace
-
 Result<ArenaBytes> ArenaBytes::of_descriptor(int descriptor) {
   // The seals first: what they forbid cannot happen between here and the look at the size.
   const int seals = fcntl(descriptor, F_GET_SEALS);
   const bool is_memfd = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
-  if (!is_memfd && !is_file_of_ours(descriptor))
+  if (!is_memfd && !may_be_arena_file(descriptor))
     return Error{
         "the process's arena is neither a sealed memfd nor a file on ext4, xfs or tmpfs; it was not made by libkarst"};
   struct stat status {};

@@ -1,9 +1,9 @@
 // The bytes of an arena: a memfd or a file that its process, and perhaps an enemy, changes while it is read; or memory.
 //
-// A descriptor is read by system calls: what its owner does to it (holes, pages that cannot be had, file systems that raise
-// SIGBUS) is then a failed read, and parts that were never used stay so, where touching them would make them real. A
-// guarded mapping is made where words are to be written, where descriptors are short, and for many blocks: a system
-// call for each takes three times as long (750 ns to 270).
+// A descriptor is read by system calls: what its owner does to it (holes, pages that cannot be had, file systems that
+// raise SIGBUS) is then a failed read, and parts that were never used stay so, where touching them would make them
+// real. A guarded mapping is made where words are to be written, where descriptors are short, and for many blocks: a
+// system call for each takes three times as long (750 ns to 270).
 #pragma once
 #include <sys/types.h>
 
@@ -27,11 +27,15 @@ inline bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, 
   return offset <= size && offset % 8 == 0 && count <= (size - offset) / each;
 }
 
+/// A regular file on one of the file systems that libkarst takes for file=PATH. Asks no server (FUSE, NFS), which could
+/// keep us waiting: O_PATH will do.
+bool may_be_arena_file(int descriptor);
+
 /// Movable; one thread at a time.
 class ArenaBytes {
  public:
-  /// The memfd, or the file (file=PATH), behind `descriptor`, which is only borrowed. Error: it is neither, a memfd that
-  /// could shrink, or a file on a file system that does not belong to this machine's kernel alone.
+  /// The memfd, or the file (file=PATH), behind `descriptor`, which is only borrowed. Error: it is neither, a memfd
+  /// that could shrink, or a file on a file system that does not belong to this machine's kernel alone.
   static Result<ArenaBytes> of_descriptor(int descriptor);
   /// Memory that outlives it, and is not written to.
   static ArenaBytes of_memory(std::span<const std::byte> bytes);
