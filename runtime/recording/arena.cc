@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "runtime/system/memory.h"
+#include "runtime/system/memory_group.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
 
@@ -29,6 +30,8 @@ __attribute__((visibility("hidden"))) ArenaFunction* karst_functions;
 }
 
 namespace {
+
+constexpr std::uint64_t kLargeStep = 64 << 10;  // from here on the process's group is asked for room
 
 constexpr std::uint32_t kThreadsPerPage = kBlockSize / sizeof(ArenaThread);
 
@@ -90,6 +93,7 @@ ArenaControl first_control(std::uint32_t enabled, std::uint32_t new_functions, s
 }  // namespace
 
 const char* Arena::create(const Options& options) {
+  find_memory_group();
   ArenaHeader layout{};
   layout.magic = kArenaMagic;
   layout.version = kArenaVersion;
@@ -303,6 +307,7 @@ void Arena::let_go() {
 bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
   const std::uint64_t begin = align_down(offset, kBlockSize);
   const std::uint64_t end = align_up(offset + size, kBlockSize);
+  if (end - begin >= kLargeStep && !memory_group_has_room(end - begin)) return false;
   const long result = sys::madvise(reinterpret_cast<void*>(base_ + begin), end - begin, MADV_POPULATE_WRITE);
   if (result != -22 /* EINVAL: Linux before 5.14 */) return result == 0;
   rlimit limit{};
