@@ -1,5 +1,6 @@
 // sigaction(), signal() and their like, for the one signal that libkarst has taken (signal=USR2): the program is told
-// of its own handler and may change it, and libkarst's, which calls it, stays installed. All others go to libc.
+// of its own handler and may change it, and libkarst's, which calls it, stays installed. All others go to whoever is
+// next: libc, or a sanitizer that stands before it and must know all handlers.
 #include <dlfcn.h>
 #include <signal.h>
 
@@ -12,6 +13,14 @@ namespace {
 
 using Handler = void (*)(int);
 using Set = Handler (*)(int, Handler);
+using Act = int (*)(int, const struct sigaction*, struct sigaction*);
+
+Act g_sigaction;
+
+// Before the program's own constructors: sigaction may be called in a signal handler, where nothing may be looked up.
+__attribute__((constructor)) void find_sigaction() {
+  karst::runtime::store(g_sigaction, reinterpret_cast<Act>(dlsym(RTLD_NEXT, "sigaction")));
+}
 
 Handler pass_on(Set& found, const char* name, int number, Handler handler) {
   using namespace karst::runtime;
@@ -50,7 +59,9 @@ KARST_BEFORE_LIBC Handler karst_sysv_signal(int, Handler) asm("sysv_signal");
 KARST_BEFORE_LIBC Handler karst_sysv_signal_(int, Handler) asm("__sysv_signal");
 
 int karst_sigaction(int number, const struct sigaction* action, struct sigaction* before) {
-  return is_ours(number) ? karst::runtime::change_own_action(action, before) : __sigaction(number, action, before);
+  if (is_ours(number)) return karst::runtime::change_own_action(action, before);
+  const Act next = karst::runtime::load(g_sigaction);
+  return next != nullptr ? next(number, action, before) : __sigaction(number, action, before);
 }
 
 Handler karst_signal(int number, Handler handler) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "runtime/system/memory.h"
+#include "runtime/system/memory_group.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
 
@@ -76,6 +77,7 @@ ArenaControl first_control(std::uint32_t enabled, std::uint32_t new_functions, s
 }  // namespace
 
 const char* Arena::create(const Options& options) {
+  find_memory_group();
   ArenaHeader layout{};
   layout.magic = kArenaMagic;
   layout.version = kArenaVersion;
@@ -123,9 +125,10 @@ const char* Arena::create(const Options& options) {
   in_cores_ = options.core;
   note_boot(layout);
   if (const char* why = open_memory(layout.size)) return why;
-  const long mapped = sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
+  const long mapped =
+      sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_.number());
   if (sys::failed(mapped)) {
-    close_memory();
+    descriptor_.close();
     return "no memory can be mapped for the trace";
   }
   base_ = static_cast<std::uintptr_t>(mapped);
@@ -149,7 +152,7 @@ const char* Arena::create(const Options& options) {
   }
   if (!enough) {
     sys::munmap(reinterpret_cast<void*>(base_), layout.size);
-    close_memory();
+    descriptor_.close();
     base_ = 0;
     return "there is not enough memory for the trace";
   }
@@ -191,29 +194,29 @@ const char* Arena::create_in_child() {
     w.applied = w.slots_used = w.blocks_used = w.refused = 0;
     w.without_note = w.too_deep = 0;
   }
-  close_memory();
+  descriptor_.close();
   if (const char* why = open_memory(h.size)) return why;
   const auto old = [this](std::uint64_t offset) { return reinterpret_cast<const void*>(base_ + offset); };
   if (h.watching_offset != 0 && (!put(h.watching_offset, &w, sizeof w) ||
                                  !put(w.rules_offset, old(w.rules_offset), w.rule_count * sizeof(ArenaWatchRule)) ||
                                  !put(w.watches_offset, old(w.watches_offset), w.watch_count * sizeof(ArenaWatch)))) {
-    close_memory();
+    descriptor_.close();
     return "there is not enough memory for the trace";
   }
   if (!put(0, &h, sizeof h) || !put(h.control_offset, &c, sizeof c) ||
       !put(h.modules_offset, old(h.modules_offset), h.module_count * sizeof(ArenaModule)) ||
       !put(h.functions_offset, old(h.functions_offset), (h.function_count + 1ULL) * sizeof(ArenaFunction)) ||
       !put(h.text_offset, old(h.text_offset), h.text_used)) {
-    close_memory();
+    descriptor_.close();
     return "there is not enough memory for the trace";
   }
   stand_in();
   // What the program has put into the place since the fork stays its own.
   const std::uintptr_t place = stands_in_ ? base_ : 0;
   const long mapped = sys::mmap(place, h.size, PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_NORESERVE | (place != 0 ? MAP_FIXED : 0), descriptor_);
+                                MAP_SHARED | MAP_NORESERVE | (place != 0 ? MAP_FIXED : 0), descriptor_.number());
   if (sys::failed(mapped)) {
-    close_memory();
+    descriptor_.close();
     return "no memory can be mapped for the trace";
   }
   if (place == 0) sys::munmap(reinterpret_cast<void*>(base_ + own_size_), h.size - own_size_);
@@ -242,7 +245,7 @@ const char* Arena::create_in_child() {
 }
 
 void Arena::let_go() {
-  close_memory();
+  descriptor_.close();
   if (base_ == 0) return;
   sys::munmap(reinterpret_cast<void*>(base_ + own_size_), layout_.size - own_size_);
   if (stands_in_ || !mapping_is_free_) return;

@@ -14,6 +14,7 @@
 #include "format/watch.h"
 #include "runtime/clock/clock.h"
 #include "runtime/system/options.h"
+#include "runtime/system/own_descriptor.h"
 
 namespace karst::runtime {
 
@@ -23,7 +24,7 @@ class Arena {
   const char* create(const Options& options);
 
   bool exists() const { return base_ != 0; }
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.number(); }
   format::ArenaHeader& header() { return *reinterpret_cast<format::ArenaHeader*>(base_); }
   format::ArenaControl& control() { return *at<format::ArenaControl>(layout_.control_offset); }
   /// Null where calls are counted.
@@ -148,8 +149,6 @@ class Arena {
   const char* open_memory(std::uint64_t size);
   void keep_file_name(const char* pattern);
   const char* open_file(std::uint64_t size);
-  bool has_descriptor() const;
-  void close_memory();
   void advise_mapping();
   void advise_dump(std::uint64_t offset, std::uint64_t size) const;
   bool allocate(std::uint64_t begin, std::uint64_t end) const;
@@ -168,7 +167,6 @@ class Arena {
   format::ArenaWatching watching_layout_{};
   std::uint64_t switches_offset_ = 0;
   std::uint64_t own_size_ = 0;  ///< bytes from the start that a forked child does not get
-  std::uint64_t identity_ = 0;  ///< of the file behind descriptor_
   FileName file_ = {};          ///< with %p for the process's number; empty: a memfd
   bool in_file_ = false;
   bool in_cores_ = true;
@@ -184,7 +182,7 @@ class Arena {
   bool stands_in_ = false;  ///< empty memory is where the parent's arena was
   bool mapping_is_free_ = false;
   std::uint32_t text_bottom_ = 1;  ///< offset 0 means "no text"
-  int descriptor_ = -1;
+  OwnDescriptor descriptor_;
 };
 
 /// The one arena of the process.

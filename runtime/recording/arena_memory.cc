@@ -14,6 +14,7 @@
 
 #include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
+#include "runtime/system/memory_group.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
 
@@ -52,13 +53,6 @@ class FileSizeLimit {
   bool raised_ = false;
   bool allows_ = true;
 };
-
-/// A number that two files do not share while both are open.
-std::uint64_t identity_of(int descriptor) {
-  struct stat status {};
-  if (sys::call(SYS_fstat, descriptor, sys::word(&status)) != 0) return 0;
-  return status.st_ino ^ static_cast<std::uint64_t>(status.st_dev) << 40;
-}
 
 /// A path in the making: what does not fit makes it unusable.
 class Path {
@@ -124,14 +118,7 @@ There look_at(const char* path) {
   return h.pid == own || sys::call(SYS_kill, h.pid, 0) == kNoSuchProcess ? There::kDeadArena : There::kLivingArena;
 }
 
-/// Keeps out of the way of programs that count on getting the lowest free number, and of standard streams that are
-/// closed. Returns the new number.
-int move_up(long low) {
-  long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 200);
-  if (high < 0) high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3);
-  if (high >= 0) sys::close(static_cast<int>(low));
-  return static_cast<int>(high >= 0 ? high : low);
-}
+constexpr std::uint64_t kLargeStep = 64 << 10;  // from here on the process's group is asked for room
 
 /// On these what was allocated can be written to for good.
 bool keeps_space(int descriptor) {
@@ -184,18 +171,17 @@ const char* Arena::open_file(std::uint64_t size) {
                               O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     constexpr long kExists = -17;
     if (fd >= 0) {
-      descriptor_ = move_up(fd);
-      identity_ = identity_of(descriptor_);
+      descriptor_.take(fd);
       const char* why = nullptr;
       const FileSizeLimit limit(size);
-      if (!keeps_space(descriptor_))
+      if (!keeps_space(descriptor_.number()))
         why = "its file system may lose space that was allocated; ext4, xfs and tmpfs are known not to";
       else if (!limit.allows())
         why = "the limit on the size of files (RLIMIT_FSIZE, ulimit -f) is below its size";
-      else if (sys::call(SYS_ftruncate, descriptor_, static_cast<long>(size)) != 0)
+      else if (sys::call(SYS_ftruncate, descriptor_.number(), static_cast<long>(size)) != 0)
         why = "it cannot have the size that is needed";
       if (why == nullptr) return nullptr;
-      close_memory();
+      descriptor_.close();
       sys::call(SYS_unlinkat, AT_FDCWD, sys::word(path.get()), 0);
       return why;
     }
@@ -232,27 +218,18 @@ const char* Arena::open_memory(std::uint64_t size) {
   }
   const long fd = sys::call(SYS_memfd_create, sys::word("karst-arena"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return "no shared memory can be made (memfd_create failed)";
-  descriptor_ = move_up(fd);
-  identity_ = identity_of(descriptor_);
+  descriptor_.take(fd);
   const FileSizeLimit limit(size);
   if (!limit.allows()) {
-    close_memory();
+    descriptor_.close();
     return "the limit on the size of files (RLIMIT_FSIZE, ulimit -f) is below what the trace's memory takes";
   }
-  const bool sized = sys::call(SYS_ftruncate, descriptor_, static_cast<long>(size)) == 0;
+  const bool sized = sys::call(SYS_ftruncate, descriptor_.number(), static_cast<long>(size)) == 0;
   // A reader refuses an arena that could shrink under it.
-  sys::call(SYS_fcntl, descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  sys::call(SYS_fcntl, descriptor_.number(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
   if (sized) return nullptr;
-  close_memory();
+  descriptor_.close();
   return "no memory can be mapped for the trace";
-}
-
-/// The program may have closed it and have a file of its own under that number.
-bool Arena::has_descriptor() const { return descriptor_ >= 0 && identity_of(descriptor_) == identity_; }
-
-void Arena::close_memory() {
-  if (has_descriptor()) sys::close(descriptor_);
-  descriptor_ = -1;
 }
 
 // Writes by the system, which says when memory is short.
@@ -262,7 +239,7 @@ bool Arena::put(std::uint64_t offset, const void* from, std::uint64_t size) cons
   const char* p = static_cast<const char*>(from);
   while (size != 0) {
     const long n =
-        sys::call(SYS_pwrite64, descriptor_, sys::word(p), static_cast<long>(size), static_cast<long>(offset));
+        sys::call(SYS_pwrite64, descriptor_.number(), sys::word(p), static_cast<long>(size), static_cast<long>(offset));
     if (n == -4 /* EINTR */) continue;
     if (n <= 0) return false;
     p += n;
@@ -290,13 +267,14 @@ void Arena::advise_dump(std::uint64_t offset, std::uint64_t size) const {
 bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
   const std::uint64_t begin = align_down(offset, kBlockSize);
   const std::uint64_t end = align_up(offset + size, kBlockSize);
+  if (end - begin >= kLargeStep && !memory_group_has_room(end - begin)) return false;
   // What was allocated in a file has its place on the disk; without the descriptor the page fault sees to that.
-  if (in_file_ && has_descriptor() && !allocate(begin, end)) return false;
+  if (in_file_ && descriptor_.is_there() && !allocate(begin, end)) return false;
   const long result = sys::madvise(reinterpret_cast<void*>(base_ + begin), end - begin, MADV_POPULATE_WRITE);
   if (result == 0) advise_dump(begin, end - begin);
   if (result != -22 /* EINVAL: Linux before 5.14 */) return result == 0;
   rlimit limit{};
-  if (!has_descriptor() || sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) != 0 ||
+  if (!descriptor_.is_there() || sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) != 0 ||
       limit.rlim_cur < end || !allocate(begin, end))
     return false;
   advise_dump(begin, end - begin);
@@ -305,7 +283,7 @@ bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
 
 bool Arena::allocate(std::uint64_t begin, std::uint64_t end) const {
   for (int tries = 0; tries < 100; ++tries) {
-    const long done = sys::call(SYS_fallocate, descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<long>(begin),
+    const long done = sys::call(SYS_fallocate, descriptor_.number(), FALLOC_FL_KEEP_SIZE, static_cast<long>(begin),
                                 static_cast<long>(end - begin));
     if (done != -4 /* EINTR */) return done == 0;
   }

@@ -154,7 +154,11 @@ void join() {
   if (karst_state != &g_nobody) return;  // a handler was here first
   const auto tid = static_cast<std::uint32_t>(sys::gettid());
   ThreadState* state = t_left;
-  if (state == nullptr || !is_current(state) || !come_back(*state, tid)) state = new_thread(tid);
+  // A filter of the program's may forbid what a thread needs to join (process/prctl.cc).
+  if (sys::is_deadly(SYS_gettid) || sys::is_deadly(SYS_rt_sigprocmask))
+    state = nullptr;
+  else if (state == nullptr || !is_current(state) || !come_back(*state, tid))
+    state = new_thread(tid);
   if (state == nullptr) {
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     aim_at_sink(g_nobody);
