@@ -233,6 +233,12 @@ void stop_recording() {
   choose_hooks();
 }
 
+void note_own_name() {
+  const ThreadState* state = karst_state;
+  if (state != &g_nobody && state->live != 0 && !g_no_system_calls)
+    sys::call(SYS_prctl, PR_GET_NAME, sys::word(g_arena.thread(state->thread).name));
+}
+
 // ---- what a program asks of its own thread (start/api.cc) ------------------------------------------------
 
 ThreadState* own_state() {

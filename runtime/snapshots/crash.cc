@@ -75,13 +75,15 @@ struct Reason {
 
 void write_trace(const Reason& reason) {
   note_later_time(g_arena.header());
-  const int wrong = save_numbered_snapshot({0, arch::time_stamp(), MomentKind::kCrash, reason.text}, g_directory);
+  SnapshotName name = {};
+  const int wrong =
+      save_numbered_snapshot({0, arch::time_stamp(), MomentKind::kCrash, reason.text}, g_directory, &name);
   Message said;
   said.text(reason.text).text(" in thread ").number(static_cast<std::uint64_t>(sys::gettid()));
   if (wrong != 0)
     said.text("; its trace cannot be written (error ").number(static_cast<std::uint64_t>(-wrong)).text(")");
   else
-    said.text("; wrote a trace: 'karst where FILE' has all threads");
+    said.text("; wrote ").text(name).text(" ('karst where' shows all threads)");
 }
 
 /// One thread writes. Others that crash meanwhile wait, as their end would be that of the process.

@@ -200,7 +200,7 @@ int save_snapshot(const SnapshotRequest& request, const char* path) {
   return wrong != 0 ? wrong : file.finish(events, false);
 }
 
-int save_numbered_snapshot(const SnapshotRequest& request, const char* directory) {
+int save_numbered_snapshot(const SnapshotRequest& request, const char* directory, SnapshotName* written) {
   constexpr std::size_t kPath = 4096;
   const Pages space(kFileSpace + kWrittenAtOnce + 2 * kPath);
   if (!space) return -ENOMEM;
@@ -257,6 +257,12 @@ int save_numbered_snapshot(const SnapshotRequest& request, const char* directory
     set_number(n);
     file.rename_to(path);
     const int done = file.finish(events, true);
+    if (done == 0 && written != nullptr) {
+      const std::size_t begin = *directory != '\0' ? length(directory) + 1 : 0;
+      const std::size_t shown = size - begin < sizeof *written ? size - begin : sizeof *written - 1;
+      copy(*written, path + begin, shown);
+      (*written)[shown] = '\0';
+    }
     if (done != -EEXIST) return done;
   }
   return -EEXIST;
