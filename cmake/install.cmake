@@ -56,6 +56,7 @@ install(FILES ${karst_described}/zsh/_karst DESTINATION ${CMAKE_INSTALL_DATADIR}
 if(TARGET karst_page_engine)
   install(FILES ${CMAKE_BINARY_DIR}/page/export.html DESTINATION ${CMAKE_INSTALL_DATADIR}/karst RENAME karst.html)
 endif()
+install(FILES packaging/karst-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/karst)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES docs/guide.md docs/limits.md docs/security.md docs/trace-format.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+install(FILES docs/guide.md docs/crash-or-hang.md docs/limits.md docs/security.md docs/trace-format.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)

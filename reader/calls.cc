@@ -337,13 +337,17 @@ Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimit
     std::size_t end = i + 1;
     while (end < blocks.size() && blocks[end].sequence == blocks[end - 1].sequence + 1) ++end;
     if (end == all.size()) {
-      // A snapshot has all that was until it was taken.
+      // A snapshot has all that was until it was taken, a crash all that was before it.
       const auto& moments = process.moments;
       const bool snapshot =
           moments.size() == 1 && moments[0].kind == static_cast<std::uint32_t>(format::MomentKind::kSnapshot);
+      const auto crash = std::find_if(moments.begin(), moments.end(), [](const Moment& m) {
+        return m.kind == static_cast<std::uint32_t>(format::MomentKind::kCrash);
+      });
       rebuilder.ended(thread.exited_ticks != 0 ? thread.exited_ticks
                       : process.end_ticks != 0 ? process.end_ticks
                       : snapshot               ? moments[0].kept_to
+                      : crash != moments.end() ? crash->kept_to
                                                : 0);
     }
     rebuilder.segment(blocks.subspan(i, end - i), i == 0 && is_whole(blocks), i == 0 ? thread.inherited : 0,

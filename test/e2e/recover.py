@@ -383,6 +383,31 @@ class Recover(support.TortureTest):
         (thread,) = seen["threads"]
         self.assertEqual((thread["state"], self.functions(thread)), ("stopped by a debugger", STACK))
 
+    def gdb(self, *words):
+        if shutil.which("gdb") is None:
+            self.skipTest("gdb is not installed")
+        script = str(support.ROOT / "packaging" / "karst-gdb.py")
+        commands = [part for word in (f"source {script}", *words) for part in ("-ex", word)]
+        target = commands.pop()
+        return lambda *what: subprocess.run(["gdb", "-nx", "-batch", *what, *commands, target], capture_output=True,
+                                            text=True, timeout=TIMEOUT, cwd=self.here, stdin=subprocess.DEVNULL,
+                                            env=dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}"))
+
+    def test_commands_in_gdb(self):
+        debug = self.gdb("karst where", "karst save saved.karst")
+        core = self.core_of("segv")
+        done = debug(program(), str(core))
+        self.assertRegex(done.stdout, r"crashed here\n.*#0 +marker\(char const\*\)")
+        self.check_whole(Trace(self.here / "saved.karst"))
+        process = self.started("pause")
+        done = debug("-p", str(process.pid))
+        if "Could not attach" in done.stderr or "Operation not permitted" in done.stderr:
+            self.skipTest("gdb may not attach here")
+        self.assertRegex(done.stdout, r"stopped by a debugger\n.*#0 +marker\(char const\*\)")
+        self.check_whole(Trace(self.here / "saved.karst"))
+        done = self.gdb("karst where")()
+        self.assertIn("there is neither a process nor a core to look at", done.stderr)
+
     def test_clear_words_for_what_is_none(self):
         (self.here / "text").write_text("no trace\n" * 100)
         (self.here / "packed").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))

@@ -148,7 +148,13 @@ export function gapWords(kind: "overwritten" | "missing"): string {
 
 export function momentWords({ kind, number, what }: Pick<MomentInfo, "kind" | "number" | "what">): string {
   const name =
-    { snapshot: "snapshot", signal: "signal", trigger: "trigger", slowest: "slowest", over: "over the limit" }[kind] ??
-    "kept";
+    {
+      snapshot: "snapshot",
+      signal: "signal",
+      trigger: "trigger",
+      slowest: "slowest",
+      over: "over the limit",
+      crash: "crash",
+    }[kind] ?? "kept";
   return what ? `${number}: ${name} ${what}` : `${number}: ${name}`;
 }
