@@ -24,7 +24,8 @@ struct ReportBuilder::Impl {
   const FunctionSet* asked_for;  // null: all
   Report report;
   FunctionList functions;
-  std::vector<bool> wanted;  // by function
+  std::vector<bool> wanted;                // by function
+  std::vector<std::uint64_t> thread_long;  // by function
   query::TableSums sums;
   std::vector<reader::Column<std::uint64_t>> store;  // what the pieces look into
   std::vector<Piece> pieces;
@@ -60,6 +61,17 @@ struct ReportBuilder::Impl {
     part.rows.last = static_cast<std::uint32_t>(calls.size());
     sums.add(part, report.has_states);
     keep_durations(part);
+    count_thread_long(thread.process, calls);
+  }
+
+  void count_thread_long(std::uint32_t process, const reader::Calls& calls) {
+    const std::uint64_t least = (calls.last_ticks - calls.first_ticks) / 10 * 9;
+    thread_long.resize(functions.functions().size());
+    const std::span<const std::uint32_t> numbers = functions.of_process(process);
+    for (std::uint32_t row = 0; row < calls.size(); ++row) {
+      if (calls.duration[row] >= least && !reader::call_is_open(calls.marks[row]))
+        ++thread_long[numbers[calls.function[row]]];
+    }
   }
 
   void keep_durations(const query::Scope::Part& part) {
@@ -94,6 +106,7 @@ struct ReportBuilder::Impl {
     row.unwound_calls = of.unwound;
     row.jumped_calls = of.jumped;
     row.tail_calls = of.tail;
+    row.thread_long_calls = thread_long[number];
     row.total_ns = clock.to_ns(of.total);
     row.self_ns = static_cast<std::int64_t>(of.self) < 0 ? 0 : clock.to_ns(of.self);
     row.total_states = state_report(of.total_states);
@@ -150,7 +163,12 @@ void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls
 Report ReportBuilder::finish() {
   impl_->make_rows();
   Report report = std::move(impl_->report);
-  for (const query::FunctionSums& of : impl_->sums.functions()) report.calls += of.calls;
+  std::uint64_t self = 0;
+  for (const query::FunctionSums& of : impl_->sums.functions()) {
+    report.calls += of.calls;
+    self += static_cast<std::int64_t>(of.self) < 0 ? 0 : of.self;
+  }
+  report.self_ns = impl_->trace.clock().to_ns(self);
   const std::uint64_t first = first_ticks(impl_->trace);
   const std::uint64_t last = last_ticks(impl_->trace);
   report.span_ns = last > first ? impl_->trace.clock().to_ns(last - first) : 0;
@@ -158,12 +176,20 @@ Report ReportBuilder::finish() {
 }
 
 void sort_report(Report& report, ReportOrder order) {
-  auto value = [order](const FunctionReport& f) {
+  auto value = [order](const FunctionReport& f) -> std::uint64_t {
     switch (order) {
       case ReportOrder::kSelf:
         return f.self_ns;
       case ReportOrder::kCalls:
         return f.calls;
+      case ReportOrder::kMin:
+        return f.min_ns;
+      case ReportOrder::kMean:
+        return f.mean_ns;
+      case ReportOrder::kP50:
+        return f.p50_ns;
+      case ReportOrder::kP99:
+        return f.p99_ns;
       case ReportOrder::kMax:
         return f.max_ns;
       case ReportOrder::kCpu:
@@ -172,14 +198,25 @@ void sort_report(Report& report, ReportOrder order) {
         return f.total_states.runnable_ns;
       case ReportOrder::kBlocked:
         return f.total_states.blocked_ns;
+      case ReportOrder::kSelfCpu:
+        return f.self_states.cpu_ns;
+      case ReportOrder::kSelfRunnable:
+        return f.self_states.runnable_ns;
+      case ReportOrder::kSelfBlocked:
+        return f.self_states.blocked_ns;
       case ReportOrder::kTotal:
         return f.total_ns;
+      case ReportOrder::kName:
+        return 0;
     }
     return f.total_ns;
   };
+  auto runs_threads = [order](const FunctionReport& f) {
+    return order == ReportOrder::kMax && f.thread_long_calls != 0 && f.thread_long_calls + f.open_calls == f.calls;
+  };
   std::sort(report.functions.begin(), report.functions.end(), [&](const FunctionReport& a, const FunctionReport& b) {
-    return std::forward_as_tuple(value(b), a.name, a.module, a.file, a.line) <
-           std::forward_as_tuple(value(a), b.name, b.module, b.file, b.line);
+    return std::tuple(runs_threads(a), value(b), std::tie(a.name, a.module, a.file, a.line)) <
+           std::tuple(runs_threads(b), value(a), std::tie(b.name, b.module, b.file, b.line));
   });
 }
 

@@ -44,6 +44,9 @@ struct FunctionReport {
   std::uint64_t unwound_calls = 0;  ///< those of `calls` that an exception or a forced unwind ended
   std::uint64_t jumped_calls = 0;   ///< ... that a longjmp ended
   std::uint64_t tail_calls = 0;     ///< ... that ended with a tail call
+  /// Those of the complete ones that lasted nine tenths of their thread's time or more, as `main` and what a thread
+  /// starts with do.
+  std::uint64_t thread_long_calls = 0;
   std::uint64_t total_ns = 0;
   std::uint64_t self_ns = 0;
   StateReport total_states;  ///< of total_ns; all 0 when the trace has no states, as the next
@@ -61,6 +64,7 @@ struct Report {
   std::uint64_t calls = 0;                ///< of all functions, also of those that were not asked for
   std::uint64_t events = 0;
   std::uint64_t span_ns = 0;  ///< from the first to the last event
+  std::uint64_t self_ns = 0;  ///< in calls of all functions, also of those that were not asked for
   bool has_states = false;
   std::uint64_t out_of_order = 0, unmatched_exits = 0, missing_exits = 0, unknown_ids = 0, missing_blocks = 0;
 };
@@ -84,9 +88,26 @@ class ReportBuilder {
   std::unique_ptr<Impl> impl_;
 };
 
-enum class ReportOrder { kTotal, kSelf, kCalls, kMax, kCpu, kRunnable, kBlocked };
+enum class ReportOrder {
+  kTotal,
+  kSelf,
+  kCalls,
+  kMin,
+  kMean,
+  kP50,
+  kP99,
+  kMax,
+  kCpu,
+  kRunnable,
+  kBlocked,
+  kSelfCpu,
+  kSelfRunnable,
+  kSelfBlocked,
+  kName
+};
 
-/// Greatest first; equals by name, so that the order is the same every time.
+/// Greatest first; equals by name, so that the order is the same every time. By max, those come last all of whose
+/// complete calls lasted as long as their thread: what runs a thread is no long call.
 void sort_report(Report& report, ReportOrder order);
 
 }  // namespace karst::analysis

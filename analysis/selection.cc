@@ -111,4 +111,22 @@ std::uint64_t last_ticks(const reader::Trace& trace) {
   return last;
 }
 
+void clip_calls(reader::Calls& calls, query::TickRange range) {
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const std::uint64_t begin = calls.begin[row];
+    const std::uint64_t end = begin + calls.duration[row];
+    std::uint8_t& marks = calls.marks[row];
+    if (begin < range.begin) marks |= reader::kCallOpenBegin;
+    if (end > range.end) {
+      // How it ended is of another time.
+      constexpr std::uint8_t kEnds = reader::kCallUnwound | reader::kCallJumped | reader::kCallTail;
+      marks = static_cast<std::uint8_t>((marks & ~kEnds) | reader::kCallOpenEnd);
+    }
+    calls.begin[row] = std::clamp(begin, range.begin, range.end);
+    calls.duration[row] = std::clamp(end, range.begin, range.end) - calls.begin[row];
+  }
+  calls.first_ticks = std::clamp(calls.first_ticks, range.begin, range.end);
+  calls.last_ticks = std::clamp(calls.last_ticks, range.begin, range.end);
+}
+
 }  // namespace karst::analysis

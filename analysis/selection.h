@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "query/selection.h"
 #include "reader/model.h"
 #include "reader/trace.h"
 
@@ -51,5 +52,9 @@ class FunctionSet {
 std::uint64_t first_ticks(const reader::Trace& trace);
 /// The same for its end: the last event, over all threads. Looks at the last block of each thread only.
 std::uint64_t last_ticks(const reader::Trace& trace);
+
+/// Makes a thread's calls end at the range's edges: what begins before it begins there, what ends behind it ends
+/// there, both marked open. Rows stay the same.
+void clip_calls(reader::Calls& calls, query::TickRange range);
 
 }  // namespace karst::analysis

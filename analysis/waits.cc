@@ -67,6 +67,8 @@ std::vector<Wait> waits_of(const StateThreads& threads, const ThreadStates& stat
       wait.runnable = states.end_of(i) - states.begin[i];
     }
     if (wait.length() < min_ticks) continue;
+    wait.begun_before = i == 0 && wait.begin <= threads.recorded_from();
+    wait.not_over = i + 1 == states.size() && states.end_of(i) >= threads.recorded_to();
     if (state != ThreadState::kPreempted) wait.waker.thread = threads.thread_of(wait.by, wait.end);
     waits.push_back(wait);
   }
@@ -115,6 +117,12 @@ std::string task_words(const States& states, std::uint32_t task) {
   if (task >= states.tasks().size()) return {};
   const reader::Task& of = states.tasks()[task];
   return of.name.empty() ? std::to_string(of.tid) : std::to_string(of.tid) + " " + of.name;
+}
+
+std::string cut_words(const Wait& wait) {
+  if (wait.begun_before && wait.not_over) return "; cut: it had begun before the recording, and went on after it";
+  if (wait.begun_before) return "; cut: it had begun before the recording";
+  return wait.not_over ? "; cut: it went on after the recording" : "";
 }
 
 std::string blocked_words(std::uint32_t syscall, char letter) {

@@ -34,6 +34,8 @@ struct Wait {
   std::uint32_t syscall = 0;          ///< as ThreadStates::syscall
   std::uint32_t by = reader::kNoTask;  ///< as ThreadStates::by
   std::uint16_t cpu = 0;
+  bool begun_before = false;  ///< cut: it had begun when the recording of states did
+  bool not_over = false;      ///< cut: it went on when that ended
   /// The call that the waker was in; `thread` alone when it is of the trace, but in no call then. Not of preemptors.
   CallOf waker;
 
@@ -48,6 +50,9 @@ class StateThreads {
  public:
   explicit StateThreads(const reader::Trace& trace);
   const reader::ThreadStates* states_of(const reader::Thread& thread) const;
+  /// The time in which states were recorded, in ticks.
+  std::uint64_t recorded_from() const { return trace_.states().source().begin_ticks; }
+  std::uint64_t recorded_to() const { return trace_.states().source().end_ticks; }
   /// The thread of the trace that `task` was at `ticks`; null: none is.
   const reader::Thread* thread_of(std::uint32_t task, std::uint64_t ticks) const;
 
@@ -77,6 +82,8 @@ std::string describe(const Wait& wait, const reader::States& states, Name&& name
 
 /// "4711 worker", "an interrupt", "the idle thread"; empty when nobody is known.
 std::string task_words(const reader::States& states, std::uint32_t task);
+/// "; cut: ..." where an end of the wait was not recorded, else empty.
+std::string cut_words(const Wait& wait);
 /// Where a thread is blocked: "futex", "uninterruptible sleep"; empty: not known.
 std::string blocked_words(std::uint32_t syscall, char letter);
 
@@ -86,7 +93,7 @@ std::string describe(const Wait& wait, const reader::States& states, Name&& name
   const std::string who = task_words(states, wait.by);
   if (wait.state == reader::ThreadState::kPreempted) {
     std::string text = "runnable, kept off CPU " + std::to_string(wait.cpu);
-    return who.empty() ? text : text + " by " + who;
+    return (who.empty() ? text : text + " by " + who) + cut_words(wait);
   }
   std::string text = "runnable, waiting for a CPU";
   if (wait.state == reader::ThreadState::kBlocked) {
@@ -96,7 +103,7 @@ std::string describe(const Wait& wait, const reader::States& states, Name&& name
   if (!who.empty()) text += ", woken by " + who;
   if (wait.waker.row != reader::kNoParent) text += " in " + name(*wait.waker.thread, wait.waker.function);
   if (wait.runnable != 0) text += "; then " + time(wait.runnable) + " for a CPU";
-  return text;
+  return text + cut_words(wait);
 }
 
 }  // namespace karst::analysis

@@ -20,6 +20,8 @@
 #include "cli/progress.h"
 #include "cli/states.h"
 #include "cli/switch_text.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "reader/trace.h"
@@ -31,6 +33,7 @@ namespace {
 struct Options {
   InputOptions input;
   std::string format = "text";
+  TextOptions text;
 };
 
 struct ThreadFacts {
@@ -171,8 +174,18 @@ const char* origin_of(const reader::Process& process) {
   return (process.flags & format::kProcessForked) != 0 ? "forked" : process.parent != 0 ? "started" : "";
 }
 
+void say(Screen& screen, const std::string& line) { screen.output().append(line + "\n"); }
+
+/// The line above a part.
+void head(Screen& screen, const std::string& text) {
+  say(screen, screen.paint(Style::kStrong, shorten(text, screen.width(), Shorten::kEnd)));
+}
+
+/// What is left of a width, which may be 0 for any.
+std::size_t less(std::size_t width, std::size_t by) { return width == 0 ? 0 : width - by; }
+
 // Which process came from which, each below the one that made it, in order of their coming.
-void print_process_tree(const reader::Trace& trace, const Facts& facts, Output& out) {
+void print_process_tree(const reader::Trace& trace, const Facts& facts, Screen& screen) {
   const auto& processes = trace.processes();
   std::unordered_map<std::uint32_t, std::size_t> place;  // of a process by its index in the file
   for (std::size_t i = 0; i < processes.size(); ++i) place[processes[i].index] = i;
@@ -182,7 +195,8 @@ void print_process_tree(const reader::Trace& trace, const Facts& facts, Output& 
     // A parent is always an earlier one; what a damaged file says otherwise is no tree.
     children[parent != place.end() && parent->second < i ? parent->second : processes.size()].push_back(i);
   }
-  out.append("\nprocesses\n");
+  say(screen, "");
+  head(screen, "processes");
   std::vector<std::pair<std::size_t, std::size_t>> rest;  // place and level, the next one last
   const auto add = [&](std::size_t of, std::size_t level) {
     for (auto i = children[of].rbegin(); i != children[of].rend(); ++i) rest.emplace_back(*i, level);
@@ -194,95 +208,125 @@ void print_process_tree(const reader::Trace& trace, const Facts& facts, Output& 
     const reader::Process& process = processes[i];
     std::uint64_t calls = 0;
     for (const ThreadFacts& t : facts.threads[i]) calls += t.calls;
-    out.append(fmt::format("  {:>14}  {:{}}{} {}  {}{}\n", count_text(calls), "", std::min<std::size_t>(level, 40) * 2,
-                           process.pid, printable(process.name), origin_of(process),
-                           (process.flags & format::kProcessForked) != 0 ? "" : "  " + command_of(process)));
+    const std::size_t spaces = std::min<std::size_t>(level, screen.width() == 0 ? 40 : 10) * 2;
+    const bool forked = (process.flags & format::kProcessForked) != 0;
+    say(screen,
+        shorten(fmt::format("  {:>14}  {:{}}{} {}  {}{}", count_text(calls), "", spaces, process.pid,
+                            printable(process.name), origin_of(process), forked ? "" : "  " + command_of(process)),
+                screen.width(), Shorten::kEnd));
     add(i, level + 1);
   }
 }
 
+void print_threads(const std::vector<reader::Thread>& threads, const std::vector<ThreadFacts>& facts, Screen& screen) {
+  Table table({{"thread", "thread", false, true, 0, 8},
+               {"calls", "calls", false, true, 0, 14},
+               {"span", "span", false, true, 0, 12},
+               {"overwritten", "overwritten", false, true, 1, 14},
+               {"lost", "lost", false, true, 2, 10},
+               {"name", "name", true}},
+              Shorten::kEnd, "  ");
+  for (std::size_t i = 0; i < threads.size(); ++i)
+    table.add({std::to_string(threads[i].tid), count_text(facts[i].calls), duration_text(facts[i].span_ns),
+               count_text(threads[i].overwritten_events), count_text(threads[i].lost_events),
+               printable(threads[i].name)});
+  table.print(screen);
+}
+
+void print_modules(const reader::Process& process, Screen& screen) {
+  Table table({{"functions", "functions", false, true, 0, 9},
+               {"loaded", "loaded at", true, true, 1, 18},
+               {"build-id", "build-id", true, false, 0, 40},
+               {"module", "module", true}},
+              Shorten::kPath, "  ");
+  for (const reader::Module& module : process.modules)
+    table.add({count_text(functions_of(process, module)), fmt::format("{:#x}", module.bias),
+               module.build_id.empty() ? "none" : hex(module.build_id), printable(module.path)});
+  table.print(screen);
+}
+
 void print_process(const reader::Trace& trace, const reader::Process& process, const std::vector<ThreadFacts>& threads,
-                   Output& out) {
-  out.append(fmt::format("\nprocess {} {}: {}\n", process.pid, printable(process.name), command_of(process)));
+                   Screen& screen) {
+  const auto line = [&screen](const std::string& text) { say(screen, "  " + wrap(text, less(screen.width(), 2), 4)); };
+  say(screen, "");
+  head(screen, fmt::format("process {} {}: {}", process.pid, printable(process.name), command_of(process)));
   const std::uint64_t started = realtime(trace, start_ticks(process, trace));
-  out.append(fmt::format("  {}{}; parent {}; executable {}\n",
-                         started != 0 ? "tracing began " + time_text(started) + "; " : "", ending(process),
-                         process.parent_pid, printable(process.executable)));
-  if (!process.options.empty()) out.append(fmt::format("  options {}\n", printable(process.options)));
+  line(fmt::format("{}{}; parent {}; executable {}", started != 0 ? "tracing began " + time_text(started) + "; " : "",
+                   ending(process), process.parent_pid, printable(process.executable)));
+  if (!process.options.empty()) line("options " + printable(process.options));
   if ((process.flags & format::kProcessForked) != 0) {
     std::uint64_t inherited = 0;
     for (const reader::Thread& thread : process.threads) inherited += thread.inherited;
-    out.append(fmt::format("  forked by its parent, inside {} of its parent's calls (not counted here)\n",
-                           count_text(inherited)));
+    line(
+        fmt::format("forked by its parent, inside {} of its parent's calls (not counted here)", count_text(inherited)));
   }
-  if ((process.flags & format::kProcessOff) != 0) out.append("  started with tracing off\n");
+  if ((process.flags & format::kProcessOff) != 0) line("started with tracing off");
   const auto duration = [&](std::uint64_t ticks) { return duration_text(trace.clock().to_ns(ticks)); };
   if (process.min_duration_ticks != 0) {
     std::uint64_t left_out = 0;
     for (const ThreadFacts& t : threads) left_out += t.short_calls;
-    out.append(
-        fmt::format("  calls shorter than {} that contain nothing kept are left out ({} of them by the reader)\n",
-                    duration(process.min_duration_ticks), count_text(left_out)));
+    line(fmt::format("calls shorter than {} that contain nothing kept are left out ({} of them by the reader)",
+                     duration(process.min_duration_ticks), count_text(left_out)));
   }
   if (process.clock_period_ticks != 0) {
-    out.append(fmt::format("  times by a clock thread, every {}; the longest time that it did not run: {}\n",
-                           duration(process.clock_period_ticks), duration(process.clock_longest_ticks)));
+    line(fmt::format("times by a clock thread, every {}; the longest time that it did not run: {}",
+                     duration(process.clock_period_ticks), duration(process.clock_longest_ticks)));
   }
   if ((process.flags & format::kProcessDamaged) != 0) {
-    out.append("  its trace memory held values that cannot be: what was sound was kept\n");
+    line("its trace memory held values that cannot be: what was sound was kept");
   }
   const std::vector<std::string> untraced = switch_lines(trace, process);
   for (std::size_t i = 0; i < untraced.size(); ++i)
-    out.append(fmt::format("  {:<12} {}\n", i == 0 ? "not traced:" : "", untraced[i]));
-  out.append(fmt::format("\n  {:>8}  {:<16}{:>14}{:>12}{:>14}{:>10}\n", "thread", "name", "calls", "span",
-                         "overwritten", "lost"));
-  for (std::size_t i = 0; i < process.threads.size(); ++i) {
-    const reader::Thread& thread = process.threads[i];
-    out.append(fmt::format("  {:>8}  {:<16}{:>14}{:>12}{:>14}{:>10}\n", thread.tid, printable(thread.name),
-                           count_text(threads[i].calls), duration_text(threads[i].span_ns),
-                           count_text(thread.overwritten_events), count_text(thread.lost_events)));
-  }
+    say(screen,
+        "  " + wrap(fmt::format("{:<12} {}", i == 0 ? "not traced:" : "", untraced[i]), less(screen.width(), 2), 15));
+  say(screen, "");
+  print_threads(process.threads, threads, screen);
   if (process.modules.empty()) return;
-  out.append(fmt::format("\n  {:>9}  {:<18}  {:<40}  {}\n", "functions", "loaded at", "build-id", "module"));
-  for (const reader::Module& module : process.modules) {
-    out.append(fmt::format("  {:>9}  {:<#18x}  {:<40}  {}\n", count_text(functions_of(process, module)), module.bias,
-                           module.build_id.empty() ? "none" : hex(module.build_id), printable(module.path)));
-  }
+  say(screen, "");
+  print_modules(process, screen);
 }
 
-void print_text(const reader::Trace& trace, const Facts& facts, Output& out) {
+void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) {
   const Clock& clock = trace.clock();
-  out.append(fmt::format("{}: {}, Karst trace version {}.{}, {}, {}\n", printable(trace.name()),
-                         size_text(trace.file_size()), format::kMajorVersion, trace.minor_version(),
-                         trace.resolved() ? "with names" : "without names",
-                         trace.complete() ? "complete" : "cut short"));
-  out.append(fmt::format("calls        {}, {} of them open ({} events)\n", count_text(facts.calls),
-                         count_text(facts.open_calls), count_text(trace.event_count())));
+  const auto line = [&screen](const char* what, const std::string& text) {
+    screen.output().append(fact(what, text, screen.width()));
+  };
+  head(screen,
+       fmt::format("{}: {}, Karst trace version {}.{}, {}, {}", printable(trace.name()), size_text(trace.file_size()),
+                   format::kMajorVersion, trace.minor_version(), trace.resolved() ? "with names" : "without names",
+                   trace.complete() ? "complete" : "cut short"));
+  line("calls", fmt::format("{}, {} of them open ({} events)", count_text(facts.calls), count_text(facts.open_calls),
+                            count_text(trace.event_count())));
   if (facts.unwound_calls + facts.jumped_calls + facts.tail_calls != 0) {
-    out.append(fmt::format("ended by     exceptions {}, longjmp {}, tail calls {}; the others returned\n",
-                           count_text(facts.unwound_calls), count_text(facts.jumped_calls),
-                           count_text(facts.tail_calls)));
+    line("ended by",
+         fmt::format("exceptions {}, longjmp {}, tail calls {}; the others returned", count_text(facts.unwound_calls),
+                     count_text(facts.jumped_calls), count_text(facts.tail_calls)));
   }
-  out.append(fmt::format("span         {} kept; {} events overwritten, {} lost\n", duration_text(facts.span_ns),
-                         count_text(facts.overwritten), count_text(facts.lost)));
-  out.append(fmt::format("clock        {} ticks a second, {}; {} readings of the kernel's clocks\n",
-                         count_text(clock.ticks_per_second), rate_source(clock.rate_source), clock.pairs.size()));
+  line("span", fmt::format("{} kept; {} events overwritten, {} lost", duration_text(facts.span_ns),
+                           count_text(facts.overwritten), count_text(facts.lost)));
+  line("clock", fmt::format("{} ticks a second, {}; {} readings of the kernel's clocks",
+                            count_text(clock.ticks_per_second), rate_source(clock.rate_source), clock.pairs.size()));
   const std::uint64_t started = realtime(trace, analysis::first_ticks(trace));
-  if (started != 0) out.append(fmt::format("first event  {}\n", time_text(started)));
-  out.append(fmt::format("sources      {} files\n", trace.sources().size()));
-  out.append(states_text(trace));
-  print_moments(trace, out);
-  if (trace.processes().size() > 1) print_process_tree(trace, facts, out);
+  if (started != 0) line("first event", time_text(started));
+  line("sources", plural(trace.sources().size(), "file"));
+  print_states(trace, screen);
+  print_moments(trace, screen);
+  if (trace.processes().size() > 1) print_process_tree(trace, facts, screen);
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
-    print_process(trace, trace.processes()[i], facts.threads[i], out);
+    print_process(trace, trace.processes()[i], facts.threads[i], screen);
   }
-  if (!trace.untraced().empty()) out.append("\nnot in the trace, though started by what is\n");
+  if (!trace.untraced().empty()) {
+    say(screen, "");
+    head(screen, "not in the trace, though started by what is");
+  }
   for (const reader::UntracedProgram& u : trace.untraced())
-    out.append(fmt::format("  {} {}\n", printable(u.program), printable(u.reason)));
+    say(screen, "  " + wrap(printable(u.program) + " " + printable(u.reason), less(screen.width(), 2), 4));
   if (facts.problems.empty()) return;
-  out.append("\nproblems\n");
+  say(screen, "");
+  head(screen, "problems");
   for (const reader::Problem& problem : facts.problems) {
-    out.append(fmt::format("  {:>6}  {}\n", count_text(problem.count), printable(problem.message)));
+    say(screen, fmt::format("  {:>6}  ", count_text(problem.count)) +
+                    wrap(printable(problem.message), less(screen.width(), 1), 10));
   }
 }
 
@@ -366,13 +410,14 @@ int info(const Options& options) {
   }
   if (!trace) return fail(trace.error());
   const Facts facts = gather(*trace);
-  Output out = Output::to_stdout();
   if (options.format == "json") {
+    Output out = Output::to_stdout();
     print_json(*trace, facts, out);
-  } else {
-    print_text(*trace, facts, out);
+    return finish_output(out, *trace);
   }
-  return finish_output(out, *trace);
+  Screen screen(options.text);
+  print_text(*trace, facts, screen);
+  return screen.finish(&*trace);
 }
 
 }  // namespace
@@ -389,6 +434,7 @@ void register_info(CLI::App& app, int& status) {
   command->add_option("--format", options->format, "text (the default) or json")
       ->check(one_of({"text", "json"}))
       ->type_name("text|json");
+  add_text_options(*command, options->text);
   command->callback([options, &status] { status = info(*options); });
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/selection.h"
+#include "cli/table.h"
 #include "cli/text.h"
 #include "format/moments.h"
 #include "reader/moments.h"
@@ -46,25 +47,31 @@ std::string losses_of(const reader::Trace& trace, const reader::Moment& moment) 
 
 }  // namespace
 
-void print_moments(const reader::Trace& trace, Output& out) {
+void print_moments(const reader::Trace& trace, Screen& screen) {
   const std::uint64_t origin = analysis::first_ticks(trace);
-  bool first = true;
+  Table table({{"kept", "kept", false, true, 0, 6},
+               {"kind", "kind", true, true, 1, 9},
+               {"at", "at", false, true, 0, 11},
+               {"length", "length", false, true, 0, 11},
+               {"what", "what", true}},
+              Shorten::kEnd, "  ");
   for (const reader::Process& process : trace.processes()) {
     for (const reader::Moment& moment : process.moments) {
-      if (first) out.append(fmt::format("\n  {:>6}  {:<9}{:>12}{:>12}  {}\n", "kept", "kind", "at", "length", "what"));
-      first = false;
       std::string what = printable(moment.what);
       if (moment.function != 0)
         what += (what.empty() ? "" : ": ") + printable(trace.function(process, moment.function).name);
       if (moment.tid != 0) what += fmt::format(", thread {}", moment.tid);
       const std::string arguments = arguments_of(moment);
       if (!arguments.empty()) what += fmt::format(", at {:#x} with {}", moment.address, arguments);
-      out.append(fmt::format("  {:>6}  {:<9}{:>12}{:>12}  {}{}\n", moment.number, reader::moment_kind_name(moment.kind),
-                             duration_text(trace.clock().to_ns(since(origin, moment.begin_ticks))),
-                             duration_text(trace.clock().to_ns(since(moment.begin_ticks, moment.end_ticks))), what,
-                             losses_of(trace, moment)));
+      table.add({std::to_string(moment.number), reader::moment_kind_name(moment.kind),
+                 duration_text(trace.clock().to_ns(since(origin, moment.begin_ticks))),
+                 duration_text(trace.clock().to_ns(since(moment.begin_ticks, moment.end_ticks))),
+                 what + losses_of(trace, moment)});
     }
   }
+  if (table.empty()) return;
+  screen.output().append("\n");
+  table.print(screen);
 }
 
 void write_moments(Json& json, const reader::Trace& trace) {

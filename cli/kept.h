@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/output.h"
 #include "base/result.h"
+#include "cli/terminal.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
 
 /// For `karst info`; nothing when there are none.
-void print_moments(const reader::Trace& trace, Output& out);
+void print_moments(const reader::Trace& trace, Screen& screen);
 /// A JSON array of them.
 void write_moments(Json& json, const reader::Trace& trace);
 

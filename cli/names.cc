@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/text.h"
+
 namespace karst::cli {
 namespace {
 
@@ -86,10 +88,8 @@ std::string fit_name(std::string_view name, std::size_t width) {
   const std::vector<std::string_view> parts = bare_parts(name);
   std::size_t from = 0;
   std::string text = join(parts, from);
-  while (text.size() > width && from + 1 < parts.size()) text = join(parts, ++from);
-  if (text.size() <= width) return text;
-  if (width < 3) return text.substr(text.size() - width);
-  return "..." + text.substr(text.size() - (width - 3));
+  while (text_width(text) > width && from + 1 < parts.size()) text = join(parts, ++from);
+  return fit_tail(text, width);
 }
 
 }  // namespace karst::cli

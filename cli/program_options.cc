@@ -150,10 +150,6 @@ constexpr const char* kHowToBuild =
 
 }  // namespace
 
-std::string plural(std::uint64_t count, const char* what, const char* ending) {
-  return count_text(count) + " " + what + (count == 1 ? "" : ending);
-}
-
 std::string explain_nothing(const std::string& name, const collect::Program& program, const collect::LaunchResult& run,
                             const char* what) {
   if (run.impossible) return fmt::format("no {} was written", what);

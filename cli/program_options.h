@@ -41,7 +41,5 @@ std::string explain_nothing(const std::string& name, const collect::Program& pro
                             const char* what);
 /// The exit status that passes on how a program ended.
 int exit_status(std::int32_t wait_status);
-/// "1 call", "2,000 calls".
-std::string plural(std::uint64_t count, const char* what, const char* ending = "s");
 
 }  // namespace karst::cli

@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
+#include "cli/table.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
@@ -17,15 +18,15 @@ namespace {
 
 struct Options {
   bool json = false;
+  TextOptions text;
 };
 
 int ps(const Options& options) {
   std::vector<Error> refused;
   const auto all = collect::find_traced(&refused);
   for (const Error& error : refused) fail(error);
-  Output out = Output::to_stdout();
-  const bool root = geteuid() == 0;
   if (options.json) {
+    Output out = Output::to_stdout();
     Json json;
     json.open('{').key("processes").open('[');
     for (const collect::Attached& a : all) write_live(json.line(), a, live_facts(a));
@@ -33,21 +34,28 @@ int ps(const Options& options) {
     out.append(json.take() + "\n");
     return finish_output(out);
   }
+  Screen screen(options.text);
   if (all.empty()) {
-    out.append("no traced process\n");
-    return finish_output(out);
+    screen.output().append("no traced process\n");
+    return screen.finish();
   }
-  out.append(fmt::format("{:>8}  {}{:<16} {:<22} {:>7} {:>15} {:>7} {:>12}\n", "pid", root ? "user       " : "", "name",
-                         "state", "threads", "functions", "cost", "calls/s"));
+  Table table({{"pid", "pid", false, true, 0, 8},
+               {"user", "user", true, geteuid() == 0, 4, 10},
+               {"state", "state", true, true, 0, 22},
+               {"threads", "threads", false, true, 5, 7},
+               {"functions", "functions", false, true, 3, 15},
+               {"cost", "cost", false, true, 1, 7},
+               {"calls", "calls/s", false, true, 2, 12},
+               {"name", "name", true}},
+              Shorten::kEnd);
   for (const collect::Attached& a : all) {
     const LiveFacts facts = live_facts(a);
-    out.append(fmt::format("{:>8}  {}{:<16} {:<22} {:>7} {:>15} {:>7} {:>12}\n", a.process.pid,
-                           root ? fmt::format("{:<11}", printable(collect::user_name(a.process.uid))) : "",
-                           printable(a.process.name), state_text(a), facts.threads,
-                           fmt::format("{}/{}", facts.control.patched, facts.control.functions),
-                           cost_text(facts.control), count_text(facts.calls_per_second)));
+    table.add({std::to_string(a.process.pid), printable(collect::user_name(a.process.uid)), state_text(a),
+               std::to_string(facts.threads), fmt::format("{}/{}", facts.control.patched, facts.control.functions),
+               cost_text(facts.control), count_text(facts.calls_per_second), printable(a.process.name)});
   }
-  return finish_output(out);
+  table.print(screen);
+  return screen.finish();
 }
 
 }  // namespace
@@ -61,6 +69,7 @@ void register_ps(CLI::App& app, int& status) {
       "'cost' is the share of the program's time that tracing takes, as far as it is known. 'no control': the process\n"
       "can be looked into, but not switched while it runs.");
   command->add_flag("--json", options->json, "Print JSON");
+  add_text_options(*command, options->text);
   command->callback([options, &status] { status = ps(*options); });
 }
 

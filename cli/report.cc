@@ -16,6 +16,8 @@
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/progress.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "reader/trace.h"
@@ -27,20 +29,26 @@ struct Options {
   InputOptions input;
   std::string sort = "total";
   std::string format = "text";
+  std::string columns;    // empty: the default ones
   std::size_t limit = 0;  // 0: all
+  TextOptions text;
 };
 
 constexpr const char* kFooter = R"(Columns:
-  total   time with the function on the stack; recursion counts once
-  self    the same without the traced functions it called
-  calls   behind the name '+N open': N of them with a begin or an end that is not known;
-          '+N unwound', '+N jumped', '+N tail': ended by an exception, a longjmp, a tail call
-  min mean p50 p99 max   of the complete calls; percentiles are exact (nearest rank)
-Where the trace has thread states (karst run --sched), total and self are told apart:
+  total     time with the function on the stack; recursion counts once
+  self      the same without the traced functions it called
+  self% total%  their shares of all time in traced functions
+  calls     behind the name, where lines have no end: '+N open', N of them with a
+            begin or an end that is not known; '+N unwound', '+N jumped',
+            '+N tail': ended by an exception, a longjmp, a tail call
+  min mean p50 p99 max  of the complete calls; percentiles are exact
+Where the trace has thread states (karst run --sched), total is told apart, and
+self as self-cpu, self-runnable, self-blocked:
   cpu       on a CPU
   runnable  could run, but had no CPU
   blocked   waited for something: a lock, a disk, another thread
   What is missing from the sum was not recorded; csv and json have it as unknown.
+By max, functions that last as long as their thread come last, like main.
 Threads add up: four threads busy for a second make four seconds.
 csv and json give all times in whole nanoseconds.)";
 
@@ -60,38 +68,117 @@ std::array<std::uint64_t, 8> state_times(const analysis::FunctionReport& f) {
 constexpr std::array<const char*, 8> kStateColumns = {"cpu_ns",          "runnable_ns",    "blocked_ns",
                                                       "unknown_ns",      "self_cpu_ns",    "self_runnable_ns",
                                                       "self_blocked_ns", "self_unknown_ns"};
-constexpr bool shown_in_text(std::size_t column) { return column % 4 != 3; }
 
-void print_text(const analysis::Report& report, const reader::Trace& trace, Output& out) {
-  out.append(fmt::format("{}: {} calls by {} threads in {}\n", printable(trace.name()), count_text(report.calls),
-                         count_text(report.threads), duration_text(report.span_ns)));
-  out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}", "total", "self", "calls", "min",
-                         "mean", "p50", "p99", "max"));
-  if (report.has_states) {
-    out.append(fmt::format(" {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", "cpu", "runnable", "blocked", "self cpu",
-                           "s.runnable", "s.blocked"));
+/// Names of columns, what --sort NAME goes by, and which of them need thread states.
+struct Sortable {
+  const char* key;
+  analysis::ReportOrder order;
+  bool of_states = false;
+};
+using analysis::ReportOrder;
+constexpr Sortable kSortable[] = {{"self%", ReportOrder::kSelf},
+                                  {"total%", ReportOrder::kTotal},
+                                  {"total", ReportOrder::kTotal},
+                                  {"self", ReportOrder::kSelf},
+                                  {"calls", ReportOrder::kCalls},
+                                  {"min", ReportOrder::kMin},
+                                  {"mean", ReportOrder::kMean},
+                                  {"p50", ReportOrder::kP50},
+                                  {"p99", ReportOrder::kP99},
+                                  {"max", ReportOrder::kMax},
+                                  {"cpu", ReportOrder::kCpu, true},
+                                  {"runnable", ReportOrder::kRunnable, true},
+                                  {"blocked", ReportOrder::kBlocked, true},
+                                  {"self-cpu", ReportOrder::kSelfCpu, true},
+                                  {"self-runnable", ReportOrder::kSelfRunnable, true},
+                                  {"self-blocked", ReportOrder::kSelfBlocked, true},
+                                  {"function", ReportOrder::kName}};
+
+std::vector<std::string> sort_keys() {
+  std::vector<std::string> keys;
+  for (const Sortable& sortable : kSortable) keys.emplace_back(sortable.key);
+  return keys;
+}
+
+/// "total|self|...", for completion; shares sort as the times do.
+std::string sort_words() {
+  std::string words;
+  for (const Sortable& sortable : kSortable)
+    if (std::string_view(sortable.key).find('%') == std::string_view::npos)
+      words += (words.empty() ? "" : "|") + std::string(sortable.key);
+  return words;
+}
+
+const Sortable& sortable(const std::string& key) {
+  return *std::find_if(std::begin(kSortable), std::end(kSortable), [&](const Sortable& s) { return key == s.key; });
+}
+
+Table make_table(const Options& options, bool has_states, bool wide) {
+  // Of the default ones p50 goes first where they are too many, then total, the longest, calls.
+  std::vector<Column> columns = {{"self%", "self%", false, true, 0, 6},    {"self", "self", false, true, 0, 10},
+                                 {"total%", "total%", false, false, 0, 6}, {"total", "total", false, true, 4, 10},
+                                 {"calls", "calls", false, true, 2, 13},   {"min", "min", false, false, 6, 10},
+                                 {"mean", "mean", false, false, 6, 10},    {"p50", "p50", false, true, 5, 10},
+                                 {"p99", "p99", false, false, 6, 10},      {"max", "max", false, true, 3, 10}};
+  if (has_states) {
+    for (const auto& [key, title] : {std::pair("cpu", "cpu"), std::pair("runnable", "runnable"),
+                                     std::pair("blocked", "blocked"), std::pair("self-cpu", "self cpu"),
+                                     std::pair("self-runnable", "s.runnable"), std::pair("self-blocked", "s.blocked")})
+      columns.push_back({key, title, false, std::string_view(key) == "blocked", 1, 10});
   }
-  out.append("  function  [module]  file:line\n");
-  for (const analysis::FunctionReport& f : report.functions) {
-    const bool complete = f.open_calls < f.calls;
-    auto of_complete = [&](std::uint64_t ns) { return complete ? duration_text(ns) : std::string("-"); };
-    out.append(fmt::format("{:>10} {:>10} {:>13} {:>10} {:>10} {:>10} {:>10} {:>10}", duration_text(f.total_ns),
-                           duration_text(f.self_ns), count_text(f.calls), of_complete(f.min_ns), of_complete(f.mean_ns),
-                           of_complete(f.p50_ns), of_complete(f.p99_ns), of_complete(f.max_ns)));
-    const auto states = state_times(f);
-    for (std::size_t i = 0; report.has_states && i < states.size(); ++i) {
-      if (shown_in_text(i)) out.append(fmt::format(" {:>10}", duration_text(states[i])));
-    }
-    out.append("  " + printable(f.name));
-    if (!f.module.empty()) out.append(fmt::format("  [{}]", printable(base_name(f.module))));
-    if (!f.file.empty()) out.append("  " + place(f));
+  columns.push_back({"function", wide ? "function  [module]  file:line" : "function"});
+  for (Column& column : columns) {
+    if (column.key != options.sort) continue;
+    column.narrow = true;  // what it is sorted by is always shown
+    column.rank = 0;
+  }
+  return Table(std::move(columns), Shorten::kName);
+}
+
+void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Report& report, bool wide) {
+  const auto of_complete = [complete = f.open_calls < f.calls](std::uint64_t ns) {
+    return complete ? duration_text(ns) : std::string("-");
+  };
+  std::vector<std::string> cells = {percent_text(f.self_ns, report.self_ns),
+                                    duration_text(f.self_ns),
+                                    percent_text(f.total_ns, report.self_ns),
+                                    duration_text(f.total_ns),
+                                    count_text(f.calls),
+                                    of_complete(f.min_ns),
+                                    of_complete(f.mean_ns),
+                                    of_complete(f.p50_ns),
+                                    of_complete(f.p99_ns),
+                                    of_complete(f.max_ns)};
+  if (report.has_states) {
+    for (const analysis::StateReport* times : {&f.total_states, &f.self_states})
+      for (const std::uint64_t ns : {times->cpu_ns, times->runnable_ns, times->blocked_ns})
+        cells.push_back(duration_text(ns));
+  }
+  cells.push_back(printable(f.name));
+  std::string more;
+  if (wide) {
+    if (!f.module.empty()) more += fmt::format("  [{}]", printable(base_name(f.module)));
+    if (!f.file.empty()) more += "  " + place(f);
     const std::pair<std::uint64_t, const char*> marked[] = {
         {f.open_calls, "open"}, {f.unwound_calls, "unwound"}, {f.jumped_calls, "jumped"}, {f.tail_calls, "tail"}};
     for (const auto& [count, how] : marked) {
-      if (count != 0) out.append(fmt::format("  +{} {}", count_text(count), how));
+      if (count != 0) more += fmt::format("  +{} {}", count_text(count), how);
     }
-    out.append("\n");
   }
+  table.add(std::move(cells), std::move(more));
+}
+
+Status print_text(const analysis::Report& report, const reader::Trace& trace, const Options& options, Screen& screen) {
+  const bool wide = screen.width() == 0;
+  Table table = make_table(options, report.has_states, wide);
+  if (!options.columns.empty())
+    if (const Status chosen = table.choose(options.columns); !chosen) return chosen;
+  const std::string head = fmt::format("{}: {} by {} in {}", printable(trace.name()), plural(report.calls, "call"),
+                                       plural(report.threads, "thread"), duration_text(report.span_ns));
+  screen.output().append(shorten(head, screen.width(), Shorten::kPath) + "\n");
+  for (const analysis::FunctionReport& f : report.functions) add_row(table, f, report, wide);
+  table.print(screen);
+  return Unit{};
 }
 
 void print_csv(const analysis::Report& report, Output& out) {
@@ -151,26 +238,25 @@ int report_command(const Options& options) {
     }
     report = builder.finish();
   }
-  if (!report.has_states && (options.sort == "cpu" || options.sort == "runnable" || options.sort == "blocked")) {
+  const Sortable& by = sortable(options.sort);
+  if (!report.has_states && by.of_states) {
     return fail({trace.name() +
                  " has no thread states to sort by: see 'karst info', and record with 'karst run --sched auto'"});
   }
-  analysis::sort_report(report, options.sort == "self"       ? analysis::ReportOrder::kSelf
-                                : options.sort == "calls"    ? analysis::ReportOrder::kCalls
-                                : options.sort == "max"      ? analysis::ReportOrder::kMax
-                                : options.sort == "cpu"      ? analysis::ReportOrder::kCpu
-                                : options.sort == "runnable" ? analysis::ReportOrder::kRunnable
-                                : options.sort == "blocked"  ? analysis::ReportOrder::kBlocked
-                                                             : analysis::ReportOrder::kTotal);
+  analysis::sort_report(report, by.order);
   if (options.limit != 0 && report.functions.size() > options.limit) report.functions.resize(options.limit);
 
+  if (options.format == "text") {
+    Screen screen(options.text);
+    if (const Status printed = print_text(report, trace, options, screen); !printed)
+      return usage_error("--columns: " + printed.error().message, "report");
+    return screen.finish(&trace);
+  }
   Output out = Output::to_stdout();
   if (options.format == "json") {
     print_json(report, trace, out);
-  } else if (options.format == "csv") {
-    print_csv(report, out);
   } else {
-    print_text(report, trace, out);
+    print_csv(report, out);
   }
   return finish_output(out, trace);
 }
@@ -184,15 +270,17 @@ void register_report(CLI::App& app, int& status) {
   add_file_option(*command, options->input);
   command
       ->add_option("--sort", options->sort,
-                   "Greatest first by total (the default), self, calls or max; with thread states by cpu, runnable or "
-                   "blocked time")
-      ->check(one_of({"total", "self", "calls", "max", "cpu", "runnable", "blocked"}))
-      ->type_name("total|self|calls|max|cpu|runnable|blocked");
+                   "Greatest first by this column: total (the default), self, calls, max, ... all below")
+      ->check(one_of(sort_keys()))
+      ->type_name(sort_words());
+  command->add_option("--columns", options->columns, "Show these columns, with commas between; see below")
+      ->type_name("COLUMN,...");
   command->add_option("--format", options->format, "text (the default), csv or json")
       ->check(one_of({"text", "csv", "json"}))
       ->type_name("text|csv|json");
   command->add_option("--limit", options->limit, "Show only the first N functions")->type_name("N")->check(positive());
   add_selection_options(*command, options->input, "Show only functions whose name matches");
+  add_text_options(*command, options->text);
   command->callback([options, &status] { status = report_command(*options); });
 }
 

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/names.h"
 #include "cli/progress.h"
+#include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
@@ -32,6 +33,7 @@ struct Options {
   std::size_t limit = 10;
   bool each = false;
   bool follow = false;
+  TextOptions text;
 };
 
 constexpr const char* kFooter = R"(Output: the calls with the greatest excess first, one for each function:
@@ -60,31 +62,31 @@ struct Group {
 
 class SlowPrinter {
  public:
-  SlowPrinter(const Input& input, const Options& options, analysis::OutlierFinder& finder, Output& output)
-      : input_(input), options_(options), finder_(finder), output_(output), width_(terminal_width()) {
+  SlowPrinter(const Input& input, const Options& options, analysis::OutlierFinder& finder, Screen& screen)
+      : input_(input), options_(options), finder_(finder), screen_(screen), width_(screen.width()) {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
   }
 
   void print_text(const std::vector<Group>& groups, std::uint64_t calls) {
     if (groups.empty()) {
-      output_.append(fmt::format("{}: no call took {} its function's usual time\n", printable(trace().name()),
-                                 options_.min_duration.empty() ? "three times" : "so long and three times"));
+      line(fmt::format("{}: no call took {} its function's usual time", printable(trace().name()),
+                       options_.min_duration.empty() ? "three times" : "so long and three times"));
       return;
     }
-    output_.append(fmt::format("{}: {} of {} calls took three times their function's usual time or more\n",
-                               printable(trace().name()), count_text(finder_.found()), count_text(calls)));
-    for (std::size_t i = 0; i < groups.size() && !output_.failed(); ++i) print_group(i + 1, groups[i]);
+    line(fmt::format("{}: {} of {} took three times their function's usual time or more", printable(trace().name()),
+                     count_text(finder_.found()), plural(calls, "call")));
+    for (std::size_t i = 0; i < groups.size() && !screen_.output().failed(); ++i) print_group(i + 1, groups[i]);
   }
 
-  void print_json(const std::vector<Group>& groups, std::uint64_t calls) {
+  void print_json(const std::vector<Group>& groups, std::uint64_t calls, Output& output) {
     json_.open('{').field("trace", trace().name()).field("calls", calls).field("slow_calls", finder_.found());
     json_.key("slow").open('[');
-    for (std::size_t i = 0; i < groups.size() && !output_.failed(); ++i) {
+    for (std::size_t i = 0; i < groups.size() && !output.failed(); ++i) {
       write_group(groups[i]);
-      json_.flush(output_);
+      json_.flush(output);
     }
-    json_.close(']').close('}').flush(output_);
-    output_.append("\n");
+    json_.close(']').close('}').flush(output);
+    output.append("\n");
   }
 
  private:
@@ -148,27 +150,26 @@ class SlowPrinter {
     return text;
   }
 
-  void line(const std::string& text) {
-    output_.append(width_ != 0 && text.size() > width_ ? text.substr(0, width_ - 3) + "..." : text);
-    output_.append("\n");
-  }
+  void line(const std::string& text) { screen_.output().append(shorten(text, width_, Shorten::kEnd) + "\n"); }
 
   void print_group(std::size_t number, const Group& group) {
     const analysis::Outlier& outlier = group.worst;
     const reader::Thread& thread = *outlier.call.thread;
+    const std::uint64_t times = outlier.call.duration / outlier.usual;
     const std::string rest = fmt::format(" took {}, {} times its usual {}", time(outlier.call.duration),
-                                         count_text(outlier.call.duration / outlier.usual), time(outlier.usual));
-    const std::string head = fmt::format("\n{:>2}. ", number);
-    const std::size_t taken = head.size() - 1 + rest.size();
+                                         count_text(times), time(outlier.usual));
+    const std::string head = fmt::format("{:>2}. ", number);
+    const std::size_t taken = head.size() + rest.size();
     const std::string full = name(thread, outlier.function);
-    output_.append(head + (width_ == 0 ? full : fit_name(full, width_ > taken + 10 ? width_ - taken : 10)) + rest +
-                   "\n");
+    const std::string shown = width_ == 0 ? full : fit_name(full, width_ > taken + 10 ? width_ - taken : 10);
+    screen_.output().append("\n" + head + screen_.paint(Style::kName, shown) +
+                            shorten(rest, width_ == 0 ? 0 : width_ - head.size() - text_width(shown), Shorten::kEnd) +
+                            "\n");
     std::string where = fmt::format("      at {} in thread {} {}", duration_text(since_start(outlier.call.begin)),
                                     thread.tid, printable(thread.name));
     if (trace().processes().size() > 1) where += fmt::format(" of process {}", process(thread).pid);
     if (group.count > 1)
-      where += fmt::format("; {} more such call{}, {} in all", count_text(group.count - 1), group.count == 2 ? "" : "s",
-                           time(group.duration));
+      where += fmt::format("; {}, {} in all", plural(group.count - 1, "more such call"), time(group.duration));
     line(where);
     const reader::Calls& calls = calls_of(thread);
     std::vector<std::uint32_t> path;
@@ -250,7 +251,7 @@ class SlowPrinter {
   const Input& input_;
   const Options& options_;
   analysis::OutlierFinder& finder_;
-  Output& output_;
+  Screen& screen_;
   Json json_;
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
@@ -303,14 +304,15 @@ int slow(const Options& options) {
     }
   }
   const std::vector<Group> groups = group(finder.take(), options.each, options.limit);
-  Output output = Output::to_stdout();
-  SlowPrinter printer(**input, options, finder, output);
+  Screen screen(options.text);
+  SlowPrinter printer(**input, options, finder, screen);
   if (options.format == "json") {
-    printer.print_json(groups, calls);
-  } else {
-    printer.print_text(groups, calls);
+    Output output = Output::to_stdout();
+    printer.print_json(groups, calls, output);
+    return finish_output(output, trace);
   }
-  return finish_output(output);
+  printer.print_text(groups, calls);
+  return screen.finish(&trace);
 }
 
 }  // namespace
@@ -331,6 +333,7 @@ void register_slow(CLI::App& app, int& status) {
       ->check(one_of({"text", "json"}))
       ->type_name("text|json");
   add_selection_options(*command, options->input, "Show only calls of functions whose name matches");
+  add_text_options(*command, options->text);
   command->callback([options, &status] { status = slow(*options); });
 }
 

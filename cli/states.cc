@@ -6,9 +6,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <utility>
 
 #include "base/cache_directory.h"
 #include "cli/command.h"
+#include "cli/table.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "format/options.h"
@@ -94,31 +96,33 @@ void report_missing_states(const StateArguments& arguments, const reader::StateS
         (arguments.sched == "auto" ? " (said once; karst info says it of each trace)" : "")});
 }
 
-std::string states_text(const reader::Trace& trace) {
+void print_states(const reader::Trace& trace, Screen& screen) {
   const reader::States& states = trace.states();
   const reader::StateSource& s = states.source();
-  if (s.backend == format::StateBackend::kNone) return "states       not recorded: " + printable(why_none(s)) + "\n";
+  const char* label = "states";
+  const auto line = [&](const std::string& text) {
+    screen.output().append(fact(std::exchange(label, ""), text, screen.width()));
+  };
+  if (s.backend == format::StateBackend::kNone) return line("not recorded: " + printable(why_none(s)));
   const auto has = [&s](format::StatesFlag flag) { return (s.flags & flag) != 0; };
-  std::string text = fmt::format(
-      "states       by {} over {}; {} records of {} threads on {} CPUs; times within {} ns of the calls'\n",
-      backend_name(s.backend), duration_text(trace.clock().to_ns(s.end_ticks - s.begin_ticks)),
-      count_text(states.log().records.size()), count_text(states.threads().size()), s.cpus, s.clock_error_ns);
-  text += fmt::format(
-      "             {}{}{}{} lost, {} overwritten{}\n", has(format::kStatesWakes) ? "with wakers, " : "",
-      has(format::kStatesOthers) ? "other processes, " : "", has(format::kStatesSyscalls) ? "system calls, " : "",
-      count_text(s.lost_events), count_text(s.overwritten_events),
-      s.overwritten_events != 0 ? " (memory was full; see --sched-memory)" : "");
-  text += fmt::format("             {} migrations of threads between CPUs", count_text(s.migrations));
-  if (has(format::kStatesFaults)) text += fmt::format(", {} page faults in user code", count_text(s.page_faults));
-  text += "\n";
+  // A snapshot may have taken them over without the time in which they were recorded.
+  const std::string over =
+      s.end_ticks > s.begin_ticks ? " over " + duration_text(trace.clock().to_ns(s.end_ticks - s.begin_ticks)) : "";
+  line(fmt::format("by {}{}; {} of {} on {}; times within {} ns of the calls'", backend_name(s.backend), over,
+                   plural(states.log().records.size(), "record"), plural(states.threads().size(), "thread"),
+                   plural(s.cpus, "CPU"), s.clock_error_ns));
+  line(fmt::format("{}{}{}{} lost, {} overwritten{}", has(format::kStatesWakes) ? "with wakers, " : "",
+                   has(format::kStatesOthers) ? "other processes, " : "",
+                   has(format::kStatesSyscalls) ? "system calls, " : "", count_text(s.lost_events),
+                   count_text(s.overwritten_events),
+                   s.overwritten_events != 0 ? " (memory was full; see --sched-memory)" : ""));
+  line(plural(s.migrations, "migration") + " of threads between CPUs" +
+       (has(format::kStatesFaults) ? ", " + plural(s.page_faults, "page fault") + " in user code" : ""));
   if (const reader::StateDoubts& d = states.doubts(); d.stretches != 0 || d.left_out != 0)
-    text += fmt::format(
-        "             not known: {} stretches of threads, {} together, the longest {}{}\n", count_text(d.stretches),
-        duration_text(trace.clock().to_ns(d.ticks)), duration_text(trace.clock().to_ns(d.longest)),
-        d.left_out != 0 ? fmt::format("; the kernel left out records in {} places", count_text(d.left_out))
-                        : std::string());
-  if (!s.note.empty()) text += "             " + printable(s.note) + "\n";
-  return text;
+    line(fmt::format("not known: {} of threads, {} together, the longest {}{}", plural(d.stretches, "stretch", "es"),
+                     duration_text(trace.clock().to_ns(d.ticks)), duration_text(trace.clock().to_ns(d.longest)),
+                     d.left_out != 0 ? "; the kernel left out records in " + plural(d.left_out, "place") : ""));
+  if (!s.note.empty()) line(printable(s.note));
 }
 
 void write_states(Json& json, const reader::Trace& trace) {

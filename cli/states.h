@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "cli/terminal.h"
 #include "reader/states.h"
 #include "reader/trace.h"
 #include "sched/recorder.h"
@@ -32,7 +33,7 @@ Result<sched::StateOptions> state_options(const StateArguments& arguments);
 void report_missing_states(const StateArguments& arguments, const reader::StateSource& source);
 
 /// How a trace's thread states were recorded, or why not: lines of karst info.
-std::string states_text(const reader::Trace& trace);
+void print_states(const reader::Trace& trace, Screen& screen);
 /// The same as a JSON value.
 void write_states(Json& json, const reader::Trace& trace);
 

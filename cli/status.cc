@@ -8,7 +8,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
-#include "cli/program_options.h"
+#include "cli/table.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
@@ -21,6 +21,7 @@ namespace {
 struct Options {
   std::string target;
   bool json = false;
+  TextOptions text;
 };
 
 const char* control_text(const collect::ControlState& c) {
@@ -37,21 +38,23 @@ int show(const Options& options) {
   if (!target) return fail(target.error());
   const LiveFacts f = live_facts(*target);
   const collect::ControlState& c = f.control;
-  Output out = Output::to_stdout();
   if (options.json) {
+    Output out = Output::to_stdout();
     Json json;
     write_live(json, *target, f);
     out.append(json.take() + "\n");
     return finish_output(out);
   }
-  const auto line = [&out](const char* what, const std::string& text) {
-    out.append(fmt::format("{:<12} {}\n", what, text));
+  Screen screen(options.text);
+  const auto line = [&screen](const char* what, const std::string& text) {
+    screen.output().append(fact(what, text, screen.width()));
   };
-  out.append(fmt::format("process {} {}, user {}{}\n", target->process.pid, printable(target->process.name),
-                         printable(collect::user_name(target->process.uid)),
-                         target->process.state == 'T'   ? ", stopped"
-                         : target->process.state == 't' ? ", in a debugger"
-                                                        : ""));
+  const std::string head = fmt::format("process {} {}, user {}{}", target->process.pid, printable(target->process.name),
+                                       printable(collect::user_name(target->process.uid)),
+                                       target->process.state == 'T'   ? ", stopped"
+                                       : target->process.state == 't' ? ", in a debugger"
+                                                                      : "");
+  screen.output().append(screen.paint(Style::kStrong, shorten(head, screen.width(), Shorten::kEnd)) + "\n");
   line("tracing", (c.enabled ? std::string("on") : std::string("off")) +
                       (f.off_in_ns != 0 ? ", goes off in " + duration_text(f.off_in_ns) : "") + "; " + control_text(c));
   line("functions", fmt::format("{} of {} traced; {} chosen, {} kept out by the budget", count_text(c.patched),
@@ -81,7 +84,7 @@ int show(const Options& options) {
   if (c.dropped_messages != 0)
     line("messages", fmt::format("{} of libkarst's not written: its stderr is closed, full, or another file by now",
                                  count_text(c.dropped_messages)));
-  return finish_output(out);
+  return screen.finish();
 }
 
 }  // namespace
@@ -93,6 +96,7 @@ void register_status(CLI::App& app, int& status) {
       "The process is only looked at. Numbers of calls are of the last second, or of as much of it as is kept.");
   add_target(*command, options->target);
   command->add_flag("--json", options->json, "Print JSON");
+  add_text_options(*command, options->text);
   command->callback([options, &status] { status = show(*options); });
 }
 

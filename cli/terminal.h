@@ -1,11 +1,65 @@
-// What output is for: a person's terminal, or another program.
+// What output is for: a person's terminal, or another program. Text for a terminal fits its width, has colours and goes
+// through a pager; anything else gets the same plain text everywhere, cut by nothing.
 #pragma once
+#include <sys/types.h>
+
 #include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/output.h"
+#include "reader/trace.h"
+
+namespace CLI {
+class App;
+}
 
 namespace karst::cli {
 
 /// Columns of the terminal that stdout is; 0 when it is none: then nothing is cut. COLUMNS in the environment, a number
 /// of 20 and more, stands for it on a terminal.
 std::size_t terminal_width();
+
+struct TextOptions {
+  std::size_t width = 0;  ///< --width; 0: the terminal's
+  bool wide = false;      ///< --wide: nothing is cut
+  bool no_pager = false;
+};
+
+/// Adds --wide, --width and --no-pager; `options` outlives the parse.
+void add_text_options(CLI::App& command, TextOptions& options);
+
+enum class Style { kPlain, kStrong, kFaint, kName, kWarning };
+
+/// Where a command prints text for people. Decides at once how wide it is; the pager comes with the first output() on a
+/// terminal, so that messages of what failed before stand on the terminal. Use from one thread.
+class Screen {
+ public:
+  explicit Screen(const TextOptions& options);
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  /// Columns that a line may have; 0: any number.
+  std::size_t width() const { return width_; }
+  /// `text` in colour, where there is any.
+  std::string paint(Style style, std::string_view text) const;
+  /// Where to print; the same one each time.
+  Output& output();
+  /// Ends the output and waits until the pager was left; returns the exit status. A pager that was left early is no
+  /// failure. With `read`: nothing is finished when others wrote to its file meanwhile.
+  int finish(const reader::Trace* read = nullptr);
+
+ private:
+  void start_pager();
+  void end_pager();
+
+  const bool paged_;
+  const bool colour_;
+  const std::size_t width_;
+  Output output_;
+  pid_t pager_ = 0;
+  int own_stdout_ = -1;
+};
 
 }  // namespace karst::cli

@@ -19,6 +19,29 @@ std::uint32_t code_point(std::string_view character) {
   return code;
 }
 
+/// 2 of Chinese, Japanese and Korean characters and of pictures, 0 of marks that join the character before them.
+std::size_t columns_of(std::uint32_t code) {
+  if ((code >= 0x300 && code <= 0x36f) || (code >= 0x200b && code <= 0x200d) || (code >= 0xfe00 && code <= 0xfe0f))
+    return 0;
+  const bool wide = (code >= 0x1100 && code <= 0x115f) || (code >= 0x2e80 && code <= 0xa4cf) ||
+                    (code >= 0xac00 && code <= 0xd7a3) || (code >= 0xf900 && code <= 0xfaff) ||
+                    (code >= 0xfe30 && code <= 0xfe6f) || (code >= 0xff00 && code <= 0xff60) ||
+                    (code >= 0xffe0 && code <= 0xffe6) || (code >= 0x1f300 && code <= 0x1faff) ||
+                    (code >= 0x20000 && code <= 0x3fffd);
+  return wide ? 2 : 1;
+}
+
+/// Bytes and columns of the character that `text`, which is not empty, begins with.
+struct Character {
+  std::size_t bytes;
+  std::size_t columns;
+};
+Character first_character(std::string_view text) {
+  const std::size_t bytes = utf8_character(text);
+  if (bytes <= 1) return {1, 1};
+  return {bytes, columns_of(code_point(text.substr(0, bytes)))};
+}
+
 // C1 controls, line separators, and what changes the direction of text.
 bool misleading(std::uint32_t code) {
   return code < 0xa0 || code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
@@ -60,6 +83,46 @@ std::string make_printable(std::string_view text, bool lines) {
 std::string printable(std::string_view text) { return make_printable(text, false); }
 std::string printable_lines(std::string_view text) { return make_printable(text, true); }
 
+std::size_t text_width(std::string_view text) {
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const Character c = first_character(text);
+    columns += c.columns;
+    text.remove_prefix(c.bytes);
+  }
+  return columns;
+}
+
+std::string fit_text(std::string_view text, std::size_t width) {
+  if (text_width(text) <= width) return std::string(text);
+  constexpr std::string_view kDots = "...";
+  const std::size_t room = width > kDots.size() ? width - kDots.size() : 0;
+  std::size_t end = 0;
+  for (std::size_t columns = 0; end < text.size();) {
+    const Character c = first_character(text.substr(end));
+    columns += c.columns;
+    if (columns > room) break;
+    end += c.bytes;
+  }
+  return std::string(text.substr(0, end)) + std::string(kDots.substr(0, width));
+}
+
+std::string fit_tail(std::string_view text, std::size_t width) {
+  if (text_width(text) <= width) return std::string(text);
+  const std::size_t dots = width > 3 ? 3 : 0;
+  std::size_t columns = text_width(text);
+  while (columns > width - dots) {
+    const Character c = first_character(text);
+    columns -= c.columns;
+    text.remove_prefix(c.bytes);
+  }
+  return std::string(dots, '.') + std::string(text);
+}
+
+std::string percent_text(std::uint64_t part, std::uint64_t whole) {
+  return fmt::format("{:.1f}%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
 std::string duration_text(std::uint64_t ns) {
   if (ns < 1000) return fmt::format("{} ns", ns);
   const char* unit = "us";
@@ -83,6 +146,10 @@ std::string count_text(std::uint64_t count) {
     digits.insert(static_cast<std::size_t>(at), 1, ',');
   }
   return digits;
+}
+
+std::string plural(std::uint64_t count, const char* what, const char* ending) {
+  return count_text(count) + " " + what + (count == 1 ? "" : ending);
 }
 
 std::string size_text(std::uint64_t bytes) {

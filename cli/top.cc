@@ -17,6 +17,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/live.h"
+#include "cli/table.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
@@ -32,6 +33,7 @@ constexpr int kPlainRows = 20;
 struct Options {
   std::string target;
   std::string interval = "1s";
+  std::string sort = "self";
   bool once = false;
 };
 
@@ -125,7 +127,11 @@ Size terminal_size() {
   return {size.ws_row, size.ws_col};
 }
 
-std::string look(const collect::Attached& target, std::uint64_t since, const Clock& clock, Names& names, Size size) {
+std::string look(const collect::Attached& target, std::uint64_t since, const Clock& clock, Names& names, Size size,
+                 const std::string& sort) {
+  const auto rank = [&sort](const collect::SampledFunction& f) {
+    return sort == "total" ? f.total_ticks : sort == "calls" ? f.calls : f.self_ticks;
+  };
   const collect::Sample s = collect::sample(target.arena, target.arena.blocks(), since, kMostBlocks);
   const collect::ControlState control = collect::control_state(target.arena);
   double covered = 0;
@@ -138,27 +144,29 @@ std::string look(const collect::Attached& target, std::uint64_t since, const Clo
       count_text(static_cast<std::uint64_t>(s.calls_per_tick * static_cast<double>(clock.ticks_per_second))),
       s.threads.size(), duration_text(clock.to_ns(s.to - s.from)),
       s.blocks == 0 ? 100.0 : 100.0 * static_cast<double>(s.blocks_read) / static_cast<double>(s.blocks)));
-  lines.push_back(fmt::format("{:>7} {:>7} {:>14}  {}", "self", "total", "calls/s", "function"));
   std::vector<collect::SampledFunction> functions = s.functions;
-  std::sort(functions.begin(), functions.end(),
-            [](const auto& a, const auto& b) { return a.self_ticks > b.self_ticks; });
+  std::sort(functions.begin(), functions.end(), [&](const auto& a, const auto& b) { return rank(a) > rank(b); });
   const double per_second =
       covered > 0 ? static_cast<double>(clock.ticks_per_second) * static_cast<double>(s.threads.size()) / covered : 0;
-  for (const auto& f : functions) {
-    if (static_cast<int>(lines.size()) + 1 >= size.rows) break;
+  Table table({{"self", "self", false, true, 0, 7},
+               {"total", "total", false, true, 2, 7},
+               {"calls", "calls/s", false, true, 1, 14},
+               {"function", "function"}},
+              Shorten::kName);
+  const std::size_t rows = size.rows > 0 ? static_cast<std::size_t>(size.rows) : 1;
+  for (std::size_t i = 0; i < functions.size() && lines.size() + i + 2 < rows; ++i) {
+    const auto& f = functions[i];
     const auto share = [covered](std::uint64_t ticks) {
-      return covered > 0 ? 100.0 * static_cast<double>(ticks) / covered : 0;
+      return fmt::format("{:.1f}%", covered > 0 ? 100.0 * static_cast<double>(ticks) / covered : 0);
     };
-    lines.push_back(fmt::format("{:>6.1f}% {:>6.1f}% {:>14}  {}", share(f.self_ticks), share(f.total_ticks),
-                                count_text(static_cast<std::uint64_t>(static_cast<double>(f.calls) * per_second)),
-                                names.of(f.id)));
+    table.add({share(f.self_ticks), share(f.total_ticks),
+               count_text(static_cast<std::uint64_t>(static_cast<double>(f.calls) * per_second)), names.of(f.id)});
   }
+  const auto width = static_cast<std::size_t>(std::max(size.columns, 0));
+  for (std::string& line : lines) line = shorten(line, width, Shorten::kEnd);
+  for (std::string& line : table.lines(width)) lines.push_back(std::move(line));
   std::string text;
-  for (std::string& line : lines) {
-    if (size.columns > 0 && line.size() > static_cast<std::size_t>(size.columns))
-      line.resize(static_cast<std::size_t>(size.columns));
-    text += line + (size.columns > 0 ? "\x1b[K\n" : "\n");
-  }
+  for (const std::string& line : lines) text += line + (size.columns > 0 ? "\x1b[K\n" : "\n");
   return text;
 }
 
@@ -178,7 +186,8 @@ int top(const Options& options) {
     // The first look is at the past: nothing has to be waited for.
     const std::uint64_t now = read_clock_pair().ticks;
     const Size size = keys.there() ? terminal_size() : Size{};
-    const std::string text = look(*target, now > interval_ticks ? now - interval_ticks : 1, clock, names, size);
+    const std::string text =
+        look(*target, now > interval_ticks ? now - interval_ticks : 1, clock, names, size, options.sort);
     Output out = Output::to_stdout();
     out.append((keys.there() ? std::string("\x1b[H") : std::string(first ? "" : "\n")) + text +
                (keys.there() ? "\x1b[J" : ""));
@@ -204,6 +213,9 @@ void register_top(CLI::App& app, int& status) {
   add_target(*command, options->target);
   command->add_option("--interval", options->interval, "Look again after TIME, at so much of the past (default 1s)")
       ->type_name("TIME");
+  command->add_option("--sort", options->sort, "Greatest first by self (the default), total or calls")
+      ->check(one_of({"self", "total", "calls"}))
+      ->type_name("self|total|calls");
   command->add_flag("--once", options->once, "Look once");
   command->callback([options, &status] { status = top(*options); });
 }

@@ -111,7 +111,7 @@ class ChromeWriter {
     const reader::Process& process = trace_.processes()[thread.process];
     if (named_process_ != &process) name_texts_.clear();
     named_process_ = &process;
-    const reader::Calls calls = reader::rebuild_calls(trace_, thread);
+    const reader::Calls calls = calls_of(trace_, thread, options_);
     const std::string start = fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":)", process.pid, thread.tid);
     std::uint64_t done = 0;
     analysis::TreeOptions tree;

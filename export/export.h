@@ -7,6 +7,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,8 +21,12 @@ namespace karst::exporting {
 struct Options {
   std::vector<const reader::Thread*> threads;        ///< which, in this order
   const analysis::FunctionSet* functions = nullptr;  ///< only the subtrees of these; null: all calls
+  std::optional<query::TickRange> clip;              ///< calls end at its edges, as analysis::clip_calls has them
   std::atomic<std::uint64_t>* calls_done = nullptr;  ///< counts calls, for whoever shows progress; may be null
 };
+
+/// The calls of one thread that are exported.
+reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread, const Options& options);
 
 /// What a format's remark about a call says, from its marks: null when it is complete and returned.
 struct Remark {

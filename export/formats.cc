@@ -14,6 +14,12 @@ Remark remark_on(std::uint8_t marks) {
   return remark;
 }
 
+reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread, const Options& options) {
+  reader::Calls calls = reader::rebuild_calls(trace, thread);
+  if (options.clip) analysis::clip_calls(calls, *options.clip);
+  return calls;
+}
+
 std::span<const Format> formats() {
   static constexpr Format kFormats[] = {
       {"chrome", "JSON for chrome://tracing, ui.perfetto.dev, speedscope; with sources for viztracer's vizviewer",

@@ -465,7 +465,7 @@ class PerfettoWriter {
 
   void write_thread(const reader::Thread& thread) {
     const reader::Process& process = trace_.processes()[thread.process];
-    const reader::Calls calls = reader::rebuild_calls(trace_, thread);
+    const reader::Calls calls = calls_of(trace_, thread, options_);
     known_.assign(process.functions.size(), kUnknown);
     const std::uint64_t uuid = process_uuid(thread.process) + thread.index + 1;
     start_sequence(uuid, calls.size() == 0 ? 0 : raw_ns(calls.begin[0]));

@@ -226,6 +226,11 @@ TEST(Report, SortsGreatestFirstAndEqualsByName) {
   EXPECT_EQ(names(ReportOrder::kSelf), "abc");
   EXPECT_EQ(names(ReportOrder::kCalls), "bca");
   EXPECT_EQ(names(ReportOrder::kMax), "abc");
+  EXPECT_EQ(names(ReportOrder::kName), "abc");
+  // What lasts as long as its thread is no long call; what does so at times is.
+  for (FunctionReport& f : report.functions) f.thread_long_calls = f.name == "a" ? f.calls : f.name == "b" ? 1 : 0;
+  EXPECT_EQ(names(ReportOrder::kMax), "bca");
+  EXPECT_EQ(names(ReportOrder::kSelf), "abc");
 }
 
 }  // namespace

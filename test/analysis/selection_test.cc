@@ -65,5 +65,24 @@ TEST_F(SelectionTest, FunctionSetAnswersForIdsOutsideTheTable) {
   EXPECT_FALSE(set.contains(0, 1));
 }
 
+TEST(Clip, CallsEndAtTheRangesEdgesAndAreMarkedOpenThere) {
+  SampleTrace sample;
+  sample.process(10, "app", {"main", "before", "inside", "behind"}).thread(10, "app");
+  sample.enter(1, 1000).call(2, 1100, 1600).call(3, 1700, 1800).call(4, 1900, 2500).exit(1, 3000);
+  const reader::Trace trace = sample.open();
+  reader::Calls calls = reader::rebuild_calls(trace, trace.processes()[0].threads[0]);
+  clip_calls(calls, {1500, 2000});
+  ASSERT_EQ(calls.size(), 4U);
+  const auto expect = [&](std::uint32_t row, std::uint64_t begin, std::uint64_t duration, int marks) {
+    EXPECT_EQ(calls.begin[row], begin);
+    EXPECT_EQ(calls.duration[row], duration);
+    EXPECT_EQ(calls.marks[row], marks);
+  };
+  expect(0, 1500, 500, reader::kCallOpenBegin | reader::kCallOpenEnd);
+  expect(1, 1500, 100, reader::kCallOpenBegin);
+  expect(2, 1700, 100, reader::kCallComplete);
+  expect(3, 1900, 100, reader::kCallOpenEnd);
+}
+
 }  // namespace
 }  // namespace karst::analysis

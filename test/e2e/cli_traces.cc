@@ -37,6 +37,24 @@ void write_names(const std::filesystem::path& path) {
   sample.write(writer);
 }
 
+// Names as C++ has them, each called a few times, one 300 times in a row; also one that is not ASCII.
+void write_long(const std::filesystem::path& path) {
+  SampleTrace sample;
+  const std::string map = "std::map<std::string, std::vector<std::pair<int, app::Request>>, std::less<std::string>>";
+  sample.process(
+      10, "app",
+      {"main", "app::(anonymous namespace)::Server<app::Request, " + map + " >::handle_request(" + map + " const&)",
+       map + "::operator[](std::string const&)", "app::Gr\xc3\xb6\xc3\x9f" + std::string(120, 'e') + "::f(int)",
+       "app::leaf()"});
+  sample.thread(10, "a-thread-of-15ch").enter(1, 1000).enter(2, 1100).call(3, 1200, 1250).call(4, 1300, 1350);
+  for (std::uint64_t i = 0; i < 300; ++i) sample.call(5, 2000 + i * 10, 2005 + i * 10);
+  for (std::uint64_t i = 0; i < 30; ++i) sample.enter(2, 9000 + i * 10);  // deep
+  for (std::uint64_t i = 30; i > 0; --i) sample.exit(2, 9900 - i * 10);
+  sample.exit(2, 10'000).exit(1, 2'001'000);
+  writing::TraceWriter writer = create(path);
+  sample.write(writer);
+}
+
 void write_synthetic(const std::filesystem::path& path, std::uint64_t events, writing::SyntheticShape shape) {
   writing::SyntheticTrace wanted;
   wanted.events = events;
@@ -59,6 +77,7 @@ int main(int argc, char** argv) {
   try {
     karst::test::write_sample(directory / "sample.karst");
     karst::test::write_names(directory / "names.karst");
+    karst::test::write_long(directory / "long.karst");
     karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::writing::SyntheticShape::kDeep);
     karst::test::write_synthetic(directory / "big.karst", 400'000, karst::writing::SyntheticShape::kFlat);
   } catch (const std::exception& error) {

@@ -196,6 +196,7 @@ Status export_html(const TraceIndex& index, std::string_view page, const HtmlOpt
 
   Scope scope(index);
   std::uint64_t calls = 0;
+  std::uint64_t states = 0;
   const bool all_times = !options.begin && !(options.end && end < span);
   Picture picture{index.to_ticks(begin), index.to_ticks(end), index.origin(), 1};
   TickRange ticks;
@@ -206,13 +207,14 @@ Status export_html(const TraceIndex& index, std::string_view page, const HtmlOpt
     scope.add(number, rows_in(thread.calls, ticks));
     calls += scope.parts.back().rows.outer.size() + (scope.parts.back().rows.last - scope.parts.back().rows.first);
     const auto [first, last] = thread.strip().rows_in(ticks.begin, ticks.end);
-    calls += last - first;  // states take as much room as calls
+    states += last - first;  // they take as much room as calls
   }
-  if (!options.aggregated && calls > kMaxHtmlCalls) {
+  if (!options.aggregated && calls + states > kMaxHtmlCalls) {
     return Error{
-        fmt::format("{}: the range has {} calls, and a page holds at most {} one by one. Choose a shorter --range or "
+        fmt::format("{}: the range has {} calls{}, and a page holds at most {} one by one. Choose a shorter --range or "
                     "fewer threads, or take --aggregated: sums, flame graphs and one picture of the whole range",
-                    index.trace().name(), calls, kMaxHtmlCalls)};
+                    index.trace().name(), calls,
+                    states != 0 ? fmt::format(" and {} states of threads", states) : std::string(), kMaxHtmlCalls)};
   }
 
   Json json;
