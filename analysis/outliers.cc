@@ -24,7 +24,10 @@ bool greater(const Outlier& a, const Outlier& b) {
          std::tuple(a.excess(), b.call.begin, b.call.thread, b.call.row);
 }
 
-std::uint64_t end_of(const reader::Calls& calls, std::uint32_t row) { return calls.begin[row] + calls.duration[row]; }
+template <typename Columns>
+std::uint64_t end_of(const Columns& calls, std::uint32_t row) {
+  return calls.begin[row] + calls.duration[row];
+}
 
 std::uint64_t overlap(std::uint64_t begin, std::uint64_t end, std::uint64_t from, std::uint64_t to) {
   begin = std::max(begin, from);
@@ -85,7 +88,7 @@ struct OutlierFinder::Impl {
   /// Calls `use(row, number)` for each complete call that is inside no other of its function; when it returns true,
   /// nothing inside that call is looked at.
   template <typename Use>
-  void outermost(const reader::Thread& thread, const reader::Calls& calls, Use&& use) {
+  void outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use) {
     struct Frame {
       std::uint32_t row;
       std::uint32_t number;
@@ -115,14 +118,14 @@ OutlierFinder::OutlierFinder(const reader::Trace& trace, const FunctionSet* func
 
 OutlierFinder::~OutlierFinder() = default;
 
-void OutlierFinder::learn(const reader::Thread& thread, const reader::Calls& calls) {
+void OutlierFinder::learn(const reader::Thread& thread, const query::CallColumns& calls) {
   impl_->outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
     impl_->durations[number].push_back(calls.duration[row]);
     return false;
   });
 }
 
-void OutlierFinder::find(const reader::Thread& thread, const reader::Calls& calls) {
+void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns& calls) {
   Impl& i = *impl_;
   i.settle();
   i.outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
@@ -156,7 +159,7 @@ std::uint64_t OutlierFinder::usual_of(std::uint32_t process, std::uint32_t id) {
   return number < impl_->usual.size() ? impl_->usual[number] : 0;
 }
 
-std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& thread, const reader::Calls& calls,
+std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& thread, const query::CallColumns& calls,
                                                      std::uint32_t row) {
   const auto excess = [&](std::uint32_t of) {
     const std::uint64_t usual = usual_of(thread.process, calls.function[of]);

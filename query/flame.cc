@@ -82,7 +82,7 @@ std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t function) {
   return fresh;
 }
 
-void FlameTree::add(const Scope::Part& part, std::uint32_t function) {
+void FlameTree::add(const Scope::Part& part, std::uint32_t function, TimeOf what) {
   struct Frame {
     std::uint32_t row;
     std::uint32_t node;
@@ -90,6 +90,8 @@ void FlameTree::add(const Scope::Part& part, std::uint32_t function) {
   };
   const CallColumns& calls = part.thread->calls;
   std::vector<Frame> stack;
+  std::size_t begin_hint = 0;
+  std::size_t end_hint = 0;
   each_row(part.rows, [&](std::uint32_t row) {
     const std::uint32_t parent = calls.parent[row];
     while (!stack.empty() && stack.back().row != parent) stack.pop_back();
@@ -101,7 +103,8 @@ void FlameTree::add(const Scope::Part& part, std::uint32_t function) {
     }
     const std::uint32_t above = below ? stack.back().node : 0;
     const std::uint32_t node = child(above, of);
-    const std::uint64_t inside = part.time_of(row);
+    const std::uint64_t inside =
+        what == TimeOf::kAll ? part.time_of(row) : part_of(part.states_of(row, begin_hint, end_hint), what);
     FlameNode::Side& mine = nodes_[node].side[0];
     // A call that was summed into its caller's node does not add to the time of that.
     if (node != above) mine.total += inside;
@@ -177,12 +180,12 @@ FlameTree FlameTree::inverted(const Work* work) const {
   return result;
 }
 
-FlameTree flame(const Scope& scope, std::uint32_t function) {
+FlameTree flame(const Scope& scope, std::uint32_t function, TimeOf what) {
   // A tree for each worker, whichever threads it works on: merging costs as much as many calls.
   std::vector<FlameTree> by_worker(scope.workers.count);
   expect(scope.work, scope.rows());
   scope.workers.run(scope.parts.size(), [&](std::size_t i, std::size_t worker) {
-    if (!scope.parts[i].rows.empty()) by_worker[worker].add(scope.parts[i], function);
+    if (!scope.parts[i].rows.empty()) by_worker[worker].add(scope.parts[i], function, what);
   });
   FlameTree tree = std::move(by_worker.front());
   for (std::size_t worker = 1; worker < by_worker.size() && !is_stopped(scope.work); ++worker)

@@ -33,7 +33,8 @@ class FlameTree {
   FlameTree();
 
   /// Adds the calls of one thread. With `function` other than kNoFunction only the subtrees of its outermost calls.
-  void add(const Scope::Part& part, std::uint32_t function);
+  /// `what`: of their time only that; where a thread's states are not known it has none of it.
+  void add(const Scope::Part& part, std::uint32_t function, TimeOf what = TimeOf::kAll);
   /// Adds another tree. `number_of` maps its functions to those of this tree (null: they are the same). `as_second`:
   /// its first side becomes the second one here.
   void merge(const FlameTree& other, const std::vector<std::uint32_t>* number_of = nullptr, bool as_second = false);
@@ -61,8 +62,8 @@ class FlameTree {
   bool truncated_ = false;
 };
 
-/// All of a scope. With `function` as in FlameTree::add.
-FlameTree flame(const Scope& scope, std::uint32_t function);
+/// All of a scope. With `function` and `what` as in FlameTree::add.
+FlameTree flame(const Scope& scope, std::uint32_t function, TimeOf what = TimeOf::kAll);
 
 inline constexpr std::int64_t kFlameRoot = -1;    ///< function of the root of everything
 inline constexpr std::int64_t kFlameMerged = -2;  ///< function of a sum of small nodes

@@ -19,6 +19,14 @@ struct ThreadCalls {
   const reader::ThreadStates* states = nullptr;  ///< null: nothing is known of them
 };
 
+/// Which part of a time: all of it, or what of it a thread spent so.
+enum class TimeOf { kAll, kRunning, kRunnable, kBlocked };
+
+inline std::uint64_t part_of(const reader::StateTimes& times, TimeOf what) {
+  if (what == TimeOf::kRunnable) return times.runnable;
+  return what == TimeOf::kBlocked ? times.blocked : times.running;
+}
+
 struct Scope {
   struct Part {
     const ThreadCalls* thread = nullptr;

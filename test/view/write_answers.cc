@@ -44,6 +44,11 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"flame", {}},
                             {"flame", {{"inverted", "1"}}},
                             {"minimap", {{"width", "300"}}},
+                            {"minimap", {{"width", "100"}, {"of", "blocked"}}},
+                            {"flame", {{"by", "cpu"}}},
+                            {"outliers", {}},
+                            {"outliers", {{"each", "1"}, {"limit", "7"}}},
+                            {"threads", {}},
                             {"search", {{"q", "f[1-3]$"}}},
                             {"search", {{"q", "("}}},
                             {"nothing", {}},
@@ -70,6 +75,14 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
     all.push_back({"histogram", function});
     all.push_back({"flame", both});
     all.push_back({"call", call});
+    all.push_back({"outliers", range});
+    all.push_back({"threads", range});
+    view::Parameters some = function;
+    some["order"] = "duration";
+    some["least"] = time();
+    some["most"] = time();
+    some["limit"] = "9";
+    all.push_back({"occurrences", std::move(some)});
     all.push_back({"occurrences", next});
     all.push_back({"tiles", tiles});
     tiles["function"] = function.at("function");

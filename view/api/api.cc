@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <new>
 
 #include "query/flame.h"
@@ -10,6 +11,7 @@
 #include "view/api/answers.h"
 #include "view/api/calls.h"
 #include "view/api/compare.h"
+#include "view/api/outliers.h"
 #include "view/api/question.h"
 #include "view/api/source.h"
 #include "view/api/states.h"
@@ -72,6 +74,8 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"functions", &Api::functions, true},
       {"flame", &Api::flame, true},
       {"align", &Api::align, true},
+      {"outliers", &Api::outliers, true},
+      {"threads", &Api::threads, false},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
       {"state", &Api::state, false},
@@ -177,8 +181,9 @@ Reply Api::minimap(const Question& question) {
   const std::uint64_t width = question.whole("width", 1024);
   if (width == 0 || width > kMaxWidth) question.complain("width must be 1 to " + std::to_string(kMaxWidth));
   const auto threads = question.threads();
+  const auto what = question.time_of("of", "calls");
   if (!question.error().empty()) return {};
-  return binary_reply(encode_minimap(question.index(), threads, static_cast<std::uint32_t>(width)));
+  return binary_reply(encode_minimap(question.index(), threads, static_cast<std::uint32_t>(width), what));
 }
 
 Reply Api::call(const Question& question) {
@@ -248,15 +253,17 @@ Reply Api::occurrences(const Question& question) {
   const std::uint64_t limit = question.whole("limit", 1);
   if (limit > kMaxOccurrences) question.complain("limit may be " + std::to_string(kMaxOccurrences));
   const auto around = question.call();
+  const double least = question.number("least", 0);
+  const double most = question.number("most", std::numeric_limits<double>::max());
   if (!question.error().empty()) return {};
   // Not question.scope(): thread and index say where to start.
   const TraceIndex& index = question.index();
   const Scope scope = question.scope(question.ticks());
   if (!question.error().empty()) return {};
   expect(question.work(), scope.rows());
-  const Occurrences found =
-      view::occurrences(scope, function, order == "time" ? OccurrenceOrder::kTime : OccurrenceOrder::kDuration,
-                        direction == "previous", around, limit);
+  const Occurrences found = view::occurrences(
+      scope, function, order == "time" ? OccurrenceOrder::kTime : OccurrenceOrder::kDuration, direction == "previous",
+      around, limit, {index.to_ticks(least) - 1e-3, index.to_ticks(most) + 1e-3});
   Json json;
   json.open('{')
       .field("function", function)
@@ -304,6 +311,7 @@ Reply Api::flame(const Question& question) {
   const auto path = question.numbers("path", index.functions().functions().size());
   const double share = question.number("share", kFlameShare);
   if (share < 0 || share > 1) question.complain("share must lie between 0 and 1");
+  const auto by = question.time_of("by", "wall");
   const std::uint32_t root_function = question.has("function") ? question.function() : kNoFunction;
   const Scope scope = question.scope();
   const Question second = question.second();
@@ -317,11 +325,11 @@ Reply Api::flame(const Question& question) {
   }
   if (!question.error().empty()) return {};
 
-  query::FlameTree tree = query::flame(scope, root_function);
+  query::FlameTree tree = query::flame(scope, root_function, by);
   std::vector<std::string> extra;
   if (compares) {
     const std::vector<std::uint32_t> number_of = common_names(index, *other->index, extra);
-    tree.merge(query::flame(*other, other_function), &number_of, true);
+    tree.merge(query::flame(*other, other_function, by), &number_of, true);
   }
   if (question.has("inverted") && question.text("inverted") != "0") tree = tree.inverted(question.work());
   const std::uint32_t root = path ? tree.find(*path) : 0;
@@ -332,6 +340,25 @@ Reply Api::flame(const Question& question) {
   write_flame(json, tree, root, share, index.trace().clock(), compares ? &other->index->trace().clock() : nullptr);
   if (compares) json.list("extra_functions", extra, [](const std::string& name) { return std::string_view(name); });
   json.close('}');
+  return json_reply(json);
+}
+
+Reply Api::outliers(const Question& question) {
+  const std::uint64_t limit = question.whole("limit", 50);
+  if (limit > kMaxOutliers) question.complain("limit may be " + std::to_string(kMaxOutliers));
+  const TickRange range = question.ticks();
+  const Scope scope = question.scope(range);
+  if (!question.error().empty()) return {};
+  Json json;
+  write_outliers(json, scope, range, question.has("each") && question.text("each") != "0", limit);
+  return json_reply(json);
+}
+
+Reply Api::threads(const Question& question) {
+  const TickRange range = question.ticks();
+  if (!question.error().empty()) return {};
+  Json json;
+  write_thread_sums(json, question.index(), range);
   return json_reply(json);
 }
 

@@ -63,6 +63,8 @@ class Api {
   Reply functions(const Question& question);
   Reply flame(const Question& question);
   Reply align(const Question& question);
+  Reply outliers(const Question& question);
+  Reply threads(const Question& question);
   Reply search(const Question& question);
   Reply source(const Question& question);
   Reply state(const Question& question);

@@ -64,7 +64,7 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
 }
 
 Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOrder order, bool backwards,
-                        std::optional<CallPlace> around, std::size_t most) {
+                        std::optional<CallPlace> around, std::size_t most, Durations durations) {
   Occurrences result;
   bool found = false;
   std::uint64_t earlier = 0;
@@ -82,6 +82,8 @@ Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOr
     bool here = false;
     each_row(part.rows, [&](std::uint32_t row) {
       if (part.function(row) != function || !part.counts(row)) return;
+      const auto ticks = static_cast<double>(calls.duration[row]);
+      if (ticks < durations.least || ticks > durations.most) return;
       ++count;
       const CallPlace place{part.number, row, calls.begin[row], calls.duration[row]};
       if (around) {

@@ -1,6 +1,7 @@
 // One call from near: what it called, and the calls of the same function before and after it.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -39,9 +40,16 @@ struct Occurrences {
   std::vector<CallPlace> calls;
 };
 
+/// Ticks, both included.
+struct Durations {
+  double least = 0;
+  double most = std::numeric_limits<double>::max();
+};
+
 /// The calls of `function` next to `around` (or from the start of the order): by time earlier ones first, by duration
-/// longer ones first; `backwards` goes the other way. One pass over the scope's calls.
+/// longer ones first; `backwards` goes the other way. Those alone that last from least to most, which are ticks;
+/// `count` is of these too. One pass over the scope's calls.
 Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOrder order, bool backwards,
-                        std::optional<CallPlace> around, std::size_t most);
+                        std::optional<CallPlace> around, std::size_t most, Durations durations = {});
 
 }  // namespace karst::view

@@ -1,6 +1,7 @@
 // api/trace: what is small and does not change.
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <span>
 
 #include "format/control.h"
@@ -100,6 +101,16 @@ void write_switches(Json& json, const TraceIndex& index, const reader::Process& 
 }
 
 // What was asked to be kept. A moment's thread is -1 where it is of all, or made no traced call.
+// The call that lasted from `begin` to `end`: what a moment kept was one. The outermost of several.
+std::optional<std::uint32_t> call_between(const ThreadIndex& thread, std::uint64_t begin, std::uint64_t end) {
+  const CallColumns& calls = thread.calls;
+  const auto first = std::lower_bound(calls.begin.begin(), calls.begin.end(), begin);
+  for (auto row = static_cast<std::uint32_t>(first - calls.begin.begin());
+       row < calls.size() && calls.begin[row] == begin; ++row)
+    if (calls.end(row) == end) return row;
+  return std::nullopt;
+}
+
 void write_moments(Json& json, const TraceIndex& index, const reader::Process& process) {
   json.key("moments").open('[');
   for (std::size_t i = 0; i < process.moments.size() && i < kMaxGaps; ++i) {
@@ -113,7 +124,11 @@ void write_moments(Json& json, const TraceIndex& index, const reader::Process& p
     json.open('{').field("number", moment.number).field("kind", reader::moment_kind_name(moment.kind));
     json.field("begin", index.since_origin(moment.begin_ticks)).field("end", index.since_origin(moment.end_ticks));
     json.field("kept_from", index.since_origin(moment.kept_from)).field("kept_to", index.since_origin(moment.kept_to));
-    json.field("thread", thread).field("what", moment.what).field("lost_events", moment.lost_events).close('}');
+    json.field("thread", thread).field("what", moment.what).field("lost_events", moment.lost_events);
+    const ThreadIndex* of = thread < 0 ? nullptr : &index.threads()[static_cast<std::size_t>(thread)];
+    if (const auto row = of == nullptr ? std::nullopt : call_between(*of, moment.begin_ticks, moment.end_ticks))
+      json.field("index", *row).field("function", index.function_of(*of, *row));
+    json.close('}');
   }
   json.close(']');
 }

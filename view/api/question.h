@@ -78,6 +78,15 @@ class Api::Question {
     }
     return result;
   }
+  /// cpu, runnable or blocked; else it must be `all`, which stands for all time.
+  query::TimeOf time_of(std::string_view name, std::string_view all) const {
+    if (!has(name) || text(name) == all) return query::TimeOf::kAll;
+    if (text(name) == "cpu") return query::TimeOf::kRunning;
+    if (text(name) == "runnable") return query::TimeOf::kRunnable;
+    if (text(name) == "blocked") return query::TimeOf::kBlocked;
+    complain(std::string(name) + " must be " + std::string(all) + ", cpu, runnable or blocked");
+    return query::TimeOf::kAll;
+  }
   std::uint32_t function() const {
     const std::uint64_t value = whole("function", kNoFunction);
     const auto& functions = index_->functions().functions();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "analysis/waits.h"
 #include "view/api/answers.h"
 #include "view/tiles/protocol.h"
 
@@ -48,32 +47,6 @@ std::string time_words(double time) {
   return with(time / 1e9, "s");
 }
 
-// Fills in who ended it, or took the CPU; the call that a waker of the trace was in.
-void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
-  const reader::States& states = index.trace().states();
-  json.field("begin", index.since_origin(wait.begin)).field("duration", ns(index, wait.end - wait.begin));
-  json.field("runnable", ns(index, wait.runnable)).field("state", state_word(wait.state)).field("cpu", wait.cpu);
-  json.field("where", analysis::blocked_words(wait.syscall, wait.letter));
-  json.field("by", analysis::task_words(states, wait.by));
-  const std::int64_t number = index.thread_of_task(wait.by);
-  if (number >= 0) {
-    const ThreadIndex& waker = index.threads()[static_cast<std::size_t>(number)];
-    json.field("by_thread", number);
-    const std::uint64_t at = wait.state == ThreadState::kBlocked ? wait.end : wait.begin;
-    const std::uint32_t row = wait.state == ThreadState::kPreempted ? reader::kNoParent : innermost_at(waker.calls, at);
-    if (row != reader::kNoParent) {
-      wait.waker = {waker.thread, row, waker.calls.function[row]};
-      json.field("by_index", row).field("by_function", index.function_of(waker, row));
-    }
-  }
-  json.field("words", analysis::describe(
-                          wait, states,
-                          [&](const reader::Thread& of, std::uint32_t id) {
-                            return index.trace().function(index.trace().processes()[of.process], id).name;
-                          },
-                          [&](std::uint64_t ticks) { return time_words(ns(index, ticks)); }));
-}
-
 // State `i` as a wait; with the wait for a CPU that follows it.
 analysis::Wait wait_at(const reader::ThreadStates& states, std::size_t i) {
   analysis::Wait wait;
@@ -94,6 +67,32 @@ bool is_wait(ThreadState state) {
 }
 
 }  // namespace
+
+void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
+  const reader::States& states = index.trace().states();
+  json.field("begin", index.since_origin(wait.begin)).field("duration", ns(index, wait.end - wait.begin));
+  json.field("runnable", ns(index, wait.runnable)).field("state", state_word(wait.state)).field("cpu", wait.cpu);
+  json.field("where", analysis::blocked_words(wait.syscall, wait.letter));
+  json.field("by", analysis::task_words(states, wait.by));
+  const std::int64_t number = index.thread_of_task(wait.by);
+  if (number >= 0) {
+    const ThreadIndex& waker = index.threads()[static_cast<std::size_t>(number)];
+    json.field("by_thread", number);
+    const std::uint64_t at = wait.state == ThreadState::kBlocked ? wait.end : wait.begin;
+    const std::uint32_t row = wait.state == ThreadState::kPreempted ? reader::kNoParent : innermost_at(waker.calls, at);
+    if (row != reader::kNoParent) {
+      wait.waker = {waker.thread, row, waker.calls.function[row]};
+      json.field("by_index", row).field("by_function", index.function_of(waker, row));
+      json.field("by_depth", waker.calls.depth[row]);
+    }
+  }
+  json.field("words", analysis::describe(
+                          wait, states,
+                          [&](const reader::Thread& of, std::uint32_t id) {
+                            return index.trace().function(index.trace().processes()[of.process], id).name;
+                          },
+                          [&](std::uint64_t ticks) { return time_words(ns(index, ticks)); }));
+}
 
 void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {
   const reader::ThreadStates* const states = thread.states;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "analysis/waits.h"
 #include "base/json.h"
 #include "view/selection.h"
 
@@ -10,6 +11,9 @@ namespace karst::view {
 
 /// Members of api/call: `states`, `self_states` and the longest `waits` that begin in a call. Nothing without states.
 void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row);
+
+/// The members of a wait, into an object that is open. Fills in the call that its waker was in.
+void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait);
 
 /// api/state: state number `state` of a thread's ThreadStates, which there is.
 void write_state(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::size_t state);

@@ -26,6 +26,9 @@ void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
     if (gap.end < gap.begin) gap.end = gap.begin;
     index.gaps.push_back(gap);
   };
+  // Where moments were kept, what is missing between them was recycled as all old history; a damaged file says so.
+  const bool recycled = index.thread->overwritten_events != 0 && index.thread->lost_events == 0 &&
+                        trace.problems().empty() && !trace.processes()[index.thread->process].moments.empty();
   const std::uint64_t joined = index.thread->joined_ticks;
   if ((blocks.front().sequence != 0 || index.thread->excerpt) && joined != 0 && joined < index.first_ticks) {
     add({joined, index.first_ticks, blocks.front().sequence, true});
@@ -33,7 +36,7 @@ void find_gaps(const reader::Trace& trace, ThreadIndex& index) {
   for (std::size_t i = 1; i < blocks.size(); ++i) {
     if (blocks[i].sequence == blocks[i - 1].sequence + 1) continue;
     const std::uint64_t end = first_event_of(blocks[i]);
-    add({last_event_of(blocks[i - 1]), end, blocks[i].sequence - blocks[i - 1].sequence - 1, false});
+    add({last_event_of(blocks[i - 1]), end, blocks[i].sequence - blocks[i - 1].sequence - 1, recycled});
   }
   if (index.gaps.size() > kMaxGaps) {
     std::nth_element(index.gaps.begin(), index.gaps.begin() + kMaxGaps, index.gaps.end(),

@@ -39,7 +39,8 @@ Result<std::string> encode_tiles(const TraceIndex& index, const std::vector<Trac
   return tiles.take(begin, end);
 }
 
-std::string encode_minimap(const TraceIndex& index, const std::vector<std::uint32_t>& threads, std::uint32_t width) {
+std::string encode_minimap(const TraceIndex& index, const std::vector<std::uint32_t>& threads, std::uint32_t width,
+                           query::TimeOf what) {
   const MinimapHeader header{kMinimapMagic, kProtocolVersion, static_cast<std::uint32_t>(threads.size()), width};
   std::string out;
   append_column(out, &header, 1);
@@ -54,8 +55,14 @@ std::string encode_minimap(const TraceIndex& index, const std::vector<std::uint3
     for (std::size_t x = 0; x < width; ++x) {
       const std::uint64_t from = border(x);
       const std::uint64_t to = std::max(border(x + 1), from + 1);
-      const double covered = static_cast<double>(thread.lanes.covered(thread.calls, from, to));
-      out[first + i * width + x] = static_cast<char>(eighth_bits(covered / static_cast<double>(to - from)));
+      std::uint64_t ticks = 0;
+      if (what == query::TimeOf::kAll) {
+        ticks = thread.lanes.covered(thread.calls, from, to);
+      } else if (thread.states != nullptr) {
+        ticks = query::part_of(thread.states->between(from, to), what);
+      }
+      out[first + i * width + x] =
+          static_cast<char>(eighth_bits(static_cast<double>(ticks) / static_cast<double>(to - from)));
     }
   });
   return out;

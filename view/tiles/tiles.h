@@ -22,7 +22,8 @@ FilteredLanes filter_lanes(const TraceIndex& index, const std::vector<std::uint3
 Result<std::string> encode_tiles(const TraceIndex& index, const std::vector<TrackLanes>& wanted, double begin,
                                  double end, std::uint32_t width, const FilteredLanes* filtered = nullptr);
 
-/// api/minimap.
-std::string encode_minimap(const TraceIndex& index, const std::vector<std::uint32_t>& threads, std::uint32_t width);
+/// api/minimap. `what` other than kAll: the share of that state instead of that within calls.
+std::string encode_minimap(const TraceIndex& index, const std::vector<std::uint32_t>& threads, std::uint32_t width,
+                           query::TimeOf what = query::TimeOf::kAll);
 
 }  // namespace karst::view

@@ -1,0 +1,158 @@
+// Asks analysis::OutlierFinder about columns that an index has, so `karst slow` and the page agree on what is slow.
+#include "view/api/outliers.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/outliers.h"
+#include "view/api/answers.h"
+#include "view/api/states.h"
+
+namespace karst::view {
+namespace {
+
+constexpr std::size_t kMostKept = 100'000;  // as karst slow: more are not added up by function
+constexpr std::size_t kMostLevels = 64;     // of a path that is told
+
+// Outliers of one function, or one outlier.
+struct Group {
+  analysis::Outlier worst;
+  std::uint64_t calls = 0;
+  std::uint64_t duration = 0;  // ticks
+};
+
+std::vector<Group> groups_of(const std::vector<analysis::Outlier>& outliers, bool each) {
+  std::vector<Group> groups;
+  std::unordered_map<std::uint32_t, std::size_t> group_of;
+  for (const analysis::Outlier& outlier : outliers) {
+    const auto [at, fresh] = group_of.try_emplace(outlier.number, groups.size());
+    if (fresh || each) groups.push_back({outlier, 0, 0});
+    Group& of = groups[each ? groups.size() - 1 : at->second];
+    ++of.calls;
+    of.duration += outlier.call.duration;
+  }
+  return groups;
+}
+
+class Writer {
+ public:
+  Writer(Json& json, const TraceIndex& index, analysis::OutlierFinder& finder)
+      : json_(json), index_(index), finder_(finder), threads_(index.trace()) {
+    for (std::uint32_t i = 0; i < index.threads().size(); ++i) number_of_.try_emplace(index.threads()[i].thread, i);
+  }
+
+  std::uint32_t number(const analysis::Outlier& outlier) const { return number_of_.at(outlier.call.thread); }
+
+  void group(const Group& group) {
+    const analysis::Outlier& worst = group.worst;
+    const std::uint32_t number = this->number(worst);
+    const ThreadIndex& thread = index_.threads()[number];
+    const std::uint32_t row = worst.call.row;
+    json_.open('{').field("thread", number).field("index", row).field("function", index_.function_of(thread, row));
+    json_.field("begin", index_.since_origin(worst.call.begin)).field("duration", ns(worst.call.duration));
+    json_.field("flags", thread.calls.marks[row]).field("depth", thread.calls.depth[row]);
+    json_.field("usual", ns(worst.usual)).field("calls", group.calls).field("total", ns(group.duration));
+    json_.key("path").open('[');
+    std::size_t levels = 0;
+    for (const std::uint32_t below : finder_.path_below(*thread.thread, thread.calls, row)) {
+      if (++levels > kMostLevels) break;
+      json_.open('{').field("index", below).field("function", index_.function_of(thread, below));
+      json_.field("duration", ns(thread.calls.duration[below])).close('}');
+    }
+    json_.close(']');
+    if (thread.states != nullptr) {
+      const std::uint64_t begin = worst.call.begin;
+      const std::uint64_t end = begin + worst.call.duration;
+      write_state_times(json_, "states", index_.trace().clock(), thread.states->between(begin, end));
+      const analysis::Wait* wait = analysis::longest_wait(waits_of(thread), begin, end);
+      if (wait != nullptr && wait->length() * 10 >= worst.excess()) {
+        json_.key("wait").open('{');
+        write_wait(json_, index_, *wait);
+        json_.close('}');
+      }
+    }
+    json_.close('}');
+  }
+
+ private:
+  std::uint64_t ns(std::uint64_t ticks) const { return index_.trace().clock().to_ns(ticks); }
+
+  const std::vector<analysis::Wait>& waits_of(const ThreadIndex& thread) {
+    const auto [at, fresh] = waits_.try_emplace(&thread);
+    if (fresh) at->second = analysis::waits_of(threads_, *thread.states, 0);
+    return at->second;
+  }
+
+  Json& json_;
+  const TraceIndex& index_;
+  analysis::OutlierFinder& finder_;
+  const analysis::StateThreads threads_;
+  std::unordered_map<const reader::Thread*, std::uint32_t> number_of_;
+  std::unordered_map<const ThreadIndex*, std::vector<analysis::Wait>> waits_;
+};
+
+}  // namespace
+
+void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool each, std::size_t most) {
+  const TraceIndex& index = *scope.index;
+  analysis::OutlierFinder finder(index.trace(), nullptr, 0, kMostKept);
+  expect(scope.work, 2 * index.calls());
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!go_on(scope.work, thread.calls.size())) return;
+    finder.learn(*thread.thread, thread.calls);
+  }
+  for (const query::Scope::Part& part : scope.parts) {
+    const ThreadIndex& thread = index.threads()[part.number];
+    if (!go_on(scope.work, thread.calls.size())) return;
+    finder.find(*thread.thread, thread.calls);
+  }
+  const std::uint64_t found = finder.found();
+  std::vector<analysis::Outlier> outliers = finder.take();
+  std::erase_if(outliers, [&](const analysis::Outlier& one) {
+    return one.call.begin >= range.end || one.call.begin + one.call.duration <= range.begin;
+  });
+  Writer writer(json, index, finder);
+  std::vector<std::uint64_t> excess(index.threads().size());
+  for (const analysis::Outlier& one : outliers) {
+    std::uint64_t& greatest = excess[writer.number(one)];
+    greatest = std::max(greatest, one.excess());
+  }
+  const std::vector<Group> groups = groups_of(outliers, each);
+  json.open('{').field("calls", index.calls()).field("found", found);
+  json.list("excess", excess, [&](std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); });
+  json.field("groups", groups.size()).key("slow").open('[');
+  for (std::size_t i = 0; i < groups.size() && i < most; ++i) writer.group(groups[i]);
+  json.close(']').close('}');
+}
+
+void write_thread_sums(Json& json, const TraceIndex& index, const TickRange& range) {
+  std::vector<std::uint32_t> depths;
+  std::vector<reader::StateTimes> times;
+  const std::uint64_t end = std::min(range.end, index.last_ticks());
+  for (const ThreadIndex& thread : index.threads()) {
+    std::uint32_t depth = thread.lanes.depths();
+    // Calls of one level do not overlap: of those that began before the end the last one ends last.
+    for (; depth != 0; --depth) {
+      const auto lane = thread.lanes.rows(depth - 1);
+      const auto behind = std::partition_point(lane.begin(), lane.end(),
+                                               [&](std::uint32_t row) { return thread.calls.begin[row] < range.end; });
+      if (behind == lane.begin()) continue;
+      const std::uint32_t row = *(behind - 1);
+      if (thread.calls.end(row) > range.begin || thread.calls.begin[row] >= range.begin) break;
+    }
+    depths.push_back(depth);
+    times.push_back(thread.states != nullptr && end > range.begin ? thread.states->between(range.begin, end)
+                                                                  : reader::StateTimes{});
+  }
+  const auto ns = [&](std::uint64_t ticks) {
+    return static_cast<std::int64_t>(ticks) < 0 ? 0 : index.trace().clock().to_ns(ticks);
+  };
+  json.open('{').list("depths", depths, [](std::uint32_t depth) { return depth; });
+  json.list("cpu", times, [&](const reader::StateTimes& of) { return ns(of.running); });
+  json.list("runnable", times, [&](const reader::StateTimes& of) { return ns(of.runnable); });
+  json.list("blocked", times, [&](const reader::StateTimes& of) { return ns(of.blocked); }).close('}');
+}
+
+}  // namespace karst::view
