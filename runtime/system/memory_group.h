@@ -10,7 +10,7 @@ namespace karst::runtime {
 void find_memory_group();
 
 /// True if so many bytes more leave an eighth of the group's memory free. Pages of files that the kernel can drop count
-/// as free. Three system calls where there is a bound, six where it is near; async-signal-safe.
+/// as free. Two system calls where there is a bound, four where it is near; async-signal-safe.
 bool memory_group_has_room(std::uint64_t bytes);
 
 }  // namespace karst::runtime
