@@ -205,9 +205,8 @@ class Printer {
   }
 
   std::string name_of(const analysis::Standing& standing, std::uint32_t tid) const {
-    if (standing.thread != nullptr) return standing.thread->name;
-    const collect::LiveThread* live = live_of(tid);
-    return live != nullptr ? live->name : "";
+    if (const collect::LiveThread* live = live_of(tid)) return live->name;
+    return standing.thread != nullptr ? standing.thread->name : "";
   }
 
   /// What the thread does now, or did last; empty: not known.

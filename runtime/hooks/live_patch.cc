@@ -2,8 +2,8 @@
 // and keeps the log of switches: a record is there before the first byte changes.
 #include "runtime/hooks/live_patch.h"
 
-#include <linux/membarrier.h>
 #include <elf.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <time.h>
 

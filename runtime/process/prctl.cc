@@ -1,4 +1,5 @@
-// prctl() and seccomp by syscall(), for what they forbid to a guest as well.
+// prctl() and seccomp by syscall(), for what they forbid to a guest as well; and names of threads, for histories whose
+// process does not come to an orderly end.
 //
 // Strict seccomp (the kernel turns the TSC off with it) and PR_SET_TSC: reading the TSC raises SIGSEGV from then on.
 // Hooks record nothing from just before, in place of ending their host. A filter: its deadly calls are not made any
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 
 #include "runtime/maintenance/control.h"
@@ -58,10 +60,27 @@ int karst_prctl(int option, unsigned long a, unsigned long b, unsigned long c, u
   const long result = karst::arch::system_call(SYS_prctl, option, static_cast<long>(a), static_cast<long>(b),
                                                static_cast<long>(c), static_cast<long>(d), 0);
   if (result == 0 && option == PR_SET_SECCOMP && a == SECCOMP_MODE_FILTER) filtered(reinterpret_cast<const void*>(b));
+  if (result == 0 && option == PR_SET_NAME) note_own_name();
   return static_cast<int>(answer(result));
 }
 
 #ifndef KARST_STATIC
+// libc's goes past prctl(). The name of another thread is seen at the next snapshot, or at the end.
+__attribute__((visibility("default"))) int karst_pthread_setname(pthread_t, const char*) asm("pthread_setname_np");
+int karst_pthread_setname(pthread_t thread, const char* name) {
+  using Set = int (*)(pthread_t, const char*);
+  static Set s_next;
+  Set next = karst::runtime::load(s_next);
+  if (next == nullptr) {
+    next = reinterpret_cast<Set>(dlsym(RTLD_NEXT, "pthread_setname_np"));
+    if (next == nullptr) return ENOSYS;
+    karst::runtime::store(s_next, next);
+  }
+  const int result = next(thread, name);
+  if (result == 0 && pthread_equal(thread, pthread_self()) != 0) karst::runtime::note_own_name();
+  return result;
+}
+
 /// libc's own syscall(): arch/*/syscall.S stands before it.
 __attribute__((visibility("hidden"))) void* karst_libc_syscall;
 __attribute__((visibility("hidden"), constructor)) void* karst_find_syscall() {
