@@ -56,7 +56,8 @@ std::uint32_t crc32c_of_byte(std::uint32_t crc, unsigned char byte);
 #include "arch/x86_64/cpu.h"
 #else
 namespace karst::arch {
-// Until there is a folder for it: checksums go on without instructions of their own.
+// Until there is a folder for it: checksums go on without instructions of their own, and no filter is understood.
+inline constexpr std::uint32_t kAuditArchitecture = 0;
 inline bool has_crc32c() { return false; }
 inline std::uint64_t crc32c_of_word(std::uint64_t, std::uint64_t) { __builtin_unreachable(); }
 inline std::uint32_t crc32c_of_byte(std::uint32_t, unsigned char) { __builtin_unreachable(); }

@@ -78,9 +78,10 @@ ClockPair read_clock_pair() {
   return best;
 }
 
-Clock make_clock(std::vector<ClockPair> pairs) {
+Clock make_clock(std::vector<ClockPair> pairs, bool ours) {
   Clock clock;
-  clock.ticks_per_second = rate_from_perf();
+  clock.ticks_per_second = 0;
+  if (ours || rate_from_pairs(pairs) == kUnknownRate) clock.ticks_per_second = rate_from_perf();
   clock.rate_source = static_cast<std::uint32_t>(format::RateSource::kPerf);
   if (clock.ticks_per_second == 0) {
     clock.ticks_per_second = rate_from_pairs(pairs);

@@ -34,7 +34,8 @@ std::uint64_t clock_ns(clockid_t clock);
 ClockPair read_clock_pair();
 
 /// The TSC's rate and how it is known: from the kernel (the page that perf_event_open maps gives the factor that the
-/// kernel itself uses), or else from the two pairs that are farthest apart.
-Clock make_clock(std::vector<ClockPair> pairs);
+/// kernel itself uses), or else from the two pairs that are farthest apart. Of a clock that is not `ours`, of another
+/// machine or before a restart, the other way round.
+Clock make_clock(std::vector<ClockPair> pairs, bool ours = true);
 
 }  // namespace karst

@@ -55,6 +55,8 @@ void register_on_off(CLI::App& app, int& status);
 void register_status(CLI::App& app, int& status);
 void register_top(CLI::App& app, int& status);
 void register_snapshot(CLI::App& app, int& status);
+void register_recover(CLI::App& app, int& status);
+void register_where(CLI::App& app, int& status);
 void register_describe(CLI::App& app);
 
 /// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.

@@ -80,6 +80,8 @@ int run_command_line(int argc, char** argv) {
   register_status(app, status);
   register_top(app, status);
   register_snapshot(app, status);
+  register_recover(app, status);
+  register_where(app, status);
   register_describe(app);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");

@@ -21,6 +21,7 @@
 #include "cli/progress.h"
 #include "cli/states.h"
 #include "cli/text.h"
+#include "cli/trace_input.h"
 #include "cli/watch_options.h"
 #include "collect/launch/choose_functions.h"
 #include "collect/launch/interruption.h"
@@ -57,6 +58,9 @@ struct RunOptions {
   std::string last = "200ms";
   std::optional<std::string> signal;
   std::optional<std::string> snapshots;
+  std::optional<std::string> file;
+  std::optional<std::string> core;
+  bool on_crash = false;
   ProgramOptions program;
 };
 
@@ -74,6 +78,9 @@ std::vector<std::string> runtime_options(const RunOptions& options) {
   if (options.kept_memory) entries.push_back("kept-memory=" + *options.kept_memory);
   if (options.signal) entries.push_back("signal=" + *options.signal);
   if (options.snapshots) entries.push_back("snapshots=" + *options.snapshots);
+  if (options.file) entries.push_back("file=" + *options.file);
+  if (options.core) entries.push_back("core=" + *options.core);
+  if (options.on_crash) entries.emplace_back("on-crash=1");
   if (options.off) entries.emplace_back("off=1");
   if (options.prefault) entries.emplace_back("prefault=1");
   if (options.stats) entries.emplace_back("stats=1");
@@ -151,6 +158,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.kept_memory && !is_size(*options.kept_memory))
     return usage_error("--kept-memory " + *options.kept_memory + ": a size from 64K to 64G is needed, like 256M",
                        "run");
+  if (options.file && (options.file->empty() || options.file->size() > 191))
+    return usage_error("--file: a name of 1 to 191 bytes is needed", "run");
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
@@ -220,7 +229,7 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "trace is\n"
       "being written it leaves names out, which 'karst resolve' adds, and a second one ends karst.\n"
       "The options memory, budget, keep, slowest, over, margin, kept-memory, min-duration, clock, off, prefault, "
-      "stats, functions, not-functions, "
+      "stats, file, core, on-crash, functions, not-functions, "
       "no-trace, only,\n"
       "min-instructions and carried-lists may also stand in the environment: "
       "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\".");
@@ -274,6 +283,16 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   command->add_flag("--multi", options->multi, "A trigger's name may be that of several functions");
   command->add_option("--last", options->last, "How much of what came before a trigger is kept (default 200ms)")
       ->type_name("TIME");
+  command
+      ->add_option("--file", options->file,
+                   "Keep the history in FILE as well, for 'karst recover' if karst or the machine dies before the\n"
+                   "trace is written; %p: the process's number, %e: the program's name")
+      ->type_name("FILE");
+  command->add_option("--core", options->core, "Whether core files have the history: on (the default) or off")
+      ->type_name("on|off")
+      ->check(one_of({"on", "off"}));
+  command->add_flag("--on-crash", options->on_crash,
+                    "A signal that ends the program makes it write a trace of its own first, PROGRAM-PID-N.karst");
   command
       ->add_option("--signal", options->signal,
                    "This signal (USR2) makes the program write its history to PROGRAM-PID-N.karst, a raw trace")

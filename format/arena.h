@@ -4,11 +4,12 @@
 //   | ArenaHeader | control | switches | threads | block 0 | block 1 | ... | block N-1 | modules | functions | text |
 //   +-------------+---------+----------+---------+-----------------------------------+---------+-----------+------+
 //
-// It lies in a memfd. Tables are reserved at their greatest size and take memory only where they are
-// used; blocks are made real in steps (ArenaHeader::blocks_reserved). The runtime alone writes, with two exceptions:
-// kArenaFunctionOn and kArenaFunctionKeep, what is wanted in the control page (format/control.h), and what is to be
-// watched (format/watch.h). A reader trusts nothing in here: the program may scribble over it, die in the middle of a
-// store, or be hostile.
+// It lies in a memfd, or in a file of the user's choice (file=PATH), which outlives process and machine. Tables are
+// reserved at their greatest size and take memory only where they are used; blocks are made real in steps
+// (ArenaHeader::blocks_reserved). The runtime alone writes, with two exceptions: kArenaFunctionOn and
+// kArenaFunctionKeep, what is wanted in the control page (format/control.h), and what is to be watched
+// (format/watch.h). A reader trusts nothing in here: the program may scribble over it, die in the middle of a store, or
+// be hostile.
 //
 // block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
 //          non-zero one; a zero before it is the slot of a hook that a signal interrupted.
@@ -34,7 +35,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 4;
+inline constexpr std::uint32_t kArenaVersion = 5;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -45,6 +46,15 @@ inline constexpr std::uint32_t kArenaThreads = 1 << 16;
 inline constexpr std::uint32_t kArenaTextSize = 4 << 20;
 /// Of counters: 256 MiB, 65,536 threads that call one module's functions.
 inline constexpr std::uint32_t kArenaCountPages = 1 << 16;
+
+/// The clocks at one moment while the process ran.
+struct ArenaClock {
+  std::uint64_t ticks;
+  std::uint64_t monotonic_raw_ns;
+  std::uint64_t realtime_ns;
+  std::uint64_t uncertainty_ticks;
+};
+static_assert(sizeof(ArenaClock) == 32);
 
 struct ArenaHeader {
   std::uint64_t magic;
@@ -98,8 +108,12 @@ struct ArenaHeader {
   std::uint32_t count_pages;          ///< of them in use
   std::uint64_t uncounted_calls;      ///< for whose counters there was no memory
   std::uint64_t watching_offset;      ///< of the ArenaWatching (format/watch.h); 0: there is none
+  // With the clocks at the start these give the clock's rate to whoever finds the arena on another day.
+  std::uint64_t clock_readings;  ///< made so far, each into clocks[number % 2], then counted
+  ArenaClock clocks[2];
+  std::uint8_t boot_id[16];  ///< of the kernel that ran the process; zero: not known
 };
-static_assert(sizeof(ArenaHeader) == 296 && sizeof(ArenaHeader) <= 4096);
+static_assert(sizeof(ArenaHeader) == 384 && sizeof(ArenaHeader) <= 4096);
 
 enum class ArenaState : std::uint32_t {
   kStarting = 1,  ///< tables are being filled

@@ -18,6 +18,7 @@ enum class MomentKind : std::uint32_t {
   kTrigger = 3,   ///< a place in the program was reached; `end_ticks` is when
   kSlowest = 4,   ///< one of the slowest calls of `function`, which lasted from begin_ticks to end_ticks
   kOver = 5,      ///< a call of `function` over a threshold
+  kCrash = 6,     ///< a signal ended the process: `what` says which, `tid` in which thread, `end_ticks` about when
 };
 
 /// Kinds of a later version are shown as moments of unknown kind.

@@ -20,6 +20,8 @@ const char* moment_kind_name(std::uint32_t kind) {
       return "slowest";
     case format::MomentKind::kOver:
       return "over";
+    case format::MomentKind::kCrash:
+      return "crash";
   }
   return "unknown";
 }

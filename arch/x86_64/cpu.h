@@ -48,6 +48,9 @@ inline void zero_words(void* p, std::size_t n) {
   asm volatile("rep stosq" : "+D"(p), "+c"(n) : "a"(0) : "memory");
 }
 
+/// As the kernel names this architecture to filters of system calls (linux/audit.h).
+inline constexpr std::uint32_t kAuditArchitecture = 0xc000003e;
+
 inline long system_call(long number, long a, long b, long c, long d, long e, long f) {
   long result;
   register long r10 asm("r10") = d;

@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "format/options.h"
@@ -46,22 +48,42 @@ bool read_whole(int descriptor, std::uint64_t offset, void* to, std::size_t size
 
 }  // namespace
 
-Result<ArenaBytes> ArenaBytes::of_memfd(int descriptor) {
+// The kernel knows the device by itself, and the list of mounts what is on it.
+bool may_be_arena_file(int descriptor) {
+  struct statx file {};
+  if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &file) != 0 || !S_ISREG(file.stx_mode))
+    return false;
+  const std::string device = " " + std::to_string(file.stx_dev_major) + ":" + std::to_string(file.stx_dev_minor) + " ";
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(device) == std::string::npos) continue;
+    const auto type = line.find(" - ");
+    if (type == std::string::npos) continue;
+    for (const std::string_view known : {"ext4 ", "ext3 ", "ext2 ", "xfs ", "tmpfs "})
+      if (std::string_view(line).substr(type + 3).starts_with(known)) return true;
+  }
+  return false;
+}
+
+Result<ArenaBytes> ArenaBytes::of_descriptor(int descriptor) {
   // The seals first: what they forbid cannot happen between here and the look at the size.
   const int seals = fcntl(descriptor, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-    return Error{"the process's arena is not a sealed memfd; it was not made by libkarst"};
+  const bool is_memfd = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+  if (!is_memfd && !may_be_arena_file(descriptor))
+    return Error{
+        "the process's arena is neither a sealed memfd nor a file on ext4, xfs or tmpfs; it was not made by libkarst"};
   struct stat status {};
   struct statfs system {};
   if (fstat(descriptor, &status) != 0 || fstatfs(descriptor, &system) != 0)
     return Error{std::string("the process's arena cannot be examined: ") + std::strerror(errno)};
-  if (system.f_type != TMPFS_MAGIC)
+  if (is_memfd && system.f_type != TMPFS_MAGIC)
     return Error{"the process's arena is not made of usual memory (huge pages?); it was not made by libkarst"};
   ArenaBytes bytes;
   bytes.size_ = static_cast<std::uint64_t>(status.st_size);
   bytes.inode_ = status.st_ino;
   bytes.uid_ = status.st_uid;
   bytes.gid_ = status.st_gid;
+  bytes.is_file_ = !is_memfd;
   if (bytes.size_ > kMostBytes)
     return Error{"the process's arena has " + std::to_string(bytes.size_) +
                  " bytes; no arena of libkarst's is so large"};

@@ -1,9 +1,9 @@
-// The bytes of an arena: a memfd that its process, and perhaps an enemy, changes while it is read; or memory.
+// The bytes of an arena: a memfd or a file that its process, and perhaps an enemy, changes while it is read; or memory.
 //
-// A memfd is read by system calls: what its owner does to it (holes, pages that cannot be had, file systems that raise
-// SIGBUS) is then a failed read, and parts that were never used stay so, where touching them would make them real. A
-// guarded mapping is made where words are to be written, where descriptors are short, and for many blocks: a system
-// call for each takes three times as long (750 ns to 270).
+// A descriptor is read by system calls: what its owner does to it (holes, pages that cannot be had, file systems that
+// raise SIGBUS) is then a failed read, and parts that were never used stay so, where touching them would make them
+// real. A guarded mapping is made where words are to be written, where descriptors are short, and for many blocks: a
+// system call for each takes three times as long (750 ns to 270).
 #pragma once
 #include <sys/types.h>
 
@@ -27,20 +27,27 @@ inline bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t each, 
   return offset <= size && offset % 8 == 0 && count <= (size - offset) / each;
 }
 
+/// A regular file on one of the file systems that libkarst takes for file=PATH. Asks no server (FUSE, NFS), which could
+/// keep us waiting: O_PATH will do.
+bool may_be_arena_file(int descriptor);
+
 /// Movable; one thread at a time.
 class ArenaBytes {
  public:
-  /// The memfd behind `descriptor`, which is only borrowed. Error: it is none, or one that could shrink.
-  static Result<ArenaBytes> of_memfd(int descriptor);
+  /// The memfd, or the file (file=PATH), behind `descriptor`, which is only borrowed. Error: it is neither, a memfd
+  /// that could shrink, or a file on a file system that does not belong to this machine's kernel alone.
+  static Result<ArenaBytes> of_descriptor(int descriptor);
   /// Memory that outlives it, and is not written to.
   static ArenaBytes of_memory(std::span<const std::byte> bytes);
 
   std::uint64_t size() const { return size_; }
-  /// Of the memfd; 0 for memory.
+  /// Of the memfd or file; 0 for memory.
   std::uint64_t inode() const { return inode_; }
-  /// Who made the memfd.
+  /// Whose it is.
   uid_t uid() const { return uid_; }
   gid_t gid() const { return gid_; }
+  /// It is a file, which outlives its process and the machine's restart.
+  bool is_file() const { return is_file_; }
 
   /// Copies that part. False when it is not there or cannot be had; then `to` is zero.
   bool read(std::uint64_t offset, void* to, std::size_t size) const;
@@ -117,6 +124,7 @@ class ArenaBytes {
   std::uint64_t inode_ = 0;
   uid_t uid_ = 0;
   gid_t gid_ = 0;
+  bool is_file_ = false;
 };
 
 }  // namespace karst::collect

@@ -3,8 +3,11 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <charconv>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -55,6 +58,17 @@ bool start_is_possible(const ClockPair& start) {
   return ticks / kFastest <= ns + asleep + kSlackNs && ns / kFastest <= ticks + kSlackNs;
 }
 
+/// As in ArenaHeader; zero when it cannot be had.
+std::array<std::uint8_t, 16> this_boot() {
+  std::array<std::uint8_t, 16> id{};
+  std::string text;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, text);
+  std::erase(text, '-');
+  if (text.size() != 2 * id.size()) return id;
+  for (std::size_t i = 0; i < id.size(); ++i) std::from_chars(&text[2 * i], &text[2 * i] + 2, id[i], 16);
+  return id;
+}
+
 std::string bounded_name(const char (&name)[16]) { return {name, strnlen(name, sizeof name)}; }
 
 }  // namespace
@@ -96,12 +110,12 @@ Result<ArenaView> ArenaView::make(ArenaBytes bytes) {
   return view;
 }
 
-Result<ArenaView> ArenaView::of_memfd(int descriptor) {
-  auto bytes = ArenaBytes::of_memfd(descriptor);
+Result<ArenaView> ArenaView::of_descriptor(int descriptor) {
+  auto bytes = ArenaBytes::of_descriptor(descriptor);
   if (!bytes) return bytes.error();
   auto view = make(std::move(*bytes));
   if (view) view->owner_ = symbols::Credentials::of_owner(view->bytes_.uid(), view->bytes_.gid());
-  if (view && !start_is_possible(view->start()))
+  if (view && view->is_of_this_boot() && !start_is_possible(view->start()))
     return Error{
         "the process's arena says that tracing began at a time that cannot be; it is damaged, or the machine "
         "slept since"};
@@ -182,6 +196,23 @@ std::vector<reader::Switch> ArenaView::switches() const {
 ClockPair ArenaView::start() const {
   return {layout_.start_ticks, layout_.start_monotonic_raw_ns, layout_.start_realtime_ns,
           static_cast<std::uint32_t>(std::min<std::uint64_t>(layout_.start_uncertainty_ticks, 1'000'000'000))};
+}
+
+std::optional<ClockPair> ArenaView::later() const {
+  const ArenaHeader h = now();
+  if (h.clock_readings == 0) return std::nullopt;
+  const ArenaClock& c = h.clocks[(h.clock_readings - 1) % 2];
+  if (c.ticks <= layout_.start_ticks || c.monotonic_raw_ns <= layout_.start_monotonic_raw_ns) return std::nullopt;
+  return ClockPair{c.ticks, c.monotonic_raw_ns, c.realtime_ns,
+                   static_cast<std::uint32_t>(std::min<std::uint64_t>(c.uncertainty_ticks, 1'000'000'000))};
+}
+
+bool ArenaView::is_of_this_boot() const {
+  static const std::array<std::uint8_t, 16> kBoot = this_boot();
+  constexpr std::array<std::uint8_t, 16> kUnknown{};
+  std::array<std::uint8_t, 16> boot{};
+  std::copy(std::begin(layout_.boot_id), std::end(layout_.boot_id), boot.begin());
+  return boot == kUnknown ? !bytes_.is_file() : boot == kBoot;
 }
 
 reader::Process ArenaView::process_without_functions() const {

@@ -42,9 +42,9 @@ struct WatchLosses {
 /// Looks, and changes nothing: ArenaWriter (collect/arena/writer.h) does. Movable; one thread at a time.
 class ArenaView {
  public:
-  /// The arena of a process that lives, or died in this run, behind `descriptor`, which is only borrowed. Error: it is
-  /// no arena of this version, or one that cannot be read safely.
-  static Result<ArenaView> of_memfd(int descriptor);
+  /// The arena behind `descriptor`, which is only borrowed: of a process that lives or died in this run, or in a file
+  /// that one left. Error: it is no arena of this version, or one that cannot be read safely.
+  static Result<ArenaView> of_descriptor(int descriptor);
   /// An arena in memory that outlives it, made at any time.
   static Result<ArenaView> of_memory(std::span<const std::byte> bytes);
   /// The inode of the memfd, by which a process that has it mapped is known.
@@ -66,6 +66,11 @@ class ArenaView {
   std::uint32_t tail_owner(std::uint32_t id) const;
   /// The clock's reading at the start of tracing.
   ClockPair start() const;
+  /// A later one that the process made while it ran; none if it was too short, or the two cannot be of one clock.
+  std::optional<ClockPair> later() const;
+  /// The process ran since this machine started: its clock is the one that we read. Of a file or a core this may be
+  /// otherwise, or not be known.
+  bool is_of_this_boot() const;
   /// The blocks that hold events now, in order of their start; those of one thread in order of sequence. Among them are
   /// those that were kept (format/watch.h) and are not in the ring any more.
   std::vector<ArenaBlock> blocks() const;

@@ -43,7 +43,7 @@ std::string described(const ProcessFacts& p) { return "process " + std::to_strin
 
 /// The process's own arena behind an open descriptor; none for somebody else's.
 std::optional<Result<ArenaView>> own_arena(int descriptor, pid_t pid) {
-  auto view = ArenaView::of_memfd(descriptor);
+  auto view = ArenaView::of_descriptor(descriptor);
   if (view && view->pid() != own_number(pid)) return std::nullopt;
   return view;
 }
@@ -91,6 +91,55 @@ Found look_in_mappings(pid_t pid) {
     found.arena = own_arena(fd.get(), pid);
     if (found.arena) return found;
     found.others = true;
+  }
+  return found;
+}
+
+/// A shared mapping of a file, which may be an arena's (file=PATH).
+struct MappedFile {
+  std::string range;
+  unsigned major = 0;
+  unsigned minor = 0;
+  std::uint64_t inode = 0;
+};
+
+/// Those that the process may write to, from their beginning on.
+std::vector<MappedFile> shared_files(pid_t pid) {
+  std::vector<MappedFile> files;
+  std::istringstream maps(read_all(proc(pid) + "/maps"));
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    MappedFile file;
+    std::string rights;
+    std::string offset;
+    char colon = 0;
+    std::string path;
+    words >> file.range >> rights >> offset >> std::hex >> file.major >> colon >> file.minor >> std::dec >> file.inode;
+    words >> path;
+    if (rights == "rw-s" && offset.find_first_not_of('0') == std::string::npos && path.starts_with('/') &&
+        !path.starts_with("/memfd:") && !path.starts_with("/dev/zero"))
+      files.push_back(std::move(file));
+  }
+  return files;
+}
+
+/// For a program whose arena lies in a file.
+Found look_in_files(pid_t pid) {
+  Found found;
+  for (const MappedFile& file : shared_files(pid)) {
+    std::error_code error;
+    std::vector<std::string> paths;
+    for (fs::directory_iterator at(proc(pid) + "/fd", error), end; !error && at != end; at.increment(error))
+      paths.push_back(at->path().string());
+    paths.push_back(proc(pid) + "/map_files/" + file.range);
+    for (const std::string& path : paths) {
+      const Descriptor fd = open_arena_file(path, file.major, file.minor, file.inode);
+      if (!fd) continue;
+      found.arena = own_arena(fd.get(), pid);
+      // Other files that are shared are nobody's arena.
+      if (found.arena && !*found.arena) found.arena.reset();
+      if (found.arena) return found;
+    }
   }
   return found;
 }
@@ -171,7 +220,9 @@ Result<Attached> attach(pid_t pid, bool* is_refused) {
   Found descriptors = look_in_descriptors(pid);
   Found mappings;
   if (!descriptors.arena) mappings = look_in_mappings(pid);
-  for (Found* found : {&descriptors, &mappings}) {
+  Found files;
+  if (!descriptors.arena && !mappings.arena) files = look_in_files(pid);
+  for (Found* found : {&descriptors, &mappings, &files}) {
     if (!found->arena) continue;
     if (is_refused != nullptr) *is_refused = !*found->arena;
     if (!*found->arena) return Error{described(*facts) + ": " + found->arena->error().message};

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "collect/arena/bytes.h"
 #include "symbols/sandbox.h"
 
 namespace karst::collect {
@@ -13,7 +14,7 @@ namespace {
 
 /// Asks no file system's server (FUSE, NFS), which may not answer: what the kernel knows by itself is enough.
 bool look_at(int fd, struct statx& status) {
-  return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) == 0;
+  return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &status) == 0;
 }
 
 }  // namespace
@@ -36,6 +37,18 @@ Descriptor open_memfd(const std::string& path, int flags) {
       status.stx_dev_minor == like.stx_dev_minor)
     return Descriptor(
         open(("/proc/self/fd/" + std::to_string(held.get())).c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  errno = EINVAL;
+  return {};
+}
+
+Descriptor open_arena_file(const std::string& path, unsigned major, unsigned minor, std::uint64_t inode) {
+  const Descriptor held(open(path.c_str(), O_PATH | O_CLOEXEC));
+  struct statx status {};
+  if (!held || !look_at(held.get(), status)) return {};
+  if (status.stx_dev_major == major && status.stx_dev_minor == minor && status.stx_ino == inode &&
+      may_be_arena_file(held.get()))
+    return Descriptor(
+        open(("/proc/self/fd/" + std::to_string(held.get())).c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   errno = EINVAL;
   return {};
 }

@@ -65,9 +65,9 @@ Mapped maps_any(pid_t pid, const std::set<std::uint64_t>& inodes) {
   Mapped found = Mapped::kNothing;
   for (std::string line; std::getline(in, line);) {
     if (found == Mapped::kNothing && line.find("/libkarst.so") != std::string::npos) found = Mapped::kRuntimeAlone;
-    if (line.find("/memfd:karst-arena") == std::string::npos) continue;
-    found = Mapped::kOtherArena;
-    // address perms offset device inode path
+    if (line.find(" rw-s ") == std::string::npos) continue;
+    if (line.find("/memfd:karst-arena") != std::string::npos) found = Mapped::kOtherArena;
+    // address perms offset device inode path; an arena may lie in any file
     std::size_t at = 0;
     for (int field = 0; field < 4 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
     std::uint64_t inode = 0;
@@ -113,7 +113,7 @@ void Processes::arrive(Arrival arrival) {
 
 void Processes::begin(Arrival arrival) {
   std::erase_if(silent_, [&](const Silent& s) { return s.pid == arrival.pid; });
-  auto view = ArenaView::of_memfd(arrival.arena.get());
+  auto view = ArenaView::of_descriptor(arrival.arena.get());
   if (!view) {
     problems_.push_back({"process " + std::to_string(arrival.pid) + ": " + view.error().message, 1});
     return;

@@ -386,6 +386,9 @@ void Recording::Impl::add(RecordedProcess recorded) {
   if (r.forked) r.history.detach();
   reader::Process p = r.history.process();
   take_moments(r, options_);
+  if (!options_.program.empty())
+    for (reader::Module& m : p.modules)
+      if (m.path == p.executable) m.path = options_.program.string();
   p.index = static_cast<std::uint32_t>(processes_.size());
   p.wait_status = r.wait_status;
   p.parent = static_cast<std::uint32_t>(r.parent + 1);
@@ -448,7 +451,7 @@ void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
   pairs.insert(pairs.end(), starts_.begin(), starts_.end());
   summary_.processes = processes_.size();
   std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
-  const Clock clock = make_clock(std::move(pairs));
+  const Clock clock = make_clock(std::move(pairs), options_.clock_is_ours);
   write_tables(clock);
   Span span;
   for (reader::Process& p : processes_) write_history(p, span);

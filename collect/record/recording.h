@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,8 +39,10 @@ struct RecordingOptions {
   std::uint64_t to = ~std::uint64_t{0};
   std::string moment{};  ///< not empty: the trace is a snapshot of that range, asked for by this
   std::vector<reader::UntracedProgram> untraced{};  ///< goes into the trace
-  bool names = true;                                ///< look up names and sources; else the trace is a raw one
-  std::function<void()> on_kept{};                  ///< called when all events are safe; may be empty
+  std::filesystem::path program{};                  ///< where the executable is now; empty: where it was
+  bool clock_is_ours = true;        ///< the processes' clock is the one that we read: its rate is what the kernel says
+  bool names = true;                ///< look up names and sources; else the trace is a raw one
+  std::function<void()> on_kept{};  ///< called when all events are safe; may be empty
 };
 
 /// What was written, for the summary line.

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "arch/cpu.h"
+#include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
 namespace karst::runtime {
@@ -44,6 +45,13 @@ void note_start_time(ArenaHeader& h) {
   h.start_monotonic_raw_ns = p.raw_ns;
   h.start_realtime_ns = p.realtime_ns;
   h.start_uncertainty_ticks = p.uncertainty;
+}
+
+void note_later_time(ArenaHeader& h) {
+  const Pair p = read_pair();
+  const std::uint64_t number = load(h.clock_readings);
+  h.clocks[number % 2] = {p.ticks, p.raw_ns, p.realtime_ns, p.uncertainty};
+  store(h.clock_readings, number + 1);
 }
 
 std::uint64_t ticks_per_us(const ArenaHeader& h, std::uint64_t parts) {

@@ -67,6 +67,9 @@ std::uint64_t clock_ns(int clock);
 /// Enters a paired reading, the closest of a few, into the header: the system call's own time is the uncertainty.
 void note_start_time(format::ArenaHeader& header);
 
+/// Enters a later reading, for whoever finds the arena when the process is gone. One thread of the process alone.
+void note_later_time(format::ArenaHeader& header);
+
 /// How many ticks of the TSC a microsecond has, to one part in `parts`, measured since the process's start (`header`);
 /// 0 while that cannot be said yet, for a hundredth in the first fifth of a millisecond or so. Never waits, unlike
 /// tsc_rate() (rate.h): the first perf event of a system takes the kernel up to 100 ms.

@@ -140,6 +140,25 @@ std::uint64_t round(std::uint32_t seen) {
   return asked < wait ? asked : wait;
 }
 
+/// Readings of the clocks while the process lives: after 10 ms, for the rate, then less and less often.
+class ClockNotes {
+ public:
+  /// Makes one if it is time; returns how long it is to the next one, in ns.
+  std::uint64_t note() {
+    const std::uint64_t now = clock_ns(CLOCK_MONOTONIC_RAW);
+    if (now >= due_) {
+      if (due_ != 0) note_later_time(g_arena.header());
+      due_ = now + pause_;
+      pause_ = pause_ < kNsPerSecond / 10 ? pause_ * 10 : kNsPerSecond;
+    }
+    return due_ - now;
+  }
+
+ private:
+  std::uint64_t due_ = 0;
+  std::uint64_t pause_ = 10'000'000;
+};
+
 void work() {
   name_own_thread("karst");
   ArenaControl& c = g_arena.control();
@@ -150,9 +169,12 @@ void work() {
     g_in_child = false;
   }
   std::uint64_t looked = clock_ns(CLOCK_MONOTONIC_RAW);
+  ClockNotes clocks;
   while (load(g_leave) == 0) {
     const std::uint32_t seen = load(c.request);
-    const std::uint64_t wait = round(seen);
+    std::uint64_t wait = round(seen);
+    const std::uint64_t until_note = clocks.note();
+    if (until_note < wait) wait = until_note;
     timespec time{static_cast<time_t>(wait / kNsPerSecond), static_cast<long>(wait % kNsPerSecond)};
     // Others wait and wake from outside of the process: not a private futex.
     constexpr long kTimedOut = -110;

@@ -1,5 +1,5 @@
-// Makes the arena's memory, in a forked child anew, and the tables in it; arena_blocks.cc has the blocks. Memory is
-// made real before it is used, as a store to what cannot be had would raise SIGBUS.
+// Makes the arena, in a forked child anew, and the tables in it; arena_memory.cc has its memory, arena_blocks.cc the
+// blocks.
 #include "runtime/recording/arena.h"
 
 #include <fcntl.h>
@@ -8,14 +8,12 @@
 #include <sys/stat.h>
 
 #include "runtime/system/memory.h"
+#include "runtime/system/memory_group.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
-#endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
 #endif
 
 namespace karst::runtime {
@@ -32,34 +30,6 @@ namespace {
 
 constexpr std::uint32_t kThreadsPerPage = kBlockSize / sizeof(ArenaThread);
 
-/// A file's growth past RLIMIT_FSIZE raises SIGXFSZ, which would end our host; memfds are files to that limit.
-class FileSizeLimit {
- public:
-  /// Raised to `size` while this lives, if it was lower and that is allowed.
-  explicit FileSizeLimit(std::uint64_t size) {
-    if (sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&before_)) != 0 || before_.rlim_cur >= size) return;
-    const rlimit raised{size, before_.rlim_max < size ? size : before_.rlim_max};
-    raised_ = sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, sys::word(&raised), 0) == 0;
-    allows_ = raised_;
-  }
-  ~FileSizeLimit() {
-    if (raised_) sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, sys::word(&before_), 0);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-  bool allows() const { return allows_; }
-
- private:
-  rlimit before_{};
-  bool raised_ = false;
-  bool allows_ = true;
-};
-
-std::uint64_t inode_of(int descriptor) {
-  struct stat status {};
-  return sys::call(SYS_fstat, descriptor, sys::word(&status)) == 0 ? status.st_ino : 0;
-}
-
 /// Under vm.overcommit_memory=2 memory counts when it is mapped, not when it is used.
 bool mapping_is_free() {
   const long fd = sys::open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
@@ -68,6 +38,23 @@ bool mapping_is_free() {
   sys::read(static_cast<int>(fd), &mode, 1);
   sys::close(static_cast<int>(fd));
   return mode != '2';
+}
+
+/// Which start of the machine this is, so that readers know whether clocks that they read go on from ours.
+void note_boot(ArenaHeader& h) {
+  char text[36];
+  const long fd = sys::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const long n = sys::read(static_cast<int>(fd), text, sizeof text);
+  sys::close(static_cast<int>(fd));
+  std::uint32_t digits = 0;
+  for (long i = 0; i < n && digits < 2 * sizeof h.boot_id; ++i) {
+    const char c = text[i];
+    if (c == '-') continue;
+    const auto value = static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10);
+    h.boot_id[digits / 2] = static_cast<std::uint8_t>(h.boot_id[digits / 2] << 4 | (value & 15));
+    ++digits;
+  }
 }
 
 /// What readers are told of how much there is; several threads may.
@@ -90,6 +77,7 @@ ArenaControl first_control(std::uint32_t enabled, std::uint32_t new_functions, s
 }  // namespace
 
 const char* Arena::create(const Options& options) {
+  find_memory_group();
   ArenaHeader layout{};
   layout.magic = kArenaMagic;
   layout.version = kArenaVersion;
@@ -133,10 +121,14 @@ const char* Arena::create(const Options& options) {
   layout.text_offset = place(kArenaTextSize);
   layout.size = end;
 
+  keep_file_name(options.file);
+  in_cores_ = options.core;
+  note_boot(layout);
   if (const char* why = open_memory(layout.size)) return why;
-  const long mapped = sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_);
+  const long mapped =
+      sys::mmap(0, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_.number());
   if (sys::failed(mapped)) {
-    close_memory();
+    descriptor_.close();
     return "no memory can be mapped for the trace";
   }
   base_ = static_cast<std::uintptr_t>(mapped);
@@ -146,6 +138,7 @@ const char* Arena::create(const Options& options) {
   switches_offset_ = switches_offset;
   own_size_ = layout.modules_offset;
   capacity_ = layout.block_capacity;
+  advise_mapping();
 
   bool enough = reserve(0, kBlockSize) && reserve(layout.control_offset, sizeof(ArenaControl));
   if (enough) {
@@ -159,69 +152,21 @@ const char* Arena::create(const Options& options) {
   }
   if (!enough) {
     sys::munmap(reinterpret_cast<void*>(base_), layout.size);
-    close_memory();
+    descriptor_.close();
     base_ = 0;
     return "there is not enough memory for the trace";
   }
   karst_functions = functions();
-  // A forked child must not write into its parent's history.
-  sys::madvise(reinterpret_cast<void*>(base_), own_size_, MADV_DONTFORK);
   mapping_is_free_ = mapping_is_free();
   remember();
   return nullptr;
-}
-
-/// Null when descriptor_ is a sealed memfd of that size, else why there is none.
-const char* Arena::open_memory(std::uint64_t size) {
-  const long low = sys::call(SYS_memfd_create, sys::word("karst-arena"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (low < 0) return "no shared memory can be made (memfd_create failed)";
-  // A high number keeps out of the way of programs that count on getting the lowest free one, and of standard streams
-  // that are closed.
-  long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 200);
-  if (high < 0) high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3);
-  if (high >= 0) sys::close(static_cast<int>(low));
-  descriptor_ = static_cast<int>(high >= 0 ? high : low);
-  inode_ = inode_of(descriptor_);
-  const FileSizeLimit limit(size);
-  if (!limit.allows()) {
-    close_memory();
-    return "the limit on the size of files (RLIMIT_FSIZE, ulimit -f) is below what the trace's memory takes";
-  }
-  const bool sized = sys::call(SYS_ftruncate, descriptor_, static_cast<long>(size)) == 0;
-  // A reader refuses an arena that could shrink under it.
-  sys::call(SYS_fcntl, descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-  if (sized) return nullptr;
-  close_memory();
-  return "no memory can be mapped for the trace";
-}
-
-void Arena::close_memory() {
-  // The program may have closed it and have a file of its own under that number.
-  if (descriptor_ >= 0 && inode_of(descriptor_) == inode_) sys::close(descriptor_);
-  descriptor_ = -1;
-}
-
-// Writes by the system, which says when memory is short.
-bool Arena::put(std::uint64_t offset, const void* from, std::uint64_t size) const {
-  const FileSizeLimit limit(offset + size);
-  if (!limit.allows()) return false;
-  const char* p = static_cast<const char*>(from);
-  while (size != 0) {
-    const long n =
-        sys::call(SYS_pwrite64, descriptor_, sys::word(p), static_cast<long>(size), static_cast<long>(offset));
-    if (n == -4 /* EINTR */) continue;
-    if (n <= 0) return false;
-    p += n;
-    offset += static_cast<std::uint64_t>(n);
-    size -= static_cast<std::uint64_t>(n);
-  }
-  return true;
 }
 
 const char* Arena::create_in_child() {
   ArenaHeader h = kept_;
   h.off = kept_control_.enabled == 0 ? 1 : 0;
   h.end_ticks = 0;
+  h.clock_readings = 0;
   h.thread_count = 0;
   h.blocks_reserved = 0;
   h.live_threads = 0;
@@ -249,29 +194,29 @@ const char* Arena::create_in_child() {
     w.applied = w.slots_used = w.blocks_used = w.refused = 0;
     w.without_note = w.too_deep = 0;
   }
-  close_memory();
+  descriptor_.close();
   if (const char* why = open_memory(h.size)) return why;
   const auto old = [this](std::uint64_t offset) { return reinterpret_cast<const void*>(base_ + offset); };
   if (h.watching_offset != 0 && (!put(h.watching_offset, &w, sizeof w) ||
                                  !put(w.rules_offset, old(w.rules_offset), w.rule_count * sizeof(ArenaWatchRule)) ||
                                  !put(w.watches_offset, old(w.watches_offset), w.watch_count * sizeof(ArenaWatch)))) {
-    close_memory();
+    descriptor_.close();
     return "there is not enough memory for the trace";
   }
   if (!put(0, &h, sizeof h) || !put(h.control_offset, &c, sizeof c) ||
       !put(h.modules_offset, old(h.modules_offset), h.module_count * sizeof(ArenaModule)) ||
       !put(h.functions_offset, old(h.functions_offset), (h.function_count + 1ULL) * sizeof(ArenaFunction)) ||
       !put(h.text_offset, old(h.text_offset), h.text_used)) {
-    close_memory();
+    descriptor_.close();
     return "there is not enough memory for the trace";
   }
   stand_in();
   // What the program has put into the place since the fork stays its own.
   const std::uintptr_t place = stands_in_ ? base_ : 0;
   const long mapped = sys::mmap(place, h.size, PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_NORESERVE | (place != 0 ? MAP_FIXED : 0), descriptor_);
+                                MAP_SHARED | MAP_NORESERVE | (place != 0 ? MAP_FIXED : 0), descriptor_.number());
   if (sys::failed(mapped)) {
-    close_memory();
+    descriptor_.close();
     return "no memory can be mapped for the trace";
   }
   if (place == 0) sys::munmap(reinterpret_cast<void*>(base_ + own_size_), h.size - own_size_);
@@ -280,7 +225,17 @@ const char* Arena::create_in_child() {
   blocks_ = base_ + h.blocks_offset;
   capacity_ = h.block_capacity;
   karst_functions = functions();
-  sys::madvise(reinterpret_cast<void*>(base_), own_size_, MADV_DONTFORK);
+  advise_mapping();
+  advise_dump(0, sizeof h);
+  advise_dump(h.control_offset, sizeof c);
+  advise_dump(h.modules_offset, h.module_count * sizeof(ArenaModule));
+  advise_dump(h.functions_offset, (h.function_count + 1ULL) * sizeof(ArenaFunction));
+  advise_dump(h.text_offset, h.text_used);
+  if (h.watching_offset != 0) {
+    advise_dump(h.watching_offset, sizeof w);
+    advise_dump(w.rules_offset, w.rule_count * sizeof(ArenaWatchRule));
+    advise_dump(w.watches_offset, w.watch_count * sizeof(ArenaWatch));
+  }
   if (!reserve_blocks(1)) return "there is not enough memory for the trace";
   // Modules that the parent has unloaded since the fork are still here.
   for (std::uint32_t i = 0; i < h.module_count; ++i)
@@ -290,32 +245,12 @@ const char* Arena::create_in_child() {
 }
 
 void Arena::let_go() {
-  close_memory();
+  descriptor_.close();
   if (base_ == 0) return;
   sys::munmap(reinterpret_cast<void*>(base_ + own_size_), layout_.size - own_size_);
   if (stands_in_ || !mapping_is_free_) return;
   sys::munmap(reinterpret_cast<void*>(base_), own_size_);
   stand_in();
-}
-
-// Populating both allocates the pages and maps them, and reports that memory is short instead of a SIGBUS at the first
-// store. It needs no descriptor, so it works after a daemon has closed all of them.
-bool Arena::reserve(std::uint64_t offset, std::uint64_t size) const {
-  const std::uint64_t begin = align_down(offset, kBlockSize);
-  const std::uint64_t end = align_up(offset + size, kBlockSize);
-  const long result = sys::madvise(reinterpret_cast<void*>(base_ + begin), end - begin, MADV_POPULATE_WRITE);
-  if (result != -22 /* EINVAL: Linux before 5.14 */) return result == 0;
-  rlimit limit{};
-  // The program may have closed our descriptor and have a file of its own under that number.
-  if (inode_of(descriptor_) != inode_ || sys::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, sys::word(&limit)) != 0 ||
-      limit.rlim_cur < end)
-    return false;
-  for (int tries = 0; tries < 100; ++tries) {
-    const long done =
-        sys::call(SYS_fallocate, descriptor_, 0, static_cast<long>(begin), static_cast<long>(end - begin));
-    if (done != -4 /* EINTR */) return done == 0;
-  }
-  return false;
 }
 
 void Arena::stand_in() {

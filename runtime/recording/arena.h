@@ -14,16 +14,17 @@
 #include "format/watch.h"
 #include "runtime/clock/clock.h"
 #include "runtime/system/options.h"
+#include "runtime/system/own_descriptor.h"
 
 namespace karst::runtime {
 
 class Arena {
  public:
-  /// At start. Makes the memfd and maps it. Null on success, else why not (a phrase for a message).
+  /// At start. Makes the memfd, or the file, and maps it. Null on success, else why not (a phrase for a message).
   const char* create(const Options& options);
 
   bool exists() const { return base_ != 0; }
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.number(); }
   format::ArenaHeader& header() { return *reinterpret_cast<format::ArenaHeader*>(base_); }
   format::ArenaControl& control() { return *at<format::ArenaControl>(layout_.control_offset); }
   /// Null where calls are counted.
@@ -91,6 +92,8 @@ class Arena {
   /// Claims a thread's entry, never used or left by a thread whose history is gone; kNoThread when all are in use.
   std::uint32_t claim_thread();
   static constexpr std::uint32_t kNoThread = 0xffffffffU;
+  /// Of a file that an arena lies in.
+  using FileName = char[512];
 
   /// Takes a block for the calling thread: a fresh one or the oldest that may go. Its events are zero, its generation
   /// is odd, its state kClaimed: the caller fills the header and calls publish() or give_back(). Null when there is
@@ -144,7 +147,11 @@ class Arena {
   }
   void impose_layout(format::ArenaHeader& h) const;
   const char* open_memory(std::uint64_t size);
-  void close_memory();
+  void keep_file_name(const char* pattern);
+  const char* open_file(std::uint64_t size);
+  void advise_mapping();
+  void advise_dump(std::uint64_t offset, std::uint64_t size) const;
+  bool allocate(std::uint64_t begin, std::uint64_t end) const;
   bool put(std::uint64_t offset, const void* from, std::uint64_t size) const;
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
   bool reserve_blocks(std::uint32_t up_to);
@@ -160,7 +167,9 @@ class Arena {
   format::ArenaWatching watching_layout_{};
   std::uint64_t switches_offset_ = 0;
   std::uint64_t own_size_ = 0;  ///< bytes from the start that a forked child does not get
-  std::uint64_t inode_ = 0;
+  FileName file_ = {};          ///< with %p for the process's number; empty: a memfd
+  bool in_file_ = false;
+  bool in_cores_ = true;
   format::ArenaHeader kept_{};
   format::ArenaControl kept_control_{};
   std::uint64_t remembered_at_ = 0;
@@ -173,7 +182,7 @@ class Arena {
   bool stands_in_ = false;  ///< empty memory is where the parent's arena was
   bool mapping_is_free_ = false;
   std::uint32_t text_bottom_ = 1;  ///< offset 0 means "no text"
-  int descriptor_ = -1;
+  OwnDescriptor descriptor_;
 };
 
 /// The one arena of the process.

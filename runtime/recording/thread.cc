@@ -14,6 +14,7 @@
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"
 #include "runtime/recording/thread_parts.h"
+#include "runtime/snapshots/crash.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -79,6 +80,7 @@ void leave(ThreadState& state) {
     store(block_of(cursor)->state, static_cast<std::uint32_t>(BlockState::kFull));
   }
   state.cursor = 0;
+  take_crash_stack();
   g_arena.give_back_spare(state.spare);
   if (is_counting())
     leave_counts(state);
@@ -154,13 +156,18 @@ void join() {
   if (karst_state != &g_nobody) return;  // a handler was here first
   const auto tid = static_cast<std::uint32_t>(sys::gettid());
   ThreadState* state = t_left;
-  if (state == nullptr || !is_current(state) || !come_back(*state, tid)) state = new_thread(tid);
+  // A filter of the program's may forbid what a thread needs to join (process/prctl.cc).
+  if (sys::is_deadly(SYS_gettid) || sys::is_deadly(SYS_rt_sigprocmask))
+    state = nullptr;
+  else if (state == nullptr || !is_current(state) || !come_back(*state, tid))
+    state = new_thread(tid);
   if (state == nullptr) {
     __atomic_add_fetch(&g_arena.header().lost_events, kEventsPerBlock, __ATOMIC_RELAXED);
     aim_at_sink(g_nobody);
     return;
   }
   karst_state = state;
+  give_crash_stack();
   if (g_exit_key_usable) {
     // libc may use vector registers, which hold the program's arguments or results here.
     arch::with_vectors_kept([](void* of_thread) { pthread_setspecific(g_exit_key, of_thread); }, state);
@@ -224,6 +231,12 @@ void stop_recording() {
   choose_marks();
   aim_at_sink(g_nobody);
   choose_hooks();
+}
+
+void note_own_name() {
+  const ThreadState* state = karst_state;
+  if (state != &g_nobody && state->live != 0 && !g_no_system_calls)
+    sys::call(SYS_prctl, PR_GET_NAME, sys::word(g_arena.thread(state->thread).name));
 }
 
 // ---- what a program asks of its own thread (start/api.cc) ------------------------------------------------

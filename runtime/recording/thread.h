@@ -18,6 +18,9 @@ bool renew_threads(bool forgotten);
 /// Writes the kernel's names of all living threads into the arena. At the process's orderly end.
 void note_thread_names();
 
+/// The calling thread may have a new name: the same for it alone. Any context.
+void note_own_name();
+
 /// How far the thread of this entry has come, as any other thread sees it at one moment.
 struct ThreadProgress {
   std::uint64_t events;              ///< since it joined, slots left empty included

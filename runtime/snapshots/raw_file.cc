@@ -178,6 +178,10 @@ int RawFile::finish(std::uint64_t events, bool only_new) {
       const long cut = sys::call(SYS_ftruncate, fd_, static_cast<long>(written_));
       if (cut != 0) return error_ = static_cast<int>(cut);
     }
+    if (safe_) {
+      const long kept = sys::call(SYS_fsync, fd_);
+      if (kept != 0) return error_ = static_cast<int>(kept);
+    }
     ended_ = true;
   }
   // A link to an existing name fails, where a rename would replace it.

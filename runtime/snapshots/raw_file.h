@@ -41,6 +41,8 @@ class RawFile {
   /// `only_new`, -EEXIST when there is such a file (and finish() may be called again after rename_to()).
   int finish(std::uint64_t events, bool only_new);
   void rename_to(const char* path) { path_ = path; }
+  /// finish() waits until the file is on the disk before it gets its name: for what is all that remains.
+  void keep_safe() { safe_ = true; }
   /// 0, or -errno of the first failure.
   int error() const { return error_; }
 
@@ -52,6 +54,7 @@ class RawFile {
   int fd_ = -1;
   int error_ = 0;
   bool ended_ = false;
+  bool safe_ = false;
   std::uint64_t written_ = 0;
   std::uint64_t reserved_ = 0;  ///< size of the file as far as expect() has made it
   std::uint64_t most_ = 0;      ///< RLIMIT_FSIZE: beyond it a write would raise SIGXFSZ, which ends our host

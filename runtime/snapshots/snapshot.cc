@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "runtime/recording/arena.h"
+#include "runtime/recording/state.h"
 #include "runtime/recording/thread.h"
 #include "runtime/snapshots/raw_file.h"
 #include "runtime/snapshots/raw_trace.h"
@@ -61,7 +62,9 @@ MomentRecord moment_of(const SnapshotRequest& request) {
   m.begin_ticks = m.kept_from = request.since != 0 ? request.since : g_arena.header().start_ticks;
   m.end_ticks = m.kept_to = request.until;
   m.whole_from = m.kept_from;
-  m.thread = kNoThread;
+  m.thread = request.kind == MomentKind::kCrash && karst_state != nullptr && karst_state->live != 0
+                 ? karst_state->thread
+                 : kNoThread;
   m.tid = static_cast<std::uint32_t>(sys::gettid());
   return m;
 }
@@ -197,7 +200,7 @@ int save_snapshot(const SnapshotRequest& request, const char* path) {
   return wrong != 0 ? wrong : file.finish(events, false);
 }
 
-int save_numbered_snapshot(const SnapshotRequest& request, const char* directory) {
+int save_numbered_snapshot(const SnapshotRequest& request, const char* directory, SnapshotName* written) {
   constexpr std::size_t kPath = 4096;
   const Pages space(kFileSpace + kWrittenAtOnce + 2 * kPath);
   if (!space) return -ENOMEM;
@@ -246,6 +249,7 @@ int save_numbered_snapshot(const SnapshotRequest& request, const char* directory
   set_number(1);
   RawFile file(path, space.data());
   if (file.error() != 0) return file.error();
+  if (request.kind == MomentKind::kCrash) file.keep_safe();
   std::uint64_t events = 0;
   const int wrong = write_now(file, space.data() + RawFile::kNameSpace, request, space.data() + kFileSpace, events);
   if (wrong != 0) return wrong;
@@ -253,6 +257,12 @@ int save_numbered_snapshot(const SnapshotRequest& request, const char* directory
     set_number(n);
     file.rename_to(path);
     const int done = file.finish(events, true);
+    if (done == 0 && written != nullptr) {
+      const std::size_t begin = *directory != '\0' ? length(directory) + 1 : 0;
+      const std::size_t shown = size - begin < sizeof *written ? size - begin : sizeof *written - 1;
+      copy(*written, path + begin, shown);
+      (*written)[shown] = '\0';
+    }
     if (done != -EEXIST) return done;
   }
   return -EEXIST;

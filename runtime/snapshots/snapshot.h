@@ -38,6 +38,8 @@ std::uint64_t whole_from(const Snapshot& snapshot);
 int save_snapshot(const SnapshotRequest& request, const char* path);
 /// The same to DIRECTORY/NAME-PID-N.karst, N being the first number from 1 that is free; an empty directory is the
 /// working directory. NAME is the program's.
-int save_numbered_snapshot(const SnapshotRequest& request, const char* directory);
+/// `written`, if not null, becomes the file's name without the directory.
+using SnapshotName = char[256];
+int save_numbered_snapshot(const SnapshotRequest& request, const char* directory, SnapshotName* written = nullptr);
 
 }  // namespace karst::runtime

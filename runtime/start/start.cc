@@ -26,6 +26,7 @@
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
+#include "runtime/snapshots/crash.h"
 #include "runtime/snapshots/signal.h"
 #include "runtime/system/environment.h"
 #include "runtime/system/memory.h"
@@ -235,6 +236,7 @@ void start(int, char**, char** environment) {
   if (const char* why = trace_all()) return give_up(why);
   g_life = Life::kTracing;
   take_signal(g_options);
+  take_crashes(g_options);
   start_maintenance(g_options.control);
   if (g_options.stats)
     Message()
@@ -269,6 +271,7 @@ void come(std::uintptr_t note) {
     if (const char* why = announce_arena()) return give_up(why);
     if (entered) patch_module(arrived.module);
     take_signal(g_options);
+    take_crashes(g_options);
     start_maintenance(g_options.control);
   } else {
     if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;

@@ -100,6 +100,13 @@ Message& Message::text(const char* s, std::uint64_t n) {
   return *this;
 }
 
+Message& Message::hex(std::uint64_t n) {
+  int shift = 60;
+  while (shift > 0 && n >> shift == 0) shift -= 4;
+  for (; shift >= 0; shift -= 4) text(&"0123456789abcdef"[n >> shift & 15], 1);
+  return *this;
+}
+
 Message& Message::number(std::uint64_t n) {
   char digits[20];
   unsigned count = 0;

@@ -22,6 +22,7 @@ class Message {
   Message& text(const char* s);
   Message& text(const char* s, std::uint64_t n);
   Message& number(std::uint64_t n);
+  Message& hex(std::uint64_t n);  ///< without 0x
 
  private:
   char line_[400];

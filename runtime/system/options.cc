@@ -31,13 +31,14 @@ void apply(Options& options, char* entry) {
           .text(value, length(value))
           .text(" ignored: a size from 64K to 64G is needed, like 256M");
   } else if (equal(entry, "off") || equal(entry, "count") || equal(entry, "prefault") || equal(entry, "stats") ||
-             equal(entry, "follow") || equal(entry, "control")) {
-    bool& target = entry[0] == 'o'         ? options.off
-                   : equal(entry, "count") ? options.count
-                   : entry[0] == 'c'       ? options.control
-                   : entry[0] == 'p'       ? options.prefault
-                   : entry[0] == 'f'       ? options.follow
-                                           : options.stats;
+             equal(entry, "follow") || equal(entry, "control") || equal(entry, "on-crash")) {
+    bool& target = equal(entry, "on-crash") ? options.on_crash
+                   : entry[0] == 'o'        ? options.off
+                   : equal(entry, "count")  ? options.count
+                   : entry[0] == 'c'        ? options.control
+                   : entry[0] == 'p'        ? options.prefault
+                   : entry[0] == 'f'        ? options.follow
+                                            : options.stats;
     if (!parse_switch(value, target))
       Message()
           .text("KARST_OPTIONS: ")
@@ -75,6 +76,20 @@ void apply(Options& options, char* entry) {
       copy(options.snapshots, value, n + 1);
     else
       Message().text("KARST_OPTIONS: snapshots= ignored: the directory's name is too long");
+  } else if (equal(entry, "file")) {
+    const std::uint64_t n = length(value);
+    if (n != 0 && n < sizeof options.file)
+      copy(options.file, value, n + 1);
+    else
+      Message()
+          .text("KARST_OPTIONS: file= ignored: a name of 1 to ")
+          .number(sizeof options.file - 1)
+          .text(" bytes is needed");
+  } else if (equal(entry, "core")) {
+    if (equal(value, "on") || equal(value, "off"))
+      options.core = equal(value, "on");
+    else
+      Message().text("KARST_OPTIONS: core=").text(value, length(value)).text(" ignored: on or off is needed");
   } else if (equal(entry, "session")) {
     const std::uint64_t n = length(value);
     std::uint64_t name = 0;  // without the secret
@@ -93,7 +108,8 @@ void apply(Options& options, char* entry) {
         .text("KARST_OPTIONS: unknown option ")
         .text(entry, length(entry))
         .text(
-            " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget, kept-memory; "
+            " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget, kept-memory, "
+            "file, core, on-crash; "
             "under `karst "
             "run` functions, "
             "not-functions, "

@@ -28,7 +28,7 @@ using namespace format;
 /// Everything that `karst run` does with an arena. Returns the number of events read, or nothing if it was refused.
 std::optional<std::size_t> read_all(const std::vector<std::byte>& bytes) {
   const Memfd fd(bytes);
-  auto view = ArenaView::of_memfd(fd.get());
+  auto view = ArenaView::of_descriptor(fd.get());
   if (!view) {
     EXPECT_FALSE(view.error().message.empty());
     return std::nullopt;
@@ -74,11 +74,11 @@ std::vector<std::byte> counting_arena() {
 
 TEST(ArenaView, CountsAreTheSumOfAllPages) {
   const Memfd fd(counting_arena());
-  auto view = ArenaView::of_memfd(fd.get());
+  auto view = ArenaView::of_descriptor(fd.get());
   ASSERT_TRUE(view.ok()) << view.error().message;
   EXPECT_EQ(view->counts(), (std::vector<std::uint64_t>{2, 4, 6}));  // ids 1 and 2; the second group has none of them
   const Memfd plain(sound_arena());
-  EXPECT_EQ(ArenaView::of_memfd(plain.get())->counts(), std::vector<std::uint64_t>());
+  EXPECT_EQ(ArenaView::of_descriptor(plain.get())->counts(), std::vector<std::uint64_t>());
 }
 
 TEST(ArenaView, CountersThatLieAreBounded) {
@@ -89,7 +89,7 @@ TEST(ArenaView, CountersThatLieAreBounded) {
                                           : sound_arena().size() + random() % (kBlockSize / 64);
     bytes[at] = static_cast<std::byte>(random());
     const Memfd fd(bytes);
-    auto view = ArenaView::of_memfd(fd.get());
+    auto view = ArenaView::of_descriptor(fd.get());
     if (view.ok()) {
       EXPECT_LE(view->counts().size(), 3U);
     }
@@ -104,7 +104,7 @@ TEST(ArenaView, WhatIsTakenBackMeanwhileIsNotMixedWithWhatFollows) {
   h.min_duration_ticks = 1;
   std::memcpy(bytes.data(), &h, sizeof h);
   const Memfd fd(bytes);
-  auto view = ArenaView::of_memfd(fd.get());
+  auto view = ArenaView::of_descriptor(fd.get());
   ASSERT_TRUE(view.ok());
   void* base = mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   ASSERT_NE(base, MAP_FAILED);
@@ -147,7 +147,7 @@ TEST(ArenaView, WhatIsTakenBackMeanwhileIsNotMixedWithWhatFollows) {
 TEST(ArenaView, ReadsASoundArenaAsItIs) {
   const auto bytes = sound_arena();
   const Memfd fd(bytes);
-  auto view = ArenaView::of_memfd(fd.get());
+  auto view = ArenaView::of_descriptor(fd.get());
   ASSERT_TRUE(view.ok()) << view.error().message;
   const reader::Process p = view->process();
   EXPECT_EQ(p.pid, 4711U);
@@ -170,7 +170,7 @@ TEST(ArenaView, ReadsASoundArenaAsItIs) {
 
 TEST(ArenaView, LeavesOutABlockThatWasRecycledSinceItWasListed) {
   const Memfd fd(sound_arena());
-  auto view = ArenaView::of_memfd(fd.get());
+  auto view = ArenaView::of_descriptor(fd.get());
   ASSERT_TRUE(view.ok());
   const auto blocks = view->blocks();
   const std::uint64_t newer = 4;
@@ -182,18 +182,18 @@ TEST(ArenaView, LeavesOutABlockThatWasRecycledSinceItWasListed) {
 
 TEST(ArenaView, RefusesWhatCouldShrinkUnderIt) {
   const Memfd unsealed(sound_arena(), 0);
-  EXPECT_FALSE(ArenaView::of_memfd(unsealed.get()).ok());
+  EXPECT_FALSE(ArenaView::of_descriptor(unsealed.get()).ok());
   const Memfd may_shrink(sound_arena(), F_SEAL_GROW);
-  EXPECT_FALSE(ArenaView::of_memfd(may_shrink.get()).ok());
+  EXPECT_FALSE(ArenaView::of_descriptor(may_shrink.get()).ok());
 }
 
 TEST(ArenaView, RefusesDescriptorsThatAreNoMemory) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  EXPECT_FALSE(ArenaView::of_memfd(ends[0]).ok());
+  EXPECT_FALSE(ArenaView::of_descriptor(ends[0]).ok());
   close(ends[0]);
   close(ends[1]);
-  EXPECT_FALSE(ArenaView::of_memfd(-1).ok());
+  EXPECT_FALSE(ArenaView::of_descriptor(-1).ok());
 }
 
 TEST(ArenaView, RefusesEmptyShortForeignAndOtherVersions) {
@@ -204,7 +204,7 @@ TEST(ArenaView, RefusesEmptyShortForeignAndOtherVersions) {
   auto other = sound;
   other[offsetof(ArenaHeader, version)] = std::byte{99};
   const Memfd fd(other);
-  const auto view = ArenaView::of_memfd(fd.get());
+  const auto view = ArenaView::of_descriptor(fd.get());
   ASSERT_FALSE(view.ok());
   EXPECT_NE(view.error().message.find("version 99"), std::string::npos);
 }

@@ -61,7 +61,7 @@ TEST(HostileArena, OfHugePagesIsRefused) {
   const int fd = memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
   if (fd < 0 || ftruncate(fd, 2 << 20) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
     GTEST_SKIP() << "this kernel makes no memfd of huge pages";
-  EXPECT_FALSE(ArenaView::of_memfd(fd).ok());
+  EXPECT_FALSE(ArenaView::of_descriptor(fd).ok());
   close(fd);
 }
 
@@ -75,7 +75,7 @@ TEST(HostileArena, ThatBeganInTheFutureOrAtNoRateIsRefused) {
     if (way == 2) bad.start_ticks -= 1'000'000'000'000'000;             // days of ticks in no time
     if (way == 3) bad.start_monotonic_raw_ns -= 1'000'000'000'000'000;  // days in no ticks
     const Memfd fd(with_header(sound, bad));
-    EXPECT_FALSE(ArenaView::of_memfd(fd.get()).ok()) << way;
+    EXPECT_FALSE(ArenaView::of_descriptor(fd.get()).ok()) << way;
   }
 }
 
@@ -111,7 +111,7 @@ TEST(HostileArena, SparseOneStaysSo) {
   ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
   const std::uint64_t before = pages_of(fd);
   {
-    const auto view = ArenaView::of_memfd(fd);
+    const auto view = ArenaView::of_descriptor(fd);
     ASSERT_TRUE(view.ok()) << view.error().message;
     look_at(*view);
     EXPECT_EQ(view->function_count(), 0U);
@@ -144,14 +144,14 @@ TEST(HostileArena, NamesThatShareTheirTextAreBoundedTogether) {
     std::memcpy(&bytes[h.modules_offset + i * sizeof m], &m, sizeof m);
   }
   const Memfd fd(with_header(bytes, h));
-  const auto view = ArenaView::of_memfd(fd.get());
+  const auto view = ArenaView::of_descriptor(fd.get());
   ASSERT_TRUE(view.ok()) << view.error().message;
   EXPECT_LE(look_at(*view), 4U * kArenaTextSize + 4096);
 }
 
 TEST(HostileArena, PunchedWhileItIsReadIsReadToItsEnd) {
   const Memfd fd(sound_arena());
-  const auto view = ArenaView::of_memfd(fd.get());
+  const auto view = ArenaView::of_descriptor(fd.get());
   ASSERT_TRUE(view.ok());
   const auto blocks = view->blocks();
   ASSERT_EQ(blocks.size(), 4U);
@@ -165,7 +165,7 @@ TEST(HostileArena, PunchedWhileItIsReadIsReadToItsEnd) {
 
 TEST(HostileArena, ThatMayNotBeWrittenToIsReadAndLeftAlone) {
   const Memfd fd(sound_arena(), F_SEAL_SHRINK | F_SEAL_WRITE);
-  auto view = ArenaView::of_memfd(fd.get());
+  auto view = ArenaView::of_descriptor(fd.get());
   ASSERT_TRUE(view.ok()) << view.error().message;
   EXPECT_EQ(view->blocks().size(), 4U);
   EXPECT_FALSE(ArenaWriter::of(*view).ok());
@@ -175,7 +175,7 @@ TEST(HostileArena, ThatMayNotBeWrittenToIsReadAndLeftAlone) {
 TEST(ArenaBytes, MemoryIsReadAsAMemfdIs) {
   const auto bytes = sound_arena();
   const Memfd fd(bytes);
-  const auto shared = ArenaView::of_memfd(fd.get());
+  const auto shared = ArenaView::of_descriptor(fd.get());
   const auto plain = ArenaView::of_memory(bytes);
   ASSERT_TRUE(shared.ok() && plain.ok());
   EXPECT_EQ(plain->process().name, shared->process().name);
@@ -199,7 +199,7 @@ TEST(ArenaBytes, WithoutDescriptorsToSpareAMappingDoes) {
   const Memfd fd(sound_arena());
   const rlimit few{33, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-  auto view = ArenaView::of_memfd(fd.get());
+  auto view = ArenaView::of_descriptor(fd.get());
   const int next = dup(fd.get());
   close(next);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
