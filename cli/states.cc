@@ -49,9 +49,8 @@ const char* backend_word(format::StateBackend backend) {
 std::string why_none(const reader::StateSource& source) {
   if (!source.note.empty()) return source.note;
   // Nobody watched: the trace has no record of its source.
-  return "a snapshot shows what the process itself had recorded, in which it is not; 'karst attach PID --trigger "
-         "PLACE' "
-         "and 'karst run' record when threads run and wait";
+  return "nobody recorded them in this process; 'karst attach PID --trigger PLACE' and 'karst run' record when threads "
+         "run and wait";
 }
 
 }  // namespace

@@ -5,6 +5,11 @@
 //   process -> karst   Hello, with the arena's memfd as SCM_RIGHTS when a new arena is announced
 //   karst -> process   Go, when the functions to leave out are cleared in the arena
 //
+// A process that writes a snapshot, and `karst snapshot`, ask for what karst alone knows of a stretch of time:
+//
+//   asker -> karst     Hello (kAsks), naming the process by its arena, and the stretch
+//   karst -> asker     Answer, with a sealed memfd as SCM_RIGHTS: a trace file whose chunks belong into the asker's
+//
 // A process speaks up when it starts (with an arena, or to say that it has nothing to trace), when the first module
 // with sleds arrives in one that had nothing to trace (HelloKind::kStart again, now with an arena), when more modules
 // arrive (kArrived: the session chooses among the new functions), and, being forked, when it has an arena of its own
@@ -14,6 +19,7 @@
 // Everybody can read the name in /proc/net/unix, and bind it when karst is gone. So the process first asks the kernel
 // who listens (SO_PEERCRED): root, or the user that it is itself, and the process whose number is in the name. karst
 // takes messages that carry the secret alone. Only who may look into the process, or into karst, can read that.
+// The log of thread states may name processes of others. So karst answers root and its own user alone.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +27,7 @@
 namespace karst::format {
 
 inline constexpr std::uint32_t kSessionMagic = 0x5453524B;  // "KRST"
-inline constexpr std::uint32_t kSessionVersion = 3;
+inline constexpr std::uint32_t kSessionVersion = 4;
 
 /// Random; in KARST_OPTIONS as 32 hexadecimal digits. In no trace, no arena and no name.
 struct SessionSecret {
@@ -59,9 +65,10 @@ enum class HelloKind : std::uint32_t {
   kForked = 1,   ///< a child made by fork of a traced process: `origin` says of which, when and in which thread
   kArrived = 2,  ///< modules came to an arena that karst has: `first_function` and `function_count` say what is new
   kStarts = 3,   ///< the process is about to start the program whose file comes as SCM_RIGHTS; it does not wait
+  kAsks = 4,     ///< who asks wants an Answer about the process whose arena `origin` names
 };
 
-/// Where a forked child comes from: the nearest process before it that had an arena.
+/// Where a forked child comes from: the nearest process before it that had an arena. kAsks: which process is meant.
 struct ForkOrigin {
   std::uint64_t start_ticks;  ///< ArenaHeader::start_ticks of its arena
   std::uint32_t pid;          ///< ArenaHeader::pid of its arena
@@ -78,12 +85,15 @@ struct Hello {
   std::uint32_t modules;         ///< modules with sleds
   std::uint32_t kind;            ///< HelloKind
   std::uint32_t first_function;  ///< kArrived: the new ids are first_function .. first_function + function_count - 1;
-                                 ///< kStarts: 1: setuid bits have no effect (no_new_privs)
+                                 ///< kStarts: 1: setuid bits have no effect (no_new_privs);
+                                 ///< kAsks: moments in the answer are numbered from here
   std::uint32_t function_count;
-  ForkOrigin origin;  ///< kForked
+  ForkOrigin origin;         ///< kForked, kAsks
+  std::uint64_t from_ticks;  ///< kAsks: the stretch of time
+  std::uint64_t to_ticks;
   SessionSecret secret;
 };
-static_assert(sizeof(Hello) == 72);
+static_assert(sizeof(Hello) == 88);
 
 enum class HelloOutcome : std::uint32_t {
   kTracing = 0,    ///< the arena comes with this message
@@ -103,5 +113,32 @@ enum GoFlag : std::uint32_t {
   /// No function is left out of the modules that the functions asked about belong to, nor will one be that comes later.
   kGoKeepsAll = 1,
 };
+
+/// The trace file in the memfd holds chunks STSR, TASK, STEV and MOMT, those of process 0.
+struct Answer {
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::uint32_t outcome;   ///< AnswerOutcome
+  std::uint32_t reserved;  ///< 0
+};
+static_assert(sizeof(Answer) == 16);
+
+enum class AnswerOutcome : std::uint32_t {
+  kGiven = 0,           ///< the memfd comes with this message
+  kOtherUser = 1,       ///< the asker is neither root nor karst's user
+  kUnknownProcess = 2,  ///< karst has no such arena
+  kImpossible = 3,      ///< karst had no memory or descriptor for it, or it would be more than kMostAnswer
+};
+
+inline constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 30;  ///< bytes of the memfd
+/// How long an asker waits, in milliseconds: karst may be looking up names, or be stopped.
+inline constexpr std::uint32_t kAnswerWithin = 2000;
+inline constexpr std::uint32_t kAnswerWithinCrash = 1000;  ///< an asker that is about to end
+
+/// Why a snapshot has no thread states although a session is named; texts for StateSourceRecord::note.
+inline constexpr char kWhyEnded[] = "karst run, which recorded them, had ended when this was written";
+inline constexpr char kWhySilent[] = "karst run, which records them, did not answer in time";
+inline constexpr char kWhyOtherUser[] = "karst run tells them to root and its own user alone";
+inline constexpr char kWhyNotGiven[] = "karst run records them, and could not hand them over";
 
 }  // namespace karst::format

@@ -62,6 +62,10 @@ class StateWalk {
  public:
   /// `of_run` says for a tid whether its states are wanted.
   explicit StateWalk(std::function<bool(std::uint32_t)> of_run) : of_run_(std::move(of_run)) {}
+  /// Goes on from where `other` is, beside it; what that one calls, this one calls too.
+  StateWalk(const StateWalk& other, std::function<bool(std::uint32_t)> of_run) : StateWalk(other) {
+    of_run_ = std::move(of_run);
+  }
 
   /// A thread enters a state.
   std::function<void(std::uint32_t tid, std::uint64_t begin, const StateNow&)> on_state;

@@ -19,7 +19,7 @@ class Collector {
 
   /// Takes what the kernel has recorded until now into the store.
   virtual void drain(RecordStore& store) = 0;
-  /// After the last drain(): says what may be missing behind it.
+  /// After a drain(): says what may be missing behind it, in this store or a copy of it.
   virtual void finish(RecordStore&) {}
   /// Descriptors that become readable when it is time to drain(); may be none, then the interval alone counts.
   virtual void add_descriptors(std::vector<pollfd>& to) const = 0;

@@ -235,7 +235,6 @@ void PerfEvents::finish(RecordStore& store) {
     if (!ring.was_full) continue;
     store.add({ticks_at(ring.last_ns), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0});
     store.add({std::max(to_.ticks, ticks_at(ring.last_ns)), 0, 0, 1, ring.cpu, format::kStateLostEnd, 0});
-    ring.was_full = false;
   }
 }
 

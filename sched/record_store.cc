@@ -30,6 +30,19 @@ RecordStore::RecordStore(std::size_t bytes)
     : most_blocks_(std::max<std::size_t>(1, bytes / (kBlock * sizeof(StateRecord)))),
       folded_([this](std::uint32_t tid) { return is_of_run(tid); }) {}
 
+RecordStore::RecordStore(const RecordStore& other)
+    : most_blocks_(other.most_blocks_),
+      blocks_(other.blocks_),
+      tasks_(other.tasks_),
+      last_cpu_(other.last_cpu_),
+      folded_(other.folded_, [this](std::uint32_t tid) { return is_of_run(tid); }),
+      folded_until_(other.folded_until_),
+      overwritten_(other.overwritten_),
+      lost_(other.lost_),
+      migrations_(other.migrations_) {
+  pending_ = other.pending_;
+}
+
 void RecordStore::settle(std::uint64_t ticks) {
   const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
   std::stable_sort(pending_.begin(), pending_.end(), before);

@@ -20,6 +20,10 @@ class RecordStore {
  public:
   /// `bytes`: of records; at least a block of them is kept.
   explicit RecordStore(std::size_t bytes);
+  /// A copy can be taken from while the original goes on.
+  RecordStore(const RecordStore& other);
+  RecordStore& operator=(const RecordStore&) = delete;
+  ~RecordStore() = default;
 
   /// Adds a record; those of one settle() to the next may come in any order.
   void add(const format::StateRecord& record) { pending_.push_back(record); }

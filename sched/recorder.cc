@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -98,12 +99,28 @@ struct StateRecorder::Impl {
       descriptors = {{stop_event, POLLIN, 0}};
       collector->add_descriptors(descriptors);
       poll(descriptors.data(), descriptors.size(), collector->interval_ms());
-      collector->drain(store);
+      {
+        const std::lock_guard guard(mutex);
+        collector->drain(store);
+      }
       if (descriptors[0].revents != 0) return;
     }
   }
 
+  /// The log's source as the collector leaves it: how, and why not better.
+  void describe(reader::StateSource& source) {
+    if (collector != nullptr) source.clock_error_ns = collector->clock_error_ns();
+    source.backend = backend;
+    source.flags = flags | (collector != nullptr && options.cpus ? std::uint32_t{format::kStatesCpus} : 0U);
+    if (collector != nullptr && faults && faults->works()) {
+      source.page_faults = faults->read();
+      source.flags |= format::kStatesFaults;
+    }
+    source.note = note();
+  }
+
   StateOptions options;
+  std::mutex mutex;  // of the collector and the store, while the thread runs
   RecordStore store;
   std::unique_ptr<Collector> collector;
   std::optional<FaultCounter> faults;
@@ -140,6 +157,30 @@ void StateRecorder::begin(pid_t program, bool running) {
   r.thread = start_thread("karst-states", [&r] { r.run(); });
 }
 
+reader::StateLog StateRecorder::look() {
+  Impl& r = *impl_;
+  reader::StateLog log;
+  if (!r.thread.joinable()) {
+    r.describe(log.source);
+    return log;
+  }
+  const std::uint64_t end = arch::time_stamp();
+  // What another CPU is just writing is there then.
+  constexpr useconds_t kInFlight = 2000;
+  usleep(kInFlight);
+  std::optional<RecordStore> copy;
+  {
+    const std::lock_guard guard(r.mutex);
+    r.collector->drain(r.store);
+    copy.emplace(r.store);
+    r.collector->finish(*copy);
+  }
+  log = copy->take(r.begin, end);
+  const std::lock_guard guard(r.mutex);
+  r.describe(log.source);
+  return log;
+}
+
 reader::StateLog StateRecorder::stop() {
   Impl& r = *impl_;
   reader::StateLog log;
@@ -150,17 +191,11 @@ reader::StateLog StateRecorder::stop() {
     close(r.stop_event);
     r.collector->finish(r.store);
     log = r.store.take(r.begin, end);
-    log.source.clock_error_ns = r.collector->clock_error_ns();
-    if (r.faults && r.faults->works()) {
-      log.source.page_faults = r.faults->read();
-      r.flags |= format::kStatesFaults;
-    }
+    r.describe(log.source);
     r.removal = start_thread("karst-states", [collector = std::move(r.collector)]() mutable { collector.reset(); });
-    if (r.options.cpus) r.flags |= format::kStatesCpus;
+    return log;
   }
-  log.source.backend = r.backend;
-  log.source.flags = r.flags;
-  log.source.note = r.note();
+  r.describe(log.source);
   return log;
 }
 

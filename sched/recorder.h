@@ -40,6 +40,9 @@ class StateRecorder {
   /// Begins with a process that runs, with the threads that it has and those that they make. What a thread does is not
   /// known until it is next seen to get or leave a CPU. Page faults are not counted.
   void attach(pid_t process);
+  /// What was recorded up to now, drained from the kernel first. Recording goes on. Takes some milliseconds, and as
+  /// much memory again as the records have.
+  reader::StateLog look();
   /// Ends, and gives what was recorded. What the kernel has to remove, for which it may take a tenth of a second, goes
   /// on in a thread that takes no signals.
   reader::StateLog stop();

@@ -98,6 +98,8 @@ class ArenaView {
   std::vector<format::ArenaWatchRule> rules() const;
   /// Functions that each rule watches now, by its number.
   std::vector<std::size_t> watched_by_rule() const;
+  /// From when on the ring has all of every thread.
+  std::uint64_t whole_from() const;
   /// The calls that are kept, in order of their begin; not numbered.
   std::vector<reader::Moment> moments() const;
   WatchLosses watch_losses() const;
@@ -115,7 +117,6 @@ class ArenaView {
   bool find_watching();
   std::vector<ArenaBlock> ring_blocks() const;
   void add_kept_blocks(std::vector<ArenaBlock>& blocks) const;
-  std::uint64_t whole_from() const;
 
   ArenaBytes bytes_;
   std::optional<symbols::Credentials> owner_;

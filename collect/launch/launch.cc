@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collect/launch/answer.h"
 #include "collect/launch/processes.h"
 #include "collect/launch/session.h"
 #include "collect/launch/trigger.h"
@@ -176,6 +177,12 @@ class Launcher {
   void arrive(Arrival arrival) {
     if (arrival.kind == format::HelloKind::kStarts) {
       untraced_.see(arrival.arena.get(), arrival.first_function != 0);
+      return;
+    }
+    if (arrival.kind == format::HelloKind::kAsks) {
+      take_hits();  // up to now
+      RecordedProcess* process = processes_.find(arrival.origin);
+      give_answer(std::move(arrival), *states_, process);
       return;
     }
     if (arrival.pid == program_) result_.reached = true;

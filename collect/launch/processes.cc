@@ -250,6 +250,12 @@ RecordedProcess* Processes::find(pid_t pid) {
   return watched != nullptr ? &watched->process : nullptr;
 }
 
+RecordedProcess* Processes::find(const ForkOrigin& origin) {
+  for (auto w = watched_.rbegin(); w != watched_.rend(); ++w)
+    if (w->start_ticks == origin.start_ticks && w->arena_pid == origin.pid) return &w->process;
+  return nullptr;
+}
+
 pid_t Processes::parent_of(pid_t pid) {
   const Watched* watched = latest(pid);
   const std::int64_t parent = watched != nullptr ? watched->process.parent : -1;

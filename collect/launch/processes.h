@@ -42,6 +42,8 @@ class Processes {
 
   /// The latest image of this pid; null when it is not known. Valid until the next arrival.
   RecordedProcess* find(pid_t pid);
+  /// The process that has this arena; as above.
+  RecordedProcess* find(const format::ForkOrigin& origin);
 
   /// The process that this one was forked from or started by; 0 when it is not known.
   pid_t parent_of(pid_t pid);

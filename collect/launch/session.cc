@@ -33,6 +33,28 @@ void Arrival::reply(std::uint32_t flags) {
   connection = Descriptor();
 }
 
+void Arrival::answer(AnswerOutcome how, const Descriptor& trace) {
+  Answer answer{kSessionMagic, kSessionVersion, static_cast<std::uint32_t>(how), 0};
+  iovec part{&answer, sizeof answer};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (trace) {
+    const int fd = trace.get();
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  // Who does not wait any more needs no answer.
+  if (connection) static_cast<void>(sendmsg(connection.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+  connection = Descriptor();
+}
+
 Result<Session> Session::listen() {
   SessionSecret secret{};
   std::uint64_t unique = 0;  // so that nobody has the name already
@@ -70,10 +92,10 @@ void Session::accept_some() {
     ucred peer{};
     socklen_t peer_size = sizeof peer;
     if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||
-        (peer.uid != geteuid() && geteuid() != 0))
+        (peer.uid != geteuid() && geteuid() != 0 && peer.uid != 0))
       continue;
     if (silent_.size() >= kMostSilent) silent_.erase(silent_.begin());
-    silent_.push_back({std::move(connection), peer.pid});
+    silent_.push_back({std::move(connection), peer.pid, peer.uid});
   }
 }
 
@@ -92,27 +114,37 @@ std::vector<Arrival> Session::take() {
   return arrivals;
 }
 
-std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
-  Arrival arrival;
-  Hello hello{};
-  iovec part{&hello, sizeof hello};
+Descriptor take_message(int socket, void* to, std::size_t size, ssize_t* got, bool* cut) {
+  Descriptor taken;
+  iovec part{to, size};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  const ssize_t got = recvmsg(peer.connection.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  silent = got < 0 && (errno == EAGAIN || errno == EINTR);
-  for (cmsghdr* c = CMSG_FIRSTHDR(&message); got >= 0 && c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+  const ssize_t result = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got != nullptr) *got = result;
+  if (cut != nullptr) *cut = result >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); result >= 0 && c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
     // There is room for one, and by its alignment for another: all that came are ours to close.
     for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
       int fd = -1;
       std::memcpy(&fd, reinterpret_cast<const char*>(c) + at, sizeof fd);
-      arrival.arena = Descriptor(fd);
+      taken = Descriptor(fd);
     }
   }
+  return taken;
+}
+
+std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
+  Arrival arrival;
+  Hello hello{};
+  ssize_t got = 0;
+  bool cut = false;
+  arrival.arena = take_message(peer.connection.get(), &hello, sizeof hello, &got, &cut);
+  silent = got < 0 && (errno == EAGAIN || errno == EINTR);
   if (got != sizeof hello || hello.magic != kSessionMagic || hello.version != kSessionVersion ||
       !is_same(hello.secret, secret_))
     return std::nullopt;
@@ -125,10 +157,15 @@ std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
   arrival.first_function = hello.first_function;
   arrival.function_count = hello.function_count;
   arrival.origin = hello.origin;
-  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kStarts)) return std::nullopt;
+  arrival.from_ticks = hello.from_ticks;
+  arrival.to_ticks = hello.to_ticks;
+  arrival.uid = peer.uid;
+  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kAsks)) return std::nullopt;
+  if (arrival.kind == HelloKind::kAsks) return arrival;
+  if (geteuid() != 0 && peer.uid != geteuid()) return std::nullopt;
   const bool announces = arrival.outcome == HelloOutcome::kTracing && arrival.kind != HelloKind::kArrived;
   if (announces && !arrival.arena) {
-    if ((message.msg_flags & MSG_CTRUNC) != 0) ++lost_;
+    if (cut) ++lost_;
     return std::nullopt;
   }
   return arrival;

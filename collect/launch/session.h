@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,13 +25,22 @@ struct Arrival {
   std::uint32_t modules = 0;
   std::uint32_t first_function = 0;  ///< kArrived: the ids that are new
   std::uint32_t function_count = 0;
-  format::ForkOrigin origin{};  ///< kForked
-  Descriptor arena;             ///< none unless a new arena is announced; kStarts: the program's file
+  format::ForkOrigin origin{};   ///< kForked, kAsks
+  std::uint64_t from_ticks = 0;  ///< kAsks
+  std::uint64_t to_ticks = 0;
+  uid_t uid = 0;     ///< the kernel says so
+  Descriptor arena;  ///< none unless a new arena is announced; kStarts: the program's file
   Descriptor connection;
 
   /// Lets the process go on. `flags`: format::GoFlag bits.
   void reply(std::uint32_t flags = 0);
+  /// Answers kAsks; `trace` goes with it if it is one.
+  void answer(format::AnswerOutcome how, const Descriptor& trace);
 };
+
+/// Receives one message of at most `size` bytes, without waiting, and the last descriptor that came with it. `got` is
+/// as recvmsg's result, `cut` whether descriptors were lost.
+Descriptor take_message(int socket, void* message, std::size_t size, ssize_t* got = nullptr, bool* cut = nullptr);
 
 /// Listens on an abstract Unix socket. Hears those alone who know its secret.
 class Session {
@@ -43,7 +53,7 @@ class Session {
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   /// Processes that have reported themselves since, in order of their connecting as far as they have spoken; a few at a
   /// time, until there is none. Never blocks. Left out: who does not know the secret, peers that are not our user's
-  /// (root hears all), and what is not understood.
+  /// (root hears all; root is heard when it asks), and what is not understood.
   std::vector<Arrival> take();
   /// Processes whose arena could not be received, because this process had no descriptor free.
   std::uint64_t lost() const { return lost_; }
@@ -52,6 +62,7 @@ class Session {
   struct Peer {
     Descriptor connection;
     pid_t pid;
+    uid_t uid;
   };
   Session(Descriptor socket, std::string name, const format::SessionSecret& secret)
       : socket_(std::move(socket)), name_(std::move(name)), secret_(secret) {}

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "collect/launch/answer.h"
 #include "collect/launch/interruption.h"
 
 namespace karst::collect {
@@ -52,8 +53,12 @@ Result<SnapshotResult> snapshot(Attached target, const SnapshotRange& range, con
   const std::uint64_t whole = whole_from(target.arena);
   if (options.from != 0 && whole > options.from)
     result.missing_ns = clock.to_ns(std::min(whole, options.to) - options.from);
+  auto answered = ask_session(target, options.from != 0 ? options.from : target.arena.start().ticks, options.to);
+  if (answered) options.states = &answered->states;
   std::vector<RecordedProcess> processes;
-  processes.push_back({.history = History(std::move(target.arena)), .moments = {}, .inherited = {}});
+  processes.push_back({.history = History(std::move(target.arena)),
+                       .moments = answered ? std::move(answered->moments) : std::vector<reader::Moment>(),
+                       .inherited = {}});
   auto summary = record(std::move(processes), {now}, options, *writer);
   if (!summary) return summary.error();
   result.summary = std::move(*summary);

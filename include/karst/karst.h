@@ -105,7 +105,8 @@ KARST_STUB_ uint64_t karst_snapshot_whole_from(const karst_snapshot* snapshot) {
 
 /* Writes a snapshot as a raw trace, which every karst command opens; `karst resolve` makes it self-contained. The file
  * gets its name when it is whole, and replaces an older one of that name. Errors as of open and write; -EFBIG at
- * the limit on files' size (ulimit -f), -EINVAL for NULL. A forked child may write its parent's snapshot. */
+ * the limit on files' size (ulimit -f), -EINVAL for NULL. A forked child may write its parent's snapshot.
+ * Under `karst run` it is asked for the thread states of that time, and waited for: two seconds at most. */
 KARST_STUB_ int karst_snapshot_write(const karst_snapshot* snapshot, const char* path) {
   KARST_CALL_(int, snapshot_write, (const karst_snapshot*, const char*), (snapshot, path), KARST_NOT_TRACED_);
 }
@@ -118,7 +119,8 @@ KARST_STUB_ void karst_snapshot_free(karst_snapshot* snapshot) {
 }
 
 /* karst_snapshot_since and karst_snapshot_write in one, straight from the trace's memory to the file: for long
- * histories. `since` 0: all that memory has. -ENOMEM, too, when the little memory that it takes cannot be had. */
+ * histories, with thread states as there. `since` 0: all that memory has. -ENOMEM, too, when the little memory that it
+ * takes cannot be had. */
 KARST_STUB_ int karst_snapshot_save(const char* path, uint64_t since) {
   KARST_CALL_(int, snapshot_save, (const char*, uint64_t), (path, since), KARST_NOT_TRACED_);
 }

@@ -1,9 +1,13 @@
 #include "runtime/process/session.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 
+#include "runtime/clock/clock.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
@@ -46,9 +50,9 @@ bool is_trusted(int fd) {
   return peer.pid == 0 || static_cast<std::uint32_t>(peer.pid) == pid_in_name();
 }
 
-/// A connection to the session; a negative number when there is none to be had.
-int connect_to_session() {
-  const auto fd = static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+/// A connection to the session; a negative number when there is none to be had. `flags`: of socket().
+int connect_to_session(int flags = 0) {
+  const auto fd = static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
   if (fd < 0) return fd;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -104,7 +108,75 @@ Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules) {
   return hello;
 }
 
+/// The descriptor that came with the answer; negative: none.
+int take_answer(int fd, Answer& answer) {
+  iovec part{&answer, sizeof answer};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const long got = sys::call(SYS_recvmsg, fd, sys::word(&message), MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  int taken = -1;
+  const auto* header = reinterpret_cast<const cmsghdr*>(control);
+  if (got >= 0 && message.msg_controllen >= CMSG_LEN(sizeof taken) && header->cmsg_level == SOL_SOCKET &&
+      header->cmsg_type == SCM_RIGHTS) {
+    // By its alignment there is room for a second one, which is ours to close.
+    for (std::size_t at = CMSG_LEN(0); at + sizeof taken <= header->cmsg_len; at += sizeof taken) {
+      if (taken >= 0) sys::close(taken);
+      copy(&taken, control + at, sizeof taken);
+    }
+  }
+  if (got == static_cast<long>(sizeof answer) && answer.magic == kSessionMagic && answer.version == kSessionVersion)
+    return taken;
+  answer = {};
+  if (taken >= 0) sys::close(taken);
+  return -1;
+}
+
+/// True when there is something to read by `deadline_ns` of CLOCK_MONOTONIC.
+bool wait_to_read(int fd, std::uint64_t deadline_ns) {
+  for (;;) {
+    const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (now >= deadline_ns) return false;
+    const std::uint64_t left = deadline_ns - now;
+    timespec limit{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+    pollfd ready{fd, POLLIN, 0};
+    const long n = sys::call(SYS_ppoll, sys::word(&ready), 1, sys::word(&limit), 0, 0);
+    if (n > 0) return true;
+    if (n < 0 && n != -4 /* EINTR */) return false;
+  }
+}
+
 }  // namespace
+
+int ask_session(const Question& question, std::uint32_t within_ms, const char*& why) {
+  why = nullptr;
+  if (!has_session()) return -1;
+  const std::uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + std::uint64_t{within_ms} * 1'000'000;
+  why = kWhyEnded;
+  const int fd = connect_to_session(SOCK_NONBLOCK);
+  if (fd < 0) {
+    if (fd == -11 /* EAGAIN */) why = kWhySilent;
+    return -1;
+  }
+  Hello hello = hello_of(HelloKind::kAsks, HelloOutcome::kTracing, 0);
+  hello.first_function = question.first_moment;
+  hello.origin.start_ticks = question.arena_start_ticks;
+  hello.origin.pid = question.arena_pid;
+  hello.from_ticks = question.from_ticks;
+  hello.to_ticks = question.to_ticks;
+  why = kWhySilent;
+  int taken = -1;
+  if (send(fd, hello, -1) && wait_to_read(fd, deadline)) {
+    Answer answer{};
+    taken = take_answer(fd, answer);
+    why = answer.outcome == static_cast<std::uint32_t>(AnswerOutcome::kOtherUser) ? kWhyOtherUser : kWhyNotGiven;
+  }
+  sys::close(fd);
+  return taken;
+}
 
 void keep_session(const Options& options) {
   copy(g_name, options.session, sizeof g_name);

@@ -29,6 +29,19 @@ Heard report_to_session(format::HelloOutcome outcome, std::uint32_t modules, int
 /// no such session (any more), which is found out at once.
 bool report_arrival(std::uint32_t modules, std::uint32_t first, std::uint32_t count);
 
+/// A stretch of time of a process, by its arena.
+struct Question {
+  std::uint64_t arena_start_ticks;
+  std::uint32_t arena_pid;
+  std::uint32_t first_moment;  ///< moments in the answer are numbered from here
+  std::uint64_t from_ticks;
+  std::uint64_t to_ticks;
+};
+/// Asks the session for what it alone knows of that. A sealed memfd, which is the caller's to close; or a negative
+/// number, and a phrase for people in `why` (null: the process has no session). Waits so many milliseconds at most. Any
+/// thread, any context.
+int ask_session(const Question& question, std::uint32_t within_ms, const char*& why);
+
 /// The process is about to start the program of this file (a descriptor; O_PATH will do). Does not wait.
 void report_program(int descriptor);
 

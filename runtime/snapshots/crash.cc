@@ -76,8 +76,8 @@ struct Reason {
 void write_trace(const Reason& reason) {
   note_later_time(g_arena.header());
   SnapshotName name = {};
-  const int wrong =
-      save_numbered_snapshot({0, arch::time_stamp(), MomentKind::kCrash, reason.text}, g_directory, &name);
+  const int wrong = save_numbered_snapshot({0, arch::time_stamp(), MomentKind::kCrash, reason.text, kAnswerWithinCrash},
+                                           g_directory, &name);
   Message said;
   said.text(reason.text).text(" in thread ").number(static_cast<std::uint64_t>(sys::gettid()));
   if (wrong != 0)

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "arch/cpu.h"
+#include "format/session.h"
 #include "runtime/snapshots/checksum.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -117,6 +118,45 @@ void RawFile::chunk(ChunkType type, const Piece* pieces, std::uint32_t count, st
   parts[count + 1] = {padding, (8 - header.stored_size % 8) % 8};
   put(parts, count + 2);
   ++chunks_;
+}
+
+bool RawFile::copy_chunks(int fd, char* space, std::size_t size) {
+  const long seals = sys::call(SYS_fcntl, fd, F_GET_SEALS);  // fails unless it is memory
+  constexpr long kNeeded = F_SEAL_SHRINK | F_SEAL_WRITE;
+  const long end = sys::call(SYS_lseek, fd, 0, SEEK_END);
+  if (seals < 0 || (seals & kNeeded) != kNeeded || end < 0 || static_cast<std::uint64_t>(end) > kMostAnswer)
+    return false;
+  const auto all = static_cast<std::uint64_t>(end);
+  std::uint64_t at = sizeof(FileHeader);
+  for (ChunkHeader header{}; error_ == 0 && at <= all && all - at >= sizeof header;) {
+    if (sys::call(SYS_pread64, fd, sys::word(&header), sizeof header, static_cast<long>(at)) !=
+            static_cast<long>(sizeof header) ||
+        header.header_crc != checksum(&header, offsetof(ChunkHeader, header_crc)))
+      return false;
+    const auto type = static_cast<ChunkType>(header.type);
+    if (type == ChunkType::kEnd) return true;
+    // Its payload is checked by who reads the file, as all payloads are.
+    if (header.stored_size > all - at - sizeof header) return false;
+    const std::uint64_t whole = sizeof header + align_up(header.stored_size, 8);
+    const bool wanted = type == ChunkType::kStateSource || type == ChunkType::kTasks ||
+                        type == ChunkType::kStateEvents || type == ChunkType::kMoments;
+    if (whole > all - at) return false;
+    for (std::uint64_t done = 0; wanted && error_ == 0 && done < whole;) {
+      const std::uint64_t part = whole - done < size ? whole - done : size;
+      const long n =
+          sys::call(SYS_pread64, fd, sys::word(space), static_cast<long>(part), static_cast<long>(at + done));
+      if (n <= 0) {
+        error_ = -EIO;  // half a chunk is in the file
+        return false;
+      }
+      iovec piece{space, static_cast<std::size_t>(n)};
+      put(&piece, 1);
+      done += static_cast<std::uint64_t>(n);
+    }
+    if (wanted) ++chunks_;
+    at += whole;
+  }
+  return false;
 }
 
 int RawFile::finish(std::uint64_t events, bool only_new) {

@@ -34,6 +34,9 @@ class RawFile {
   void expect(std::uint64_t size);
   /// The same where the payload's checksum is known.
   void chunk(format::ChunkType type, const Piece* pieces, std::uint32_t count, std::uint32_t crc);
+  /// The chunks of another trace file but its end, as they are, through `space`; only of the types of format::Answer.
+  /// `fd` is sealed memory. False when it is not, or is no trace: then what was sound of it is in.
+  bool copy_chunks(int fd, char* space, std::size_t size);
   /// The end chunk; `events` are those of all BLKS chunks. Returns 0 with the file under its name, or -errno; with
   /// `only_new`, -EEXIST when there is such a file (and finish() may be called again after rename_to()).
   int finish(std::uint64_t events, bool only_new);

@@ -4,8 +4,12 @@
 
 #include "runtime/clock/clock.h"
 #include "runtime/clock/rate.h"
+#include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
+#include "runtime/watching/watch_parts.h"
 
 namespace karst::runtime {
 
@@ -154,7 +158,77 @@ void write_mode(RawFile& file, char* space, const RawTrace& trace) {
   table.add({h.min_duration_ticks, h.clock_period_ticks, h.clock_longest_ticks});
 }
 
-void write_moment(RawFile& file, char* space, const RawTrace& trace) {
+/// The call that a slot keeps; false when there is none, or it is being changed. Others may write to the arena: all
+/// that leads anywhere is bounded.
+bool kept_call(std::uint32_t slot, ArenaMoment& m) {
+  const ArenaWatching& layout = g_arena.watching_layout();
+  const std::uint64_t word = load(g_arena.table<std::uint64_t>(layout.slots_offset)[slot]);
+  if (word == 0) return false;
+  if (const std::uint32_t number = slot_note(word); number != 0) {
+    // Its blocks are not copied yet: the note says which call it is.
+    if (number >= kWatchNotes) return false;
+    const ArenaNote note = g_arena.table<ArenaNote>(layout.notes_offset)[number];
+    m = {};
+    m.watch = note.watch;
+    m.thread = note.thread;
+    m.tid = note.tid;
+    m.begin_ticks = note.begin_ticks;
+    m.end_ticks = note.end_ticks;
+    if (note.slot != slot) return false;
+  } else {
+    const ArenaMoment& there = g_arena.table<ArenaMoment>(layout.moments_offset)[slot];
+    const std::uint32_t turn = load(there.turn);
+    m = there;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (turn == 0 || turn % 2 != 0 || load(there.turn) != turn) return false;
+  }
+  return m.watch < kWatches && m.end_ticks > m.begin_ticks &&
+         slot_ticks(make_slot(m.end_ticks - m.begin_ticks, 0)) == slot_ticks(word);
+}
+
+/// The kept calls that lie in the snapshot's range, as far as the file has their events.
+void add_kept_calls(RawTable<MomentRecord>& table, const MomentRecord& range, std::uint32_t& number) {
+  if (!is_watching()) return;
+  const std::uint32_t used = load(watching().slots_used);
+  for (std::uint32_t slot = 0; slot < used && slot < kWatchSlots; ++slot) {
+    ArenaMoment m{};
+    if (!kept_call(slot, m) || m.begin_ticks < range.kept_from || m.end_ticks > range.kept_to ||
+        m.end_ticks <= range.whole_from)
+      continue;
+    const ArenaWatch& watch = watches()[m.watch];
+    const std::uint32_t rule_number = load(watch.rule);
+    const std::uint32_t function = load(watch.function);
+    if (rule_number >= kWatchRules || function > g_arena.function_count()) continue;
+    const ArenaWatchRule& rule = watch_rules()[rule_number];
+    const std::uint64_t margin = load(watch.margin_ticks);
+    MomentRecord r{};
+    r.number = ++number;
+    r.kind = load(rule.kind);
+    r.begin_ticks = m.begin_ticks;
+    r.end_ticks = m.end_ticks;
+    const bool from_is_in = margin < m.begin_ticks && m.begin_ticks - margin > range.kept_from;
+    r.kept_from = from_is_in ? m.begin_ticks - margin : range.kept_from;
+    r.kept_to = margin < range.kept_to - m.end_ticks ? m.end_ticks + margin : range.kept_to;
+    r.whole_from = range.whole_from > r.kept_from ? range.whole_from : r.kept_from;
+    if (r.whole_from > r.kept_from) r.flags |= kMomentGaveUp;
+    r.function = function;
+    r.thread = m.thread;
+    r.tid = m.tid;
+    std::size_t size = 0;
+    while (size < sizeof rule.text && rule.text[size] != '\0') ++size;
+    table.make_room(size);
+    r.what = table.text(rule.text, size);
+    table.add(r);
+  }
+}
+
+bool is_own(const RawTrace& trace) {
+  const ArenaHeader& own = g_arena.header();
+  return trace.header->pid == own.pid && trace.header->start_ticks == own.start_ticks;
+}
+
+/// Returns how many there are.
+std::uint32_t write_moments(RawFile& file, char* space, const RawTrace& trace) {
   RawTable<MomentRecord> table(file, ChunkType::kMoments, space);
   MomentRecord r = *trace.moment;
   for (std::uint32_t i = 0; i < trace.thread_count; ++i)
@@ -164,6 +238,27 @@ void write_moment(RawFile& file, char* space, const RawTrace& trace) {
   table.make_room(size);
   r.what = table.text(trace.what, size);
   table.add(r);
+  std::uint32_t count = r.number;
+  if (is_own(trace)) add_kept_calls(table, r, count);
+  return count;
+}
+
+/// Thread states and triggers, which `karst run` has, or why there are none.
+void write_answer(RawFile& file, char* space, const RawTrace& trace, std::uint32_t moments) {
+  const ArenaHeader& h = *trace.header;
+  const char* why = nullptr;
+  const int fd = ask_session({h.start_ticks, h.pid, moments + 1, trace.moment->kept_from, trace.moment->kept_to},
+                             trace.answer_within, why);
+  if (fd >= 0) {
+    const bool given = file.copy_chunks(fd, space, kTableSpace);
+    sys::close(fd);
+    if (given) return;
+  }
+  if (why == nullptr) return;
+  RawTable<StateSourceRecord> table(file, ChunkType::kStateSource, space);
+  StateSourceRecord none{};
+  none.note = table.text(why, length(why));
+  table.add(none);
 }
 
 }  // namespace
@@ -191,7 +286,8 @@ void write_tables(RawFile& file, char* space, const RawTrace& trace) {
   write_threads(file, space, trace);
   write_switches(file, space, trace);
   write_mode(file, space, trace);
-  write_moment(file, space, trace);
+  const std::uint32_t moments = write_moments(file, space, trace);
+  write_answer(file, space, trace, moments);
 }
 
 }  // namespace karst::runtime

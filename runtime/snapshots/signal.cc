@@ -10,7 +10,6 @@
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch.h"
 
 extern "C" int __sigaction(int number, const struct sigaction* action, struct sigaction* before);
 
@@ -34,9 +33,7 @@ Own g_own;
 
 void answer() {
   const std::uint64_t now = arch::time_stamp();
-  const char* what =
-      is_watching() ? "signal; slow calls that are kept are not in it ('karst snapshot' has them)" : "signal";
-  const int wrong = save_numbered_snapshot({0, now, format::MomentKind::kSignal, what}, g_directory);
+  const int wrong = save_numbered_snapshot({0, now, format::MomentKind::kSignal, "signal"}, g_directory);
   static std::uint32_t s_said;
   if (wrong != 0 && exchange_if(s_said, 0U, 1U))
     Message()

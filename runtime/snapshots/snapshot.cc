@@ -115,9 +115,9 @@ int write_now(RawFile& file, char* space, const SnapshotRequest& request, char* 
   const std::uint32_t switch_count = copy_switches(switches, first);
   ArenaHeader& h = g_arena.header();
   note_thread_names();
-  write_tables(
-      file, space,
-      {&h, &g_arena.thread(0), g_arena.thread_count(), &moment, request.what, switches, switch_count, first != 0});
+  write_tables(file, space,
+               {&h, &g_arena.thread(0), g_arena.thread_count(), &moment, request.what, switches, switch_count,
+                first != 0, request.answer_within});
   return file.error();
 }
 
@@ -175,10 +175,10 @@ int write_snapshot(const Snapshot& s, const char* path) {
   if (!space) return -ENOMEM;
   RawFile file(path, space.data());
   const char* base = reinterpret_cast<const char*>(&s);
-  write_tables(
-      file, space.data() + RawFile::kNameSpace,
-      {&s.header, reinterpret_cast<const ArenaThread*>(base + s.threads_offset), s.thread_count, &s.moment, s.what,
-       reinterpret_cast<const ArenaSwitch*>(base + s.switches_offset), s.switch_count, s.switches_cut != 0});
+  write_tables(file, space.data() + RawFile::kNameSpace,
+               {&s.header, reinterpret_cast<const ArenaThread*>(base + s.threads_offset), s.thread_count, &s.moment,
+                s.what, reinterpret_cast<const ArenaSwitch*>(base + s.switches_offset), s.switch_count,
+                s.switches_cut != 0, kAnswerWithin});
   std::uint64_t events = 0;
   file.expect(s.segment_count * kSegmentSize);
   for (std::uint32_t i = 0; i < s.segment_count; ++i) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "format/moments.h"
+#include "format/session.h"
 
 namespace karst::runtime {
 
@@ -18,6 +19,8 @@ struct SnapshotRequest {
   std::uint64_t until;
   format::MomentKind kind;
   const char* what;  ///< for people: who asked
+  /// Milliseconds for which karst run's answer is waited for: thread states, and triggers that were hit.
+  std::uint32_t answer_within = format::kAnswerWithin;
 };
 
 /// A copy in memory of its own, one mapping.

@@ -12,7 +12,6 @@
 #include "runtime/snapshots/snapshot.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
-#include "runtime/watching/watch.h"
 
 namespace karst::runtime {
 namespace {
@@ -24,9 +23,7 @@ bool is_traced() { return g_arena.exists() && own_arena(); }
 std::uint64_t now() { return event_time(); }
 
 SnapshotRequest request_since(std::uint64_t since) {
-  return {since, now(), format::MomentKind::kSnapshot,
-          is_watching() ? "the program's own; slow calls that are kept are not in it ('karst snapshot' has them)"
-                        : "the program's own"};
+  return {since, now(), format::MomentKind::kSnapshot, "the program's own"};
 }
 
 /// Two words that no signal handler of the same thread may see half of.

@@ -18,9 +18,9 @@ from torture_support import BIN, KARST, TIMEOUT, TortureTest, Trace, build, main
 
 NOBODY = 65534
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so.0")
-HELLO = "<8I2QQ"  # format/session.h, up to the secret: origin is start_ticks, pid and tid, ticks
+HELLO = "<8I2QQ2Q"  # format/session.h, up to the secret: origin is start_ticks, pid and tid, ticks; then a stretch
 PR_SET_CHILD_SUBREAPER = 36
-MAGIC, VERSION, TRACING, START = 0x5453524B, 3, 0, 0
+MAGIC, VERSION, TRACING, START = 0x5453524B, 4, 0, 0
 needs_root = unittest.skipIf(os.geteuid() != 0, "needs root, to become another user")
 
 
@@ -156,7 +156,7 @@ class Strangers(PeersTest):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.settimeout(TIMEOUT)
             connection.connect(self.session())
-            message = struct.pack(HELLO, MAGIC, VERSION, pid or os.getpid(), TRACING, 1, START, 0, 0, 0, 0, 0) + secret
+            message = struct.pack(HELLO, MAGIC, VERSION, pid or os.getpid(), TRACING, 1, START, 0, 0, 0, 0, 0, 0, 0) + secret
             rights = [] if descriptor is None else [
                 (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]).tobytes())]
             connection.sendmsg([message], rights)

@@ -76,6 +76,31 @@ TEST(RecordStore, KnowsDescendantsInWhateverOrderTheRingsAreRead) {
   EXPECT_EQ(log.tasks[2].name, "app");
 }
 
+// For snapshots while it goes on: nothing that is looked at is missing from the end.
+TEST(RecordStore, ACopyIsTakenFromWhileTheOriginalGoesOn) {
+  RecordStore store(1);
+  store.add_of_run(1, 1);
+  std::uint64_t ticks = 10;
+  const auto go_on = [&](int rounds) {
+    for (int i = 0; i < rounds; ++i, ticks += 10) {
+      store.add(leave_cpu(ticks, 0, 0, 1));
+      store.add(leave_cpu(ticks + 5, 0, 1, 0));
+      store.settle(ticks);
+    }
+  };
+  go_on(10'000);
+  store.add({ticks, 2, 1, 1, 0, format::kStateNewThread, 0});  // not settled
+  const reader::StateLog part = RecordStore(store).take(0, ticks + 1);
+  ASSERT_EQ(part.tasks.size(), 2U);
+  EXPECT_EQ(part.records.back().kind, format::kStateNewThread);
+  EXPECT_GT(part.source.overwritten_events, 0U);
+  EXPECT_NE(reader::States(part).of(1, 1)->state[0], reader::ThreadState::kUnknown) << "the begin is known";
+  go_on(10'000);
+  const reader::StateLog all = store.take(0, ticks);
+  EXPECT_EQ(all.source.overwritten_events + all.records.size(), 2 * 20'000U + 1 + 2);
+  EXPECT_EQ(all.tasks.size(), 2U);
+}
+
 TEST(RecordStore, CountsMigrationsAndLosses) {
   RecordStore store(1 << 20);
   store.add_of_run(1, 1);

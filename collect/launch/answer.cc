@@ -1,0 +1,194 @@
+// An answer is a small trace file in a sealed memfd: who asks copies its chunks, or reads it like any foreign trace.
+#include "collect/launch/answer.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "format/moments.h"
+#include "reader/trace.h"
+#include "write/trace_writer.h"
+
+namespace karst::collect {
+
+using namespace format;
+
+namespace {
+
+// ---- giving -----------------------------------------------------------------------------------
+
+Descriptor sealed_memfd(const std::vector<std::byte>& bytes) {
+  if (bytes.size() > kMostAnswer) return {};
+  Descriptor fd(memfd_create("karst-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  for (std::size_t done = 0; fd && done < bytes.size();) {
+    const ssize_t n = write(fd.get(), bytes.data() + done, bytes.size() - done);
+    if (n <= 0 && errno != EINTR) return {};
+    if (n > 0) done += static_cast<std::size_t>(n);
+  }
+  if (fd && fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) return {};
+  return fd;
+}
+
+/// Triggers that were hit in the stretch, as far as the ring still has what led there.
+std::vector<reader::Moment> triggers_in(RecordedProcess& process, const Arrival& asker) {
+  std::vector<reader::Moment> found;
+  const ArenaView* arena = process.history.arena();
+  if (arena == nullptr) return found;
+  const std::uint64_t whole = arena->whole_from();
+  std::uint32_t number = asker.first_function;
+  for (reader::Moment moment : process.moments) {
+    if (moment.begin_ticks < asker.from_ticks || moment.end_ticks > asker.to_ticks) continue;
+    moment.number = number++;
+    moment.kept_from = std::max(moment.kept_from, asker.from_ticks);
+    moment.kept_to = std::min(moment.kept_to, asker.to_ticks);
+    moment.whole_from = std::min(std::max({moment.whole_from, moment.kept_from, whole}), moment.kept_to);
+    if (moment.whole_from > moment.kept_from) moment.flags |= kMomentGaveUp;
+    found.push_back(std::move(moment));
+  }
+  return found;
+}
+
+// ---- asking -----------------------------------------------------------------------------------
+
+struct SessionName {
+  std::string name;
+  SessionSecret secret{};
+  pid_t pid = 0;  ///< of karst run, as the name says
+};
+
+/// What the process was started with. It may have written over that since, so anything may stand there.
+std::optional<SessionName> session_of(pid_t pid) {
+  constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+  constexpr std::string_view kOptions = "KARST_OPTIONS=";
+  constexpr std::string_view kSession = "session=";
+  std::ifstream in("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  std::size_t read = 0;
+  for (std::string text; read < kMostBytes && std::getline(in, text, '\0'); read += text.size() + 1) {
+    if (!text.starts_with(kOptions)) continue;
+    for (std::size_t at = kOptions.size(); at < text.size();) {
+      const std::string word = text.substr(at, text.find(',', at) - at);
+      at += word.size() + 1;
+      const auto colon = word.find(':');
+      if (!word.starts_with(kSession) || colon == std::string::npos) continue;
+      SessionName found{word.substr(kSession.size(), colon - kSession.size()), parse_secret(word.c_str() + colon + 1)};
+      const auto dash = found.name.find('-');
+      if (dash == std::string::npos || found.name.size() + 1 >= sizeof sockaddr_un::sun_path) return std::nullopt;
+      std::from_chars(found.name.data() + dash + 1, found.name.data() + found.name.size(), found.pid);
+      return found;
+    }
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// As the process itself looks at who listens (runtime/process/session.cc).
+bool is_trusted(int fd, const SessionName& session, uid_t owner) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != owner) return false;
+  return peer.pid == 0 || peer.pid == session.pid;
+}
+
+struct Reply {
+  Descriptor trace;
+  const char* why_none = nullptr;
+};
+
+Reply ask(const SessionName& session, uid_t owner, const Hello& hello) {
+  const Descriptor fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, session.name.data(), session.name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + session.name.size());
+  if (!fd || connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
+    return {{}, errno == EAGAIN ? kWhySilent : kWhyEnded};
+  if (!is_trusted(fd.get(), session, owner)) return {{}, kWhyEnded};
+  if (send(fd.get(), &hello, sizeof hello, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof hello)) return {{}, kWhySilent};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kAnswerWithin);
+  pollfd ready{fd.get(), POLLIN, 0};
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return {{}, kWhySilent};
+    const int n = poll(&ready, 1, static_cast<int>(left.count()));
+    if (n > 0) break;
+    if (n < 0 && errno != EINTR) return {{}, kWhyNotGiven};
+  }
+  Answer answer{};
+  Reply reply{take_message(fd.get(), &answer, sizeof answer), kWhyNotGiven};
+  if (answer.magic != kSessionMagic || answer.version != kSessionVersion) return {{}, kWhyNotGiven};
+  if (answer.outcome == static_cast<std::uint32_t>(AnswerOutcome::kOtherUser)) reply.why_none = kWhyOtherUser;
+  return reply;
+}
+
+std::optional<std::vector<std::byte>> read_sealed(const Descriptor& fd) {
+  struct stat status {};
+  const int seals = fcntl(fd.get(), F_GET_SEALS);  // fails unless it is memory
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd.get(), &status) != 0 || status.st_size <= 0 ||
+      static_cast<std::uint64_t>(status.st_size) > kMostAnswer)
+    return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = pread(fd.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (n <= 0) return std::nullopt;
+    done += static_cast<std::size_t>(n);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void give_answer(Arrival asker, sched::StateRecorder& states, RecordedProcess* process) {
+  if (asker.uid != 0 && asker.uid != geteuid()) return asker.answer(AnswerOutcome::kOtherUser, {});
+  if (process == nullptr) return asker.answer(AnswerOutcome::kUnknownProcess, {});
+  std::vector<std::byte> bytes;
+  auto writer = writing::TraceWriter::to_memory(bytes);
+  writer.add_states(excerpt_states(states.look(), asker.from_ticks, asker.to_ticks));
+  writer.add_moments(0, triggers_in(*process, asker));
+  const Status written = writer.finish();
+  const Descriptor trace = written ? sealed_memfd(bytes) : Descriptor();
+  asker.answer(trace ? AnswerOutcome::kGiven : AnswerOutcome::kImpossible, trace);
+}
+
+std::optional<Answered> ask_session(const Attached& target, std::uint64_t from_ticks, std::uint64_t to_ticks) {
+  const auto session = session_of(target.process.pid);
+  if (!session) return std::nullopt;
+  Hello hello{};
+  hello.magic = kSessionMagic;
+  hello.version = kSessionVersion;
+  hello.pid = static_cast<std::uint32_t>(getpid());
+  hello.kind = static_cast<std::uint32_t>(HelloKind::kAsks);
+  hello.origin.pid = target.arena.pid();
+  hello.origin.start_ticks = target.arena.start().ticks;
+  hello.from_ticks = from_ticks;
+  hello.to_ticks = to_ticks;
+  hello.secret = session->secret;
+  const Reply reply = ask(*session, target.process.uid, hello);
+  Answered answered;
+  answered.states.source.note = reply.why_none != nullptr ? reply.why_none : kWhyNotGiven;
+  const auto bytes = reply.trace ? read_sealed(reply.trace) : std::nullopt;
+  if (!bytes) return answered;
+  const auto trace = reader::Trace::open_memory(*bytes, "karst run's answer");
+  if (!trace) return answered;
+  answered.states = trace->states().log();
+  for (const reader::Process& process : trace->processes())
+    if (process.index == 0) answered.moments = process.moments;
+  return answered;
+}
+
+}  // namespace karst::collect
