@@ -13,7 +13,9 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/table.h"
 #include "cli/target.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "collect/live/threads.h"
@@ -28,6 +30,7 @@ struct Options {
   std::string of;
   std::string program;
   bool json = false;
+  TextOptions text;
 };
 
 /// What the answer is made of, wherever it comes from.
@@ -122,7 +125,8 @@ std::string words_for(const collect::LiveThread& thread, const std::vector<colle
 
 class Printer {
  public:
-  explicit Printer(const Seen& seen) : seen_(seen), trace_(*seen.trace), states_(trace_) {
+  /// Lines of text of at most `width` columns; 0: of any length.
+  Printer(const Seen& seen, std::size_t width) : seen_(seen), trace_(*seen.trace), states_(trace_), width_(width) {
     for (const analysis::Standing& s : analysis::standings(trace_)) last_ = std::max(last_, s.last_ticks);
     for (const reader::Process& p : trace_.processes()) last_ = std::max(last_, p.end_ticks);
     if (seen.now != 0) last_ = std::max(last_, seen.now);
@@ -138,8 +142,12 @@ class Printer {
         std::size_t number = 0;
         for (const analysis::StandingCall& call : standing.calls) {
           const reader::Function& f = trace_.function(process, call.function);
-          text_ += fmt::format("  {:>12}{} #{:<3} {}{}\n", open_for(call), call.since_earlier ? "+" : " ", number++,
-                               printable(f.name), place_of(f));
+          const std::string before =
+              fmt::format("  {:>9}{} #{:<3} ", open_for(call), call.since_earlier ? "+" : " ", number++);
+          const std::string place = place_of(f);
+          const std::size_t taken = before.size() + place.size();
+          text_ += before + shorten(printable(f.name), width_ > taken + 20 ? width_ - taken : width_, Shorten::kName) +
+                   place + "\n";
         }
       });
     });
@@ -228,7 +236,7 @@ class Printer {
     if (const std::string state = state_of(standing, tid); !state.empty())
       line += (crashed ? ", " : ": ") + printable(state);
     if (standing.calls.empty()) line += standing.last_ticks == 0 ? " (no traced call)" : " (in no traced call)";
-    text_ += line + "\n";
+    text_ += (width_ != 0 ? "\n" + wrap(line.substr(1), width_, 2) : line) + "\n";
   }
 
   std::string open_for(const analysis::StandingCall& call) const {
@@ -242,6 +250,7 @@ class Printer {
   const Seen& seen_;
   const reader::Trace& trace_;
   analysis::StateThreads states_;
+  std::size_t width_;
   std::uint64_t last_ = 0;  ///< open calls last until then
   std::string text_;
 };
@@ -251,10 +260,14 @@ int where(const Options& options) {
   const bool is_file = std::filesystem::exists(options.of, error);
   auto seen = is_file || options.of.find('/') != std::string::npos ? look_at_file(options) : look_at_process(options);
   if (!seen) return fail(seen.error());
-  Printer printer(*seen);
-  Output output = Output::to_stdout();
-  output.append(options.json ? printer.json() : printer.text());
-  return finish_output(output);
+  if (options.json) {
+    Output output = Output::to_stdout();
+    output.append(Printer(*seen, 0).json());
+    return finish_output(output);
+  }
+  Screen screen(options.text);
+  screen.output().append(Printer(*seen, screen.width()).text());
+  return screen.finish();
 }
 
 constexpr const char* kFooter = R"(Output: a line for each thread, the one that crashed first, then the calls that it
@@ -281,6 +294,7 @@ void register_where(CLI::App& app, int& status) {
   command->add_option("--program", options->program, "Where the executable is now, if not where it was (of a core)")
       ->type_name("PATH");
   command->add_flag("--json", options->json, "Write JSON");
+  add_text_options(*command, options->text);
   command->callback([options, &status] { status = where(*options); });
 }
 

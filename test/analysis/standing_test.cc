@@ -43,14 +43,10 @@ TEST(Standing, IsTheOpenCallsInnermostFirst) {
   EXPECT_EQ(standing_functions({}), Functions());
   EXPECT_EQ(standing_functions({{1, kNoParent}, {2, 0}}), Functions());
   // 1 calls 2, which returns after calling 3 and 4; then 5, which calls 6 and 7 and is in 7.
-  EXPECT_EQ(standing_functions({{1, kNoParent, kCallOpenEnd},
-                                {2, 0},
-                                {3, 1},
-                                {4, 1},
-                                {5, 0, kCallOpenEnd},
-                                {6, 4},
-                                {7, 4, kCallOpenEnd}}),
-            (Functions{7, 5, 1}));
+  EXPECT_EQ(
+      standing_functions(
+          {{1, kNoParent, kCallOpenEnd}, {2, 0}, {3, 1}, {4, 1}, {5, 0, kCallOpenEnd}, {6, 4}, {7, 4, kCallOpenEnd}}),
+      (Functions{7, 5, 1}));
 }
 
 TEST(Standing, LeavesOutWhatOnlyLacksItsExit) {
