@@ -203,12 +203,12 @@ CLI::App* add(CLI::App& app, int& status, bool on) {
       on ? "on" : "off", on ? "Switch tracing of a running process on" : "Switch tracing of a running process off");
   add_target(*command, options->target);
   command
-      ->add_option("--functions", options->functions,
+      ->add_option("-f,--function", options->functions,
                    on ? "Switch on functions whose demangled name matches; of a process that was off, only these"
                       : "Switch off only functions whose demangled name matches")
       ->type_name("REGEX")
       ->allow_extra_args(false);
-  command->add_option("--not-functions", options->not_functions, "But not those whose demangled name matches")
+  command->add_option("--not-function", options->not_functions, "But not those whose demangled name matches")
       ->type_name("REGEX")
       ->allow_extra_args(false);
   command->add_option("--for", options->time, "Only for TIME (5s, 200ms); then it is as it was before")
@@ -239,7 +239,7 @@ void register_on_off(CLI::App& app, int& status) {
   add(app, status, true)
       ->footer(
           "Code is changed while threads execute it; none of them is held. Without patterns all functions that are\n"
-          "chosen ('karst status') are traced again; --functions . chooses all. The process knows by itself when\n"
+          "chosen ('karst status') are traced again; --function . chooses all. The process knows by itself when\n"
           "--for is up if tracing was off before; else karst waits for it.");
   add(app, status, false)
       ->footer(

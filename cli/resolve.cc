@@ -51,6 +51,14 @@ int resolve(const Options& options) {
 
 }  // namespace
 
+void join_strip(std::vector<std::string>& words) {
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] != "--strip" || words[i + 1].empty() || !collect::Strip::parse(words[i + 1])) continue;
+    words[i] += "=" + words[i + 1];
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+}
+
 void register_resolve(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
