@@ -43,9 +43,9 @@ int resolve(const Options& options) {
   auto summary = collect::resolve_raw(options.raw, output, raw);
   if (!summary) return fail(summary.error());
   for (const reader::Problem& problem : summary->problems) fail({problem.message});
-  std::fprintf(stderr, "karst: %s: %s functions named, %s without a name, %s events\n", printable(output).c_str(),
-               count_text(summary->named).c_str(), count_text(summary->unnamed).c_str(),
-               count_text(summary->events).c_str());
+  std::fprintf(stderr, "karst: %s: %s named, %s without a name, %s\n", printable(output).c_str(),
+               plural(summary->named, "function").c_str(), count_text(summary->unnamed).c_str(),
+               plural(summary->events, "event").c_str());
   return kExitOk;
 }
 
