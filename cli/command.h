@@ -36,9 +36,9 @@ enum Exit : int {
 /// `program` holds the program's own words when the callback runs; split_program() finds them.
 void register_run(CLI::App& app, int& status, const std::vector<std::string>& program);
 /// `karst run`'s and `karst count`'s options end at `--` or at the first word that is neither one nor the value of one.
-/// Copies what follows into `program`; returns how many words are left for the parser. (CLI11 would take the program's
-/// options for ours.)
-int split_program(const CLI::App& launcher, int argc, char** argv, std::vector<std::string>& program);
+/// Moves what follows from `words`, whose first is the command, into `program`. (CLI11 would take the program's options
+/// for ours.)
+void split_program(const CLI::App& launcher, std::vector<std::string>& words, std::vector<std::string>& program);
 void register_count(CLI::App& app, int& status, const std::vector<std::string>& program);
 void register_info(CLI::App& app, int& status);
 void register_tree(CLI::App& app, int& status);
@@ -49,6 +49,8 @@ void register_view(CLI::App& app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
 int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser, std::uint32_t kept = 0);
 void register_resolve(CLI::App& app, int& status);
+/// `karst resolve --strip all FILE` means --strip=all: the option's value may be left out, so a parser cannot tell.
+void join_strip(std::vector<std::string>& words);
 void register_attach(CLI::App& app, int& status);
 void register_ps(CLI::App& app, int& status);
 void register_on_off(CLI::App& app, int& status);

@@ -16,6 +16,7 @@
 #include "cli/csv.h"
 #include "cli/program_options.h"
 #include "cli/text.h"
+#include "cli/trace_input.h"
 #include "collect/launch/launch.h"
 #include "collect/record/counts.h"
 #include "format/options.h"
@@ -165,17 +166,22 @@ void register_count(CLI::App& app, int& status, const std::vector<std::string>& 
   CLI::App* command = app.add_subcommand("count", "Run a program and count the calls of each function");
   command->footer(
       "Usage: karst count [OPTIONS] [--] PROGRAM [ARG...]\n\n"
-      "Counts what karst run would trace with the same options, exactly, for a tenth of the cost and in little "
-      "memory:\n"
-      "each thread has counters of its own. Nothing else is recorded: no times, no callers. The program is started as\n"
-      "by karst run, and its exit status passed on; the counts go to standard output, or to FILE, when it has ended.");
+      "Counts what karst run would trace with the same options, exactly, for a tenth\n"
+      "of the cost and in little memory: each thread has counters of its own. Nothing\n"
+      "else is recorded: no times, no callers. The program is started as by karst run,\n"
+      "and its exit status passed on; the counts go to standard output, or to FILE,\n"
+      "when it has ended.");
   command->add_option("-o,--output", options->output, "Where to write the counts (default: standard output)")
       ->type_name("FILE");
+  command->add_flag(
+      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
   command->add_option("--format", options->format, "text, json or csv (default text)")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->check(one_of({"text", "json", "csv"}))
       ->type_name("text|json|csv");
   command->add_option("--show", options->show, "Only functions whose demangled name matches")->type_name("REGEX");
-  command->add_option("--limit", options->limit, "Only the N functions called most")->type_name("N");
+  command->add_option("-n,--limit", options->limit, "Only the N functions called most")
+      ->type_name("N")
+      ->check(positive());
   command
       ->add_option("--suggest", options->suggest,
                    "Write a list of functions to leave out of tracing, so that it costs less than SHARE, like 5%")

@@ -146,6 +146,7 @@ int export_trace(const Options& options) {
     wanted.threads = (*input)->threads;
     wanted.functions = (*input)->function_set();
     wanted.calls_done = &progress.done;
+    wanted.clip = (*input)->clip;
     chosen->exporter((*input)->trace, wanted, *output);
   }
   return finish_output(*output, (*input)->trace);

@@ -1,15 +1,20 @@
 // karst: parses the command line and hands over to one subcommand.
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/help.h"
+#include "cli/table.h"
 #include "cli/text.h"
 
 namespace karst::cli {
@@ -17,25 +22,34 @@ namespace {
 
 constexpr const char* kDescription =
     "Karst records every call of every thread of a C or C++ program, and shows them.\n\n"
-    "  karst-g++ -O2 -g app.cpp -o app     build with sleds (C: karst-gcc)\n"
-    "  karst run ./app                     run it traced; writes app.karst\n"
-    "  karst report app.karst              which functions took the time\n"
-    "  karst tree app.karst | less         every call, nested\n"
-    "  karst export app.karst --to perfetto -o app.pftrace   a timeline for ui.perfetto.dev\n";
+    "  karst-g++ -O2 -g app.cpp -o app   build the program so that it can be traced\n"
+    "  karst run ./app                   run it traced; writes app.karst\n"
+    "  karst view                        look at it in the browser\n"
+    "  karst slow --follow               what took far longer than usual, and why\n"
+    "  karst report                      which functions took the time\n"
+    "  karst tree                        every call, nested";
 
 constexpr const char* kFooter =
     "'karst help COMMAND' or 'karst COMMAND --help' explains a command.\n"
     "Exit status: 0 done, 1 something failed, 2 the command line was not understood;\n"
     "'karst run' and 'karst count' pass on the status of the program they ran.";
 
-// Unlike CLI11's own message this names the commands that there are.
-std::string command_names(const CLI::App& app) {
-  std::string names;
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (command->get_group().empty()) continue;  // not meant for people
-    names += (names.empty() ? "" : ", ") + command->get_name();
+    names.push_back(command->get_name());
   }
   return names;
+}
+
+int no_command(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> names = command_names(app);
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  const std::string meant = closest(word, names);
+  return usage_error("there is no command '" + word + "'; there are: " + list +
+                     (meant.empty() ? "" : "\nDid you mean 'karst " + meant + "'?"));
 }
 
 const CLI::App* find_command(const CLI::App& app, std::string_view name) {
@@ -55,33 +69,34 @@ int help(const CLI::App& app, const std::string& command) {
     std::fputs(known->help("karst").c_str(), stdout);
     return kExitOk;
   }
-  return usage_error("there is no command '" + command + "'; there are: " + command_names(app));
+  return no_command(app, command);
 }
 
 int run_command_line(int argc, char** argv) {
   int status = kExitOk;
   CLI::App app(kDescription, "karst");
+  app.formatter(help_formatter());
   app.footer(kFooter);
   app.set_version_flag("--version", "karst " KARST_VERSION, "Show the version and exit");
   app.require_subcommand(0, 1);
   std::vector<std::string> program;
   register_run(app, status, program);
-  register_count(app, status, program);
-  register_info(app, status);
-  register_tree(app, status);
-  register_report(app, status);
-  register_slow(app, status);
-  register_export(app, status);
   register_view(app, status);
-  register_resolve(app, status);
-  register_attach(app, status);
+  register_slow(app, status);
+  register_report(app, status);
+  register_tree(app, status);
+  register_info(app, status);
+  register_export(app, status);
   register_ps(app, status);
+  register_top(app, status);
   register_on_off(app, status);
   register_status(app, status);
-  register_top(app, status);
   register_snapshot(app, status);
   register_recover(app, status);
   register_where(app, status);
+  register_attach(app, status);
+  register_count(app, status, program);
+  register_resolve(app, status);
   register_describe(app);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
@@ -95,11 +110,15 @@ int run_command_line(int argc, char** argv) {
   const std::string_view first = argv[1];
   const CLI::App* chosen = find_command(app, first);
   if (chosen == nullptr && !first.starts_with('-')) {
-    return usage_error("there is no command '" + std::string(first) + "'; there are: " + command_names(app));
+    return no_command(app, std::string(first));
   }
-  if (first == "run" || first == "count") argc = split_program(*chosen, argc, argv, program);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (first == "run" || first == "count") split_program(*chosen, words, program);
+  for (std::string& word : words) renew_option(first, word);
+  if (first == "resolve") join_strip(words);
+  std::reverse(words.begin(), words.end());  // as the parser wants them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     std::fputs((chosen != nullptr ? chosen->help("karst") : app.help()).c_str(), stdout);
     return kExitOk;
@@ -107,21 +126,42 @@ int run_command_line(int argc, char** argv) {
     std::puts("karst " KARST_VERSION);
     return kExitOk;
   } catch (const CLI::ParseError& error) {
-    return usage_error(error.what(), chosen != nullptr ? chosen->get_name() : std::string());
+    return usage_error(parse_message(chosen != nullptr ? *chosen : app, error),
+                       chosen != nullptr ? chosen->get_name() : std::string());
   }
   return status;
 }
 
 }  // namespace
 
+namespace {
+
+/// "karst: MESSAGE", in lines as wide as the terminal that stderr is; else as it came.
+void print_message(std::string_view message) {
+  winsize size{};
+  const bool fits = isatty(STDERR_FILENO) == 1 && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20;
+  const std::string text = "karst: " + printable_lines(message);
+  std::string out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    const bool wide = fits && text_width(line) > size.ws_col;
+    out += (wide ? wrap(line, size.ws_col, 2) : std::string(line)) + "\n";
+    at = end + 1;
+  }
+  std::fputs(out.c_str(), stderr);
+}
+
+}  // namespace
+
 int fail(const Error& error) {
-  std::fprintf(stderr, "karst: %s\n", printable_lines(error.message).c_str());
+  print_message(error.message);
   return kExitFailed;
 }
 
 int usage_error(std::string_view message, std::string_view command) {
   const std::string hint = command.empty() ? "karst help" : "karst help " + std::string(command);
-  std::fprintf(stderr, "karst: %s\nTry '%s'.\n", printable_lines(message).c_str(), hint.c_str());
+  print_message(std::string(message) + "\nTry '" + hint + "'.");
   return kExitUsage;
 }
 

@@ -49,6 +49,8 @@ Result<std::uint32_t> parse_share(const std::string& text) {
 /// What `before` is not any more, to be made good when the time is up.
 struct Undo {
   bool enabled = false;
+  bool new_functions = false;
+  std::optional<std::uint32_t> budget;
   std::vector<std::uint32_t> off;  // were on
   std::vector<std::uint32_t> on;   // were off
 };
@@ -135,6 +137,20 @@ Result<Chosen> chosen_by(const Wish& wish, const Options& options, const collect
   return chosen;
 }
 
+/// Functions that `karst off --function` took out last, and nothing brought back; in order.
+std::vector<std::uint32_t> asked_off(const collect::Attached& target) {
+  std::vector<bool> off(target.arena.function_count() + std::size_t{1});
+  for (const reader::Switch& s : target.arena.switches()) {
+    const bool asked = !s.on && s.reason == static_cast<std::uint32_t>(format::SwitchReason::kRequest);
+    const std::uint64_t end = std::min<std::uint64_t>(std::uint64_t{s.first} + s.count, off.size());
+    for (std::uint64_t id = s.first; s.first != 0 && id < end; ++id) off[id] = asked;
+  }
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t id = 1; id < off.size(); ++id)
+    if (off[id]) ids.push_back(id);
+  return ids;
+}
+
 /// Does what is wished. Returns how to make it good again; none: the process goes off by itself when the time is up.
 Result<std::optional<Undo>> switch_now(collect::Attached& target, const Wish& wish, const Chosen& chosen, bool on) {
   auto requester = collect::Requester::take(target);
@@ -142,6 +158,8 @@ Result<std::optional<Undo>> switch_now(collect::Attached& target, const Wish& wi
   const bool some = !chosen.functions.empty();
   Undo undo;
   undo.enabled = collect::control_state(target.arena).enabled;
+  undo.new_functions = target.arena.control_now().new_functions != 0;
+  if (wish.budget) undo.budget = collect::control_state(target.arena).budget_ppm;
   if (wish.budget)
     if (const Status may = requester->set_budget(*wish.budget); !may) return may.error();
   requester->keep(chosen.kept);
@@ -156,7 +174,10 @@ Result<std::optional<Undo>> switch_now(collect::Attached& target, const Wish& wi
     requester->set_new_functions(false);
   }
   if (some) (on ? undo.on : undo.off) = requester->choose(chosen.functions, on);
-  const bool by_process = wish.time_ns != 0 && on && !undo.enabled;
+  if (on && !some && !wish.budget) undo.on = requester->choose(asked_off(target), true);
+  // The process knows when its time is up, but nothing of what was chosen before.
+  const bool by_process =
+      wish.time_ns != 0 && on && !undo.enabled && !wish.budget && undo.on.empty() && undo.off.empty();
   const std::uint64_t ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(wish.time_ns) *
                                                          live_clock(target).ticks_per_second / 1'000'000'000U);
   requester->set_off_at(by_process ? arch::time_stamp() + ticks : 0);
@@ -170,6 +191,10 @@ Status switch_back(collect::Attached& target, const Undo& undo) {
   if (!requester) return requester.error();
   requester->choose(undo.off, true);
   requester->choose(undo.on, false);
+  requester->set_new_functions(undo.new_functions);
+  if (undo.budget)
+    if (const Status may = requester->set_budget(*undo.budget); !may) return may.error();
+  requester->set_off_at(0);
   requester->set_enabled(undo.enabled);
   return requester->apply(kLimit);
 }
@@ -203,12 +228,12 @@ CLI::App* add(CLI::App& app, int& status, bool on) {
       on ? "on" : "off", on ? "Switch tracing of a running process on" : "Switch tracing of a running process off");
   add_target(*command, options->target);
   command
-      ->add_option("--functions", options->functions,
+      ->add_option("-f,--function", options->functions,
                    on ? "Switch on functions whose demangled name matches; of a process that was off, only these"
                       : "Switch off only functions whose demangled name matches")
       ->type_name("REGEX")
       ->allow_extra_args(false);
-  command->add_option("--not-functions", options->not_functions, "But not those whose demangled name matches")
+  command->add_option("--not-function", options->not_functions, "But not those whose demangled name matches")
       ->type_name("REGEX")
       ->allow_extra_args(false);
   command->add_option("--for", options->time, "Only for TIME (5s, 200ms); then it is as it was before")
@@ -238,13 +263,16 @@ CLI::App* add(CLI::App& app, int& status, bool on) {
 void register_on_off(CLI::App& app, int& status) {
   add(app, status, true)
       ->footer(
-          "Code is changed while threads execute it; none of them is held. Without patterns all functions that are\n"
-          "chosen ('karst status') are traced again; --functions . chooses all. The process knows by itself when\n"
-          "--for is up if tracing was off before; else karst waits for it.");
+          "Code is changed while threads execute it; none of them is held. Without patterns\n"
+          "all that was traced before is traced again, also what 'off --function' took\n"
+          "out; --function . chooses all there is. When --for is up, everything is as it\n"
+          "was. karst waits for that, unless the process was off as a whole: then the\n"
+          "process knows by itself when the time is up.");
   add(app, status, false)
       ->footer(
-          "Sites become NOPs again. The history stays: 'karst snapshot' still gets it. Traces say when functions were\n"
-          "switched off, so an absent call is not taken for one that did not happen.");
+          "The program runs as if it were not traced. The history stays: 'karst snapshot'\n"
+          "still gets it. Traces say when functions were switched off, so an absent call is\n"
+          "not taken for one that did not happen.");
 }
 
 }  // namespace karst::cli

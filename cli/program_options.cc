@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/text.h"
 #include "cli/watch_options.h"
 #include "format/filter_list.h"
@@ -146,7 +147,9 @@ Result<std::string> find_runtime() {
 
 constexpr const char* kHowToBuild =
     "Build it with karst-gcc or karst-g++ in the compiler's place, for example\n"
-    "  karst-g++ -O2 -g app.cpp -o app      make CXX=karst-g++ CC=karst-gcc      cmake -DCMAKE_CXX_COMPILER=karst-g++";
+    "  karst-g++ -O2 -g app.cpp -o app\n"
+    "  make CXX=karst-g++ CC=karst-gcc\n"
+    "  cmake -DCMAKE_CXX_COMPILER=karst-g++ -DCMAKE_C_COMPILER=karst-gcc";
 
 }  // namespace
 
@@ -154,13 +157,15 @@ std::string explain_nothing(const std::string& name, const collect::Program& pro
                             const char* what) {
   if (run.impossible) return fmt::format("no {} was written", what);
   if (!program.interpreter.empty())
-    return fmt::format("{} is a script, run by {}, and nothing that it ran has sleds, so there is no {}.\n{}", name,
-                       program.interpreter, what, kHowToBuild);
+    return fmt::format(
+        "{} is a script, run by {}, and nothing that it ran was built for tracing, so there is no {}.\n{}", name,
+        program.interpreter, what, kHowToBuild);
   if (!run.reached && program.has_sleds)
     return fmt::format("{} did not load the tracing runtime (LD_PRELOAD was not honoured), so there is no {}", name,
                        what);
-  return fmt::format("{} has no sleds, nor has any library or program that it loaded, so there is no {}.\n{}", name,
-                     what, kHowToBuild);
+  return fmt::format(
+      "{} was not built for tracing, nor was a library or program that it loaded, so there is no {}.\n{}", name, what,
+      kHowToBuild);
 }
 
 int exit_status(std::int32_t wait_status) {
@@ -208,56 +213,63 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
 }
 
 void add_program_options(CLI::App& command, ProgramOptions& options) {
-  command.add_option("--functions", options.functions, "Trace only functions whose demangled name matches")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
-  command.add_option("--not-functions", options.not_functions, "Do not trace functions whose demangled name matches")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
-  command
-      .add_option(
-          "--no-trace", options.no_trace,
-          "Do not trace functions that a glob in FILE (one a line) matches: by demangled name, or with a slash\n"
-          "in it by source path")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  command.add_option("--only", options.only, "Trace only functions that a glob in FILE matches")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  command
-      .add_option("--min-instructions", options.min_instructions,
-                  "Do not trace functions of fewer machine instructions that have no loop")
-      ->type_name("N");
-  command.add_flag("--no-carried-lists", options.no_carried_lists,
-                   "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
-  command
-      .add_option("--debug-dir", options.debug_dirs,
-                  "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command.add_option("--map-path", options.map_paths, "Sources under FROM are under TO now")
-      ->type_name("FROM=TO")
-      ->allow_extra_args(false);
-  command.add_flag("--no-follow", options.no_follow, "Trace the program alone, not the processes that it makes");
-  command.add_flag(
-      "--wait,!--no-wait", [&options](std::int64_t count) { options.no_wait = count < 0; },
-      "Wait for all traced processes (the default), or write the trace when the program itself has ended");
+  in_group(command, "Which functions", [&] {
+    command.add_option("-f,--function", options.functions, "Trace only functions whose demangled name matches")
+        ->type_name("REGEX")
+        ->allow_extra_args(false);
+    command.add_option("--not-function", options.not_functions, "Do not trace functions whose demangled name matches")
+        ->type_name("REGEX")
+        ->allow_extra_args(false);
+    command
+        .add_option("--no-trace", options.no_trace,
+                    "Do not trace functions that a glob in FILE (one a line) matches: by demangled name, or with a "
+                    "slash in it by source path")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+    command.add_option("--only", options.only, "Trace only functions that a glob in FILE matches")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+    command
+        .add_option("--min-instructions", options.min_instructions,
+                    "Do not trace functions of fewer machine instructions that have no loop")
+        ->type_name("N");
+    command.add_flag("--no-carried-lists", options.no_carried_lists,
+                     "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
+  });
+  in_group(command, "Which processes", [&] {
+    command.add_flag("--no-follow", options.no_follow, "Trace the program alone, not the processes that it makes");
+    command.add_flag(
+        "--wait", [&options](std::int64_t) { options.no_wait = false; },
+        "Wait for all traced processes that the program leaves behind (the default)");
+    command.add_flag("--no-wait", options.no_wait, "Write the trace when the program itself has ended");
+  });
+  in_group(command, "Names and sources", [&] {
+    command
+        .add_option("--debug-dir", options.debug_dirs,
+                    "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
+        ->type_name("DIR")
+        ->allow_extra_args(false);
+    command.add_option("--map-path", options.map_paths, "Sources under FROM are under TO now")
+        ->type_name("FROM=TO")
+        ->allow_extra_args(false);
+  });
 }
 
-int split_program(const CLI::App& launcher, int argc, char** argv, std::vector<std::string>& program) {
-  int at = 2;
-  for (; at < argc; ++at) {
-    const std::string_view word = argv[at];
+void split_program(const CLI::App& launcher, std::vector<std::string>& words, std::vector<std::string>& program) {
+  std::size_t at = 1;
+  for (; at < words.size(); ++at) {
+    std::string word = words[at];
+    renew_option(launcher.get_name(), word);
     if (word == "--" || word == "-" || !word.starts_with('-')) break;
-    const bool is_long = word.starts_with("--");
-    const std::string name(word.substr(0, is_long ? word.find('=') : 2));
+    const std::string name = word.substr(0, word.starts_with("--") ? word.find('=') : 2);
     const CLI::Option* option = launcher.get_option_no_throw(name);
     const bool whole = word == name;  // no value attached: --memory=1M, -oFILE
     if (option != nullptr && option->get_items_expected_max() > 0 && whole) ++at;
   }
-  if (at > argc) return argc;  // the last option lacks its value: the parser says so
-  program.assign(argv + (at < argc && std::string_view(argv[at]) == "--" ? at + 1 : at), argv + argc);
-  return at;
+  if (at >= words.size()) return;  // when the last option lacks its value, the parser says so
+  const auto from = words.begin() + static_cast<std::ptrdiff_t>(at);
+  program.assign(from + (*from == "--" ? 1 : 0), words.end());
+  words.erase(from, words.end());
 }
 
 }  // namespace karst::cli

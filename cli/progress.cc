@@ -9,8 +9,8 @@
 
 namespace karst::cli {
 
-Progress::Progress(std::string what, std::uint64_t total) : what_(std::move(what)), total_(total) {
-  if (::isatty(STDERR_FILENO) == 1) shower_ = std::thread([this] { show(); });
+Progress::Progress(std::string what, std::uint64_t total, bool shown) : what_(std::move(what)), total_(total) {
+  if (shown && ::isatty(STDERR_FILENO) == 1) shower_ = std::thread([this] { show(); });
 }
 
 Progress::~Progress() {

@@ -13,7 +13,8 @@ namespace karst::cli {
 /// stderr is not a terminal. Whoever works adds to `done`, from any thread; `total` is what it will come to.
 class Progress {
  public:
-  Progress(std::string what, std::uint64_t total);
+  /// `shown` false: silent, for work that prints on the same terminal.
+  Progress(std::string what, std::uint64_t total, bool shown = true);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

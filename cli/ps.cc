@@ -68,7 +68,7 @@ void register_ps(CLI::App& app, int& status) {
       "Your own processes, root's view: all. 'partly': some functions are switched off, or kept out by the budget.\n"
       "'cost' is the share of the program's time that tracing takes, as far as it is known. 'no control': the process\n"
       "can be looked into, but not switched while it runs.");
-  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("-j,--json", options->json, "Print JSON");
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = ps(*options); });
 }

@@ -38,16 +38,16 @@ constexpr const char* kFooter = R"(Columns:
   total     time with the function on the stack; recursion counts once
   self      the same without the traced functions it called
   self% total%  their shares of all time in traced functions
-  calls     behind the name, where lines have no end: '+N open', N of them with a
-            begin or an end that is not known; '+N unwound', '+N jumped',
-            '+N tail': ended by an exception, a longjmp, a tail call
+  calls     behind the name, with --wide: '+N open', N of them with a begin or an
+            end that is not known; '+N unwound', '+N jumped', '+N tail': ended by
+            an exception, a longjmp, a tail call
   min mean p50 p99 max  of the complete calls; percentiles are exact
 Where the trace has thread states (karst run --sched), total is told apart, and
 self as self-cpu, self-runnable, self-blocked:
   cpu       on a CPU
   runnable  could run, but had no CPU
   blocked   waited for something: a lock, a disk, another thread
-  What is missing from the sum was not recorded; csv and json have it as unknown.
+  What is missing from the sum was not recorded; csv and json: unknown.
 By max, functions that last as long as their thread come last, like main.
 Threads add up: four threads busy for a second make four seconds.
 csv and json give all times in whole nanoseconds.)";
@@ -115,11 +115,11 @@ const Sortable& sortable(const std::string& key) {
 
 Table make_table(const Options& options, bool has_states, bool wide) {
   // Of the default ones p50 goes first where they are too many, then total, the longest, calls.
-  std::vector<Column> columns = {{"self%", "self%", false, true, 0, 6},    {"self", "self", false, true, 0, 10},
-                                 {"total%", "total%", false, false, 0, 6}, {"total", "total", false, true, 4, 10},
-                                 {"calls", "calls", false, true, 2, 13},   {"min", "min", false, false, 6, 10},
-                                 {"mean", "mean", false, false, 6, 10},    {"p50", "p50", false, true, 5, 10},
-                                 {"p99", "p99", false, false, 6, 10},      {"max", "max", false, true, 3, 10}};
+  std::vector<Column> columns = {{"self%", "self%", false, true, 0, 6},  {"total%", "total%", false, false, 0, 6},
+                                 {"total", "total", false, true, 4, 10}, {"self", "self", false, true, 0, 10},
+                                 {"calls", "calls", false, true, 2, 13}, {"min", "min", false, false, 6, 10},
+                                 {"mean", "mean", false, false, 6, 10},  {"p50", "p50", false, true, 5, 10},
+                                 {"p99", "p99", false, false, 6, 10},    {"max", "max", false, true, 3, 10}};
   if (has_states) {
     for (const auto& [key, title] : {std::pair("cpu", "cpu"), std::pair("runnable", "runnable"),
                                      std::pair("blocked", "blocked"), std::pair("self-cpu", "self cpu"),
@@ -140,9 +140,9 @@ void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Re
     return complete ? duration_text(ns) : std::string("-");
   };
   std::vector<std::string> cells = {percent_text(f.self_ns, report.self_ns),
-                                    duration_text(f.self_ns),
                                     percent_text(f.total_ns, report.self_ns),
                                     duration_text(f.total_ns),
+                                    duration_text(f.self_ns),
                                     count_text(f.calls),
                                     of_complete(f.min_ns),
                                     of_complete(f.mean_ns),
@@ -171,8 +171,15 @@ void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Re
 Status print_text(const analysis::Report& report, const reader::Trace& trace, const Options& options, Screen& screen) {
   const bool wide = screen.width() == 0;
   Table table = make_table(options, report.has_states, wide);
-  if (!options.columns.empty())
-    if (const Status chosen = table.choose(options.columns); !chosen) return chosen;
+  // What a screen shows; self first, as that is where the time went.
+  std::string keys = options.columns;
+  if (keys.empty() && !wide) {
+    keys = "self%,self,total,calls,p50,max";
+    if (report.has_states) keys += ",blocked";
+    if (("," + keys + ",").find("," + options.sort + ",") == std::string::npos) keys += "," + options.sort;
+  }
+  if (!keys.empty())
+    if (const Status chosen = table.choose(keys); !chosen) return chosen;
   const std::string head = fmt::format("{}: {} by {} in {}", printable(trace.name()), plural(report.calls, "call"),
                                        plural(report.threads, "thread"), duration_text(report.span_ns));
   screen.output().append(shorten(head, screen.width(), Shorten::kPath) + "\n");
@@ -232,11 +239,12 @@ int report_command(const Options& options) {
   {
     Progress progress("adding up calls", (*input)->events);
     for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls calls = reader::rebuild_calls(trace, *thread);
+      const reader::Calls calls = (*input)->calls_of(*thread);
       builder.add(*thread, calls);
       progress.done += calls.events;
     }
     report = builder.finish();
+    if (const auto& clip = (*input)->clip) report.span_ns = trace.clock().to_ns(clip->end - clip->begin);
   }
   const Sortable& by = sortable(options.sort);
   if (!report.has_states && by.of_states) {
@@ -267,18 +275,20 @@ void register_report(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("report", "Show which functions were called how often and took how long");
   command->footer(kFooter);
-  add_file_option(*command, options->input);
-  command
-      ->add_option("--sort", options->sort,
-                   "Greatest first by this column: total (the default), self, calls, max, ... all below")
+  add_newest_file_option(*command, options->input);
+  command->add_option("-s,--sort", options->sort, "Greatest first by this column, total unless another is named")
       ->check(one_of(sort_keys()))
       ->type_name(sort_words());
   command->add_option("--columns", options->columns, "Show these columns, with commas between; see below")
       ->type_name("COLUMN,...");
+  command->add_flag(
+      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
   command->add_option("--format", options->format, "text (the default), csv or json")
       ->check(one_of({"text", "csv", "json"}))
       ->type_name("text|csv|json");
-  command->add_option("--limit", options->limit, "Show only the first N functions")->type_name("N")->check(positive());
+  command->add_option("-n,--limit", options->limit, "Show only the first N functions")
+      ->type_name("N")
+      ->check(positive());
   add_selection_options(*command, options->input, "Show only functions whose name matches");
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = report_command(*options); });

@@ -43,13 +43,21 @@ int resolve(const Options& options) {
   auto summary = collect::resolve_raw(options.raw, output, raw);
   if (!summary) return fail(summary.error());
   for (const reader::Problem& problem : summary->problems) fail({problem.message});
-  std::fprintf(stderr, "karst: %s: %s functions named, %s without a name, %s events\n", printable(output).c_str(),
-               count_text(summary->named).c_str(), count_text(summary->unnamed).c_str(),
-               count_text(summary->events).c_str());
+  std::fprintf(stderr, "karst: %s: %s named, %s without a name, %s\n", printable(output).c_str(),
+               plural(summary->named, "function").c_str(), count_text(summary->unnamed).c_str(),
+               plural(summary->events, "event").c_str());
   return kExitOk;
 }
 
 }  // namespace
+
+void join_strip(std::vector<std::string>& words) {
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] != "--strip" || words[i + 1].empty() || !collect::Strip::parse(words[i + 1])) continue;
+    words[i] += "=" + words[i + 1];
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+}
 
 void register_resolve(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();

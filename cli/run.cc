@@ -1,14 +1,22 @@
 // karst run: runs a program traced and writes its trace.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +24,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "cli/command.h"
+#include "cli/help.h"
+#include "cli/names.h"
 #include "cli/program_options.h"
 #include "cli/progress.h"
 #include "cli/states.h"
@@ -28,10 +39,14 @@
 #include "collect/launch/launch.h"
 #include "collect/launch/program.h"
 #include "collect/launch/standby.h"
+#include "collect/record/counts.h"
 #include "collect/record/recording.h"
 #include "format/filter_list.h"
 #include "format/options.h"
+#include "format/trace.h"
+#include "reader/trace.h"
 #include "symbols/function_filter.h"
+#include "symbols/function_lists.h"
 #include "symbols/places.h"
 #include "write/trace_writer.h"
 
@@ -107,7 +122,46 @@ bool is_size(const std::string& text) {
   return format::parse_memory_size(text.c_str(), bytes);
 }
 
-std::string summary_line(const std::string& file, const collect::RecordingSummary& s) {
+/// Time that the program and what it started have had of CPUs, in ns; call it before karst starts helpers of its own.
+double children_cpu_ns() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto ns = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+/// "; 3 moments kept, the longest 20.31 ms in serve(int)", or empty.
+std::string moments_words(const std::string& file) {
+  const auto trace = reader::Trace::open(file, true);
+  if (!trace) return {};
+  std::size_t count = 0;
+  std::uint64_t longest = 0;
+  std::string where;
+  for (const reader::Process& process : trace->processes()) {
+    for (const reader::Moment& moment : process.moments) {
+      ++count;
+      const std::uint64_t length = moment.end_ticks > moment.begin_ticks ? moment.end_ticks - moment.begin_ticks : 0;
+      if (length < longest) continue;
+      longest = length;
+      where = moment.function != 0 ? trace->function(process, moment.function).name : std::string();
+    }
+  }
+  if (count == 0) return {};
+  return fmt::format("; {} kept, the longest {}{}", plural(count, "moment"),
+                     duration_text(trace->clock().to_ns(longest)), where.empty() ? "" : " in " + plain_name(where));
+}
+
+std::string killed_words(std::int32_t wait_status) {
+  if (!WIFSIGNALED(wait_status)) return {};
+  const char* const name = sigabbrev_np(WTERMSIG(wait_status));
+  return "; the program was killed by " +
+         (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(wait_status)));
+}
+
+std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
+                         double cpu_ns) {
   std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
                                  plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
@@ -115,7 +169,88 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
                              : fmt::format(", about {} overwritten (memory was full; see --memory)",
                                            plural(s.overwritten / 2, "call"));
   if (s.lost != 0) line += fmt::format(", {} lost", plural(s.lost, "event"));
-  return line;
+  line += moments_words(file);
+  const double calls = static_cast<double>(s.calls) + static_cast<double>(s.overwritten) / 2;
+  if (cpu_ns > 0 && s.calls != 0)
+    line += fmt::format("; tracing cost about {:.1f}% of its CPU time",
+                        std::min(100.0, 100 * calls * collect::call_cost_ns() / cpu_ns));
+  line += killed_words(wait_status);
+  return line + fmt::format("; next: karst {} {}", s.calls == 0 ? "info" : "slow", file);
+}
+
+/// A glob that means no function is mistyped, or of another program: says so of those in --no-trace and --only.
+void say_unmatched_globs(const ProgramOptions& program, const std::string& file) {
+  constexpr std::size_t kMostSaid = 5;
+  std::vector<std::string> globs;
+  for (const auto* files : {&program.no_trace, &program.only})
+    for (const std::string& list : *files)
+      if (format::read_glob_list(list, globs)) return;  // was said when it was read first
+  if (globs.empty()) return;
+  const auto trace = reader::Trace::open(file, true);
+  if (!trace) return;
+  std::size_t unmatched = 0;
+  for (const std::string& glob : globs) {
+    const auto set = symbols::GlobSet::compile({glob});
+    const auto matches = [&](const reader::Function& f) { return f.id != 0 && set && set->matches(f); };
+    if (std::any_of(trace->processes().begin(), trace->processes().end(), [&](const reader::Process& process) {
+          return std::any_of(process.functions.begin(), process.functions.end(), matches);
+        }))
+      continue;
+    if (++unmatched <= kMostSaid) fail({"no function matches the glob '" + glob + "' of --no-trace or --only"});
+  }
+  if (unmatched > kMostSaid) fail({"nor do any match " + plural(unmatched - kMostSaid, "further glob")});
+}
+
+/// An older trace where the new one will be. It has a second name meanwhile, and is renamed to FILE.old when the new
+/// one has calls, or back when it has none.
+class OlderTrace {
+ public:
+  explicit OlderTrace(const std::string& file) : file_(file) {
+    struct stat info {};
+    if (lstat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 8) return;
+    char magic[sizeof format::kFileMagic]{};
+    std::ifstream(file, std::ios::binary).read(magic, sizeof magic);
+    if (std::memcmp(magic, format::kFileMagic, sizeof magic) != 0) return;  // not ours to keep
+    held_ = file + "." + std::to_string(getpid()) + ".old";
+    if (link(file.c_str(), held_.c_str()) != 0) held_.clear();
+  }
+  ~OlderTrace() {
+    if (!held_.empty()) unlink(held_.c_str());
+  }
+  OlderTrace(const OlderTrace&) = delete;
+  OlderTrace& operator=(const OlderTrace&) = delete;
+
+  void keep() {
+    if (!held_.empty() && rename(held_.c_str(), (file_ + ".old").c_str()) == 0) held_.clear();
+  }
+  /// True if the older trace is in its place again.
+  bool put_back() {
+    if (held_.empty() || rename(held_.c_str(), file_.c_str()) != 0) return false;
+    held_.clear();
+    return true;
+  }
+
+ private:
+  const std::string file_;
+  std::string held_;  // empty: there is none
+};
+
+/// Under sudo the trace belongs to who called it. Never through a link, and never a file that has another name: that
+/// one might be root's.
+void give_to_caller(const std::string& file) {
+  const char* const user = std::getenv("SUDO_UID");
+  const char* const group = std::getenv("SUDO_GID");
+  if (geteuid() != 0 || user == nullptr || group == nullptr) return;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  if (std::from_chars(user, user + std::strlen(user), uid).ec != std::errc() ||
+      std::from_chars(group, group + std::strlen(group), gid).ec != std::errc())
+    return;
+  const Descriptor fd(open(file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (fd.get() < 0 || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 1 || info.st_uid != 0)
+    return;
+  if (fchownat(fd.get(), "", uid, gid, AT_EMPTY_PATH) != 0) fail({file + " stays root's: " + std::strerror(errno)});
 }
 
 Result<collect::RecordingSummary> write_trace(const RunOptions& options, const collect::LaunchOptions& launch,
@@ -190,8 +325,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   // From here on, so that no moment is without it between the program's end, which launch() waits for with these
   // signals blocked, and the trace's being there.
   std::optional<collect::Interruption> interruption(std::in_place);
+  const double cpu_before = children_cpu_ns();
   auto ran = collect::launch(launch);
   if (!ran) return fail(ran.error());
+  const double cpu_ns = children_cpu_ns() - cpu_before;
 
   const int status = exit_status(ran->wait_status);
   const int failed = status != 0 ? status : kExitFailed;
@@ -201,17 +338,26 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     fail({explain_nothing(command[0], launch.program, *ran, "trace")});
     return failed;
   }
+  OlderTrace older(output);
   const auto summary = write_trace(options, launch, *ran, output, *writer);
   interruption.reset();
   if (!summary) {
     fail(summary.error());
     return failed;
   }
+  give_to_caller(output);
+  if (summary->calls != 0) {
+    older.keep();
+  } else if (older.put_back()) {
+    fail({"nothing was called: " + output + " is the older trace still"});
+    return status;
+  }
   if (ran->functions != 0 && ran->functions_off == ran->functions)
     fail({"the patterns and lists of functions to trace leave none"});
   for (const reader::Problem& p : summary->problems) fail({p.message});
+  say_unmatched_globs(options.program, output);
   report_missing_states(options.states, ran->states.source);
-  std::fprintf(stderr, "karst: %s\n", printable(summary_line(output, *summary)).c_str());
+  fail({printable(summary_line(output, *summary, ran->wait_status, cpu_ns))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   return status;
 }
@@ -223,84 +369,96 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   CLI::App* command = app.add_subcommand("run", "Run a program and trace its calls");
   command->footer(
       "Usage: karst run [OPTIONS] [--] PROGRAM [ARG...]\n\n"
-      "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc or karst-g++. Its standard\n"
-      "streams and signals are its own; karst run ends with its exit status (127: not found, 128+n: killed by\n"
-      "signal n) and says one line about the trace on stderr. Ctrl-C ends the program and keeps the trace; while the "
-      "trace is\n"
-      "being written it leaves names out, which 'karst resolve' adds, and a second one ends karst.\n"
-      "The options memory, budget, keep, slowest, over, margin, kept-memory, min-duration, clock, off, prefault, "
-      "stats, file, core, on-crash, functions, not-functions, "
-      "no-trace, only,\n"
-      "min-instructions and carried-lists may also stand in the environment: "
-      "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\".");
-  command->add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
-      ->type_name("FILE");
-  command
-      ->add_option(
-          "--memory", options->memory,
-          "Memory for the history of all threads of a process; when it is full, the oldest calls go (default 64M)")
-      ->type_name("SIZE");
-  command
-      ->add_option("--budget", options->budget,
-                   "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left\n"
-                   "out while it would be more, which the trace says")
-      ->type_name("SHARE");
-  command
-      ->add_option("--keep", options->keep,
-                   "A budget leaves no function out whose demangled name matches; nor one marked KARST_ALWAYS")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--min-duration", options->min_duration,
-                   "Keep no calls that are shorter and contain nothing that is kept, like 5us: more history")
-      ->type_name("TIME");
-  command
-      ->add_option("--clock", options->clock,
-                   "What stamps events: tsc, the processor's clock (the default), or thread[:100ns], a thread that\n"
-                   "keeps the time in memory: cheaper and coarser; it takes a CPU while the program calls.\n"
-                   "Without a period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
-      ->type_name("CLOCK");
-  add_state_options(*command, options->states);
-  command->add_flag("--off", options->off, "Start with tracing off: every sled stays a NOP");
+      "Examples:\n"
+      "  karst run ./app --its-own-option          writes app.karst\n"
+      "  karst run --slowest 'serve.*:3' ./server  keeps the three slowest requests\n"
+      "  karst run --budget 5% -o now.karst make   what make starts, at 5% cost\n\n"
+      "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc\n"
+      "or karst-g++. Its standard streams and signals are its own. karst run ends with\n"
+      "its exit status (127: not found, 128+n: killed by signal n) and says on stderr\n"
+      "what was kept. Ctrl-C ends the program and keeps the trace. While the trace is\n"
+      "being written Ctrl-C leaves names out, which 'karst resolve' adds; a second one\n"
+      "ends karst. A trace that FILE holds already is kept as FILE.old.\n\n"
+      "These may also stand in the environment, as in\n"
+      "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\": memory, budget, keep,\n"
+      "slowest, over, margin, kept-memory, min-duration, clock, off, prefault, stats,\n"
+      "file, core, on-crash, functions, not-functions, no-trace, only,\n"
+      "min-instructions, carried-lists.");
+  in_group(*command, "The trace", [&] {
+    command->add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
+        ->type_name("FILE");
+    command
+        ->add_option("-m,--memory", options->memory,
+                     "Memory for the history of all threads of a process; when it is full, the oldest calls go "
+                     "(default 64M)")
+        ->type_name("SIZE");
+    command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+    command->add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
+  });
+  in_group(*command, "What tracing costs", [&] {
+    command
+        ->add_option("-b,--budget", options->budget,
+                     "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left "
+                     "out while it would be more, which the trace says")
+        ->type_name("SHARE");
+    command
+        ->add_option("--keep", options->keep,
+                     "A budget leaves no function out whose demangled name matches; nor one marked KARST_ALWAYS")
+        ->type_name("REGEX")
+        ->allow_extra_args(false);
+    command
+        ->add_option("--min-duration", options->min_duration,
+                     "Keep no calls that are shorter and contain nothing that is kept, like 5us: more history")
+        ->type_name("TIME");
+    command
+        ->add_option("--clock", options->clock,
+                     "What stamps events: tsc, the processor's clock (the default), or thread[:100ns], a thread that "
+                     "keeps the time in memory: cheaper and coarser; it takes a CPU while the program calls. Without a "
+                     "period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
+        ->type_name("CLOCK");
+    command->add_flag("--off", options->off, "Start with tracing off; 'karst on' begins it");
+    command->add_flag("--prefault", options->prefault,
+                      "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
+    command->add_flag("--stats", options->stats,
+                      "Let the runtime say how many places of calls it found and how long that took");
+  });
+  in_group(*command, "Moments to keep", [&] {
+    add_watch_options(*command, options->watch);
+    command
+        ->add_option("--kept-memory", options->kept_memory,
+                     "Memory of each process for kept moments (default 256M); when it is full, the trace says so")
+        ->type_name("SIZE");
+    command
+        ->add_option("--trigger", options->triggers,
+                     "Keep what all threads did before PLACE was reached, with the arguments in its registers: a "
+                     "function, traced or not, FILE:LINE, 0xADDRESS in the executable, MODULE+0xADDRESS; :N behind it "
+                     "for the first N times (default 1). 'karst info' lists what was kept, --kept N shows it")
+        ->type_name("PLACE")
+        ->allow_extra_args(false);
+    command->add_flag("--multi", options->multi, "A trigger's name may be that of several functions");
+    command->add_option("--last", options->last, "How much of what came before a trigger is kept (default 200ms)")
+        ->type_name("TIME");
+    command
+        ->add_option("--signal", options->signal,
+                     "This signal (USR2) makes the program write its history to PROGRAM-PID-N.karst, a raw trace")
+        ->type_name("NAME");
+    command->add_option("--snapshots", options->snapshots, "Directory for those (default: the program's own)")
+        ->type_name("DIR");
+  });
+  in_group(*command, "If it ends badly", [&] {
+    command
+        ->add_option("--file", options->file,
+                     "Keep the history in FILE as well, for 'karst recover' if karst or the machine dies before the "
+                     "trace is written; %p: the process's number, %e: the program's name")
+        ->type_name("FILE");
+    command->add_option("--core", options->core, "Whether core files have the history: on (the default) or off")
+        ->type_name("on|off")
+        ->check(one_of({"on", "off"}));
+    command->add_flag("--on-crash", options->on_crash,
+                      "A signal that ends the program makes it write a trace of its own first, PROGRAM-PID-N.karst");
+  });
   add_program_options(*command, options->program);
-  command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
-  command->add_flag(
-      "--prefault", options->prefault,
-      "Take all memory at start, for programs that forbid themselves system calls later (seccomp filters)");
-  add_watch_options(*command, options->watch);
-  command
-      ->add_option("--kept-memory", options->kept_memory,
-                   "Memory of each process for such calls (default 256M); when it is full, the trace says so")
-      ->type_name("SIZE");
-  command
-      ->add_option(
-          "--trigger", options->triggers,
-          "Keep what all threads did before PLACE was reached, with the arguments in its registers: a function,\n"
-          "traced or not, FILE:LINE, 0xADDRESS in the executable, MODULE+0xADDRESS; :N behind it for the\n"
-          "first N times (default 1). 'karst info' lists what was kept, --kept N shows it")
-      ->type_name("PLACE")
-      ->allow_extra_args(false);
-  command->add_flag("--multi", options->multi, "A trigger's name may be that of several functions");
-  command->add_option("--last", options->last, "How much of what came before a trigger is kept (default 200ms)")
-      ->type_name("TIME");
-  command
-      ->add_option("--file", options->file,
-                   "Keep the history in FILE as well, for 'karst recover' if karst or the machine dies before the\n"
-                   "trace is written; %p: the process's number, %e: the program's name")
-      ->type_name("FILE");
-  command->add_option("--core", options->core, "Whether core files have the history: on (the default) or off")
-      ->type_name("on|off")
-      ->check(one_of({"on", "off"}));
-  command->add_flag("--on-crash", options->on_crash,
-                    "A signal that ends the program makes it write a trace of its own first, PROGRAM-PID-N.karst");
-  command
-      ->add_option("--signal", options->signal,
-                   "This signal (USR2) makes the program write its history to PROGRAM-PID-N.karst, a raw trace")
-      ->type_name("NAME");
-  command->add_option("--snapshots", options->snapshots, "Directory for those (default: the program's own)")
-      ->type_name("DIR");
-  command->add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
-  command->add_flag("--stats", options->stats, "Let the runtime say how many sleds it found and how long that took");
+  in_group(*command, "Running and waiting", [&] { add_state_options(*command, options->states); });
   command->callback([options, &status, &program] { status = run(*options, program); });
 }
 

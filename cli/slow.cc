@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -114,7 +115,7 @@ class SlowPrinter {
       return calls_.front().second;
     }
     if (calls_.size() == kMost) calls_.pop_back();
-    calls_.emplace_front(&thread, reader::rebuild_calls(trace(), thread));
+    calls_.emplace_front(&thread, input_.calls_of(thread));
     return calls_.front().second;
   }
 
@@ -150,7 +151,12 @@ class SlowPrinter {
     return text;
   }
 
-  void line(const std::string& text) { screen_.output().append(shorten(text, width_, Shorten::kEnd) + "\n"); }
+  // What is too long goes on in the next line, two columns further in.
+  void line(const std::string& text) {
+    const std::size_t indent = std::min(text.find_first_not_of(' '), text.size());
+    const std::string rest = wrap(std::string_view(text).substr(indent), width_, indent + 2);
+    screen_.output().append(std::string(indent, ' ') + rest + "\n");
+  }
 
   void print_group(std::size_t number, const Group& group) {
     const analysis::Outlier& outlier = group.worst;
@@ -292,13 +298,13 @@ int slow(const Options& options) {
   {
     Progress progress("looking for slow calls", 2 * (*input)->events);
     for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls of = reader::rebuild_calls(trace, *thread);
+      const reader::Calls of = (*input)->calls_of(*thread);
       finder.learn(*thread, of);
       calls += of.size();
       progress.done += of.events;
     }
     for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls of = reader::rebuild_calls(trace, *thread);
+      const reader::Calls of = (*input)->calls_of(*thread);
       finder.find(*thread, of);
       progress.done += of.events;
     }
@@ -322,13 +328,15 @@ void register_slow(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("slow", "Show calls that took far longer than usual, and what they waited for");
   command->footer(kFooter);
-  add_file_option(*command, options->input);
-  command->add_option("--limit", options->limit, "Show N functions (default 10)")->type_name("N")->check(positive());
+  add_newest_file_option(*command, options->input);
+  command->add_option("-n,--limit", options->limit, "Show N functions (default 10)")->type_name("N")->check(positive());
   command->add_flag("--each", options->each, "Show each call, not the slowest of its function alone");
   command->add_flag("--follow", options->follow,
                     "Go on from who ended a wait to what that thread did meanwhile and waited for");
   command->add_option("--min-duration", options->min_duration, "Leave out calls shorter than this (10us, 1.5ms, 2s)")
       ->type_name("TIME");
+  command->add_flag(
+      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
   command->add_option("--format", options->format, "text (the default) or json")
       ->check(one_of({"text", "json"}))
       ->type_name("text|json");

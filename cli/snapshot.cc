@@ -49,8 +49,8 @@ int take(const Options& options) {
   if (!taken) return fail(taken.error());
   for (const reader::Problem& p : taken->summary.problems) fail({p.message});
   const collect::RecordingSummary& s = taken->summary;
-  std::fprintf(stderr, "karst: %s: %s threads, %s calls of process %d\n", printable(taken->file.string()).c_str(),
-               count_text(s.threads).c_str(), count_text(s.calls).c_str(), static_cast<int>(pid));
+  std::fprintf(stderr, "karst: %s: %s, %s of process %d\n", printable(taken->file.string()).c_str(),
+               plural(s.threads, "thread").c_str(), plural(s.calls, "call").c_str(), static_cast<int>(pid));
   if (taken->missing_ns != 0)
     std::fprintf(stderr,
                  "karst: memory for history was too small: of some threads the first %s of the range are missing\n",

@@ -95,7 +95,7 @@ void register_status(CLI::App& app, int& status) {
   command->footer(
       "The process is only looked at. Numbers of calls are of the last second, or of as much of it as is kept.");
   add_target(*command, options->target);
-  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("-j,--json", options->json, "Print JSON");
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = show(*options); });
 }

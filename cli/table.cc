@@ -11,7 +11,7 @@
 namespace karst::cli {
 namespace {
 
-constexpr std::size_t kLeastElastic = 24;  // what the elastic column needs to be of use
+constexpr std::size_t kLeastElastic = 20;  // what the elastic column needs to be of use
 constexpr std::string_view kGap = "  ";    // before the elastic column
 
 std::string padded(std::string_view text, std::size_t width, bool left) {

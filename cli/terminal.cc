@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/trace_input.h"
 
 namespace karst::cli {
@@ -55,7 +57,7 @@ bool is_terminal() { return isatty(STDOUT_FILENO) == 1; }
 
 std::size_t chosen_width(const TextOptions& options) {
   if (options.wide) return 0;
-  return options.width != 0 ? options.width : terminal_width();
+  return options.width != 0 ? std::max(options.width, kLeastWidth) : terminal_width();
 }
 
 }  // namespace
@@ -72,11 +74,13 @@ std::size_t terminal_width() {
 }
 
 void add_text_options(CLI::App& command, TextOptions& options) {
-  command.add_flag("-w,--wide", options.wide, "Whole names and all columns, however long the lines; as in a pipe");
-  command.add_option("--width", options.width, "Fit the text to N columns, also in a pipe (default: the terminal's)")
-      ->type_name("N")
-      ->check(CLI::Range(kLeastWidth, std::size_t{10'000}).description(""));
-  command.add_flag("--no-pager", options.no_pager, "Do not page through the text on a terminal");
+  in_group(command, "Text", [&] {
+    command.add_flag("-w,--wide", options.wide, "Whole names and all columns, however long the lines; as in a pipe");
+    command.add_option("--width", options.width, "Fit the text to N columns, also in a pipe (default: the terminal's)")
+        ->type_name("N")
+        ->check(positive());
+    command.add_flag("--no-pager", options.no_pager, "Do not page through the text on a terminal");
+  });
 }
 
 Screen::Screen(const TextOptions& options)

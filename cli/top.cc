@@ -163,7 +163,12 @@ std::string look(const collect::Attached& target, std::uint64_t since, const Clo
                count_text(static_cast<std::uint64_t>(static_cast<double>(f.calls) * per_second)), names.of(f.id)});
   }
   const auto width = static_cast<std::size_t>(std::max(size.columns, 0));
-  for (std::string& line : lines) line = shorten(line, width, Shorten::kEnd);
+  for (std::string& line : lines) {
+    while (width != 0 && text_width(line) > width) {
+      while ((static_cast<unsigned char>(line.back()) & 0xc0U) == 0x80U) line.pop_back();  // the rest of a character
+      line.pop_back();
+    }
+  }
   for (std::string& line : table.lines(width)) lines.push_back(std::move(line));
   std::string text;
   for (const std::string& line : lines) text += line + (size.columns > 0 ? "\x1b[K\n" : "\n");
@@ -213,7 +218,7 @@ void register_top(CLI::App& app, int& status) {
   add_target(*command, options->target);
   command->add_option("--interval", options->interval, "Look again after TIME, at so much of the past (default 1s)")
       ->type_name("TIME");
-  command->add_option("--sort", options->sort, "Greatest first by self (the default), total or calls")
+  command->add_option("-s,--sort", options->sort, "Greatest first by self (the default), total or calls")
       ->check(one_of({"self", "total", "calls"}))
       ->type_name("self|total|calls");
   command->add_flag("--once", options->once, "Look once");

@@ -28,6 +28,11 @@ struct InputOptions {
 
 /// FILE.
 void add_file_option(CLI::App& command, InputOptions& options);
+/// FILE, which may be left out: newest_trace() then.
+void add_newest_file_option(CLI::App& command, InputOptions& options);
+/// The newest .karst file in this directory that is regular and belongs to the user (under sudo: or to the caller);
+/// others' are not opened unasked. Says on stderr which it is. Error: there is none.
+Result<std::string> newest_trace();
 /// --thread, --process, --kept and --function; `function_help` says what the last one does here.
 void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help);
 
@@ -43,7 +48,10 @@ struct Input {
   std::vector<const reader::Thread*> threads;
   std::optional<analysis::FunctionSet> functions;  ///< set when --function was given
 
-  std::uint64_t events = 0;  ///< of `threads`
+  std::uint64_t events = 0;              ///< of `threads`
+  std::optional<query::TickRange> clip;  ///< of a kept moment: nothing counts beyond it
+  /// A thread's calls, as far as they lie in the moment that was asked for.
+  reader::Calls calls_of(const reader::Thread& thread) const;
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
 };
 

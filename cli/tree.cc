@@ -15,8 +15,11 @@
 #include "analysis/waits.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/names.h"
 #include "cli/progress.h"
 #include "cli/switch_text.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "reader/trace.h"
@@ -33,6 +36,10 @@ struct Options {
   bool inlined = false;
   bool marks = false;
   bool states = false;
+  bool no_states = false;
+  bool fold = false;
+  bool no_fold = false;
+  TextOptions text;
   std::string min_wait = "100us";
 };
 
@@ -66,26 +73,49 @@ They have no times, because an inlined function has no call. It says that their
 code is part of the function, not that it ran; what it calls appears as called
 by the function that it is part of.
 
---states adds, where the trace has thread states (karst run --sched), a line for
-each long wait (--min-wait) below the call that waited:
+Where the trace has thread states (karst run --sched), a line stands for each
+long wait (--min-wait) below the call that waited; --no-states leaves them out:
 
     20.12 ms    Queue::pop(Item&)
     19.90 ms      [blocked in futex, woken by 4711 main in Queue::push(Item); then 12.00 us for a CPU]
      4.00 ms      [runnable, kept off CPU 3 by 812 stress]
 
 Who woke a thread and who took its CPU is known if ftrace recorded it, and the
-system call with --syscalls; 'karst info' says what there is.
+system call with --syscalls; 'karst info' says what there is. A wait that had
+begun before the recording, or was not over at its end, says so: its time is
+what was recorded of it.
+
+On a terminal, calls of one function that follow each other, with nothing shown
+below them, are one line with their number and the sum of their times:
+
+     40.00 us      Item::~Item()  x19
+
+--no-fold shows each, --fold does the same in a pipe.
 
 --plain prints names alone, two spaces a level, for programs and diff.)";
 
 constexpr std::uint32_t kMostIndented = 100;
+constexpr std::size_t kBeforeIndent = 14;  // columns of a call's time and marks
+constexpr std::size_t kLeastName = 30;     // columns that indentation leaves to a name
 
 class TreePrinter {
  public:
-  TreePrinter(const Input& input, const Options& options, const analysis::TreeOptions& tree, Output& output,
+  TreePrinter(const Input& input, const Options& options, const analysis::TreeOptions& tree, Screen& screen,
               Progress& progress, std::uint64_t min_wait_ticks)
-      : input_(input), options_(options), tree_(tree), output_(output), progress_(progress) {
-    if (options.states) waits_ = std::make_unique<analysis::Waits>(input.trace, min_wait_ticks);
+      : input_(input),
+        options_(options),
+        tree_(tree),
+        screen_(screen),
+        output_(screen.output()),
+        progress_(progress),
+        width_(options.plain ? 0 : screen.width()),
+        fold_(!options.plain && !options.no_fold && (options.fold || width_ != 0)),
+        most_indented_(width_ == 0
+                           ? kMostIndented
+                           : static_cast<std::uint32_t>(
+                                 width_ > kBeforeIndent + kLeastName ? (width_ - kBeforeIndent - kLeastName) / 2 : 0)) {
+    const bool states = !options.no_states && (options.states || !options.plain) && !input.trace.states().empty();
+    if (states) waits_ = std::make_unique<analysis::Waits>(input.trace, min_wait_ticks);
   }
 
   void print_threads() {
@@ -115,7 +145,7 @@ class TreePrinter {
   }
 
  private:
-  reader::Calls rebuild(const reader::Thread& thread) { return reader::rebuild_calls(input_.trace, thread); }
+  reader::Calls rebuild(const reader::Thread& thread) { return input_.calls_of(thread); }
 
   const reader::Process& process(const reader::Thread& thread) const {
     return input_.trace.processes()[thread.process];
@@ -134,26 +164,42 @@ class TreePrinter {
     header_due_ = false;
     inlined_shown_.clear();
     const reader::Process& owner = process(thread);
-    output_.append(fmt::format("# process {} {} thread {} {}\n", owner.pid, printable(owner.name), thread.tid,
-                               printable(thread.name)));
+    const std::string line = fmt::format("# process {} {} thread {} {}", owner.pid, printable(owner.name), thread.tid,
+                                         printable(thread.name));
+    print_line(line, Style::kName);
+  }
+
+  void print_line(const std::string& line, Style style) {
+    output_.append(screen_.paint(style, shorten(line, width_, Shorten::kEnd)) + "\n");
+  }
+
+  /// `name` as it fits behind `used` columns.
+  std::string fit(const std::string& name, std::size_t used) const {
+    return width_ == 0 ? name : fit_name(name, width_ > used ? width_ - used : 1);
   }
 
   void print_path(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row) {
     const std::uint64_t start = analysis::first_ticks(input_.trace);
     const std::uint64_t begin = calls.begin[row] > start ? calls.begin[row] - start : 0;
-    output_.append(fmt::format("# at {} ", duration_text(input_.trace.clock().to_ns(begin))));
+    std::string line = fmt::format("# at {} ", duration_text(input_.trace.clock().to_ns(begin)));
     const std::vector<std::uint32_t> path = analysis::path_to(calls, row);
-    output_.append(path.empty() ? "called by nothing traced" : "in ");
-    for (std::size_t i = 0; i < path.size() && !output_.failed(); ++i) {
+    line += path.empty() ? "called by nothing traced" : "in ";
+    const std::size_t used = line.size();
+    std::string names;
+    for (std::size_t i = 0; i < path.size(); ++i) {
       // Of a deep recursion the two ends say enough.
       if (path.size() > kMostIndented && i == kMostIndented / 2) {
-        output_.append(fmt::format(" > ... ({} calls) ...", path.size() - kMostIndented));
+        names += fmt::format(" > ... ({} calls) ...", path.size() - kMostIndented);
         i = path.size() - kMostIndented / 2;
       }
-      if (i != 0) output_.append(" > ");
-      output_.append(name(thread, calls.function[path[i]]));
+      if (i != 0) names += " > ";
+      const std::string& full = name(thread, calls.function[path[i]]);
+      names += width_ == 0 ? full : plain_name(full);
     }
-    output_.append("\n");
+    const bool narrow = width_ != 0 && width_ < used + 10;
+    output_.append((narrow ? fit_text(line + names, width_)
+                           : line + shorten(names, width_ == 0 ? 0 : width_ - used, Shorten::kPath)) +
+                   "\n");
   }
 
   void print(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t only_root) {
@@ -168,26 +214,92 @@ class TreePrinter {
           print_waits(waits, calls.begin[row]);
           if (header_due_) print_thread_line(thread);
           print_untraced(calls.begin[row]);
-          if (options_.plain) {
-            indent(level);
-          } else {
-            print_time(calls, row);
-            indent(std::min(level, kMostIndented));
-            if (level > kMostIndented) output_.append(fmt::format("[{}] ", level));
-          }
-          output_.append(name(thread, calls.function[row]));
-          if (options_.marks) print_marks(calls.marks[row]);
-          output_.append("\n");
-          if (options_.inlined) print_inlined(thread, calls.function[row], level);
+          add_call(thread, calls, row, level);
           waits.enter(level, calls.begin[row] + calls.duration[row]);
           if ((row & 0xfff) == 0) progress_.done.fetch_add(0x1000, std::memory_order_relaxed);
           return !output_.failed();
         },
-        [&](std::uint32_t row, std::uint32_t) {
+        [&](std::uint32_t row, std::uint32_t level) {
           print_waits(waits, calls.begin[row] + calls.duration[row]);
           waits.leave();
+          if (folded_.calls != 0 && level < folded_.level) flush_folded();
         },
         only_root);
+    flush_folded();
+  }
+
+  // Calls of one function that follow each other, whose line is due.
+  struct Folded {
+    const reader::Thread* thread = nullptr;
+    std::uint32_t function = 0;
+    std::uint32_t level = 0;
+    std::uint64_t calls = 0;  // 0: none
+    std::uint64_t ticks = 0;
+  };
+
+  // Prints a call, or adds it to those before it that are due.
+  void add_call(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row, std::uint32_t level) {
+    const std::uint32_t function = calls.function[row];
+    const bool foldable = fold_ && calls.marks[row] == reader::kCallComplete && !options_.inlined;
+    if (folded_.calls != 0) {
+      if (foldable && level == folded_.level && function == folded_.function) {
+        ++folded_.calls;
+        folded_.ticks += calls.duration[row];
+        last_ticks_ = calls.duration[row];
+        return;
+      }
+      // What comes below the last of them shows that it is no repeat of those before it.
+      if (level > folded_.level) split_last();
+      flush_folded();
+    }
+    if (foldable) {
+      folded_ = {&thread, function, level, 1, calls.duration[row]};
+      last_ticks_ = calls.duration[row];
+      return;
+    }
+    print_call(thread, calls, row, level);
+  }
+
+  void split_last() {
+    if (folded_.calls < 2) return;
+    Folded before = folded_;
+    --before.calls;
+    before.ticks -= last_ticks_;
+    folded_.calls = 1;
+    folded_.ticks = last_ticks_;
+    print_folded(before);
+  }
+
+  void flush_folded() {
+    if (folded_.calls != 0) print_folded(folded_);
+    folded_.calls = 0;
+  }
+
+  void print_folded(const Folded& folded) {
+    output_.append(fmt::format("{:>10}    ", duration_text(input_.trace.clock().to_ns(folded.ticks))));
+    const std::string times = folded.calls > 1 ? fmt::format("  x{}", count_text(folded.calls)) : "";
+    print_name(name(*folded.thread, folded.function), folded.level, times);
+    output_.append("\n");
+  }
+
+  void print_name(const std::string& text, std::uint32_t level, const std::string& behind) {
+    const std::string deep = level > most_indented_ ? fmt::format("[{}] ", level) : "";
+    const std::size_t shift = std::min(level, most_indented_);
+    indent(static_cast<std::uint32_t>(shift));
+    output_.append(deep + fit(text, kBeforeIndent + 2 * shift + deep.size() + behind.size()) + behind);
+  }
+
+  void print_call(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row, std::uint32_t level) {
+    const std::string marks = options_.marks ? marks_text(calls.marks[row]) : "";
+    if (options_.plain) {
+      indent(level);
+      output_.append(name(thread, calls.function[row]) + marks);
+    } else {
+      print_time(calls, row);
+      print_name(name(thread, calls.function[row]), level, marks);
+    }
+    output_.append("\n");
+    if (options_.inlined) print_inlined(thread, calls.function[row], level);
   }
 
   // Walks a thread's waits along with its calls.
@@ -227,13 +339,21 @@ class TreePrinter {
     std::uint32_t level = 0;
     while (const analysis::Wait* const wait = waits.next(ticks, level)) {
       if (output_.failed()) return;
+      split_last();
+      flush_folded();
+      const std::uint32_t shift = options_.plain ? level : std::min(level, most_indented_);
       if (!options_.plain) output_.append(fmt::format("{:>10}    ", duration_text(clock.to_ns(wait->length()))));
-      indent(options_.plain ? level : std::min(level, kMostIndented));
+      indent(shift);
       const std::string words = analysis::describe(
           *wait, input_.trace.states(),
-          [&](const reader::Thread& of, std::uint32_t id) { return input_.trace.function(process(of), id).name; },
+          [&](const reader::Thread& of, std::uint32_t id) {
+            const std::string& full = input_.trace.function(process(of), id).name;
+            return width_ == 0 ? full : plain_name(full);
+          },
           [&](std::uint64_t of) { return duration_text(clock.to_ns(of)); });
-      output_.append("[" + printable(words) + "]\n");
+      const std::size_t used = kBeforeIndent + 2 * std::size_t{shift};
+      const std::size_t width = width_ == 0 ? 0 : std::max(width_, used + 20);
+      output_.append(screen_.paint(Style::kWarning, wrap("[" + printable(words) + "]", width, used + 1)) + "\n");
     }
   }
 
@@ -244,9 +364,12 @@ class TreePrinter {
       const std::uint64_t start = analysis::first_ticks(input_.trace);
       const std::uint64_t begin = time.begin > start ? time.begin - start : 0;
       if (options_.plain || time.end < time.begin || time.end == ~std::uint64_t{0}) continue;
-      output_.append(fmt::format("# nothing was traced for {} from {} on ({})\n",
-                                 duration_text(input_.trace.clock().to_ns(time.end - time.begin)),
-                                 duration_text(input_.trace.clock().to_ns(begin)), reason_text(time.reason)));
+      split_last();
+      flush_folded();
+      print_line(fmt::format("# nothing was traced for {} from {} on ({})",
+                             duration_text(input_.trace.clock().to_ns(time.end - time.begin)),
+                             duration_text(input_.trace.clock().to_ns(begin)), reason_text(time.reason)),
+                 Style::kWarning);
     }
   }
 
@@ -271,35 +394,37 @@ class TreePrinter {
       const std::string text = printable(table.text(call.name));
       const std::string copies = call.copies > 1 ? fmt::format(" ({} copies)", call.copies) : "";
       if (!options_.plain) output_.append("   inlined    ");
-      indent(static_cast<std::uint32_t>(options_.plain ? at : std::min<std::uint64_t>(at, kMostIndented)));
+      const std::uint64_t shift = options_.plain ? at : std::min<std::uint64_t>(at, most_indented_);
+      indent(static_cast<std::uint32_t>(shift));
       if (options_.plain) output_.append("[inlined] ");
-      output_.append(text + copies + "\n");
+      output_.append(fit(text, kBeforeIndent + 2 * shift + copies.size()) + copies + "\n");
     }
   }
 
-  void print_marks(std::uint8_t marks) {
+  static std::string marks_text(std::uint8_t marks) {
     static constexpr std::pair<std::uint8_t, std::string_view> kWords[] = {
         {reader::kCallResumed, "resumed"},   {reader::kCallOpenBegin, "begun before"},
         {reader::kCallSwitched, "switched"}, {reader::kCallOpenEnd, "open"},
         {reader::kCallUnwound, "unwound"},   {reader::kCallJumped, "jumped"},
         {reader::kCallTail, "tail"},         {reader::kCallInherited, "inherited"},
     };
+    std::string text;
     // The words of a switch say more than those of an open end.
     if ((marks & reader::kCallResumed) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenBegin);
     if ((marks & reader::kCallSwitched) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenEnd);
     std::string_view before = "  [";
     if (reader::call_is_cut(marks)) {
       marks &= static_cast<std::uint8_t>(~reader::kCallCut);
-      output_.append("  [cut");
+      text += "  [cut";
       before = ", ";
     }
     for (const auto& [mark, word] : kWords) {
       if ((marks & mark) == 0) continue;
-      output_.append(before);
-      output_.append(word);
+      text += before;
+      text += word;
       before = ", ";
     }
-    if (before == ", ") output_.append("]");
+    return before == ", " ? text + "]" : text;
   }
 
   void print_time(const reader::Calls& calls, std::uint32_t row) {
@@ -320,8 +445,14 @@ class TreePrinter {
   const Input& input_;
   const Options& options_;
   const analysis::TreeOptions& tree_;
+  Screen& screen_;
   Output& output_;
   Progress& progress_;
+  const std::size_t width_;  // 0: any
+  const bool fold_;
+  const std::uint32_t most_indented_;
+  Folded folded_;
+  std::uint64_t last_ticks_ = 0;    // of the last of `folded_`
   std::vector<Untraced> untraced_;  // of the process at hand
   std::size_t next_untraced_ = 0;
   std::vector<std::string> names_;  // printable, by id of named_process_
@@ -359,17 +490,17 @@ int tree(const Options& options) {
                                       1'000'000'000U);
   };
   shown.min_ticks = to_ticks(min_ns);
-  Output output = Output::to_stdout();
+  Screen screen(options.text);
   {
-    Progress progress("printing calls", (*input)->events / 2);
-    TreePrinter printer(**input, options, shown, output, progress, to_ticks(*min_wait));
+    Progress progress("printing calls", (*input)->events / 2, screen.width() == 0);
+    TreePrinter printer(**input, options, shown, screen, progress, to_ticks(*min_wait));
     if (options.slowest != 0) {
       printer.print_slowest();
     } else {
       printer.print_threads();
     }
   }
-  return finish_output(output, (*input)->trace);
+  return screen.finish(&(*input)->trace);
 }
 
 }  // namespace
@@ -378,11 +509,11 @@ void register_tree(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("tree", "Print every call of every thread, nested, with its duration");
   command->footer(kFooter);
-  add_file_option(*command, options->input);
+  add_newest_file_option(*command, options->input);
   add_selection_options(*command, options->input,
                         "Show only calls of functions whose name matches, with what they called (of nested ones the "
                         "outermost)");
-  command->add_option("--depth", options->depth, "Show N levels and leave out what is below them")
+  command->add_option("-d,--depth", options->depth, "Show N levels and leave out what is below them")
       ->type_name("N")
       ->check(positive());
   command
@@ -398,13 +529,15 @@ void register_tree(CLI::App& app, int& status) {
   command->add_flag("--inlined", options->inlined,
                     "Show below the first call of each function what the compiler inlined into it (no times: it has "
                     "no calls)");
-  command->add_flag("--states", options->states,
-                    "Show long waits inside calls, with their reason, where the trace has thread states");
-  command
-      ->add_option("--min-wait", options->min_wait, "With --states: leave out waits shorter than this (default 100us)")
+  command->add_flag("--states", options->states, "Fail where the trace has no thread states; with --plain show waits");
+  command->add_flag("--no-states", options->no_states, "Leave out the lines of long waits");
+  command->add_option("--min-wait", options->min_wait, "Leave out waits shorter than this (default 100us)")
       ->type_name("TIME");
+  command->add_flag("--fold", options->fold, "Show repeated calls as one line, also in a pipe");
+  command->add_flag("--no-fold", options->no_fold, "Show each call on a line of its own, also on a terminal");
   command->add_flag("--plain", options->plain, "Print names alone, two spaces a level");
   command->add_flag("--marks", options->marks, "Say behind each name in words how its call began and ended");
+  add_text_options(*command, options->text);
   command->callback([options, &status] { status = tree(*options); });
 }
 

@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "cli/kept.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "reader/trace.h"
 #include "view/server/server.h"
 
 namespace karst::cli {
@@ -32,6 +32,7 @@ struct Options {
 };
 
 constexpr const char* kFooter =
+    "Usage: karst view [OPTIONS] [FILE [FILE2]]\n\n"
     "The page is served to this machine alone, under an address that cannot be guessed. The server ends when the page "
     "is closed.\n"
     "Two files are shown side by side, and compared.";
@@ -74,11 +75,16 @@ bool has(const char* variable) {
 
 }  // namespace
 
-int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser, std::uint32_t kept) {
-  for (const std::string& file : files) {
-    std::error_code error;
-    if (!std::filesystem::exists(file, error)) return fail({fmt::format("{}: there is no such file", file)});
+int view_traces(const std::vector<std::string>& given, bool keep, bool no_browser, std::uint32_t kept) {
+  std::vector<std::string> files = given;
+  if (files.empty()) {
+    auto newest = newest_trace();
+    if (!newest) return fail(newest.error());
+    files.push_back(std::move(*newest));
   }
+  // What is no trace is said here, not by a page that shows nothing. The server opens the files again.
+  for (const std::string& file : files)
+    if (const auto trace = reader::Trace::open(file, true); !trace) return fail(trace.error());
   std::string shown;
   if (kept != 0) {
     auto address = page_address_of(files.front(), kept);
@@ -134,7 +140,11 @@ void register_view(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("view", "Look at a trace in the browser");
   command->footer(kFooter);
-  command->add_option("FILE", options->files, "The trace; a second one to compare it with")->required()->expected(1, 2);
+  command
+      ->add_option("FILE", options->files,
+                   "The trace (default: the newest .karst file here that is yours); a second one to compare it with")
+      ->expected(0, 2)
+      ->type_name("");
   command->add_flag("--keep", options->keep, "Go on serving when the page was closed");
   command->add_flag("--no-browser", options->no_browser, "Only print the address");
   command

@@ -274,6 +274,76 @@ class Report(Case):
         self.assertRegex(lines[3], r"1\.504 ms +1\.504 ms +4 .* work\(int\)  \[sample\]  /src/sample\.cc:20  \+2 open$")
 
 
+class Language(Case):
+    """One language in all commands: help, options, and what is said of mistakes."""
+
+    COMMANDS = ("run", "view", "slow", "report", "tree", "info", "export", "ps", "top", "on", "off", "status", "snapshot",
+                "attach", "count", "resolve", "help")
+
+    def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):
+        everything = self.good("help")
+        self.assertEqual(re.findall(r"(?m)^  (\w+) {2,}\S", everything[everything.index("Commands:"):])[:2], ["run", "view"])
+        for text in [everything] + [self.good("help", command) for command in self.COMMANDS]:
+            self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+            self.assertEqual(text.count("Usage: "), 1, text)
+            self.assertNotRegex(text, r"\{|\(\d+x\)|REQUIRED| \.\.\.\n|UINT|TEXT|sleds")
+
+    def test_run_has_its_options_in_groups_and_examples(self):
+        text = self.good("help", "run")
+        self.assertEqual(len(re.findall(r"(?m)^[A-Z][a-z ]+:$", text)), 9, text)
+        self.assertEqual(len(re.findall(r"(?m)^  karst run ", text)), 3, text)
+
+    def test_did_you_mean(self):
+        sample = self.path("sample.karst")
+        self.assertIn("Did you mean 'karst report'?", self.bad(2, "reprot"))
+        self.assertIn("there is no option '--formt'; did you mean '--format'?", self.bad(2, "report", "--formt", "csv", sample))
+        self.assertIn("did you mean 'total'?", self.bad(2, "report", "--sort", "totl", sample))
+        self.assertIn("did you mean 'work'?", self.bad(1, "tree", "--function", "^wrok$", sample))
+
+    def test_numbers_that_are_none(self):
+        sample = self.path("sample.karst")
+        self.assertIn("karst: --limit: 'abc' is no number from 1 on\n", self.bad(2, "report", "--limit", "abc", sample))
+        self.assertIn("karst: --depth: '-1' is no number from 1 on\n", self.bad(2, "tree", "--depth=-1", sample))
+        self.assertIn("karst: --limit needs a value\n", self.bad(2, "report", sample, "--limit"))
+
+    def test_one_spelling_and_short_forms(self):
+        sample = self.path("sample.karst")
+        self.assertEqual(self.good("report", "-j", "-n", "1", "-s", "calls", sample),
+                         self.good("report", "--format", "json", "--limit", "1", "--sort", "calls", sample))
+        self.assertEqual(self.good("tree", "-f", "^leaf", "-t", "worker", "-d", "1", sample),
+                         self.good("tree", "--function", "^leaf", "--thread", "worker", "--depth", "1", sample))
+        for option in ("--function", "-f", "--functions", "--not-function", "--not-functions"):
+            for command in ("run", "count"):
+                self.assertIn('bad regular expression "("', self.bad(2, command, option, "(", "true"))
+            self.assertIn('bad regular expression "("', self.bad(2, "on", option, "(", "1"))
+
+    def test_view_of_what_is_no_trace_ends(self):
+        self.assertIn("not a Karst trace", self.bad(1, "view", "--no-browser", self.write("no.karst", b"\x7fELF" + bytes(999))))
+        self.assertIn("no such file", self.bad(1, "view", "--no-browser", self.path("none.karst")))
+
+    def test_a_value_of_strip_behind_a_space(self):
+        message = self.bad(1, "resolve", "--strip", "source", self.path("none.karst"))
+        self.assertIn("none.karst", message)
+
+    def test_without_a_file_the_newest_trace_of_ones_own_is_meant(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for command in ("report", "tree", "slow"):
+                run = self.karst(command, cwd=directory)
+                self.assertEqual(run.returncode, 1)
+                self.assertIn(b"there is no trace of yours here", run.stderr)
+            shutil.copy(self.path("big.karst"), os.path.join(directory, "old.karst"))
+            os.utime(os.path.join(directory, "old.karst"), (1, 1))
+            shutil.copy(self.path("sample.karst"), os.path.join(directory, "new.karst"))
+            os.symlink(self.path("deep.karst"), os.path.join(directory, "link.karst"))
+            os.mkfifo(os.path.join(directory, "fifo.karst"))
+            if os.geteuid() == 0:
+                shutil.copy(self.path("long.karst"), os.path.join(directory, "foreign.karst"))
+                os.chown(os.path.join(directory, "foreign.karst"), 12345, 12345)
+            run = self.karst("tree", "--plain", cwd=directory)
+            self.assertEqual((run.returncode, run.stdout.decode()), (0, PLAIN))
+            self.assertEqual(run.stderr, b"karst: this is new.karst, the newest trace here\n")
+
+
 class Terminal(Case):
     """Commands whose output, and with `typed` also the input, is a terminal."""
 
@@ -305,8 +375,9 @@ class Terminal(Case):
 
     def test_no_line_is_wider_than_the_terminal(self):
         for name in ("sample", "long", "names"):
-            for command in (["report", "--sort", "p99"], ["info"], ["slow"]):
-                for columns in (24, 80, 120, 200):
+            for command in (["report", "--sort", "p99"], ["info"], ["slow"], ["tree"], ["tree", "--no-fold"],
+                            ["tree", "--function", ".", "--slowest", "3"]):
+                for columns in (40, 80, 120, 200):
                     lines = self.plain_lines(*command, self.path(name + ".karst"), columns=columns)
                     self.assertEqual((self.status, self.said), (0, ""))
                     self.assertLessEqual(max(map(len, lines)), columns, (command, name, columns))
@@ -315,7 +386,28 @@ class Terminal(Case):
         lines = self.plain_lines("report", self.path("long.karst"), "--sort", "calls")
         self.assertRegex(lines[1], r"^ *self% +self +total +calls .* max  function$")
         self.assertRegex(lines[2], r"^ +0\.\d% .* 300 .* app::leaf$")
-        self.assertRegex(lines[3], r" Server::handle_request$")
+        self.assertRegex(lines[3], r" app::Server::handle_request$")
+
+    def test_messages_fit_a_terminal_too(self):
+        parent, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        for arguments in (["reprot"], ["report", "--sort", "totl"], ["export", "--to", "svg", "-o", "x", self.path("sample.karst")]):
+            subprocess.run([KARST, *arguments], stderr=child, timeout=60)
+            lines = os.read(parent, 65536).decode().splitlines()
+            self.assertTrue(lines[0].startswith("karst: "))
+            self.assertLessEqual(max(map(len, lines)), 80, lines)
+        os.close(child)
+        os.close(parent)
+
+    def test_repeats_fold_where_nothing_is_below_them(self):
+        lines = self.plain_lines("tree", self.path("long.karst"))
+        self.assertEqual([line for line in lines if "leaf" in line], ["  1.500 us        app::leaf  x300"])
+        self.assertEqual(len([line for line in lines if "handle_request" in line]), 31)
+        self.assertEqual(len([line for line in self.plain_lines("tree", self.path("long.karst"), "--no-fold")
+                              if "leaf" in line]), 300)
+        text = self.good("tree", self.path("long.karst"))
+        self.assertEqual((text.count("app::leaf()\n"), " x300" in text), (300, False))
+        self.assertIn("app::leaf()  x300\n", self.good("tree", "--fold", self.path("long.karst")))
 
     def test_columns_are_those_that_are_asked_for(self):
         lines = self.plain_lines("report", self.path("long.karst"), "--columns", "p99,calls", "--sort", "calls")

@@ -136,6 +136,26 @@ class Switching(ControlTest):
         reasons = [s["reason"] for s in self.finish().processes[0]["switches"]]
         self.assertIn("its time was up", reasons)
 
+    def test_some_functions_for_a_time_leave_all_as_it_was(self):
+        for options, state in (([], "on"), (["--off"], "off")):
+            self.start("busy", options=options)
+            before = self.status()
+            self.karst("on", self.pid, "--function", "^inner", "--for", "100ms")
+            after = self.status()
+            self.assertEqual([after[k] for k in ("state", "chosen", "traced")],
+                             [before[k] for k in ("state", "chosen", "traced")])
+            self.assertEqual(after["state"], state)
+            self.finish()
+
+    def test_on_brings_back_what_off_took_out(self):
+        self.start("busy", options=["--not-function", "^outer"])
+        chosen = self.status()["chosen"]
+        self.karst("off", self.pid, "--function", "^inner")
+        self.assertLess(self.status()["chosen"], chosen)
+        self.karst("on", self.pid)
+        self.assertEqual(self.status()["chosen"], chosen)
+        self.finish()
+
     def test_libraries_come_and_go_meanwhile(self):
         library = build("control-library", "control/library.cc", "-O1", "-fPIC", "-shared", output="libcontrol.so")
         self.start("busy", library)

@@ -13,7 +13,7 @@ bash -eu ./commands >out 2>err || { echo "a command of the README failed:"; cat 
 expect() {
   grep -qE -- "$1" "$2" || { echo "README: expected '$1' in:"; cat "$2"; exit 1; }
 }
-expect '^karst: app.karst: 1 process, 4 threads, 106,27[0-9] calls kept over .*, none overwritten$' err
+expect '^karst: app.karst: 1 process, 4 threads, 106,27[0-9] calls kept over .*, none overwritten; tracing cost about .*; next: karst slow app.karst$' err
 expect ' serve\(int\)  \[app\]  .*/app.cpp:6$' out
 expect '^ +20\.[0-9]+ ms|^ +[2-9][0-9]\.[0-9]+ ms +rest\(int\)' out
 [ -s app.pftrace ] || { echo "README: no app.pftrace"; exit 1; }

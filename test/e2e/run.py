@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+import unittest
 from pathlib import Path
 
 from torture_support import KARST, TIMEOUT, Trace, TortureTest, build, main
@@ -45,6 +46,14 @@ class Passing(RunTest):
         for words in ("trace.karst: 1 process, 1 thread, ", " calls kept over ", ", none overwritten"):
             self.assertIn(words, run.err)
         self.assertIn(f" {run.trace.info['calls']} calls kept", run.err)
+
+    def test_the_line_leads_on(self):
+        run = self.run_traced(guest(), "calls", 41)
+        self.assertRegex(run.err, r"; tracing cost about \d+\.\d% of its CPU time; next: karst slow .*trace.karst$")
+        run = self.run_traced(guest(), "signal", int(signal.SIGTERM), status=128 + signal.SIGTERM)
+        self.assertIn("; the program was killed by SIGTERM; next: ", run.err)
+        run = self.run_traced(guest(), "calls", 41, options=["--slowest", ".:1"])
+        self.assertRegex(run.err, r"; \d+ moments? kept, the longest [\d.]+ [mun]?s in \w+")
 
     def test_exit_statuses_pass(self):
         for status in (0, 1, 2, 77, 126, 127, 128, 200, 255):
@@ -139,6 +148,36 @@ class Output(RunTest):
     def test_default_name_is_the_programs_in_the_working_directory(self):
         done = self.karst_run(guest())
         self.assertEqual((done.returncode, self.files()), (0, ["guest.karst"]), done.stderr)
+
+    def test_an_older_trace_is_kept_and_never_replaced_by_one_without_calls(self):
+        for n in (41, 42):
+            self.assertEqual(self.karst_run("-o", "t.karst", guest(), "calls", n).returncode, 0)
+        self.assertEqual(self.files(), ["t.karst", "t.karst.old"])
+        old, new = (Trace(self.directory / name) for name in ("t.karst.old", "t.karst"))
+        self.assertIn("41", old.processes[0]["command_line"])
+        self.assertIn("42", new.processes[0]["command_line"])
+        done = self.karst_run("-o", "t.karst", "--off", guest(), "calls", 43)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("nothing was called: t.karst is the older trace still", done.stderr)
+        self.assertEqual(self.files(), ["t.karst", "t.karst.old"])
+        self.assertIn("42", Trace(self.directory / "t.karst").processes[0]["command_line"])
+        (self.directory / "t.karst").write_text("some text, no trace")
+        self.assertEqual(self.karst_run("-o", "t.karst", guest(), "calls", 44).returncode, 0)
+        self.assertIn("41", Trace(self.directory / "t.karst.old").processes[0]["command_line"])
+
+    def test_globs_that_mean_no_function_are_told(self):
+        (self.directory / "list").write_text("nothing::*  # a comment\nmain\n")
+        done = self.karst_run("--no-trace", "list", guest(), "calls", 4)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("no function matches the glob 'nothing::*' of --no-trace or --only", done.stderr)
+        self.assertNotIn("'main'", done.stderr)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can be called by sudo")
+    def test_under_sudo_the_trace_belongs_to_the_caller(self):
+        caller = {"SUDO_UID": "12345", "SUDO_GID": "12346"}
+        self.assertEqual(self.karst_run("-o", "t.karst", guest(), "calls", 4, env=caller).returncode, 0)
+        of = (self.directory / "t.karst").stat()
+        self.assertEqual((of.st_uid, of.st_gid), (12345, 12346))
 
     def test_output_goes_where_it_is_told(self):
         (self.directory / "sub").mkdir()

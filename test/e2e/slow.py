@@ -55,7 +55,7 @@ class Slow(TortureTest):
         for width in (80, 120, 200):
             command = [KARST, "slow", str(path), "--follow"]
             parent, child = pty.openpty()
-            process = subprocess.Popen(command, stdout=child, env={**os.environ, "COLUMNS": str(width)})
+            process = subprocess.Popen(command, stdout=child, env={**os.environ, "COLUMNS": str(width), "NO_COLOR": "1"})
             os.close(child)
             text = b""
             while True:

@@ -3,6 +3,7 @@
 Of each request the program logs a time taken within it and one taken around it; the call itself lies between. So the
 k-th longest kept call lies between the k-th longest of either, whenever threads were scheduled."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -128,6 +129,20 @@ class Watch(support.TortureTest):
                     program = self.program(*flags, output="watch_requests_finstrument", compiler="g++")
                 run, log = self.run_watched("--slowest", "^request:4", program=program)
                 self.assert_the_slowest(self.kept(run.trace), log, 4)
+
+    def test_a_moments_times_are_of_the_moment(self):
+        run, _ = self.run_watched("--slowest", "^request:4")
+        moment = self.kept(run.trace)[0]
+        number, length = str(moment["number"]), moment["kept_to_ns"] - moment["kept_from_ns"]
+        part = json.loads(subprocess.run([KARST, "report", "--json", "--kept", number, str(run.trace.path)], check=True,
+                                         capture_output=True, text=True).stdout)
+        most = (length + 2) * part["trace"]["threads"]
+        self.assertTrue(part["functions"])
+        self.assertLessEqual(sum(f["self_ns"] for f in part["functions"]), most)
+        self.assertLessEqual(max(f["total_ns"] for f in part["functions"]), most)
+        events = json.loads(subprocess.run([KARST, "export", "--to", "chrome", "-o", "-", "--kept", number, str(run.trace.path)],
+                                           check=True, capture_output=True, text=True).stdout)["traceEvents"]
+        self.assertLessEqual(max(e["dur"] for e in events if e.get("ph") == "X"), length / 1000 + 0.01)
 
     def test_memory_that_is_too_small(self):
         run, log = self.run_watched("--slowest", "^request:50", "--kept-memory", "64K")

@@ -36,7 +36,7 @@ class ManualTest(Installed):
                 continue
             page = gzip.decompress(pages["karst-" + c["name"]].read_bytes()).decode().replace("\\-", "-")
             text = command(self.bin / "karst", "help", c["name"])
-            shown = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", text))
+            shown = set(re.findall(r"(?m)^  (?:-\w, ?)?(--[a-z-]+)", text))
             self.assertTrue(shown)
             for option in shown:
                 self.assertRegex(page, rf"\\fB{option}\\fR", f"{c['name']} {option}")

@@ -1,0 +1,226 @@
+// The help's layout, and messages in place of CLI11's own, which tell of its types and ranges.
+#include "cli/help.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "cli/table.h"
+#include "cli/text.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr std::size_t kNames = 26;  // columns of an option's names, before what it does
+constexpr std::string_view kUsage = "Usage: ";
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+/// "  -o, --output FILE       Trace file to write": names and words beside each other.
+std::string entry(const std::string& names, const std::string& words) {
+  const std::string text = wrap(words, kHelpWidth, kNames);
+  const std::string start = "  " + names;
+  if (start.size() + 2 <= kNames) return start + std::string(kNames - start.size(), ' ') + text + "\n";
+  return start + "\n" + std::string(kNames, ' ') + text + "\n";
+}
+
+std::string option_entry(const CLI::Option& option) {
+  std::string names;
+  for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
+  for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
+  std::string words = one_line(option.get_description());
+  if (option.get_items_expected_max() != 0) {
+    std::string type = option.get_type_name();
+    if (type.find('|') != std::string::npos && type.size() > kNames) {
+      std::string list = type;
+      for (std::size_t at = 0; (at = list.find('|', at)) != std::string::npos; at += 2) list.replace(at, 1, ", ");
+      words += fmt::format(": {}", list);
+      type = "WORD";
+    }
+    names += option.get_items_expected_min() == 0 ? "[=" + type + "]" : " " + type;
+  }
+  return entry(names, words);
+}
+
+/// Lines of a footer or description stay as they are, those that are too long are wrapped.
+std::string lines_of(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (text_width(line) <= kHelpWidth) {
+      out += std::string(line) + "\n";
+      continue;
+    }
+    const std::size_t indent = std::min(line.find_first_not_of(' '), kHelpWidth / 2);
+    out += std::string(indent, ' ') + wrap(line.substr(indent), kHelpWidth, indent) + "\n";
+  }
+  return out;
+}
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+    auto [usage, footer] = footer_of(*app);
+    std::string text = lines_of(app->get_description()) + "\n";
+    text += std::string(kUsage) + (usage.empty() ? usage_of(*app, name) : usage) + "\n";
+    text += arguments(*app) + commands(*app) + options(*app);
+    if (!footer.empty()) text += "\n" + lines_of(footer);
+    return text;
+  }
+
+ private:
+  static std::pair<std::string, std::string> footer_of(const CLI::App& app) {
+    std::string footer = app.get_footer();
+    if (!footer.starts_with(kUsage)) return {"", footer};
+    const std::size_t end = std::min(footer.find('\n'), footer.size());
+    std::string rest = footer.substr(end);
+    rest.erase(0, rest.find_first_not_of('\n'));
+    return {footer.substr(kUsage.size(), end - kUsage.size()), rest};
+  }
+
+  static std::string usage_of(const CLI::App& app, const std::string& name) {
+    std::string usage = name;
+    if (!commands(app).empty()) usage += " COMMAND";
+    usage += " [OPTIONS]";
+    for (const CLI::Option* o : app.get_options([](const CLI::Option* of) { return of->get_positional(); }))
+      usage += " " + (o->get_required() ? o->get_single_name() : "[" + o->get_single_name() + "]");
+    return usage;
+  }
+
+  static std::string arguments(const CLI::App& app) {
+    std::string text;
+    for (const CLI::Option* o : app.get_options([](const CLI::Option* of) { return of->get_positional(); }))
+      text += entry(o->get_single_name(), one_line(o->get_description()));
+    return text.empty() ? text : "\nArguments:\n" + text;
+  }
+
+  static std::string commands(const CLI::App& app) {
+    std::string text;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+      if (!command->get_group().empty()) text += entry(command->get_name(), one_line(command->get_description()));
+    return text.empty() ? text : "\nCommands:\n" + text;
+  }
+
+  static std::string options(const CLI::App& app) {
+    std::string text;
+    // "Options", where --help is, comes last.
+    std::vector<std::string> groups = app.get_groups();
+    std::stable_partition(groups.begin(), groups.end(), [](const std::string& group) { return group != "Options"; });
+    for (const std::string& group : groups) {
+      const auto shown = app.get_options(
+          [&](const CLI::Option* o) { return !group.empty() && o->get_group() == group && o->nonpositional(); });
+      if (shown.empty()) continue;
+      text += "\n" + group + ":\n";
+      for (const CLI::Option* o : shown) text += option_entry(*o);
+    }
+    return text;
+  }
+};
+
+/// Insertions, deletions, replacements and swapped neighbours that make one word of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  std::iota(rows[0].begin(), rows[0].end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    rows[i][0] = i;
+    for (std::size_t k = 1; k <= b.size(); ++k) {
+      rows[i][k] =
+          std::min({rows[i - 1][k] + 1, rows[i][k - 1] + 1, rows[i - 1][k - 1] + (a[i - 1] == b[k - 1] ? 0 : 1)});
+      if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+        rows[i][k] = std::min(rows[i][k], rows[i - 2][k - 2] + 1);
+    }
+  }
+  return rows[a.size()][b.size()];
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options([](const CLI::Option* o) { return !o->get_group().empty(); }))
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+/// The text behind "NAME: " in a message of CLI11's, or in front of " is required".
+std::string unexpected(const CLI::App& command, const std::string& message) {
+  std::string words = message.substr(message.find(": ") + 2);
+  // Of several the first one that looks like an option is what was mistyped.
+  std::string first = words.substr(0, words.find(' '));
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    if (words[at] == '-') {
+      first = words.substr(at, end - at);
+      break;
+    }
+    at = end + 1;
+  }
+  if (!first.starts_with('-')) return "'" + first + "' is one argument too many";
+  const std::string name = first.substr(0, first.find('='));
+  return "there is no option '" + name + "'" + did_you_mean(name, option_names(command));
+}
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+
+void in_group(CLI::App& command, const char* heading, const std::function<void()>& add) {
+  const std::size_t before = command.get_options().size();
+  add();
+  const auto options = command.get_options();
+  for (std::size_t i = before; i < options.size(); ++i) options[i]->group(heading);
+}
+
+std::string parse_message(const CLI::App& command, const CLI::ParseError& error) {
+  std::string message = error.what();
+  const auto missing = message.find(" is required");
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(command, message);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && missing != std::string::npos)
+    return message.substr(0, missing) + " is missing";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return message.substr(0, message.find(':')) + " needs a value";
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    const std::string what = message.substr(std::min(message.find(": ") + 2, message.size()));
+    return what.substr(0, what.find(" = ")) + " " + what.substr(std::min(what.find(" = ") + 3, what.size())) +
+           ": a number is needed";
+  }
+  return message;
+}
+
+std::string closest(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongest = 64;
+  std::string best;
+  std::size_t least = std::min<std::size_t>(word.size() / 3 + 1, 4);
+  for (const std::string& name : known) {
+    if (word.size() > kLongest || name.size() > kLongest) continue;
+    const std::size_t far = name.starts_with(word) && word.size() > 2 ? 1 : distance(word, name);
+    if (far > least || (far == least && !best.empty())) continue;
+    best = name;
+    least = far;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const std::string meant = closest(word, known);
+  return meant.empty() ? meant : "; did you mean '" + meant + "'?";
+}
+
+bool renew_option(std::string_view command, std::string& word) {
+  if (command != "run" && command != "count" && command != "on" && command != "off") return false;
+  static constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {{"--functions", "--function"},
+                                                                               {"--not-functions", "--not-function"}};
+  for (const auto& [old, now] : kRenamed) {
+    if (word.substr(0, word.find('=')) != old) continue;
+    word.replace(0, old.size(), now);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace karst::cli

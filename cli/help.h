@@ -1,0 +1,38 @@
+// What karst says of its own command line: help in lines of 80 columns, and messages about what cannot be understood.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class FormatterBase;
+class ParseError;
+}  // namespace CLI
+
+namespace karst::cli {
+
+/// Columns of the help's lines.
+inline constexpr std::size_t kHelpWidth = 80;
+
+/// Lays help out; for the App before it gets its subcommands. A footer's line that begins with "Usage: " is the usage.
+std::shared_ptr<CLI::FormatterBase> help_formatter();
+
+/// Puts the options that `add` adds to `command` under this heading of the help.
+void in_group(CLI::App& command, const char* heading, const std::function<void()>& add);
+
+/// What is wrong with the command line of `command`, in words of ours.
+std::string parse_message(const CLI::App& command, const CLI::ParseError& error);
+
+/// The one of `known` that `word` was probably meant to be; empty: none is near.
+std::string closest(std::string_view word, const std::vector<std::string>& known);
+/// "; did you mean 'X'?", or empty.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
+/// Options had other names once: replaces an old spelling by today's, in `word` as it was typed ("--functions=x").
+/// False: it is none of `command`.
+bool renew_option(std::string_view command, std::string& word);
+
+}  // namespace karst::cli
