@@ -109,9 +109,9 @@ export class FrameLoop {
   private note(milliseconds: number): void {
     const { log, scene } = this;
     log.frames++;
-    log.complete = scene.complete;
+    log.complete = scene.complete && scene.settled;
     log.whole = store.state.traces.every((trace) => !trace.info.reading);
-    if (log.complete) firstPictureDrawn();
+    if (scene.complete) firstPictureDrawn();
     log.milliseconds.push(milliseconds);
     if (log.milliseconds.length > 4000) log.milliseconds.splice(0, 2000);
   }

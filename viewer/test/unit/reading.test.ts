@@ -92,6 +92,7 @@ describe("a trace that is being read", () => {
 class FakeBackend {
   asked: { request: TileRequest; answer: (rows: Row[] | Error) => void; signal: AbortSignal }[] = [];
   first: number[][] = [];
+  threads = () => Promise.resolve({ depths: [], cpu: [], runnable: [], blocked: [] });
   tiles(request: TileRequest, signal: AbortSignal): Promise<Map<number, Row[]>> {
     return new Promise((resolve, reject) => {
       const answer = (rows: Row[] | Error) =>
