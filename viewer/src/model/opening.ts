@@ -9,6 +9,7 @@ import { fit, fitThird, type View } from "./view";
 
 /** Looking for slow calls goes through all of them: a page that was just opened does not wait for more than so many. */
 const MOST_CALLS = 20_000_000;
+const MANY_THREADS = 8;
 
 /** Kept calls, of which there is something to be seen; the longest first. */
 export function keptMoments(info: Pick<TraceInfo, "processes">): MomentInfo[] {
@@ -65,7 +66,9 @@ export async function openOnFinding(view: View, wanted?: number): Promise<void> 
   const { slow } = await backend.outliers({});
   const worst = slow[0];
   const { state } = store;
-  if (!worst || touched || state.view !== view || state.selected) return;
+  if (touched || state.view !== view || state.selected) return;
+  // Nothing stands out: of many threads an overview.
+  if (!worst) return info.threads.length > MANY_THREADS ? foldAllBut(0, [0]) : undefined;
   foldAllBut(0, [worst.thread, ...(worst.wait?.by ? [worst.wait.by.thread] : [])]);
   openOutlier(0, worst);
 }

@@ -24,7 +24,7 @@ function drawMissing(frame: Frame, { track, top }: Placed, cpu: number): void {
 const drawn = new WeakMap<Row, Row>();
 
 /** Who left such a stretch was not recorded, so nobody knows how long it ran: the last of the tasks' looks is for that. */
-function notKnown(row: Row, unknown: number): Row {
+export function notKnown(row: Row, unknown: number): Row {
   let made = drawn.get(row);
   if (!made) {
     const func = row.func.map((task, i) => (row.flags[i]! & kOpenEnd && !(row.flags[i]! & kSummed) ? unknown : task));

@@ -147,7 +147,7 @@ export class Tab {
   async settle(): Promise<void> {
     await this.page.waitForSelector("[data-testid=timeline]");
     await this.page.waitForTimeout(60);
-    await this.page.waitForFunction(() => window.karstFrames?.complete === true);
+    await this.page.waitForFunction(() => window.karstFrames?.complete === true && window.karstFrames.settled);
   }
 
   async press(...keys: string[]): Promise<void> {

@@ -120,4 +120,4 @@ test("Firefox: timeline, table and a selected call", async (context) => {
   } finally {
     browser.close();
   }
-});
+}, 120_000); // a new profile: Firefox takes its time where processors are shared
