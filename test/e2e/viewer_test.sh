@@ -22,7 +22,8 @@ case $1 in
     "$KARST_BIN/karst" run -o "$work/shop.karst" "$work/shop"
     "$KARST_BIN/karst-g++" -std=c++17 -O1 -g -I"$KARST_SOURCE_ROOT/include" "$KARST_SOURCE_ROOT/test/e2e/viewer_switching.cc" -o "$work/switching"
     "$KARST_BIN/karst" run -o "$work/switching.karst" --over 'shop::serve:10ms' --slowest 'shop::serve:3' "$work/switching"
-    export KARST_CHROMIUM KARST_VIEWER_WORK=$work XDG_CACHE_HOME=$work/cache
+    KARST_FIREFOX=$(command -v firefox-esr || true)
+    export KARST_CHROMIUM KARST_FIREFOX KARST_VIEWER_WORK=$work XDG_CACHE_HOME=$work/cache
     "$KARST_BIN/karst-trace-bench" make "$work/large.karst" 10000000 64 fib
     trap 'rm -f "$work/large.karst"' EXIT # 80 MB
     node node_modules/vitest/vitest.mjs run --config vitest.page.config.ts

@@ -5,13 +5,14 @@ import { openEmbedded, openFiles, opensFiles } from "./backend/open";
 import { Questions } from "./backend/questions";
 import type { Backend, Progress } from "./backend/types";
 import { onKey } from "./model/keys";
-import { attempt, selectedFacts } from "./model/actions";
+import { attempt, completeSelection as completeSelectionOf } from "./model/actions";
 import type { Theme } from "./model/colour";
 import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
 import { plain } from "./model/names";
+import { openOnFinding, watchHands } from "./model/opening";
 import { count, duration, percent } from "./model/time";
 import { fromHash, toHash } from "./model/url";
-import { clampView, wholeView } from "./model/view";
+import { clampView, wholeView, type View } from "./model/view";
 import { Dock } from "./panels/dock";
 import { Help } from "./panels/help";
 import { Minimap } from "./panels/minimap";
@@ -123,8 +124,16 @@ function show(loaded: LoadedTrace[]): void {
     // What may be of a thread that is not read yet waits until all is.
     store.set(info.reading ? { ...change, selected: null, baseline: null, highlight: null } : change);
   }
-  if (!info.reading) void attempt(completeSelection);
+  if (info.reading) return;
+  const { fresh } = opened;
+  delete opened.fresh;
+  // Once: a server that reads again tells the same trace.
+  if (fresh === store.state.view && !store.state.selected) void attempt(() => openOnFinding(fresh, opened.kept));
+  else void attempt(completeSelection);
 }
+
+/** How the page was opened: what is seen as long as nobody has chosen a view; which moment the address names. */
+const opened: { fresh?: View; kept?: number } = {};
 
 function showMore(loaded: LoadedTrace[]): void {
   const { view, scroll } = store.state;
@@ -141,10 +150,9 @@ function showMore(loaded: LoadedTrace[]): void {
   store.set(change);
   const now = top && scene?.layout().scrolled.find((track) => track.key === top.key);
   const all = view.begin === whole.begin && view.span === whole.span;
-  store.set({
-    scroll: top && now ? scroll + now.y - top.y : scroll,
-    view: all ? wholeView(store.total) : clampView(view, store.total),
-  });
+  const later = all ? wholeView(store.total) : clampView(view, store.total);
+  if (opened.fresh === view) opened.fresh = later;
+  store.set({ scroll: top && now ? scroll + now.y - top.y : scroll, view: later });
 }
 
 type Change = { -readonly [K in keyof State]?: State[K] };
@@ -173,17 +181,31 @@ function startState(traces: LoadedTrace[]): Partial<State> {
   } catch {
     // Storage may be forbidden.
   }
+  const kept = /^#kept=(\d+)$/.exec(location.hash);
+  if (kept) opened.kept = Number(kept[1]);
+  if (kept || location.hash.length < 2) opened.fresh = said.view;
+  watchHands();
   said.dockHeight = Math.round(Math.min(360, Math.max(180, window.innerHeight * 0.36)));
   return said;
 }
 
+/** What the browser's Back undoes: selections and the like, not each move of the view. */
+const stepOf = ({ selected, highlight, tab, range }: State) => JSON.stringify([selected, highlight, tab, range]);
+
 /** Writes the address when the view has come to rest: browsers allow some hundred changes in half a minute. */
 function keepAddress(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let step: string | undefined;
   const write = () => {
     timer = undefined;
     const hash = `#${toHash(store.state)}`;
-    if (hash !== location.hash) history.replaceState(null, "", hash);
+    const now = stepOf(store.state);
+    if (hash !== location.hash) {
+      // The first step is the page as it opened.
+      if (step === undefined || step === now) history.replaceState(null, "", hash);
+      else history.pushState(null, "", hash);
+    }
+    step = now;
   };
   const stop = store.subscribe(() => {
     if (timer !== undefined) clearTimeout(timer);
@@ -191,9 +213,16 @@ function keepAddress(): () => void {
   });
   const changed = () => {
     if (location.hash === `#${toHash(store.state)}`) return;
-    const said = fromAddress(store.state.traces);
+    // What it does not name is as on a fresh page.
+    const { selected, highlight, baseline, range, tab, scope, inverted, flameBy, filter, sort, ascending } = START;
+    const said = {
+      ...{ selected, highlight, baseline, range, tab, scope, inverted, flameBy, filter, sort, ascending },
+      ...{ selectedSpan: null, waking: null },
+      ...fromAddress(store.state.traces),
+    };
     if (said.view) said.view = clampView(said.view, store.total);
     store.set(said);
+    step = stepOf(store.state);
     void attempt(completeSelection);
   };
   addEventListener("hashchange", changed);
@@ -205,12 +234,8 @@ function keepAddress(): () => void {
 
 /** A selection from the address has no times yet: the timeline needs them to draw it. */
 async function completeSelection(): Promise<void> {
-  const { selected, traces } = store.state;
-  if (selected)
-    selectedFacts(
-      selected,
-      await traces[selected.trace]!.backend.call({ thread: selected.thread, index: selected.index }),
-    );
+  const { selected } = store.state;
+  if (selected) await completeSelectionOf(selected);
 }
 
 export function App() {

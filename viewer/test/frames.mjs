@@ -28,7 +28,8 @@ const address = await new Promise((resolve, reject) => {
   server.on("exit", (code) => reject(new Error(`${command.join(" ")} ended with ${code}`)));
 });
 const ready = fetch(`${address}api/progress?wait=1`).then(() => performance.now() - started);
-await page.goto(address);
+// All of it: a page without a place opens on what it finds.
+await page.goto(`${address}#tab=functions`);
 const complete = () =>
   page.waitForFunction(() => window.karstFrames?.complete && window.karstFrames.frames > 1, null, { timeout: 120_000 });
 const until = async (ready) => {

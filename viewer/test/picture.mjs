@@ -10,7 +10,7 @@ for (const [colorScheme, name] of [
   ["dark", "viewer-dark.png"],
 ]) {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme, reducedMotion: "reduce" });
-  await page.goto(address);
+  await page.goto(`${address}#tab=functions`);
   const rest = async () => {
     await page.waitForSelector("[data-testid=timeline]");
     await page.waitForTimeout(300);

@@ -10,11 +10,13 @@ import type {
   FunctionTable,
   Histogram,
   Occurrences,
+  Outliers,
   ProcessInfo,
   SourceText,
   StateLine,
   StateTimes,
   ThreadInfo,
+  ThreadSums,
   TraceInfo,
 } from "./types";
 
@@ -60,12 +62,14 @@ function processFacts(p: Json, index: number): ProcessInfo {
       thread: num(m.thread, -1),
       what: text(m.what),
       lostEvents: num(m.lost_events),
+      ...optional("index", typeof m.index === "number" ? m.index : undefined),
+      ...optional("function", typeof m.function === "number" ? m.function : undefined),
     })),
   };
 }
 
 /** What is not known of its end is that of the trace. */
-function threadFacts(t: Json, index: number, span: number, extent: number): ThreadInfo {
+function threadInfo(t: Json, index: number, span: number, extent: number): ThreadInfo {
   return {
     index,
     process: num(t.process),
@@ -137,7 +141,7 @@ export function traceFacts(answer: Json): TraceInfo {
     startRealtimeNs: json.clock?.start_realtime_ns ? text(json.clock.start_realtime_ns) : null,
     problems: objects(json.problems).map((p) => ({ message: text(p.message), count: num(p.count, 1) })),
     processes: objects(json.processes).map(processFacts),
-    threads: objects(json.threads).map((t, index) => threadFacts(t, index, span, extent)),
+    threads: objects(json.threads).map((t, index) => threadInfo(t, index, span, extent)),
     tracks: objects(json.tracks).map((t) => ({
       id: num(t.id),
       kind: text(t.kind),
@@ -191,9 +195,16 @@ export function stateLine(json: Json): StateLine {
     runnable: num(json.runnable),
     state: text(json.state),
     words: text(json.words),
+    where: text(json.where),
+    who: text(json.by),
   };
   if (typeof json.by_index === "number")
-    line.by = { thread: num(json.by_thread), index: json.by_index, function: num(json.by_function) };
+    line.by = {
+      thread: num(json.by_thread),
+      index: json.by_index,
+      function: num(json.by_function),
+      depth: num(json.by_depth),
+    };
   return line;
 }
 
@@ -239,6 +250,40 @@ export function occurrenceFacts(json: Json): Occurrences {
     count: num(json.count),
     rank: num(json.rank),
     calls: objects(json.calls).map((c) => ({ ...callLine(c), thread: num(c.thread) })),
+  };
+}
+
+export function outlierFacts(answer: Json): Outliers {
+  const json = object(answer);
+  return {
+    found: num(json.found),
+    excess: list(json.excess).map((ns) => num(ns)),
+    slow: objects(json.slow).map((one) => ({
+      ...callLine(one),
+      thread: num(one.thread),
+      depth: num(one.depth),
+      usual: num(one.usual),
+      calls: num(one.calls, 1),
+      total: num(one.total),
+      path: objects(one.path).map((call) => ({
+        index: num(call.index),
+        function: num(call.function),
+        duration: num(call.duration),
+      })),
+      ...optional("states", stateTimes(one.states)),
+      ...optional("wait", one.wait ? stateLine(object(one.wait)) : undefined),
+    })),
+  };
+}
+
+export function threadFacts(answer: Json): ThreadSums {
+  const json = object(answer);
+  const numbers = (value: unknown) => list(value).map((n) => num(n));
+  return {
+    depths: numbers(json.depths),
+    cpu: numbers(json.cpu),
+    runnable: numbers(json.runnable),
+    blocked: numbers(json.blocked),
   };
 }
 

@@ -6,9 +6,11 @@ import {
   flameFacts,
   histogramFacts,
   occurrenceFacts,
+  outlierFacts,
   sourceFacts,
   stateLine,
   tableFacts,
+  threadFacts,
   traceFacts,
   type Json,
 } from "./facts";
@@ -25,11 +27,14 @@ import {
   type Histogram,
   type Occurrences,
   type OccurrenceQuery,
+  type Outliers,
   type Row,
   type Scope,
   type SourceText,
   type StateLine,
+  type ThreadSums,
   type TileRequest,
+  type TimeOf,
   type TraceInfo,
 } from "./types";
 
@@ -85,9 +90,9 @@ export class Questions implements Backend {
     return byTrack(answer, levels);
   }
 
-  async minimap(width: number): Promise<Uint8Array[]> {
+  async minimap(width: number, of?: TimeOf): Promise<Uint8Array[]> {
     await this.whole;
-    return decodeMinimap(await this.transport.bytes("minimap", { width }));
+    return decodeMinimap(await this.transport.bytes("minimap", { width, of }));
   }
 
   async call(at: CallRef): Promise<CallInfo> {
@@ -106,10 +111,19 @@ export class Questions implements Backend {
     return tableFacts(await this.json("functions", scopeParameters(scope), signal));
   }
 
+  async outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers> {
+    return outlierFacts(await this.json("outliers", scopeParameters(scope), signal));
+  }
+
+  async threads(scope: Scope): Promise<ThreadSums> {
+    return threadFacts(await this.json("threads", scopeParameters(scope)));
+  }
+
   async flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame> {
     const parameters: Parameters = {
       ...scopeParameters(scope),
       inverted: query.inverted ? 1 : undefined,
+      by: query.by,
       path: query.path?.length ? query.path.join(",") : undefined,
     };
     if (query.b) Object.assign(parameters, scopeParameters(query.b, "b."), { "b.trace": query.b.trace ?? 0 });

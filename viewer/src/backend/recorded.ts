@@ -55,7 +55,7 @@ export class Recorded implements Transport {
       case "functions":
         return this.page.functions;
       case "flame":
-        if ("b.trace" in parameters) break;
+        if ("b.trace" in parameters || parameters.by !== undefined) break;
         return parameters.inverted ? this.page.flame_inverted : this.page.flame;
       case "search":
         return this.search(String(parameters.q));
@@ -65,7 +65,8 @@ export class Recorded implements Transport {
     throw new BackendError(onlyPicture, 404);
   }
 
-  async bytes(): Promise<ArrayBuffer> {
+  async bytes(_path: string, { of }: Parameters): Promise<ArrayBuffer> {
+    if (of !== undefined) throw new BackendError(onlyPicture, 404);
     return this.minimap;
   }
 

@@ -54,6 +54,9 @@ export interface MomentInfo {
   end: number;
   thread: number; // -1: of all
   what: string;
+  /** The call that it was, in its thread; left out: it was none, or is not in the trace. */
+  index?: number;
+  function?: number;
   /** Records that were overwritten before they could be kept. */
   lostEvents: number;
 }
@@ -139,8 +142,12 @@ export interface StateLine {
   runnable: number;
   state: string;
   words: string;
+  /** Blocked: the system call in which; empty: not known. */
+  where: string;
+  /** Who ended it, "4711 worker"; empty: not known. */
+  who: string;
   /** The call that ended the wait. */
-  by?: { thread: number; index: number; function: number };
+  by?: { thread: number; index: number; function: number; depth: number };
 }
 
 export interface TraceInfo {
@@ -225,6 +232,38 @@ export interface CallInfo extends CallLine {
   states?: StateTimes;
   selfStates?: StateTimes;
   waits: StateLine[];
+}
+
+/** A call that took far longer than its function usually does. */
+export interface Outlier extends CallLine {
+  thread: number;
+  depth: number;
+  /** What its function usually takes, ns. */
+  usual: number;
+  /** Such calls of its function, this one included, and how long all of them took. */
+  calls: number;
+  total: number;
+  /** From its callee down to where most of the time went. */
+  path: { index: number; function: number; duration: number }[];
+  states?: StateTimes;
+  wait?: StateLine;
+}
+
+export interface Outliers {
+  found: number;
+  /** By thread: the greatest time beyond the usual, ns. */
+  excess: number[];
+  /** The greatest excess first. */
+  slow: Outlier[];
+}
+
+/** Of each thread, by its place in TraceInfo.threads. */
+export interface ThreadSums {
+  /** Levels that its calls have in the range. */
+  depths: number[];
+  cpu: number[];
+  runnable: number[];
+  blocked: number[];
 }
 
 export interface Occurrences {
@@ -350,11 +389,19 @@ export interface OccurrenceQuery {
   direction: "next" | "previous";
   at?: CallRef;
   limit?: number;
+  /** Only calls that last from `least` to `most` ns. */
+  least?: number;
+  most?: number;
 }
+
+/** What a flame graph adds up, and a minimap shows. */
+export type TimeOf = "cpu" | "runnable" | "blocked";
 
 export interface FlameQuery {
   inverted?: boolean;
   path?: readonly number[];
+  /** Left out: all time. */
+  by?: TimeOf;
   /** A second set of calls to compare with. */
   b?: Scope & { trace?: number };
 }
@@ -377,11 +424,15 @@ export interface Backend {
   trace(): Promise<TraceInfo>;
   /** Rows of each track asked for; one without slices has an empty list. Each track once. */
   tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>>;
-  minimap(width: number): Promise<Uint8Array[]>;
+  /** By thread: the share of each pixel within calls; `of`: in that state. */
+  minimap(width: number, of?: TimeOf): Promise<Uint8Array[]>;
   call(at: CallRef): Promise<CallInfo>;
   occurrences(query: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences>;
   histogram(func: number, signal?: AbortSignal): Promise<Histogram>;
   functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;
+  /** Calls far slower than usual; one of each function. */
+  outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;
+  threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */
   align(a: AlignSide, b: AlignSide, signal?: AbortSignal): Promise<Alignment>;

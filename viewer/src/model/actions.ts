@@ -2,6 +2,7 @@
 import type { CallInfo, CallLine, CallRef, Scope } from "../backend/types";
 import { store, type Selected, type State, type Tab } from "./store";
 import { threadKey } from "./tracks";
+import { longestWait } from "./words";
 import { between, clampView, fit, pan, reveal, wholeView, zoom, type View } from "./view";
 
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -62,6 +63,7 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
   }
   const change: { -readonly [K in keyof State]?: State[K] } = {
     selected: at,
+    tableTrace: at.trace,
     tab: options.tab ?? "call",
     dockOpen: true,
   };
@@ -69,7 +71,9 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
     times?.depth !== undefined
       ? { begin: times.begin, end: times.begin + times.duration, depth: times.depth, function: times.function }
       : null;
+  change.waking = null;
   store.set(change);
+  void attempt(() => completeSelection(at));
   if (options.reveal && times) revealCall(at, times.begin, times.begin + times.duration);
 }
 
@@ -77,15 +81,33 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
 export function selectedFacts(at: Selected, call: CallInfo): void {
   const { selected, selectedSpan } = store.state;
   if (selected?.index !== at.index || selected.thread !== at.thread || selected.trace !== at.trace) return;
+  const wait = longestWait(call);
+  const waking = wait?.by
+    ? {
+        ...{ trace: at.trace, thread: at.thread, begin: wait.begin, end: wait.begin + wait.duration },
+        ...{ words: wait.words, by: wait.by },
+      }
+    : null;
+  if (waking?.by.index !== store.state.waking?.by.index || waking?.end !== store.state.waking?.end)
+    store.set({ waking });
   const span = { begin: call.begin, end: call.begin + call.duration, depth: call.depth, function: call.function };
   if (selectedSpan?.begin === span.begin && selectedSpan.end === span.end && selectedSpan.depth === span.depth) return;
   store.set({ selectedSpan: span });
+}
+
+/** Asks for what the timeline draws of a selected call: its times, and who ended its wait. */
+export async function completeSelection(at: Selected): Promise<void> {
+  selectedFacts(at, await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index }));
 }
 
 let scrollTo: (key: string, depth: number) => void = () => {};
 /** The timeline says how it brings a level of a track into sight. */
 export function onScrollTo(callback: typeof scrollTo): void {
   scrollTo = callback;
+}
+/** The same for a thread's track, once what was just changed is laid out. */
+export function scrollTrack(trace: number, thread: number, depth = 0): void {
+  requestAnimationFrame(() => bringTrack(trace, thread, depth));
 }
 export function bringTrack(trace: number, thread: number, depth = 0): void {
   scrollTo(threadKey(trace, thread), depth);
@@ -108,7 +130,7 @@ export function revealCall(at: Selected, begin: number, end: number): void {
 }
 
 export function deselect(): void {
-  store.set({ selected: null, selectedSpan: null });
+  store.set({ selected: null, selectedSpan: null, waking: null });
 }
 
 export async function attempt(work: () => Promise<void>): Promise<void> {
@@ -188,10 +210,13 @@ export function highlight(trace: number, func: number | null): void {
     store.set({ notice: "The trace is still being read: functions can be highlighted when all of it is." });
     return;
   }
-  store.set({ highlight: func === null ? null : { trace, function: func } });
+  store.set({
+    highlight: func === null ? null : { trace, function: func },
+    ...(func === null ? {} : { tableTrace: trace }),
+  });
 }
 
-export function changeSet(set: ReadonlySet<string>, key: string, on?: boolean): ReadonlySet<string> {
+export function changeSet<T>(set: ReadonlySet<T>, key: T, on?: boolean): ReadonlySet<T> {
   const next = new Set(set);
   if (on ?? !next.has(key)) next.add(key);
   else next.delete(key);
@@ -208,9 +233,28 @@ export function toggleFolded(key: string): void {
   store.set({ choice: { ...choice, folded: changeSet(choice.folded, key) } });
 }
 
+const ranking = new Set<number>();
+
+/** Asks once for what an order of threads goes by. */
+export function wantRanks(): void {
+  const { choice, traces } = store.state;
+  if (!["slowest", "blocked", "cpu"].includes(choice.order)) return;
+  traces.forEach(({ backend, info }, t) => {
+    if (info.reading || store.state.ranks[t] || ranking.has(t)) return;
+    ranking.add(t);
+    void attempt(async () => {
+      const [sums, slow] = await Promise.all([backend.threads({}), backend.outliers({})]);
+      const ranks = [...store.state.ranks];
+      ranks[t] = { slowest: slow.excess, blocked: sums.blocked, cpu: sums.cpu };
+      store.set({ ranks });
+    }).finally(() => ranking.delete(t));
+  });
+}
+
 /** The part of the trace that table and flame graph are about. Which trace: the selection's, else the first. */
 export function scopeOf(state: State): { trace: number; scope: Scope; label: string } {
-  const trace = state.selected?.trace ?? state.highlight?.trace ?? 0;
+  const chosen = state.scope === "thread" || state.scope === "call" ? state.selected?.trace : undefined;
+  const trace = Math.min(chosen ?? state.tableTrace, Math.max(0, state.traces.length - 1));
   const offset = trace === 1 ? state.offset : 0;
   switch (state.scope) {
     case "view":

@@ -1,8 +1,10 @@
 // Keys that work wherever the focus is, but in text fields and dialogs.
 import { selectVisible, walk, walkTrack } from "../timeline/steps";
 import {
+  deselect,
   fitSelection,
   highlight,
+  moveTo,
   offsetOf,
   panBy,
   scrollBy,
@@ -12,10 +14,12 @@ import {
   togglePinned,
   zoomBy,
 } from "./actions";
+import { toggleAllFolded } from "./folding";
 import { store, type Tab } from "./store";
 import { threadKey } from "./tracks";
+import { fitThird } from "./view";
 
-const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare"];
+const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers"];
 export const THEMES = ["auto", "light", "dark"] as const;
 
 export function nextTheme(): void {
@@ -55,7 +59,7 @@ function escape(): void {
   if (measuring) store.set({ measuring: false });
   else if (marked) store.set({ highlight: null });
   else if (range) store.set({ range: null });
-  else if (selected) store.set({ selected: null, selectedSpan: null });
+  else if (selected) deselect();
   else if (baseline) store.set({ baseline: null });
 }
 
@@ -106,6 +110,7 @@ const PLAIN: Record<string, () => void> = {
   c: compareSelected,
   b: () => store.set({ dockOpen: !store.state.dockOpen }),
   k: () => onTrack(toggleFolded),
+  K: toggleAllFolded,
   i: () => onTrack(togglePinned),
   t: nextTheme,
   Escape: escape,
@@ -118,6 +123,14 @@ const SHIFTED: Record<string, () => void> = {
   ArrowRight: () => walk("right"),
 };
 
+/** Enter: a selected call takes a third of the width; else one is selected. */
+function fitOrSelect(): void {
+  const { selected, selectedSpan } = store.state;
+  if (!selected || !selectedSpan) return selectVisible();
+  const offset = offsetOf(selected.trace);
+  moveTo(fitThird(selectedSpan.begin + offset, selectedSpan.end + offset, store.total));
+}
+
 export function onKey(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || store.state.help) return;
@@ -129,8 +142,8 @@ export function onKey(event: KeyboardEvent): void {
   // Buttons, lists and scrolling boxes keep the keys that are theirs.
   if (!inTimeline && /^(Enter| |Arrow|Page|Home|End)/.test(event.key)) return;
   let action = event.shiftKey ? (SHIFTED[event.key] ?? PLAIN[event.key]) : PLAIN[event.key];
-  if (/^[1-5]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!, dockOpen: true });
-  if (event.key === "Enter" && inTimeline) action = selectVisible;
+  if (/^[1-6]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!, dockOpen: true });
+  if (event.key === "Enter" && inTimeline) action = fitOrSelect;
   if (!action) return;
   event.preventDefault();
   action();

@@ -15,14 +15,14 @@ export function matcher(filter: string): { test: (name: string) => boolean; erro
   }
 }
 
-export function sortRows(
-  rows: readonly FunctionRow[],
-  names: readonly string[],
+export function sortRows<Row extends FunctionRow>(
+  rows: readonly Row[],
+  nameOf: (row: Row) => string | undefined,
   key: SortKey,
   ascending: boolean,
-): FunctionRow[] {
+): Row[] {
   const sign = ascending ? 1 : -1;
-  const name = (row: FunctionRow) => names[row.function] ?? "";
+  const name = (row: Row) => nameOf(row) ?? "";
   return [...rows].sort((a, b) => {
     if (key === "name") return -sign * name(b).localeCompare(name(a), "en");
     // Rows without a number come last, whichever way.

@@ -1,8 +1,8 @@
 // The page's state in one place, and who wants to know of changes. Components take what they need
 // with useStore(); the timeline, which draws itself, subscribes.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Backend, TraceInfo } from "../backend/types";
-import type { TrackChoice } from "./tracks";
+import type { Backend, TimeOf, TraceInfo } from "../backend/types";
+import type { ThreadRanks, TrackChoice } from "./tracks";
 import { NO_CHOICE } from "./tracks";
 import type { View } from "./view";
 
@@ -23,7 +23,17 @@ export interface Range {
   readonly end: number;
 }
 
-export type Tab = "call" | "functions" | "flame" | "range" | "compare";
+/** Times in the trace's own time. */
+export interface Waking {
+  readonly trace: number;
+  readonly thread: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly words: string;
+  readonly by: { readonly thread: number; readonly index: number; readonly depth: number };
+}
+
+export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers";
 export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
 export type SortKey =
   | "name"
@@ -50,6 +60,10 @@ export interface State {
   readonly selected: Selected | null;
   /** Times of the selected call once known; the timeline draws and fits it. */
   readonly selectedSpan: (Range & { depth: number; function: number }) | null;
+  /** Who ended the longest wait of the selected call, and when; null: nobody is known. */
+  readonly waking: Waking | null;
+  /** By trace, once an order needs them. */
+  readonly ranks: readonly (ThreadRanks | undefined)[];
   readonly range: Range | null;
   readonly highlight: { readonly trace: number; readonly function: number } | null;
   readonly baseline: Selected | null;
@@ -59,7 +73,12 @@ export interface State {
   readonly dockOpen: boolean;
   readonly dockHeight: number;
   readonly scope: ScopeKind;
+  /** Two traces: the table has the functions of both; else those of this one, when no call or function is chosen. */
+  readonly bothTraces: boolean;
+  readonly tableTrace: number;
   readonly inverted: boolean;
+  /** What the flame graph adds up. */
+  readonly flameBy: "wall" | TimeOf;
   /** Two sets of calls side by side in their order, or merged by path. */
   readonly comparing: "order" | "path";
   readonly sort: SortKey;
@@ -80,6 +99,8 @@ export const START: State = {
   choice: NO_CHOICE,
   selected: null,
   selectedSpan: null,
+  waking: null,
+  ranks: [],
   range: null,
   highlight: null,
   baseline: null,
@@ -88,7 +109,10 @@ export const START: State = {
   dockOpen: true,
   dockHeight: 320,
   scope: "all",
+  bothTraces: false,
+  tableTrace: 0,
   inverted: false,
+  flameBy: "wall",
   comparing: "order",
   sort: "self",
   ascending: false,

@@ -6,13 +6,34 @@
 //   sections (a heading, then the tracks of a kind that is of no thread, as CPUs)
 import type { ProcessInfo, ThreadInfo, TraceInfo, TrackInfo } from "../backend/types";
 
-export type Order = "trace" | "name" | "calls" | "start";
-export const ORDERS: readonly { id: Order; label: string }[] = [
+export type Order = "trace" | "name" | "calls" | "start" | "slowest" | "blocked" | "cpu" | "waits";
+export const ORDERS: readonly { id: Order; label: string; needsStates?: true }[] = [
   { id: "trace", label: "as recorded" },
   { id: "name", label: "name" },
   { id: "calls", label: "most calls" },
   { id: "start", label: "start" },
+  { id: "slowest", label: "slowest call" },
+  { id: "blocked", label: "longest blocked", needsStates: true },
+  { id: "cpu", label: "most CPU", needsStates: true },
+  { id: "waits", label: "waiter and waker", needsStates: true },
 ];
+
+/** What is known of a trace's threads beside its facts, by their places. */
+export interface ThreadRanks {
+  readonly slowest: readonly number[];
+  readonly blocked: readonly number[];
+  readonly cpu: readonly number[];
+}
+
+/** What the layout goes by that was asked for meanwhile; what is not there yet is left out. */
+export interface Known {
+  /** By trace and thread: levels that its calls have in view. */
+  readonly levels?: readonly (readonly number[] | undefined)[];
+  /** By trace. */
+  readonly ranks?: readonly (ThreadRanks | undefined)[];
+  /** Threads that belong together: who waits, and who ended that. */
+  readonly together?: { readonly trace: number; readonly threads: readonly number[] } | undefined;
+}
 
 /** Which tracks, chosen by the person. Threads are named by `trace:thread`. */
 export interface TrackChoice {
@@ -84,11 +105,14 @@ export interface Layout {
 }
 
 export const ROW = 18;
-export const FOLDED_ROW = 4;
-const FOLDED_ROWS = 8;
+export const FOLDED_ROW = 3;
+const FOLDED_ROWS = 4;
+const FOLDED_STRIP = 3;
 const GAP = 7;
 const LEAST = 34; // room for a name and a second line
-const FOLDED_LEAST = 20;
+/** Of a thread without calls in view: its name. */
+const IDLE = 20;
+const FOLDED_LEAST = 15;
 const HEADING = 24;
 /** The air below a strip. */
 export const STRIP_AIR = 2;
@@ -116,8 +140,17 @@ function matches(filter: string, thread: ThreadInfo): boolean {
     .every((part) => text.includes(part));
 }
 
-function compare(order: Order): (a: ThreadInfo, b: ThreadInfo) => number {
+function compare(order: Order, t: number, known: Known): (a: ThreadInfo, b: ThreadInfo) => number {
+  const together = known.together?.trace === t ? known.together.threads : [];
+  const place = (thread: ThreadInfo) => (together.indexOf(thread.index) + together.length + 1) % (together.length + 1);
+  const rank = order === "slowest" || order === "blocked" || order === "cpu" ? known.ranks?.[t]?.[order] : undefined;
   switch (order) {
+    case "slowest":
+    case "blocked":
+    case "cpu":
+      return (a, b) => (rank?.[b.index] ?? 0) - (rank?.[a.index] ?? 0) || a.index - b.index;
+    case "waits":
+      return (a, b) => place(a) - place(b) || a.index - b.index;
     case "name":
       return (a, b) => a.name.localeCompare(b.name, "en", { numeric: true }) || a.tid - b.tid;
     case "calls":
@@ -134,6 +167,7 @@ export function layoutTracks(
   choice: TrackChoice,
   range: { begin: number; end: number },
   forms: readonly TrackForm[] = [],
+  known: Known = {},
 ): Layout {
   const pinned: Track[] = [];
   const scrolled: Track[] = [];
@@ -151,7 +185,7 @@ export function layoutTracks(
   };
   traces.forEach((trace, t) => {
     const ofThread = new Map(trace.tracks.filter(({ kind }) => kind === "thread").map((info) => [info.owner, info]));
-    const area: Area = { trace, t, ofThread, several: traces.length > 1, choice, place };
+    const area: Area = { trace, t, ofThread, several: traces.length > 1, choice, known, place };
     const strips = stripsOf(trace, forms);
     for (const process of trace.processes) hidden += placeProcess(area, process, range, strips);
     for (const form of forms) placeSection(area, form);
@@ -166,6 +200,7 @@ interface Area {
   readonly several: boolean;
   readonly ofThread: ReadonlyMap<number, TrackInfo>;
   readonly choice: TrackChoice;
+  readonly known: Known;
   readonly place: (track: Omit<Track, "y">) => void;
 }
 
@@ -176,7 +211,7 @@ function placeProcess(
   range: { begin: number; end: number },
   strips: ReadonlyMap<number, readonly Strip[]>,
 ): number {
-  const { trace, t, several, choice } = area;
+  const { trace, t, several, choice, known } = area;
   const all = trace.threads.filter((thread) => thread.process === process.index);
   const shown = all
     .filter(
@@ -185,7 +220,7 @@ function placeProcess(
         choice.pinned.has(threadKey(t, thread.index)) ||
         (matches(choice.filter, thread) && (!choice.hideIdle || active(thread, range.begin, range.end))),
     )
-    .sort(compare(choice.order));
+    .sort(compare(choice.order, t, known));
   if (shown.length === 0) return all.length;
   const headings = trace.processes.length > 1 || several;
   const key = `${t}:p${process.index}`;
@@ -206,14 +241,19 @@ function placeProcess(
 
 /** `partial`: its process ever left some functions out. */
 function placeThread(
-  { t, ofThread, choice, place }: Area,
+  { t, ofThread, choice, known, place }: Area,
   thread: ThreadInfo,
   partial: boolean,
-  strips: readonly Strip[],
+  open: readonly Strip[],
 ): void {
   const key = threadKey(t, thread.index);
   const folded = choice.folded.has(key);
-  const rows = Math.min(Math.max(thread.maxDepth, 1), MOST_ROWS);
+  const strips = folded
+    ? open.map((strip, i) => ({ ...strip, top: i * (FOLDED_STRIP + STRIP_AIR), height: FOLDED_STRIP }))
+    : open;
+  const deepest = Math.max(thread.maxDepth, 1);
+  // Calls of this moment: the deepest stack there ever was would keep the other threads off the screen.
+  const rows = Math.min(known.levels?.[t]?.[thread.index] ?? deepest, deepest, MOST_ROWS);
   const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
   const lead = strips.reduce((sum, strip) => sum + strip.height + STRIP_AIR, lane);
   place({
@@ -225,8 +265,8 @@ function placeThread(
     rowHeight: folded ? FOLDED_ROW : ROW,
     pinned: choice.pinned.has(key),
     height: folded
-      ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + GAP + lead)
-      : Math.max(LEAST, rows * ROW + GAP + lead),
+      ? Math.max(FOLDED_LEAST, Math.min(rows, FOLDED_ROWS) * FOLDED_ROW + 3 + lead)
+      : Math.max(rows === 0 ? IDLE : LEAST, rows * ROW + GAP + lead),
   });
 }
 

@@ -2,7 +2,7 @@
 import { ORDERS } from "./tracks";
 import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
-const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare"];
+const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers"];
 const SCOPES: readonly ScopeKind[] = ["all", "view", "range", "thread", "call"];
 const SORTS: readonly SortKey[] = [
   "name",
@@ -41,6 +41,7 @@ export function toHash(state: State): string {
   add("dock", !state.dockOpen && "0");
   add("of", state.scope !== "all" && state.scope);
   add("up", state.inverted && "1");
+  add("by", state.flameBy !== "wall" && state.flameBy);
   add("cmp", state.comparing !== "order" && state.comparing);
   add("sort", (state.sort !== "self" || state.ascending) && `${state.ascending ? "+" : "-"}${state.sort}`);
   add("q", state.filter);
@@ -135,6 +136,9 @@ export function fromHash(hash: string, start: State): Partial<State> {
         break;
       case "up":
         change.inverted = value === "1";
+        break;
+      case "by":
+        change.flameBy = one(value, ["wall", "cpu", "runnable", "blocked"]) ?? "wall";
         break;
       case "cmp":
         change.comparing = value === "path" ? "path" : "order";

@@ -43,6 +43,12 @@ export function fit(begin: number, end: number, total: number): View {
   return within({ begin: (begin + end) / 2 - span / 2, span }, total);
 }
 
+/** A window in which [begin, end] takes a third, in the middle: with what came before and after. */
+export function fitThird(begin: number, end: number, total: number): View {
+  const span = Math.max(end - begin, NARROWEST_NS / 3) * 3;
+  return within({ begin: (begin + end) / 2 - span / 2, span }, total);
+}
+
 /** Moved so that little of the window lies beside the trace. */
 function within(view: View, total: number): View {
   const span = clampView(view, total).span;

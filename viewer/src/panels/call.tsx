@@ -1,11 +1,11 @@
 // The selected call: its times, where it comes from, what it called, how it compares with its sisters, its source.
-import { useEffect } from "preact/hooks";
 import { kOpenBegin, kOpenEnd, type CallInfo, type CallLine } from "../backend/types";
-import { fitSelection, goTo, highlight, moveTo, offsetOf, select, selectedFacts, stepCall } from "../model/actions";
+import { fitSelection, goTo, highlight, moveTo, offsetOf, select, stepCall } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store, useStore, type Selected } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
+import { sentence } from "../model/words";
 import { endings } from "../timeline/endings";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
@@ -233,6 +233,9 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
           <Swatch trace={at.trace} func={call.function} />
           <bdi>{readable(func?.name ?? "?")}</bdi>
         </h2>
+        <p class="sentence" data-testid="sentence">
+          {sentence(loaded, call, histogram.value?.function === call.function ? histogram.value : undefined)}
+        </p>
         <Actions at={at} call={call} />
         <Facts at={at} call={call} />
         <Waits at={at} call={call} />
@@ -261,9 +264,6 @@ export function CallPanel() {
   const answer = useAnswer(key, () =>
     store.state.traces[selected!.trace]!.backend.call({ thread: selected!.thread, index: selected!.index }),
   );
-  useEffect(() => {
-    if (selected && answer.value && !answer.waiting) selectedFacts(selected, answer.value);
-  }, [answer.value]);
   if (!selected)
     return (
       <Empty>

@@ -4,6 +4,7 @@ import { CallPanel } from "./call";
 import { ComparePanel } from "./compare";
 import { FlamePanel } from "./flame";
 import { Icon } from "./icon";
+import { OutlierPanel } from "./outliers";
 import { RangePanel } from "./range";
 import { TablePanel } from "./table";
 
@@ -13,6 +14,7 @@ const TABS: readonly { id: Tab; label: string }[] = [
   { id: "flame", label: "Flame graph" },
   { id: "range", label: "Range" },
   { id: "compare", label: "Compare" },
+  { id: "outliers", label: "Outliers" },
 ];
 
 const clamp = (height: number) => Math.round(Math.min(Math.max(height, 120), window.innerHeight - 220));
@@ -109,6 +111,7 @@ export function Dock() {
           {tab === "flame" && <FlamePanel />}
           {tab === "range" && <RangePanel />}
           {tab === "compare" && <ComparePanel />}
+          {tab === "outliers" && <OutlierPanel />}
         </div>
       )}
     </section>

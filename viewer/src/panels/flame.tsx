@@ -1,9 +1,10 @@
 // Flame graphs: calls merged by path, exact. Also draws the comparison of two sets of calls.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame } from "../backend/types";
-import { highlight } from "../model/actions";
-import { change, pathTo, placeFlame, type Cell as FlameCell } from "../model/flame";
+import { changeSet, highlight } from "../model/actions";
+import { change, matched, pathTo, placeFlame, without, type Cell as FlameCell } from "../model/flame";
 import { forms, visible } from "../model/names";
+import { matcher } from "../model/rows";
 import { store, useStore } from "../model/store";
 import { count, duration, percent } from "../model/time";
 import { currentScene } from "../timeline/steps";
@@ -40,6 +41,10 @@ interface Shown {
   trace: number;
   rootLabel: string;
   onZoom: (path: number[]) => void;
+  /** Leaves a function out; where nothing can be left out there is no such thing. */
+  onHide?: (func: number) => void;
+  /** What is searched for: other cells are dimmed. */
+  sought?: ((func: number) => boolean) | undefined;
 }
 
 /** From a cell to the one above, below or beside it. */
@@ -67,7 +72,7 @@ function nodeWords(flame: Flame, node: number): { facts: string; time: string } 
     const self = duration(flame.selfs[node]!);
     return {
       facts: `${duration(total)} (${percent(total / flame.total)}), self ${self}, ${calls} calls`,
-      time: duration(total),
+      time: `${duration(total)} (${percent(total / flame.total)})`,
     };
   }
   const totalB = flame.b.totals[node]!;
@@ -81,14 +86,14 @@ function nodeWords(flame: Flame, node: number): { facts: string; time: string } 
 
 /** `on`: its function is highlighted. */
 function Cell(props: Shown & { cell: FlameCell; width: number; on: boolean }) {
-  const { flame, trace, rootLabel, onZoom, cell, width, on } = props;
+  const { flame, trace, rootLabel, onZoom, onHide, sought, cell, width, on } = props;
   const { node, depth } = cell;
   const func = flame.func[node]!;
   const functions = store.state.traces[trace]?.info.functions ?? [];
   const name = functions[func]?.name ?? flame.extraFunctions[func - functions.length] ?? "?";
   const wide = cell.width * width;
   const all = func >= 0 ? forms(name) : [];
-  const fits = (wide > 190 ? wide - 80 : wide - 10) / 6.2;
+  const fits = (wide > 190 ? wide - 110 : wide - 10) / 6.2;
   const label =
     func === -1
       ? rootLabel
@@ -99,7 +104,7 @@ function Cell(props: Shown & { cell: FlameCell; width: number; on: boolean }) {
   const colour = func >= 0 ? currentScene()?.looks(trace)?.css[func] : undefined;
   return (
     <button
-      class={`flame-cell${on ? " on" : ""}`}
+      class={`flame-cell${on ? " on" : ""}${sought && !(func >= 0 && sought(func)) ? " dim" : ""}`}
       role="treeitem"
       aria-level={depth + 1}
       aria-label={flame.b ? `${label} ${time}: ${facts}` : `${label}: ${facts}`}
@@ -107,7 +112,7 @@ function Cell(props: Shown & { cell: FlameCell; width: number; on: boolean }) {
       data-node={node}
       data-function={func >= 0 ? name : ""}
       data-self={flame.selfs[node]}
-      title={`${func >= 0 ? visible(name) : label}\n${facts}\nClick: only this. Ctrl and click: highlight in the timeline`}
+      title={`${func >= 0 ? visible(name) : label}\n${facts}\nClick: only this. Ctrl and click: highlight in the timeline${onHide ? ". Shift and click, or Delete: hide the function" : ""}`}
       style={{
         left: `${cell.x * width}px`,
         top: `${depth * ROW}px`,
@@ -115,7 +120,8 @@ function Cell(props: Shown & { cell: FlameCell; width: number; on: boolean }) {
         background: flame.b ? changeColour(change(flame, node)) : (colour ?? "var(--raised)"),
       }}
       onClick={(event) => {
-        if (func >= 0 && (event.ctrlKey || event.metaKey)) highlight(trace, func);
+        if (func >= 0 && event.shiftKey && onHide) onHide(func);
+        else if (func >= 0 && (event.ctrlKey || event.metaKey)) highlight(trace, func);
         else if (func !== -2) onZoom(pathTo(flame, node));
       }}
     >
@@ -143,7 +149,12 @@ export function FlameGraph(props: Shown) {
         role="tree"
         aria-label="Flame graph"
         style={{ height: `${(depth + 1) * ROW}px` }}
-        onKeyDown={(event) => walk(event, flame, cells)}
+        onKeyDown={(event) => {
+          const node = Number((event.target as HTMLElement).dataset.node);
+          const func = flame.func[node] ?? -1;
+          if (event.key === "Delete" && func >= 0) props.onHide?.(func);
+          else walk(event, flame, cells);
+        }}
       >
         {cells.map((cell) => (
           <Cell
@@ -157,8 +168,18 @@ export function FlameGraph(props: Shown) {
   );
 }
 
+const TIMES = [
+  { id: "wall", label: "Wall", title: "All time that calls took" },
+  { id: "cpu", label: "CPU", title: "Time on a CPU" },
+  { id: "runnable", label: "Runnable", title: "Time in which the thread could run, but had no CPU" },
+  { id: "blocked", label: "Blocked", title: "Time in which the thread waited for something" },
+] as const;
+
 export function FlamePanel() {
   const inverted = useStore((s) => s.inverted);
+  const by = useStore((s) => s.flameBy);
+  const [sought, setSought] = useState("");
+  const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
   const [path, setPath] = useState<{ for: string; path: number[] }>({ for: "", path: [] });
   const scopeKey = JSON.stringify([
     useStore((s) => s.scope),
@@ -167,11 +188,19 @@ export function FlamePanel() {
     inverted,
   ]);
   const zoomed = path.for === scopeKey ? path.path : [];
-  const answer = useScoped(`flame:${inverted}:${zoomed.join()}`, (t, scope, signal) =>
-    store.state.traces[t]!.backend.flame(scope, { inverted, path: zoomed }, signal),
-  );
-  const { value, error, trace, label, waiting } = answer;
-  const functions = store.state.traces[trace]?.info.functions ?? [];
+  const answer = useScoped(`flame:${inverted}:${by}:${zoomed.join()}`, (t, scope, signal) => {
+    const of = by === "wall" ? {} : { by };
+    return store.state.traces[t]!.backend.flame(scope, { inverted, path: zoomed, ...of }, signal);
+  });
+  const { error, trace, label, waiting } = answer;
+  const value = useMemo(() => answer.value && without(answer.value, hidden), [answer.value, hidden]);
+  useEffect(() => setHidden(new Set()), [trace]);
+  const { functions = [], states } = store.state.traces[trace]?.info ?? {};
+  const search = useMemo(() => {
+    if (sought === "") return undefined;
+    const { test } = matcher(sought);
+    return (func: number) => test(functions[func]?.name ?? "");
+  }, [sought, functions]);
   const crumb = (func: number) => visible(forms(functions[func]?.name ?? "?").slice(-1)[0]!);
   return (
     <div class="flame-panel">
@@ -184,6 +213,38 @@ export function FlamePanel() {
         >
           <Icon name="flip" /> Bottom-up
         </button>
+        {states && (
+          <div class="segments" role="radiogroup" aria-label="Time that is added up">
+            {TIMES.map(({ id, label: name, title }) => (
+              <button role="radio" aria-checked={by === id} title={title} onClick={() => store.set({ flameBy: id })}>
+                {name}
+              </button>
+            ))}
+          </div>
+        )}
+        <label class="filter">
+          <Icon name="search" />
+          <input
+            type="search"
+            placeholder="Search the flame graph"
+            aria-label="Search the flame graph by regular expression"
+            value={sought}
+            data-testid="flame-search"
+            onInput={(event) => setSought(event.currentTarget.value)}
+          />
+        </label>
+        {[...hidden].map((func) => (
+          <span class="chip" data-testid="flame-hidden">
+            <span class="name">without {crumb(func)}</span>
+            <button
+              class="icon"
+              aria-label={`Show ${crumb(func)} again`}
+              onClick={() => setHidden(changeSet(hidden, func, false))}
+            >
+              <Icon name="close" />
+            </button>
+          </span>
+        ))}
         {zoomed.length > 0 && (
           <nav class="crumbs" aria-label="Path">
             <button onClick={() => setPath({ for: scopeKey, path: [] })}>{label}</button>
@@ -200,6 +261,11 @@ export function FlamePanel() {
         <span class="grow" />
         {value && (
           <span class="quiet" role="status" data-testid="flame-sum" data-total={value.total}>
+            {search && (
+              <b data-testid="flame-found">
+                {percent(value.total > 0 ? matched(value, search) / value.total : 0)} found ·{" "}
+              </b>
+            )}
             {duration(value.total)} · {count(value.calls)} calls
             {value.truncated && " · too many paths: the rest is in “others”"}
           </span>
@@ -211,7 +277,9 @@ export function FlamePanel() {
       ) : !value ? (
         <Waiting answer={answer} />
       ) : value.total <= 0 ? (
-        <Empty>No time was spent in traced calls here.</Empty>
+        <Empty>
+          {by === "wall" ? "No time was spent in traced calls here." : "No such time is known of the calls here."}
+        </Empty>
       ) : (
         <FlameGraph
           flame={value}
@@ -219,6 +287,8 @@ export function FlamePanel() {
           rootLabel={
             zoomed.length > 0 ? crumb(zoomed[zoomed.length - 1]!) : inverted ? `${label}, by self time` : label
           }
+          sought={search}
+          onHide={(func) => setHidden(changeSet(hidden, func, true))}
           onZoom={(more) => setPath({ for: scopeKey, path: [...zoomed, ...more].filter((f) => f >= 0) })}
         />
       )}

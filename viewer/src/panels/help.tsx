@@ -21,7 +21,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
   {
     title: "Calls",
     keys: [
-      ["Enter", "select the longest call in sight"],
+      ["Enter", "select the longest call in sight; the selected call: a third of the width"],
       ["Shift ↑ ↓", "caller; longest callee"],
       ["Shift ← →", "neighbours on the same level"],
       ["PgUp PgDn", "the track above, below"],
@@ -37,9 +37,10 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
       ["/", "search functions"],
       ["m", "measure by dragging anywhere"],
       ["r", "measure the selected call, else what is in view"],
-      ["1 – 5", "call, functions, flame graph, range, compare"],
+      ["1 – 6", "call, functions, flame graph, range, compare, outliers"],
       ["b", "show or hide the lower half"],
-      ["k", "fold or unfold the selected track"],
+      ["k K", "fold or unfold the selected track; all threads"],
+      ["Back", "the browser’s: the selection or panel before"],
       ["i", "pin the selected track"],
       ["t", "light, dark, as the system"],
       ["Esc", "close, clear, step back"],

@@ -6,7 +6,18 @@ const WIDTH = 320;
 const HEIGHT = 84;
 const BASE = 66;
 
-export function HistogramView({ histogram, marked, open }: { histogram: Histogram; marked: number; open: boolean }) {
+interface Props {
+  readonly histogram: Histogram;
+  /** Of the call that is marked; undefined: none is. */
+  readonly marked: number | undefined;
+  /** Whether that call is open. */
+  readonly open: boolean;
+  /** A click on a bar chooses its durations. */
+  readonly choose?: (least: number, most: number) => void;
+  readonly chosen?: { readonly least: number } | undefined;
+}
+
+export function HistogramView({ histogram, marked = -1, open, choose, chosen }: Props) {
   const { edges, counts } = histogram;
   if (counts.length === 0)
     return <div class="quiet">No call of this function is complete: there is no distribution to show.</div>;
@@ -36,8 +47,8 @@ export function HistogramView({ histogram, marked, open }: { histogram: Histogra
     <figure class="histogram">
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        role="img"
-        aria-label={`Durations of ${count(histogram.calls)} calls from ${duration(histogram.min ?? 0)} to ${duration(histogram.max ?? 0)}, median ${duration(histogram.p50 ?? 0)}. This call: ${duration(marked)}, longer than ${count(shorter)} of them.`}
+        role={choose ? "group" : "img"}
+        aria-label={`Durations of ${count(histogram.calls)} calls from ${duration(histogram.min ?? 0)} to ${duration(histogram.max ?? 0)}, median ${duration(histogram.p50 ?? 0)}. ${marked < 0 ? "" : `This call: ${duration(marked)}, longer than ${count(shorter)} of them.`}`}
       >
         {counts.map((n, i) => {
           if (n === 0) return null;
@@ -45,16 +56,39 @@ export function HistogramView({ histogram, marked, open }: { histogram: Histogra
           const right = at(edges[i + 1]!);
           const height = Math.max(1.5, (Math.log1p(n) / most) * (BASE - 12));
           const here = marked >= edges[i]! && (marked < edges[i + 1]! || i === counts.length - 1);
-          return (
+          const words = `${count(n)} ${n === 1 ? "call" : "calls"} of ${duration(edges[i]!)} to ${duration(edges[i + 1]!)}`;
+          const bar = (
             <rect
-              class={here ? "here" : ""}
+              class={`${here ? "here" : ""}${chosen?.least === edges[i] ? " chosen" : ""}`}
               x={left + 0.5}
               y={BASE - height}
               width={Math.max(1, right - left - 1)}
               height={height}
             >
-              <title>{`${count(n)} calls of ${duration(edges[i]!)} to ${duration(edges[i + 1]!)}`}</title>
+              <title>{words}</title>
             </rect>
+          );
+          if (!choose) return bar;
+          const take = () => choose(edges[i]!, edges[i + 1]!);
+          // All of the column takes the click: low bars are a pixel high.
+          return (
+            <g
+              class="choice"
+              role="button"
+              tabIndex={0}
+              aria-label={words}
+              aria-pressed={chosen?.least === edges[i]}
+              onClick={take}
+              onKeyDown={(event) => {
+                if (event.key !== "Enter" && event.key !== " ") return;
+                event.preventDefault();
+                event.stopPropagation();
+                take();
+              }}
+            >
+              <rect class="room" x={left} y={0} width={Math.max(4, right - left)} height={BASE} />
+              {bar}
+            </g>
           );
         })}
         <line class="axis" x1="0" x2={WIDTH} y1={BASE} y2={BASE} />
@@ -66,7 +100,7 @@ export function HistogramView({ histogram, marked, open }: { histogram: Histogra
             </text>
           </g>
         ))}
-        <path class="this" d={`M${x} ${BASE + 1}l-4 6h8z`} />
+        {marked >= 0 && <path class="this" d={`M${x} ${BASE + 1}l-4 6h8z`} />}
         {ticks.map(({ ns, anchor }) => (
           <text class="tick" x={at(ns)} y={HEIGHT - 2} text-anchor={anchor}>
             {duration(ns)}

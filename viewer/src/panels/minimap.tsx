@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { moveTo, setView } from "../model/actions";
 import type { Theme } from "../model/colour";
 import { readingWords } from "../model/reading";
-import { store, useStore } from "../model/store";
+import { store, useStore, type LoadedTrace } from "../model/store";
 import { DARK, LIGHT } from "../timeline/theme";
 
 const HEIGHT = 36;
@@ -22,38 +22,69 @@ function Reading() {
   );
 }
 
-/** Busy threads at once, as a share of the most there are at any time; one trace above the other. */
-function draw(canvas: HTMLCanvasElement, width: number, theme: Theme, lines: readonly Uint8Array[][]): void {
+/** Of one trace: shares by thread and pixel, one list for each band, which stand on one another. */
+type Bands = readonly { readonly colour: string; readonly threads: readonly Uint8Array[] }[];
+
+const rgb = ({ r, g, b }: { r: number; g: number; b: number }) => `rgb(${r} ${g} ${b})`;
+
+/** With thread states: who ran, who waited for a CPU, who was blocked. Else whose calls were open. */
+async function bandsOf({ backend, info }: LoadedTrace): Promise<readonly Uint8Array[][]> {
+  if (!info.states || info.aggregated) return [await backend.minimap(PIXELS)];
+  const states = ["cpu", "runnable", "blocked"] as const;
+  return await Promise.all(states.map((of) => backend.minimap(PIXELS, of)));
+}
+
+function sumOf(threads: readonly Uint8Array[]): Float64Array {
+  const sum = new Float64Array(PIXELS);
+  for (const line of threads) for (let i = 0; i < line.length && i < PIXELS; ++i) sum[i]! += line[i]! / 255;
+  return sum;
+}
+
+/** Threads at once, as a share of the most there are at any time; one trace above the other. */
+function draw(canvas: HTMLCanvasElement, width: number, traces: readonly Bands[]): void {
   const c = canvas.getContext("2d");
   if (!c) return;
-  const { traces, offset } = store.state;
+  const { traces: loaded, offset } = store.state;
   const { total } = store;
   const scale = window.devicePixelRatio || 1;
   const w = Math.round(width * scale);
   const h = Math.round(HEIGHT * scale);
   canvas.width = w;
   canvas.height = h;
-  const inks = theme === "dark" ? DARK : LIGHT;
-  const share = lines.length > 1 ? h / 2 : h;
-  lines.forEach((threads, t) => {
-    const span = traces[t]?.info.span ?? 1;
+  const share = traces.length > 1 ? h / 2 : h;
+  traces.forEach((bands, t) => {
+    const span = loaded[t]?.info.span ?? 1;
     const move = t === 1 ? offset : 0;
-    const sum = new Float64Array(PIXELS);
-    for (const line of threads) for (let i = 0; i < line.length && i < PIXELS; ++i) sum[i]! += line[i]! / 255;
-    const most = sum.reduce((a, b) => Math.max(a, b), 0) || 1;
-    c.fillStyle = inks.accent;
+    const sums = bands.map(({ threads }) => sumOf(threads));
+    const all = new Float64Array(PIXELS);
+    for (const sum of sums) sum.forEach((n, i) => (all[i]! += n));
+    const most = all.reduce((a, b) => Math.max(a, b), 0) || 1;
     for (let x = 0; x < w; ++x) {
-      const from = Math.floor((((x / w) * total - move) / span) * PIXELS);
-      const to = Math.max(from + 1, Math.floor(((((x + 1) / w) * total - move) / span) * PIXELS));
-      let high = 0;
-      for (let i = Math.max(0, from); i < to && i < PIXELS; ++i) high = Math.max(high, sum[i]!);
-      if (high === 0) continue;
-      c.globalAlpha = 0.62;
-      const up = Math.max(1, (high / most) * (share - 4 * scale));
-      c.fillRect(x, share * (t + 1) - up, 1, up);
+      const from = Math.max(0, Math.floor((((x / w) * total - move) / span) * PIXELS));
+      const to = Math.min(PIXELS, Math.max(from + 1, Math.floor(((((x + 1) / w) * total - move) / span) * PIXELS)));
+      let bottom = share * (t + 1);
+      sums.forEach((sum, band) => {
+        let high = 0;
+        for (let i = from; i < to; ++i) high = Math.max(high, sum[i]!);
+        if (high === 0) return;
+        const up = Math.max(1, Math.min((high / most) * (share - 4 * scale), bottom - share * t - 2 * scale));
+        c.fillStyle = bands[band]!.colour;
+        c.fillRect(x, bottom - up, 1, up);
+        bottom -= up;
+      });
     }
   });
-  c.globalAlpha = 1;
+}
+
+/** Colours of bandsOf(). What waits is paler than what runs. */
+function withColours(lines: readonly Uint8Array[][], theme: Theme): Bands {
+  const inks = theme === "dark" ? DARK : LIGHT;
+  const pale = (colour: string) => colour.replace(")", " / 0.4)");
+  const colours =
+    lines.length === 1
+      ? [theme === "dark" ? "rgb(138 180 248 / 0.62)" : "rgb(11 87 208 / 0.62)"]
+      : [rgb(inks.states[0]!), rgb(inks.states[1]!), pale(rgb(inks.states[2]!))];
+  return lines.map((threads, i) => ({ threads, colour: colours[i]! }));
 }
 
 /** Moves the window, or one of its edges, or chooses another one; a click brings it there. `left` and `right`: where it is. */
@@ -97,7 +128,7 @@ export function Minimap({ theme }: { theme: Theme }) {
   const offset = useStore((s) => s.offset);
   const view = useStore((s) => s.view);
   const range = useStore((s) => s.range);
-  const [lines, setLines] = useState<Uint8Array[][]>([]);
+  const [lines, setLines] = useState<(readonly Uint8Array[][])[]>([]);
   const [width, setWidth] = useState(0);
   const total = store.total;
   const reading = traces.some((t) => t.info.reading);
@@ -106,7 +137,7 @@ export function Minimap({ theme }: { theme: Theme }) {
     let dropped = false;
     // Threads that are not read yet would look idle.
     if (reading) return;
-    Promise.all(traces.map((t) => t.backend.minimap(PIXELS))).then(
+    Promise.all(traces.map(bandsOf)).then(
       (all) => !dropped && setLines(all),
       (error: Error) => !dropped && store.set({ notice: error.message }),
     );
@@ -121,7 +152,12 @@ export function Minimap({ theme }: { theme: Theme }) {
   }, []);
 
   useEffect(() => {
-    if (canvas.current && width > 0) draw(canvas.current, width, theme, lines);
+    if (canvas.current && width > 0)
+      draw(
+        canvas.current,
+        width,
+        lines.map((of) => withColours(of, theme)),
+      );
   }, [lines, width, theme, offset, total]);
 
   const px = (ns: number) => (ns / total) * width;
@@ -136,7 +172,7 @@ export function Minimap({ theme }: { theme: Theme }) {
       aria-label={
         reading
           ? "The trace is still being read"
-          : "The whole trace: how busy its threads are. Drag to choose what the timeline shows."
+          : "The whole trace: what its threads did. Drag to choose what the timeline shows."
       }
       style={{ height: `${HEIGHT}px` }}
     >

@@ -1,7 +1,8 @@
 // What is to be known of a trace before its picture is believed: what is missing in it; and what was kept of slow calls.
 import type { MomentInfo } from "../backend/types";
-import { bringTrack, moveTo, offsetOf } from "../model/actions";
-import { readable, visible } from "../model/names";
+import { attempt, bringTrack, moveTo, offsetOf } from "../model/actions";
+import { forms, readable, visible } from "../model/names";
+import { keptMoments, openMoment } from "../model/opening";
 import { store, useStore, type LoadedTrace } from "../model/store";
 import { leftOut, leftOutWords, momentWords, offStretches, offWords } from "../model/switches";
 import { count, duration } from "../model/time";
@@ -113,28 +114,86 @@ export function Missing() {
   );
 }
 
+/** A kept call, and others of the same thread that overlap it: one slow moment, kept for several reasons. */
+interface KeptGroup {
+  readonly trace: number;
+  readonly moments: readonly MomentInfo[];
+}
+
+/** The slowest first; those that overlap in the same thread are one group. */
+export function keptGroups(traces: readonly Pick<LoadedTrace, "info">[]): KeptGroup[] {
+  const groups: { trace: number; moments: MomentInfo[]; begin: number; end: number }[] = [];
+  const of = (m: MomentInfo) => m.end - m.begin;
+  traces.forEach(({ info }, trace) => {
+    for (const moment of keptMoments(info)) {
+      const group = groups.find(
+        (g) =>
+          g.trace === trace && g.moments[0]!.thread === moment.thread && moment.begin <= g.end && moment.end >= g.begin,
+      );
+      if (group) group.moments.push(moment);
+      else groups.push({ trace, moments: [moment], begin: moment.begin, end: moment.end });
+    }
+  });
+  return groups.sort((a, b) => of(b.moments[0]!) - of(a.moments[0]!));
+}
+
+function KeptLine({
+  trace,
+  moment,
+  inner,
+  close,
+}: {
+  trace: number;
+  moment: MomentInfo;
+  inner: boolean;
+  close: () => void;
+}) {
+  const { info } = store.state.traces[trace]!;
+  const { begin, end, thread, function: func } = moment;
+  return (
+    <button
+      class={`call-line note kept${inner ? " inner" : ""}`}
+      title={func === undefined ? "Show this moment" : "Select this call"}
+      onClick={() => {
+        void attempt(() => openMoment(trace, moment));
+        close();
+      }}
+    >
+      <span class="name">
+        {moment.number}:{" "}
+        {func !== undefined && <b>{visible(forms(info.functions[func]?.name ?? "?").slice(-2)[0]!)} </b>}
+        {thread >= 0 && `in ${visible(info.threads[thread]?.name ?? "?")} `}
+        <span class="quiet">{momentWords(moment).replace(/^\d+: /, "")}</span>
+      </span>
+      <span class="num">{end > begin ? duration(end - begin) : `at ${duration(begin)}`}</span>
+    </button>
+  );
+}
+
 export function Kept() {
   const traces = useStore((s) => s.traces);
-  const kept: { trace: number; moment: MomentInfo }[] = traces.flatMap(({ info }, trace) =>
-    info.processes.flatMap(({ moments }) => moments.map((moment) => ({ trace, moment }))),
-  );
-  if (kept.length === 0) return null;
-  const lines = kept.map(({ trace, moment }): Line => {
-    const { begin, end, thread } = moment;
-    return {
-      words: momentWords(moment),
-      time: end > begin ? duration(end - begin) : `at ${duration(begin)}`,
-      go: () => show(trace, begin, end, thread),
-    };
-  });
+  const groups = keptGroups(traces);
+  if (groups.length === 0) return null;
+  const all = groups.reduce((n, { moments }) => n + moments.length, 0);
   return (
     <Popover
       icon="kept"
-      label={`${count(kept.length)} kept`}
+      label={`${count(all)} kept`}
       title="Slow calls, triggers and snapshots that were kept"
       testid="kept"
     >
-      {(close) => <Lines lines={lines} close={close} />}
+      {(close) => (
+        <>
+          {groups
+            .slice(0, MOST)
+            .map(({ trace, moments }) =>
+              moments
+                .slice(0, MOST)
+                .map((moment, i) => <KeptLine {...{ trace, moment, close }} inner={i > 0} key={moment.number} />),
+            )}
+          {groups.length > MOST && <p class="quiet">and {count(groups.length - MOST)} more</p>}
+        </>
+      )}
     </Popover>
   );
 }

@@ -41,6 +41,7 @@ export function useScope(): { trace: number; scope: Scope; label: string; key: s
   const kind = useStore((s) => s.scope);
   useStore((s) => (kind === "range" ? s.range : null));
   useStore((s) => s.selected);
+  useStore((s) => s.tableTrace);
   useStore((s) => (kind === "view" ? s.view : null));
   const now = scopeOf(store.state);
   return { ...now, key: `${now.trace}:${JSON.stringify(now.scope)}` };

@@ -2,8 +2,8 @@
 // scroll like a hundred.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { FunctionRow } from "../backend/types";
-import { highlight, stepCall } from "../model/actions";
-import { readable } from "../model/names";
+import { deselect, highlight, stepCall } from "../model/actions";
+import { readable, visible } from "../model/names";
 import { matcher, sortRows } from "../model/rows";
 import { store, useStore, type SortKey } from "../model/store";
 import { count, duration, percent } from "../model/time";
@@ -73,19 +73,21 @@ function Head({ columns }: { columns: StateColumns }) {
 /** The cells of one function. */
 function Cells({
   row,
-  trace,
+  several,
   busy,
   columns,
 }: {
-  row: FunctionRow;
-  trace: number;
+  row: TableRow;
+  several: boolean;
   busy: number;
   columns: StateColumns;
 }) {
+  const { trace } = row;
   const f = store.state.traces[trace]?.info.functions[row.function];
   return (
     <>
       <div class="cell name" role="gridcell">
+        {several && <b class="whose">{TRACES[trace]}</b>}
         <Swatch trace={trace} func={row.function} />
         <FullName text={readable(f?.name ?? "?")} />
       </div>
@@ -120,9 +122,16 @@ function Cells({
   );
 }
 
+const TRACES = ["A", "B"];
+
+/** A row, and which trace it is of. */
+interface TableRow extends FunctionRow {
+  readonly trace: number;
+}
+
 function step(trace: number, row: FunctionRow): void {
   highlight(trace, row.function);
-  store.set({ selected: null, selectedSpan: null });
+  deselect();
   void stepCall("next", "duration");
 }
 
@@ -130,7 +139,7 @@ function step(trace: number, row: FunctionRow): void {
 const MOVES: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
 
 /** The rows that are on screen, and some beside them. */
-function Grid({ rows, trace, busy }: { rows: readonly FunctionRow[]; trace: number; busy: number }) {
+function Grid({ rows, several, busy }: { rows: readonly TableRow[]; several: boolean; busy: number }) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(400);
@@ -143,8 +152,8 @@ function Grid({ rows, trace, busy }: { rows: readonly FunctionRow[]; trace: numb
     return () => observer.disconnect();
   }, []);
 
-  const isMarked = (row: FunctionRow) => marked?.function === row.function && marked.trace === trace;
-  const choose = (row: FunctionRow) => highlight(trace, isMarked(row) ? null : row.function);
+  const isMarked = (row: TableRow) => marked?.function === row.function && marked.trace === row.trace;
+  const choose = (row: TableRow) => highlight(row.trace, isMarked(row) ? null : row.function);
   const move = (i: number) => {
     const next = Math.min(rows.length - 1, Math.max(0, i));
     if (box.current) {
@@ -156,18 +165,18 @@ function Grid({ rows, trace, busy }: { rows: readonly FunctionRow[]; trace: numb
     }
     requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus());
   };
-  const keys = (event: KeyboardEvent, i: number, row: FunctionRow) => {
+  const keys = (event: KeyboardEvent, i: number, row: TableRow) => {
     const go = MOVES[event.key];
     if (go !== undefined) move(i + go);
     else if (event.key === " ") choose(row);
-    else if (event.key === "Enter") step(trace, row);
+    else if (event.key === "Enter") step(row.trace, row);
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
 
-  const { functions, states } = store.state.traces[trace]?.info ?? { functions: [], states: null };
-  const columns = states ? STATE_COLUMNS : [];
+  const { traces } = store.state;
+  const columns = rows.some((row) => traces[row.trace]?.info.states) ? STATE_COLUMNS : [];
   const first = Math.max(0, Math.floor(top / ROW) - 4);
   const shown = rows.slice(first, first + Math.ceil(height / ROW) + 9);
   return (
@@ -183,11 +192,11 @@ function Grid({ rows, trace, busy }: { rows: readonly FunctionRow[]; trace: numb
       <div class="grid-body" style={{ height: `${rows.length * ROW}px` }}>
         {shown.map((row, k) => {
           const i = first + k;
-          const f = functions[row.function];
+          const f = traces[row.trace]?.info.functions[row.function];
           const on = isMarked(row);
           return (
             <div
-              key={row.function}
+              key={`${row.trace}.${row.function}`}
               class={`grid-row${on ? " on" : ""}`}
               role="row"
               aria-rowindex={i + 2}
@@ -202,10 +211,10 @@ function Grid({ rows, trace, busy }: { rows: readonly FunctionRow[]; trace: numb
                   : ""
               }
               onClick={() => choose(row)}
-              onDblClick={() => step(trace, row)}
+              onDblClick={() => step(row.trace, row)}
               onKeyDown={(event) => keys(event, i, row)}
             >
-              <Cells {...{ row, trace, busy, columns }} />
+              <Cells {...{ row, several, busy, columns }} />
             </div>
           );
         })}
@@ -215,29 +224,85 @@ function Grid({ rows, trace, busy }: { rows: readonly FunctionRow[]; trace: numb
   );
 }
 
+/** Rows of the trace that the scope is about; of both when that is chosen. */
+function useRows() {
+  const both = useStore((s) => s.bothTraces && s.traces.length > 1);
+  const answer = useScoped(`table:${both}`, async (t, scope, signal) => {
+    const { traces, offset } = store.state;
+    const ask = async (trace: number) => {
+      // A range is one of the timeline: trace B's own time is moved against it.
+      const moved = trace === t || scope.begin === undefined ? 0 : trace === 1 ? -offset : offset;
+      const { begin, end } = scope;
+      const of = moved === 0 ? scope : { ...scope, begin: Math.max(0, begin! + moved), end: Math.max(0, end! + moved) };
+      const table = await traces[trace]!.backend.functions(of, signal);
+      return { ...table, rows: table.rows.map((row): TableRow => ({ ...row, trace })) };
+    };
+    const tables = await Promise.all(both ? traces.map((_, trace) => ask(trace)) : [ask(t)]);
+    return {
+      busy: tables.reduce((sum, table) => sum + table.busy, 0),
+      rows: tables.flatMap((table) => table.rows),
+    };
+  });
+  return { ...answer, both };
+}
+
+/** Two traces are open: whose functions these are. */
+function Whose({ trace, both }: { trace: number; both: boolean }) {
+  const traces = useStore((s) => s.traces);
+  const scope = useStore((s) => s.scope);
+  if (traces.length < 2) return null;
+  // A thread or a call is of one trace.
+  const fixed = scope === "thread" || scope === "call";
+  return (
+    <div class="segments" role="radiogroup" aria-label="Whose functions">
+      {traces.map(({ info }, t) => (
+        <button
+          role="radio"
+          aria-checked={!both && trace === t}
+          disabled={fixed && trace !== t}
+          title={visible(info.name)}
+          onClick={() => store.set({ bothTraces: false, tableTrace: t })}
+        >
+          {TRACES[t]}
+        </button>
+      ))}
+      <button
+        role="radio"
+        aria-checked={both}
+        disabled={fixed}
+        title="Functions of both traces in one table"
+        onClick={() => store.set({ bothTraces: true })}
+      >
+        Both
+      </button>
+    </div>
+  );
+}
+
 export function TablePanel() {
-  const answer = useScoped("table", (t, scope, signal) => store.state.traces[t]!.backend.functions(scope, signal));
-  const { value, error, trace, waiting } = answer;
+  const answer = useRows();
+  const { value, error, trace, waiting, both } = answer;
   const sort = useStore((s) => s.sort);
   const ascending = useStore((s) => s.ascending);
   const filter = useStore((s) => s.filter);
-  const functions = store.state.traces[trace]?.info.functions ?? [];
-  const names = useMemo(() => functions.map((f) => f.name), [functions]);
+  const traces = useStore((s) => s.traces);
+  const nameOf = (row: TableRow) => traces[row.trace]?.info.functions[row.function]?.name;
   const wanted = matcher(filter);
   const rows = useMemo(
     () =>
       sortRows(
-        (value?.rows ?? []).filter((row) => wanted.test(names[row.function] ?? "")),
-        names,
+        (value?.rows ?? []).filter((row) => wanted.test(nameOf(row) ?? "")),
+        nameOf,
         sort,
         ascending,
       ),
-    [value, filter, sort, ascending, names],
+    [value, filter, sort, ascending, traces],
   );
   return (
     <div class="table-panel">
       <div class="pane-tools">
         <ScopeChoice />
+        <Whose {...{ trace, both }} />
         <label class="filter">
           <Icon name="search" />
           <input
@@ -262,7 +327,7 @@ export function TablePanel() {
       ) : value === undefined ? (
         <Waiting answer={answer} />
       ) : (
-        <Grid rows={rows} trace={trace} busy={value.busy} />
+        <Grid rows={rows} several={traces.length > 1} busy={value.busy} />
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 // One picture in the making: what kinds of tracks draw into. Slices are painted into lines of device pixels first, all
 // lines go onto the canvas at once, and names come last.
-import { kSummed, kOpenBegin, type TrackInfo } from "../backend/types";
+import { kSummed, kOpenBegin, type Row, type TrackInfo } from "../backend/types";
 import type { State } from "../model/store";
 import { duration } from "../model/time";
 import { drawEnds } from "./endings_drawn";
@@ -29,6 +29,8 @@ export interface LaneLook {
   readonly looks?: Looks;
   readonly y: number;
   readonly height: number;
+  /** What is drawn in a row's place; left out: itself. */
+  readonly drawn?: (row: Row) => Row;
   /** Nothing is known before, ns of the trace. */
   readonly from?: number;
 }
@@ -40,6 +42,7 @@ export class Frame {
   readonly pixelNs: number;
   private readonly bands: Band[] = [];
   private readonly labels: PlacedLabel[] = [];
+  private readonly washes: { x: number; y: number; width: number; height: number }[] = [];
   private nextPainter = 0;
 
   constructor(
@@ -78,6 +81,11 @@ export class Frame {
     this.bands.push(band);
   }
 
+  /** Where calls were open and nothing ran: paled and hatched, below the names. */
+  addWash(x: number, y: number, width: number, height: number): void {
+    this.washes.push({ x, y, width, height });
+  }
+
   addLabels(found: readonly Label[], of: Omit<PlacedLabel, keyof Label>): void {
     for (const label of found) this.labels.push({ ...label, ...of });
   }
@@ -86,9 +94,10 @@ export class Frame {
   drawLanes({ track }: Placed, info: TrackInfo, look: (lane: number) => LaneLook | undefined): void {
     const used: (RowPainter | undefined)[] = [];
     for (const { tile, from, to } of this.cover(track.trace, { track: info.id, band: 0 }))
-      for (const row of tile.rows) {
-        const lane = look(row.depth);
+      for (const of of tile.rows) {
+        const lane = look(of.depth);
         if (!lane) continue;
+        const row = lane.drawn?.(of) ?? of;
         const found: Label[] = [];
         const least = Math.max(from, lane.from ?? -Infinity);
         (used[row.depth] ??= this.painter()).add(
@@ -113,6 +122,11 @@ export class Frame {
   /** Puts all of it onto the canvas; returns how many lines it has. */
   finish(): number {
     this.r.bands(this.bands);
+    const { wash, washLine } = this.scene.inks;
+    for (const { x, y, width, height } of this.washes) {
+      this.r.rect(x, y, width, height, wash);
+      this.r.hatch(x, y, width, height, washLine, "falling");
+    }
     this.drawLabels();
     return this.bands.length;
   }

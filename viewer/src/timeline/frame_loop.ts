@@ -14,6 +14,8 @@ export interface FrameLog {
   frames: number;
   milliseconds: number[];
   complete: boolean;
+  /** Whether the tracks' heights are those of what is in view. */
+  settled: boolean;
   /** Rows with calls or states in the last picture. */
   rows: number;
   /** Whether the trace is read to its end. */
@@ -50,6 +52,7 @@ export class FrameLoop {
     frames: 0,
     milliseconds: [],
     complete: false,
+    settled: false,
     rows: 0,
     whole: false,
   });
@@ -110,8 +113,9 @@ export class FrameLoop {
     const { log, scene } = this;
     log.frames++;
     log.complete = scene.complete;
+    log.settled = scene.settled;
     log.whole = store.state.traces.every((trace) => !trace.info.reading);
-    if (log.complete) firstPictureDrawn();
+    if (scene.complete) firstPictureDrawn();
     log.milliseconds.push(milliseconds);
     if (log.milliseconds.length > 4000) log.milliseconds.splice(0, 2000);
   }

@@ -1,9 +1,11 @@
 // The tracks' names, with what can be done to a track. Only those on screen are in the page.
-import { togglePinned, toggleFolded } from "../model/actions";
+import { useEffect } from "preact/hooks";
+import { togglePinned, toggleFolded, wantRanks } from "../model/actions";
+import { toggleAllFolded } from "../model/folding";
 import { visible } from "../model/names";
 import { store, useStore } from "../model/store";
 import { count, duration } from "../model/time";
-import { ORDERS, type Order, type Track } from "../model/tracks";
+import { ORDERS, threadKey, type Order, type Track } from "../model/tracks";
 import { Icon } from "../panels/icon";
 import { RULER, type Placed, type Scene } from "./scene";
 
@@ -99,6 +101,13 @@ function missingOf({ track }: Placed): string {
 export function Gutter({ scene, height, scroll }: { scene: Scene; height: number; scroll: number }) {
   const choice = useStore((s) => s.choice);
   void scroll;
+  const traces = useStore((s) => s.traces);
+  const hasStates = traces.some(({ info }) => info.states);
+  useEffect(wantRanks, [choice.order, traces]);
+  // Folded or not, for the button that does it to all.
+  const allFolded = traces.every(({ info }, t) =>
+    info.threads.every((thread) => choice.folded.has(threadKey(t, thread.index))),
+  );
   scene.height = height;
   const placed = scene.placed();
   const top = RULER + scene.pinnedShown;
@@ -124,10 +133,20 @@ export function Gutter({ scene, height, scroll }: { scene: Scene; height: number
           value={choice.order}
           onChange={(event) => store.set({ choice: { ...choice, order: event.currentTarget.value as Order } })}
         >
-          {ORDERS.map((order) => (
+          {ORDERS.filter((order) => hasStates || !order.needsStates).map((order) => (
             <option value={order.id}>{order.label}</option>
           ))}
         </select>
+        <button
+          class={`icon${allFolded ? " on" : ""}`}
+          aria-pressed={allFolded}
+          aria-label="Fold all threads"
+          title={`${allFolded ? "Unfold all threads" : "Fold all threads: each one as a strip"} (Shift+K)`}
+          data-testid="fold-all"
+          onClick={toggleAllFolded}
+        >
+          <Icon name={allFolded ? "right" : "down"} />
+        </button>
         <button
           class={`icon${choice.hideIdle ? " on" : ""}`}
           aria-pressed={choice.hideIdle}

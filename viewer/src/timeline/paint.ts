@@ -11,6 +11,8 @@ export interface Palette {
   readonly fill: Uint32Array;
   readonly edge: Uint32Array;
   readonly background: number;
+  /** How strong a call is that covers next to nothing of its pixel, 0 to 1. */
+  readonly faint?: number;
 }
 
 /** A slice wide enough for a name. Pixels are device pixels. */
@@ -121,7 +123,7 @@ export class RowPainter {
 
   /**
    * Paints the slices of `row` over all that is there, at least a pixel wide each, at full strength: calls to be
-   * found however short they are.
+   * found however short they are. `longest`: durations next to it are at full strength, others the weaker the shorter.
    */
   overlay(
     row: Row,
@@ -130,6 +132,7 @@ export class RowPainter {
     tile: { from: number; to: number },
     labels?: Label[],
     labelFrom = 20,
+    longest = 0,
   ): void {
     const scale = 1 / view.pixel;
     const low = Math.max(0, Math.round((tile.from - view.begin) * scale));
@@ -139,7 +142,10 @@ export class RowPainter {
       const right = Math.max(left + 1, Math.round((row.begin[i]! + row.duration[i]! - view.begin) * scale));
       if (left >= high) break;
       if (right <= low) continue;
-      this.line.fill(palette.fill[row.func[i]!]!, Math.max(left, low), Math.min(right, high));
+      const full = palette.fill[row.func[i]!]!;
+      const share = strength(row.duration[i]!, longest);
+      const fill = share < 1 ? blend(full, palette.background, share) : full;
+      this.line.fill(fill, Math.max(left, low), Math.min(right, high));
       if (right - left >= 3 && right <= high) this.line[right - 1] = palette.edge[row.func[i]!]!;
       if (labels && right - left >= labelFrom) labels.push({ row, at: i, from: left, to: right });
     }
@@ -148,13 +154,19 @@ export class RowPainter {
   /** Turns what shares pixels into colours. */
   finish(palette: Palette): void {
     const { line, cover, longest, winner, width } = this;
-    const { fill, background } = palette;
+    const { fill, background, faint = 0.35 } = palette;
     for (let x = 0; x < width; ++x) {
       const longestHere = longest[x]!;
       if (longestHere < 0 || longestHere === Infinity) continue;
-      line[x] = blend(fill[winner[x]!]!, background, 0.35 + 0.65 * Math.min(1, cover[x]!));
+      line[x] = blend(fill[winner[x]!]!, background, faint + (1 - faint) * Math.min(1, cover[x]!));
     }
   }
+}
+
+/** By the logarithm: a hundredth of the longest, and what is shorter still, is weakest. */
+export function strength(duration: number, longest: number): number {
+  if (!(longest > 0) || duration >= longest) return 1;
+  return 0.4 + 0.6 * Math.max(0, 1 + Math.log10(Math.max(duration, 1e-9) / longest) / 2);
 }
 
 export function blend(over: number, under: number, share: number): number {

@@ -3,13 +3,14 @@ import { kSummed, type Row, type TrackInfo } from "../backend/types";
 import type { Theme } from "../model/colour";
 import type { LoadedTrace, State, Store } from "../model/store";
 import { isUnread, isUntouched, moreRead } from "../model/reading";
-import { layoutTracks, visibleTracks, type Layout, type Track } from "../model/tracks";
+import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from "../model/tracks";
 import { kindOf, KINDS } from "./kinds";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
 import type { SliceHit } from "./track_renderer";
 
 export const RULER = 28;
+const LEVELS_REST = 90; // ms
 const BELOW = 48; // room under the last track
 
 /** A slice of calls. */
@@ -60,6 +61,10 @@ export class Scene {
   private scenes: TraceScene[] = [];
   /** Threads in view that are being read. */
   private unread: readonly number[] = [];
+  /** By trace and thread: how many levels calls have in the view that `levelsOf` names. */
+  private levelsInView: (readonly number[] | undefined)[] = [];
+  private levelsOf = "";
+  private levelsTimer: ReturnType<typeof setTimeout> | undefined;
   private layoutFor: unknown[] = [];
   private layoutNow: Layout | undefined;
 
@@ -81,8 +86,9 @@ export class Scene {
         if (before && tiles) tiles.forget(moreRead(before.loaded.info, loaded.info));
         const names = loaded.info.functions.map((f) => f.name);
         const { tasks } = loaded.info;
-        const taskNames = tasks.map((task) => `${task.name || "thread"} ${task.tid}`);
-        const foreign = tasks.map((task) => !task.ofRun);
+        // The last one stands for stretches of which nobody knows who ran.
+        const taskNames = [...tasks.map((task) => `${task.name || "thread"} ${task.tid}`), "not known"];
+        const foreign = [...tasks.map((task) => !task.ofRun), true];
         return {
           loaded,
           tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
@@ -132,13 +138,18 @@ export class Scene {
 
   /** Tracks, laid out anew only when what they depend on has changed. */
   layout(): Layout {
-    const { traces, choice, view, offset } = this.store.state;
+    const { traces, choice, view, offset, ranks, waking } = this.store.state;
     const idle = choice.hideIdle ? [view.begin, view.span, offset] : [];
-    const key = [traces, choice, ...idle];
+    const waits = choice.order === "waits" ? [waking] : [];
+    const key = [traces, choice, this.levelsInView, ranks, ...waits, ...idle];
     if (!this.layoutNow || key.length !== this.layoutFor.length || key.some((k, i) => k !== this.layoutFor[i])) {
       this.layoutFor = key;
       const infos = traces.map((trace) => trace.info);
-      this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span }, KINDS);
+      this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span }, KINDS, {
+        levels: this.levelsInView,
+        ranks,
+        together: waking ? { trace: waking.trace, threads: [waking.thread, waking.by.thread] } : undefined,
+      });
     }
     return this.layoutNow;
   }
@@ -204,6 +215,7 @@ export class Scene {
     const pixel = view.span / Math.max(1, this.width * this.scale);
     const placed = this.placed();
     const unread: number[] = [];
+    this.askLevels();
     traces.forEach(({ info }, trace) => {
       const calls: Need[] = [];
       const others: Need[] = [];
@@ -223,6 +235,50 @@ export class Scene {
     });
     if (unread.length > 0 && unread.join() !== this.unread.join()) traces[0]?.backend.readFirst?.(unread);
     this.unread = unread;
+  }
+
+  /** When the view rests: heights follow the levels that calls have in it. What is looked at stays where it is. */
+  private askLevels(): void {
+    const { view, traces, offset } = this.store.state;
+    const key = `${view.begin}+${view.span}/${offset}/${traces.map((t) => `${t.info.name}${t.info.reading}`).join()}`;
+    if (key === this.levelsOf) return;
+    this.levelsOf = key;
+    clearTimeout(this.levelsTimer);
+    if (traces.some(({ info }) => info.reading || info.aggregated)) {
+      this.levelsTimer = undefined;
+      return;
+    }
+    const ask = async () => {
+      const levels = await Promise.all(
+        traces.map(async ({ backend }, trace) => {
+          const begin = view.begin - this.offset(trace);
+          const range = { begin: Math.max(0, begin), end: Math.max(1, begin + view.span) };
+          return (await backend.threads(range).catch(() => undefined))?.depths;
+        }),
+      );
+      if (key !== this.levelsOf) return;
+      this.levelsTimer = undefined;
+      if (JSON.stringify(levels) !== JSON.stringify(this.levelsInView)) this.takeLevels(levels);
+      this.onChange();
+    };
+    this.levelsTimer = setTimeout(() => void ask(), LEVELS_REST);
+  }
+
+  private takeLevels(levels: (readonly number[] | undefined)[]): void {
+    const scroll = this.scrollNow();
+    const { selected } = this.store.state;
+    const own = selected && this.layout().scrolled.find((t) => t.key === threadKey(selected.trace, selected.thread));
+    const seen = (track: Track | undefined | null) =>
+      track && track.y + track.height > scroll && track.y < scroll + this.height;
+    const anchor = seen(own) ? own : this.layout().scrolled.find((track) => track.y + track.height > scroll);
+    this.levelsInView = levels;
+    const now = anchor && this.layout().scrolled.find((track) => track.key === anchor.key);
+    if (anchor && now && now.y !== anchor.y) this.store.set({ scroll: Math.max(0, scroll + now.y - anchor.y) });
+  }
+
+  /** Whether heights are those of the view. */
+  get settled(): boolean {
+    return this.levelsTimer === undefined;
   }
 
   /** Whether all that is in view is there. */

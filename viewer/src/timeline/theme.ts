@@ -27,6 +27,9 @@ export interface Inks {
   readonly leftOutGround: string;
   readonly leftOutText: string;
   readonly end: string;
+  /** Over calls while their thread was blocked. */
+  readonly wash: string;
+  readonly washLine: string;
   /** Of STRIP_DEPTHS: on a CPU, runnable, blocked, not known. Told apart by height too. */
   readonly states: readonly Rgb[];
   /** Threads of other processes. */
@@ -55,6 +58,8 @@ export const LIGHT: Inks = {
   leftOutGround: "#fff3e6",
   leftOutText: "#9a4600",
   end: "#ffffff",
+  wash: "rgb(246 247 249 / 0.62)",
+  washLine: "rgb(96 133 201 / 0.28)",
   states: [
     { r: 0, g: 135, b: 99 },
     { r: 224, g: 139, b: 0 },
@@ -86,6 +91,8 @@ export const DARK: Inks = {
   leftOutGround: "#35250f",
   leftOutText: "#ffb870",
   end: "#14171c",
+  wash: "rgb(25 29 35 / 0.62)",
+  washLine: "rgb(104 148 222 / 0.3)",
   states: [
     { r: 32, g: 178, b: 132 },
     { r: 240, g: 166, b: 30 },
@@ -131,9 +138,11 @@ export class Looks {
       this.css[i] = css(colour);
     });
     const background = word(inks.background);
-    this.full = { fill, edge, background };
-    this.strong = { fill: strongFill, edge, background };
-    this.dimmed = { fill: dimFill, edge: dimEdge, background };
+    // On a dark ground little light is lost to the eye: single short calls start stronger there.
+    const faint = dark ? 0.55 : 0.35;
+    this.full = { fill, edge, background, faint };
+    this.strong = { fill: strongFill, edge, background, faint };
+    this.dimmed = { fill: dimFill, edge: dimEdge, background, faint };
   }
 
   private readonly shown: (readonly string[] | undefined)[] = [];

@@ -56,6 +56,8 @@ export class TileStore {
   private clock = 0;
   private wanted: { level: number; number: number; needs: Need[] }[] = [];
   private lastError = "";
+  /** Duration of the longest slice that was ever fetched. */
+  longest = 0;
 
   constructor(
     private readonly backend: Backend,
@@ -171,6 +173,8 @@ export class TileStore {
   ): void {
     needs.forEach(({ track }, i) => {
       const rows = answer.get(track) ?? [];
+      if (this.only !== undefined)
+        for (const row of rows) for (const ns of row.duration) this.longest = Math.max(this.longest, ns);
       const bytes = bytesOf(rows);
       this.bytes += bytes;
       const { begin: origin, pixelNs } = this.backend.picture ?? { begin, pixelNs: 2 ** level };

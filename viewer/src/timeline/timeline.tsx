@@ -6,6 +6,7 @@ import { store, useStore } from "../model/store";
 import { FrameLoop, type Under } from "./frame_loop";
 import { GapTip } from "./gap_tip";
 import { Gutter } from "./gutter";
+import { Legend } from "./legend";
 import { attachInput } from "./input";
 import { kindOf } from "./kinds";
 import type { Pointer } from "./overlay";
@@ -114,6 +115,7 @@ export function Timeline({ theme }: { theme: Theme }) {
       >
         <canvas ref={base} aria-hidden="true" />
         <canvas ref={above} class="above" aria-hidden="true" />
+        <Legend />
         {tip && <Tip {...tip} area={size} />}
         {busy && (
           <div class="busy" role="status" aria-label="Loading">

@@ -1,5 +1,5 @@
 // CPUs: which thread ran there, below it which function. Threads of other processes are grey.
-import { CPU_FUNCTION, CPU_THREAD, kOpenEnd, kSummed } from "../backend/types";
+import { CPU_FUNCTION, CPU_THREAD, kOpenEnd, kSummed, type Row } from "../backend/types";
 import { bringTrack } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store } from "../model/store";
@@ -21,16 +21,29 @@ function drawMissing(frame: Frame, { track, top }: Placed, cpu: number): void {
   }
 }
 
+const drawn = new WeakMap<Row, Row>();
+
+/** Who left such a stretch was not recorded, so nobody knows how long it ran: the last of the tasks' looks is for that. */
+export function notKnown(row: Row, unknown: number): Row {
+  let made = drawn.get(row);
+  if (!made) {
+    const func = row.func.map((task, i) => (row.flags[i]! & kOpenEnd && !(row.flags[i]! & kSummed) ? unknown : task));
+    drawn.set(row, (made = { ...row, func, flags: row.flags.map((flags) => flags & ~kOpenEnd) }));
+  }
+  return made;
+}
+
 function CpuTip({ hit }: { hit: SliceHit }) {
   const { row, at } = hit;
   const { functions, tasks } = store.state.traces[hit.trace]!.info;
   const task = tasks[row.func[at]!];
   const runs = task && visible(`${task.name || "thread"} ${task.tid}${task.ofRun ? "" : " (another process)"}`);
   const ofFunction = row.depth === CPU_FUNCTION;
-  const mixed = (row.flags[at]! & (kSummed | kOpenEnd)) === kOpenEnd;
+  const mixed = !ofFunction && (row.flags[at]! & (kSummed | kOpenEnd)) === kOpenEnd;
+  const name = ofFunction ? readable(functions[row.func[at]!]?.name ?? "?") : (runs ?? "?");
   return (
-    <SliceTip hit={hit} name={ofFunction ? readable(functions[row.func[at]!]?.name ?? "?") : (runs ?? "?")}>
-      {mixed && <span class="quiet"> · began here; others may have followed, of whom nothing was recorded</span>}
+    <SliceTip hit={hit} name={mixed ? "not known who ran" : name}>
+      {mixed && <span class="quiet"> · {name} began; when it left, and who followed, was not recorded</span>}
       {ofFunction && <span class="quiet"> · innermost traced call</span>}
     </SliceTip>
   );
@@ -52,7 +65,11 @@ export const cpuTracks: TrackRenderer = {
     frame.drawLanes(place, info, (lane) => {
       if (lane > CPU_FUNCTION) return undefined;
       const looks = (lane === CPU_THREAD ? scene.taskLooks(track.trace) : scene.looks(track.trace))!;
-      return { palette: looks.full, looks, y: top + 2 + lane * track.rowHeight, height: track.rowHeight - 1 };
+      const known =
+        lane === CPU_THREAD
+          ? { drawn: (row: Row) => notKnown(row, frame.state.traces[track.trace]!.info.tasks.length) }
+          : {};
+      return { ...known, palette: looks.full, looks, y: top + 2 + lane * track.rowHeight, height: track.rowHeight - 1 };
     });
   },
 

@@ -69,8 +69,10 @@ export const stateTracks: TrackRenderer = {
       if (height === undefined) return undefined;
       // Of a thread that was not born yet nothing is known because there is nothing.
       const born = STRIP_DEPTHS[lane] === "unknown" ? { from: thread.begin } : {};
-      const y = top + 2 + strip.top + STRIP - height;
-      return { palette: statePalette(frame.scene.inks, lane), y, height, ...born };
+      // Folded it is lower, and so are its parts.
+      const part = Math.max(1, Math.round((height * strip.height) / STRIP));
+      const y = top + 2 + strip.top + strip.height - part;
+      return { palette: statePalette(frame.scene.inks, lane), y, height: part, ...born };
     });
   },
 

@@ -1,6 +1,6 @@
 // Threads: a row for each depth of calls, each call in its function's colour; when a function is highlighted its calls
 // are drawn again above the others, which are dimmed.
-import { kSummed, type TrackInfo } from "../backend/types";
+import { kSummed, STRIP_DEPTHS, type TrackInfo } from "../backend/types";
 import { highlight, select } from "../model/actions";
 import { readable } from "../model/names";
 import { store } from "../model/store";
@@ -14,6 +14,8 @@ import { BAND_LEVELS } from "./tile_store";
 import { laneOfRow, type SliceHit, type TrackRenderer } from "./track_renderer";
 import { drawUnread } from "./unread";
 
+type Painted = Parameters<Frame["addBand"]>[0];
+
 /** Its calls of one band of tiles. */
 function drawBand(
   frame: Frame,
@@ -22,7 +24,7 @@ function drawBand(
   band: number,
   low: number,
   high: number,
-): void {
+): Painted[] {
   const { r, scene, state } = frame;
   const { trace } = track;
   const looks = scene.looks(trace)!;
@@ -52,12 +54,42 @@ function drawBand(
       if (row.depth < low || row.depth >= high) continue;
       const found: Label[] = [];
       const part = { begin: tile.origin, pixelNs: tile.pixelNs, from, to };
-      at(row.depth).overlay(row, looks.strong, shifted, part, found, labelFrom);
+      at(row.depth).overlay(row, looks.strong, shifted, part, found, labelFrom, marked!.longest);
       label(found, row.depth, "strong");
     }
-  used.forEach((p, i) => {
-    if (p) frame.addBand({ y: yOf(low + i), height: track.rowHeight - (track.folded ? 0 : 1), line: p.line });
-  });
+  const painted = used.flatMap((p, i) =>
+    p ? [{ y: yOf(low + i), height: track.rowHeight - (track.folded ? 0 : 1), line: p.line }] : [],
+  );
+  for (const line of painted) frame.addBand(line);
+  return painted;
+}
+
+const WASH_FROM = 2; // pixels: shorter waits would be a haze over the calls
+
+/** Waiting does not look like working: while the thread was blocked its calls are paled. `lines`: those painted, from the top. */
+function washWaits(frame: Frame, { track }: Placed, lines: readonly Painted[]): void {
+  const states = track.strips.find(({ info }) => info.kind === "states");
+  if (!states || track.folded) return;
+  const { scale, width } = frame.r;
+  const blocked = STRIP_DEPTHS.indexOf("blocked");
+  const least = frame.pixelNs * scale * WASH_FROM;
+  const offset = frame.scene.offset(track.trace);
+  // Tiles lie side by side, and a wait across their border is in both.
+  let behind = -Infinity;
+  for (const { tile } of frame.cover(track.trace, { track: states.info.id, band: 0 })) {
+    const row = tile.rows.find(({ depth }) => depth === blocked);
+    if (!row) continue;
+    for (let i = 0; i < row.begin.length; ++i) {
+      const end = row.begin[i]! + row.duration[i]!;
+      if (row.duration[i]! < least || row.flags[i]! & kSummed || row.begin[i]! < behind) continue;
+      const x0 = Math.max(0, frame.toX(row.begin[i]! + offset));
+      const x1 = Math.min(width, frame.toX(end + offset));
+      if (x1 - x0 < WASH_FROM) continue;
+      behind = end;
+      const middle = Math.round(((x0 + x1) / 2) * scale);
+      for (const { y, height, line } of lines) if (line[middle] !== 0) frame.addWash(x0, y, x1 - x0, height);
+    }
+  }
 }
 
 function CallTip({ hit: { trace, row, at, begin, pixelNs } }: { hit: SliceHit }) {
@@ -102,8 +134,12 @@ export const threadTracks: TrackRenderer = {
     drawGaps(r, scene, state, place);
     drawUnread(r, scene, state, place);
     const { from, to } = scene.levels(place);
-    for (let band = Math.floor(from / BAND_LEVELS); band * BAND_LEVELS < to; ++band)
-      drawBand(frame, place, info, band, Math.max(from, band * BAND_LEVELS), Math.min(to, (band + 1) * BAND_LEVELS));
+    const lines: Painted[] = [];
+    for (let band = Math.floor(from / BAND_LEVELS); band * BAND_LEVELS < to; ++band) {
+      const high = Math.min(to, (band + 1) * BAND_LEVELS);
+      lines.push(...drawBand(frame, place, info, band, Math.max(from, band * BAND_LEVELS), high));
+    }
+    washWaits(frame, place, lines);
   },
 
   drawAbove({ r, scene, state }, place) {

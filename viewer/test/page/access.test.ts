@@ -58,6 +58,7 @@ describe("accessibility", () => {
       ["3", "flame graph", ".flame-panel [role=treeitem]"],
       ["4", "range", "[role=tabpanel]"],
       ["5", "compare", "[role=tabpanel]"],
+      ["6", "outliers", "[data-testid=slow]"],
       ["?", "help", "dialog[open]"],
     ] as const) {
       await tab.press(key);

@@ -38,6 +38,9 @@ export function report(trace = TRACE): ReportRow[] {
   return JSON.parse(karst("report", trace, "--format", "json")).functions;
 }
 
+/** An address that names something is obeyed, so the page does not open on what it finds. */
+export const EVERYTHING = "#tab=functions";
+
 export class Viewer {
   private constructor(
     readonly server: ChildProcess,
@@ -100,10 +103,10 @@ export class Session {
     return found;
   }
 
-  /** A page of these traces, at a place of it. */
+  /** A page of these traces, at a place of it: all of them and their functions, unless a test is about where it opens. */
   async open(
     files: string[],
-    place = "",
+    place = EVERYTHING,
     options: BrowserContextOptions = {},
     prepare?: (page: Page) => Promise<void>,
   ): Promise<Tab> {
@@ -144,16 +147,16 @@ export class Tab {
   async settle(): Promise<void> {
     await this.page.waitForSelector("[data-testid=timeline]");
     await this.page.waitForTimeout(60);
-    await this.page.waitForFunction(() => window.karstFrames?.complete === true);
+    await this.page.waitForFunction(() => window.karstFrames?.complete === true && window.karstFrames.settled);
   }
 
   async press(...keys: string[]): Promise<void> {
     for (const key of keys) await this.page.keyboard.press(key);
   }
 
-  /** ns in an element's data-ns. */
-  async ns(selector: string): Promise<number> {
-    return Number(await this.page.locator(selector).first().getAttribute("data-ns"));
+  /** ns in an attribute of an element. */
+  async ns(selector: string, attribute = "data-ns"): Promise<number> {
+    return Number(await this.page.locator(selector).first().getAttribute(attribute));
   }
 
   /** Searches by keyboard and takes the first that is found: its longest call gets selected. */

@@ -2,7 +2,7 @@
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { karst, report, Session, Tab, TRACE, until, Viewer, WORK } from "./browser";
+import { EVERYTHING, karst, report, Session, Tab, TRACE, until, Viewer, WORK } from "./browser";
 
 const session = new Session();
 let tab: Tab;
@@ -114,7 +114,7 @@ describe("other pages", () => {
   test("an exported page works from its file, with the network off", async () => {
     const file = join(WORK, "shop.html");
     karst("export", TRACE, "--to", "html", "-o", file);
-    tab = await Tab.open(session.browser, `file://${file}`, { offline: true });
+    tab = await Tab.open(session.browser, `file://${file}${EVERYTHING}`, { offline: true });
     await tab.settle();
     for (const address of tab.asked) expect(address).toMatch(/^(file|data|blob):/);
     await until(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { kSummed, type Row } from "../../src/backend/types";
 import { fitted } from "../../src/timeline/frame";
-import { blend, RowPainter, type Palette } from "../../src/timeline/paint";
+import { blend, RowPainter, strength, type Palette } from "../../src/timeline/paint";
 import { levelOf, TileStore, tileLength } from "../../src/timeline/tile_store";
 import type { Backend, TileRequest } from "../../src/backend/types";
 import { makeThread, tileRows, toColumns } from "../sample";
@@ -33,6 +33,39 @@ function paint(r: Row, width = 20, pixel = 1, begin = 0, tile = whole): Uint32Ar
 }
 
 describe("painting a level", () => {
+  test("highlighted calls are the stronger the longer they are, and never gone", () => {
+    expect(strength(100, 100)).toBe(1);
+    expect(strength(10, 100)).toBeCloseTo(0.7);
+    expect([1, 0.001, 0].map((ns) => strength(ns, 100))).toEqual([0.4, 0.4, 0.4]);
+    expect(strength(5, 0)).toBe(1); // nothing is known of the others
+    const painter = new RowPainter(20);
+    painter.start();
+    painter.overlay(
+      row([
+        [2, 1, 0],
+        [8, 8, 0],
+      ]),
+      palette,
+      { begin: 0, pixel: 1 },
+      whole,
+      [],
+      20,
+      8,
+    );
+    expect(painter.line[8]).toBe(0xff0000ff);
+    expect(painter.line[2]).toBe(blend(0xff0000ff, palette.background, strength(1, 8)));
+  });
+  test("a single short call is stronger on a palette that says so", () => {
+    const lines = [0.35, 0.55].map((faint) => {
+      const painter = new RowPainter(20);
+      painter.start();
+      const own = { ...palette, faint };
+      painter.add(row([[3, 0.001, 0]]), own, { begin: 0, pixel: 1 }, whole);
+      painter.finish(own);
+      return painter.line[3]! & 0xff00;
+    });
+    expect(lines[1]).toBeLessThan(lines[0]!);
+  });
   test("a call covers its pixels and no other, with a line at its end", () => {
     const line = paint(row([[5, 5, 0]]));
     expect([...line.subarray(4, 11)]).toEqual([0, 0xff0000ff, 0xff0000ff, 0xff0000ff, 0xff0000ff, 0xff000080, 0]);

@@ -7,7 +7,8 @@ import {
   type Backend,
   type Row,
   type ThreadInfo,
-  type TileRequest,
+  type ThreadSums,
+  TileRequest,
   type TraceInfo,
 } from "../../src/backend/types";
 import { isUnread, isUntouched, moreRead, readingWords } from "../../src/model/reading";
@@ -92,6 +93,8 @@ describe("a trace that is being read", () => {
 class FakeBackend {
   asked: { request: TileRequest; answer: (rows: Row[] | Error) => void; signal: AbortSignal }[] = [];
   first: number[][] = [];
+  threads: (range: unknown) => Promise<ThreadSums> = () =>
+    Promise.resolve({ depths: [], cpu: [], runnable: [], blocked: [] });
   tiles(request: TileRequest, signal: AbortSignal): Promise<Map<number, Row[]>> {
     return new Promise((resolve, reject) => {
       const answer = (rows: Row[] | Error) =>
@@ -180,6 +183,34 @@ describe("the timeline", () => {
     }
     expect(scene.complete).toBe(true);
     expect(backend.first).toHaveLength(1);
+  });
+
+  test("is as high as the calls in view are deep, once the view rests; what is looked at stays where it is", async () => {
+    const backend = new FakeBackend();
+    const asked: unknown[] = [];
+    backend.threads = (range: unknown) => {
+      asked.push(range);
+      return Promise.resolve({ depths: [1, 2, 1, 1, 1, 1], cpu: [], runnable: [], blocked: [] });
+    };
+    const store = new Store();
+    store.set({
+      traces: loaded(backend, whole),
+      view: { begin: 100, span: 500 },
+      selected: { trace: 0, thread: 2, index: 0 },
+    });
+    const scene = new Scene(store, () => {});
+    scene.width = 800;
+    scene.height = 120;
+    const place = () => scene.layout().scrolled[2]!.y - scene.scrollNow();
+    store.set({ scroll: scene.layout().scrolled[2]!.y - 10 });
+    const before = place();
+    scene.want();
+    scene.want();
+    expect(scene.settled).toBe(false);
+    await vi.waitFor(() => expect(scene.settled).toBe(true));
+    expect(asked).toEqual([{ begin: 100, end: 600 }]);
+    expect(scene.layout().scrolled.map((t) => t.rows)).toEqual([1, 2, 1, 1, 1, 1]);
+    expect(place()).toBe(before);
   });
 });
 

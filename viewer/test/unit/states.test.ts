@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { traceFacts } from "../../src/backend/facts";
 import { leftOut, leftOutWords, momentWords, offStretches } from "../../src/model/switches";
+import { notKnown } from "../../src/timeline/track_cpus";
 import { endings } from "../../src/timeline/endings";
 import { KINDS } from "../../src/timeline/kinds";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
@@ -108,6 +109,20 @@ describe("switches", () => {
   test("words for what was kept", () => {
     expect(momentWords({ number: 3, kind: "trigger", what: "alarm()" })).toBe("3: trigger alarm()");
     expect(momentWords({ number: 1, kind: "later", what: "" })).toBe("1: kept");
+  });
+});
+
+describe("a CPU", () => {
+  test("nothing is told of a stretch whose end was not recorded; what is summed stays", () => {
+    const row = {
+      ...{ depth: 0, begin: Float64Array.of(0, 10, 20), duration: Float64Array.of(5, 5, 5) },
+      ...{ func: Uint32Array.of(3, 4, 5), index: Uint32Array.of(0, 1, 2), count: Uint32Array.of(1, 1, 2) },
+      ...{ flags: Uint8Array.of(0, 2, 128 | 2), density: new Uint8Array(3) },
+    };
+    const drawn = notKnown(row, 9);
+    expect([...drawn.func]).toEqual([3, 9, 5]);
+    expect([...row.func]).toEqual([3, 4, 5]);
+    expect(notKnown(row, 9)).toBe(drawn);
   });
 });
 

@@ -76,4 +76,25 @@ describe("tracks", () => {
       expect(seen).toEqual(scrolled.filter((t) => t.y + t.height > from && t.y < from + 500));
     }
   });
+
+  test("are as high as the calls in view are deep", () => {
+    const deep = layoutTracks([trace], NO_CHOICE, all).scrolled[1]!;
+    const levels = [[0, 2, 99]];
+    const { scrolled } = layoutTracks([trace], NO_CHOICE, all, [], { levels });
+    expect(scrolled.slice(0, 3).map((t) => t.rows)).toEqual([0, 2, trace.threads[2]!.maxDepth]);
+    expect(scrolled[0]!.height).toBeLessThan(scrolled[1]!.height);
+    expect(scrolled[1]!.height).toBeLessThan(deep.height);
+    expect(touching(scrolled)).toBe(true);
+  });
+
+  test("in the order of what their threads did; waiter and waker come first, together", () => {
+    const ranks = [{ slowest: [1, 9, 5], blocked: [3, 2, 8], cpu: [] }];
+    const order = (order: "slowest" | "blocked" | "waits") =>
+      layoutTracks([trace], { ...NO_CHOICE, order }, all, [], { ranks, together: { trace: 0, threads: [4, 2] } })
+        .scrolled.slice(0, 4)
+        .map((t) => t.thread);
+    expect(order("slowest")).toEqual([1, 2, 0, 3]);
+    expect(order("blocked")).toEqual([2, 0, 1, 3]);
+    expect(order("waits")).toEqual([4, 2, 0, 1]);
+  });
 });

@@ -1,0 +1,60 @@
+// Sentences about calls: what was unusual about one, and what it waited for.
+import type { CallInfo, Histogram, StateLine } from "../backend/types";
+import { forms, visible } from "./names";
+import type { LoadedTrace } from "./store";
+import { count, duration, percent } from "./time";
+
+const shortest = (trace: LoadedTrace, func: number) =>
+  visible(forms(trace.info.functions[func]?.name ?? "?").slice(-2)[0]!);
+
+/** `12×`, `1.4×`: how many times what is usual. */
+export function times(took: number, usual: number): string {
+  const ratio = took / usual;
+  return `${ratio >= 10 ? count(ratio) : ratio.toFixed(1)}×`;
+}
+
+/** `18 ms in futex for worker-0 in Handle`. */
+export function waitWords(trace: LoadedTrace, wait: StateLine): string {
+  const parts = [duration(wait.duration + wait.runnable)];
+  if (wait.state === "blocked" && wait.where) parts.push(`in ${wait.where}`);
+  else if (wait.state !== "blocked") parts.push("for a CPU");
+  const who = wait.who.replace(/^\d+ /, "");
+  if (wait.state === "blocked" && who) parts.push(`for ${visible(who)}`);
+  if (wait.by) parts.push(`in ${shortest(trace, wait.by.function)}`);
+  return parts.join(" ");
+}
+
+/** With the wait for a CPU that follows it; undefined: it did not wait. */
+export function longestWait({ waits }: Pick<CallInfo, "waits">): StateLine | undefined {
+  const length = (wait: StateLine) => wait.duration + wait.runnable;
+  return waits.reduce<StateLine | undefined>(
+    (best, wait) => (best && length(best) >= length(wait) ? best : wait),
+    undefined,
+  );
+}
+
+/** The answer in one sentence. `histogram`: of the call's function; undefined: not known yet. */
+export function sentence(trace: LoadedTrace, call: CallInfo, histogram: Histogram | undefined): string {
+  const parts: string[] = [];
+  const usual = histogram && histogram.calls - histogram.openCalls >= 10 ? histogram.p50 : null;
+  if (usual !== null && usual > 0) {
+    const ratio = call.duration / usual;
+    parts.push(
+      ratio >= 1.5
+        ? `took ${times(call.duration, usual)} the usual ${duration(usual)}`
+        : `took ${duration(call.duration)}, as usual (${duration(usual)})`,
+    );
+  } else parts.push(`took ${duration(call.duration)}`);
+  const wait = longestWait(call);
+  const waited = wait ? wait.duration + wait.runnable : 0;
+  const child = call.children.functions[0];
+  if (wait && waited >= call.duration * 0.1) parts.push(`waited ${waitWords(trace, wait)}`);
+  else if (call.states && call.states.cpu >= call.duration * 0.5)
+    parts.push(`${percent(call.states.cpu / call.duration)} of it on a CPU`);
+  if (child && child.total >= call.duration * 0.5)
+    parts.push(`${percent(child.total / call.duration)} of it in ${shortest(trace, child.function)}`);
+  else if (call.self >= call.duration * 0.5 && call.children.count > 0)
+    parts.push(`${percent(call.self / call.duration)} of it in itself`);
+  const text = parts.join("; ");
+  return `${text[0]!.toUpperCase()}${text.slice(1)}.`;
+}

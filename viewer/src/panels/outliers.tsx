@@ -1,0 +1,194 @@
+// Slow calls: a line for each function whose worst call took far longer than it usually does; beside it the calls of
+// the chosen function by duration, which a click on the histogram limits.
+import { useEffect, useState } from "preact/hooks";
+import type { Outlier } from "../backend/types";
+import { highlight, moveTo, offsetOf, scrollTrack, scopeOf, select } from "../model/actions";
+import { openOutlier } from "../model/opening";
+import { readable, visible } from "../model/names";
+import { store, useStore, type LoadedTrace } from "../model/store";
+import { count, duration } from "../model/time";
+import { fitThird } from "../model/view";
+import { times, waitWords } from "../model/words";
+import { useAnswer } from "./answers";
+import { HistogramView } from "./histogram";
+import { Bar, Empty, Failed, formFor, FullName, functionName, Swatch, Waiting } from "./parts";
+import { ScopeChoice, useScope } from "./scope";
+
+const LISTED = 200;
+
+/** What a slow call was slow for, in few words. */
+function because(trace: LoadedTrace, t: number, call: Outlier): string {
+  const words: string[] = [];
+  const last = call.path.at(-1);
+  if (last) words.push(`in ${formFor(t, last.function, 30)}`);
+  if (call.wait) words.push(`waited ${waitWords(trace, call.wait)}`);
+  else if (call.states && call.states.cpu > 0) words.push(`${duration(call.states.cpu)} on a CPU`);
+  return words.join("; ");
+}
+
+function Slow({ call, trace, most }: { call: Outlier; trace: number; most: number }) {
+  const loaded = store.state.traces[trace]!;
+  const selected = useStore((s) => s.selected);
+  const on = selected?.trace === trace && selected.thread === call.thread && selected.index === call.index;
+  const thread = loaded.info.threads[call.thread];
+  const why = because(loaded, trace, call);
+  return (
+    <button
+      class={`slow-line${on ? " on" : ""}`}
+      aria-pressed={on}
+      data-testid="slow"
+      data-function={functionName(trace, call.function)}
+      title={`${functionName(trace, call.function)}\n${why}\nClick: show this call`}
+      onClick={() => openOutlier(trace, call)}
+    >
+      <Bar share={most > 0 ? (call.duration - call.usual) / most : 0} />
+      <Swatch trace={trace} func={call.function} />
+      <FullName text={readable(loaded.info.functions[call.function]?.name ?? "?")} />
+      <span class="num">{duration(call.duration)}</span>
+      <span class="num times" title={`usually ${duration(call.usual)}`}>
+        {times(call.duration, call.usual)} usual
+      </span>
+      <span class="quiet slow-where">
+        at {duration(call.begin)} in {visible(thread?.name ?? "?")}
+        {call.calls > 1 && `, ${count(call.calls - 1)} more such ${call.calls === 2 ? "call" : "calls"}`}
+      </span>
+      <span class="quiet slow-why">{why}</span>
+    </button>
+  );
+}
+
+/** The calls of one function, the longest first; of one bar of its histogram when that was clicked. */
+function CallsByDuration({ trace, func }: { trace: number; func: number }) {
+  const { backend, info } = store.state.traces[trace]!;
+  const selected = useStore((s) => s.selected);
+  const [bounds, setBounds] = useState<{ func: number; least: number; most: number }>();
+  const bar = bounds?.func === func ? bounds : undefined;
+  const histogram = useAnswer(`${trace}.${func}`, (signal) => backend.histogram(func, signal));
+  const limits = bar ? { least: bar.least, most: bar.most } : {};
+  const answer = useAnswer(`${trace}.${func}.${bar?.least}.${bar?.most}`, (signal) =>
+    backend.occurrences({ function: func, order: "duration", direction: "next", limit: LISTED, ...limits }, signal),
+  );
+  const calls = answer.value?.function === func ? answer.value.calls : [];
+  const here =
+    selected?.trace === trace
+      ? calls.find((c) => c.thread === selected.thread && c.index === selected.index)
+      : undefined;
+  const longest = histogram.value?.max ?? calls[0]?.duration ?? 0;
+  return (
+    <section class="by-duration" aria-label="Calls by duration">
+      <header class="pane-head">
+        <h3>
+          <Swatch trace={trace} func={func} /> <FullName text={readable(info.functions[func]?.name ?? "?")} />
+        </h3>
+        <button onClick={() => highlight(trace, func)} title="Highlight all its calls: the longer the stronger (h)">
+          Highlight
+        </button>
+      </header>
+      {histogram.value?.function === func && (
+        <HistogramView
+          histogram={histogram.value}
+          marked={here?.duration}
+          open={false}
+          chosen={bar}
+          choose={(least, most) => setBounds(bar?.least === least ? undefined : { func, least, most })}
+        />
+      )}
+      {answer.error && <Failed message={answer.error} again={answer.again} />}
+      <div class="quiet" role="status" data-testid="by-duration-sum">
+        {answer.value &&
+          `${count(answer.value.count)} ${answer.value.count === 1 ? "call" : "calls"}${bar ? ` of ${duration(bar.least)} to ${duration(bar.most)}` : ""}${answer.value.count > calls.length ? `, the longest ${count(calls.length)} of them` : ""}`}
+        {bar && (
+          <button class="link" onClick={() => setBounds(undefined)}>
+            All durations
+          </button>
+        )}
+      </div>
+      {calls.map((call) => {
+        const on = here === call;
+        return (
+          <button
+            class={`call-line${on ? " on" : ""}`}
+            aria-pressed={on}
+            data-testid="by-duration"
+            data-ns={call.duration}
+            onClick={() => {
+              const at = { trace, thread: call.thread, index: call.index };
+              select(at, call, { tab: "outliers" });
+              const offset = offsetOf(trace);
+              moveTo(fitThird(call.begin + offset, call.begin + call.duration + offset, store.total));
+              scrollTrack(trace, call.thread);
+            }}
+          >
+            <Bar share={longest > 0 ? call.duration / longest : 0} />
+            <span class="name">{visible(info.threads[call.thread]?.name ?? "?")}</span>
+            <span class="quiet num">at {duration(call.begin)}</span>
+            <span class="num">{duration(call.duration)}</span>
+          </button>
+        );
+      })}
+    </section>
+  );
+}
+
+export function OutlierPanel() {
+  const { trace, label } = useScope();
+  const now = scopeOf(store.state);
+  const highlighted = useStore((s) => s.highlight);
+  const selected = useStore((s) => s.selected);
+  const span = useStore((s) => s.selectedSpan);
+  const scope =
+    now.scope.index !== undefined && span
+      ? { begin: span.begin, end: span.end, threads: [selected!.thread] }
+      : now.scope;
+  const answer = useAnswer(
+    `${trace}:${JSON.stringify(scope)}`,
+    (signal) => store.state.traces[trace]!.backend.outliers(scope, signal),
+    store.state.scope === "view" ? 250 : 0,
+  );
+  const { value, error, waiting } = answer;
+  const [func, setFunc] = useState<number>();
+  // The function that was chosen last, by whatever way.
+  useEffect(() => {
+    if (span && selected?.trace === trace) setFunc(span.function);
+  }, [span]);
+  useEffect(() => {
+    if (highlighted?.trace === trace) setFunc(highlighted.function);
+  }, [highlighted]);
+  const chosen = func ?? value?.slow[0]?.function;
+  const most = value?.slow[0] ? value.slow[0].duration - value.slow[0].usual : 0;
+  return (
+    <div class="outlier-panel">
+      <div class="pane-tools">
+        <ScopeChoice />
+        <span class="grow" />
+        <span class="quiet" role="status" data-testid="slow-sum">
+          {value &&
+            `${count(value.found)} ${value.found === 1 ? "call" : "calls"} took three times their function’s usual time or more`}
+        </span>
+        {waiting && value && <Waiting answer={answer} />}
+      </div>
+      {error ? (
+        <Failed message={error} again={answer.again} />
+      ) : !value ? (
+        <Waiting answer={answer} />
+      ) : (
+        <div class="outlier-columns">
+          <section class="slow" aria-label="Slow calls">
+            {value.slow.map((call) => (
+              <Slow key={`${call.thread}.${call.index}`} {...{ call, trace, most }} />
+            ))}
+            {value.slow.length === 0 && (
+              <Empty>
+                {label === "everything" ? "No call" : `No call ${label}`} took three times as long as its function
+                usually does. What is usual is known of functions with ten calls or more.
+              </Empty>
+            )}
+          </section>
+          {chosen !== undefined && store.state.traces[trace]!.info.functions[chosen] && (
+            <CallsByDuration trace={trace} func={chosen} />
+          )}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import { callFacts, histogramFacts, traceFacts } from "../../src/backend/facts";
+import { keptGroups } from "../../src/panels/notes";
+import { sentence } from "../../src/model/words";
+import type { Backend } from "../../src/backend/types";
+
+const info = traceFacts({ functions: { name: ["serve(int)", "Pool::Handle(Job&)", "work()"] } });
+const trace = { number: 0, info, backend: {} as Backend };
+const plain = (text: string) => text.replace(/\u202f/g, " ");
+const usual = histogramFacts({ calls: 50, p50: 2e6 });
+const wait = { begin: 1, duration: 18e6, state: "blocked", where: "futex", by: "4711 worker-0" };
+
+describe("the sentence of a call", () => {
+  const say = (call: object, histogram = usual) => plain(sentence(trace, callFacts(call), histogram));
+  test("how many times the usual, what it waited for, and for whom", () => {
+    const waits = [
+      { ...wait, duration: 1e6 },
+      { ...wait, by_thread: 1, by_index: 5, by_function: 1, by_depth: 2 },
+    ];
+    expect(say({ duration: 24e6, waits })).toBe(
+      "Took 12× the usual 2.000 ms; waited 18.00 ms in futex for worker-0 in Pool::Handle.",
+    );
+  });
+  test("on a CPU, and where", () => {
+    const children = { count: 1, functions: [{ function: 2, calls: 1, total: 5e6 }] };
+    expect(say({ duration: 6e6, states: { cpu: 6e6 }, children })).toBe(
+      "Took 3.0× the usual 2.000 ms; 100% of it on a CPU; 83.3% of it in work.",
+    );
+  });
+  test("nothing is said to be usual of a function that was called a few times", () => {
+    expect(say({ duration: 6e6 }, histogramFacts({ calls: 9, p50: 2e6 }))).toBe("Took 6.000 ms.");
+    expect(say({ duration: 2.1e6 })).toBe("Took 2.100 ms, as usual (2.000 ms).");
+  });
+});
+
+test("kept moments: the slowest first, those that overlap in a thread together", () => {
+  const moment = (number: number, thread: number, begin: number, end: number) => ({ number, thread, begin, end });
+  const moments = [moment(1, 0, 10, 20), moment(2, 0, 15, 40), moment(3, 1, 15, 30), moment(4, 0, 100, 101)];
+  const facts = traceFacts({ processes: [{ moments }] });
+  const numbers = keptGroups([{ info: facts }]).map((group) => group.moments.map(({ number }) => number));
+  expect(numbers).toEqual([[2, 1], [3], [4]]);
+});
