@@ -230,6 +230,8 @@ class Mounts(MannersTest):
         alone, preloaded = (self.run_with((), (*self.namespace(script), program(), "plain"), env=env)
                             for env in ({}, {"KARST_LIBRARY": str(LIBRARY)}))
         self.assertEqual(alone.seen(), preloaded.seen(), preloaded.karst)
+        run = self.run_with((*self.namespace(script), KARST, "run"), (program(), "plain"))
+        self.assertIn("is /proc mounted?", " ".join(run.karst))
 
     def test_read_only_file_systems(self):
         self.mounted("mount -o remount,ro / ; mount -t tmpfs none /tmp && mount -o remount,ro /tmp && "
