@@ -139,8 +139,9 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
 Result<std::string> find_runtime() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return Error{"karst cannot tell where it is installed: /proc/self/exe cannot be read; is /proc mounted?"};
   const auto runtime = self.parent_path().parent_path() / "lib" / "libkarst.so.0";
-  if (error || !std::filesystem::exists(runtime, error))
+  if (!std::filesystem::exists(runtime, error))
     return Error{"the tracing runtime " + runtime.string() + " is missing; is Karst installed whole?"};
   return runtime.string();
 }

@@ -117,8 +117,8 @@ bool adopt() {
   const Heard heard = report_fork(h.module_count, g_arena.descriptor(), origin);
   if (heard == Heard::kRefused)
     Message().text("process ").number(own_pid()).text(", a forked child, runs untraced: ").text(kWhyRefused);
-  // When `karst run` is gone nobody asks for this trace any more.
-  if (heard != Heard::kYes) return false;
+  // When `karst run` is gone nobody asks for this trace any more, unless it is kept in a file.
+  if (heard == Heard::kRefused || (heard == Heard::kNobody && !g_arena.lies_in_file())) return false;
   renew_maintenance();
   return true;
 }

@@ -24,6 +24,8 @@ class Arena {
   const char* create(const Options& options);
 
   bool exists() const { return base_ != 0; }
+  /// file=: what is recorded stays there, whoever asks for it.
+  bool lies_in_file() const { return in_file_; }
   int descriptor() const { return descriptor_.number(); }
   format::ArenaHeader& header() { return *reinterpret_cast<format::ArenaHeader*>(base_); }
   format::ArenaControl& control() { return *at<format::ArenaControl>(layout_.control_offset); }

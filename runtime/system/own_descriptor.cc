@@ -1,6 +1,7 @@
 #include "runtime/system/own_descriptor.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "runtime/system/syscalls.h"
@@ -12,6 +13,12 @@ void OwnDescriptor::take(long low) {
   if (low < 0) return;
   constexpr long kHigh = 200;
   long high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, kHigh);
+  // A process of few descriptors counts on the low ones all the more.
+  constexpr long kBelowLimit = 16;
+  rlimit limit{};
+  if (high < 0 && sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, sys::word(&limit)) == 0 && limit.rlim_cur <= kHigh &&
+      limit.rlim_cur > kBelowLimit)
+    high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, static_cast<long>(limit.rlim_cur) - kBelowLimit);
   if (high < 0) high = sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3);
   if (high >= 0) {
     sys::close(static_cast<int>(low));

@@ -173,13 +173,16 @@ class Run:
         self.kind, self.fault, self.way, self.moment = kind, fault, way, moment
         self.calls = calls if fault.outside is None or fault.name == "deadlock" else ENDLESS
         if fault.name == "karst run killed":
-            self.calls = 100 * calls
+            self.calls = 5 * calls  # in all some 40 MB of history, which fits
         self.directory = Path(directory)
         self.disk = self.directory / "disk"
         self.output = (self.disk if fault.name == "full disk" else self.directory) / "trace.karst"
         self.account = Account(self.directory / "account")
         self.said = []
         self.before = None  # what was finished when the trace's moment came, if that was not the end
+
+    def executable(self):
+        return program()
 
     def while_stopped(self):
         if self.way is not None and self.way.stopped is not None:
@@ -189,7 +192,7 @@ class Run:
     def go(self):
         """Returns what the outside sees: status, output, errors that are not Karst's; or why it hangs."""
         before, environment = self.way.start(self) if self.way else ([], {})
-        command = [*before, program(), self.kind, self.fault.name, str(self.calls), str(self.account.path)]
+        command = [*before, self.executable(), self.kind, self.fault.name, str(self.calls), str(self.account.path)]
         confine = lambda: None
         if self.way is not None and self.way.core:
             confine = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
@@ -278,8 +281,8 @@ class Campaign:
             chosen += cells
         return chosen[:runs]
 
-    def one(self, kind, fault, way):
-        moment = self.random.uniform(0, 0.03)
+    def one(self, kind, fault, way, moment=None):
+        moment = self.random.uniform(0, 0.03) if moment is None else moment
         calls = self.random.randrange(1, 20000)
         with tempfile.TemporaryDirectory(dir=WORK) as directory:
             if (kind, fault.name) not in self.alone:
@@ -317,7 +320,9 @@ class Campaign:
     def go(self, runs):
         """True if no host was harmed, and nothing that could be had was lost."""
         self.say(f"{runs} runs, seed {self.seed}")
-        for cell in self.plan(runs):
+        for n, cell in enumerate(self.plan(runs)):
+            if n != 0 and n % 50 == 0:
+                self.say(f"{n} runs, {len(self.bad)} bad")
             self.one(*cell)
         self.say(f"{'fault':24}{'runs':>6}{'harmed':>8}{'traces':>12}{'lost':>6}")
         total = Tally()
@@ -343,6 +348,15 @@ class Survival(TortureTest):
     def test_programs_that_end_badly(self):
         lines = []
         self.assertTrue(Campaign(int(time.time()), lines.append).go(SHORT), "\n".join(lines))
+
+    def test_children_whose_arenas_lie_in_files_need_no_karst_run(self):
+        """It is killed at once: most children are forked when nobody hears of them any more."""
+        campaign = Campaign(1, lambda line: None)
+        fault, way = (next(each for each in table if each.name == name)
+                      for table, name in ((FAULTS, "karst run killed"), (WAYS, "run --file")))
+        for _ in range(4):
+            campaign.one("forks", fault, way, moment=0)
+        self.assertEqual(campaign.bad, [])
 
     def test_what_is_lost_or_harmed_is_noticed(self):
         with_gaps = Way("gaps", start_under_run("--not-functions", "step<0>*"), written)
