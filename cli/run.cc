@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock_check.h"
 #include "cli/command.h"
 #include "cli/program_options.h"
 #include "cli/progress.h"
@@ -177,6 +178,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!states) return usage_error(states.error().message, "run");
   launch.states = *states;
 
+  if (const std::string why = why_counter_is_unsure(); !why.empty())
+    fail({"times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
+          ")"});
   if (isatty(STDERR_FILENO) == 1)
     launch.on_left_behind = [](std::size_t count) {
       std::fprintf(stderr, "karst: waiting for %s that the program left behind; Ctrl-C writes the trace now\n",
