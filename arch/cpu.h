@@ -15,6 +15,8 @@ namespace karst::arch {
 std::uint64_t time_stamp();
 /// The same, once all stores before it are done.
 std::uint64_t time_stamp_behind_stores();
+/// The processor says that its counter has one rate and never stops while the machine is awake.
+bool counter_is_invariant();
 /// What stands before it is done before anything behind it begins: sets a time stamp apart from the work it times.
 void finish_before();
 /// For loops that wait: leaves the core to others for a moment.

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock_check.h"
 #include "base/descriptor.h"
 #include "cli/command.h"
 #include "cli/help.h"
@@ -312,6 +313,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!states) return usage_error(states.error().message, "run");
   launch.states = *states;
 
+  if (const std::string why = why_counter_is_unsure(); !why.empty())
+    fail({"times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
+          ")"});
   if (isatty(STDERR_FILENO) == 1)
     launch.on_left_behind = [](std::size_t count) {
       std::fprintf(stderr, "karst: waiting for %s that the program left behind; Ctrl-C writes the trace now\n",

@@ -129,6 +129,9 @@ enum ProcessFlag : std::uint32_t {
   /// The process's log of switches was too short for all of them: the history before the first SWCH record was left
   /// out.
   kProcessSwitchesLost = 16,
+  /// The processor's counter, which is the trace's clock, was not known to be constant and the same on all CPUs
+  /// (format/clock_source.h).
+  kProcessClockUnsure = 32,
 };
 
 /// CLCK. Pairs of readings of the trace's clock and the kernel's.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "format/moments.h"
+#include "reader/clock_problems.h"
 
 namespace karst::reader {
 namespace {
@@ -537,6 +538,14 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
   if (!have_rate_) {
     problems_.add("clock", [] { return std::string("there is no clock record; one tick is shown as 1 ns"); });
   }
+  for (std::string& problem : clock_problems(model_.clock))
+    problems_.add(std::string(problem), [&] { return std::move(problem); });
+  for (const auto& [index, made] : processes_)
+    if ((made.flags & format::kProcessClockUnsure) != 0)
+      problems_.add("clock unsure", [] {
+        return std::string(
+            "times may be wrong: the processor's counter was not known to be constant and the same on all CPUs");
+      });
   if (list.ended && model_.events < list.end.events) {
     problems_.add("events", [&] {
       return fmt::format("{} of {} events could not be read", list.end.events - model_.events, list.end.events);

@@ -81,6 +81,21 @@ inline std::uint64_t multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& h
   return low;
 }
 
+inline bool counter_is_invariant() {
+  constexpr std::uint32_t kLeaf = 0x80000007;
+  constexpr std::uint32_t kInvariant = 1U << 8;  // in edx
+  std::uint32_t a = 0x80000000;
+  std::uint32_t b = 0;
+  std::uint32_t c = 0;
+  std::uint32_t d = 0;
+  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  if (a < kLeaf) return false;
+  a = kLeaf;
+  c = 0;
+  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  return (d & kInvariant) != 0;
+}
+
 inline bool has_crc32c() {
   std::uint32_t a = 1;
   std::uint32_t b = 0;

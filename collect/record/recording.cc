@@ -5,16 +5,19 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/clock_check.h"
 #include "collect/record/call_counter.h"
 #include "format/event.h"
 #include "format/moments.h"
 #include "format/trace.h"
+#include "reader/clock_problems.h"
 #include "symbols/sandbox.h"
 #include "symbols/sources.h"
 #include "walk/words.h"
@@ -372,12 +375,14 @@ class Recording::Impl {
 
   const RecordingOptions& options_;
   writing::TraceWriter& writer_;
+  // What another machine's clock was like is not known here.
+  bool counter_is_unsure_ = options_.clock_is_ours && !why_counter_is_unsure().empty();
   std::vector<RecordedProcess> recorded_;
   std::vector<reader::Process> processes_;
   std::vector<Writing> all_;
   std::vector<std::size_t> image_;       // of each process: the one before it, or itself, that was not forked
   std::vector<std::vector<bool>> seen_;  // of each process: functions that occur
-  std::vector<ClockPair> starts_;
+  std::vector<ClockPair> readings_;
   RecordingSummary summary_;
 };
 
@@ -389,6 +394,7 @@ void Recording::Impl::add(RecordedProcess recorded) {
   if (!options_.program.empty())
     for (reader::Module& m : p.modules)
       if (m.path == p.executable) m.path = options_.program.string();
+  if (counter_is_unsure_) p.flags |= format::kProcessClockUnsure;
   p.index = static_cast<std::uint32_t>(processes_.size());
   p.wait_status = r.wait_status;
   p.parent = static_cast<std::uint32_t>(r.parent + 1);
@@ -411,7 +417,10 @@ void Recording::Impl::add(RecordedProcess recorded) {
     for (reader::Moment& moment : r.moments)
       moment.function = w.ids->knows(moment.function) ? w.ids->of(moment.function) : 0;
   } else {
-    starts_.push_back(r.history.start());
+    readings_.push_back(r.history.start());
+    // One between start and end shows a clock that was not steady, also where the rate comes from those two.
+    if (const ArenaView* arena = r.history.arena(); arena != nullptr)
+      if (const auto later = arena->later()) readings_.push_back(*later);
   }
   processes_.push_back(std::move(p));
 }
@@ -448,10 +457,15 @@ void Recording::Impl::write_history(reader::Process& p, Span& span) {
 }
 
 void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
-  pairs.insert(pairs.end(), starts_.begin(), starts_.end());
+  // What a process wrote may say anything: nothing behind our own last reading is one of its clock.
+  std::uint64_t last = options_.clock_is_ours && !pairs.empty() ? 0 : ~std::uint64_t{0};
+  for (const ClockPair& pair : pairs) last = std::max(last, pair.ticks);
+  std::copy_if(readings_.begin(), readings_.end(), std::back_inserter(pairs),
+               [last](const ClockPair& reading) { return reading.ticks <= last; });
   summary_.processes = processes_.size();
   std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.ticks < b.ticks; });
   const Clock clock = make_clock(std::move(pairs), options_.clock_is_ours);
+  for (std::string& problem : reader::clock_problems(clock)) summary_.problems.push_back({std::move(problem), 1});
   write_tables(clock);
   Span span;
   for (reader::Process& p : processes_) write_history(p, span);

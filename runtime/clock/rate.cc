@@ -1,10 +1,12 @@
 #include "runtime/clock/rate.h"
 
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "arch/cpu.h"
+#include "format/clock_source.h"
 #include "runtime/clock/clock.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
@@ -59,6 +61,16 @@ std::uint64_t rate_since_start() {
 }
 
 }  // namespace
+
+bool is_counter_trusted() {
+  char source[64] = {};
+  const long fd = sys::open(kClockSourceFile, O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    sys::read(static_cast<int>(fd), source, sizeof source - 1);
+    sys::close(static_cast<int>(fd));
+  }
+  return counter_is_trusted(source, arch::counter_is_invariant());
+}
 
 Rate tsc_rate() {
   static std::uint64_t s_rate;

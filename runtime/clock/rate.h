@@ -15,4 +15,8 @@ struct Rate {
 /// for as long). Requires an arena. Signal-safe; makes system calls the first time, unless they are forbidden to us.
 Rate tsc_rate();
 
+/// The TSC is constant and the same on all CPUs, as far as kernel and processor know (format/clock_source.h). Reads a
+/// file. Signal-safe.
+bool is_counter_trusted();
+
 }  // namespace karst::runtime

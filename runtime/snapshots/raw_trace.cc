@@ -38,6 +38,7 @@ void write_process(RawFile& file, char* space, const RawTrace& trace) {
   r.parent_pid = h.parent_pid;
   r.flags = h.off != 0 ? std::uint32_t{kProcessOff} : 0U;
   if (trace.switches_cut) r.flags |= kProcessSwitchesLost;
+  if (!is_counter_trusted()) r.flags |= kProcessClockUnsure;
   r.wait_status = -1;
   r.start_ticks = h.start_ticks;
   r.overwritten_events = h.overwritten_events;

@@ -98,5 +98,32 @@ class Clock(TortureTest):
             self.assertIn("thread:100ns", done.stderr)
 
 
+class Counter(TortureTest):
+    """A kernel that does not trust the processor's counter: told as the program starts, and in the trace."""
+
+    SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+    UNSURE = "times may be wrong: the processor's counter was not known to be constant and the same on all CPUs"
+
+    def run_with(self, source):
+        program = build("nested", "variants/nested.cc", "-O1", "-fno-inline", "-fno-optimize-sibling-calls")
+        fake = self.directory / "clocksource"
+        fake.write_text(source + "\n")
+        launcher = ("unshare", "-m", "sh", "-c", f'mount --bind "$0" {self.SOURCE} && exec "$@"', str(fake))
+        if subprocess.run([*launcher, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no mount namespace can be had")
+        return self.run_traced(program, 2, options=("--sched", "off"), launcher=launcher)
+
+    def test_one_that_the_kernel_does_not_trust(self):
+        run = self.run_with("hpet")
+        (line,) = [line for line in self.lines_of_karst(run) if "times may be wrong" in line]
+        self.assertIn("(the kernel's clock is hpet)", line)
+        self.assertIn(self.UNSURE, [p["message"] for p in run.trace.info["problems"]])
+
+    def test_one_that_it_trusts(self):
+        run = self.run_with("tsc")
+        self.assertFalse([line for line in self.lines_of_karst(run) if "times" in line])
+        self.assertEqual(run.trace.info["problems"], [])
+
+
 if __name__ == "__main__":
     main()
