@@ -1,16 +1,18 @@
 // Compares neighbouring readings: each pair of them gives the trace's clock and the kernel's a stretch of time.
 #include "reader/clock_problems.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <string>
 
 namespace karst::reader {
 namespace {
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
 
-std::string milliseconds(std::uint64_t ns) { return fmt::format("{}.{:03} ms", ns / 1'000'000, ns / 1000 % 1000); }
+std::string milliseconds(std::uint64_t ns) {
+  const std::string thousandths = std::to_string(ns / 1000 % 1000);
+  return std::to_string(ns / 1'000'000) + "." + std::string(3 - thousandths.size(), '0') + thousandths + " ms";
+}
 
 }  // namespace
 
