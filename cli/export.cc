@@ -38,8 +38,7 @@ std::string format_list() {
   for (const exporting::Format& format : exporting::formats()) {
     list += fmt::format("  {:<10}{}\n", format.name, format.description);
   }
-  list +=
-      fmt::format("  {:<10}{}\n", kHtml, "the page of karst view in one file, for any browser and without a server");
+  list += fmt::format("  {:<10}{}\n", kHtml, "the page of karst view in one file, for any browser, without server");
   list +=
       fmt::format("  {:<10}{}\n", kViewer, "that page without a trace: it opens .karst files by itself; takes no FILE");
   return list;

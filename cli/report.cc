@@ -38,9 +38,9 @@ constexpr const char* kFooter = R"(Columns:
   total     time with the function on the stack; recursion counts once
   self      the same without the traced functions it called
   self% total%  their shares of all time in traced functions
-  calls     behind the name, with --wide: '+N open', N of them with a begin or an
-            end that is not known; '+N unwound', '+N jumped', '+N tail': ended by
-            an exception, a longjmp, a tail call
+  calls     behind the name, with --wide: '+N open', N of them with a begin or
+            an end that is not known; '+N unwound', '+N jumped', '+N tail':
+            ended by an exception, a longjmp, a tail call
   min mean p50 p99 max  of the complete calls; percentiles are exact
 Where the trace has thread states (karst run --sched), total is told apart, and
 self as self-cpu, self-runnable, self-blocked:

@@ -273,9 +273,9 @@ int where(const Options& options) {
 constexpr const char* kFooter = R"(Output: a line for each thread, the one that crashed first, then the calls that it
 is in, the innermost first, with the time that each has been open:
 
-  thread 4712 worker: blocked in futex; it looks like a mutex that 4713 other holds
-      2.310 s  #0   take_both(Lock&, Lock&)  locks.cc:55
-      2.311 s+ #1   run()  locks.cc:70
+  thread 4712 work: blocked in futex; it looks like a mutex that 4713 other holds
+    2.310 s  #0   take_both(Lock&, Lock&)  locks.cc:55
+    2.311 s+ #1   run()  locks.cc:70
 
 A + means that the call began before the kept history. What a thread waits for is
 said of a process that runs, and where the trace has thread states. Whether memory

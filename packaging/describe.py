@@ -42,7 +42,8 @@ def option_term(option):
     names = ", ".join(f"\\fB{roff(n)}\\fR" for n in option["names"])
     if not option["takes_value"]:
         return names
-    shown = roff(value) if words(value) else f"\\fI{roff(value or 'VALUE')}\\fR"
+    # A line may break behind each of many words.
+    shown = roff(value).replace("|", "|\\:") if words(value) else f"\\fI{roff(value or 'VALUE')}\\fR"
     return f"{names} {'[' + shown + ']' if option['value_optional'] else shown}"
 
 

@@ -13,9 +13,11 @@ import subprocess
 
 import gdb
 
+HERE = os.path.dirname(os.path.realpath(__file__))  # gdb knows it while it reads this file alone
+
 
 def find_karst():
-    beside = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "bin", "karst")
+    beside = os.path.join(HERE, "..", "..", "bin", "karst")
     found = os.path.normpath(beside) if os.access(beside, os.X_OK) else shutil.which("karst")
     if found is None:
         raise gdb.GdbError("the command karst is neither beside karst-gdb.py nor in PATH")

@@ -290,7 +290,7 @@ class Language(Case):
 
     def test_run_has_its_options_in_groups_and_examples(self):
         text = self.good("help", "run")
-        self.assertEqual(len(re.findall(r"(?m)^[A-Z][a-z ]+:$", text)), 9, text)
+        self.assertEqual(len(re.findall(r"(?m)^[A-Z][a-z ]+:$", text)), 10, text)
         self.assertEqual(len(re.findall(r"(?m)^  karst run ", text)), 3, text)
 
     def test_did_you_mean(self):

@@ -139,6 +139,7 @@ class TortureTest(unittest.TestCase):
     def run_traced(self, *command, options=(), env=None, status=0, text=True, launcher=(), **more):
         """`karst run OPTIONS -- COMMAND` in the test's own directory; checks the status unless it is None."""
         path = self.directory / "trace.karst"
+        path.unlink(missing_ok=True)  # one without calls would not take the place of an older one
         more.setdefault("stdin", None if "input" in more else subprocess.DEVNULL)
         if "input" in more:
             del more["stdin"]

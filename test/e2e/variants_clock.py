@@ -111,7 +111,7 @@ class Counter(TortureTest):
         launcher = ("unshare", "-m", "sh", "-c", f'mount --bind "$0" {self.SOURCE} && exec "$@"', str(fake))
         if subprocess.run([*launcher, "true"], capture_output=True).returncode != 0:
             self.skipTest("no mount namespace can be had")
-        return self.run_traced(program, 2, options=("--sched", "off"), launcher=launcher)
+        return self.run_traced(program, 2, launcher=launcher)
 
     def test_one_that_the_kernel_does_not_trust(self):
         run = self.run_with("hpet")

@@ -136,20 +136,14 @@ class Case(unittest.TestCase):
                  for name in ("sample.karst", "cut.karst")]
         self.assertEqual(*plain)
 
-    def test_a_file_that_is_no_trace_is_told_on_the_page(self):
+    def test_a_file_that_is_no_trace_is_refused(self):
         with open(self.path("text.karst"), "w", encoding="utf-8") as file:
             file.write("no trace at all, but long enough to be asked")
-        process, url = self.start("--no-browser", "--keep", self.path("text.karst"))
-        while True:
-            progress = json.loads(self.get(url + "api/progress"))
-            if progress["phase"] == "failed":
-                break
-            time.sleep(0.05)
-        self.assertIn("text.karst", progress["error"])
-        self.assertIn(b"<!doctype html>", self.get(url).lower())
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=60), 1)
-        self.assertIn("text.karst", process.stderr.read())
+        done = subprocess.run([KARST, "view", "--no-browser", "--keep", self.path("text.karst")], capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("text.karst", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_a_file_that_is_not_there(self):
         done = subprocess.run([KARST, "view", self.path("none.karst")], capture_output=True, text=True)
