@@ -120,11 +120,7 @@ Result<std::string> page_address_of(const std::string& file, std::uint32_t numbe
   if (!trace) return trace.error();
   const auto found = reader::find_moment(*trace, number);
   if (!found) return found.error();
-  const std::uint64_t origin = analysis::first_ticks(*trace);
-  const std::uint64_t begin = trace->clock().to_ns(since(origin, (*found)->kept_from));
-  const std::uint64_t end = trace->clock().to_ns(since(origin, (*found)->kept_to));
-  const std::uint64_t length = std::max(end - begin, std::uint64_t{1});
-  return fmt::format("#t={}+{}&range={}+{}", begin, length, begin, length);
+  return "#kept=" + std::to_string(number);
 }
 
 }  // namespace karst::cli

@@ -21,8 +21,7 @@ void write_moments(Json& json, const reader::Trace& trace);
 /// Error: there is no such moment (the message names those that there are), or it is too large.
 Result<reader::Trace> cut_to_moment(reader::Trace trace, std::uint32_t number, std::vector<std::byte>& bytes);
 
-/// The part behind `#` of the page's address that shows this moment, with its time as the chosen range.
-/// Error: as above, or the file is no trace.
+/// The end of the page's address, from `#` on, that opens it on this moment. Error: as above, or the file is no trace.
 Result<std::string> page_address_of(const std::string& file, std::uint32_t number);
 
 }  // namespace karst::cli

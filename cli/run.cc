@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +48,7 @@
 #include "symbols/function_filter.h"
 #include "symbols/function_lists.h"
 #include "symbols/places.h"
+#include "symbols/sandbox.h"
 #include "write/trace_writer.h"
 
 namespace karst::cli {
@@ -207,11 +207,12 @@ void say_unmatched_globs(const ProgramOptions& program, const std::string& file)
 class OlderTrace {
  public:
   explicit OlderTrace(const std::string& file) : file_(file) {
-    struct stat info {};
-    if (lstat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 8) return;
+    // Whoever may write to the directory may put anything there at any time: a FIFO would keep us waiting.
+    const Descriptor there(symbols::open_regular(file.c_str(), O_NOFOLLOW));
     char magic[sizeof format::kFileMagic]{};
-    std::ifstream(file, std::ios::binary).read(magic, sizeof magic);
-    if (std::memcmp(magic, format::kFileMagic, sizeof magic) != 0) return;  // not ours to keep
+    if (!there || read(there.get(), magic, sizeof magic) != sizeof magic ||
+        std::memcmp(magic, format::kFileMagic, sizeof magic) != 0)
+      return;  // not ours to keep
     held_ = file + "." + std::to_string(getpid()) + ".old";
     if (link(file.c_str(), held_.c_str()) != 0) held_.clear();
   }

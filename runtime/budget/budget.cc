@@ -338,11 +338,11 @@ std::uint32_t worst_second() {
 // ---- the tick -----------------------------------------------------------------------------------
 
 /// First tick of the process, be it a forked child: what was known of threads is its parent's.
-bool begin(const Moment& now) {
+void begin(const Moment& now) {
   if (g.pid == 0) g.usable = map(g.watches, kArenaThreads) && map(g.listed, kArenaThreads) && map(g.block, kBlockSize);
   const bool forked = g.pid != 0;
   g.pid = g_arena.header().pid;
-  if (!g.usable) return false;
+  if (!g.usable) return;
   if (forked) {
     // The fork may have come in the middle of anything that the parent's maintenance thread did.
     sys::madvise(g.watches, kArenaThreads * sizeof(Watch), MADV_DONTNEED);
@@ -360,7 +360,6 @@ bool begin(const Moment& now) {
   g.process.start(g.budget);
   g.own = Meter{};
   g.own_cost = 0;
-  return true;
 }
 
 /// There is a budget for the first time: makes what it needs.
@@ -455,7 +454,8 @@ void prepare_budget(const Options& options) {
 
 std::uint64_t budget_task(const Moment& now) {
   ArenaControl& c = g_arena.control();
-  if (g.pid != g_arena.header().pid && !begin(now)) return kOnWake;
+  if (g.pid != g_arena.header().pid) begin(now);
+  if (!g.usable) return kOnWake;  // address space was short
   if (g.ticks_per_us == 0) g.ticks_per_us = ticks_per_us(g_arena.header());
   if (g.ticks_per_us == 0) return kMillisecond / 5;
   take_budget(now.ns);

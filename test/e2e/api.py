@@ -316,10 +316,8 @@ class Api(support.TortureTest):
         self.assertIn("has no kept moment 2; it has 1", wrong.stderr)
         view = subprocess.Popen([KARST, "view", "--no-browser", "--keep", path, "--kept", "1"], stdout=subprocess.PIPE, text=True)
         try:
-            found = re.fullmatch(r"http://\S+/#t=(\d+)\+(\d+)&range=(\d+)\+(\d+)\n", view.stdout.readline())
-            moment = self.moment(trace)
-            expected = (moment["kept_from_ns"], moment["kept_to_ns"] - moment["kept_from_ns"])
-            self.assertEqual(tuple(map(int, found.groups())), expected * 2)
+            # viewer/test/page/opening.test.ts has what the page makes of it.
+            self.assertRegex(view.stdout.readline(), r"^http://\S+/#kept=1\n$")
             view.send_signal(signal.SIGINT)
             self.assertEqual(view.wait(support.TIMEOUT), 0)
         finally:

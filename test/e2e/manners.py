@@ -177,6 +177,14 @@ class Limits(MannersTest):
         for each in (run, preloaded):
             self.assertTrue(any("memory" in line for line in each.karst), each.karst)
 
+    def test_each_limit_of_address_space(self):
+        """Whatever of the runtime's own memory cannot be had, the program is as it was."""
+        made = build("nap", "manners/nap.c", "-O0", compiler="karst-gcc")
+        for mebibytes in range(150, 290, 4):
+            done = subprocess.run([made], env={**os.environ, "LD_PRELOAD": str(LIBRARY), "KARST_OPTIONS": "memory=1M"},
+                                  preexec_fn=self.limited((resource.RLIMIT_AS, mebibytes << 20)), timeout=TIMEOUT)
+            self.assertEqual(done.returncode, 0, f"{mebibytes} MiB")
+
     def test_data(self):
         self.same(program(), "eat", preexec_fn=self.limited((resource.RLIMIT_DATA, 200 << 20)))
 

@@ -167,6 +167,23 @@ test("a trace with kept calls opens on the longest, which the list names first; 
   await tab.close();
 });
 
+test("the address of karst view --kept opens on that moment's call", async () => {
+  interface Facts {
+    processes: { moments: { number: number; begin: number; end: number }[] }[];
+  }
+  const { processes } = await (await session.viewer(kept)).facts<Facts>();
+  const shortest = [...processes[0]!.moments].sort((a, b) => a.end - a.begin - (b.end - b.begin))[0]!;
+  const tab = await session.open([kept], `#kept=${shortest.number}`);
+  const shown = await until(
+    () => callNs(tab),
+    (ns) => ns > 0,
+    "the kept call",
+  );
+  expect(Math.abs(shown - (shortest.end - shortest.begin))).toBeLessThanOrEqual(1);
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
 test("all threads fold into strips, and unfold", async () => {
   const tab = await session.open([trace]);
   await tab.settle();
