@@ -179,7 +179,7 @@ Status print_text(const analysis::Report& report, const reader::Trace& trace, co
     if (("," + keys + ",").find("," + options.sort + ",") == std::string::npos) keys += "," + options.sort;
   }
   if (!keys.empty())
-    if (const Status chosen = table.choose(keys); !chosen) return chosen;
+    if (Status chosen = table.choose(keys); !chosen) return chosen;
   const std::string head = fmt::format("{}: {} by {} in {}", printable(trace.name()), plural(report.calls, "call"),
                                        plural(report.threads, "thread"), duration_text(report.span_ns));
   screen.output().append(shorten(head, screen.width(), Shorten::kPath) + "\n");

@@ -146,8 +146,10 @@ class Printer {
               fmt::format("  {:>9}{} #{:<3} ", open_for(call), call.since_earlier ? "+" : " ", number++);
           const std::string place = place_of(f);
           const std::size_t taken = before.size() + place.size();
-          text_ += before + shorten(printable(f.name), width_ > taken + 20 ? width_ - taken : width_, Shorten::kName) +
-                   place + "\n";
+          text_ += before;
+          text_ += shorten(printable(f.name), width_ > taken + 20 ? width_ - taken : width_, Shorten::kName);
+          text_ += place;
+          text_ += "\n";
         }
       });
     });

@@ -241,7 +241,12 @@ class Watch(support.TortureTest):
             self.assertTrue(any(path.exists() or time.sleep(0.05) for _ in range(support.TIMEOUT * 20)))
             kept = Trace(path).info["kept"]
             self.assertEqual([m["kind"] for m in kept if m["kind"] != "slowest"], ["signal"])
-            self.assert_the_slowest([m for m in kept if m["kind"] == "slowest"], Log(text), 4)
+            # But for calls whose events the ring has lost since: those are in karst snapshot alone.
+            ours = durations([m for m in kept if m["kind"] == "slowest"])
+            its = durations(self.snapshot(child.pid))
+            self.assertTrue(1 <= len(ours) <= len(its), (ours, its))
+            for duration in ours:
+                self.assertTrue(any(abs(duration - other) <= other * SLACK + 1 for other in its), (ours, its))
             self.assertIn("is one that --slowest or --over means",
                           self.karst("on", child.pid, "--slowest", "no_such_function", status=1))
 

@@ -31,7 +31,7 @@ test("the first view names what karst slow names, around the call, without a cli
   const tab = await session.open([trace], "");
   const first = tab.page.locator("[data-testid=slow]").first();
   expect(await first.getAttribute("data-function")).toBe(worst.function);
-  const last = worst.path.at(-1)?.function.replace(/\(.*/, "") ?? "";
+  const last = worst.path.at(-1)?.function.replace(/[([].*/, "") ?? "";
   expect(await first.innerText()).toContain(last.split("::").at(-1));
   const { begin, span } = await until(
     () => view(tab),

@@ -92,25 +92,6 @@ describe("other pages", () => {
     }
   });
 
-  test("what is no trace at all gives a page that says so", async () => {
-    const none = join(WORK, "none.karst");
-    writeFileSync(none, "this is not a trace\n".repeat(100));
-    const failing = await Viewer.start(none);
-    try {
-      tab = await Tab.open(session.browser, failing.address);
-      const text = await until(
-        () => tab.page.locator("[role=alert]").allInnerTexts(),
-        (t) => t.length > 0,
-        "an explanation",
-      );
-      expect(text[0]).toContain("cannot be shown");
-      expect(text[0]).toContain("none.karst");
-      await tab.close();
-    } finally {
-      failing.stop();
-    }
-  });
-
   test("an exported page works from its file, with the network off", async () => {
     const file = join(WORK, "shop.html");
     karst("export", TRACE, "--to", "html", "-o", file);
