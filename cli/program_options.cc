@@ -210,6 +210,10 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
   launch.arguments = command;
   launch.runtime = *runtime;
   launch.wait = !options.no_wait;
+  launch.plain.programs = !options.no_patch;
+  if (!options.no_patch) launch.plain.libraries = options.libraries;
+  if (!choice.min_instructions.empty())
+    launch.plain.min_instructions = *format::parse_min_instructions(choice.min_instructions);
   return kExitOk;
 }
 
@@ -232,10 +236,20 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
         ->allow_extra_args(false);
     command
         .add_option("--min-instructions", options.min_instructions,
-                    "Do not trace functions of fewer machine instructions that have no loop")
+                    "Do not trace functions of fewer machine instructions that have no loop (default 12 in code "
+                    "that was not built for tracing, else 0)")
         ->type_name("N");
     command.add_flag("--no-carried-lists", options.no_carried_lists,
                      "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
+    command
+        .add_option("--library", options.libraries,
+                    "Trace the functions of loaded libraries whose file's name matches, too, though they were not "
+                    "built for tracing: like 'libssl*'")
+        ->type_name("GLOB")
+        ->allow_extra_args(false);
+    command.add_flag("--no-patch", options.no_patch,
+                     "Leave programs alone that were not built for tracing; without it their functions are patched as "
+                     "they are loaded, as far as that is safe");
   });
   in_group(command, "Which processes", [&] {
     command.add_flag("--no-follow", options.no_follow, "Trace the program alone, not the processes that it makes");

@@ -22,6 +22,8 @@ struct ProgramOptions {
   std::vector<std::string> only;
   std::optional<std::string> min_instructions;
   bool no_carried_lists = false;
+  std::vector<std::string> libraries;
+  bool no_patch = false;
   std::vector<std::string> map_paths;
   std::vector<std::string> debug_dirs;
   bool no_follow = false;

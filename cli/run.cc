@@ -44,6 +44,7 @@
 #include "format/filter_list.h"
 #include "format/options.h"
 #include "format/trace.h"
+#include "patch/places.h"
 #include "reader/trace.h"
 #include "symbols/function_filter.h"
 #include "symbols/function_lists.h"
@@ -79,6 +80,9 @@ struct RunOptions {
   bool on_crash = false;
   ProgramOptions program;
 };
+
+/// What tracing may cost where nobody chose the functions, nor another budget.
+constexpr const char* kPlainBudget = "5%";
 
 /// Entries for KARST_OPTIONS.
 std::vector<std::string> runtime_options(const RunOptions& options) {
@@ -276,6 +280,24 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const c
   return collect::record(std::move(ran.processes), ran.pairs, recording, writer);
 }
 
+/// "git: 4,767 of its 5,604 functions were patched as it was loaded; 771 are too small, ..."
+std::string plain_words(const collect::PlainPrograms::Module& module) {
+  const std::string name = std::filesystem::path(module.path).filename();
+  if (!module.problem.empty()) return name + " was not built for tracing and is not patched: " + module.problem;
+  const auto count = [&](patch::LeftOut why) { return module.counts[static_cast<std::size_t>(why)]; };
+  const std::uint64_t patched = count(patch::LeftOut::kNot);
+  const std::uint64_t small = count(patch::LeftOut::kSmall);
+  return fmt::format("{}: {} of {} patched as it was loaded; {} small (--min-instructions), {} left alone", name,
+                     patched, plural(module.functions, "function"), small, module.functions - patched - small);
+}
+
+/// What was patched, in a line for each of the first modules.
+void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules) {
+  constexpr std::size_t kMost = 4;
+  for (std::size_t i = 0; i < modules.size() && i < kMost; ++i) fail({printable(plain_words(modules[i]))});
+  if (modules.size() > kMost) fail({"so were " + plural(modules.size() - kMost, "other file")});
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (command.empty()) return usage_error("which program shall be run?", "run");
   if (options.memory && !is_size(*options.memory))
@@ -300,6 +322,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
+  // A first look at a program as it is must not be a catastrophe.
+  const bool is_plain = launch.plain.programs && !launch.program.has_sleds;
+  if (is_plain && !options.budget && !options.min_duration && launch.runtime_options.find("budget=") == std::string::npos)
+    launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "budget=" + kPlainBudget;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
     if (!place) return usage_error("--trigger: " + place.error().message, "run");
@@ -362,6 +388,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   for (const reader::Problem& p : summary->problems) fail({p.message});
   say_unmatched_globs(options.program, output);
   report_missing_states(options.states, ran->states.source);
+  say_what_was_patched(ran->plain);
   fail({printable(summary_line(output, *summary, ran->wait_status, cpu_ns))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   return status;
@@ -378,8 +405,9 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "  karst run ./app --its-own-option          writes app.karst\n"
       "  karst run --slowest 'serve.*:3' ./server  keeps the three slowest requests\n"
       "  karst run --budget 5% -o now.karst make   what make starts, at 5% cost\n\n"
-      "PROGRAM, or libraries or programs that it starts, must be built with karst-gcc\n"
-      "or karst-g++. Its standard streams and signals are its own. karst run ends with\n"
+      "PROGRAM may be any; built with karst-gcc or karst-g++, all its functions can be\n"
+      "seen, and at the least cost. One that was not is patched as it is loaded, at a\n"
+      "budget of 5%. Its standard streams and signals are its own. karst run ends with\n"
       "its exit status (127: not found, 128+n: killed by signal n) and says on stderr\n"
       "what was kept. Ctrl-C ends the program and keeps the trace. While the trace is\n"
       "being written Ctrl-C leaves names out, which 'karst resolve' adds; a second one\n"

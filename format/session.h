@@ -10,6 +10,9 @@
 //   asker -> karst     Hello (kAsks), naming the process by its arena, and the stretch
 //   karst -> asker     Answer, with a sealed memfd as SCM_RIGHTS: a trace file whose chunks belong into the asker's
 //
+// A process whose program has no sleds asks for a table of places where it can be patched (kPatches), before it starts:
+// an Answer with a sealed memfd.
+//
 // A process speaks up when it starts (with an arena, or to say that it has nothing to trace), when the first module
 // with sleds arrives in one that had nothing to trace (HelloKind::kStart again, now with an arena), when more modules
 // arrive (kArrived: the session chooses among the new functions), and, being forked, when it has an arena of its own
@@ -27,7 +30,7 @@
 namespace karst::format {
 
 inline constexpr std::uint32_t kSessionMagic = 0x5453524B;  // "KRST"
-inline constexpr std::uint32_t kSessionVersion = 4;
+inline constexpr std::uint32_t kSessionVersion = 5;
 
 /// Random; in KARST_OPTIONS as 32 hexadecimal digits. In no trace, no arena and no name.
 struct SessionSecret {
@@ -66,6 +69,8 @@ enum class HelloKind : std::uint32_t {
   kArrived = 2,  ///< modules came to an arena that karst has: `first_function` and `function_count` say what is new
   kStarts = 3,   ///< the process is about to start the program whose file comes as SCM_RIGHTS; it does not wait
   kAsks = 4,     ///< who asks wants an Answer about the process whose arena `origin` names
+  kPatches = 5,  ///< the process wants an Answer with a table of patches (format/patch_table.h) for the module whose file
+                 ///< comes as SCM_RIGHTS
 };
 
 /// Where a forked child comes from: the nearest process before it that had an arena. kAsks: which process is meant.
@@ -86,7 +91,8 @@ struct Hello {
   std::uint32_t kind;            ///< HelloKind
   std::uint32_t first_function;  ///< kArrived: the new ids are first_function .. first_function + function_count - 1;
                                  ///< kStarts: 1: setuid bits have no effect (no_new_privs);
-                                 ///< kAsks: moments in the answer are numbered from here
+                                 ///< kAsks: moments in the answer are numbered from here;
+                                 ///< kPatches: 1: the module is the program
   std::uint32_t function_count;
   ForkOrigin origin;         ///< kForked, kAsks
   std::uint64_t from_ticks;  ///< kAsks: the stretch of time
@@ -114,7 +120,7 @@ enum GoFlag : std::uint32_t {
   kGoKeepsAll = 1,
 };
 
-/// The trace file in the memfd holds chunks STSR, TASK, STEV and MOMT, those of process 0.
+/// Of kAsks: the trace file in the memfd holds chunks STSR, TASK, STEV and MOMT, those of process 0.
 struct Answer {
   std::uint32_t magic;
   std::uint32_t version;
@@ -127,6 +133,7 @@ enum class AnswerOutcome : std::uint32_t {
   kGiven = 0,           ///< the memfd comes with this message
   kOtherUser = 1,       ///< the asker is neither root nor karst's user
   kUnknownProcess = 2,  ///< karst has no such arena
+  kNothing = 4,         ///< kPatches: no function of the module is to be patched, or can be
   kImpossible = 3,      ///< karst had no memory or descriptor for it, or it would be more than kMostAnswer
 };
 

@@ -78,7 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (auto taken = session->take(); !taken.empty(); taken = session->take())
     for (collect::Arrival& arrival : taken) {
       ++arrivals;
-      require(arrival.kind <= format::HelloKind::kAsks, "a kind is one that is known");
+      require(arrival.kind <= format::HelloKind::kPatches, "a kind is one that is known");
       require(arrival.pid == getpid(), "the system says who it is");
       if (arrival.outcome == format::HelloOutcome::kTracing && arrival.kind != format::HelloKind::kArrived)
         require(static_cast<bool>(arrival.arena), "what announces an arena has one");

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/sealed_memory.h"
 #include "format/moments.h"
 #include "reader/trace.h"
 #include "write/trace_writer.h"
@@ -31,18 +32,6 @@ using namespace format;
 namespace {
 
 // ---- giving -----------------------------------------------------------------------------------
-
-Descriptor sealed_memfd(const std::vector<std::byte>& bytes) {
-  if (bytes.size() > kMostAnswer) return {};
-  Descriptor fd(memfd_create("karst-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  for (std::size_t done = 0; fd && done < bytes.size();) {
-    const ssize_t n = write(fd.get(), bytes.data() + done, bytes.size() - done);
-    if (n <= 0 && errno != EINTR) return {};
-    if (n > 0) done += static_cast<std::size_t>(n);
-  }
-  if (fd && fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) return {};
-  return fd;
-}
 
 /// Triggers that were hit in the stretch, as far as the ring still has what led there.
 std::vector<reader::Moment> triggers_in(RecordedProcess& process, const Arrival& asker) {
@@ -161,7 +150,7 @@ void give_answer(Arrival asker, sched::StateRecorder& states, RecordedProcess* p
   writer.add_states(excerpt_states(states.look(), asker.from_ticks, asker.to_ticks));
   writer.add_moments(0, triggers_in(*process, asker));
   const Status written = writer.finish();
-  const Descriptor trace = written ? sealed_memfd(bytes) : Descriptor();
+  const Descriptor trace = written && bytes.size() <= kMostAnswer ? sealed_memory("karst-answer", bytes) : Descriptor();
   asker.answer(trace ? AnswerOutcome::kGiven : AnswerOutcome::kImpossible, trace);
 }
 

@@ -76,8 +76,9 @@ class Launcher {
   Status start() {
     const auto preload = preload_value(options_.runtime);
     if (!preload) return preload.error();
-    const std::string runtime_options =
-        options_.runtime_options + (options_.runtime_options.empty() ? "" : ",") + session_.option();
+    std::string runtime_options = options_.runtime_options;
+    for (const std::string& option : {options_.plain.option(), session_.option()})
+      if (!option.empty()) runtime_options += (runtime_options.empty() ? "" : ",") + option;
     std::vector<char*> arguments;
     arguments.reserve(options_.arguments.size() + 1);
     for (const std::string& a : options_.arguments) arguments.push_back(const_cast<char*>(a.c_str()));
@@ -163,6 +164,7 @@ class Launcher {
                " processes are missing: the limit on open files (ulimit -n) is too low for so many",
            session_.lost()});
     result_.untraced = std::move(untraced_.programs());
+    result_.plain = plain_.modules();
     for (auto* problems : {&processes_.problems(), &chooser_.problems()})
       std::move(problems->begin(), problems->end(), std::back_inserter(result_.problems));
     return std::move(result_);
@@ -185,6 +187,7 @@ class Launcher {
       give_answer(std::move(arrival), *states_, process);
       return;
     }
+    if (arrival.kind == format::HelloKind::kPatches) return plain_.answer(std::move(arrival));
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
     const pid_t pid = arrival.pid;
@@ -304,6 +307,7 @@ class Launcher {
   FunctionChooser chooser_{options_.choice, options_.resolve, options_.watch};
   Processes processes_{chooser_};
   UntracedPrograms untraced_;
+  PlainPrograms plain_{options_.plain};
   Session session_;
   Signals signals_;
   std::shared_ptr<sched::StateRecorder> states_ = std::make_shared<sched::StateRecorder>(options_.states);

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "collect/arena/watch.h"
 #include "collect/launch/choose_functions.h"
+#include "collect/launch/plain_programs.h"
 #include "collect/launch/program.h"
 #include "collect/record/recording.h"
 #include "sched/recorder.h"
@@ -22,6 +23,7 @@ struct LaunchOptions {
   std::string runtime;                 ///< path of libkarst.so
   std::string runtime_options;         ///< KARST_OPTIONS for the program, without its session
   FunctionChoice choice;               ///< functions to trace
+  PlainChoice plain;                   ///< programs and libraries without sleds
   bool wait = true;                    ///< for all traced processes, not for the program alone
   /// Called once if the program has ended and this many traced processes are waited for. May be empty.
   std::function<void(std::size_t)> on_left_behind;
@@ -44,6 +46,7 @@ struct LaunchResult {
   reader::StateLog states;                         ///< what threads did beside their calls, or why that is not known
   std::shared_ptr<sched::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
   std::vector<reader::UntracedProgram> untraced;   ///< programs that were started and that are not in the trace
+  std::vector<PlainPrograms::Module> plain;        ///< what was patched that has no sleds
   std::vector<reader::Problem> problems;
 };
 

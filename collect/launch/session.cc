@@ -160,7 +160,7 @@ std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
   arrival.from_ticks = hello.from_ticks;
   arrival.to_ticks = hello.to_ticks;
   arrival.uid = peer.uid;
-  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kAsks)) return std::nullopt;
+  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kPatches)) return std::nullopt;
   if (arrival.kind == HelloKind::kAsks) return arrival;
   if (geteuid() != 0 && peer.uid != geteuid()) return std::nullopt;
   const bool announces = arrival.outcome == HelloOutcome::kTracing && arrival.kind != HelloKind::kArrived;

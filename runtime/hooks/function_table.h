@@ -28,6 +28,9 @@ class FunctionTable {
   /// Of the function that has alias number `n` (0 to alias_count() - 1).
   std::uint32_t function_of_alias(std::uint32_t n) const { return functions_of_aliases_[n]; }
 
+  /// Index of the function whose entry is number `n` in the order of the module's tables.
+  std::uint32_t index_of_entry(std::uint32_t n) const { return order_[n]; }
+
   /// The sleds of the function are calls now.
   void set_patched(std::uint32_t index, bool patched);
   bool patched(std::uint32_t index) const { return (load(bits_[index]) & kPatched) != 0; }

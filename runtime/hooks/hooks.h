@@ -41,6 +41,9 @@ __attribute__((visibility("hidden"))) void karst_hook_divide_exit();
 
 using Hook = void (*)();
 
+/// Maps memory, writable, within reach of all of the code. -1 when there is none to be had.
+long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t size);
+
 /// A module's trampolines.
 class Trampolines {
  public:

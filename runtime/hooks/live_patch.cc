@@ -69,15 +69,6 @@ void for_each_chosen(Visit visit) {
 
 enum class Access { kGranted, kRefused, kGone };
 
-/// Code that was written to would be in core files as a whole. Debuggers have it from the module's file, as they have
-/// that of any program; of its pages they look for the ELF header's alone.
-void leave_out_of_cores(const CodeSegment& s) {
-  constexpr std::uint64_t kPage = 4096;
-  const bool has_header = __builtin_memcmp(reinterpret_cast<const void*>(s.begin), ELFMAG, SELFMAG) == 0;
-  const std::uintptr_t begin = s.begin + (has_header ? kPage : 0);
-  if (begin < s.end) sys::madvise(reinterpret_cast<void*>(begin), s.end - begin, MADV_DONTDUMP);
-}
-
 void restore_protection(const Module& m, std::uint32_t segments) {
   for (std::uint32_t i = 0; i < segments; ++i) {
     const CodeSegment& s = m.tables.segments[i];

@@ -6,6 +6,8 @@
 #include <elf.h>
 #include <sys/mman.h>
 
+#include "runtime/system/syscalls.h"
+
 namespace karst::runtime {
 
 using namespace format;
@@ -163,6 +165,12 @@ struct Search {
 
 }  // namespace
 
+void leave_out_of_cores(const CodeSegment& s) {
+  const bool has_header = __builtin_memcmp(reinterpret_cast<const void*>(s.begin), ELFMAG, SELFMAG) == 0;
+  const std::uintptr_t begin = s.begin + (has_header ? kPage : 0);
+  if (begin < s.end) sys::madvise(reinterpret_cast<void*>(begin), s.end - begin, MADV_DONTDUMP);
+}
+
 bool read_image(const dl_phdr_info& info, ModuleImage& image) {
   image.path = info.dlpi_name;
   image.bias = info.dlpi_addr;
@@ -249,6 +257,7 @@ const char* ModuleImage::defect() const {
     return "was built by another version of Karst";
   if (table_is_torn || !tables_inside || text_end <= text_begin) return kDamaged;
   if (text_end - text_begin > arch::kReach) return "has more code than calls can reach across";
+  if (plain_count != 0) return nullptr;  // its table was checked when it came
   if (record_count != 0 && (records[0].kind & KARST_SLED_KIND_MASK) != KARST_SLED_ENTRY) return kDamaged;
   for (std::uint64_t i = 0; i < record_count; ++i) {
     const std::uint32_t kind = records[i].kind;

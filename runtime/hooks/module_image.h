@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "arch/arch.h"
+#include "format/patch_table.h"
 #include "format/sled_note.h"
 #include "runtime/system/memory.h"
 
@@ -39,6 +40,11 @@ struct SledTables {
   std::uint64_t record_count = 0;
   const format::XRayRecord* xray = nullptr;
   std::uint64_t xray_count = 0;
+  const format::PatchSled* plain_sleds = nullptr;  ///< of a module without sleds of its own (plain_code.h)
+  std::uint64_t plain_count = 0;
+  std::uint64_t plain_bias = 0;
+  std::uintptr_t plain_stubs = 0;
+  std::uint64_t plain_stubs_size = 0;
 
   /// Calls visit(SledPlace) for every sled in the tables' order: a function's entry comes before its exits.
   template <typename Visit>
@@ -69,11 +75,13 @@ struct ModuleImage : SledTables {
   /// Null if every record is an unpatched sled in the module's code, an entry first; else what is wrong, to be put
   /// behind the module's path.
   const char* defect() const;
-
- private:
   /// Bytes of code from `at` to the end of its segment; 0 if it lies in none.
   std::uint64_t code_from(std::uintptr_t at) const;
 };
+
+/// Code that was written to would be in core files as a whole. Debuggers have it from the module's file, as they have
+/// that of any program; of its pages they look for the ELF header's alone.
+void leave_out_of_cores(const CodeSegment& segment);
 
 /// Reads what the dynamic linker says of a module, and the module's note. False if it is not instrumented.
 bool read_image(const dl_phdr_info& info, ModuleImage& image);
@@ -117,6 +125,16 @@ void SledTables::for_each_sled(Visit visit) const {
     if (kind == format::XRayKind::kReturn) place.kind = format::SledKind::kReturn, place.sled = arch::Sled::kReturn;
     if (kind == format::XRayKind::kTailCall) place.kind = format::SledKind::kTailCall, place.sled = arch::Sled::kTail;
     visit(place);
+  }
+  std::uintptr_t function = 0;
+  for (std::uint64_t i = 0; i < plain_count; ++i) {
+    const format::PatchSled& s = plain_sleds[i];
+    const auto kind = static_cast<format::SledKind>(s.kind);
+    if (kind == format::SledKind::kEntry) function = plain_bias + s.function;
+    if (kind == format::SledKind::kCold)
+      visit(SledPlace{plain_bias + s.function, function, kind, arch::Sled::kNothing, false});
+    else
+      visit(SledPlace{plain_stubs + s.offset, function, kind, arch::Sled::kNop, false});
   }
 }
 

@@ -14,6 +14,8 @@ namespace karst::runtime {
 struct Module {
   std::uintptr_t text_begin = 0;
   std::uintptr_t text_end = 0;
+  std::uintptr_t reach_begin = 0;  ///< where its sleds are: its code, or that and its stubs (plain_code.h)
+  std::uintptr_t reach_end = 0;
   std::uint64_t bias = 0;
   std::uint32_t loaded = 0;  ///< 1 while it is there
   bool finstrument = false;

@@ -2,6 +2,8 @@
 // when its functions are chosen. What is refused is left alone, with one message.
 #include "runtime/hooks/sleds.h"
 
+#include <sys/mman.h>
+
 #include "format/trace.h"
 #include "runtime/clock/clock.h"
 #include "runtime/hooks/function_table.h"
@@ -10,6 +12,7 @@
 #include "runtime/hooks/live_patch.h"
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/watch_sleds.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/assertion.h"
@@ -142,6 +145,8 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   Module m{};
   m.text_begin = image.text_begin;
   m.text_end = image.text_end;
+  m.reach_begin = image.plain_stubs != 0 && image.plain_stubs < m.text_begin ? image.plain_stubs : m.text_begin;
+  m.reach_end = image.plain_stubs > m.text_end ? image.plain_stubs + image.plain_stubs_size : m.text_end;
   m.bias = image.bias;
   m.loaded = 1;
   m.finstrument = image.finstrument;
@@ -253,6 +258,34 @@ bool is_still_here(const ModuleImage& image, const Module& m) {
   return same && sleds == m.functions.sleds();
 }
 
+/// A module that has no sleds of its own: they are in its stubs, and those alone are changed later.
+void begin_plain_switches(ModuleImage& image, PlainCode& code) {
+  Module* m = module_of(image);
+  if (m == nullptr) return;
+  SledTables tables = image;
+  tables.segments[0] = {code.stubs, code.stubs + code.stubs_size, PROT_READ | PROT_EXEC};
+  tables.segment_count = 1;
+  begin_switches(*m, tables);
+}
+
+bool g_jumps_refused;
+
+/// Functions that are off when the program starts keep their code as it is.
+void write_plain_jumps(ModuleImage& image, PlainCode& code) {
+  Module* m = module_of(image);
+  if (m == nullptr || !m->chosen || g_jumps_refused) return;
+  const auto wanted = [](void* context, std::uint32_t function) {
+    const auto& module = *static_cast<const Module*>(context);
+    const std::uint32_t id = module.first_id + module.functions.index_of_entry(function);
+    return (load(g_arena.functions()[id].flags) & kArenaFunctionOn) != 0;
+  };
+  const auto left_out = [](void* context, std::uint32_t function) {
+    auto& module = *static_cast<Module*>(context);
+    module.functions.set_fixed(module.functions.index_of_entry(function));
+  };
+  g_jumps_refused = !write_jumps(image, code, m, wanted, left_out);
+}
+
 /// Modules of which we did not learn that they have gone, though another one has their place.
 void forget_replaced(const ModuleImage& image) {
   for (std::uint32_t i = 0; i < g_module_count; ++i) {
@@ -267,7 +300,7 @@ void forget_replaced(const ModuleImage& image) {
 bool make_trampolines(Module& m) {
   if (!m.has_trampolines && id_count(m) != 0) {
     m.has_trampolines =
-        m.trampolines.create(m.text_begin, m.text_end, m.first_id, m.functions.count(), m.functions.alias_count());
+        m.trampolines.create(m.reach_begin, m.reach_end, m.first_id, m.functions.count(), m.functions.alias_count());
     watch_sleds(m);
   }
   return m.has_trampolines || id_count(m) == 0;
@@ -300,6 +333,10 @@ std::uint32_t register_modules() {
     Arrived arrived{};
     if (module_of(image) == nullptr) enter(image, arrived);
   });
+  for_each_plain_code([](ModuleImage& image, PlainCode&) {
+    Arrived arrived{};
+    enter(image, arrived);
+  });
   return g_module_count;
 }
 
@@ -309,6 +346,7 @@ bool patch_modules(bool alone) {
   for_each_image([](const ModuleImage& image) {
     if (Module* m = module_of(image)) begin_switches(*m, image);
   });
+  for_each_plain_code(begin_plain_switches);
   bool done = true;
   if (!alone) {
     done = patch_used();
@@ -319,6 +357,8 @@ bool patch_modules(bool alone) {
     for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && patch_unused(g_modules[i]);
     if (!done) set_hooks(karst_hook_discard, karst_hook_discard);  // modules before the one that could not are patched
   }
+  if (done && alone) for_each_plain_code(write_plain_jumps);
+  done = done && !g_jumps_refused;
   note_patched();
   return done;
 }

@@ -60,9 +60,11 @@ long map_at(std::uintptr_t at, std::uint64_t size) {
   return -1;
 }
 
+}  // namespace
+
 // The nearest free place below the code: above an executable lies its heap, which must be able to grow. Else the
 // farthest one above it.
-long map_near(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t size) {
+long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t size) {
   const std::uint64_t step = size < (std::uint64_t{1} << 20) ? std::uint64_t{1} << 20 : align_up(size, kPage);
   const std::uintptr_t lowest = text_end > arch::kReach ? text_end - arch::kReach : 16 * kPage;
   for (std::uintptr_t at = align_down(text_begin, kPage); at > lowest + size;) {
@@ -81,14 +83,12 @@ long map_near(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t 
   return -1;
 }
 
-}  // namespace
-
 bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint32_t first_id,
                          std::uint32_t functions, std::uint32_t tail_exits) {
   const std::uint32_t count = functions + tail_exits;
   if (g_region_count == kMostRegions || text_end - text_begin > arch::kReach) return false;
   const std::uint64_t size = kPage + align_up(kFirst - kPage + std::uint64_t{count} * 2 * arch::kTrampolineSize, kPage);
-  const long at = map_near(text_begin, text_end, size);
+  const long at = map_near_code(text_begin, text_end, size);
   if (at == -1) return false;
   region_ = static_cast<std::uintptr_t>(at);
   size_ = size;

@@ -20,6 +20,7 @@
 #include "runtime/counting/count.h"
 #include "runtime/hooks/exec.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/sleds.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/process/fork.h"
@@ -228,7 +229,12 @@ void start(int, char**, char** environment) {
   if (g_options.follow) report_started_programs();
 #endif
   // Modules that came with a late libkarst register themselves, after this.
-  if (count_instrumented_modules() == 0) {
+  std::uint32_t plain = 0;
+  if (g_options.patch != 0 && is_alone())
+    plain = fetch_plain_code(g_options.patch == 2);
+  else if (g_options.patch != 0)
+    Message().text("code without sleds is not patched: the program has made threads before libkarst was loaded");
+  if (count_instrumented_modules() + plain == 0) {
     g_life = Life::kIdle;
     report_to_session(HelloOutcome::kNoSleds, 0, -1);
     return;

@@ -85,6 +85,10 @@ void apply(Options& options, char* entry) {
           .text("KARST_OPTIONS: file= ignored: a name of 1 to ")
           .number(sizeof options.file - 1)
           .text(" bytes is needed");
+  } else if (equal(entry, "patch")) {
+    options.patch = equal(value, "all") ? 2 : equal(value, "program") ? 1 : 0;
+    if (options.patch == 0 && !equal(value, "off"))
+      Message().text("KARST_OPTIONS: patch=").text(value, length(value)).text(" ignored: off, program or all is needed");
   } else if (equal(entry, "core")) {
     if (equal(value, "on") || equal(value, "off"))
       options.core = equal(value, "on");
@@ -109,7 +113,7 @@ void apply(Options& options, char* entry) {
         .text(entry, length(entry))
         .text(
             " ignored (known: memory, off, prefault, stats, follow, min-duration, clock, control, budget, kept-memory, "
-            "file, core, on-crash; "
+            "file, core, on-crash, patch; "
             "under `karst "
             "run` functions, "
             "not-functions, "

@@ -1,0 +1,63 @@
+// What karst run gives to a process whose program has no sleds: where and how to patch its functions. karst finds and
+// checks the places (patch/), the runtime writes (runtime/hooks/plain_code.h).
+//
+//   PatchTable   PatchSled[sleds]   PatchJump[jumps]   PatchFixup[fixups]   code
+//
+// The code is stubs: position-independent but for the fixups, each of which is a distance of 32 bits to be filled in.
+// The runtime maps it near the module. A stub of an entry has a sled, the instructions over which the jump was written,
+// and a jump back behind them; a stub of an exit has such instructions, a sled, and the return or jump.
+// Sleds are gcc's NOPs of 5 bytes, so that all that applies to sleds applies to these.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace karst::format {
+
+inline constexpr std::uint32_t kPatchTableMagic = 0x5450424B;  // "KBPT"
+inline constexpr std::uint32_t kPatchTableVersion = 1;
+inline constexpr std::uint64_t kMostPatchTable = std::uint64_t{512} << 20;  ///< bytes
+
+struct PatchTable {
+  std::uint32_t magic;
+  std::uint32_t version;
+  std::uint32_t functions;
+  std::uint32_t sleds;
+  std::uint32_t jumps;
+  std::uint32_t fixups;
+  std::uint64_t code_size;
+  std::uint64_t code_begin;  ///< ELF addresses of the module's executable segments, as the file has them: what the
+  std::uint64_t code_end;    ///< runtime finds in memory must be the same
+};
+static_assert(sizeof(PatchTable) == 48);
+
+/// A function's entry comes first, then its exits, then the parts that a compiler split off it.
+struct PatchSled {
+  std::uint32_t offset;      ///< in the code; kCold: 0
+  std::uint32_t kind;        ///< SledKind
+  std::uint64_t function;    ///< ELF address of the function, or of the part
+};
+static_assert(sizeof(PatchSled) == 16);
+
+/// Bytes to be written over the module's code.
+struct PatchJump {
+  std::uint64_t address;     ///< ELF address
+  std::uint32_t function;    ///< number of the function among the entries
+  std::uint32_t offset;      ///< in the code: where the jump leads to, if it has a field
+  std::uint8_t size;         ///< bytes that are written, 1 to 8
+  std::uint8_t field;        ///< where among them a distance of 32 bits to `offset` is filled in; 255: nowhere
+  std::uint8_t reserved[6];  ///< 0
+  std::uint8_t before[8];    ///< what must stand there
+  std::uint8_t after[8];     ///< what shall
+};
+static_assert(sizeof(PatchJump) == 40);
+inline constexpr std::uint8_t kPatchNoField = 255;
+
+/// The code's 4 bytes at `offset` become the distance from their end to `target`.
+struct PatchFixup {
+  std::uint64_t target;  ///< ELF address
+  std::uint32_t offset;  ///< in the code
+  std::uint32_t reserved;  ///< 0
+};
+static_assert(sizeof(PatchFixup) == 16);
+
+}  // namespace karst::format

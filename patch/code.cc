@@ -1,0 +1,215 @@
+#include "patch/code.h"
+
+#include <Zydis/Decoder.h>
+
+#include <algorithm>
+
+namespace karst::patch {
+namespace {
+
+constexpr std::uint32_t kMostEntries = 1U << 16;  // of a table of jumps
+
+/// Instructions that a compiler's function may have and that must not be executed elsewhere.
+bool stays(const ZydisDecodedInstruction& i) {
+  switch (i.meta.category) {
+    case ZYDIS_CATEGORY_INTERRUPT:
+    case ZYDIS_CATEGORY_SYSRET:
+    case ZYDIS_CATEGORY_COND_BR:    // that are none of the forms known here
+    case ZYDIS_CATEGORY_UNCOND_BR:  // xabort and the like
+      return true;
+    default:
+      return i.mnemonic == ZYDIS_MNEMONIC_XBEGIN || i.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+  }
+}
+
+Kind kind_of(const ZydisDecodedInstruction& i) {
+  const bool is_relative = i.raw.imm[0].is_relative != ZYAN_FALSE;
+  switch (i.mnemonic) {
+    case ZYDIS_MNEMONIC_NOP:
+    case ZYDIS_MNEMONIC_INT3:
+      return Kind::kPadding;
+    case ZYDIS_MNEMONIC_UD2:
+    case ZYDIS_MNEMONIC_HLT:
+      return Kind::kStop;
+    case ZYDIS_MNEMONIC_RET:
+      return Kind::kReturn;
+    case ZYDIS_MNEMONIC_CALL:
+      return Kind::kCall;
+    case ZYDIS_MNEMONIC_JMP:
+      return i.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ? Kind::kFixed
+             : is_relative                               ? Kind::kJump
+                                                         : Kind::kJumpAnywhere;
+    case ZYDIS_MNEMONIC_JRCXZ:
+    case ZYDIS_MNEMONIC_JECXZ:
+    case ZYDIS_MNEMONIC_JCXZ:
+    case ZYDIS_MNEMONIC_LOOP:
+    case ZYDIS_MNEMONIC_LOOPE:
+    case ZYDIS_MNEMONIC_LOOPNE:
+      return Kind::kShortJumpIf;
+    default:
+      break;
+  }
+  if (i.meta.category == ZYDIS_CATEGORY_COND_BR && is_relative) return Kind::kJumpIf;
+  if (stays(i) || is_relative) return Kind::kFixed;
+  return (i.attributes & ZYDIS_ATTRIB_IS_RELATIVE) != 0 ? Kind::kRelative : Kind::kPlain;
+}
+
+bool is_rip_relative(const ZydisDecodedInstruction& i) {
+  return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i.raw.modrm.mod == 0 && i.raw.modrm.rm == 5;
+}
+
+}  // namespace
+
+Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames_(&frames) {
+  std::uint64_t high = 0;
+  std::uint64_t low = ~std::uint64_t{0};
+  for (const Range& r : image.code()) {
+    low = std::min(low, r.begin);
+    high = std::max(high, r.end);
+  }
+  // The caller's image has frames, so it has code; segments far apart would cost memory for nothing.
+  constexpr std::uint64_t kMostCode = std::uint64_t{1} << 31;
+  none_ = AddressSet(low, high > low ? std::min(high - low, kMostCode) : 0);
+  targets_ = none_;
+  entered_ = none_;
+  has_table_.resize(frames.all().size());
+  is_called_inside_.resize(frames.all().size());
+}
+
+Code Code::decode(const ElfImage& image, const Frames& frames) {
+  Code code(image, frames);
+  code.first_.reserve(frames.all().size() + 1);
+  for (std::size_t i = 0; i < frames.all().size(); ++i) code.decode_frame(i);
+  code.first_.push_back(code.instructions_.size());
+  code.gather_targets();
+  code.gather_tables();
+  return code;
+}
+
+void Code::decode_frame(std::size_t frame) {
+  static const ZydisDecoder kDecoder = [] {
+    ZydisDecoder decoder;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return decoder;
+  }();
+  first_.push_back(instructions_.size());
+  const Range range = frames_->all()[frame].code;
+  const auto bytes = image_->from(range.begin);
+  const std::uint64_t size = range.end - range.begin;
+  if (bytes.size() < size || size > 0xffffffffU) return;
+  for (std::uint64_t at = 0; at < size;) {
+    ZydisDecodedInstruction i;
+    if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&kDecoder, nullptr, bytes.data() + at, size - at, &i))) {
+      instructions_.resize(first_.back());
+      return;
+    }
+    Instruction in;
+    in.offset = static_cast<std::uint32_t>(at);
+    in.size = i.length;
+    in.kind = kind_of(i);
+    const std::uint64_t next = range.begin + at + i.length;
+    if (i.raw.imm[0].is_relative != ZYAN_FALSE) {
+      in.field = i.raw.imm[0].offset;
+      in.target = next + static_cast<std::uint64_t>(i.raw.imm[0].value.s);
+    } else if (is_rip_relative(i)) {
+      in.field = i.raw.disp.offset;
+      in.target = next + static_cast<std::uint64_t>(i.raw.disp.value);
+    }
+    in.ends_flow = in.kind == Kind::kJump || in.kind == Kind::kJumpAnywhere || in.kind == Kind::kReturn ||
+                   in.kind == Kind::kStop;
+    instructions_.push_back(in);
+    at += i.length;
+  }
+}
+
+std::span<const Instruction> Code::of(std::size_t frame) const {
+  return std::span(instructions_).subspan(first_[frame], first_[frame + 1] - first_[frame]);
+}
+
+std::span<const std::byte> Code::bytes(std::uint64_t begin, std::size_t size) const {
+  const auto bytes = image_->from(begin);
+  return bytes.size() < size ? std::span<const std::byte>() : bytes.first(size);
+}
+
+void Code::gather_targets() {
+  for (const std::uint64_t address : image_->code_pointers()) {
+    targets_.add(address);
+    entered_.add(address);
+  }
+  const auto cold = image_->cold_symbols();
+  for (const std::uint64_t address : image_->code_symbols()) {
+    targets_.add(address);
+    if (!std::binary_search(cold.begin(), cold.end(), address)) entered_.add(address);
+  }
+  for (std::size_t f = 0; f < frames_->all().size(); ++f) {
+    const Frame& frame = frames_->all()[f];
+    targets_.add(frame.code.begin);
+    if (const auto pads = frames_->landing_pads(frame))
+      for (const std::uint64_t pad : *pads) targets_.add(pad);
+    for (const Instruction& i : of(f)) {
+      if (i.target != 0) targets_.add(i.target);
+      if (i.kind == Kind::kCall) {
+        targets_.add(frame.code.begin + i.offset + i.size);  // where it returns to
+        if (i.field == 0) continue;
+        entered_.add(i.target);
+        const auto called = frames_->find(i.target);
+        if (called && frames_->all()[*called].code.begin != i.target) is_called_inside_[*called] = true;
+      }
+      if (i.kind == Kind::kRelative) entered_.add(i.target);  // its address is taken
+      // A program at a fixed address may have any address as a number in an instruction.
+      const auto bytes = image_->from(frame.code.begin + i.offset);
+      if (image_->is_fixed() && i.size >= 5) {
+        std::uint32_t number = 0;
+        for (unsigned b = 0; b < 4; ++b) number |= static_cast<std::uint32_t>(bytes[i.size - 4U + b]) << (8 * b);
+        targets_.add(number);
+        entered_.add(number);
+      }
+    }
+  }
+}
+
+// Compilers' jumps by tables: entries of 4 bytes, distances from the table's own address, which an instruction names.
+// Tables of whole addresses are among the pointers in data.
+void Code::gather_tables() {
+  for (std::size_t f = 0; f < frames_->all().size(); ++f) {
+    const Range own = frames_->all()[f].code;
+    for (const Instruction& i : of(f)) {
+      if (i.kind != Kind::kRelative || image_->is_code(i.target)) continue;
+      std::uint32_t inside = 0;
+      for (std::uint32_t n = 0; n < kMostEntries; ++n) {
+        const auto distance = image_->number(i.target + std::uint64_t{4} * n, 4);
+        if (!distance) break;
+        const std::uint64_t to = i.target + static_cast<std::uint64_t>(*distance);
+        if (!image_->is_code(to)) break;
+        targets_.add(to);
+        inside += own.contains(to) ? 1 : 0;
+      }
+      if (inside >= 2) has_table_[f] = true;
+    }
+  }
+  // Pointers into the middle of a frame: tables of labels.
+  for (const std::uint64_t address : image_->code_pointers())
+    if (const auto f = frames_->find(address); f && frames_->all()[*f].code.begin != address) has_table_[*f] = true;
+}
+
+std::size_t Code::padding(std::uint64_t address, std::size_t limit) const {
+  static const ZydisDecoder kDecoder = [] {
+    ZydisDecoder decoder;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return decoder;
+  }();
+  std::size_t size = 0;
+  while (size < limit) {
+    const std::uint64_t at = address + size;
+    const auto bytes = image_->from(at);
+    ZydisDecodedInstruction i;
+    if (bytes.empty() ||
+        ZYAN_FAILED(ZydisDecoderDecodeInstruction(&kDecoder, nullptr, bytes.data(), bytes.size(), &i)) ||
+        kind_of(i) != Kind::kPadding || has_target(at, at + i.length))
+      break;
+    size += i.length;
+  }
+  return std::min(size, limit);
+}
+
+}  // namespace karst::patch

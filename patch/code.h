@@ -1,0 +1,103 @@
+// A module's code, instruction by instruction, and every place in it that something may jump or return to.
+//
+// Instructions are those of the frames (frames.h), decoded one after the other by Zydis. Places that control may come
+// to are gathered generously: one that is none costs a patch, one that is missed would break a program.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "patch/elf_image.h"
+#include "patch/frames.h"
+
+namespace karst::patch {
+
+enum class Kind : std::uint8_t {
+  kPlain,         ///< may be executed anywhere
+  kRelative,      ///< names an address by its distance from itself (rip): that must be written anew
+  kJump,          ///< to one address
+  kJumpIf,        ///< to one address or to what follows
+  kShortJumpIf,   ///< has no form that reaches farther (jrcxz, loop)
+  kJumpAnywhere,  ///< to an address in a register or in memory
+  kCall,
+  kReturn,
+  kPadding,  ///< NOP, int3
+  kStop,     ///< what follows is not reached from here: ud2, hlt
+  kFixed,    ///< must stay where it is
+};
+
+struct Instruction {
+  std::uint32_t offset = 0;  ///< from its frame's beginning
+  std::uint8_t size = 0;
+  Kind kind = Kind::kPlain;
+  std::uint8_t field = 0;  ///< where in the instruction the distance stands; 0: it has none
+  bool ends_flow = false;  ///< what follows is reached by jumps alone
+  std::uint64_t target = 0;  ///< of a jump, a call or kRelative: the address that it names
+};
+
+/// A set of addresses of code.
+class AddressSet {
+ public:
+  AddressSet() = default;
+  AddressSet(std::uint64_t low, std::uint64_t size) : low_(low), bits_(size) {}
+  void add(std::uint64_t address) { add(address, address + 1); }
+  /// [begin, end), as far as it lies in the code.
+  void add(std::uint64_t begin, std::uint64_t end) {
+    for (; begin < end; ++begin)
+      if (begin - low_ < bits_.size()) bits_[begin - low_] = true;
+  }
+  bool has(std::uint64_t address) const { return address - low_ < bits_.size() && bits_[address - low_]; }
+  /// True if it has one of [begin, end).
+  bool has_one(std::uint64_t begin, std::uint64_t end) const {
+    for (; begin < end; ++begin)
+      if (has(begin)) return true;
+    return false;
+  }
+
+ private:
+  std::uint64_t low_ = 0;
+  std::vector<bool> bits_;
+};
+
+class Code {
+ public:
+  /// Decodes all frames. Both must outlive this.
+  static Code decode(const ElfImage& image, const Frames& frames);
+
+  /// No address yet.
+  AddressSet no_addresses() const { return none_; }
+  /// Empty: something in it is no instruction, or the last one goes beyond its end.
+  std::span<const Instruction> of(std::size_t frame) const;
+  std::span<const std::byte> bytes(std::uint64_t begin, std::size_t size) const;
+
+  /// Something may jump, call, return or point to this address.
+  bool is_target(std::uint64_t address) const { return targets_.has(address); }
+  /// True if one of [begin, end) is a target.
+  bool has_target(std::uint64_t begin, std::uint64_t end) const { return targets_.has_one(begin, end); }
+  /// Something may call it, or has its address in data: a function begins there, or code that is entered likewise.
+  bool is_entered(std::uint64_t address) const { return entered_.has(address); }
+  /// The frame has tables of addresses within itself, for jumps.
+  bool has_table(std::size_t frame) const { return has_table_[frame]; }
+  /// Something calls an address within the frame that is not its beginning.
+  bool is_called_inside(std::size_t frame) const { return is_called_inside_[frame]; }
+  /// Bytes of padding from `address` on that nothing goes to; `limit` at most. Also between frames.
+  std::size_t padding(std::uint64_t address, std::size_t limit) const;
+
+ private:
+  explicit Code(const ElfImage& image, const Frames& frames);
+  void decode_frame(std::size_t frame);
+  void gather_targets();
+  void gather_tables();
+
+  const ElfImage* image_;
+  const Frames* frames_;
+  std::vector<Instruction> instructions_;
+  std::vector<std::size_t> first_;  // by frame, and one behind
+  AddressSet none_;
+  AddressSet targets_;
+  AddressSet entered_;
+  std::vector<bool> has_table_;
+  std::vector<bool> is_called_inside_;
+};
+
+}  // namespace karst::patch

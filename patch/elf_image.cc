@@ -1,0 +1,210 @@
+#include "patch/elf_image.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+namespace karst::patch {
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+
+template <typename T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+/// Names that GCC and LLVM give to what they split off a function.
+bool is_cold_name(std::string_view name) {
+  const auto dot = name.find(".cold");
+  return dot != std::string_view::npos && dot != 0;
+}
+
+}  // namespace
+
+std::span<const std::byte> ElfImage::bytes_at(std::uint64_t offset, std::uint64_t size) const {
+  if (offset > bytes_.size() || size > bytes_.size() - offset) return {};
+  return std::span(bytes_).subspan(offset, size);
+}
+
+Result<ElfImage> ElfImage::read(int descriptor) {
+  ElfImage image;
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return Error{"it is no regular file"};
+  if (static_cast<std::uint64_t>(status.st_size) > kMostBytes) return Error{"it is larger than 1 GiB"};
+  image.bytes_.resize(static_cast<std::size_t>(status.st_size));
+  for (std::size_t done = 0; done < image.bytes_.size();) {
+    const ssize_t n =
+        pread(descriptor, image.bytes_.data() + done, image.bytes_.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return Error{"it cannot be read"};
+    done += static_cast<std::size_t>(n);
+  }
+  const Error no_program{"it is no x86-64 program or library, or is damaged"};
+  if (image.bytes_.size() < sizeof(Elf64_Ehdr)) return no_program;
+  const auto header = load<Elf64_Ehdr>(image.bytes_.data());
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_machine != EM_X86_64 || (header.e_type != ET_EXEC && header.e_type != ET_DYN) ||
+      header.e_phentsize != sizeof(Elf64_Phdr))
+    return no_program;
+  image.is_fixed_ = header.e_type == ET_EXEC;
+  const auto table = image.bytes_at(header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
+  if (table.empty()) return no_program;
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    const auto segment = load<Elf64_Phdr>(table.data() + i * sizeof(Elf64_Phdr));
+    if (segment.p_type == PT_LOAD &&
+        (segment.p_offset > image.bytes_.size() || segment.p_filesz > image.bytes_.size() - segment.p_offset ||
+         segment.p_filesz > segment.p_memsz || segment.p_vaddr + segment.p_memsz < segment.p_vaddr))
+      return no_program;
+    image.segments_.push_back(segment);
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+      image.code_.push_back({segment.p_vaddr, segment.p_vaddr + segment.p_filesz});
+  }
+  // Sections are a help where a file has them: nothing depends on them.
+  if (header.e_shentsize == sizeof(Elf64_Shdr)) {
+    const auto sections = image.bytes_at(header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
+    for (std::size_t i = 0; i * sizeof(Elf64_Shdr) < sections.size(); ++i)
+      image.sections_.push_back(load<Elf64_Shdr>(sections.data() + i * sizeof(Elf64_Shdr)));
+    image.names_ = header.e_shstrndx;
+  }
+  return image;
+}
+
+bool ElfImage::is_code(std::uint64_t address) const {
+  return std::any_of(code_.begin(), code_.end(), [=](const Range& r) { return r.contains(address); });
+}
+
+std::span<const std::byte> ElfImage::from(std::uint64_t address) const {
+  for (const Elf64_Phdr& s : segments_)
+    if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
+      return bytes_at(s.p_offset + (address - s.p_vaddr), s.p_filesz - (address - s.p_vaddr));
+  return {};
+}
+
+std::optional<std::int64_t> ElfImage::number(std::uint64_t address, unsigned size) const {
+  const auto bytes = from(address);
+  if (bytes.size() < size) return std::nullopt;
+  return size == 4 ? std::int64_t{load<std::int32_t>(bytes.data())} : load<std::int64_t>(bytes.data());
+}
+
+std::optional<std::uint64_t> ElfImage::frames() const {
+  // The header: version 1, how the pointer to the frames is encoded, two more encodings, the pointer.
+  constexpr unsigned char kRelativeToHere = 0x1b;  // DW_EH_PE_pcrel | DW_EH_PE_sdata4
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type != PT_GNU_EH_FRAME) continue;
+    const auto bytes = from(s.p_vaddr);
+    if (bytes.size() < 8 || bytes[0] != std::byte{1} || bytes[1] != std::byte{kRelativeToHere}) return std::nullopt;
+    return s.p_vaddr + 4 + static_cast<std::uint64_t>(std::int64_t{load<std::int32_t>(bytes.data() + 4)});
+  }
+  return std::nullopt;
+}
+
+std::vector<std::uint64_t> ElfImage::code_pointers() const {
+  std::vector<std::uint64_t> found;
+  const auto see = [&](std::uint64_t address) {
+    if (is_code(address)) found.push_back(address);
+  };
+  // As they stand in the file: all there is of a program at a fixed address, and of RELR's relocations.
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type != PT_LOAD || (s.p_flags & PF_X) != 0) continue;
+    const auto bytes = from(s.p_vaddr);
+    for (std::size_t at = (8 - s.p_vaddr % 8) % 8; at + 8 <= bytes.size(); at += 8)
+      see(load<std::uint64_t>(bytes.data() + at));
+  }
+  std::uint64_t relocations = 0;
+  std::uint64_t size = 0;
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type != PT_DYNAMIC) continue;
+    const auto bytes = from(s.p_vaddr);
+    for (std::size_t at = 0; at + sizeof(Elf64_Dyn) <= bytes.size(); at += sizeof(Elf64_Dyn)) {
+      const auto entry = load<Elf64_Dyn>(bytes.data() + at);
+      if (entry.d_tag == DT_NULL) break;
+      if (entry.d_tag == DT_RELA) relocations = entry.d_un.d_ptr;
+      if (entry.d_tag == DT_RELASZ) size = entry.d_un.d_val;
+    }
+  }
+  const auto table = from(relocations);
+  for (std::size_t at = 0; relocations != 0 && at + sizeof(Elf64_Rela) <= std::min<std::uint64_t>(size, table.size());
+       at += sizeof(Elf64_Rela)) {
+    const auto r = load<Elf64_Rela>(table.data() + at);
+    see(static_cast<std::uint64_t>(r.r_addend));  // with a symbol it is an offset from that: no address, no harm
+  }
+  return found;
+}
+
+const Elf64_Shdr* ElfImage::section(const char* name) const {
+  if (names_ >= sections_.size()) return nullptr;
+  const auto names = bytes_at(sections_[names_].sh_offset, sections_[names_].sh_size);
+  const std::size_t size = std::strlen(name) + 1;
+  for (const Elf64_Shdr& s : sections_)
+    if (s.sh_name < names.size() && names.size() - s.sh_name >= size &&
+        std::memcmp(names.data() + s.sh_name, name, size) == 0)
+      return &s;
+  return nullptr;
+}
+
+template <typename Visit>
+void ElfImage::for_each_symbol(Visit visit) const {
+  for (const Elf64_Shdr& s : sections_) {
+    if ((s.sh_type != SHT_SYMTAB && s.sh_type != SHT_DYNSYM) || s.sh_link >= sections_.size()) continue;
+    const auto table = bytes_at(s.sh_offset, s.sh_size);
+    const auto names = bytes_at(sections_[s.sh_link].sh_offset, sections_[s.sh_link].sh_size);
+    for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
+      const auto symbol = load<Elf64_Sym>(table.data() + at);
+      const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+      if (type != STT_NOTYPE && type != STT_FUNC && type != STT_GNU_IFUNC) continue;
+      if (symbol.st_shndx == SHN_UNDEF || !is_code(symbol.st_value)) continue;
+      std::string_view name;
+      if (symbol.st_name < names.size()) {
+        const auto* text = reinterpret_cast<const char*>(names.data()) + symbol.st_name;
+        name = {text, strnlen(text, names.size() - symbol.st_name)};
+      }
+      visit(symbol.st_value, name);
+    }
+  }
+}
+
+std::vector<std::uint64_t> ElfImage::code_symbols() const {
+  std::vector<std::uint64_t> found;
+  for_each_symbol([&](std::uint64_t address, std::string_view) { found.push_back(address); });
+  return found;
+}
+
+std::vector<std::uint64_t> ElfImage::cold_symbols() const {
+  std::vector<std::uint64_t> found;
+  for_each_symbol([&](std::uint64_t address, std::string_view name) {
+    if (is_cold_name(name)) found.push_back(address);
+  });
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool ElfImage::has_restartable_sequences() const {
+  return section("__rseq_cs") != nullptr || section("__rseq_cs_ptr_array") != nullptr;
+}
+
+std::span<const std::byte> ElfImage::build_id() const {
+  for (const Elf64_Phdr& s : segments_) {
+    if (s.p_type != PT_NOTE) continue;
+    auto notes = bytes_at(s.p_offset, s.p_filesz);
+    while (notes.size() >= sizeof(Elf64_Nhdr)) {
+      const auto note = load<Elf64_Nhdr>(notes.data());
+      const std::uint64_t name = (std::uint64_t{note.n_namesz} + 3) / 4 * 4;
+      const std::uint64_t content = (std::uint64_t{note.n_descsz} + 3) / 4 * 4;
+      if (sizeof note + name + content > notes.size()) break;
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+          std::memcmp(notes.data() + sizeof note, "GNU", 4) == 0)
+        return notes.subspan(sizeof note + name, note.n_descsz);
+      notes = notes.subspan(sizeof note + name + content);
+    }
+  }
+  return {};
+}
+
+}  // namespace karst::patch

@@ -1,0 +1,68 @@
+// The file of an executable or library as the dynamic linker maps it: bytes by ELF address, and what it relocates.
+// Hostile input: every place is compared with the file before it is read. Runs in the sandbox (symbols/sandbox.h).
+#pragma once
+#include <elf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace karst::patch {
+
+/// ELF addresses [begin, end).
+struct Range {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool contains(std::uint64_t address) const { return address >= begin && address < end; }
+};
+
+class ElfImage {
+ public:
+  /// Reads the whole file. The descriptor stays the caller's. Errors: not a whole x86-64 program or library.
+  static Result<ElfImage> read(int descriptor);
+
+  /// The file.
+  std::span<const std::byte> whole() const { return bytes_; }
+  /// Its addresses are those in memory: it is not position-independent.
+  bool is_fixed() const { return is_fixed_; }
+  /// Executable segments, in order of address.
+  const std::vector<Range>& code() const { return code_; }
+  bool is_code(std::uint64_t address) const;
+  /// Bytes of the file from `address` to the end of its segment; empty where the file has none.
+  std::span<const std::byte> from(std::uint64_t address) const;
+  /// A little-endian number of 4 or 8 bytes, sign-extended; none where the file has none.
+  std::optional<std::int64_t> number(std::uint64_t address, unsigned size) const;
+
+  /// Where the table of frames begins (PT_GNU_EH_FRAME's); none: it has no such table.
+  std::optional<std::uint64_t> frames() const;
+  /// Each word of data that is, or becomes at load time, the address of code: pointers to functions, tables of labels.
+  std::vector<std::uint64_t> code_pointers() const;
+  /// Addresses of the symbols that name code, as far as the file has some.
+  std::vector<std::uint64_t> code_symbols() const;
+  /// Symbols of parts of functions that a compiler split off (name.cold and the like).
+  std::vector<std::uint64_t> cold_symbols() const;
+  /// It has restartable sequences (__rseq_cs), whose code must stay where it is.
+  bool has_restartable_sequences() const;
+  /// Empty: it has none.
+  std::span<const std::byte> build_id() const;
+
+ private:
+  std::span<const std::byte> bytes_at(std::uint64_t offset, std::uint64_t size) const;
+  const Elf64_Shdr* section(const char* name) const;
+  template <typename Visit>
+  void for_each_symbol(Visit visit) const;
+
+  std::vector<std::byte> bytes_;
+  std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Shdr> sections_;
+  std::vector<Range> code_;
+  std::uint16_t names_ = 0;  // the section of sections' names
+  bool is_fixed_ = false;    // its addresses are those in memory (not position-independent)
+};
+
+}  // namespace karst::patch

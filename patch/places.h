@@ -1,0 +1,81 @@
+// Where the functions of a module can be patched so that each entry and each exit passes a sled, and which functions
+// are left alone, with the reason. Nothing is written here.
+//
+// A patch is a jump of 5 bytes over whole instructions, to a stub (stubs.h) that executes those, passes the sled, and
+// goes on. Return addresses on the stack stay what they are, so whatever walks stacks sees what it saw before. The jump
+// must cover no place that something may go to but its first byte. Where there is room for 2 bytes alone, a short jump
+// leads to padding near by, and that to the stub.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "patch/code.h"
+#include "patch/frames.h"
+
+namespace karst::patch {
+
+enum class LeftOut : std::uint8_t {
+  kNot,              ///< it can be patched
+  kSmall,            ///< fewer instructions than were asked for, and no loop
+  kNoRoomAtEntry,    ///< something goes to one of its first bytes, or it is too short
+  kNoRoomAtExit,     ///< the same where it returns
+  kFixedEntry,       ///< its first instructions must stay where they are (a call, a short loop)
+  kLoopsToEntry,     ///< it goes back to its first instruction: that is no call
+  kUnknownCode,      ///< something in it is no instruction
+  kUnknownJump,      ///< it jumps to places that are not known
+  kSharedCode,       ///< it shares code with another function, or is entered in the middle
+  kUnusualFrame,     ///< its frame does not begin as that of a called function
+  kUnknownCleanups,  ///< its table of exception handlers cannot be read
+};
+inline constexpr std::size_t kLeftOutCount = 11;
+/// For people: a phrase behind "N functions: ".
+std::string_view describe(LeftOut why);
+
+/// What is written over code, to lead to a stub.
+struct Jump {
+  enum class How : std::uint8_t {
+    kDirect,    ///< a jump of 5 bytes over `at`
+    kRedirect,  ///< the jump at `at` stays, with another distance, which stands `field` bytes behind `at`
+    kByPadding  ///< a short jump at `at` to `padding`, where the jump of 5 bytes stands
+  };
+  How how = How::kDirect;
+  std::uint8_t field = 0;
+  bool is_conditional = false;  ///< of kByPadding: `at` has a short conditional jump, which keeps its condition
+  std::uint64_t at = 0;
+  std::uint64_t padding = 0;
+};
+
+/// A stub: moves [from, to), which is replaced by the jump, and passes one sled.
+struct Stub {
+  enum class What : std::uint8_t {
+    kEntry,   ///< the sled, the instructions, back to `to`
+    kReturn,  ///< the instructions up to the last, the sled, the last: a return
+    kTail     ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
+  };
+  What what = What::kEntry;
+  Jump jump;
+  std::vector<Instruction> moved;  ///< the last of an exit among them, unless it is redirected
+  std::uint64_t from = 0;          ///< address of the frame that their offsets count from
+  std::uint64_t to = 0;            ///< kEntry: where it goes on
+  std::uint64_t target = 0;        ///< of a redirected jump: where that went
+};
+
+struct Function {
+  Range code;                         ///< without parts elsewhere
+  std::vector<std::uint64_t> parts;   ///< where its parts in other sections begin
+  std::uint32_t instructions = 0;     ///< of all parts; NOPs and endbr64 are not counted
+  bool loops = false;
+  LeftOut left_out = LeftOut::kNot;
+  std::vector<Stub> stubs;  ///< the entry's first; empty if it is left out
+};
+
+struct PlaceOptions {
+  std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
+};
+
+/// In order of address.
+std::vector<Function> find_places(const Frames& frames, const Code& code, const PlaceOptions& options);
+
+}  // namespace karst::patch

@@ -1,0 +1,189 @@
+// Writes stubs. Each begins at a multiple of 16 bytes, as functions do; a sled begins at an even address, so that it
+// can be changed while threads execute it (arch/arch.h).
+#include "patch/table.h"
+
+#include <cstring>
+
+#include "format/patch_table.h"
+#include "format/sled_note.h"
+
+namespace karst::patch {
+namespace {
+
+using namespace format;
+
+constexpr std::size_t kStubAlignment = 16;
+constexpr std::uint8_t kSled[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+constexpr std::uint8_t kNop = 0x90;
+constexpr std::uint8_t kTrap = 0xcc;
+constexpr std::uint8_t kJump = 0xe9;       // jmp rel32
+constexpr std::uint8_t kShortJump = 0xeb;  // jmp rel8
+constexpr std::size_t kJumpSize = 5;
+
+class TableMaker {
+ public:
+  explicit TableMaker(const Code& code) : code_(code) {}
+
+  void add(const Function& function) {
+    const std::uint32_t number = functions_++;
+    for (const Stub& stub : function.stubs) {
+      while (stubs_.size() % kStubAlignment != 0) stubs_.push_back(kTrap);
+      const auto begin = static_cast<std::uint32_t>(stubs_.size());
+      switch (stub.what) {
+        case Stub::What::kEntry:
+          sled(SledKind::kEntry, function.code.begin);
+          for (const Instruction& i : stub.moved) move(stub, i);
+          jump(stub.to);
+          break;
+        case Stub::What::kReturn:
+        case Stub::What::kTail:
+          exit(stub, function.code.begin);
+          break;
+      }
+      lead_to(begin, stub, number);
+    }
+    for (const std::uint64_t part : function.parts)
+      sleds_.push_back({0, static_cast<std::uint32_t>(SledKind::kCold), part});
+  }
+
+  std::vector<std::byte> finish(const ElfImage& image) const {
+    PatchTable table{};
+    table.magic = kPatchTableMagic;
+    table.version = kPatchTableVersion;
+    table.functions = functions_;
+    table.sleds = static_cast<std::uint32_t>(sleds_.size());
+    table.jumps = static_cast<std::uint32_t>(jumps_.size());
+    table.fixups = static_cast<std::uint32_t>(fixups_.size());
+    table.code_size = stubs_.size();
+    table.code_begin = image.code().front().begin;
+    for (const Range& r : image.code()) {
+      table.code_begin = std::min(table.code_begin, r.begin);
+      table.code_end = std::max(table.code_end, r.end);
+    }
+    std::vector<std::byte> bytes;
+    const auto put = [&bytes](const void* from, std::size_t size) {
+      const auto* begin = static_cast<const std::byte*>(from);
+      bytes.insert(bytes.end(), begin, begin + size);
+    };
+    put(&table, sizeof table);
+    put(sleds_.data(), sleds_.size() * sizeof sleds_[0]);
+    put(jumps_.data(), jumps_.size() * sizeof jumps_[0]);
+    put(fixups_.data(), fixups_.size() * sizeof fixups_[0]);
+    put(stubs_.data(), stubs_.size());
+    return bytes;
+  }
+
+ private:
+  void put(std::initializer_list<std::uint8_t> bytes) { stubs_.insert(stubs_.end(), bytes); }
+
+  /// A distance of 32 bits to `target`, from the end of its field.
+  void distance(std::uint64_t target) {
+    fixups_.push_back({target, static_cast<std::uint32_t>(stubs_.size()), 0});
+    put({0, 0, 0, 0});
+  }
+
+  void jump(std::uint64_t target) {
+    put({kJump});
+    distance(target);
+  }
+
+  void sled(SledKind kind, std::uint64_t function) {
+    if (stubs_.size() % 2 != 0) stubs_.push_back(kNop);
+    sleds_.push_back({static_cast<std::uint32_t>(stubs_.size()), static_cast<std::uint32_t>(kind), function});
+    stubs_.insert(stubs_.end(), std::begin(kSled), std::end(kSled));
+  }
+
+  void exit(const Stub& stub, std::uint64_t function) {
+    const bool returns = stub.what == Stub::What::kReturn;
+    for (std::size_t n = 0; n + 1 < stub.moved.size(); ++n) move(stub, stub.moved[n]);
+    sled(returns ? SledKind::kReturn : SledKind::kTailCall, function);
+    if (stub.moved.empty())
+      jump(stub.target);
+    else
+      move(stub, stub.moved.back());
+  }
+
+  /// The instruction, with the same effect at its new place.
+  void move(const Stub& stub, const Instruction& i) {
+    const auto bytes = code_.bytes(stub.from + i.offset, i.size);
+    const auto* at = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    if (i.kind == Kind::kJump) return jump(i.target);
+    if (i.kind == Kind::kJumpIf) {
+      // Behind prefixes: 70+cc rel8, or 0f 80+cc rel32. The condition is in the lower four bits of the last byte.
+      put({0x0f, static_cast<std::uint8_t>(0x80 | (at[i.field - 1] & 0x0f))});
+      return distance(i.target);
+    }
+    if (i.kind == Kind::kPadding) return;
+    const std::size_t begin = stubs_.size();
+    stubs_.insert(stubs_.end(), at, at + i.size);
+    if (i.field == 0) return;
+    // Behind the distance an operand may follow, from whose end the processor counts.
+    const std::size_t behind = i.size - i.field - 4U;
+    fixups_.push_back({i.target - behind, static_cast<std::uint32_t>(begin + i.field), 0});
+  }
+
+  void lead_to(std::uint32_t stub, const Stub& from, std::uint32_t function) {
+    const Jump& j = from.jump;
+    PatchJump jump{};
+    jump.function = function;
+    jump.address = j.at;
+    switch (j.how) {
+      case Jump::How::kDirect:
+        return add_jump(jump, stub);
+      case Jump::How::kRedirect: {
+        const auto before = code_.bytes(j.at, j.field + 4U);
+        jump.offset = stub;
+        jump.size = static_cast<std::uint8_t>(before.size());
+        jump.field = j.field;
+        std::memcpy(jump.before, before.data(), before.size());
+        std::memcpy(jump.after, before.data(), j.field);
+        jumps_.push_back(jump);
+        return;
+      }
+      case Jump::How::kByPadding: {
+        // The long one first: when the short one is there, it must lead somewhere.
+        PatchJump far = jump;
+        far.address = j.padding;
+        add_jump(far, stub);
+        const std::size_t opcode = j.is_conditional ? j.field - 1U : 0;
+        jump.size = static_cast<std::uint8_t>(opcode + 2);
+        jump.field = kPatchNoField;
+        const auto before = code_.bytes(j.at, jump.size);
+        std::memcpy(jump.before, before.data(), before.size());
+        std::memcpy(jump.after, before.data(), before.size());
+        if (!j.is_conditional) jump.after[0] = kShortJump;
+        jump.after[opcode + 1] = static_cast<std::uint8_t>(j.padding - (j.at + jump.size));
+        jumps_.push_back(jump);
+        return;
+      }
+    }
+  }
+
+  void add_jump(PatchJump& jump, std::uint32_t stub) {
+    jump.offset = stub;
+    jump.size = kJumpSize;
+    jump.field = 1;
+    const auto before = code_.bytes(jump.address, kJumpSize);
+    std::memcpy(jump.before, before.data(), before.size());
+    jump.after[0] = kJump;
+    jumps_.push_back(jump);
+  }
+
+  const Code& code_;
+  std::uint32_t functions_ = 0;
+  std::vector<PatchSled> sleds_;
+  std::vector<PatchJump> jumps_;
+  std::vector<PatchFixup> fixups_;
+  std::vector<std::uint8_t> stubs_;
+};
+
+}  // namespace
+
+std::vector<std::byte> make_table(const ElfImage& image, const Code& code, std::span<const Function> functions) {
+  TableMaker maker(code);
+  for (const Function& function : functions)
+    if (function.left_out == LeftOut::kNot) maker.add(function);
+  return maker.finish(image);
+}
+
+}  // namespace karst::patch

@@ -1,0 +1,223 @@
+// Asks for tables, checks each number in them against the module and the table's own size, maps stubs, writes jumps.
+#include "runtime/hooks/plain_code.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "runtime/hooks/hooks.h"
+#include "runtime/process/session.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/syscalls.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+// In a static program we are ourselves in the code that is patched.
+#ifdef KARST_STATIC
+constexpr int kWhilePatching = PROT_READ | PROT_WRITE | PROT_EXEC;
+#else
+constexpr int kWhilePatching = PROT_READ | PROT_WRITE;
+#endif
+
+struct Plain {
+  ModuleImage image;
+  PlainCode code;
+};
+Plain g_plain[kMostPlainModules];
+std::uint32_t g_plain_count;
+
+/// The table is whole, and each number in it is in its bounds.
+bool is_sound(const PlainCode& p, const ModuleImage& image) {
+  const PatchTable& t = *p.table;
+  for (std::uint32_t i = 0; i < t.sleds; ++i) {
+    const PatchSled& s = p.sleds[i];
+    const std::uint64_t at = image.bias + s.function;
+    if (s.kind > KARST_SLED_COLD || (i == 0 && s.kind != KARST_SLED_ENTRY) || at < image.text_begin ||
+        at >= image.text_end)
+      return false;
+    if (s.kind == KARST_SLED_COLD) continue;
+    const std::uint32_t size = arch::sled_size(arch::Sled::kNop);
+    if (s.offset > t.code_size || t.code_size - s.offset < size || !arch::is_sled(p.code + s.offset)) return false;
+  }
+  for (std::uint32_t i = 0; i < t.jumps; ++i) {
+    const PatchJump& j = p.jumps[i];
+    if (j.size == 0 || j.size > sizeof j.before || j.function >= t.functions || j.offset >= t.code_size ||
+        (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)) ||
+        image.code_from(image.bias + j.address) < j.size)
+      return false;
+  }
+  for (std::uint32_t i = 0; i < t.fixups; ++i)
+    if (p.fixups[i].offset > t.code_size || t.code_size - p.fixups[i].offset < 4) return false;
+  return true;
+}
+
+/// Maps the table that `descriptor` holds. False: it is none, or not of this module.
+bool open_table(int descriptor, const ModuleImage& image, PlainCode& p) {
+  struct stat status {};
+  if (sys::call(SYS_fstat, descriptor, sys::word(&status)) != 0) return false;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  // What is not sealed could change behind the checks.
+  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_WRITE;
+  const long seals = sys::call(SYS_fcntl, descriptor, F_GET_SEALS);
+  if (seals < 0 || (seals & kNeeded) != kNeeded || size < sizeof(PatchTable) || size > kMostPatchTable) return false;
+  const long at = sys::mmap(0, size, PROT_READ, MAP_PRIVATE, descriptor);
+  if (sys::failed(at)) return false;
+  p.size = size;
+  p.table = reinterpret_cast<const PatchTable*>(at);
+  const PatchTable& t = *p.table;
+  const std::uint64_t sleds = std::uint64_t{t.sleds} * sizeof(PatchSled);
+  const std::uint64_t jumps = std::uint64_t{t.jumps} * sizeof(PatchJump);
+  const std::uint64_t fixups = std::uint64_t{t.fixups} * sizeof(PatchFixup);
+  p.sleds = reinterpret_cast<const PatchSled*>(p.table + 1);
+  p.jumps = reinterpret_cast<const PatchJump*>(reinterpret_cast<const char*>(p.sleds) + sleds);
+  p.fixups = reinterpret_cast<const PatchFixup*>(reinterpret_cast<const char*>(p.jumps) + jumps);
+  p.code = reinterpret_cast<const unsigned char*>(p.fixups) + fixups;
+  if (t.magic == kPatchTableMagic && t.version == kPatchTableVersion && t.functions != 0 && t.sleds != 0 &&
+      t.code_size < kMostPatchTable && sizeof t + sleds + jumps + fixups + t.code_size == size &&
+      image.bias + t.code_begin == image.text_begin && is_sound(p, image))
+    return true;
+  sys::munmap(reinterpret_cast<void*>(at), size);
+  p = PlainCode{};
+  return false;
+}
+
+bool is_ours(const char* path) {
+  const char* name = path;
+  for (const char* c = path; *c != '\0'; ++c)
+    if (*c == '/') name = c + 1;
+  return starts_with(name, "libkarst.so");
+}
+
+void fetch(const dl_phdr_info& info, bool libraries) {
+  Plain& p = g_plain[g_plain_count];
+  p = Plain{};
+  const bool is_program = info.dlpi_name == nullptr || *info.dlpi_name == '\0';
+  if (!is_program && (!libraries || is_ours(info.dlpi_name))) return;
+  if (read_image(info, p.image) || p.image.segment_count == 0) return;
+  const long file = sys::open(is_program ? "/proc/self/exe" : info.dlpi_name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;  // the vdso, and programs that may be executed but not read
+  const int table = ask_for_patches(static_cast<int>(file), is_program);
+  sys::close(static_cast<int>(file));
+  if (table < 0) return;
+  if (open_table(table, p.image, p.code)) ++g_plain_count;
+  sys::close(table);
+}
+
+void put32(unsigned char* at, std::uint64_t value) {
+  const auto low = static_cast<std::uint32_t>(value);
+  copy(at, &low, sizeof low);
+}
+
+/// Distances of 32 bits reach from the stubs to all of the module, and to what its code names near it.
+bool map_stubs(const ModuleImage& image, PlainCode& p) {
+  const PatchTable& t = *p.table;
+  const std::uint64_t size = align_up(t.code_size, kPage);
+  const long at = map_near_code(image.text_begin, image.text_end, size);
+  if (at == -1) return false;
+  auto* code = reinterpret_cast<unsigned char*>(at);
+  copy(code, p.code, t.code_size);
+  bool reaches = true;
+  for (std::uint32_t i = 0; i < t.fixups; ++i) {
+    const PatchFixup& f = p.fixups[i];
+    const std::uint64_t from = static_cast<std::uint64_t>(at) + f.offset + 4;
+    const auto distance = static_cast<std::int64_t>(image.bias + f.target - from);
+    reaches = reaches && distance == static_cast<std::int32_t>(distance);
+    put32(code + f.offset, static_cast<std::uint64_t>(distance));
+  }
+  if (!reaches || sys::mprotect(static_cast<std::uintptr_t>(at), size, PROT_READ | PROT_EXEC) != 0) {
+    sys::munmap(code, size);
+    return false;
+  }
+  p.stubs = static_cast<std::uintptr_t>(at);
+  p.stubs_size = size;
+  return true;
+}
+
+void use_stubs(ModuleImage& image, const PlainCode& p) {
+  image.plain_sleds = p.sleds;
+  image.plain_count = p.table->sleds;
+  image.plain_bias = image.bias;
+  image.plain_stubs = p.stubs;
+  image.plain_stubs_size = p.stubs_size;
+}
+
+bool same_bytes(const unsigned char* a, const unsigned char* b, std::uint32_t size) {
+  for (std::uint32_t i = 0; i < size; ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+void write_jump(const PatchJump& j, const PlainCode& p, std::uintptr_t at) {
+  auto* site = reinterpret_cast<unsigned char*>(at);
+  copy(site, j.after, j.size);
+  if (j.field != kPatchNoField) put32(site + j.field, p.stubs + j.offset - (at + j.field + 4U));
+}
+
+}  // namespace
+
+std::uint32_t fetch_plain_code(bool libraries) {
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        if (g_plain_count < kMostPlainModules) fetch(*info, *static_cast<const bool*>(context));
+        return 0;
+      },
+      &libraries);
+  return g_plain_count;
+}
+
+void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code)) {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i) {
+    Plain& p = g_plain[i];
+    if (p.code.stubs == 0) {
+      if (!map_stubs(p.image, p.code)) {
+        Message().text(p.image.path).text(" is not traced: there is no memory for its stubs near its code");
+        continue;
+      }
+      use_stubs(p.image, p.code);
+    }
+    visit(p.image, p.code);
+  }
+}
+
+bool write_jumps(const ModuleImage& image, const PlainCode& p, void* context,
+                 bool (*is_wanted)(void* context, std::uint32_t function),
+                 void (*left_out)(void* context, std::uint32_t function)) {
+  const PatchTable& t = *p.table;
+  for (std::uint32_t i = 0; i < image.segment_count; ++i) {
+    const CodeSegment& s = image.segments[i];
+    if (sys::mprotect(s.begin, s.end - s.begin, kWhilePatching) == 0) continue;
+    for (std::uint32_t n = 0; n < i; ++n)
+      sys::mprotect(image.segments[n].begin, image.segments[n].end - image.segments[n].begin,
+                    image.segments[n].protection);
+    return false;
+  }
+  // A function is changed as a whole or not at all; its jumps stand together, and no two functions' overlap.
+  for (std::uint32_t i = 0; i < t.jumps;) {
+    const std::uint32_t function = p.jumps[i].function;
+    std::uint32_t end = i;
+    bool as_seen = true;
+    for (; end < t.jumps && p.jumps[end].function == function; ++end) {
+      const auto* site = reinterpret_cast<const unsigned char*>(image.bias + p.jumps[end].address);
+      as_seen = as_seen && same_bytes(site, p.jumps[end].before, p.jumps[end].size);
+    }
+    if (as_seen && is_wanted(context, function))
+      for (; i < end; ++i) write_jump(p.jumps[i], p, image.bias + p.jumps[i].address);
+    else
+      left_out(context, function);
+    i = end;
+  }
+  for (std::uint32_t i = 0; i < image.segment_count; ++i) {
+    const CodeSegment& s = image.segments[i];
+    leave_out_of_cores(s);
+    sys::mprotect(s.begin, s.end - s.begin, s.protection);
+  }
+  return true;
+}
+
+}  // namespace karst::runtime

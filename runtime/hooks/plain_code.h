@@ -1,0 +1,44 @@
+// Modules that have no sleds: karst finds where their functions can be patched, and gives a table of stubs
+// (format/patch_table.h). The stubs lie near the module and have sleds in them, so the module is entered, switched and
+// recorded as any other. Its own code is written to once, when nobody executes it: jumps to the stubs.
+//
+// Nothing is decoded or guessed here: bytes are written where those that karst saw stand, and nowhere else.
+#pragma once
+#include <cstdint>
+
+#include "format/patch_table.h"
+#include "runtime/hooks/module_image.h"
+
+namespace karst::runtime {
+
+/// A table as it came, and where its stubs are.
+struct PlainCode {
+  const format::PatchTable* table = nullptr;
+  const format::PatchSled* sleds = nullptr;
+  const format::PatchJump* jumps = nullptr;
+  const format::PatchFixup* fixups = nullptr;
+  const unsigned char* code = nullptr;
+  std::uint64_t size = 0;  ///< bytes that are mapped
+
+  std::uintptr_t stubs = 0;
+  std::uint64_t stubs_size = 0;  ///< whole pages
+};
+
+inline constexpr std::uint32_t kMostPlainModules = 64;
+
+/// At start, before there is an arena: asks the session for tables of the program and, with `libraries`, of the
+/// libraries that it wants. Modules with sleds are passed over. Returns how many there are.
+std::uint32_t fetch_plain_code(bool libraries);
+
+/// Calls visit(ModuleImage&, PlainCode&) for each; their stubs are there, ready to be executed.
+/// A module whose stubs find no memory near it is left out, with a message.
+void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code));
+
+/// Writes the jumps of functions for which `is_wanted(context, number)` says so, where the bytes are those that karst
+/// saw. Nobody executes the module's code meanwhile. Calls left_out(context, number) for every other function. False,
+/// and nothing written, if the system does not let the code be changed.
+bool write_jumps(const ModuleImage& image, const PlainCode& code, void* context,
+                 bool (*is_wanted)(void* context, std::uint32_t function),
+                 void (*left_out)(void* context, std::uint32_t function));
+
+}  // namespace karst::runtime
