@@ -180,8 +180,11 @@ class Finder {
       const Instruction& i = instructions[n];
       if (size != 0 && code_.is_target(at + size)) break;
       if (code_.has_target(at + size + 1, at + size + i.size)) return LeftOut::kNoRoomAtEntry;
-      if (!may_move(i)) {
-        if (size < kShortJump && i.kind != Kind::kReturn) return LeftOut::kFixedEntry;
+      const bool is_jump_out = is_jump(i) && !is_inside(i.target, all);
+      stub.leaves = i.kind == Kind::kReturn || (is_jump_out && i.kind == Kind::kJump);
+      if (stub.leaves && frames_.depth(at + size) != kCalled) return LeftOut::kSharedCode;
+      if (!stub.leaves && (is_jump_out || !may_move(i))) {
+        if (size < kShortJump) return LeftOut::kFixedEntry;
         break;
       }
       stub.moved.push_back(i);
@@ -193,11 +196,13 @@ class Finder {
     stub.jump.at = at;
     stub.jump.how = size >= kJump ? Jump::How::kDirect : Jump::How::kByPadding;
     // Where flow ends the stub jumps there itself; the rest may be padding, which is as good as code of ours.
-    if (size < kJump && stub.moved.back().ends_flow && size + code_.padding(at + size, kJump) >= kJump) {
+    if (size < kJump && stub.moved.back().ends_flow && is_free(at + size, at + kJump) &&
+        size + code_.padding(at + size, kJump) >= kJump) {
       stub.jump.how = Jump::How::kDirect;
       take(at + size, at + kJump);
     }
-    take(at, at + std::max(size, kShortJump));
+    if (!is_free(at, at + size)) return LeftOut::kNoRoomAtEntry;
+    take(at, at + size);
     function.stubs.push_back(std::move(stub));
     return LeftOut::kNot;
   }
@@ -207,6 +212,7 @@ class Finder {
     for (std::size_t n = 0; n < instructions.size(); ++n) {
       const Instruction& i = instructions[n];
       const std::uint64_t at = address(f, i);
+      if (at >= function.stubs[0].jump.at && at < function.stubs[0].to) continue;  // the entry's stub has it
       if (i.kind == Kind::kReturn) {
         if (!add_exit(function, f, n, Stub::What::kReturn)) return LeftOut::kNoRoomAtExit;
       } else if (i.kind == Kind::kJumpAnywhere) {
@@ -216,8 +222,6 @@ class Finder {
       } else if (is_jump(i) && !is_inside(i.target, all)) {
         if (frames_.depth(at) != kCalled) return LeftOut::kSharedCode;
         if (!add_jump_out(function, f, n)) return LeftOut::kNoRoomAtExit;
-      } else if (i.kind == Kind::kFixed) {
-        continue;
       }
     }
     // Flow that runs over the end comes to another function without a jump.
@@ -290,7 +294,7 @@ class Finder {
     const std::uint64_t behind = is_free(end, end + kJump) ? code_.padding(end, kJump) : 0;
     std::size_t first = n;
     std::uint64_t at = last_at;
-    if (code_.has_target(at + 1, end)) return false;
+    if (code_.has_target(at + 1, end) || !is_free(at, end)) return false;
     // Instructions before it, until there is room; the first may be a place that something goes to.
     while (end + behind - at < kJump && first != 0 && !code_.is_target(at)) {
       const Instruction& before = instructions[first - 1];

@@ -50,11 +50,12 @@ struct Jump {
 /// A stub: moves [from, to), which is replaced by the jump, and passes one sled.
 struct Stub {
   enum class What : std::uint8_t {
-    kEntry,   ///< the sled, the instructions, back to `to`
+    kEntry,   ///< the sled, the instructions, back to `to`; if `leaves`, a second sled before the last: an exit
     kReturn,  ///< the instructions up to the last, the sled, the last: a return
     kTail     ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
   };
   What what = What::kEntry;
+  bool leaves = false;
   Jump jump;
   std::vector<Instruction> moved;  ///< the last of an exit among them, unless it is redirected
   std::uint64_t from = 0;          ///< address of the frame that their offsets count from

@@ -32,6 +32,10 @@ class TableMaker {
       switch (stub.what) {
         case Stub::What::kEntry:
           sled(SledKind::kEntry, function.code.begin);
+          if (stub.leaves) {
+            exit(stub, function.code.begin);
+            break;
+          }
           for (const Instruction& i : stub.moved) move(stub, i);
           jump(stub.to);
           break;
@@ -94,7 +98,7 @@ class TableMaker {
   }
 
   void exit(const Stub& stub, std::uint64_t function) {
-    const bool returns = stub.what == Stub::What::kReturn;
+    const bool returns = !stub.moved.empty() && stub.moved.back().kind == Kind::kReturn;
     for (std::size_t n = 0; n + 1 < stub.moved.size(); ++n) move(stub, stub.moved[n]);
     sled(returns ? SledKind::kReturn : SledKind::kTailCall, function);
     if (stub.moved.empty())
