@@ -96,6 +96,7 @@ int run_command_line(int argc, char** argv) {
   register_where(app, status);
   register_attach(app, status);
   register_count(app, status, program);
+  register_places(app, status);
   register_resolve(app, status);
   register_describe(app);
   std::string topic;

@@ -72,6 +72,9 @@ struct Function {
   std::vector<Stub> stubs;  ///< the entry's first; empty if it is left out
 };
 
+/// Of code that was not built for tracing: smaller functions tell little and cost most.
+inline constexpr std::uint32_t kPlainMinInstructions = 12;
+
 struct PlaceOptions {
   std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
 };

@@ -17,7 +17,7 @@ namespace karst::collect {
 struct PlainChoice {
   bool programs = false;                ///< patch programs without sleds
   std::vector<std::string> libraries;   ///< patterns (as of a shell) of libraries' names to patch, too: libssl*
-  std::uint32_t min_instructions = 12;  ///< smaller functions without a loop are left out
+  std::uint32_t min_instructions = patch::kPlainMinInstructions;
 
   /// For KARST_OPTIONS: patch=...; empty: nothing is patched.
   std::string option() const;

@@ -1,0 +1,134 @@
+// karst places: which functions of a program can be traced as it is, and why the others cannot.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/descriptor.h"
+#include "base/json.h"
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "collect/launch/program.h"
+#include "patch/find.h"
+#include "symbols/cache.h"
+#include "symbols/module_tables.h"
+#include "symbols/sandbox.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  std::uint32_t min_instructions = patch::kPlainMinInstructions;
+  bool all = false;
+  bool json = false;
+  TextOptions text;
+};
+
+/// A file, or a program in PATH.
+std::string path_of(const std::string& file) {
+  std::error_code error;
+  if (file.find('/') == std::string::npos && !std::filesystem::exists(file, error))
+    if (const auto program = collect::find_program(file)) return program->path.string();
+  return file;
+}
+
+class Names {
+ public:
+  explicit Names(const std::string& path) : module_(std::filesystem::path(path).filename()) {
+    // What is missing is shown by number: no reason to refuse an answer.
+    if (auto table = tables_.load(path, {}, cache_, {}, std::nullopt)) table_ = *table;
+  }
+  std::string at(std::uint64_t address) const {
+    if (table_ != nullptr)
+      if (const auto symbol = table_->lookup(address)) return std::string(symbol->name);
+    return fmt::format("{}+{:#x}", module_, address);
+  }
+
+ private:
+  std::string module_;
+  symbols::Cache cache_;
+  symbols::ModuleTables tables_;
+  symbols::ModuleTables::Table table_;
+};
+
+int places(const Options& options) {
+  const std::string path = path_of(options.file);
+  const Descriptor file(symbols::open_regular(path.c_str()));
+  if (!file) return fail({path + ": " + (file.get() == -EINVAL ? "no file of a program" : std::strerror(-file.get()))});
+  const auto found = patch::find_in_file(file.get(), {options.min_instructions}, std::nullopt);
+  if (!found) return fail({path + " cannot be patched: " + found.error().message});
+  const Names names(path);
+  const auto is_shown = [&](const patch::Outcome& f) { return options.all || f.left_out != patch::LeftOut::kNot; };
+  if (options.json) {
+    Output out = Output::to_stdout();
+    Json json;
+    json.open('{').field("file", path).key("functions").open('[');
+    for (const patch::Outcome& f : found->functions) {
+      if (!is_shown(f)) continue;
+      const bool patched = f.left_out == patch::LeftOut::kNot;
+      json.line().open('{').field("name", names.at(f.begin)).field("address", f.begin);
+      json.field("size", f.end - f.begin).field("patched", patched);
+      if (!patched) json.field("reason", patch::describe(f.left_out));
+      json.close('}');
+    }
+    json.close(']').close('}');
+    out.append(json.take() + "\n");
+    return finish_output(out);
+  }
+  Screen screen(options.text);
+  const auto counts = found->counts();
+  screen.output().append(fmt::format("{}: {} of {} can be patched\n", printable(path), count_text(counts[0]),
+                                     plural(found->functions.size(), "function")));
+  for (std::size_t why = 1; why < counts.size(); ++why)
+    if (counts[why] != 0)
+      screen.output().append(fmt::format("{:>9}  {}\n", count_text(counts[why]),
+                                         patch::describe(static_cast<patch::LeftOut>(why))));
+  Table table({{"address", "address", false, true, 2, 10},
+               {"size", "bytes", false, true, 1, 6},
+               {"why", "why it is left alone", true, true, 0, 40},
+               {"name", "function", true}},
+              Shorten::kName);
+  for (const patch::Outcome& f : found->functions)
+    if (is_shown(f))
+      table.add({fmt::format("{:#x}", f.begin), std::to_string(f.end - f.begin),
+                 f.left_out == patch::LeftOut::kNot ? "-" : std::string(patch::describe(f.left_out)),
+                 printable(names.at(f.begin))});
+  if (!table.empty()) {
+    screen.output().append("\n");
+    table.print(screen);
+  }
+  return screen.finish();
+}
+
+}  // namespace
+
+void register_places(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("places", "List functions of a program that was not built for tracing, and which can be traced");
+  command->footer(
+      "'karst run' patches such a program's functions as it is loaded: each place is checked\n"
+      "first, and where a jump could be harmful the function is left alone. Small functions\n"
+      "without a loop are left out unless --min-instructions says so.");
+  command->add_option("FILE", options->file, "Program or library; without a slash also one in PATH")->required();
+  command
+      ->add_option("--min-instructions", options->min_instructions,
+                   "Leave out functions of fewer machine instructions that have no loop (default 12)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000));
+  command->add_flag("--all", options->all, "List functions that can be patched, too");
+  command->add_flag("-j,--json", options->json, "Print JSON");
+  add_text_options(*command, options->text);
+  command->callback([options, &status] { status = places(*options); });
+}
+
+}  // namespace karst::cli
