@@ -72,6 +72,7 @@ Code::Code(const ElfImage& image, const Frames& frames) : image_(&image), frames
   none_ = AddressSet(low, high > low ? std::min(high - low, kMostCode) : 0);
   targets_ = none_;
   entered_ = none_;
+  cold_ = none_;
   has_table_.resize(frames.all().size());
   is_called_inside_.resize(frames.all().size());
 }
@@ -136,10 +137,10 @@ void Code::gather_targets() {
     targets_.add(address);
     entered_.add(address);
   }
-  const auto cold = image_->cold_symbols();
+  for (const std::uint64_t address : image_->cold_symbols()) cold_.add(address);
   for (const std::uint64_t address : image_->code_symbols()) {
     targets_.add(address);
-    if (!std::binary_search(cold.begin(), cold.end(), address)) entered_.add(address);
+    if (!is_cold(address)) entered_.add(address);
   }
   for (std::size_t f = 0; f < frames_->all().size(); ++f) {
     const Frame& frame = frames_->all()[f];

@@ -64,6 +64,10 @@ class Code {
   /// Decodes all frames. Both must outlive this.
   static Code decode(const ElfImage& image, const Frames& frames);
 
+  /// A symbol says that a compiler split this part off a function.
+  bool is_cold(std::uint64_t address) const { return cold_.has(address); }
+  /// The program begins there: it is no function, though it has a frame.
+  bool is_start(std::uint64_t address) const { return address == image_->entry(); }
   /// No address yet.
   AddressSet no_addresses() const { return none_; }
   /// Empty: something in it is no instruction, or the last one goes beyond its end.
@@ -96,6 +100,7 @@ class Code {
   AddressSet none_;
   AddressSet targets_;
   AddressSet entered_;
+  AddressSet cold_;
   std::vector<bool> has_table_;
   std::vector<bool> is_called_inside_;
 };

@@ -54,6 +54,7 @@ Result<ElfImage> ElfImage::read(int descriptor) {
       header.e_phentsize != sizeof(Elf64_Phdr))
     return no_program;
   image.is_fixed_ = header.e_type == ET_EXEC;
+  image.entry_ = header.e_entry;
   const auto table = image.bytes_at(header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
   if (table.empty()) return no_program;
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
@@ -181,7 +182,6 @@ std::vector<std::uint64_t> ElfImage::cold_symbols() const {
   for_each_symbol([&](std::uint64_t address, std::string_view name) {
     if (is_cold_name(name)) found.push_back(address);
   });
-  std::sort(found.begin(), found.end());
   return found;
 }
 

@@ -30,6 +30,8 @@ class ElfImage {
   std::span<const std::byte> whole() const { return bytes_; }
   /// Its addresses are those in memory: it is not position-independent.
   bool is_fixed() const { return is_fixed_; }
+  /// Where the program begins, which nothing calls; 0: it does not.
+  std::uint64_t entry() const { return entry_; }
   /// Executable segments, in order of address.
   const std::vector<Range>& code() const { return code_; }
   bool is_code(std::uint64_t address) const;
@@ -62,6 +64,7 @@ class ElfImage {
   std::vector<Elf64_Shdr> sections_;
   std::vector<Range> code_;
   std::uint16_t names_ = 0;  // the section of sections' names
+  std::uint64_t entry_ = 0;
   bool is_fixed_ = false;    // its addresses are those in memory (not position-independent)
 };
 

@@ -57,10 +57,10 @@ class Finder {
         if (!is_jump(i) || frame(f).code.contains(i.target)) continue;
         const auto to = frames_.find(i.target);
         if (!to) continue;
-        const bool at_begin = frame(*to).code.begin == i.target;
+        const bool may_be_called = frame(*to).code.begin == i.target && begins_called_[*to] && !code_.is_cold(i.target);
         // A jump to the beginning of what is also called is a tail call.
-        if (at_begin && begins_called_[*to] && code_.is_entered(i.target)) continue;
-        if (at_begin && begins_called_[*to] && frames_.depth(address(f, i)) == kCalled && !is_reached_by(f, *to))
+        if (may_be_called && code_.is_entered(i.target)) continue;
+        if (may_be_called && frames_.depth(address(f, i)) == kCalled && !is_reached_by(f, *to))
           continue;
         parent_[root(f)] = root(*to);
       }
@@ -100,7 +100,7 @@ class Finder {
   }
 
   LeftOut reason(Function& function, std::size_t owner, const std::vector<std::size_t>& all) {
-    if (!begins_called_[owner]) return LeftOut::kUnusualFrame;
+    if (!begins_called_[owner] || code_.is_start(function.code.begin)) return LeftOut::kUnusualFrame;
     for (const std::size_t f : all) {
       if (code_.of(f).empty()) return LeftOut::kUnknownCode;
       if (!frames_.landing_pads(frame(f))) return LeftOut::kUnknownCleanups;
@@ -184,6 +184,7 @@ class Finder {
       stub.leaves = i.kind == Kind::kReturn || (is_jump_out && i.kind == Kind::kJump);
       if (stub.leaves && frames_.depth(at + size) != kCalled) return LeftOut::kSharedCode;
       if (!stub.leaves && (is_jump_out || !may_move(i))) {
+        if (i.kind == Kind::kCall && i.field != 0) return redirect(function, at, at + size, i);
         if (size < kShortJump) return LeftOut::kFixedEntry;
         break;
       }
@@ -191,18 +192,30 @@ class Finder {
       size += i.size;
       if (i.ends_flow) break;
     }
-    if (size < kShortJump) return LeftOut::kNoRoomAtEntry;
     stub.to = at + size;
     stub.jump.at = at;
-    stub.jump.how = size >= kJump ? Jump::How::kDirect : Jump::How::kByPadding;
-    // Where flow ends the stub jumps there itself; the rest may be padding, which is as good as code of ours.
-    if (size < kJump && stub.moved.back().ends_flow && is_free(at + size, at + kJump) &&
-        size + code_.padding(at + size, kJump) >= kJump) {
-      stub.jump.how = Jump::How::kDirect;
-      take(at + size, at + kJump);
-    }
-    if (!is_free(at, at + size)) return LeftOut::kNoRoomAtEntry;
-    take(at, at + size);
+    // Where flow ends the stub goes on by itself; what follows may be padding, which is as good as code of the function.
+    std::uint64_t room = size;
+    if (size < kJump && !stub.moved.empty() && stub.moved.back().ends_flow && is_free(at + size, at + kJump))
+      room += code_.padding(at + size, kJump - size);
+    if (room < kShortJump || !is_free(at, at + room)) return LeftOut::kNoRoomAtEntry;
+    stub.jump.how = room >= kJump ? Jump::How::kDirect : Jump::How::kByPadding;
+    take(at, at + room);
+    function.stubs.push_back(std::move(stub));
+    return LeftOut::kNot;
+  }
+
+  /// A call comes before there is room: it goes to what it calls by way of a stub, which passes the entry's sled.
+  LeftOut redirect(Function& function, std::uint64_t begin, std::uint64_t at, const Instruction& call) {
+    if (!is_free(begin, at + call.size)) return LeftOut::kNoRoomAtEntry;
+    Stub stub;
+    stub.what = Stub::What::kEntry;
+    stub.target = call.target;
+    stub.jump.at = at;
+    stub.jump.field = call.field;
+    stub.jump.how = Jump::How::kRedirect;
+    stub.to = at + call.size;
+    take(begin, stub.to);
     function.stubs.push_back(std::move(stub));
     return LeftOut::kNot;
   }

@@ -50,7 +50,8 @@ struct Jump {
 /// A stub: moves [from, to), which is replaced by the jump, and passes one sled.
 struct Stub {
   enum class What : std::uint8_t {
-    kEntry,   ///< the sled, the instructions, back to `to`; if `leaves`, a second sled before the last: an exit
+    kEntry,   ///< the sled, the instructions, back to `to`; if `leaves`, a second sled before the last: an exit.
+              ///< Of a redirected call: the sled, and a jump to `target`
     kReturn,  ///< the instructions up to the last, the sled, the last: a return
     kTail     ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
   };

@@ -37,7 +37,7 @@ class TableMaker {
             break;
           }
           for (const Instruction& i : stub.moved) move(stub, i);
-          jump(stub.to);
+          jump(stub.moved.empty() ? stub.target : stub.to);
           break;
         case Stub::What::kReturn:
         case Stub::What::kTail:
