@@ -54,6 +54,21 @@ Kind kind_of(const ZydisDecodedInstruction& i) {
   return (i.attributes & ZYDIS_ATTRIB_IS_RELATIVE) != 0 ? Kind::kRelative : Kind::kPlain;
 }
 
+/// A fault is where the program's own handlers, and exceptions that they throw, look for the instruction.
+bool may_fault(const ZydisDecodedInstruction& i) {
+  constexpr unsigned kRegister = 3;
+  constexpr unsigned kStack = 4;  // of a base: rsp
+  constexpr unsigned kFrame = 5;  // rbp, or with mode 0 rip
+  if (i.mnemonic == ZYDIS_MNEMONIC_DIV || i.mnemonic == ZYDIS_MNEMONIC_IDIV ||
+      i.meta.category == ZYDIS_CATEGORY_STRINGOP)
+    return true;
+  if ((i.attributes & ZYDIS_ATTRIB_HAS_MODRM) == 0 || i.raw.modrm.mod == kRegister ||
+      i.mnemonic == ZYDIS_MNEMONIC_LEA || i.mnemonic == ZYDIS_MNEMONIC_NOP)
+    return false;
+  if ((i.attributes & ZYDIS_ATTRIB_HAS_SIB) != 0) return i.raw.sib.base != kStack || i.raw.sib.index != kStack;
+  return i.raw.modrm.rm != kFrame;
+}
+
 bool is_rip_relative(const ZydisDecodedInstruction& i) {
   return (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && i.raw.modrm.mod == 0 && i.raw.modrm.rm == 5;
 }
@@ -108,6 +123,7 @@ void Code::decode_frame(std::size_t frame) {
     in.offset = static_cast<std::uint32_t>(at);
     in.size = i.length;
     in.kind = kind_of(i);
+    in.may_fault = may_fault(i);
     const std::uint64_t next = range.begin + at + i.length;
     if (i.raw.imm[0].is_relative != ZYAN_FALSE) {
       in.field = i.raw.imm[0].offset;

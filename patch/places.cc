@@ -148,6 +148,7 @@ class Finder {
   }
 
   static bool may_move(const Instruction& i) {
+    if (i.may_fault) return false;
     switch (i.kind) {
       case Kind::kPlain:
       case Kind::kRelative:

@@ -12,6 +12,10 @@ from torture_support import HERE, KARST, TIMEOUT, TortureTest, build, main  # no
 from ways_out import CORPUS, FLAGS, O2_ONLY, OPTIMISED_ONLY, STEADY, STEADY_GCC, shown, sources  # noqa: E402
 
 WHOLE = ("--min-instructions", "0", "--budget", "100%")
+# What the corpus keeps compilers from giving sleds.
+# clang has no exceptions out of signal handlers, and other parts of coroutines.
+NOT_BY_CLANG = {"faults.cc", "coroutines.cc"}
+UNTRACED = ("--not-function", r"^(untraced_\w+|handle|eats_stack|catches_below)($|\()")
 
 
 def left_alone(program):
@@ -43,6 +47,8 @@ class Trees(TortureTest):
         for source in sources():
             if (source.name in OPTIMISED_ONLY and level == "-O0") or (source.name in O2_ONLY and level != "-O2"):
                 continue
+            if clang and source.name in NOT_BY_CLANG:
+                continue
             with self.subTest(source=source.name):
                 cxx = source.suffix == ".cc"
                 compiler = ("clang" if clang else "g" if cxx else "gcc") + ("++" if cxx else "")
@@ -51,12 +57,12 @@ class Trees(TortureTest):
                     flags.append("-std=c++20")
                 name = f"plain.{source.stem}.{compiler}{level}{''.join(kind)}"
                 program = build(name, f"ways_out/{source.name}", *flags, compiler=compiler)
-                run = self.run_traced(program, options=WHOLE)
+                run = self.run_traced(program, options=(*WHOLE, *UNTRACED))
                 alone = left_alone(program)
                 expected = without(source.with_suffix(".tree").read_text().splitlines(), alone)
                 tree = shown(run.trace.tree("--marks"))
                 if source.name == "vforks.c":  # it executes /bin/true, which is patched as well
-                    tree = tree[:tree.index("# thread", 1)]
+                    tree = (tree + ["# thread"])[:(tree + ["# thread"]).index("# thread", 1)]
                 self.assertEqual(tree, expected, alone)
                 self.assert_whole(run.trace)
                 seen += 1
