@@ -26,6 +26,7 @@
 #include "cli/text.h"
 #include "collect/launch/interruption.h"
 #include "collect/launch/trigger.h"
+#include "collect/live/control.h"
 #include "format/options.h"
 #include "write/trace_writer.h"
 
@@ -143,8 +144,22 @@ std::string free_name(const std::string& stem) {
   }
 }
 
+/// Without a place to wait for: the process is traced from here on.
+int bring_in(const Options& options) {
+  if (!options.output.empty()) return usage_error("what is waited for? See --trigger", "attach");
+  bool brought = false;
+  const auto target = find_or_load_target(options.target, brought);
+  if (!target) return fail(target.error());
+  const collect::ControlState state = collect::control_state(target->arena);
+  const auto pid = static_cast<int>(target->process.pid);
+  std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(),
+               brought ? "is traced from now on" : "was traced already", count_text(state.functions).c_str());
+  std::fprintf(stderr, "karst: its last moments: karst snapshot %d; switching: karst off %d\n", pid, pid);
+  return kExitOk;
+}
+
 int attach(const Options& options) {
-  if (options.triggers.empty()) return usage_error("what is waited for? See --trigger", "attach");
+  if (options.triggers.empty()) return bring_in(options);
   std::vector<symbols::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
@@ -157,7 +172,8 @@ int attach(const Options& options) {
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on
-  auto target = find_target(options.target);
+  bool brought = false;
+  auto target = find_or_load_target(options.target, brought);
   if (!target) return fail(target.error());
   const pid_t pid = target->process.pid;
   const std::string output =
