@@ -223,9 +223,12 @@ int attach(const Options& options) {
 
 void register_attach(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("attach", "Wait until a place in a traced process is reached; write what led there");
+  CLI::App* command = app.add_subcommand(
+      "attach", "Trace a process that runs; wait until a place in it is reached, and write what led there");
   command->footer(
+      "A process without libkarst gets it first, and is traced from then on, if it was built with karst-gcc or "
+      "karst-g++.\n"
+      "Without --trigger that is all.\n"
       "The place is watched by a hardware breakpoint: the process is not stopped, and not slowed down until it is\n"
       "hit. PLACE is a function, traced or not, FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind\n"
       "it for the first N times. Children by fork are waited for as well, and what the process becomes by exec.\n"

@@ -7,8 +7,8 @@
 //   own stack, mmap  | ... calls ... | xsave's area | RemoteResult |
 //
 // Signals stay blocked from the first system call to the last: no handler runs on the stack of our own, and none can
-// leave it by a jump. A signal that came meanwhile is delivered when the mask is set back. The thread's system call then
-// ends with EINTR, as it would have.
+// leave it by a jump. A signal that came meanwhile is delivered when the mask is set back. The thread's system call
+// then ends with EINTR, where it would have.
 #include <asm/unistd.h>
 
 #define RESUME_IP	0

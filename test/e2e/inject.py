@@ -17,8 +17,8 @@ def worker():
 
 class InjectTest(TortureTest):
     def start(self, *command):
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                 cwd=self.directory)
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, cwd=self.directory)
         self.addCleanup(child.communicate)
         self.addCleanup(child.kill)
         self.assertEqual(child.stdout.readline(), "ready\n")
