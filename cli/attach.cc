@@ -26,6 +26,7 @@
 #include "cli/text.h"
 #include "collect/launch/interruption.h"
 #include "collect/launch/trigger.h"
+#include "collect/live/control.h"
 #include "format/options.h"
 #include "write/trace_writer.h"
 
@@ -143,8 +144,22 @@ std::string free_name(const std::string& stem) {
   }
 }
 
+/// Without a place to wait for: the process is traced from here on.
+int bring_in(const Options& options) {
+  if (!options.output.empty()) return usage_error("what is waited for? See --trigger", "attach");
+  bool brought = false;
+  const auto target = find_or_load_target(options.target, brought);
+  if (!target) return fail(target.error());
+  const collect::ControlState state = collect::control_state(target->arena);
+  const auto pid = static_cast<int>(target->process.pid);
+  std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(),
+               brought ? "is traced from now on" : "was traced already", count_text(state.functions).c_str());
+  std::fprintf(stderr, "karst: its last moments: karst snapshot %d; switching: karst off %d\n", pid, pid);
+  return kExitOk;
+}
+
 int attach(const Options& options) {
-  if (options.triggers.empty()) return usage_error("what is waited for? See --trigger", "attach");
+  if (options.triggers.empty()) return bring_in(options);
   std::vector<symbols::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
@@ -157,7 +172,8 @@ int attach(const Options& options) {
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on
-  auto target = find_target(options.target);
+  bool brought = false;
+  auto target = find_or_load_target(options.target, brought);
   if (!target) return fail(target.error());
   const pid_t pid = target->process.pid;
   const std::string output =
@@ -207,9 +223,12 @@ int attach(const Options& options) {
 
 void register_attach(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("attach", "Wait until a place in a traced process is reached; write what led there");
+  CLI::App* command = app.add_subcommand(
+      "attach", "Trace a process that runs; wait until a place in it is reached, and write what led there");
   command->footer(
+      "A process without libkarst gets it first, and is traced from then on, if it was built with karst-gcc or "
+      "karst-g++.\n"
+      "Without --trigger that is all.\n"
       "The place is watched by a hardware breakpoint: the process is not stopped, and not slowed down until it is\n"
       "hit. PLACE is a function, traced or not, FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind\n"
       "it for the first N times. Children by fork are waited for as well, and what the process becomes by exec.\n"

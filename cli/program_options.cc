@@ -135,7 +135,14 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   return made;
 }
 
-/// libkarst.so beside this program: ../lib as installed and as built.
+constexpr const char* kHowToBuild =
+    "Build it with karst-gcc or karst-g++ in the compiler's place, for example\n"
+    "  karst-g++ -O2 -g app.cpp -o app\n"
+    "  make CXX=karst-g++ CC=karst-gcc\n"
+    "  cmake -DCMAKE_CXX_COMPILER=karst-g++ -DCMAKE_C_COMPILER=karst-gcc";
+
+}  // namespace
+
 Result<std::string> find_runtime() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -145,14 +152,6 @@ Result<std::string> find_runtime() {
     return Error{"the tracing runtime " + runtime.string() + " is missing; is Karst installed whole?"};
   return runtime.string();
 }
-
-constexpr const char* kHowToBuild =
-    "Build it with karst-gcc or karst-g++ in the compiler's place, for example\n"
-    "  karst-g++ -O2 -g app.cpp -o app\n"
-    "  make CXX=karst-g++ CC=karst-gcc\n"
-    "  cmake -DCMAKE_CXX_COMPILER=karst-g++ -DCMAKE_C_COMPILER=karst-gcc";
-
-}  // namespace
 
 std::string explain_nothing(const std::string& name, const collect::Program& program, const collect::LaunchResult& run,
                             const char* what) {

@@ -33,6 +33,9 @@ struct ProgramOptions {
 /// `options` must live until the command line was parsed.
 void add_program_options(CLI::App& command, ProgramOptions& options);
 
+/// libkarst.so beside this program: ../lib as installed and as built. Error: it is not there.
+Result<std::string> find_runtime();
+
 /// Fills in what collect::launch() needs for `command`, which is not empty. `entries` go into KARST_OPTIONS, behind
 /// what is there, so that they win. Returns kExitOk, or the exit status when it said what is wrong.
 int prepare_launch(const ProgramOptions& options, const std::vector<std::string>& entries,

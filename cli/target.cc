@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "cli/program_options.h"
 #include "cli/text.h"
 #include "collect/live/control.h"
 
@@ -80,6 +81,14 @@ Result<collect::Attached> find_target(const std::string& text) {
   if (all.empty()) return Error{"there is no traced process that you may look into"};
   if (isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1) return choose(std::move(all));
   return Error{"which process? These are traced:" + list_of(all)};
+}
+
+Result<collect::Attached> find_or_load_target(const std::string& text, bool& brought) {
+  brought = false;
+  if (!is_number(text)) return find_target(text);
+  auto runtime = find_runtime();
+  if (!runtime) return runtime.error();
+  return collect::attach_or_load(static_cast<pid_t>(std::stol(text)), *runtime, brought);
 }
 
 std::string state_text(const collect::Attached& target) {

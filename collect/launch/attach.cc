@@ -15,6 +15,7 @@
 #include <sstream>
 #include <utility>
 
+#include "collect/inject/load.h"
 #include "collect/launch/foreign_file.h"
 
 namespace karst::collect {
@@ -235,6 +236,23 @@ Result<Attached> attach(pid_t pid, bool* is_refused) {
                  ": what it has in an arena's place is not usual memory (huge pages?); it was not made by libkarst"};
   }
   return Error{why_not(*facts, descriptors, mappings)};
+}
+
+Result<Attached> attach_or_load(pid_t pid, const std::string& library, bool& brought) {
+  brought = false;
+  auto facts = process_facts(pid);
+  if (!facts) return facts.error();
+  bool is_refused = false;
+  auto found = attach(pid, &is_refused);
+  if (found || is_refused || facts->state == 'Z' || (geteuid() != 0 && facts->uid != geteuid())) return found;
+  if (read_all(proc(pid) + "/maps").find("libkarst.so") != std::string::npos) return found;
+  if (facts->state == 'T')
+    return Error{described(*facts) + " is stopped (SIGSTOP, Ctrl-Z); let it go on first: kill -CONT " +
+                 std::to_string(pid)};
+  if (const Status loaded = load_library(pid, library); !loaded)
+    return Error{described(*facts) + " cannot be attached to: " + loaded.error().message};
+  brought = true;
+  return attach(pid);
 }
 
 std::vector<Attached> find_traced(std::vector<Error>* refused) {

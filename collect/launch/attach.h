@@ -45,6 +45,11 @@ symbols::ResolveOptions resolve_options(const Attached& target);
 /// true when it has one that cannot be read safely.
 Result<Attached> attach(pid_t pid, bool* is_refused = nullptr);
 
+/// As attach(). A process without libkarst gets it from the file `library` first (collect/inject/load.h). Then what it
+/// was built with karst-gcc or karst-g++ from is traced from here on, in all its threads. `brought` says whether it
+/// did.
+Result<Attached> attach_or_load(pid_t pid, const std::string& library, bool& brought);
+
 /// All traced processes that the caller may look into, in order of pid. `refused`, if not null, gets a message for each
 /// process with an arena that cannot be read safely.
 std::vector<Attached> find_traced(std::vector<Error>* refused = nullptr);

@@ -1,0 +1,208 @@
+#include "collect/inject/load.h"
+
+#include <linux/kcmp.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include "arch/remote_call.h"
+#include "collect/inject/memory.h"
+#include "collect/inject/threads.h"
+#include "collect/inject/tracee.h"
+
+namespace karst::collect {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kStackSize = 1 << 20;          // touched as far as it is used
+constexpr std::chrono::seconds kLookFor{5};            // a thread that is free
+constexpr std::chrono::seconds kOpensWithin{20};       // dlopen itself
+constexpr int kStopsWithinMs = 100;                    // a thread that is interrupted
+constexpr int kLooksEveryMs = 1000;                    // for the end of the thread
+constexpr useconds_t kRoundMicroseconds = 5000;        // between two looks at all threads
+constexpr std::uint64_t kUsualVectorControl = 0x1f80;  // mxcsr at a program's start
+
+std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+/// The first number of a line of /proc/PID/status; 0 if there is none.
+long status_number(pid_t pid, const std::string& key) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(key + ":")) return std::strtol(line.c_str() + key.size() + 1, nullptr, 10);
+  return 0;
+}
+
+Status check(pid_t pid, const std::string& path) {
+  if (const long tracer = status_number(pid, "TracerPid"); tracer != 0)
+    return Error{"process " + std::to_string(tracer) + " (a debugger, or strace) traces it already, and only one can"};
+  if (status_number(pid, "Seccomp") != 0)
+    return Error{"it runs under a seccomp filter, which may end a process that loads a library"};
+  const long parent = status_number(pid, "PPid");
+  if (parent != 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0)
+    return Error{"it shares its parent's memory until it starts a program (vfork)"};
+  struct stat ours {};
+  struct stat theirs {};
+  if (stat(path.c_str(), &ours) != 0) return Error{path + ": " + std::strerror(errno)};
+  if (stat(("/proc/" + std::to_string(pid) + "/root" + path).c_str(), &theirs) != 0 || ours.st_dev != theirs.st_dev ||
+      ours.st_ino != theirs.st_ino)
+    return Error{"it does not see " + path + ": it has other file systems mounted (a container). Install Karst there"};
+  return Unit{};
+}
+
+/// What of the process the code needs.
+struct Target {
+  std::vector<Mapping> mappings;
+  std::uint64_t open = 0;
+  std::uint64_t error = 0;
+  std::uint64_t error_number = 0;
+  std::uint64_t place = 0;  ///< for the code
+  std::uint64_t stack = 0;
+};
+
+Result<Target> look(pid_t pid, const ForeignMemory& memory, std::size_t size) {
+  Target target;
+  target.mappings = mappings_of(pid);
+  bool has_linker = false;
+  for (const Mapping& m : target.mappings) {
+    const std::string name = file_name(m.path);
+    if (m.offset != 0 || m.path.empty() || m.path[0] != '/') continue;
+    if (name.starts_with("ld-musl")) return Error{"it runs with musl's libc; libkarst.so needs glibc"};
+    has_linker = has_linker || name.starts_with("ld-linux") || name.starts_with("ld-2.");
+    const auto module = ForeignModule::of(memory, m.begin);
+    if (!module) {
+      const auto head = memory.get<std::uint64_t>(m.begin);
+      if (head && (*head & 0xffffffffffU) == 0x01464c457fU)
+        return Error{"it is a 32-bit program; libkarst.so is for x86-64"};
+      continue;
+    }
+    if (name.starts_with("libc.so") || name.starts_with("libc-2.")) {
+      target.open = module->find(memory, "dlopen");
+      target.error = module->find(memory, "dlerror");
+      target.error_number = module->find(memory, "__errno_location");
+      if (target.open == 0 || target.error == 0 || target.error_number == 0)
+        return Error{"its libc has no dlopen; glibc 2.34 or newer is needed"};
+    }
+    std::vector<char> bytes(size);
+    const bool is_code = std::any_of(target.mappings.begin(), target.mappings.end(), [&](const Mapping& code) {
+      return code.rights.starts_with("r-x") && code.path == m.path && module->slack() >= code.begin &&
+             module->slack() + size <= code.end;
+    });
+    if (target.place == 0 && is_code && module->slack_size() >= size &&
+        memory.read(module->slack(), bytes.data(), size) &&
+        std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; }))
+      target.place = module->slack();
+  }
+  if (target.open == 0)
+    return Error{has_linker ? "no libc of glibc's is in it" : "it is a static program; nothing can be loaded into it"};
+  if (target.place == 0)
+    return Error{"no library of it has " + std::to_string(size) + " unused bytes behind its code for Karst's call"};
+  const auto stack = free_place(target.mappings, kStackSize);
+  if (!stack) return Error{"its address space is full"};
+  target.stack = *stack;
+  return target;
+}
+
+/// The code, and what it reads.
+std::vector<char> code_for(const Target& target, const Resumption& resumption, const std::string& path) {
+  arch::RemoteCall call{};
+  call.resume_ip = resumption.ip;
+  call.resume_ax = resumption.ax;
+  call.interrupted_ip = resumption.interrupted_ip;
+  call.interrupted_ax = resumption.interrupted_ax;
+  call.stack = target.stack;
+  call.stack_size = kStackSize;
+  call.open = target.open;
+  call.error = target.error;
+  call.error_number = target.error_number;
+  call.vectors_size = arch::vectors_size();
+  call.all_signals = ~std::uint64_t{0};
+  call.control = kUsualVectorControl;
+  std::vector<char> code(karst_remote_call, karst_remote_call_end);
+  const char* bytes = reinterpret_cast<const char*>(&call);
+  code.insert(code.end(), bytes, bytes + sizeof call);
+  code.insert(code.end(), path.begin(), path.end());
+  code.push_back('\0');
+  return code;
+}
+
+/// From where the thread is sent to the code, until the library is loaded. The thread then goes on alone. The code
+/// stays where it is: a signal's handler may yet return into it, on whatever stack.
+Status follow(Tracee& tracee, const ForeignMemory& memory, const Target& target) {
+  const auto until = Clock::now() + kOpensWithin;
+  while (Clock::now() < until) {
+    const auto at = tracee.to_system_call(kLooksEveryMs);
+    if (!tracee.attached()) return Error{"it ended while the library was loaded"};
+    if (!at || !at->begins || at->number != SYS_munmap || at->arguments[0] != target.stack) continue;
+    if (at->arguments[1] == 0) return Error{"it got no memory for the call (a limit on its address space?)"};
+    const auto said = memory.get<arch::RemoteResult>(target.stack + kStackSize - arch::kRemoteResultSize);
+    if (said && said->handle != 0) return Unit{};
+    return Error{"its dynamic linker refuses the library: " +
+                 (said ? std::string(said->message, strnlen(said->message, sizeof said->message))
+                       : "the reason could not be read")};
+  }
+  return Error{"the call of its dlopen has not returned for 20 s; the thread goes on with what it did when it does"};
+}
+
+std::string why_not_traced(int error) {
+  if (error == ESRCH) return "it has ended";
+  if (error != EPERM) return std::string("ptrace: ") + std::strerror(error);
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  if (scope != 0)
+    return "kernel.yama.ptrace_scope is " + std::to_string(scope) +
+           ": only root may attach. 'sudo karst attach', or 'sudo sysctl kernel.yama.ptrace_scope=0'";
+  return "the system does not let this user trace it (another user's, not dumpable, or in a container)";
+}
+
+/// None: this thread is not where that may be done now.
+std::optional<Status> load_in(pid_t thread, const ForeignMemory& memory, Target& target, const std::string& path) {
+  Tracee tracee(thread);
+  if (!tracee.attached()) {
+    if (errno == ESRCH) return std::nullopt;
+    return Status(Error{why_not_traced(errno)});
+  }
+  if (!tracee.stop(kStopsWithinMs)) return std::nullopt;
+  const auto registers = tracee.registers();
+  if (!registers || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
+  if (!BusyCode(memory, target.mappings).is_free(*registers, memory, target.mappings)) return std::nullopt;
+  const std::vector<char> code = code_for(target, resumption_of(*registers), path);
+  if (!memory.write(target.place, code.data(), code.size()))
+    return Status(Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"});
+  user_regs_struct there = *registers;
+  there.rip = target.place;
+  there.orig_rax = ~std::uint64_t{0};  // the kernel must not begin the system call anew at the code's place
+  if (!tracee.set_registers(there)) return Status(Error{why_not_traced(errno)});
+  return follow(tracee, memory, target);
+}
+
+}  // namespace
+
+Status load_library(pid_t pid, const std::string& path) {
+  if (const Status checked = check(pid, path); !checked) return checked;
+  auto memory = ForeignMemory::open(pid);
+  if (!memory) return Error{why_not_traced(EPERM)};
+  const std::size_t size =
+      static_cast<std::size_t>(karst_remote_call_end - karst_remote_call) + sizeof(arch::RemoteCall) + path.size() + 1;
+  const auto until = Clock::now() + kLookFor;
+  do {
+    auto target = look(pid, *memory, size);
+    if (!target) return target.error();
+    for (const pid_t thread : threads_to_try(pid))
+      if (auto loaded = load_in(thread, *memory, *target, path)) return *loaded;
+    usleep(kRoundMicroseconds);
+  } while (Clock::now() < until);
+  return Error{
+      "for 5 s each of its threads was in the dynamic linker, the allocator or a signal handler, or did not stop; try "
+      "again"};
+}
+
+}  // namespace karst::collect

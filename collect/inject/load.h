@@ -1,0 +1,26 @@
+// Bringing a library into a process that runs: one thread of it is made to call the process's own dlopen.
+//
+// Karst may be killed at any instant, and the process must go on and compute the same. So:
+//   - The code (arch/remote_call.h) is written into bytes that nothing executes: between the end of a library's code
+//   and
+//     the end of its last page. Until the thread is sent there it does nothing.
+//   - One ptrace request then changes the thread's rip, and nothing else that a program can see. The code saves and
+//     restores all by itself, and jumps back to where the thread was. Nobody has to come back for that.
+//   - A system call in which the thread waited is begun anew by that jump, as the kernel does it.
+//   - Of ptrace only seize, interrupt and system call stops are used: none leaves anything behind if the tracer dies.
+// The other threads run on all the time.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.h"
+
+namespace karst::collect {
+
+/// Loads the library of this path, which must be the same file for that process. Returns when its constructors are
+/// done. Gives up after some seconds if no thread is where dlopen may be called: not in the dynamic linker, the
+/// allocator or a signal handler, and best asleep in a system call. Errors: why not, in words for the user.
+Status load_library(pid_t pid, const std::string& path);
+
+}  // namespace karst::collect

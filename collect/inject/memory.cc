@@ -1,0 +1,149 @@
+#include "collect/inject/memory.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace karst::collect {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kLowest = std::uint64_t{1} << 32;
+constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;
+constexpr unsigned kMostHeaders = 64;
+constexpr unsigned kMostEntries = 512;    // of a dynamic section
+constexpr unsigned kMostChain = 100'000;  // of names with one hash
+
+std::uint32_t hash_of(const std::string& name) {
+  std::uint32_t hash = 5381;
+  for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
+  return hash;
+}
+
+}  // namespace
+
+std::vector<Mapping> mappings_of(pid_t pid) {
+  std::vector<Mapping> all;
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    Mapping m;
+    char dash = 0;
+    std::string device;
+    std::string inode;
+    words >> std::hex >> m.begin >> dash >> m.end >> m.rights >> m.offset >> device >> inode >> std::ws;
+    std::getline(words, m.path);
+    if (dash == '-' && m.begin < m.end) all.push_back(std::move(m));
+  }
+  return all;
+}
+
+std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, std::uint64_t size) {
+  // The middle of the largest gap: the kernel gives new mappings places at the ends of gaps.
+  std::uint64_t before = kLowest;
+  std::uint64_t best = 0;
+  std::uint64_t largest = 0;
+  for (const Mapping& m : mappings) {
+    if (m.begin >= kHighest) break;
+    if (m.begin > before && m.begin - before > largest) {
+      largest = m.begin - before;
+      best = before + largest / 2;
+    }
+    before = m.end > before ? m.end : before;
+  }
+  if (largest / 4 < size) return std::nullopt;
+  return best & ~(kPage - 1);
+}
+
+Result<ForeignMemory> ForeignMemory::open(pid_t pid) {
+  Descriptor file(::open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) return Error{std::string("its memory cannot be opened: ") + std::strerror(errno)};
+  return ForeignMemory(std::move(file));
+}
+
+bool ForeignMemory::read(std::uint64_t address, void* to, std::size_t size) const {
+  return address < kHighest && pread(file_.get(), to, size, static_cast<off_t>(address)) == static_cast<ssize_t>(size);
+}
+
+bool ForeignMemory::write(std::uint64_t address, const void* from, std::size_t size) const {
+  return address < kHighest &&
+         pwrite(file_.get(), from, size, static_cast<off_t>(address)) == static_cast<ssize_t>(size);
+}
+
+std::string ForeignMemory::text(std::uint64_t address, std::size_t most) const {
+  std::string text;
+  for (char c = 0; text.size() < most && read(address + text.size(), &c, 1) && c != '\0';) text += c;
+  return text;
+}
+
+std::optional<ForeignModule> ForeignModule::of(const ForeignMemory& memory, std::uint64_t base) {
+  const auto header = memory.get<Elf64_Ehdr>(base);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+      header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > kMostHeaders)
+    return std::nullopt;
+  ForeignModule module;
+  std::optional<std::uint64_t> first;
+  std::uint64_t dynamic = 0;
+  std::uint64_t code_end = 0;
+  for (unsigned i = 0; i < header->e_phnum; ++i) {
+    const auto part = memory.get<Elf64_Phdr>(base + header->e_phoff + i * sizeof(Elf64_Phdr));
+    if (!part) return std::nullopt;
+    if (part->p_type == PT_LOAD && !first) first = part->p_vaddr & ~(kPage - 1);
+    if (part->p_type == PT_LOAD && (part->p_flags & PF_X) != 0 && part->p_filesz == part->p_memsz)
+      code_end = part->p_vaddr + part->p_filesz;
+    if (part->p_type == PT_DYNAMIC) dynamic = part->p_vaddr;
+  }
+  if (!first) return std::nullopt;
+  module.base_ = base - *first;
+  if (code_end != 0) {
+    module.slack_ = (module.base_ + code_end + 15) & ~std::uint64_t{15};
+    module.slack_size_ = (kPage - module.slack_ % kPage) % kPage;
+  }
+  for (unsigned i = 0; dynamic != 0 && i < kMostEntries; ++i) {
+    const auto entry = memory.get<Elf64_Dyn>(module.base_ + dynamic + i * sizeof(Elf64_Dyn));
+    if (!entry || entry->d_tag == DT_NULL) break;
+    // glibc writes the addresses over the file's; others leave these.
+    const std::uint64_t value = entry->d_un.d_ptr < base ? entry->d_un.d_ptr + module.base_ : entry->d_un.d_ptr;
+    if (entry->d_tag == DT_SYMTAB) module.symbols_ = value;
+    if (entry->d_tag == DT_STRTAB) module.names_ = value;
+    if (entry->d_tag == DT_GNU_HASH) module.hashes_ = value;
+  }
+  return module;
+}
+
+std::uint64_t ForeignModule::find(const ForeignMemory& memory, const std::string& name) const {
+  if (hashes_ == 0 || symbols_ == 0 || names_ == 0) return 0;
+  struct Table {
+    std::uint32_t buckets;
+    std::uint32_t first;
+    std::uint32_t bloom_words;
+    std::uint32_t shift;
+  };
+  const auto table = memory.get<Table>(hashes_);
+  if (!table || table->buckets == 0) return 0;
+  const std::uint32_t hash = hash_of(name);
+  const std::uint64_t buckets = hashes_ + sizeof(Table) + std::uint64_t{8} * table->bloom_words;
+  const std::uint64_t chains = buckets + std::uint64_t{4} * table->buckets;
+  const auto bucket = memory.get<std::uint32_t>(buckets + std::uint64_t{4} * (hash % table->buckets));
+  if (!bucket || *bucket < table->first) return 0;
+  for (std::uint64_t at = *bucket; at - *bucket < kMostChain; ++at) {
+    const auto chain = memory.get<std::uint32_t>(chains + 4 * (at - table->first));
+    if (!chain) return 0;
+    if ((*chain | 1U) == (hash | 1U)) {
+      const auto symbol = memory.get<Elf64_Sym>(symbols_ + at * sizeof(Elf64_Sym));
+      if (!symbol) return 0;
+      if (symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+          memory.text(names_ + symbol->st_name, name.size() + 1) == name)
+        return base_ + symbol->st_value;
+    }
+    if ((*chain & 1U) != 0) return 0;
+  }
+  return 0;
+}
+
+}  // namespace karst::collect

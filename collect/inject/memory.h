@@ -1,0 +1,76 @@
+// A running process's memory and what is mapped there, from outside.
+//
+// Both are hostile: a process may say anything in its memory, and change it while it is read. Reads are bounded, and no
+// number of it is used as a place in memory of ours.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/result.h"
+
+namespace karst::collect {
+
+/// A line of /proc/PID/maps.
+struct Mapping {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t offset = 0;  ///< in the file
+  std::string rights;        ///< like "r-xp"
+  std::string path;          ///< empty: no file
+};
+
+/// In order of addresses; empty when the process is gone or may not be looked into.
+std::vector<Mapping> mappings_of(pid_t pid);
+/// Where `size` bytes are free, with as many on each side. None: the address space is full.
+std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, std::uint64_t size);
+
+/// /proc/PID/mem. One thread at a time.
+class ForeignMemory {
+ public:
+  /// Error: why not, without the process's name.
+  static Result<ForeignMemory> open(pid_t pid);
+  /// False unless all bytes were there.
+  bool read(std::uint64_t address, void* to, std::size_t size) const;
+  /// Code, too: the process gets a page of its own. Requires that a thread of it is traced by the caller.
+  bool write(std::uint64_t address, const void* from, std::size_t size) const;
+  /// Up to a zero, `most` bytes, or what cannot be read.
+  std::string text(std::uint64_t address, std::size_t most) const;
+
+  template <typename T>
+  std::optional<T> get(std::uint64_t address) const {
+    T value;
+    if (!read(address, &value, sizeof value)) return std::nullopt;
+    return value;
+  }
+
+ private:
+  explicit ForeignMemory(Descriptor file) : file_(std::move(file)) {}
+  Descriptor file_;
+};
+
+/// A module as it is mapped: what its program headers and its dynamic section say.
+class ForeignModule {
+ public:
+  /// `base`: where its file's beginning is mapped. None: not an ELF file of 64 bits that makes sense.
+  static std::optional<ForeignModule> of(const ForeignMemory& memory, std::uint64_t base);
+  /// The address of a function or variable that the module exports; 0: there is none.
+  std::uint64_t find(const ForeignMemory& memory, const std::string& name) const;
+  /// The bytes between the end of its code and the end of its last page. Nothing executes them.
+  std::uint64_t slack() const { return slack_; }
+  std::uint64_t slack_size() const { return slack_size_; }
+
+ private:
+  std::uint64_t base_ = 0;  ///< added to the file's addresses
+  std::uint64_t symbols_ = 0;
+  std::uint64_t names_ = 0;
+  std::uint64_t hashes_ = 0;  ///< DT_GNU_HASH
+  std::uint64_t slack_ = 0;
+  std::uint64_t slack_size_ = 0;
+};
+
+}  // namespace karst::collect

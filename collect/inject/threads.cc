@@ -1,0 +1,146 @@
+#include "collect/inject/threads.h"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace karst::collect {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the kernel has in rax while a thread is stopped in a system call that it will begin anew; not in any header.
+constexpr std::int64_t kRestartSys = -512;
+constexpr std::int64_t kRestartNoIntr = -513;
+constexpr std::int64_t kRestartNoHand = -514;
+constexpr std::int64_t kRestartBlock = -516;
+constexpr std::uint64_t kSystemCallSize = 2;  // bytes of the instruction
+
+constexpr std::uint64_t kMostStack = 64 << 10;  // bytes that are looked through
+constexpr std::uint64_t kRoom = 4096;           // below the stack pointer, for the registers and a handler's frame
+constexpr std::uint64_t kFunctionSize = 512;    // of libc's entry points, roughly
+
+constexpr std::array<long, 20> kSleeps = {
+    SYS_read,   SYS_poll,   SYS_ppoll,      SYS_select,      SYS_pselect6,        SYS_nanosleep,    SYS_clock_nanosleep,
+    SYS_pause,  SYS_accept, SYS_accept4,    SYS_recvmsg,     SYS_recvfrom,        SYS_recvmmsg,     SYS_wait4,
+    SYS_waitid, SYS_futex,  SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_rt_sigsuspend};
+
+std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+bool is_sleep(long number) { return std::find(kSleeps.begin(), kSleeps.end(), number) != kSleeps.end(); }
+
+/// The instruction before `address` is a call, as far as its bytes tell.
+bool follows_call(std::uint64_t address, const ForeignMemory& memory) {
+  unsigned char before[7];
+  if (!memory.read(address - sizeof before, before, sizeof before)) return false;
+  if (before[2] == 0xe8) return true;
+  for (const int size : {2, 3, 4, 6, 7})
+    if (before[7 - size] == 0xff && (before[8 - size] & 0x38) == 0x10) return true;
+  return before[4] == 0x41 && before[5] == 0xff && (before[6] & 0x38) == 0x10;
+}
+
+/// What a handler returns to: it calls rt_sigreturn.
+bool is_signal_return(std::uint64_t address, const ForeignMemory& memory) {
+  constexpr unsigned char kCode[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  unsigned char code[sizeof kCode];
+  return memory.read(address, code, sizeof code) && std::memcmp(code, kCode, sizeof code) == 0;
+}
+
+}  // namespace
+
+BusyCode::BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mappings) {
+  std::uint64_t base = 0;
+  std::string path;
+  for (const Mapping& m : mappings) {
+    if (m.path.empty()) continue;
+    if (m.offset == 0 && m.path != path) {
+      base = m.begin;
+      path = m.path;
+    }
+    if (m.rights.size() < 3 || m.rights[2] != 'x') continue;
+    const std::string name = file_name(m.path);
+    code_.push_back({m.begin, m.end});
+    if (name.starts_with("ld-linux") || name.starts_with("ld-2.")) ranges_.push_back({m.begin, m.end});
+    const auto module = m.path == path ? ForeignModule::of(memory, base) : std::nullopt;
+    if (!module) continue;
+    const bool is_libc = name.starts_with("libc.so") || name.starts_with("libc-2.");
+    if (is_libc) libc_.push_back({m.begin, m.end});
+    for (const char* function : {"malloc", "calloc", "realloc", "free", "dl_iterate_phdr", "fork", "_Fork", "vfork"}) {
+      const std::uint64_t at = module->find(memory, function);
+      if (at == 0) continue;
+      // Another allocator may hold its locks anywhere.
+      if (!is_libc && function == std::string("malloc"))
+        ranges_.push_back({m.begin, m.end});
+      else
+        ranges_.push_back({at, at + kFunctionSize});
+    }
+  }
+}
+
+bool BusyCode::has(std::uint64_t address) const {
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [address](const Range& r) { return address >= r.begin && address < r.end; });
+}
+
+bool BusyCode::is_free(const user_regs_struct& registers, const ForeignMemory& memory,
+                       const std::vector<Mapping>& mappings) const {
+  const auto within = [](const std::vector<Range>& ranges, std::uint64_t address) {
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [address](const Range& r) { return address >= r.begin && address < r.end; });
+  };
+  if (has(registers.rip) || !within(code_, registers.rip)) return false;
+  // A thread that runs in libc may hold any of its locks, those of names that are not exported among them.
+  if (!sleeps(registers) && within(libc_, registers.rip)) return false;
+  const auto stack = std::find_if(mappings.begin(), mappings.end(),
+                                  [&](const Mapping& m) { return registers.rsp >= m.begin && registers.rsp < m.end; });
+  if (stack == mappings.end() || (registers.rsp - stack->begin < kRoom && stack->path != "[stack]")) return false;
+  std::vector<std::uint64_t> words(std::min<std::uint64_t>(stack->end - registers.rsp, kMostStack) /
+                                   sizeof(std::uint64_t));
+  if (!memory.read(registers.rsp, words.data(), words.size() * sizeof(std::uint64_t))) return false;
+  return std::none_of(words.begin(), words.end(), [&](std::uint64_t word) {
+    if (!within(code_, word)) return false;
+    return (has(word) && follows_call(word, memory)) || is_signal_return(word, memory);
+  });
+}
+
+std::vector<pid_t> threads_to_try(pid_t pid) {
+  std::vector<pid_t> asleep;
+  std::vector<pid_t> others;
+  std::error_code error;
+  for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end; !error && at != end;
+       at.increment(error)) {
+    std::ifstream file(at->path() / "syscall");
+    long number = -1;
+    const bool sleeping = static_cast<bool>(file >> number) && is_sleep(number);
+    (sleeping ? asleep : others).push_back(static_cast<pid_t>(std::atol(at->path().filename().c_str())));
+  }
+  asleep.insert(asleep.end(), others.begin(), others.end());
+  return asleep;
+}
+
+bool sleeps(const user_regs_struct& registers) {
+  return static_cast<std::int64_t>(registers.orig_rax) >= 0 && is_sleep(static_cast<long>(registers.orig_rax));
+}
+
+Resumption resumption_of(const user_regs_struct& registers) {
+  const std::uint64_t again = registers.rip - kSystemCallSize;
+  const auto interrupted = static_cast<std::uint64_t>(-std::int64_t{EINTR});
+  const auto number = static_cast<std::int64_t>(registers.orig_rax);
+  const auto result = static_cast<std::int64_t>(registers.rax);
+  if (number >= 0) {
+    // epoll_wait is ended by our interruption, though no signal came.
+    const bool is_epoll = number == SYS_epoll_wait || number == SYS_epoll_pwait;
+    if (result == kRestartSys || result == kRestartNoIntr)
+      return {again, registers.orig_rax, again, registers.orig_rax};
+    if (result == kRestartNoHand || (is_epoll && result == -EINTR))
+      return {again, registers.orig_rax, registers.rip, interrupted};
+    if (result == kRestartBlock) return {again, SYS_restart_syscall, registers.rip, interrupted};
+  }
+  return {registers.rip, registers.rax, registers.rip, registers.rax};
+}
+
+}  // namespace karst::collect

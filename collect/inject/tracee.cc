@@ -1,0 +1,121 @@
+#include "collect/inject/tracee.h"
+
+#include <linux/ptrace.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "collect/inject/memory.h"
+
+namespace karst::collect {
+namespace {
+
+// glibc's declarations and the kernel's do not go together; these are the kernel's.
+long request(int what, pid_t thread, std::uint64_t address, std::uint64_t data) {
+  return syscall(SYS_ptrace, what, thread, address, data);
+}
+long request(int what, pid_t thread, std::uint64_t address, const void* data) {
+  return syscall(SYS_ptrace, what, thread, address, data);
+}
+
+}  // namespace
+
+Tracee::Tracee(pid_t thread) : thread_(thread) {
+  attached_ = request(PTRACE_SEIZE, thread, 0, std::uint64_t{PTRACE_O_TRACESYSGOOD}) == 0;
+}
+
+Tracee::~Tracee() {
+  if (!attached_) return;
+  const int before = errno;
+  if (stopped_ || stop(1000)) request(PTRACE_DETACH, thread_, 0, static_cast<std::uint64_t>(signal_));
+  errno = before;
+}
+
+bool Tracee::wait(int& status, int within_ms) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(within_ms);
+  for (;;) {
+    const pid_t got = waitpid(thread_, &status, __WALL | WNOHANG);
+    if (got == thread_) {
+      stopped_ = WIFSTOPPED(status);
+      if (!stopped_) attached_ = false;  // it has ended
+      return stopped_;
+    }
+    if (got < 0 && errno != EINTR) {
+      attached_ = false;
+      return false;
+    }
+    if (std::chrono::steady_clock::now() > until) return false;
+    usleep(50);
+  }
+}
+
+bool Tracee::stop(int within_ms) {
+  if (stopped_) return true;
+  if (request(PTRACE_INTERRUPT, thread_, 0, std::uint64_t{0}) != 0) return false;
+  int status = 0;
+  if (!wait(status, within_ms)) return false;
+  // A signal that was about to be delivered stops it first.
+  signal_ = status >> 16 == 0 && (WSTOPSIG(status) & 0x80) == 0 ? WSTOPSIG(status) : 0;
+  return true;
+}
+
+std::optional<AtSystemCall> Tracee::to_system_call(int within_ms) {
+  for (;;) {
+    if (stopped_) {
+      if (request(PTRACE_SYSCALL, thread_, 0, static_cast<std::uint64_t>(signal_)) != 0) return std::nullopt;
+      stopped_ = false;
+      signal_ = 0;
+    }
+    int status = 0;
+    if (!wait(status, within_ms)) return std::nullopt;
+    if (status >> 16 != 0) continue;  // an event: a group's stop
+    if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
+      signal_ = WSTOPSIG(status);
+      continue;
+    }
+    ptrace_syscall_info info{};
+    if (request(PTRACE_GET_SYSCALL_INFO, thread_, sizeof info, &info) <= 0) return std::nullopt;
+    AtSystemCall at;
+    at.begins = info.op == PTRACE_SYSCALL_INFO_ENTRY;
+    if (at.begins) {
+      at.number = info.entry.nr;
+      for (int i = 0; i < 6; ++i) at.arguments[i] = info.entry.args[i];
+    }
+    return at;
+  }
+}
+
+std::optional<user_regs_struct> Tracee::registers() const {
+  user_regs_struct registers{};
+  iovec place{&registers, sizeof registers};
+  if (request(PTRACE_GETREGSET, thread_, 1 /* NT_PRSTATUS */, &place) != 0 || place.iov_len != sizeof registers)
+    return std::nullopt;
+  return registers;
+}
+
+bool Tracee::set_registers(const user_regs_struct& registers) const {
+  iovec place{const_cast<user_regs_struct*>(&registers), sizeof registers};
+  return request(PTRACE_SETREGSET, thread_, 1, &place) == 0;
+}
+
+bool Tracee::in_restartable_sequence(std::uint64_t ip, const ForeignMemory& memory) const {
+  ptrace_rseq_configuration configuration{};
+  if (request(PTRACE_GET_RSEQ_CONFIGURATION, thread_, sizeof configuration, &configuration) <= 0 ||
+      configuration.rseq_abi_pointer == 0)
+    return false;
+  const auto section = memory.get<std::uint64_t>(configuration.rseq_abi_pointer + 8);
+  if (!section || *section == 0) return false;
+  struct Section {
+    std::uint32_t version, flags;
+    std::uint64_t start, size, abort;
+  };
+  const auto now = memory.get<Section>(*section);
+  return !now || ip - now->start < now->size;
+}
+
+}  // namespace karst::collect

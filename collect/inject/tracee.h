@@ -1,0 +1,48 @@
+// One thread of another process under ptrace. It is seized: no signal is sent, and if karst dies the kernel lets it go
+// on where it stands. Use from one thread; the destructor lets go.
+#pragma once
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace karst::collect {
+
+/// In a system call that begins, or ends.
+struct AtSystemCall {
+  bool begins = false;
+  std::uint64_t number = 0;  ///< these two if it begins
+  std::uint64_t arguments[6] = {};
+};
+
+class Tracee {
+ public:
+  /// Check with `attached()`; if not, errno says why.
+  explicit Tracee(pid_t thread);
+  ~Tracee();
+  Tracee(const Tracee&) = delete;
+  Tracee& operator=(const Tracee&) = delete;
+
+  bool attached() const { return attached_; }
+  /// Stops it wherever it is; false: it has ended, or does not stop within the time (uninterruptible sleep).
+  bool stop(int within_ms);
+  /// Lets it go on to its next system call's begin or end. None: that took longer, or the thread ended; it runs then.
+  /// Signals pass.
+  std::optional<AtSystemCall> to_system_call(int within_ms);
+
+  // These two while it is stopped.
+  std::optional<user_regs_struct> registers() const;
+  bool set_registers(const user_regs_struct& registers) const;
+  /// Inside a restartable sequence, which the kernel would begin anew if the thread stood elsewhere.
+  bool in_restartable_sequence(std::uint64_t ip, const class ForeignMemory& memory) const;
+
+ private:
+  bool wait(int& status, int within_ms);
+  pid_t thread_;
+  bool attached_ = false;
+  bool stopped_ = false;
+  int signal_ = 0;  ///< to be delivered when it goes on
+};
+
+}  // namespace karst::collect

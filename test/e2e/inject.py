@@ -1,0 +1,147 @@
+"""karst attach PID brings libkarst into a program that was started plainly; the program computes what it would have."""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
+
+ROUNDS = int(os.environ.get("KARST_ATTACH_ROUNDS", "6"))
+
+
+def worker():
+    return build("inject-worker", "inject/worker.cc", "-O2", "-pthread")
+
+
+class InjectTest(TortureTest):
+    def start(self, *command):
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, cwd=self.directory)
+        self.addCleanup(child.communicate)
+        self.addCleanup(child.kill)
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        return child
+
+    def attach(self, pid, status=0):
+        done = subprocess.run([KARST, "attach", str(pid)], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def finish(self, child):
+        """The program ends by itself and has computed the same."""
+        out, err = child.communicate(timeout=TIMEOUT)
+        self.assertEqual(child.returncode, 0, out + err)
+        self.assertRegex(out, r"^right \d+\n$")
+
+    def calls_after_attaching(self, way):
+        child = self.start(worker(), way)
+        descriptors = len(os.listdir(f"/proc/{child.pid}/fd"))
+        threads = len(os.listdir(f"/proc/{child.pid}/task"))
+        self.assertIn("is traced from now on", self.attach(child.pid))
+        time.sleep(0.1)
+        path = self.directory / "moment.karst"
+        subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True, capture_output=True,
+                       timeout=TIMEOUT)
+        # The arena, and the maintenance thread.
+        self.assertLessEqual(len(os.listdir(f"/proc/{child.pid}/fd")), descriptors + 1)
+        self.assertLessEqual(len(os.listdir(f"/proc/{child.pid}/task")), threads + 1)
+        self.finish(child)
+        trace = Trace(path)
+        return {f["name"]: f["calls"] for f in trace.report()}
+
+
+class Attaching(InjectTest):
+    def test_threads_that_never_make_system_calls(self):
+        self.assertGreater(self.calls_after_attaching("compute")["step(unsigned int)"], 1000)
+
+    def test_threads_that_sleep(self):
+        self.assertGreater(self.calls_after_attaching("sleep")["step(unsigned int)"], 1000)
+
+    def test_threads_that_poll(self):
+        self.assertGreater(self.calls_after_attaching("poll")["step(unsigned int)"], 1000)
+
+    def test_threads_that_wait_for_events(self):
+        self.assertGreater(self.calls_after_attaching("epoll")["step(unsigned int)"], 1000)
+
+    def test_threads_in_the_allocator(self):
+        self.assertGreater(self.calls_after_attaching("malloc")["step(unsigned int)"], 1000)
+
+    def test_a_thread_that_waits_for_signals(self):
+        self.assertGreater(self.calls_after_attaching("pause")["step(unsigned int)"], 1000)
+
+    def test_attaching_twice_is_attaching_once(self):
+        child = self.start(worker(), "sleep")
+        self.attach(child.pid)
+        self.assertIn("was traced already", self.attach(child.pid))
+        self.finish(child)
+
+    def test_karst_is_killed_at_any_instant(self):
+        ways = ("compute", "sleep", "poll", "epoll", "malloc", "pause")
+        for i in range(ROUNDS):
+            with self.subTest(way=ways[i % len(ways)], round=i):
+                child = self.start(worker(), ways[i % len(ways)])
+                karst = subprocess.Popen([KARST, "attach", str(child.pid)], stderr=subprocess.DEVNULL)
+                time.sleep(random.uniform(0, 0.06))
+                karst.kill()
+                karst.wait()
+                time.sleep(0.02)
+                self.finish(child)
+
+
+class Refusing(InjectTest):
+    def refused(self, pid, words):
+        said = self.attach(pid, status=1)
+        self.assertIn(words, said)
+        self.assertEqual(len(said.splitlines()), 1, said)
+
+    def test_no_such_process(self):
+        self.refused(999999999, "there is no process 999999999")
+
+    def test_a_zombie(self):
+        child = subprocess.Popen(["true"])
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        self.refused(child.pid, "zombie")
+        child.wait()
+
+    def test_a_stopped_process(self):
+        child = self.start(worker(), "sleep")
+        child.send_signal(signal.SIGSTOP)
+        while " T " not in pathlib.Path(f"/proc/{child.pid}/stat").read_text():
+            time.sleep(0.001)
+        self.refused(child.pid, f"kill -CONT {child.pid}")
+        child.send_signal(signal.SIGCONT)
+        self.finish(child)
+
+    def test_a_static_program(self):
+        program = build("inject-static", "inject/worker.cc", "-O2", "-pthread", "-static", compiler="g++")
+        child = self.start(program, "sleep")
+        self.refused(child.pid, "static program")
+        self.finish(child)
+
+    def test_a_traced_process(self):
+        program = build("inject-tracer", "inject/tracer.c", compiler="gcc")
+        child = self.start(worker(), "sleep")
+        tracer = subprocess.Popen([program, str(child.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(tracer.stdout.readline(), "traced\n")
+        self.refused(child.pid, f"process {tracer.pid} (a debugger, or strace) traces it already")
+        tracer.communicate()
+        self.finish(child)
+
+    def test_a_seccomp_filter(self):
+        program = build("inject-filtered", "inject/filtered.c", compiler="gcc")
+        child = self.start(program, worker(), "sleep")
+        self.refused(child.pid, "seccomp filter")
+        self.finish(child)
+
+    def test_a_limit_on_address_space(self):
+        child = self.start("sh", "-c", 'exec "$0" sleep', worker())
+        size = int(pathlib.Path(f"/proc/{child.pid}/statm").read_text().split()[0]) * 4096
+        subprocess.run(["prlimit", f"--as={size}", "--pid", str(child.pid)], check=True)
+        self.refused(child.pid, "no memory for the call")
+        self.finish(child)
+
+
+if __name__ == "__main__":
+    main()
