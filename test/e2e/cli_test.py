@@ -139,6 +139,47 @@ class CommandLine(Case):
         self.assertIn("'nothing'", self.bad(1, "tree", sample, "--function", "nothing"))
 
 
+class Filters(Case):
+    """One set of filters: the same calls pass in every command."""
+
+    # Threads 10 (app): main(0-2ms) work(100ns) leaf work(3us). 11 (worker): work leaf work leaf.
+    PASS = ((["--range", "100ns..200ns"], {"main": 1, "work(int)": 1}),
+            (["--range", "200ns..3us"], {"main": 1, "work(int)": 1, "leaf()": 1}),
+            (["--range", "1ms.."], {"main": 1, "work(int)": 1}),
+            (["--not-thread", "worker"], {"main": 1, "work(int)": 2, "leaf()": 1}),
+            (["--not-thread", "worker", "--below", "work"], {"work(int)": 2, "leaf()": 1}),
+            (["--not-thread", "worker", "--below", "leaf"], {"leaf()": 1}),
+            (["--not-thread", "worker", "--min-duration", "1us"], {"main": 1, "work(int)": 2}),
+            (["--thread", "app", "--below", "work", "--range", "..2us"], {"work(int)": 1, "leaf()": 1}))
+
+    def test_the_same_calls_in_report_tree_and_export(self):
+        sample = self.path("sample.karst")
+        for filters, expected in self.PASS:
+            filters = filters if "--thread" in filters else [*filters, "--thread", "app"]
+            report = json.loads(self.good("report", "--json", sample, *filters))
+            self.assertEqual({f["name"]: f["calls"] for f in report["functions"]}, expected, filters)
+            tree = [line.strip() for line in self.good("tree", "--plain", sample, *filters).splitlines()]
+            self.assertEqual({name: tree.count(name) for name in tree if not name.startswith("#")}, expected, filters)
+            chrome = json.loads(self.good("export", "--to", "chrome", "-o", "-", sample, *filters))
+            calls = [event["name"].rsplit(" (", 1)[0] for event in chrome["traceEvents"] if event["ph"] == "X"]
+            self.assertEqual({name: calls.count(name) for name in calls}, expected, filters)
+
+    def test_mistakes_are_told_in_the_same_words_everywhere(self):
+        sample = self.path("sample.karst")
+        for command in (["report"], ["tree"], ["slow"], ["export", "--to", "chrome", "-o", self.path("x")]):
+            for filters, status, words in (
+                    (["--range", "5"], 2, "--range: '5' is no range; a range looks like 12.5ms..13ms"),
+                    (["--range", "2ms..1ms"], 2, "'2ms..1ms' is empty"),
+                    (["--range", "1ms..x"], 2, "'x' is not a time"),
+                    (["--range", "5ms.."], 1, "nothing is in 5ms..: "),
+                    (["--below", "("], 2, "--below"),
+                    (["--below", "wrok"], 1, "did you mean 'work'?"),
+                    (["--min-duration", "10 parsecs"], 2, "'10 parsecs'"),
+                    (["--not-thread", "nobody"], 1, "to leave out; it has app (10), worker (11)")):
+                self.assertIn(words, self.bad(status, *command, sample, *filters))
+        self.assertFalse(os.path.exists(self.path("x")))
+
+
 class Tree(Case):
     def test_plain_is_exact(self):
         self.assertEqual(self.good("tree", "--plain", self.path("sample.karst")), PLAIN)
