@@ -83,6 +83,7 @@ int run_command_line(int argc, char** argv) {
   register_run(app, status, program);
   register_view(app, status);
   register_slow(app, status);
+  register_explain(app, status);
   register_report(app, status);
   register_tree(app, status);
   register_info(app, status);

@@ -166,7 +166,7 @@ class Filters(Case):
 
     def test_mistakes_are_told_in_the_same_words_everywhere(self):
         sample = self.path("sample.karst")
-        for command in (["report"], ["tree"], ["slow"], ["export", "--to", "chrome", "-o", self.path("x")]):
+        for command in (["report"], ["tree"], ["slow"], ["explain"], ["export", "--to", "chrome", "-o", self.path("x")]):
             for filters, status, words in (
                     (["--range", "5"], 2, "--range: '5' is no range; a range looks like 12.5ms..13ms"),
                     (["--range", "2ms..1ms"], 2, "'2ms..1ms' is empty"),
@@ -315,10 +315,33 @@ class Report(Case):
         self.assertRegex(lines[3], r"1\.504 ms +1\.504 ms +4 .* work\(int\)  \[sample\]  /src/sample\.cc:20  \+2 open$")
 
 
+class Explain(Case):
+    def test_which_call(self):
+        sample = self.path("sample.karst")
+        answer = json.loads(self.good("explain", "--json", "--slowest", "work", sample))
+        self.assertEqual((answer["call"], answer["duration_ns"], answer["siblings"]), ("10@3000ns", 1_500_000, 1))
+        self.assertEqual(answer["usual_ns"], 2500)
+        self.assertEqual([cause["path"] for cause in answer["causes"]], [[]])
+        self.assertAlmostEqual(sum(c["share"] for c in answer["causes"]) + answer["rest_share"], 1, 2)
+        again = json.loads(self.good("explain", "--json", "--call", answer["call"], sample))
+        self.assertEqual(again, answer)
+        longer = json.loads(self.good("explain", "--json", "--function", "work", "--min-duration", "1ms", sample))
+        self.assertEqual(longer, answer)
+        self.assertIn("it is the only complete call", self.good("explain", "--slowest", "main", sample))
+
+    def test_mistakes(self):
+        sample = self.path("sample.karst")
+        self.assertIn("'5' names no call", self.bad(1, "explain", "--call", "5", sample))
+        self.assertIn("no call that begins at 10@5ns", self.bad(1, "explain", "--call", "10@5ns", sample))
+        self.assertIn("end or begin of call 11@6000ns", self.bad(1, "explain", "--call", "11@6000ns", sample))
+        self.assertIn("no complete call to explain", self.bad(1, "explain", "--min-duration", "1s", sample))
+        self.assertIn("each says which call", self.bad(2, "explain", "--slowest", "a", "--call", "1@2s", sample))
+
+
 class Language(Case):
     """One language in all commands: help, options, and what is said of mistakes."""
 
-    COMMANDS = ("run", "view", "slow", "report", "tree", "info", "export", "ps", "top", "on", "off", "status", "snapshot",
+    COMMANDS = ("run", "view", "slow", "explain", "report", "tree", "info", "export", "ps", "top", "on", "off", "status", "snapshot",
                 "attach", "count", "resolve", "help")
 
     def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):
@@ -416,7 +439,7 @@ class Terminal(Case):
 
     def test_no_line_is_wider_than_the_terminal(self):
         for name in ("sample", "long", "names"):
-            for command in (["report", "--sort", "p99"], ["info"], ["slow"], ["tree"], ["tree", "--no-fold"],
+            for command in (["report", "--sort", "p99"], ["info"], ["slow"], ["explain"], ["explain", "--slowest", "."], ["tree"], ["tree", "--no-fold"],
                             ["tree", "--function", ".", "--slowest", "3"]):
                 for columns in (40, 80, 120, 200):
                     lines = self.plain_lines(*command, self.path(name + ".karst"), columns=columns)
