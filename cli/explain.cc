@@ -346,7 +346,8 @@ class Explain {
     }
     double rest = of_.rest;
     for (std::size_t i = kMostShown; i < of_.causes.size(); ++i) rest += of_.causes[i].ticks;
-    out_->append(fmt::format("{:>7.1f}% {:>10}  the rest\n", 100 - shown, time(rest)));
+    const double percent = std::round(10 * (100 - shown)) / 10 + 0.0;  // no "-0.0"
+    out_->append(fmt::format("{:>7.1f}% {:>10}  the rest\n", percent, time(rest)));
   }
 
   // Returns the share as printed, in percent, so that the lines add up.

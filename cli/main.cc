@@ -86,6 +86,7 @@ int run_command_line(int argc, char** argv) {
   register_explain(app, status);
   register_report(app, status);
   register_tree(app, status);
+  register_calls(app, status);
   register_info(app, status);
   register_export(app, status);
   register_ps(app, status);

@@ -166,7 +166,7 @@ class Filters(Case):
 
     def test_mistakes_are_told_in_the_same_words_everywhere(self):
         sample = self.path("sample.karst")
-        for command in (["report"], ["tree"], ["slow"], ["explain"], ["export", "--to", "chrome", "-o", self.path("x")]):
+        for command in (["report"], ["tree"], ["calls"], ["slow"], ["explain"], ["export", "--to", "chrome", "-o", self.path("x")]):
             for filters, status, words in (
                     (["--range", "5"], 2, "--range: '5' is no range; a range looks like 12.5ms..13ms"),
                     (["--range", "2ms..1ms"], 2, "'2ms..1ms' is empty"),
@@ -315,6 +315,49 @@ class Report(Case):
         self.assertRegex(lines[3], r"1\.504 ms +1\.504 ms +4 .* work\(int\)  \[sample\]  /src/sample\.cc:20  \+2 open$")
 
 
+class Calls(Case):
+    def rows(self, *arguments):
+        return list(csv.DictReader(io.StringIO(self.good("calls", "--format", "csv", *arguments))))
+
+    def test_rows(self):
+        sample = self.path("sample.karst")
+        rows = self.rows("--function", "work", sample)
+        self.assertEqual(rows[1], {"call": "10@3000ns", "function": "work(int)", "begin_ns": "3000", "duration_ns": "1500000",
+                                   "open": "", "pid": "10", "tid": "10", "thread": "app", "caller": "main"})
+        self.assertEqual([(row["open"], row["caller"]) for row in rows[2:]], [("begin", ""), ("end", "")])
+        data = json.loads(self.good("calls", "--json", sample))["calls"]
+        self.assertEqual([{key: str(value) for key, value in row.items()} for row in data], self.rows(sample))
+        lines = self.good("calls", "--function", "work", sample).splitlines()
+        self.assertEqual(lines[2].split(), ["3.000", "us", "1.500", "ms", "10@3000ns", "work(int)"])
+
+    def test_the_same_sums_as_the_report(self):
+        # Calls by function, and their self time: a call's duration less those of the calls it made.
+        for name in ("sample.karst", "long.karst", "walk.karst"):
+            for filters in ([], ["--range", "100ns..2us"], ["--range", "500us..700us"], ["--below", "work|leaf|step_1"],
+                            ["--min-duration", "100ns"],
+                            ["--range", "1us..", "--min-duration", "50ns", "--below", "w|f|step_[23]"]):
+                run = self.karst("report", "--json", self.path(name), *filters)
+                if run.returncode != 0:  # nothing in that range, or no such function
+                    self.assertEqual(self.karst("calls", self.path(name), *filters).stderr, run.stderr)
+                    continue
+                report = {f["name"]: [f["calls"], f["self_ns"]] for f in json.loads(run.stdout)["functions"]}
+                own, callees = {}, {}
+                for row in self.rows(self.path(name), *filters):
+                    duration = int(row["duration_ns"])
+                    own.setdefault(row["function"], [0, 0])
+                    own[row["function"]][0] += 1
+                    own[row["function"]][1] += duration
+                    if row["caller"]:
+                        own[row["caller"]][1] -= duration
+                        callees[row["caller"]] = callees.get(row["caller"], 0) + 1
+                self.assertEqual({f: of[0] for f, of in own.items()}, {f: of[0] for f, of in report.items()})
+                for function, (calls, self_ns) in own.items():
+                    # walk.karst's ticks are 0.4 ns: each row is rounded down by less than 1 ns. The others' are 1 ns.
+                    away = self_ns - report[function][1]
+                    least, most = (-calls, callees.get(function, 0) + 1) if name == "walk.karst" else (0, 0)
+                    self.assertTrue(least <= away <= most, (name, filters, function, away))
+
+
 class Explain(Case):
     def test_which_call(self):
         sample = self.path("sample.karst")
@@ -341,8 +384,8 @@ class Explain(Case):
 class Language(Case):
     """One language in all commands: help, options, and what is said of mistakes."""
 
-    COMMANDS = ("run", "view", "slow", "explain", "report", "tree", "info", "export", "ps", "top", "on", "off", "status", "snapshot",
-                "attach", "count", "resolve", "help")
+    COMMANDS = ("run", "view", "slow", "explain", "calls", "report", "tree", "info", "export", "ps", "top", "on", "off",
+                "status", "snapshot", "attach", "count", "resolve", "help")
 
     def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):
         everything = self.good("help")
@@ -439,7 +482,7 @@ class Terminal(Case):
 
     def test_no_line_is_wider_than_the_terminal(self):
         for name in ("sample", "long", "names"):
-            for command in (["report", "--sort", "p99"], ["info"], ["slow"], ["explain"], ["explain", "--slowest", "."], ["tree"], ["tree", "--no-fold"],
+            for command in (["report", "--sort", "p99"], ["info"], ["slow"], ["explain"], ["explain", "--slowest", "."], ["calls"], ["tree"], ["tree", "--no-fold"],
                             ["tree", "--function", ".", "--slowest", "3"]):
                 for columns in (40, 80, 120, 200):
                     lines = self.plain_lines(*command, self.path(name + ".karst"), columns=columns)
