@@ -35,6 +35,9 @@ Result<std::vector<const reader::Thread*>> select_threads(const reader::Trace& t
   }
   std::uint32_t tid = 0;
   const bool by_tid = is_number(selection.thread, tid);
+  std::uint32_t not_tid = 0;
+  const bool by_not_tid = is_number(selection.not_thread, not_tid);
+  bool any_left_out = false;
 
   std::vector<const reader::Thread*> found;
   bool any_process = false;
@@ -45,7 +48,11 @@ Result<std::vector<const reader::Thread*>> select_threads(const reader::Trace& t
     any_process = true;
     for (const reader::Thread& thread : process.threads) {
       // A thread may be named like a number: both ways of meaning it count.
-      if (selection.thread.empty() || thread.name == selection.thread || (by_tid && thread.tid == tid)) {
+      const bool asked = selection.thread.empty() || thread.name == selection.thread || (by_tid && thread.tid == tid);
+      const bool left_out = !selection.not_thread.empty() &&
+                            (thread.name == selection.not_thread || (by_not_tid && thread.tid == not_tid));
+      any_left_out |= left_out;
+      if (asked && !left_out) {
         found.push_back(&thread);
       } else {
         list(there_is, listed, fmt::format("{} ({})", thread.name, thread.tid));
@@ -58,6 +65,14 @@ Result<std::vector<const reader::Thread*>> select_threads(const reader::Trace& t
     }
     return Error{fmt::format("{} has no process {}; it has {}", trace.name(), selection.process, there_is)};
   }
+  if (!selection.not_thread.empty() && !any_left_out) {
+    for (const reader::Thread* thread : found)
+      list(there_is, listed, fmt::format("{} ({})", thread->name, thread->tid));
+    return Error{fmt::format("{} has no thread named or numbered '{}' to leave out; it has {}", trace.name(),
+                             selection.not_thread, there_is.empty() ? "none" : there_is)};
+  }
+  if (found.empty() && any_left_out)
+    return Error{fmt::format("no thread of {} is left without '{}'", trace.name(), selection.not_thread)};
   if (found.empty() && !selection.thread.empty()) {
     return Error{fmt::format("{} has no thread named or numbered '{}'; it has {}", trace.name(), selection.thread,
                              there_is.empty() ? "none" : there_is)};
@@ -111,22 +126,68 @@ std::uint64_t last_ticks(const reader::Trace& trace) {
   return last;
 }
 
-void clip_calls(reader::Calls& calls, query::TickRange range) {
-  for (std::size_t row = 0; row < calls.size(); ++row) {
-    const std::uint64_t begin = calls.begin[row];
-    const std::uint64_t end = begin + calls.duration[row];
-    std::uint8_t& marks = calls.marks[row];
-    if (begin < range.begin) marks |= reader::kCallOpenBegin;
-    if (end > range.end) {
-      // How it ended is of another time.
-      constexpr std::uint8_t kEnds = reader::kCallUnwound | reader::kCallJumped | reader::kCallTail;
-      marks = static_cast<std::uint8_t>((marks & ~kEnds) | reader::kCallOpenEnd);
-    }
-    calls.begin[row] = std::clamp(begin, range.begin, range.end);
-    calls.duration[row] = std::clamp(end, range.begin, range.end) - calls.begin[row];
+namespace {
+
+// Makes a call end at the range's edges.
+void clip(reader::Calls& calls, std::uint32_t row, query::TickRange range) {
+  const std::uint64_t begin = calls.begin[row];
+  const std::uint64_t end = begin + calls.duration[row];
+  std::uint8_t& marks = calls.marks[row];
+  if (begin < range.begin) marks |= reader::kCallOpenBegin;
+  if (end > range.end) {
+    // How it ended is of another time.
+    constexpr std::uint8_t kEnds = reader::kCallUnwound | reader::kCallJumped | reader::kCallTail;
+    marks = static_cast<std::uint8_t>((marks & ~kEnds) | reader::kCallOpenEnd);
   }
-  calls.first_ticks = std::clamp(calls.first_ticks, range.begin, range.end);
-  calls.last_ticks = std::clamp(calls.last_ticks, range.begin, range.end);
+  calls.begin[row] = std::clamp(begin, range.begin, range.end);
+  calls.duration[row] = std::clamp(end, range.begin, range.end) - calls.begin[row];
+}
+
+bool is_in(const reader::Calls& calls, std::uint32_t row, query::TickRange range) {
+  const std::uint64_t begin = calls.begin[row];
+  return begin < range.end && (begin >= range.begin || begin + calls.duration[row] > range.begin);
+}
+
+}  // namespace
+
+void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter& filter) {
+  if (!filter.range && filter.below == nullptr && filter.min_ticks == 0) return;
+  const auto count = static_cast<std::uint32_t>(calls.size());
+  constexpr std::uint32_t kGone = reader::kNoParent;
+  std::vector<std::uint32_t> place(count, kGone);  // of each row, among those that stay
+  std::vector<bool> below(count), shorter(count);  // in a call that is asked for; too short, or in such a one
+  std::uint32_t kept = 0;
+  for (std::uint32_t row = 0; row < count; ++row) {
+    const std::uint32_t parent = calls.parent[row];  // columns are moved to the front: its own may be overwritten
+    const bool has_parent = parent != reader::kNoParent;
+    below[row] = filter.below == nullptr || (has_parent && below[parent]) ||
+                 filter.below->contains(process, calls.function[row]);
+    shorter[row] = (has_parent && shorter[parent]) ||
+                   (calls.duration[row] < filter.min_ticks && !reader::call_is_open(calls.marks[row]));
+    if (!below[row] || shorter[row] || (filter.range && !is_in(calls, row, *filter.range))) continue;
+    const std::uint32_t to = place[row] = kept++;
+    const std::uint32_t caller = has_parent ? place[parent] : kGone;
+    calls.function[to] = calls.function[row];
+    calls.begin[to] = calls.begin[row];
+    calls.duration[to] = calls.duration[row];
+    calls.marks[to] = calls.marks[row];
+    calls.parent[to] = caller;
+    constexpr std::uint16_t kDeepest = std::numeric_limits<std::uint16_t>::max();
+    const std::uint16_t depth = caller == kGone ? kDeepest : calls.depth[caller];
+    calls.depth[to] = caller == kGone     ? std::uint16_t{0}
+                      : depth == kDeepest ? kDeepest
+                                          : static_cast<std::uint16_t>(depth + 1);
+    if (filter.range) clip(calls, to, *filter.range);
+  }
+  calls.function.resize(kept);
+  calls.begin.resize(kept);
+  calls.duration.resize(kept);
+  calls.marks.resize(kept);
+  calls.parent.resize(kept);
+  calls.depth.resize(kept);
+  if (!filter.range) return;
+  calls.first_ticks = std::clamp(calls.first_ticks, filter.range->begin, filter.range->end);
+  calls.last_ticks = std::clamp(calls.last_ticks, filter.range->begin, filter.range->end);
 }
 
 }  // namespace karst::analysis

@@ -1,7 +1,8 @@
-// Which part of a trace to look at: threads, and functions.
+// Which part of a trace to look at: threads, functions, and calls. Every command that reads a trace filters by this.
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,9 @@ namespace karst::analysis {
 
 /// What the user asked for; an empty text asks for all.
 struct Selection {
-  std::string thread;   ///< thread name or tid
-  std::string process;  ///< pid
+  std::string thread;        ///< thread name or tid
+  std::string process;       ///< pid
+  std::string not_thread{};  ///< thread name or tid of threads to leave out
 };
 
 /// The threads of `trace` that fit, in the file's order: by process, then by when they joined it. They live as
@@ -53,8 +55,20 @@ std::uint64_t first_ticks(const reader::Trace& trace);
 /// The same for its end: the last event, over all threads. Looks at the last block of each thread only.
 std::uint64_t last_ticks(const reader::Trace& trace);
 
-/// Makes a thread's calls end at the range's edges: what begins before it begins there, what ends behind it ends
-/// there, both marked open. Rows stay the same.
-void clip_calls(reader::Calls& calls, query::TickRange range);
+/// Which calls of a thread to look at. A call must pass all that is set.
+struct CallFilter {
+  /// Calls with some of their time in it, or those of no length that begin in it. They end at its edges: what begins
+  /// before it begins there, what ends behind it ends there, both marked open.
+  std::optional<query::TickRange> range;
+  /// Calls of these functions, and all calls within those.
+  const FunctionSet* below = nullptr;
+  /// Calls that last at least so many ticks, and whose callers do. Open calls are never too short, as nobody knows how
+  /// long they took.
+  std::uint64_t min_ticks = 0;
+};
+
+/// Takes the rows that do not pass out of `calls`. Those that stay have the same order; a call whose caller is gone has
+/// none. `process` is the thread's. A duration is compared before it is cut at the range's edges.
+void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter& filter);
 
 }  // namespace karst::analysis

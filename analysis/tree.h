@@ -20,9 +20,6 @@ struct TreeOptions {
   const FunctionSet* roots = nullptr;
   /// Levels to show; the calls below are left out.
   std::uint32_t max_levels = std::numeric_limits<std::uint32_t>::max();
-  /// Leave out calls shorter than this, with all they contain. Calls that are marked open are not shorter than
-  /// anything: nobody knows how long they took.
-  std::uint64_t min_ticks = 0;
 };
 
 /// Walks the rows of one thread in order. `enter(row, level)` is called for each shown call, and `leave(row, level)`
@@ -59,11 +56,7 @@ void walk(const reader::Calls& calls, std::uint32_t process, const TreeOptions& 
                options.roots->contains(process, calls.function[row])) {
       frame.state = State::kShown;
     }
-    if (frame.state == State::kShown &&
-        (frame.level >= options.max_levels ||
-         (calls.duration[row] < options.min_ticks && !reader::call_is_open(calls.marks[row])))) {
-      frame.state = State::kHidden;
-    }
+    if (frame.state == State::kShown && frame.level >= options.max_levels) frame.state = State::kHidden;
     stack.push_back(frame);
     if (frame.state == State::kShown && !enter(row, frame.level)) return;
   }

@@ -26,7 +26,6 @@ struct Options {
   InputOptions input;
   std::string format;
   std::string output;
-  std::string range;
   bool aggregated = false;
 };
 
@@ -53,21 +52,6 @@ std::string format_names() {
   return names + "|" + kHtml + "|" + kViewer;
 }
 
-// "10ms-20ms", "10ms-", "-20ms": since the trace's start.
-Status parse_range(std::string_view text, view::HtmlOptions& options) {
-  const std::size_t dash = text.find('-');
-  if (dash == std::string_view::npos)
-    return Error{fmt::format("'{}' is no range; a range looks like 10ms-25.5ms", text)};
-  for (const auto& [part, to] :
-       {std::pair(text.substr(0, dash), &options.begin), std::pair(text.substr(dash + 1), &options.end)}) {
-    if (part.empty()) continue;
-    const auto ns = part == "0" ? Result<std::uint64_t>(0) : parse_duration(part);
-    if (!ns) return ns.error();
-    *to = static_cast<double>(*ns);
-  }
-  return Unit{};
-}
-
 std::string_view page() {
   const view::PageFile* page = view::find_page_file("export.html");
   return page == nullptr ? std::string_view() : page->bytes;
@@ -77,14 +61,20 @@ int export_html(const Options& options) {
   view::HtmlOptions wanted;
   wanted.aggregated = options.aggregated;
   wanted.version = KARST_VERSION;
-  if (!options.range.empty()) {
-    const auto range = parse_range(options.range, wanted);
-    if (!range) return usage_error(range.error().message, "export");
-  }
   if (options.input.has_function)
     return usage_error("--function does not go with --to html, which has a search of its own", "export");
+  if (!options.input.below.empty() || !options.input.min_duration.empty())
+    return usage_error("--below and --min-duration do not go with --to html, which has all calls of a range", "export");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
+  if (const auto& range = (*input)->filter.range; range && !options.input.range.empty()) {
+    const std::uint64_t origin = analysis::first_ticks((*input)->trace);
+    const auto ns = [&](std::uint64_t ticks) {
+      return static_cast<double>((*input)->trace.clock().to_ns(ticks > origin ? ticks - origin : 0));
+    };
+    wanted.begin = ns(range->begin);
+    wanted.end = ns(range->end);
+  }
   std::set<std::pair<std::uint32_t, std::uint32_t>> chosen;  // process and thread, in the trace's numbers
   for (const reader::Thread* thread : (*input)->threads) chosen.emplace(thread->process, thread->index);
   Result<std::unique_ptr<view::TraceIndex>> index = Error{};
@@ -109,8 +99,7 @@ int export_html(const Options& options) {
 int export_viewer(const Options& options) {
   if (!options.input.file.empty())
     return usage_error("--to viewer takes no FILE: the page opens any; --to html puts a trace into the page", "export");
-  const InputOptions& input = options.input;
-  if (!input.selection.thread.empty() || !input.selection.process.empty() || input.kept != 0 || input.has_function)
+  if (options.input.has_filters())
     return usage_error("--to viewer takes -o alone: the page shows all of what it opens", "export");
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());
@@ -120,13 +109,11 @@ int export_viewer(const Options& options) {
 }
 
 int export_trace(const Options& options) {
-  if (options.format == kViewer && options.range.empty() && !options.aggregated) return export_viewer(options);
+  if (options.format == kViewer && !options.aggregated) return export_viewer(options);
   if (options.input.file.empty() && options.format != kViewer)
     return usage_error("FILE is missing: which trace?", "export");
   if (options.format == kHtml) return export_html(options);
-  if (!options.range.empty() || options.aggregated) {
-    return usage_error("--range and --aggregated go with --to html alone", "export");
-  }
+  if (options.aggregated) return usage_error("--aggregated goes with --to html alone", "export");
   const exporting::Format* chosen = nullptr;
   for (const exporting::Format& format : exporting::formats()) {
     if (options.format == format.name) chosen = &format;
@@ -145,7 +132,7 @@ int export_trace(const Options& options) {
     wanted.threads = (*input)->threads;
     wanted.functions = (*input)->function_set();
     wanted.calls_done = &progress.done;
-    wanted.clip = (*input)->clip;
+    wanted.filter = (*input)->filter;
     chosen->exporter((*input)->trace, wanted, *output);
   }
   return finish_output(*output, (*input)->trace);
@@ -164,10 +151,6 @@ void register_export(CLI::App& app, int& status) {
   command->add_option("-o,--output", options->output, "Where to write it; - is standard output")
       ->type_name("OUT")
       ->required();
-  command
-      ->add_option("--range", options->range,
-                   "html: only what happened between two times since the trace's start: 10ms-25.5ms")
-      ->type_name("BEGIN-END");
   command->add_flag("--aggregated", options->aggregated, "html: sums and one picture instead of every call");
   add_selection_options(*command, options->input,
                         "Export only calls of functions whose name matches, with what they called");

@@ -83,8 +83,10 @@ int run_command_line(int argc, char** argv) {
   register_run(app, status, program);
   register_view(app, status);
   register_slow(app, status);
+  register_explain(app, status);
   register_report(app, status);
   register_tree(app, status);
+  register_calls(app, status);
   register_info(app, status);
   register_export(app, status);
   register_ps(app, status);

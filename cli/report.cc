@@ -244,7 +244,10 @@ int report_command(const Options& options) {
       progress.done += calls.events;
     }
     report = builder.finish();
-    if (const auto& clip = (*input)->clip) report.span_ns = trace.clock().to_ns(clip->end - clip->begin);
+    if (const auto& range = (*input)->filter.range) {
+      const query::TickRange whole{analysis::first_ticks(trace), analysis::last_ticks(trace)};
+      report.span_ns = trace.clock().to_ns(range->clip(whole.begin, whole.end));
+    }
   }
   const Sortable& by = sortable(options.sort);
   if (!report.has_states && by.of_states) {

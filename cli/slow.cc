@@ -30,7 +30,6 @@ namespace {
 struct Options {
   InputOptions input;
   std::string format = "text";
-  std::string min_duration;
   std::size_t limit = 10;
   bool each = false;
   bool follow = false;
@@ -71,7 +70,7 @@ class SlowPrinter {
   void print_text(const std::vector<Group>& groups, std::uint64_t calls) {
     if (groups.empty()) {
       line(fmt::format("{}: no call took {} its function's usual time", printable(trace().name()),
-                       options_.min_duration.empty() ? "three times" : "so long and three times"));
+                       options_.input.min_duration.empty() ? "three times" : "so long and three times"));
       return;
     }
     line(fmt::format("{}: {} of {} took three times their function's usual time or more", printable(trace().name()),
@@ -117,6 +116,13 @@ class SlowPrinter {
     if (calls_.size() == kMost) calls_.pop_back();
     calls_.emplace_front(&thread, input_.calls_of(thread));
     return calls_.front().second;
+  }
+
+  // What others did meanwhile is told whatever the filter leaves of it.
+  const reader::Calls& all_calls_of(const reader::Thread& thread) {
+    if (all_calls_thread_ != &thread) all_calls_ = reader::rebuild_calls(trace(), thread);
+    all_calls_thread_ = &thread;
+    return all_calls_;
   }
 
   const analysis::Wait* wait_of(const analysis::Outlier& outlier) const {
@@ -213,8 +219,8 @@ class SlowPrinter {
   }
 
   std::vector<analysis::ChainLink> chain(const analysis::Wait& wait) {
-    return analysis::follow_wakers(*waits_, wait,
-                                   [this](const reader::Thread& of) -> const reader::Calls& { return calls_of(of); });
+    return analysis::follow_wakers(
+        *waits_, wait, [this](const reader::Thread& of) -> const reader::Calls& { return all_calls_of(of); });
   }
 
   void write_wait(const analysis::Wait& wait) {
@@ -262,6 +268,8 @@ class SlowPrinter {
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
   std::list<std::pair<const reader::Thread*, reader::Calls>> calls_;
+  reader::Calls all_calls_;
+  const reader::Thread* all_calls_thread_ = nullptr;
 };
 
 /// One for each function, in the order of the greatest excess, or each call alone.
@@ -282,17 +290,11 @@ std::vector<Group> group(const std::vector<analysis::Outlier>& outliers, bool ea
 int slow(const Options& options) {
   // More outliers than this are not added up by function.
   constexpr std::size_t kMostKept = 100'000;
-  std::uint64_t min_ns = 0;
-  if (!options.min_duration.empty()) {
-    const auto parsed = parse_duration(options.min_duration);
-    if (!parsed) return usage_error("--min-duration: " + parsed.error().message, "slow");
-    min_ns = *parsed;
-  }
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
-  const auto min_ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(min_ns) *
-                                                    trace.clock().ticks_per_second / 1'000'000'000U);
+  // What is usual is learnt from short calls, too.
+  const std::uint64_t min_ticks = std::exchange((*input)->filter.min_ticks, 0);
   analysis::OutlierFinder finder(trace, (*input)->function_set(), min_ticks, kMostKept);
   std::uint64_t calls = 0;
   {
@@ -333,8 +335,6 @@ void register_slow(CLI::App& app, int& status) {
   command->add_flag("--each", options->each, "Show each call, not the slowest of its function alone");
   command->add_flag("--follow", options->follow,
                     "Go on from who ended a wait to what that thread did meanwhile and waited for");
-  command->add_option("--min-duration", options->min_duration, "Leave out calls shorter than this (10us, 1.5ms, 2s)")
-      ->type_name("TIME");
   command->add_flag(
       "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
   command->add_option("--format", options->format, "text (the default) or json")

@@ -57,6 +57,21 @@ Result<std::string> newest_trace() {
   return newest;
 }
 
+namespace {
+
+/// For options whose text `read` must be able to read.
+template <typename Read>
+CLI::Validator readable(Read read) {
+  return CLI::Validator(
+      [read](const std::string& text) {
+        const auto value = read(text);
+        return value ? std::string() : value.error().message;
+      },
+      "");
+}
+
+}  // namespace
+
 void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help) {
   in_group(command, "Which part", [&] {
     command.add_option("-f,--function", options.function, function_help)
@@ -65,12 +80,52 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
     command.add_option("-t,--thread", options.selection.thread, "Only threads of this name or thread id")
         ->type_name("NAME|TID");
     command.add_option("-p,--process", options.selection.process, "Only the process with this id")->type_name("PID");
+    command.add_option("--not-thread", options.selection.not_thread, "Without threads of this name or thread id")
+        ->type_name("NAME|TID");
+    command
+        .add_option("--range", options.range,
+                    "Only this time since the trace's start, like 12.5ms..13ms: calls are cut at its ends")
+        ->check(readable(parse_range))
+        ->type_name("BEGIN..END");
     command
         .add_option("-k,--kept", options.kept,
                     "Only the time of kept moment N, as 'karst info' numbers them: calls are cut at its ends")
         ->check(positive())
         ->type_name("N");
+    command
+        .add_option("--below", options.below,
+                    "Only calls of functions whose name matches, and what happened within those calls")
+        ->check(readable([](const std::string& text) { return symbols::FunctionFilter::compile({text}, {}); }))
+        ->type_name("REGEX");
+    command
+        .add_option("--min-duration", options.min_duration,
+                    "Leave out calls shorter than this (10us, 1.5ms, 2s), with what they called")
+        ->check(readable(parse_duration))
+        ->type_name("TIME");
   });
+}
+
+bool InputOptions::has_filters() const {
+  return !selection.thread.empty() || !selection.process.empty() || !selection.not_thread.empty() || kept != 0 ||
+         has_function || !below.empty() || !range.empty() || !min_duration.empty();
+}
+
+Result<query::TickRange> parse_range(std::string_view text) {
+  query::TickRange range;
+  std::size_t middle = text.find("..");
+  const std::size_t length = middle == std::string_view::npos ? 1 : 2;
+  if (length == 1) middle = text.find('-');
+  if (middle == std::string_view::npos)
+    return Error{fmt::format("'{}' is no range; a range looks like 12.5ms..13ms", text)};
+  const std::string_view begin = text.substr(0, middle), end = text.substr(middle + length);
+  for (const auto& [part, to] : {std::pair(begin, &range.begin), std::pair(end, &range.end)}) {
+    if (part.empty()) continue;
+    const auto ns = part == "0" ? Result<std::uint64_t>(0) : parse_duration(part);
+    if (!ns) return ns.error();
+    *to = *ns;
+  }
+  if (range.begin >= range.end) return Error{fmt::format("'{}' is empty: its end must come behind its begin", text)};
+  return range;
 }
 
 CLI::Validator positive() {
@@ -112,6 +167,48 @@ std::vector<std::string> function_words(const reader::Trace& trace) {
   return words;
 }
 
+/// The functions whose names match. Error: none does.
+Result<analysis::FunctionSet> functions_that_match(const reader::Trace& trace, const std::string& file,
+                                                   const std::string& regex, symbols::FunctionFilter filter) {
+  const auto keeper = std::make_shared<symbols::FunctionFilter>(std::move(filter));
+  analysis::FunctionSet functions(trace, [keeper](std::string_view name) { return keeper->keeps(name); });
+  if (!functions.empty()) return functions;
+  return Error{fmt::format("no function of {} has a name that matches '{}'{}", file, regex,
+                           did_you_mean(regex, function_words(trace)))};
+}
+
+std::uint64_t ticks_in(const Clock& clock, std::uint64_t ns) {
+  const unsigned __int128 ticks = static_cast<unsigned __int128>(ns) * clock.ticks_per_second / 1'000'000'000U;
+  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  return ticks > kMost ? kMost : static_cast<std::uint64_t>(ticks);
+}
+
+/// The part of the time from `origin` on, as `options` name it, within `kept`. Error: nothing happened in it.
+Result<std::optional<query::TickRange>> time_of(const InputOptions& options, const reader::Trace& trace,
+                                                std::uint64_t origin, std::uint64_t last,
+                                                std::optional<query::TickRange> kept) {
+  if (options.range.empty()) return kept;
+  const auto asked = parse_range(options.range);
+  if (!asked) return asked.error();
+  const auto at = [&](std::uint64_t ns) {
+    const std::uint64_t ticks = ticks_in(trace.clock(), ns);
+    return ticks > query::TickRange{}.end - origin ? query::TickRange{}.end : origin + ticks;
+  };
+  query::TickRange range{at(asked->begin), at(asked->end)};
+  const auto since = [&](std::uint64_t ticks) {
+    return duration_text(trace.clock().to_ns(ticks > origin ? std::min(ticks, last) - origin : 0));
+  };
+  if (range.begin > last)
+    return Error{fmt::format("nothing is in {}: {} ends {} after its start", options.range, options.file, since(last))};
+  if (kept) {
+    range = {std::max(range.begin, kept->begin), std::min(range.end, kept->end)};
+    if (range.begin >= range.end)
+      return Error{fmt::format("nothing of kept moment {} is in {}: it goes from {} to {}", options.kept, options.range,
+                               since(kept->begin), since(kept->end))};
+  }
+  return std::optional(range);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
@@ -119,6 +216,8 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
   // Before the file is read: a bad pattern is told at once.
   auto filter = symbols::FunctionFilter::compile({options.function}, {});
   if (options.has_function && !filter) return filter.error();
+  auto below = symbols::FunctionFilter::compile({options.below}, {});
+  if (!options.below.empty() && !below) return below.error();
 
   if (options.file.empty()) {
     auto newest = newest_trace();
@@ -131,18 +230,22 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
   for (const reader::Problem& problem : unnamed) fail({problem.message});
   std::vector<std::byte> bytes;
   const bool damaged = !trace->problems().empty();
-  std::optional<query::TickRange> clip;
+  const std::uint64_t origin = analysis::first_ticks(*trace), last = analysis::last_ticks(*trace);
+  std::optional<query::TickRange> kept;
   if (options.kept != 0) {
     const auto moment = reader::find_moment(*trace, options.kept);
     if (!moment) return moment.error();
-    clip = query::TickRange{(*moment)->kept_from, (*moment)->kept_to};
+    kept = query::TickRange{(*moment)->kept_from, (*moment)->kept_to};
     auto cut = cut_to_moment(std::move(*trace), options.kept, bytes);
     if (!cut) return cut.error();
     const symbols::ResolveOptions names;
     symbols::name_functions(*cut, names.with(symbols::Credentials::of_file(options.file)), nullptr);
     trace = std::move(*cut);
   }
-  auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}, 0, clip});
+  auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}, {}, 0, {}});
+  const auto range = time_of(options, input->trace, origin, last, kept);
+  if (!range) return range.error();
+  input->filter.range = *range;
   if (damaged) {
     std::fprintf(stderr,
                  "karst: %s is damaged or incomplete; this shows what could be read ('karst info' tells more)\n",
@@ -155,19 +258,29 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     for (const reader::BlockView& block : input->trace.blocks(*thread)) input->events += block.events.size();
   }
   if (options.has_function) {
-    const auto keeper = std::make_shared<symbols::FunctionFilter>(std::move(*filter));
-    input->functions.emplace(input->trace, [keeper](std::string_view name) { return keeper->keeps(name); });
-    if (input->functions->empty()) {
-      return Error{fmt::format("no function of {} has a name that matches '{}'{}", options.file, options.function,
-                               did_you_mean(options.function, function_words(input->trace)))};
-    }
+    auto functions = functions_that_match(input->trace, options.file, options.function, std::move(*filter));
+    if (!functions) return functions.error();
+    input->functions = std::move(*functions);
+  }
+  if (!options.below.empty()) {
+    auto functions = functions_that_match(input->trace, options.file, options.below, std::move(*below));
+    if (!functions) return functions.error();
+    input->below = std::move(*functions);
+    input->filter.below = &*input->below;
+  }
+  if (!options.min_duration.empty()) {
+    const auto ns = parse_duration(options.min_duration);
+    if (!ns) return ns.error();
+    input->filter.min_ticks = input->ticks_of(*ns);
   }
   return input;
 }
 
+std::uint64_t Input::ticks_of(std::uint64_t ns) const { return ticks_in(trace.clock(), ns); }
+
 reader::Calls Input::calls_of(const reader::Thread& thread) const {
   reader::Calls calls = reader::rebuild_calls(trace, thread);
-  if (clip) analysis::clip_calls(calls, *clip);
+  analysis::filter_calls(calls, thread.process, filter);
   return calls;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/selection.h"
@@ -23,8 +24,18 @@ struct InputOptions {
   analysis::Selection selection;
   std::string function;  ///< regular expression; empty: all functions
   bool has_function = false;
+  std::string below;       ///< the same, of calls to look into; empty: everything
   std::uint32_t kept = 0;  ///< number of a kept moment; 0: the whole trace
+  std::string range;       ///< as parse_range() reads it; empty: all
+  std::string min_duration;
+
+  /// Whether any of the filters was given.
+  bool has_filters() const;
 };
+
+/// "12.5ms..13ms" in nanoseconds since the trace's start; "12.5ms.." and "..13ms" have one end. `-` may stand for `..`.
+/// Error: it is no range, or an empty one.
+Result<query::TickRange> parse_range(std::string_view text);
 
 /// FILE.
 void add_file_option(CLI::App& command, InputOptions& options);
@@ -33,7 +44,8 @@ void add_newest_file_option(CLI::App& command, InputOptions& options);
 /// The newest .karst file in this directory that is regular and belongs to the user (under sudo: or to the caller);
 /// others' are not opened unasked. Says on stderr which it is. Error: there is none.
 Result<std::string> newest_trace();
-/// --thread, --process, --kept and --function; `function_help` says what the last one does here.
+/// The filters, which mean the same in all commands: --thread, --not-thread, --process, --range, --kept, --below,
+/// --min-duration and --function. `function_help` says what the last one shows here.
 void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help);
 
 /// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
@@ -47,10 +59,13 @@ struct Input {
   reader::Trace trace;
   std::vector<const reader::Thread*> threads;
   std::optional<analysis::FunctionSet> functions;  ///< set when --function was given
+  std::optional<analysis::FunctionSet> below;      ///< the same of --below; `filter` looks into it
 
-  std::uint64_t events = 0;              ///< of `threads`
-  std::optional<query::TickRange> clip;  ///< of a kept moment: nothing counts beyond it
-  /// A thread's calls, as far as they lie in the moment that was asked for.
+  std::uint64_t events = 0;     ///< of `threads`
+  analysis::CallFilter filter;  ///< of --range, --kept, --below and --min-duration
+  /// Ticks of the trace's clock, rounded down. What is too long for 64 bits is as long as they can say.
+  std::uint64_t ticks_of(std::uint64_t ns) const;
+  /// A thread's calls, as far as they pass the filter.
   reader::Calls calls_of(const reader::Thread& thread) const;
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
 };

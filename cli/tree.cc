@@ -31,7 +31,6 @@ struct Options {
   InputOptions input;
   std::uint32_t depth = std::numeric_limits<std::uint32_t>::max();
   std::size_t slowest = 0;
-  std::string min_duration;
   bool plain = false;
   bool inlined = false;
   bool marks = false;
@@ -464,12 +463,6 @@ class TreePrinter {
 };
 
 int tree(const Options& options) {
-  std::uint64_t min_ns = 0;
-  if (!options.min_duration.empty()) {
-    const auto parsed = parse_duration(options.min_duration);
-    if (!parsed) return usage_error("--min-duration: " + parsed.error().message, "tree");
-    min_ns = *parsed;
-  }
   if (options.slowest != 0 && !options.input.has_function) {
     return usage_error("--slowest needs --function: the slowest calls of which functions?", "tree");
   }
@@ -485,15 +478,10 @@ int tree(const Options& options) {
   analysis::TreeOptions shown;
   shown.roots = (*input)->function_set();
   shown.max_levels = options.depth;
-  const auto to_ticks = [&](std::uint64_t ns) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * (*input)->trace.clock().ticks_per_second /
-                                      1'000'000'000U);
-  };
-  shown.min_ticks = to_ticks(min_ns);
   Screen screen(options.text);
   {
     Progress progress("printing calls", (*input)->events / 2, screen.width() == 0);
-    TreePrinter printer(**input, options, shown, screen, progress, to_ticks(*min_wait));
+    TreePrinter printer(**input, options, shown, screen, progress, (*input)->ticks_of(*min_wait));
     if (options.slowest != 0) {
       printer.print_slowest();
     } else {
@@ -516,10 +504,6 @@ void register_tree(CLI::App& app, int& status) {
   command->add_option("-d,--depth", options->depth, "Show N levels and leave out what is below them")
       ->type_name("N")
       ->check(positive());
-  command
-      ->add_option("--min-duration", options->min_duration,
-                   "Leave out calls shorter than this (10us, 1.5ms, 2s), with what they called")
-      ->type_name("TIME");
   command
       ->add_option("--slowest", options->slowest,
                    "With --function: show only the N slowest of these calls, the slowest first, each after its path "

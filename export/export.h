@@ -7,7 +7,6 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@ namespace karst::exporting {
 struct Options {
   std::vector<const reader::Thread*> threads;        ///< which, in this order
   const analysis::FunctionSet* functions = nullptr;  ///< only the subtrees of these; null: all calls
-  std::optional<query::TickRange> clip;              ///< calls end at its edges, as analysis::clip_calls has them
+  analysis::CallFilter filter;                       ///< only the calls that pass it
   std::atomic<std::uint64_t>* calls_done = nullptr;  ///< counts calls, for whoever shows progress; may be null
 };
 

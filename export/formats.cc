@@ -16,7 +16,7 @@ Remark remark_on(std::uint8_t marks) {
 
 reader::Calls calls_of(const reader::Trace& trace, const reader::Thread& thread, const Options& options) {
   reader::Calls calls = reader::rebuild_calls(trace, thread);
-  if (options.clip) analysis::clip_calls(calls, *options.clip);
+  analysis::filter_calls(calls, thread.process, options.filter);
   return calls;
 }
 

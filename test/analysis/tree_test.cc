@@ -61,23 +61,6 @@ TEST(Tree, DepthCutsLevels) {
   EXPECT_EQ(walked(trace, options), "a0 b1 /b1 c1 /c1 /a0 b0 /b0 ");
 }
 
-TEST(Tree, ShortCallsGoWithAllTheyContain) {
-  SampleTrace sample;
-  const reader::Trace trace = nested(sample);
-  TreeOptions options;
-  options.min_ticks = 35;
-  EXPECT_EQ(walked(trace, options), "a0 b1 /b1 /a0 ");
-}
-
-TEST(Tree, OpenCallsAreNeverTooShort) {
-  SampleTrace sample;
-  sample.process(1, "app", {"a", "b"}).thread(1, "app").enter(1, 1000).enter(2, 1010);
-  const reader::Trace trace = sample.open();
-  TreeOptions options;
-  options.min_ticks = 1'000'000;
-  EXPECT_EQ(walked(trace, options), "a0 b1 /b1 /a0 ");
-}
-
 TEST(Tree, OneSubtreeAlone) {
   SampleTrace sample;
   const reader::Trace trace = nested(sample);

@@ -139,6 +139,47 @@ class CommandLine(Case):
         self.assertIn("'nothing'", self.bad(1, "tree", sample, "--function", "nothing"))
 
 
+class Filters(Case):
+    """One set of filters: the same calls pass in every command."""
+
+    # Threads 10 (app): main(0-2ms) work(100ns) leaf work(3us). 11 (worker): work leaf work leaf.
+    PASS = ((["--range", "100ns..200ns"], {"main": 1, "work(int)": 1}),
+            (["--range", "200ns..3us"], {"main": 1, "work(int)": 1, "leaf()": 1}),
+            (["--range", "1ms.."], {"main": 1, "work(int)": 1}),
+            (["--not-thread", "worker"], {"main": 1, "work(int)": 2, "leaf()": 1}),
+            (["--not-thread", "worker", "--below", "work"], {"work(int)": 2, "leaf()": 1}),
+            (["--not-thread", "worker", "--below", "leaf"], {"leaf()": 1}),
+            (["--not-thread", "worker", "--min-duration", "1us"], {"main": 1, "work(int)": 2}),
+            (["--thread", "app", "--below", "work", "--range", "..2us"], {"work(int)": 1, "leaf()": 1}))
+
+    def test_the_same_calls_in_report_tree_and_export(self):
+        sample = self.path("sample.karst")
+        for filters, expected in self.PASS:
+            filters = filters if "--thread" in filters else [*filters, "--thread", "app"]
+            report = json.loads(self.good("report", "--json", sample, *filters))
+            self.assertEqual({f["name"]: f["calls"] for f in report["functions"]}, expected, filters)
+            tree = [line.strip() for line in self.good("tree", "--plain", sample, *filters).splitlines()]
+            self.assertEqual({name: tree.count(name) for name in tree if not name.startswith("#")}, expected, filters)
+            chrome = json.loads(self.good("export", "--to", "chrome", "-o", "-", sample, *filters))
+            calls = [event["name"].rsplit(" (", 1)[0] for event in chrome["traceEvents"] if event["ph"] == "X"]
+            self.assertEqual({name: calls.count(name) for name in calls}, expected, filters)
+
+    def test_mistakes_are_told_in_the_same_words_everywhere(self):
+        sample = self.path("sample.karst")
+        for command in (["report"], ["tree"], ["calls"], ["slow"], ["explain"], ["export", "--to", "chrome", "-o", self.path("x")]):
+            for filters, status, words in (
+                    (["--range", "5"], 2, "--range: '5' is no range; a range looks like 12.5ms..13ms"),
+                    (["--range", "2ms..1ms"], 2, "'2ms..1ms' is empty"),
+                    (["--range", "1ms..x"], 2, "'x' is not a time"),
+                    (["--range", "5ms.."], 1, "nothing is in 5ms..: "),
+                    (["--below", "("], 2, "--below"),
+                    (["--below", "wrok"], 1, "did you mean 'work'?"),
+                    (["--min-duration", "10 parsecs"], 2, "'10 parsecs'"),
+                    (["--not-thread", "nobody"], 1, "to leave out; it has app (10), worker (11)")):
+                self.assertIn(words, self.bad(status, *command, sample, *filters))
+        self.assertFalse(os.path.exists(self.path("x")))
+
+
 class Tree(Case):
     def test_plain_is_exact(self):
         self.assertEqual(self.good("tree", "--plain", self.path("sample.karst")), PLAIN)
@@ -274,11 +315,77 @@ class Report(Case):
         self.assertRegex(lines[3], r"1\.504 ms +1\.504 ms +4 .* work\(int\)  \[sample\]  /src/sample\.cc:20  \+2 open$")
 
 
+class Calls(Case):
+    def rows(self, *arguments):
+        return list(csv.DictReader(io.StringIO(self.good("calls", "--format", "csv", *arguments))))
+
+    def test_rows(self):
+        sample = self.path("sample.karst")
+        rows = self.rows("--function", "work", sample)
+        self.assertEqual(rows[1], {"call": "10@3000ns", "function": "work(int)", "begin_ns": "3000", "duration_ns": "1500000",
+                                   "open": "", "pid": "10", "tid": "10", "thread": "app", "caller": "main"})
+        self.assertEqual([(row["open"], row["caller"]) for row in rows[2:]], [("begin", ""), ("end", "")])
+        data = json.loads(self.good("calls", "--json", sample))["calls"]
+        self.assertEqual([{key: str(value) for key, value in row.items()} for row in data], self.rows(sample))
+        lines = self.good("calls", "--function", "work", sample).splitlines()
+        self.assertEqual(lines[2].split(), ["3.000", "us", "1.500", "ms", "10@3000ns", "work(int)"])
+
+    def test_the_same_sums_as_the_report(self):
+        # Calls by function, and their self time: a call's duration less those of the calls it made.
+        for name in ("sample.karst", "long.karst", "walk.karst"):
+            for filters in ([], ["--range", "100ns..2us"], ["--range", "500us..700us"], ["--below", "work|leaf|step_1"],
+                            ["--min-duration", "100ns"],
+                            ["--range", "1us..", "--min-duration", "50ns", "--below", "w|f|step_[23]"]):
+                run = self.karst("report", "--json", self.path(name), *filters)
+                if run.returncode != 0:  # nothing in that range, or no such function
+                    self.assertEqual(self.karst("calls", self.path(name), *filters).stderr, run.stderr)
+                    continue
+                report = {f["name"]: [f["calls"], f["self_ns"]] for f in json.loads(run.stdout)["functions"]}
+                own, callees = {}, {}
+                for row in self.rows(self.path(name), *filters):
+                    duration = int(row["duration_ns"])
+                    own.setdefault(row["function"], [0, 0])
+                    own[row["function"]][0] += 1
+                    own[row["function"]][1] += duration
+                    if row["caller"]:
+                        own[row["caller"]][1] -= duration
+                        callees[row["caller"]] = callees.get(row["caller"], 0) + 1
+                self.assertEqual({f: of[0] for f, of in own.items()}, {f: of[0] for f, of in report.items()})
+                for function, (calls, self_ns) in own.items():
+                    # walk.karst's ticks are 0.4 ns: each row is rounded down by less than 1 ns. The others' are 1 ns.
+                    away = self_ns - report[function][1]
+                    least, most = (-calls, callees.get(function, 0) + 1) if name == "walk.karst" else (0, 0)
+                    self.assertTrue(least <= away <= most, (name, filters, function, away))
+
+
+class Explain(Case):
+    def test_which_call(self):
+        sample = self.path("sample.karst")
+        answer = json.loads(self.good("explain", "--json", "--slowest", "work", sample))
+        self.assertEqual((answer["call"], answer["duration_ns"], answer["siblings"]), ("10@3000ns", 1_500_000, 1))
+        self.assertEqual(answer["usual_ns"], 2500)
+        self.assertEqual([cause["path"] for cause in answer["causes"]], [[]])
+        self.assertAlmostEqual(sum(c["share"] for c in answer["causes"]) + answer["rest_share"], 1, 2)
+        again = json.loads(self.good("explain", "--json", "--call", answer["call"], sample))
+        self.assertEqual(again, answer)
+        longer = json.loads(self.good("explain", "--json", "--function", "work", "--min-duration", "1ms", sample))
+        self.assertEqual(longer, answer)
+        self.assertIn("it is the only complete call", self.good("explain", "--slowest", "main", sample))
+
+    def test_mistakes(self):
+        sample = self.path("sample.karst")
+        self.assertIn("'5' names no call", self.bad(1, "explain", "--call", "5", sample))
+        self.assertIn("no call that begins at 10@5ns", self.bad(1, "explain", "--call", "10@5ns", sample))
+        self.assertIn("end or begin of call 11@6000ns", self.bad(1, "explain", "--call", "11@6000ns", sample))
+        self.assertIn("no complete call to explain", self.bad(1, "explain", "--min-duration", "1s", sample))
+        self.assertIn("each says which call", self.bad(2, "explain", "--slowest", "a", "--call", "1@2s", sample))
+
+
 class Language(Case):
     """One language in all commands: help, options, and what is said of mistakes."""
 
-    COMMANDS = ("run", "view", "slow", "report", "tree", "info", "export", "ps", "top", "on", "off", "status", "snapshot",
-                "attach", "count", "resolve", "help")
+    COMMANDS = ("run", "view", "slow", "explain", "calls", "report", "tree", "info", "export", "ps", "top", "on", "off",
+                "status", "snapshot", "attach", "count", "resolve", "help")
 
     def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):
         everything = self.good("help")
@@ -375,7 +482,7 @@ class Terminal(Case):
 
     def test_no_line_is_wider_than_the_terminal(self):
         for name in ("sample", "long", "names"):
-            for command in (["report", "--sort", "p99"], ["info"], ["slow"], ["tree"], ["tree", "--no-fold"],
+            for command in (["report", "--sort", "p99"], ["info"], ["slow"], ["explain"], ["explain", "--slowest", "."], ["calls"], ["tree"], ["tree", "--no-fold"],
                             ["tree", "--function", ".", "--slowest", "3"]):
                 for columns in (40, 80, 120, 200):
                     lines = self.plain_lines(*command, self.path(name + ".karst"), columns=columns)

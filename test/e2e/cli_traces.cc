@@ -79,6 +79,7 @@ int main(int argc, char** argv) {
     karst::test::write_names(directory / "names.karst");
     karst::test::write_long(directory / "long.karst");
     karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::writing::SyntheticShape::kDeep);
+    karst::test::write_synthetic(directory / "walk.karst", 4'000, karst::writing::SyntheticShape::kRandom);
     karst::test::write_synthetic(directory / "big.karst", 400'000, karst::writing::SyntheticShape::kFlat);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cli_traces: %s\n", error.what());

@@ -1,2 +1,2 @@
-# karst slow: what was slow, and why, on a server with a known mistake.
+# karst slow and explain: what was slow, and why, on a server with a known mistake.
 e2e_methods(slow slow)

@@ -50,6 +50,16 @@ class Slow(TortureTest):
         ends = [call["chain"][-1]["path"][-1] for call in each if call.get("chain") and call["chain"][-1]["path"]]
         self.assertIn("Disk::flush", [self.plain(name) for name in ends])
 
+    def test_explain_names_the_lock_or_the_disk_first(self):
+        path = self.server()
+        text = subprocess.run([KARST, "explain", "--function", "^Server::serve", str(path)], check=True,
+                              capture_output=True, text=True, timeout=TIMEOUT).stdout
+        first = text.splitlines()[0]
+        self.assertRegex(first, r"^Server::serve took [\d.]+ ms instead of .*: [\d.]+% of the excess in "
+                                r"(Cache::lookup|Journal::append)")
+        shares = [float(share) for share in re.findall(r"(?m)^ +(-?[\d.]+)% ", text)]
+        self.assertAlmostEqual(sum(shares), 100, 3)
+
     def test_on_a_terminal_no_line_is_wider(self):
         path = self.server()
         for width in (80, 120, 200):

@@ -1,0 +1,222 @@
+// The tree of paths has two sides: this call's sums, and the typical calls' sums, which are divided by their number.
+// find_causes() goes down it with a factor: how many times more often than usual the callers were called.
+#include "analysis/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "query/selection.h"
+
+namespace karst::analysis {
+namespace {
+
+constexpr std::size_t kMostTypical = 101;
+constexpr double kLeastShare = 0.01;  // of the excess, for a cause of its own
+// A call stands out when it took longer than the median by so many deviations, and by a tenth of the median. Times with
+// a long tail stay below eight in a thousand calls.
+constexpr double kDeviations = 8;
+constexpr double kLeastExcess = 0.1;
+constexpr double kDeviationOfMad = 1.4826;  // of a normal distribution, from its median absolute deviation
+
+std::uint64_t median(std::vector<std::uint64_t>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+Explainer::Explainer(const reader::Trace& trace, const CallRef& call, std::uint32_t function)
+    : trace_(trace), call_(call), functions_(trace), states_(trace) {
+  functions_.add(trace, call.thread->process, function, 0);
+  function_ = functions_.of(call.thread->process, function);
+  nodes_.push_back({0, function_, {}, {}, {}, {}, {}});
+}
+
+template <typename Use>
+void Explainer::each_outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use) {
+  const auto count = static_cast<std::uint32_t>(calls.size());
+  for (std::uint32_t row = 0; row < count; ++row) {
+    const std::uint32_t id = calls.function[row];
+    if (!functions_.has(thread.process, id)) functions_.add(trace_, thread.process, id, 0);
+    if (functions_.of(thread.process, id) != function_) continue;
+    const std::uint32_t end = query::subtree_end(calls, row);
+    if (&thread == call_.thread && row < call_.row && call_.row < end) continue;  // a recursion that it is part of
+    if (!query::is_complete(calls.marks[row])) continue;
+    use(row);
+    row = end - 1;
+  }
+}
+
+void Explainer::learn(const reader::Thread& thread, const query::CallColumns& calls) {
+  each_outermost(thread, calls, [&](std::uint32_t row) {
+    if (&thread == call_.thread && row == call_.row) return;
+    durations_.push_back(calls.duration[row]);
+    first_ = first_ && calls.begin[row] > call_.begin;
+  });
+}
+
+void Explainer::settle() {
+  if (std::exchange(settled_, true) || durations_.empty()) return;
+  std::sort(durations_.begin(), durations_.end());
+  const std::size_t middle = (durations_.size() - 1) / 2;
+  usual_ = durations_[middle];
+  const std::size_t around = std::min((kMostTypical - 1) / 2, durations_.size() / 4);
+  least_ = durations_[middle - std::min(around, middle)];
+  most_ = durations_[std::min(middle + around, durations_.size() - 1)];
+  std::vector<std::uint64_t> away;
+  away.reserve(durations_.size());
+  for (const std::uint64_t of : durations_) away.push_back(of > usual_ ? of - usual_ : usual_ - of);
+  spread_ = kDeviationOfMad * static_cast<double>(median(away));
+}
+
+void Explainer::compare(const reader::Thread& thread, const query::CallColumns& calls, const Waits* waits) {
+  settle();
+  if (&thread == call_.thread) add(thread, calls, call_.row, &Node::call, waits);
+  each_outermost(thread, calls, [&](std::uint32_t row) {
+    if ((&thread == call_.thread && row == call_.row) || typical_ == kMostTypical) return;
+    if (calls.duration[row] < least_ || calls.duration[row] > most_) return;
+    ++typical_;
+    add(thread, calls, row, &Node::typical, nullptr);
+  });
+}
+
+std::uint32_t Explainer::child(std::uint32_t parent, std::uint32_t function) {
+  for (const std::uint32_t of : nodes_[parent].children)
+    if (nodes_[of].function == function) return of;
+  const auto fresh = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back({parent, function, {}, {}, {}, {}, {}});
+  nodes_[parent].children.push_back(fresh);
+  return fresh;
+}
+
+void Explainer::add(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t root,
+                    Times Node::*side, const Waits* waits) {
+  const reader::ThreadStates* const states = states_.states_of(thread);
+  if (side == &Node::call) has_states_ = states != nullptr;
+  const std::uint32_t end = query::subtree_end(calls, root);
+  std::vector<std::uint32_t> node_of(end - root);  // by row
+  std::size_t begin_hint = 0, end_hint = 0;
+  for (std::uint32_t row = root; row < end; ++row) {
+    const std::uint32_t caller = row == root ? 0 : node_of[calls.parent[row] - root];
+    const std::uint32_t node = row == root ? 0 : child(caller, functions_.of(thread.process, calls.function[row]));
+    node_of[row - root] = node;
+    const auto times = reader::states_between(states, calls.begin[row], calls.end(row), begin_hint, end_hint);
+    const auto give = [&](Times& to, double sign) {
+      to.own += sign * static_cast<double>(calls.duration[row]);
+      to.running += sign * static_cast<double>(times.running);
+      to.runnable += sign * static_cast<double>(times.runnable);
+      to.blocked += sign * static_cast<double>(times.blocked);
+    };
+    Times& to = nodes_[node].*side;
+    give(to, 1);
+    to.total += static_cast<double>(calls.duration[row]);
+    to.calls += query::is_counted(calls.marks[row]) ? 1 : 0;
+    if (row != root) give(nodes_[caller].*side, -1);
+  }
+  if (waits == nullptr) return;
+  for (const Wait& wait : waits->of(thread)) {
+    if (wait.begin < calls.begin[root] || wait.begin >= calls.end(root)) continue;
+    const std::uint32_t row = query::innermost_at(calls, wait.begin);
+    if (row < root || row >= end) continue;
+    Node& node = nodes_[node_of[row - root]];
+    std::optional<Wait>& longest = wait.state == reader::ThreadState::kBlocked ? node.wait : node.runnable;
+    if (!longest || wait.length() > longest->length()) longest = wait;
+  }
+}
+
+void Explainer::subtree_wait(std::uint32_t node, std::optional<Wait>& longest) const {
+  std::vector<std::uint32_t> due{node};
+  while (!due.empty()) {
+    const Node& of = nodes_[due.back()];
+    due.pop_back();
+    if (of.wait && (!longest || of.wait->length() > longest->length())) longest = of.wait;
+    due.insert(due.end(), of.children.begin(), of.children.end());
+  }
+}
+
+void Explainer::add_cause(Explanation& of, std::uint32_t node, CauseKind kind, double ticks) const {
+  if (std::abs(ticks) < kLeastShare * of.excess()) return;
+  Cause cause;
+  cause.kind = kind;
+  cause.ticks = ticks;
+  cause.calls = static_cast<std::uint64_t>(nodes_[node].call.calls);
+  cause.usual_calls = nodes_[node].typical.calls / static_cast<double>(typical_);
+  if (kind == CauseKind::kWaiting) cause.wait = nodes_[node].wait;
+  if (kind == CauseKind::kRunnable) cause.wait = nodes_[node].runnable;
+  if (kind == CauseKind::kNew) {
+    subtree_wait(node, cause.wait);
+    // Nearly all of it may be in one path below.
+    for (bool deeper = true; deeper;) {
+      deeper = false;
+      for (const std::uint32_t below : nodes_[node].children) {
+        if (nodes_[below].call.total < 0.9 * ticks) continue;
+        node = below;
+        deeper = true;
+        break;
+      }
+    }
+  }
+  for (std::uint32_t at = node; at != 0; at = nodes_[at].parent) cause.path.push_back(nodes_[at].function);
+  std::reverse(cause.path.begin(), cause.path.end());
+  if (cause.wait && static_cast<double>(cause.wait->length()) * 10 < ticks) cause.wait.reset();
+  of.causes.push_back(std::move(cause));
+}
+
+void Explainer::find_causes(Explanation& of) const {
+  struct Visit {
+    std::uint32_t node;
+    double factor;  // how many times more often than usual its caller was called
+  };
+  const auto count = static_cast<double>(typical_);
+  std::vector<Visit> due{{0, 1}};
+  while (!due.empty()) {
+    const auto [at, factor] = due.back();
+    due.pop_back();
+    const Node& node = nodes_[at];
+    const Times& call = node.call;
+    const Times& typical = node.typical;
+    if (typical.calls == 0 || call.calls == 0) {
+      add_cause(of, at, typical.calls == 0 ? CauseKind::kNew : CauseKind::kMissing,
+                call.total - factor * typical.total / count);
+      continue;
+    }
+    const double times = call.calls / (typical.calls / count);
+    const double more = (times - factor) * typical.total / count;
+    add_cause(of, at, more > 0 ? CauseKind::kMoreCalls : CauseKind::kFewerCalls, more);
+    const auto beyond = [&](double Times::*what) { return call.*what - times * typical.*what / count; };
+    const double own = beyond(&Times::own);
+    if (has_states_) {
+      const double running = beyond(&Times::running), runnable = beyond(&Times::runnable);
+      const double blocked = beyond(&Times::blocked);
+      add_cause(of, at, CauseKind::kComputing, running);
+      add_cause(of, at, CauseKind::kRunnable, runnable);
+      add_cause(of, at, CauseKind::kWaiting, blocked);
+      add_cause(of, at, CauseKind::kUnknown, own - running - runnable - blocked);
+    } else {
+      add_cause(of, at, CauseKind::kOwnTime, own);
+    }
+    for (const std::uint32_t below : node.children) due.push_back({below, times});
+  }
+  std::stable_sort(of.causes.begin(), of.causes.end(),
+                   [](const Cause& a, const Cause& b) { return a.ticks > b.ticks; });
+}
+
+Explanation Explainer::take() {
+  settle();
+  Explanation of;
+  of.duration = call_.duration;
+  of.siblings = durations_.size();
+  of.typical = typical_;
+  of.usual = usual_;
+  of.first = first_;
+  if (typical_ == 0) return of;
+  of.stands_out = of.excess() > std::max({kDeviations * spread_, kLeastExcess * static_cast<double>(usual_), 1.0});
+  if (of.excess() > 0) find_causes(of);
+  of.rest = of.excess();
+  for (const Cause& cause : of.causes) of.rest -= cause.ticks;
+  return of;
+}
+
+}  // namespace karst::analysis

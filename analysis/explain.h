@@ -1,0 +1,115 @@
+// Why a call took longer than its siblings: the other complete calls of its function, of a recursion the outermost.
+//
+// usual    the median of the siblings' durations
+// typical  at most 101 siblings whose durations are nearest to the median; the call is compared with their mean
+// path     the functions from the call down. Calls of one function below one path are grouped, in order of first call
+// excess   the call's duration less the usual one
+// cause    a path, what was different there, and how much of the excess it is
+//
+// How the excess is told apart: walk down both trees at once. Where a path is called more times than its caller's calls
+// explain, that many typical calls are one cause. Time in the path itself beyond that is another, by thread states
+// where there are any. A path without a counterpart is a cause with all below it. So causes add up to the difference
+// between the call and the typical ones, exactly; the difference between those and the median is part of the rest.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/function_list.h"
+#include "analysis/selection.h"
+#include "analysis/tree.h"
+#include "analysis/waits.h"
+#include "query/columns.h"
+#include "reader/trace.h"
+
+namespace karst::analysis {
+
+enum class CauseKind {
+  kOwnTime,    ///< longer in the function itself; nothing is known of what the thread did
+  kComputing,  ///< longer on a CPU
+  kWaiting,    ///< longer blocked
+  kRunnable,   ///< longer without a CPU
+  kUnknown,    ///< longer in states that were not recorded
+  kMoreCalls,  ///< called more often than in typical calls
+  kFewerCalls,
+  kNew,      ///< in no typical call
+  kMissing,  ///< in typical calls, but not in this one
+};
+
+struct Cause {
+  CauseKind kind = CauseKind::kOwnTime;
+  std::vector<std::uint32_t> path;  ///< numbers of functions (Explainer::functions()) below the call, outermost first
+  double ticks = 0;                 ///< of the excess; below 0 where the call was faster
+  std::uint64_t calls = 0;          ///< of the path in this call
+  double usual_calls = 0;           ///< in a typical one
+  std::optional<Wait> wait;         ///< the longest in the path; of kWaiting, kRunnable and kNew
+};
+
+struct Explanation {
+  std::uint64_t duration = 0;  ///< ticks, as all times
+  std::uint64_t siblings = 0;
+  std::uint64_t typical = 0;  ///< siblings that it was compared with; 0: nothing below is known
+  std::uint64_t usual = 0;
+  bool stands_out = false;    ///< it took longer than siblings differ among each other
+  bool first = false;         ///< no sibling began earlier
+  std::vector<Cause> causes;  ///< by falling share of the excess; those below 1% of it are in the rest
+  double rest = 0;            ///< excess less all causes
+
+  double excess() const { return static_cast<double>(duration) - static_cast<double>(usual); }
+};
+
+/// Compares one call with its siblings in two passes over all threads, in any order: learn(), then compare(). Memory: 8
+/// bytes for each sibling, and the paths below them. Use from one thread; `trace` must outlive it.
+class Explainer {
+ public:
+  /// `call` is a complete call of `function`, an id of its process; its row is of the columns that compare() gets.
+  Explainer(const reader::Trace& trace, const CallRef& call, std::uint32_t function);
+
+  void learn(const reader::Thread& thread, const query::CallColumns& calls);
+  /// `waits`: null where the trace has no thread states.
+  void compare(const reader::Thread& thread, const query::CallColumns& calls, const Waits* waits);
+  /// Call once.
+  Explanation take();
+  const FunctionList& functions() const { return functions_; }
+
+ private:
+  struct Times {  // sums over calls, in ticks
+    double own = 0, running = 0, runnable = 0, blocked = 0, total = 0;
+    double calls = 0;
+  };
+  struct Node {  // a path; the call itself is node 0
+    std::uint32_t parent = 0;
+    std::uint32_t function = 0;
+    std::vector<std::uint32_t> children;
+    Times call, typical;
+    std::optional<Wait> wait;      // the longest blocking that began in it
+    std::optional<Wait> runnable;  // the longest other wait
+  };
+
+  template <typename Use>
+  void each_outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use);
+  void add(const reader::Thread& thread, const query::CallColumns& calls, std::uint32_t root, Times Node::*side,
+           const Waits* waits);
+  std::uint32_t child(std::uint32_t parent, std::uint32_t function);
+  void find_causes(Explanation& of) const;
+  void subtree_wait(std::uint32_t node, std::optional<Wait>& longest) const;
+  void add_cause(Explanation& of, std::uint32_t node, CauseKind kind, double ticks) const;
+
+  const reader::Trace& trace_;
+  const CallRef call_;
+  std::uint32_t function_ = 0;  // number
+  FunctionList functions_;
+  StateThreads states_;
+  std::vector<std::uint64_t> durations_;  // of siblings
+  bool settled_ = false, first_ = true, has_states_ = false;
+  std::uint64_t usual_ = 0, least_ = 0, most_ = 0;  // of siblings; typical ones last from least_ to most_
+  double spread_ = 0;
+  std::uint64_t typical_ = 0;
+  std::vector<Node> nodes_;
+
+  void settle();
+};
+
+}  // namespace karst::analysis

@@ -1,0 +1,163 @@
+// karst calls: each call as a row.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/csv.h"
+#include "cli/names.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "query/selection.h"
+#include "reader/trace.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  InputOptions input;
+  std::string format = "text";
+  TextOptions text;
+};
+
+constexpr const char* kFooter = R"(Output: a row for each call, thread by thread in order of begin:
+
+       begin   duration  call                 function
+    3.000 us   1.500 ms  10@3000ns            work
+
+  begin     since the trace's first event
+  duration  with all it called; '<' before it: the begin is not known, '>'
+            behind it: the end is not; it is then what is known of it
+  call      thread id and begin, as karst explain --call takes them
+csv and json have also process, thread and caller, and times in nanoseconds.
+The number of rows is that of 'karst report' with the same filters.)";
+
+/// One row, as it is printed.
+struct Row {
+  std::string_view function, caller;  // empty: called by nothing traced
+  const reader::Process* process = nullptr;
+  const reader::Thread* thread = nullptr;
+  std::uint64_t begin_ns = 0, duration_ns = 0;
+  bool open_begin = false, open_end = false;
+
+  std::string id() const { return fmt::format("{}@{}ns", thread->tid, begin_ns); }
+  const char* open() const {
+    if (open_begin) return open_end ? "begin and end" : "begin";
+    return open_end ? "end" : "";
+  }
+};
+
+template <typename Use>
+void each_call(const Input& input, const Output& output, Use&& use) {
+  const reader::Trace& trace = input.trace;
+  const std::uint64_t start = analysis::first_ticks(trace);
+  for (const reader::Thread* thread : input.threads) {
+    const reader::Calls calls = input.calls_of(*thread);
+    const reader::Process& process = trace.processes()[thread->process];
+    for (std::uint32_t row = 0; row < calls.size() && !output.failed(); ++row) {
+      const std::uint32_t id = calls.function[row];
+      if (!query::is_counted(calls.marks[row])) continue;
+      if (input.functions && !input.functions->contains(thread->process, id)) continue;
+      Row of;
+      of.function = trace.function(process, id).name;
+      const std::uint32_t parent = calls.parent[row];
+      if (parent != reader::kNoParent) of.caller = trace.function(process, calls.function[parent]).name;
+      of.process = &process;
+      of.thread = thread;
+      of.begin_ns = calls.begin[row] > start ? trace.clock().to_ns(calls.begin[row] - start) : 0;
+      of.duration_ns = trace.clock().to_ns(calls.duration[row]);
+      of.open_begin = (calls.marks[row] & reader::kCallOpenBegin) != 0;
+      of.open_end = (calls.marks[row] & reader::kCallOpenEnd) != 0;
+      use(of);
+    }
+  }
+}
+
+void print_text(const Input& input, Screen& screen) {
+  Output& output = screen.output();
+  const std::size_t width = screen.width();
+  const auto print = [&](std::string_view begin, std::string_view duration, std::string_view call,
+                         std::string_view name) {
+    const std::string line = fmt::format("{:>12} {:>12}  {:<20}  ", begin, duration, call);
+    const std::size_t used = line.size();
+    if (width == 0) {
+      output.append(line + std::string(name) + "\n");
+    } else {
+      output.append(width > used ? line + fit_name(name, width - used) : fit_text(line, width));
+      output.append("\n");
+    }
+  };
+  print("begin", "duration ", "call", "function");
+  each_call(input, output, [&](const Row& row) {
+    const std::string duration =
+        fmt::format("{}{}{}", row.open_begin ? "<" : "", duration_text(row.duration_ns), row.open_end ? ">" : " ");
+    print(duration_text(row.begin_ns), duration, row.id(), printable(row.function));
+  });
+}
+
+void print_csv(const Input& input, Output& output) {
+  output.append("call,function,begin_ns,duration_ns,open,pid,tid,thread,caller\n");
+  each_call(input, output, [&](const Row& row) {
+    output.append(fmt::format("{},{},{},{},{},{},{},{},{}\n", row.id(), csv_field(row.function), row.begin_ns,
+                              row.duration_ns, row.open(), row.process->pid, row.thread->tid,
+                              csv_field(row.thread->name), csv_field(row.caller)));
+  });
+}
+
+void print_json(const Input& input, Output& output) {
+  Json json;
+  json.open('{').field("trace", input.trace.name()).key("calls").open('[');
+  each_call(input, output, [&](const Row& row) {
+    json.line().open('{').field("call", row.id()).field("function", row.function).field("begin_ns", row.begin_ns);
+    json.field("duration_ns", row.duration_ns).field("open", row.open()).field("pid", row.process->pid);
+    json.field("tid", row.thread->tid).field("thread", row.thread->name).field("caller", row.caller);
+    json.close('}').flush(output);
+  });
+  json.close(']').close('}').flush(output);
+  output.append("\n");
+}
+
+int calls(const Options& options) {
+  auto input = open_input(options.input);
+  if (!input) return fail(input.error());
+  if (options.format == "text") {
+    Screen screen(options.text);
+    print_text(**input, screen);
+    return screen.finish(&(*input)->trace);
+  }
+  Output output = Output::to_stdout();
+  if (options.format == "json") {
+    print_json(**input, output);
+  } else {
+    print_csv(**input, output);
+  }
+  return finish_output(output, (*input)->trace);
+}
+
+}  // namespace
+
+void register_calls(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("calls", "List each call with its begin, duration, thread and caller");
+  command->footer(kFooter);
+  add_newest_file_option(*command, options->input);
+  command->add_flag(
+      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
+  command->add_option("--format", options->format, "text (the default), csv or json")
+      ->check(one_of({"text", "csv", "json"}))
+      ->type_name("text|csv|json");
+  add_selection_options(*command, options->input, "List only calls of functions whose name matches");
+  add_text_options(*command, options->text);
+  command->callback([options, &status] { status = calls(*options); });
+}
+
+}  // namespace karst::cli
