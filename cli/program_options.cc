@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -177,6 +178,11 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
                    const std::vector<std::string>& command, const char* subcommand, collect::LaunchOptions& launch) {
   Choice choice;
   launch.runtime_options = all_options(options, entries, choice);
+  if (options.user) {
+    auto user = collect::User::find(*options.user);
+    if (!user) return usage_error("--user " + *options.user + ": " + user.error().message, subcommand);
+    launch.user = std::move(*user);
+  }
   auto made = make_choice(choice);
   if (!made) return usage_error(made.error().message, subcommand);
   launch.choice = std::move(*made);
@@ -203,7 +209,8 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
     fail({program->path.string() + " is not executable (chmod +x?)"});
     return kNotExecutable;
   }
-  if (const Status traceable = collect::check_traceable(*program); !traceable) return fail(traceable.error());
+  const auto rights = launch.user ? launch.user->rights : symbols::Credentials{geteuid(), getegid()};
+  if (const Status traceable = collect::check_traceable(*program, rights); !traceable) return fail(traceable.error());
   auto runtime = find_runtime();
   if (!runtime) return fail(runtime.error());
   launch.program = *program;
@@ -238,6 +245,10 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
                      "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
   });
   in_group(command, "Which processes", [&] {
+    command
+        .add_option("--user", options.user,
+                    "Run the program as this user, with the user's groups and HOME; for root, as under sudo")
+        ->type_name("NAME");
     command.add_flag("--no-follow", options.no_follow, "Trace the program alone, not the processes that it makes");
     command.add_flag(
         "--wait", [&options](std::int64_t) { options.no_wait = false; },

@@ -24,6 +24,7 @@ struct ProgramOptions {
   bool no_carried_lists = false;
   std::vector<std::string> map_paths;
   std::vector<std::string> debug_dirs;
+  std::optional<std::string> user;
   bool no_follow = false;
   bool no_wait = false;
 };
