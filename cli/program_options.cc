@@ -1,6 +1,7 @@
 #include "cli/program_options.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,8 +154,6 @@ constexpr const char* kHowToBuild =
     "  make CXX=karst-g++ CC=karst-gcc\n"
     "  cmake -DCMAKE_CXX_COMPILER=karst-g++ -DCMAKE_C_COMPILER=karst-gcc";
 
-}  // namespace
-
 std::string explain_nothing(const std::string& name, const collect::Program& program, const collect::LaunchResult& run,
                             const char* what) {
   if (run.impossible) return fmt::format("no {} was written", what);
@@ -168,6 +167,30 @@ std::string explain_nothing(const std::string& name, const collect::Program& pro
   return fmt::format(
       "{} was not built for tracing, nor was a library or program that it loaded, so there is no {}.\n{}", name, what,
       kHowToBuild);
+}
+
+}  // namespace
+
+bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchResult& run, const char* what,
+                    const char* missing) {
+  for (const reader::Problem& p : run.problems) fail({p.message});
+  for (const auto& u : run.untraced) fail({fmt::format("{}: {} {}", missing, u.program, u.reason)});
+  if (run.processes.empty()) {
+    fail({explain_nothing(launch.arguments[0], launch.program, run, what)});
+    return false;
+  }
+  if (run.functions != 0 && run.functions_off == run.functions)
+    fail({"the patterns and lists of functions to trace leave none"});
+  return true;
+}
+
+double children_cpu_ns() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto ns = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
 int exit_status(std::int32_t wait_status) {
