@@ -1,6 +1,5 @@
 // karst count: runs a program and counts the calls of each of its functions, exactly, and records nothing else.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -15,6 +14,8 @@
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/program_options.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "collect/launch/launch.h"
@@ -32,21 +33,23 @@ struct CountOptions {
   std::optional<std::string> show;
   std::optional<std::string> suggest;
   std::size_t limit = 0;  // 0: all
+  TextOptions text;
 };
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 using Shown = std::vector<const collect::FunctionCount*>;
 
-void print_text(const collect::Counts& counts, const Shown& shown, Output& out) {
-  out.append(fmt::format("{:>15} {:>7}  function  [module]  file:line\n", "calls", "share"));
+Table table_of(const collect::Counts& counts, const Shown& shown) {
+  Table table({{"calls", "calls", false, true, 0, 15}, {"share", "share", false, true, 1, 7}, {"function", "function"}},
+              Shorten::kName);
   for (const collect::FunctionCount* f : shown) {
-    out.append(fmt::format("{:>15} {:>6.2f}%  {}  [{}]", count_text(f->calls),
-                           100.0 * static_cast<double>(f->calls) / static_cast<double>(counts.calls),
-                           printable(f->name), printable(base_name(f->module))));
-    if (!f->file.empty()) out.append(fmt::format("  {}:{}", printable(f->file), f->line));
-    out.append("\n");
+    std::string more = fmt::format("  [{}]", printable(base_name(f->module)));
+    if (!f->file.empty()) more += fmt::format("  {}:{}", printable(f->file), f->line);
+    const double share = 100.0 * static_cast<double>(f->calls) / static_cast<double>(counts.calls);
+    table.add({count_text(f->calls), fmt::format("{:.2f}%", share), printable(f->name)}, std::move(more));
   }
+  return table;
 }
 
 void print_csv(const Shown& shown, Output& out) {
@@ -94,15 +97,6 @@ void print_suggestion(const collect::Counts& counts, const CountOptions& options
     out.append(fmt::format("{}  # {} calls\n", glob_of(printable(f->name)), count_text(f->calls)));
 }
 
-double children_cpu_ns() {
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  const auto ns = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3;
-  };
-  return ns(usage.ru_utime) + ns(usage.ru_stime);
-}
-
 int count(const CountOptions& options, const std::vector<std::string>& command) {
   if (command.empty()) return usage_error("which program's calls shall be counted?", "count");
   std::uint32_t ppm = 0;
@@ -124,15 +118,8 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
 
   const int status = exit_status(ran->wait_status);
   const int failed = status != 0 ? status : kExitFailed;
-  for (const reader::Problem& p : ran->problems) fail({p.message});
-  for (const auto& u : ran->untraced) fail({"not counted: " + u.program + " " + u.reason});
-  if (ran->processes.empty()) {
-    fail({explain_nothing(command[0], launch.program, *ran, "count")});
-    return failed;
-  }
+  if (!say_how_it_ran(launch, *ran, "count", "not counted")) return failed;
   const collect::Counts counts = collect::count_calls(ran->processes, launch.resolve);
-  if (ran->functions != 0 && ran->functions_off == ran->functions)
-    fail({"the patterns and lists of functions to trace leave none"});
   for (const reader::Problem& p : counts.problems) fail({p.message});
   if (counts.uncounted != 0)
     fail({count_text(counts.uncounted) + " calls were not counted: there was no memory for their counters"});
@@ -140,14 +127,19 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
   for (const collect::FunctionCount& f : counts.functions)
     if (show->keeps(f.name) && (options.limit == 0 || shown.size() < options.limit)) shown.push_back(&f);
   const double cpu_ns = children_cpu_ns();
-  if (options.suggest)
+  if (options.suggest) {
     print_suggestion(counts, options, ppm / 1e6, cpu_ns, *out);
-  else if (options.format == "json")
+  } else if (options.format == "json") {
     print_json(counts, shown, cpu_ns, *out);
-  else if (options.format == "csv")
+  } else if (options.format == "csv") {
     print_csv(shown, *out);
-  else
-    print_text(counts, shown, *out);
+  } else if (options.output.empty()) {
+    Screen screen(options.text);
+    table_of(counts, shown).print(screen);
+    if (screen.finish() != kExitOk) return failed;
+  } else {
+    for (const std::string& line : table_of(counts, shown).lines(0)) out->append(line + "\n");
+  }
   if (const Status done = out->finish(); !done) {
     fail(done.error());
     return failed;
@@ -186,6 +178,7 @@ void register_count(CLI::App& app, int& status, const std::vector<std::string>& 
       ->add_option("--suggest", options->suggest,
                    "Write a list of functions to leave out of tracing, so that it costs less than SHARE, like 5%")
       ->type_name("SHARE");
+  add_text_options(*command, options->text);
   add_program_options(*command, options->program);
   command->callback([options, &status, &program] { status = count(*options, program); });
 }

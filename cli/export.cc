@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/table.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "view/cut/exported_page.h"
@@ -33,13 +35,15 @@ constexpr const char* kHtml = "html";
 constexpr const char* kViewer = "viewer";
 
 std::string format_list() {
+  constexpr std::size_t kWidth = 80;
+  constexpr std::size_t kIndent = 12;
   std::string list;
-  for (const exporting::Format& format : exporting::formats()) {
-    list += fmt::format("  {:<10}{}\n", format.name, format.description);
-  }
-  list += fmt::format("  {:<10}{}\n", kHtml, "the page of karst view in one file, for any browser, without server");
-  list +=
-      fmt::format("  {:<10}{}\n", kViewer, "that page without a trace: it opens .karst files by itself; takes no FILE");
+  const auto add = [&list](const char* name, const char* description) {
+    list += fmt::format("  {:<10}{}\n", name, wrap(description, kWidth, kIndent));
+  };
+  for (const exporting::Format& format : exporting::formats()) add(format.name, format.description);
+  add(kHtml, "the page of karst view in one file, for any browser, without server");
+  add(kViewer, "that page without a trace: it opens .karst files by itself; takes no FILE");
   return list;
 }
 
@@ -85,6 +89,11 @@ int export_html(const Options& options) {
     index = view::TraceIndex::build(std::move((*input)->trace), steps);
   }
   if (!index) return fail(index.error());
+  if (const auto& moment = (*input)->clip) {  // nothing beyond it, whatever the range
+    const double end = (*index)->since_origin((*index)->last_ticks());
+    wanted.begin = std::max(wanted.begin.value_or(0), (*index)->since_origin(moment->begin));
+    wanted.end = std::min(wanted.end.value_or(end), (*index)->since_origin(moment->end));
+  }
   for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) {
     const reader::Thread& thread = *(*index)->threads()[i].thread;
     if (chosen.contains({thread.process, thread.index})) wanted.threads.push_back(i);

@@ -1,7 +1,9 @@
 #include "cli/program_options.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -168,6 +170,30 @@ std::string explain_nothing(const std::string& name, const collect::Program& pro
       kHowToBuild);
 }
 
+}  // namespace
+
+bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchResult& run, const char* what,
+                    const char* missing) {
+  for (const reader::Problem& p : run.problems) fail({p.message});
+  for (const auto& u : run.untraced) fail({fmt::format("{}: {} {}", missing, u.program, u.reason)});
+  if (run.processes.empty()) {
+    fail({explain_nothing(launch.arguments[0], launch.program, run, what)});
+    return false;
+  }
+  if (run.functions != 0 && run.functions_off == run.functions)
+    fail({"the patterns and lists of functions to trace leave none"});
+  return true;
+}
+
+double children_cpu_ns() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto ns = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
 int exit_status(std::int32_t wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
@@ -176,6 +202,11 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
                    const std::vector<std::string>& command, const char* subcommand, collect::LaunchOptions& launch) {
   Choice choice;
   launch.runtime_options = all_options(options, entries, choice);
+  if (options.user) {
+    auto user = collect::User::find(*options.user);
+    if (!user) return usage_error("--user " + *options.user + ": " + user.error().message, subcommand);
+    launch.user = std::move(*user);
+  }
   auto made = make_choice(choice);
   if (!made) return usage_error(made.error().message, subcommand);
   launch.choice = std::move(*made);
@@ -202,7 +233,8 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
     fail({program->path.string() + " is not executable (chmod +x?)"});
     return kNotExecutable;
   }
-  if (const Status traceable = collect::check_traceable(*program); !traceable) return fail(traceable.error());
+  const auto rights = launch.user ? launch.user->rights : symbols::Credentials{geteuid(), getegid()};
+  if (const Status traceable = collect::check_traceable(*program, rights); !traceable) return fail(traceable.error());
   auto runtime = find_runtime();
   if (!runtime) return fail(runtime.error());
   launch.program = *program;
@@ -251,6 +283,10 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
                      "they are loaded, as far as that is safe");
   });
   in_group(command, "Which processes", [&] {
+    command
+        .add_option("--user", options.user,
+                    "Run the program as this user, with the user's groups and HOME; for root, as under sudo")
+        ->type_name("NAME");
     command.add_flag("--no-follow", options.no_follow, "Trace the program alone, not the processes that it makes");
     command.add_flag(
         "--wait", [&options](std::int64_t) { options.no_wait = false; },

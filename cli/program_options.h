@@ -26,6 +26,7 @@ struct ProgramOptions {
   bool no_patch = false;
   std::vector<std::string> map_paths;
   std::vector<std::string> debug_dirs;
+  std::optional<std::string> user;
   bool no_follow = false;
   bool no_wait = false;
 };
@@ -41,9 +42,12 @@ Result<std::string> find_runtime();
 int prepare_launch(const ProgramOptions& options, const std::vector<std::string>& entries,
                    const std::vector<std::string>& command, const char* subcommand, collect::LaunchOptions& launch);
 
-/// Why there is nothing to show: `what` ("trace") there would be.
-std::string explain_nothing(const std::string& name, const collect::Program& program, const collect::LaunchResult& run,
-                            const char* what);
+/// Says on stderr what went wrong while the program ran, and which programs are `missing` ("not counted"). False: there
+/// is nothing to show, which was said too; `what` ("count") there would be.
+bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchResult& run, const char* what,
+                    const char* missing);
+/// Time that the program and what it started have had of CPUs, in ns; call it before karst starts helpers of its own.
+double children_cpu_ns();
 /// The exit status that passes on how a program ended.
 int exit_status(std::int32_t wait_status);
 

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,16 +124,6 @@ bool is_budget(const std::string& text) {
 bool is_size(const std::string& text) {
   std::uint64_t bytes = 0;
   return format::parse_memory_size(text.c_str(), bytes);
-}
-
-/// Time that the program and what it started have had of CPUs, in ns; call it before karst starts helpers of its own.
-double children_cpu_ns() {
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  const auto ns = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_usec) * 1e3;
-  };
-  return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
 /// "; 3 moments kept, the longest 20.31 ms in serve(int)", or empty.
@@ -363,12 +352,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
 
   const int status = exit_status(ran->wait_status);
   const int failed = status != 0 ? status : kExitFailed;
-  for (const reader::Problem& p : ran->problems) fail({p.message});
-  for (const auto& u : ran->untraced) fail({"not in the trace: " + u.program + " " + u.reason});
-  if (ran->processes.empty()) {
-    fail({explain_nothing(command[0], launch.program, *ran, "trace")});
-    return failed;
-  }
+  if (!say_how_it_ran(launch, *ran, "trace", "not in the trace")) return failed;
   OlderTrace older(output);
   const auto summary = write_trace(options, launch, *ran, output, *writer);
   interruption.reset();
@@ -383,8 +367,6 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     fail({"nothing was called: " + output + " is the older trace still"});
     return status;
   }
-  if (ran->functions != 0 && ran->functions_off == ran->functions)
-    fail({"the patterns and lists of functions to trace leave none"});
   for (const reader::Problem& p : summary->problems) fail({p.message});
   say_unmatched_globs(options.program, output);
   report_missing_states(options.states, ran->states.source);

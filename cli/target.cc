@@ -9,6 +9,8 @@
 #include <iostream>
 
 #include "cli/program_options.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "collect/live/control.h"
 
@@ -22,13 +24,23 @@ bool is_number(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string line_of(const collect::Attached& a) {
-  return fmt::format("{:>8}  {}  {}", a.process.pid, printable(a.process.name), state_text(a));
+/// A line for each process, without a head, behind `indent` columns of the caller's.
+std::vector<std::string> lines_of(const std::vector<const collect::Attached*>& all, std::size_t indent) {
+  Table table({{"pid", "pid", false, true, 0, 8}, {"state", "state", true, true, 1}, {"name", "name", true}},
+              Shorten::kEnd);
+  for (const collect::Attached* a : all)
+    table.add({std::to_string(a->process.pid), state_text(*a), printable(a->process.name)});
+  const std::size_t width = terminal_width();
+  std::vector<std::string> lines = table.lines(width > indent ? width - indent : width);
+  lines.erase(lines.begin());
+  return lines;
 }
 
 std::string list_of(const std::vector<collect::Attached>& all) {
+  std::vector<const collect::Attached*> shown;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) shown.push_back(&all[i]);
   std::string text;
-  for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i) text += "\n" + line_of(all[i]);
+  for (const std::string& line : lines_of(shown, 0)) text += "\n" + line;
   if (all.size() > kMostListed) text += fmt::format("\n  and {} more (karst ps)", all.size() - kMostListed);
   return text;
 }
@@ -40,8 +52,10 @@ Result<collect::Attached> choose(std::vector<collect::Attached> all) {
   std::string typed;
   for (;;) {
     const std::vector<std::size_t> shown = collect::fuzzy_matches(names, typed);
-    for (std::size_t i = 0; i < std::min(shown.size(), kMostListed); ++i)
-      std::fprintf(stderr, "%3zu) %s\n", i + 1, line_of(all[shown[i]]).c_str());
+    std::vector<const collect::Attached*> listed;
+    for (std::size_t i = 0; i < std::min(shown.size(), kMostListed); ++i) listed.push_back(&all[shown[i]]);
+    std::size_t number = 0;
+    for (const std::string& line : lines_of(listed, 5)) std::fprintf(stderr, "%3zu) %s\n", ++number, line.c_str());
     if (shown.size() > kMostListed) std::fprintf(stderr, "     and %zu more\n", shown.size() - kMostListed);
     std::fprintf(stderr,
                  shown.empty() ? "nothing fits '%s'; another part of the name, or nothing for all: "

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Man pages and shell completions of karst, out of what `karst describe` says: made by the build, never by hand.
+"""Man pages, shell completions and docs/reference.md, out of what `karst describe` says: never made by hand.
 
-  describe.py KARST VERSION OUT [PAGE...]
-
-writes OUT/man/*.1.gz, with PAGEs that are written by hand, OUT/bash/karst and OUT/zsh/_karst
+  describe.py KARST VERSION OUT [PAGE...]   writes OUT/man/*.1.gz, with PAGEs that are written by hand,
+                                            OUT/bash/karst and OUT/zsh/_karst
+  describe.py KARST --reference             prints docs/reference.md
 """
 import gzip
 import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 FILE_VALUES = {"FILE", "OUT", "FILE2", "DIR", "DIRECTORY", "PROGRAM"}
@@ -106,6 +107,58 @@ def command_page(command, version):
     body += see_also(["karst", "karst-gcc"])
     return man_page(name, description[0].lower() + description[1:], version,
                     synopsis_of(f"karst {command['name']}", command), body)
+
+
+# Markdown -----------------------------------------------------------------------------------------------------------
+
+def markdown_list(text, term):
+    """An option and its help, in lines that a table could not have."""
+    lines = textwrap.wrap(text + ("" if text.endswith(".") else "."), 112, break_long_words=False, break_on_hyphens=False)
+    return f"* {term}\n" + "".join(f"  {escaped(line)}\n" for line in lines)
+
+
+def escaped(text):
+    return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", text)
+
+
+def code(text):
+    return f"`{text}`"
+
+
+def markdown_option(option):
+    names = ", ".join(code(n) for n in option["names"]) or code(option["position"])
+    value, text = option["value"] or "VALUE", option["help"]
+    if len(value) > 40 and words(value):
+        value, text = "WORD", f"{text.rstrip('.')}. One of: {', '.join(words(value))}"
+    if option["names"] and option["takes_value"]:
+        names += " " + code(f"[{value}]" if option["value_optional"] else value)
+    return markdown_list(text, names)
+
+
+def markdown_command(title, usage, command):
+    out = f"\n## {title}\n\n{escaped(command['description'].partition(chr(10))[0])}.\n\n```\n{usage}\n```\n"
+    out += "\n" + "".join(markdown_option(o) for o in positions(command) + flags(command))
+    footer = "\n".join(line for line in command["footer"].splitlines() if not line.startswith("Usage: ")).strip("\n")
+    footer = "\n".join(textwrap.fill(line, 100) if len(line) > 100 else line for line in footer.splitlines())
+    return out + (f"\n```\n{footer}\n```\n" if footer else "")
+
+
+def usage_of(path, command):
+    for line in command["footer"].splitlines():
+        if line.startswith("Usage: "):
+            return line[len("Usage: "):]
+    places = "".join(f" {p['position']}" if p["required"] else f" [{p['position']}]" for p in positions(command))
+    return f"{path} [OPTIONS]{places}"
+
+
+def reference(app):
+    out = ("# Reference\n\nAll commands and options, as `karst help COMMAND` and the man pages have them.\n"
+           "`packaging/describe.py` makes this page from what karst says of itself; a test compares the two.\n"
+           "The [guide](guide.md) explains them, with their output.\n\n")
+    out += "".join(f"* [karst {c['name']}](#karst-{c['name']}): {escaped(c['description'])}\n" for c in app["commands"])
+    out += markdown_command("karst", "karst COMMAND [OPTIONS]", {**app, "description": "Options before any command"})
+    return out + "".join(markdown_command(f"karst {c['name']}", usage_of(f"karst {c['name']}", c), c)
+                         for c in app["commands"])
 
 
 # bash ----------------------------------------------------------------------------------------------------------------
@@ -226,9 +279,12 @@ def zsh_completion(app):
 
 
 def main():
-    if len(sys.argv) < 4:
+    if len(sys.argv) < 4 and sys.argv[2:] != ["--reference"]:
         sys.exit(__doc__)
     app = json.loads(subprocess.run([sys.argv[1], "describe"], check=True, capture_output=True, text=True).stdout)
+    if sys.argv[2:] == ["--reference"]:
+        print(reference(app), end="")
+        return
     version, out = sys.argv[2], Path(sys.argv[3])
     for part in ("man", "bash", "zsh"):
         (out / part).mkdir(parents=True, exist_ok=True)

@@ -100,6 +100,16 @@ class Launcher {
       char word = 0;
       if (read(go_in.get(), &word, 1) != 1) _exit(127);  // whoever should trace us has ended
       signals_.restore();
+      Failure failed;
+      if (options_.user && !options_.user->become()) {
+        failed = {Step::kUser, errno};
+      } else if (options_.user && access(options_.runtime.c_str(), R_OK) != 0) {
+        failed = {Step::kRuntime, errno};  // the loader would go on without it
+      }
+      if (failed.error != 0) {
+        static_cast<void>(!write(failure_out.get(), &failed, sizeof failed));
+        _exit(127);
+      }
       setenv("LD_PRELOAD", preload->c_str(), 1);
       setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
       execv(options_.program.path.c_str(), arguments.data());
@@ -109,17 +119,17 @@ class Launcher {
         arguments[1] = const_cast<char*>(options_.program.path.c_str());
         execv("/bin/sh", arguments.data());
       }
-      const int error = errno;
-      static_cast<void>(!write(failure_out.get(), &error, sizeof error));
+      failed = {Step::kProgram, errno};
+      static_cast<void>(!write(failure_out.get(), &failed, sizeof failed));
       _exit(127);
     }
     failure_out = Descriptor();
     states_->start(program_);
     static_cast<void>(!write(go_out.get(), "", 1));
-    int error = 0;
-    if (read(failure_in.get(), &error, sizeof error) == static_cast<ssize_t>(sizeof error)) {
+    Failure failed;
+    if (read(failure_in.get(), &failed, sizeof failed) == static_cast<ssize_t>(sizeof failed)) {
       waitpid(program_, nullptr, 0);
-      return Error{"cannot run " + options_.program.path.string() + ": " + std::strerror(error)};
+      return explain(failed);
     }
     return Unit{};
   }
@@ -171,6 +181,23 @@ class Launcher {
   }
 
  private:
+  /// What the new process could not do before it was the program.
+  enum class Step { kUser, kRuntime, kProgram };
+  struct Failure {
+    Step step = Step::kProgram;
+    int error = 0;
+  };
+
+  Error explain(const Failure& failed) const {
+    const std::string why = std::string(": ") + std::strerror(failed.error);
+    const std::string as = options_.user ? " as " + options_.user->name : std::string();
+    if (failed.step == Step::kUser) return {"cannot become the user " + options_.user->name + why};
+    if (failed.step == Step::kRuntime)
+      return {options_.user->name + " cannot read the tracing runtime " + options_.runtime + why +
+              "; install Karst where all users may read it"};
+    return {"cannot run " + options_.program.path.string() + as + why};
+  }
+
   void take_reports() {
     for (auto arrivals = session_.take(); !arrivals.empty(); arrivals = session_.take())
       for (Arrival& arrival : arrivals) arrive(std::move(arrival));

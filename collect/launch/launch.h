@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "collect/launch/choose_functions.h"
 #include "collect/launch/plain_programs.h"
 #include "collect/launch/program.h"
+#include "collect/launch/user.h"
 #include "collect/record/recording.h"
 #include "sched/recorder.h"
 #include "symbols/places.h"
@@ -20,6 +22,7 @@ namespace karst::collect {
 struct LaunchOptions {
   Program program;
   std::vector<std::string> arguments;  ///< argv, the program's name first
+  std::optional<User> user;            ///< runs the program; none: who runs this process
   std::string runtime;                 ///< path of libkarst.so
   std::string runtime_options;         ///< KARST_OPTIONS for the program, without its session
   FunctionChoice choice;               ///< functions to trace

@@ -113,17 +113,17 @@ std::optional<Program> find_program(const std::string& name) {
   }
 }
 
-Status check_traceable(const Program& program) {
+Status check_traceable(const Program& program, const symbols::Credentials& as) {
   const std::string name = program.path.string();
   struct stat status {};
   if (stat(program.path.c_str(), &status) == 0) {
-    const bool other_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid();
-    const bool other_group = (status.st_mode & S_ISGID) != 0 && status.st_gid != getegid();
+    const bool other_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != as.uid;
+    const bool other_group = (status.st_mode & S_ISGID) != 0 && status.st_gid != as.gid;
     if (other_user || other_group)
       return Error{name +
                    " is setuid or setgid: the system does not let the tracing runtime be loaded into it. "
                    "Run a copy without those bits, or run it as the user it belongs to"};
-    if (geteuid() != 0 && getxattr(program.path.c_str(), "security.capability", nullptr, 0) > 0)
+    if (as.uid != 0 && getxattr(program.path.c_str(), "security.capability", nullptr, 0) > 0)
       return Error{name +
                    " has file capabilities: the system does not let the tracing runtime be loaded into it. "
                    "Run a copy of it"};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "symbols/credentials.h"
 
 namespace karst::collect {
 
@@ -20,6 +21,7 @@ std::optional<Program> find_program(const std::string& name);
 
 /// Why this program cannot be traced at all, with what to do: static, setuid or with file capabilities, of another
 /// architecture. Nothing if it can; whether it has sleds is another question, as its libraries or its children may.
-Status check_traceable(const Program& program);
+/// It is run by a process with the rights `as`.
+Status check_traceable(const Program& program, const symbols::Credentials& as);
 
 }  // namespace karst::collect

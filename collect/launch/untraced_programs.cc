@@ -1,6 +1,7 @@
 #include "collect/launch/untraced_programs.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <system_error>
@@ -33,7 +34,7 @@ void UntracedPrograms::see_file(const std::string& path, bool no_new_privileges)
   // Not a memfd, a file that is gone, or one in another root.
   const auto program = path.starts_with('/') ? find_program(path) : std::nullopt;
   if (!program || (no_new_privileges && has_setuid_bits(path))) return;
-  if (const Status status = check_traceable(*program); !status) {
+  if (const Status status = check_traceable(*program, {geteuid(), getegid()}); !status) {
     std::string reason = status.error().message;
     if (reason.starts_with(path + " ")) reason.erase(0, path.size() + 1);
     programs_.push_back({path, std::move(reason)});

@@ -1,4 +1,5 @@
 """Moments that are kept: triggers at places in programs, and the examples of docs/guide.md."""
+import json
 import os
 import re
 import signal
@@ -30,6 +31,18 @@ class Moments(support.TortureTest):
     def kept(self, run):
         return run.trace.info["kept"]
 
+    def assert_page_has_the_moment_alone(self, trace, moment):
+        page = self.directory / "page.html"
+        for more in ([], ["--aggregated"]):
+            subprocess.run([KARST, "export", trace, "--kept", str(moment["number"]), "--to", "html", "-o", page, *more],
+                           check=True)
+            data = json.loads(re.search(r'id="karst-embedded">(.*?)</script>', page.read_text()).group(1))
+            begin, end = ((data["range"][edge] for edge in ("begin", "end")) if more else
+                          (int(data["part"][edge]) for edge in ("begin", "end")))
+            self.assertLess(begin, end)
+            if more:
+                self.assertLessEqual(end - begin, moment["kept_to_ns"] - moment["kept_from_ns"] + 1)
+
     def test_function_with_its_arguments(self):
         run = self.run_triggered("rare")
         (moment,) = self.kept(run)
@@ -46,6 +59,7 @@ class Moments(support.TortureTest):
         wrong = subprocess.run([KARST, "tree", str(run.trace.path), "--kept", "2"], capture_output=True, text=True)
         self.assertEqual(wrong.returncode, 1)
         self.assertIn("has no kept moment 2; it has 1", wrong.stderr)
+        self.assert_page_has_the_moment_alone(run.trace.path, moment)
 
     def test_what_came_before_outlives_the_ring(self):
         run = self.run_triggered("rare", options=["--memory", "64M"], program=build(

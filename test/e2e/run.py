@@ -1,6 +1,7 @@
 """What `karst run` does around the program: streams, signals, statuses, the trace file, options, refusals."""
 import os
 import pty
+import pwd
 import select
 import shutil
 import signal
@@ -178,6 +179,37 @@ class Output(RunTest):
         self.assertEqual(self.karst_run("-o", "t.karst", guest(), "calls", 4, env=caller).returncode, 0)
         of = (self.directory / "t.karst").stat()
         self.assertEqual((of.st_uid, of.st_gid), (12345, 12346))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may run a program as another user")
+    def test_under_sudo_the_program_is_another_users_and_the_trace_the_callers(self):
+        nobody = pwd.getpwnam("nobody")
+        self.directory.chmod(0o755)
+        program = shutil.copy(guest(), self.directory / "guest")
+        for file in (program, Path(KARST).parent.parent / "lib/libkarst.so.0"):
+            if subprocess.run(["test", "-r", file], user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[]).returncode:
+                self.skipTest("this directory is root's alone")
+        as_nobody = ("-o", "t.karst", "--user", "nobody", program)
+        caller = {"SUDO_UID": "12345", "SUDO_GID": "12346"}
+        done = self.karst_run(*as_nobody, "rights", env=caller)
+        groups = len(os.getgrouplist("nobody", nobody.pw_gid))
+        self.assertEqual(done.stdout, "uid {0} {0} gid {1} {1} groups {2}\n".format(nobody.pw_uid, nobody.pw_gid, groups),
+                         done.stderr)
+        self.assertEqual((self.directory / "t.karst").stat().st_uid, 12345)
+        self.assertGreater(Trace(self.directory / "t.karst").info["calls"], 0)
+        for name, value in (("HOME", nobody.pw_dir), ("USER", "nobody"), ("LOGNAME", "nobody"),
+                            ("SHELL", nobody.pw_shell)):
+            self.assertEqual(self.karst_run(*as_nobody, "env", name).stdout, value + "\n")
+        (self.directory / "guest").chmod(0o700)
+        self.assertIn("cannot run", self.karst_run(*as_nobody, "rights").stderr)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may become somebody who is not root")
+    def test_a_user_who_cannot_be(self):
+        done = self.karst_run("--user", "no-such-user", guest())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--user no-such-user: there is no user of that name here", done.stderr)
+        done = self.karst_run("--user", "root", guest(), user=65534)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--user root: only root may run a program as another user", done.stderr)
 
     def test_output_goes_where_it_is_told(self):
         (self.directory / "sub").mkdir()

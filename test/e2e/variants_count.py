@@ -112,6 +112,9 @@ class Count(TortureTest):
         text = self.count(self.lives(), "many", 10, form="text")
         self.assertRegex(text.splitlines()[0], r"^ +calls +share +function")
         self.assertRegex(text, r"(?m)^ +70 +\d+\.\d\d%  leaf\(\)  \[lives\]  .*lives.cc:\d+$")
+        run = subprocess.run([KARST, "count", "--width", "40", self.lives(), "many", "10"], capture_output=True, text=True)
+        self.assertIn("leaf", run.stdout)
+        self.assertLessEqual(max(map(len, run.stdout.splitlines())), 40, run.stdout)
         rows = list(csv.DictReader(io.StringIO(self.count(self.lives(), "many", 10, form="csv"))))
         self.assertEqual([r["calls"] for r in rows if r["name"] == "leaf()"], ["70"])
         calls = [int(r["calls"]) for r in rows]

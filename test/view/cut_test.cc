@@ -190,10 +190,22 @@ void fill_ways_out(test::SampleTrace& sample, std::uint32_t seed, bool whole) {
   }
 }
 
+// A seed takes two seconds under sanitizers, where what memory does is of interest; the default build has them all.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KARST_FEW_SEEDS
+#endif
+#endif
+#ifdef KARST_FEW_SEEDS
+constexpr std::uint32_t kSeeds = 15;
+#else
+constexpr std::uint32_t kSeeds = 60;
+#endif
+
 TEST(Cut, HasTheCallsOfItsRangeWhateverWaysTheyWent) {
   std::uint64_t jumped = 0;
   std::uint64_t resumed = 0;
-  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
     test::SampleTrace sample;
     fill_ways_out(sample, seed, seed % 3 != 0);
     const auto index = test::index_of(sample);
@@ -226,8 +238,8 @@ TEST(Cut, HasTheCallsOfItsRangeWhateverWaysTheyWent) {
       }
     }
   }
-  EXPECT_GT(jumped, 1000U);
-  EXPECT_GT(resumed, 1000U);
+  EXPECT_GT(jumped, 1000U * kSeeds / 60);
+  EXPECT_GT(resumed, 1000U * kSeeds / 60);
 }
 
 TEST(Cut, KeepsGapsApart) {

@@ -38,6 +38,10 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "stderr") == 0) fputs("to stderr\n", stderr);
   if (strcmp(mode, "touch") == 0) close(open(argv[2], O_CREAT | O_WRONLY, 0600));
   if (strcmp(mode, "env") == 0) puts(getenv(argv[2]) != nullptr ? getenv(argv[2]) : "(none)");
+  if (strcmp(mode, "rights") == 0) {
+    gid_t groups[64];
+    printf("uid %d %d gid %d %d groups %d\n", getuid(), geteuid(), getgid(), getegid(), getgroups(64, groups));
+  }
   if (strcmp(mode, "wait") == 0) wait_for_signals();
   if (strcmp(mode, "handle") == 0) {
     for (const int s : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) signal(s, on_signal);
