@@ -71,14 +71,7 @@ int export_html(const Options& options) {
     return usage_error("--below and --min-duration do not go with --to html, which has all calls of a range", "export");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
-  if (const auto& range = (*input)->filter.range; range && !options.input.range.empty()) {
-    const std::uint64_t origin = analysis::first_ticks((*input)->trace);
-    const auto ns = [&](std::uint64_t ticks) {
-      return static_cast<double>((*input)->trace.clock().to_ns(ticks > origin ? ticks - origin : 0));
-    };
-    wanted.begin = ns(range->begin);
-    wanted.end = ns(range->end);
-  }
+  const auto range = (*input)->filter.range;  // of --range and --kept
   std::set<std::pair<std::uint32_t, std::uint32_t>> chosen;  // process and thread, in the trace's numbers
   for (const reader::Thread* thread : (*input)->threads) chosen.emplace(thread->process, thread->index);
   Result<std::unique_ptr<view::TraceIndex>> index = Error{};
@@ -89,10 +82,10 @@ int export_html(const Options& options) {
     index = view::TraceIndex::build(std::move((*input)->trace), steps);
   }
   if (!index) return fail(index.error());
-  if (const auto& moment = (*input)->clip) {  // nothing beyond it, whatever the range
-    const double end = (*index)->since_origin((*index)->last_ticks());
-    wanted.begin = std::max(wanted.begin.value_or(0), (*index)->since_origin(moment->begin));
-    wanted.end = std::min(wanted.end.value_or(end), (*index)->since_origin(moment->end));
+  if (range) {
+    const std::uint64_t first = analysis::first_ticks((*index)->trace());
+    wanted.begin = (*index)->since_origin(std::max(range->begin, first));
+    wanted.end = (*index)->since_origin(std::min(range->end, (*index)->last_ticks()));
   }
   for (std::uint32_t i = 0; i < (*index)->threads().size(); ++i) {
     const reader::Thread& thread = *(*index)->threads()[i].thread;

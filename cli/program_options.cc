@@ -137,12 +137,6 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   return made;
 }
 
-constexpr const char* kHowToBuild =
-    "Build it with karst-gcc or karst-g++ in the compiler's place, for example\n"
-    "  karst-g++ -O2 -g app.cpp -o app\n"
-    "  make CXX=karst-g++ CC=karst-gcc\n"
-    "  cmake -DCMAKE_CXX_COMPILER=karst-g++ -DCMAKE_C_COMPILER=karst-gcc";
-
 }  // namespace
 
 Result<std::string> find_runtime() {
@@ -154,6 +148,14 @@ Result<std::string> find_runtime() {
     return Error{"the tracing runtime " + runtime.string() + " is missing; is Karst installed whole?"};
   return runtime.string();
 }
+
+namespace {
+
+constexpr const char* kHowToBuild =
+    "Build it with karst-gcc or karst-g++ in the compiler's place, for example\n"
+    "  karst-g++ -O2 -g app.cpp -o app\n"
+    "  make CXX=karst-g++ CC=karst-gcc\n"
+    "  cmake -DCMAKE_CXX_COMPILER=karst-g++ -DCMAKE_C_COMPILER=karst-gcc";
 
 std::string explain_nothing(const std::string& name, const collect::Program& program, const collect::LaunchResult& run,
                             const char* what) {
