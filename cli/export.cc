@@ -71,7 +71,7 @@ int export_html(const Options& options) {
     return usage_error("--below and --min-duration do not go with --to html, which has all calls of a range", "export");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
-  const auto range = (*input)->filter.range;  // of --range and --kept
+  const auto range = (*input)->filter.range;                 // of --range and --kept
   std::set<std::pair<std::uint32_t, std::uint32_t>> chosen;  // process and thread, in the trace's numbers
   for (const reader::Thread* thread : (*input)->threads) chosen.emplace(thread->process, thread->index);
   Result<std::unique_ptr<view::TraceIndex>> index = Error{};

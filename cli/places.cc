@@ -90,8 +90,8 @@ int places(const Options& options) {
                                      plural(found->functions.size(), "function")));
   for (std::size_t why = 1; why < counts.size(); ++why)
     if (counts[why] != 0)
-      screen.output().append(fmt::format("{:>9}  {}\n", count_text(counts[why]),
-                                         patch::describe(static_cast<patch::LeftOut>(why))));
+      screen.output().append(
+          fmt::format("{:>9}  {}\n", count_text(counts[why]), patch::describe(static_cast<patch::LeftOut>(why))));
   Table table({{"address", "address", false, true, 2, 10},
                {"size", "bytes", false, true, 1, 6},
                {"why", "why it is left alone", true, true, 0, 40},
@@ -113,8 +113,8 @@ int places(const Options& options) {
 
 void register_places(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("places", "List functions of a program that was not built for tracing, and which can be traced");
+  CLI::App* command = app.add_subcommand(
+      "places", "List functions of a program that was not built for tracing, and which can be traced");
   command->footer(
       "'karst run' patches such a program's functions as it is loaded: each place is checked\n"
       "first, and where a jump could be harmful the function is left alone. Small functions\n"

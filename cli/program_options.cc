@@ -243,7 +243,8 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
   launch.arguments = command;
   launch.runtime = *runtime;
   launch.wait = !options.no_wait;
-  launch.plain.programs = !options.no_patch;
+  // Who built the program for Karst means that one, and not the shells and tools that it starts.
+  launch.plain.programs = !options.no_patch && !program->has_sleds;
   if (!options.no_patch) launch.plain.libraries = options.libraries;
   if (!choice.min_instructions.empty())
     launch.plain.min_instructions = *format::parse_min_instructions(choice.min_instructions);

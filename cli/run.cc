@@ -312,8 +312,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
   // A first look at a program as it is must not be a catastrophe.
-  const bool is_plain = launch.plain.programs && !launch.program.has_sleds;
-  if (is_plain && !options.budget && !options.min_duration && launch.runtime_options.find("budget=") == std::string::npos)
+  if (launch.plain.programs && !options.budget && !options.min_duration &&
+      launch.runtime_options.find("budget=") == std::string::npos)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "budget=" + kPlainBudget;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);

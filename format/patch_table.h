@@ -32,9 +32,9 @@ static_assert(sizeof(PatchTable) == 48);
 
 /// A function's entry comes first, then its exits, then the parts that a compiler split off it.
 struct PatchSled {
-  std::uint32_t offset;      ///< in the code; kCold: 0
-  std::uint32_t kind;        ///< SledKind
-  std::uint64_t function;    ///< ELF address of the function, or of the part
+  std::uint32_t offset;    ///< in the code; kCold: 0
+  std::uint32_t kind;      ///< SledKind
+  std::uint64_t function;  ///< ELF address of the function, or of the part
 };
 static_assert(sizeof(PatchSled) == 16);
 
@@ -54,8 +54,8 @@ inline constexpr std::uint8_t kPatchNoField = 255;
 
 /// The code's 4 bytes at `offset` become the distance from their end to `target`.
 struct PatchFixup {
-  std::uint64_t target;  ///< ELF address
-  std::uint32_t offset;  ///< in the code
+  std::uint64_t target;    ///< ELF address
+  std::uint32_t offset;    ///< in the code
   std::uint32_t reserved;  ///< 0
 };
 static_assert(sizeof(PatchFixup) == 16);

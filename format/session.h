@@ -69,8 +69,8 @@ enum class HelloKind : std::uint32_t {
   kArrived = 2,  ///< modules came to an arena that karst has: `first_function` and `function_count` say what is new
   kStarts = 3,   ///< the process is about to start the program whose file comes as SCM_RIGHTS; it does not wait
   kAsks = 4,     ///< who asks wants an Answer about the process whose arena `origin` names
-  kPatches = 5,  ///< the process wants an Answer with a table of patches (format/patch_table.h) for the module whose file
-                 ///< comes as SCM_RIGHTS
+  kPatches = 5,  ///< the process wants an Answer with a table of patches (format/patch_table.h) for the module whose
+                 ///< file comes as SCM_RIGHTS
 };
 
 /// Where a forked child comes from: the nearest process before it that had an arena. kAsks: which process is meant.

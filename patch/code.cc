@@ -132,8 +132,8 @@ void Code::decode_frame(std::size_t frame) {
       in.field = i.raw.disp.offset;
       in.target = next + static_cast<std::uint64_t>(i.raw.disp.value);
     }
-    in.ends_flow = in.kind == Kind::kJump || in.kind == Kind::kJumpAnywhere || in.kind == Kind::kReturn ||
-                   in.kind == Kind::kStop;
+    in.ends_flow =
+        in.kind == Kind::kJump || in.kind == Kind::kJumpAnywhere || in.kind == Kind::kReturn || in.kind == Kind::kStop;
     instructions_.push_back(in);
     at += i.length;
   }

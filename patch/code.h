@@ -30,9 +30,9 @@ struct Instruction {
   std::uint32_t offset = 0;  ///< from its frame's beginning
   std::uint8_t size = 0;
   Kind kind = Kind::kPlain;
-  std::uint8_t field = 0;  ///< where in the instruction the distance stands; 0: it has none
-  bool may_fault = false;  ///< reads or writes memory other than the stack and the module, or divides
-  bool ends_flow = false;  ///< what follows is reached by jumps alone
+  std::uint8_t field = 0;    ///< where in the instruction the distance stands; 0: it has none
+  bool may_fault = false;    ///< reads or writes memory other than the stack and the module, or divides
+  bool ends_flow = false;    ///< what follows is reached by jumps alone
   std::uint64_t target = 0;  ///< of a jump, a call or kRelative: the address that it names
 };
 

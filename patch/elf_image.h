@@ -65,7 +65,7 @@ class ElfImage {
   std::vector<Range> code_;
   std::uint16_t names_ = 0;  // the section of sections' names
   std::uint64_t entry_ = 0;
-  bool is_fixed_ = false;    // its addresses are those in memory (not position-independent)
+  bool is_fixed_ = false;  // its addresses are those in memory (not position-independent)
 };
 
 }  // namespace karst::patch

@@ -20,7 +20,7 @@ struct Outcome {
 };
 
 struct ModulePlaces {
-  std::vector<std::byte> table;   ///< format/patch_table.h; empty when no function can be patched
+  std::vector<std::byte> table;    ///< format/patch_table.h; empty when no function can be patched
   std::vector<Outcome> functions;  ///< in order of address
 
   std::uint64_t patched() const;

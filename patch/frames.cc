@@ -203,8 +203,7 @@ std::optional<std::int64_t> Frames::depth(std::uint64_t address) const {
   std::optional<std::int64_t> depth;
   if (dwarf_frame_cfa(frame, &ops, &count) == 0 && count == 1) {
     if (ops[0].atom == DW_OP_breg0 + kStackPointer) depth = static_cast<std::int64_t>(ops[0].number);
-    if (ops[0].atom == DW_OP_bregx && ops[0].number == kStackPointer)
-      depth = static_cast<std::int64_t>(ops[0].number2);
+    if (ops[0].atom == DW_OP_bregx && ops[0].number == kStackPointer) depth = static_cast<std::int64_t>(ops[0].number2);
   }
   free(frame);
   return depth;

@@ -60,8 +60,7 @@ class Finder {
         const bool may_be_called = frame(*to).code.begin == i.target && begins_called_[*to] && !code_.is_cold(i.target);
         // A jump to the beginning of what is also called is a tail call.
         if (may_be_called && code_.is_entered(i.target)) continue;
-        if (may_be_called && frames_.depth(address(f, i)) == kCalled && !is_reached_by(f, *to))
-          continue;
+        if (may_be_called && frames_.depth(address(f, i)) == kCalled && !is_reached_by(f, *to)) continue;
         parent_[root(f)] = root(*to);
       }
     }
@@ -120,7 +119,8 @@ class Finder {
     for (const std::size_t f : all) {
       for (const Instruction& i : code_.of(f)) {
         function.instructions += i.kind != Kind::kPadding;
-        function.loops = function.loops || (is_jump(i) && frame(f).code.contains(i.target) && i.target <= address(f, i));
+        function.loops =
+            function.loops || (is_jump(i) && frame(f).code.contains(i.target) && i.target <= address(f, i));
       }
     }
   }
@@ -195,7 +195,8 @@ class Finder {
     }
     stub.to = at + size;
     stub.jump.at = at;
-    // Where flow ends the stub goes on by itself; what follows may be padding, which is as good as code of the function.
+    // Where flow ends the stub goes on by itself; what follows may be padding, which is as good as code of the
+    // function.
     std::uint64_t room = size;
     if (size < kJump && !stub.moved.empty() && stub.moved.back().ends_flow && is_free(at + size, at + kJump))
       room += code_.padding(at + size, kJump - size);
@@ -381,7 +382,8 @@ void Finder::gather_padding() {
     for (const Instruction& i : instructions)
       if (i.ends_flow) see(address(f, i) + i.size);
     const std::uint64_t end = frame(f).code.end;
-    const bool ends = !instructions.empty() && (instructions.back().ends_flow || instructions.back().kind == Kind::kPadding);
+    const bool ends =
+        !instructions.empty() && (instructions.back().ends_flow || instructions.back().kind == Kind::kPadding);
     if (ends && !frames_.find(end)) see(end);
   }
 }
@@ -405,8 +407,7 @@ void Finder::settle_short_jumps(std::vector<Function>& functions) {
       if (stub.jump.how != Jump::How::kByPadding) continue;
       const auto padding = find_padding(stub.jump.at);
       if (!padding) {
-        function.left_out =
-            stub.what == Stub::What::kEntry ? LeftOut::kNoRoomAtEntry : LeftOut::kNoRoomAtExit;
+        function.left_out = stub.what == Stub::What::kEntry ? LeftOut::kNoRoomAtEntry : LeftOut::kNoRoomAtExit;
         break;
       }
       stub.jump.padding = *padding;

@@ -65,9 +65,9 @@ struct Stub {
 };
 
 struct Function {
-  Range code;                         ///< without parts elsewhere
-  std::vector<std::uint64_t> parts;   ///< where its parts in other sections begin
-  std::uint32_t instructions = 0;     ///< of all parts; NOPs and endbr64 are not counted
+  Range code;                        ///< without parts elsewhere
+  std::vector<std::uint64_t> parts;  ///< where its parts in other sections begin
+  std::uint32_t instructions = 0;    ///< of all parts; NOPs and endbr64 are not counted
   bool loops = false;
   LeftOut left_out = LeftOut::kNot;
   std::vector<Stub> stubs;  ///< the entry's first; empty if it is left out

@@ -15,8 +15,8 @@
 namespace karst::collect {
 
 struct PlainChoice {
-  bool programs = false;                ///< patch programs without sleds
-  std::vector<std::string> libraries;   ///< patterns (as of a shell) of libraries' names to patch, too: libssl*
+  bool programs = false;               ///< patch programs without sleds
+  std::vector<std::string> libraries;  ///< patterns (as of a shell) of libraries' names to patch, too: libssl*
   std::uint32_t min_instructions = patch::kPlainMinInstructions;
 
   /// For KARST_OPTIONS: patch=...; empty: nothing is patched.

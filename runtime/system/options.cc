@@ -88,7 +88,10 @@ void apply(Options& options, char* entry) {
   } else if (equal(entry, "patch")) {
     options.patch = equal(value, "all") ? 2 : equal(value, "program") ? 1 : 0;
     if (options.patch == 0 && !equal(value, "off"))
-      Message().text("KARST_OPTIONS: patch=").text(value, length(value)).text(" ignored: off, program or all is needed");
+      Message()
+          .text("KARST_OPTIONS: patch=")
+          .text(value, length(value))
+          .text(" ignored: off, program or all is needed");
   } else if (equal(entry, "core")) {
     if (equal(value, "on") || equal(value, "off"))
       options.core = equal(value, "on");

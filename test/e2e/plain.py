@@ -83,5 +83,85 @@ class Trees(TortureTest):
         self.same_trees("-O2", clang=True)
 
 
+class Stock(TortureTest):
+    """Debian's own programs, all functions patched that can be: same output, same status."""
+
+    COMMANDS = (
+        ("ls", "-la", "/usr/lib"), ("bash", "-c", "f() { echo ${1^^}; }; for i in a b; do f $i; done; exit 3"),
+        ("dash", "-c", "for i in a b; do echo $i; done"),
+        ("/usr/bin/python3", "-c", "import json, re; print(json.dumps({str(i): i * i for i in range(99)}), re.sub('a+', 'b', 'xaay'))"),
+        ("perl", "-e", "$s += $_ for 1..999; print $s; eval { die 'x' }; print $@"), ("git", "--version"), ("gzip", "-c", "{}"),
+        ("bzip2", "-c", "{}"), ("xz", "-c", "{}"), ("zstd", "-c", "{}"), ("sort", "{}"), ("grep", "-n", "Karst", "{}"),
+        ("sed", "s/a/b/", "{}"), ("awk", "{n += NF} END {print n}", "{}"), ("find", "/usr/share/doc/bash"), ("diff", "{}", "/dev/null"),
+        ("tar", "cf", "-", "{}"), ("md5sum", "{}"), ("sha512sum", "{}"), ("cat", "{}"), ("cut", "-c1-5", "{}"), ("od", "{}"),
+        ("expr", "3", "+", "4"), ("factor", "1234567890123"), ("seq", "100"), ("stat", "-c%s", "{}"), ("du", "-a", "/etc/default"),
+        ("uniq", "{}"), ("base64", "{}"), ("head", "-3", "{}"), ("tail", "-3", "{}"), ("wc", "{}"), ("readelf", "-a", "/bin/true"),
+        ("nm", "-D", "/bin/ls"), ("objdump", "-d", "/bin/true"), ("strings", "/bin/true"), ("make", "--version"), ("cmake", "--version"),
+        ("openssl", "dgst", "-sha256", "{}"), ("sqlite3", ":memory:", "select 3 * 4;"), ("gdb", "--batch", "-ex", "print 3 * 4"),
+        ("ninja", "--version"), ("file", "{}"), ("curl", "--version"), ("printf", "%d", "3"), ("date", "-d@0"), ("tr", "a", "b"),
+    )
+
+    def same(self, *options):
+        page = str(Path(os.environ["KARST_SOURCE_ROOT"]) / "README.md")
+        tried = 0
+        for words in self.COMMANDS:
+            command = [page if word == "{}" else word for word in words]
+            if shutil.which(command[0]) is None:
+                continue
+            with self.subTest(command=command[0]):
+                plain = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT)
+                trace = self.directory / "trace.karst"
+                traced = subprocess.run([KARST, "run", "--sched", "off", *WHOLE, *options, "-o", trace, "--", *command],
+                                        capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT)
+                self.assertEqual((traced.returncode, traced.stdout), (plain.returncode, plain.stdout), traced.stderr)
+                self.assertRegex(traced.stderr.decode(errors="replace"), r"of [\d,]+ functions? patched as it was loaded")
+                tried += 1
+        self.assertGreaterEqual(tried, 30)
+
+    def test_programs_do_what_they_did(self):
+        self.same()
+
+    def test_programs_and_their_libraries_do_what_they_did(self):
+        self.same("--library", "*")
+
+
+class Choice(TortureTest):
+    """What is patched, and what is said of it."""
+
+    def program(self):
+        return build("plain.choice", "plain/choice.cc", "-O2", compiler="g++")
+
+    def test_counts_are_exact(self):
+        run = self.run_traced(self.program(), options=WHOLE)
+        self.assertEqual({name: run.trace.counts.get(name) for name in ("main", "step(int)", "twice(int)")},
+                         {"main": 1, "step(int)": 1000, "twice(int)": 2000})
+
+    def test_function_alone_that_is_chosen(self):
+        run = self.run_traced(self.program(), options=(*WHOLE, "--function", "^step"))
+        self.assertEqual(run.trace.counts, {"step(int)": 1000})
+
+    def test_small_functions_and_a_budget_by_default(self):
+        run = self.run_traced(self.program())
+        self.assertNotIn("twice(int)", run.trace.counts)
+        self.assertIn("budget=5%", json.dumps(run.trace.info))
+
+    def test_no_patch(self):
+        done = subprocess.run([KARST, "run", "--no-patch", "-o", self.directory / "x.karst", self.program()],
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertIn("was not built for tracing", done.stderr)
+
+    def test_switched_off_and_on(self):
+        program = build("plain.choice", "plain/choice.cc", "-O2", compiler="g++")
+        run = self.run_traced(program, options=(*WHOLE, "--off"))
+        self.assertEqual(run.trace.counts, {})
+
+    def test_places(self):
+        reasons = left_alone(self.program())
+        self.assertIn("_start", reasons)
+        done = subprocess.run([KARST, "places", self.directory], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no file of a program", done.stderr)
+
+
 if __name__ == "__main__":
     main()

@@ -1,0 +1,148 @@
+// What every table must be, whatever the module: held against real modules of this machine, and damaged ones.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/sealed_memory.h"
+#include "format/patch_table.h"
+#include "patch/find.h"
+#include "patch/places.h"
+#include "patch/table.h"
+
+namespace karst::patch {
+namespace {
+
+using namespace format;
+
+struct Module {
+  ElfImage image;
+  std::vector<std::byte> table;
+  std::vector<Function> functions;
+};
+
+/// Null when the module has nothing to patch.
+std::unique_ptr<Module> look(int descriptor) {
+  auto image = ElfImage::read(descriptor);
+  if (!image) return nullptr;
+  const auto frames = Frames::read(*image);
+  if (!frames) return nullptr;
+  const Code code = Code::decode(*image, *frames);
+  auto functions = find_places(*frames, code, {0});
+  auto table = make_table(*image, code, functions);
+  return std::make_unique<Module>(Module{std::move(*image), std::move(table), std::move(functions)});
+}
+
+std::vector<std::string> modules() {
+  std::vector<std::string> paths = {"/proc/self/exe", "/bin/sh"};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* into) {
+        if (info->dlpi_name[0] == '/') static_cast<std::vector<std::string>*>(into)->emplace_back(info->dlpi_name);
+        return 0;
+      },
+      &paths);
+  return paths;
+}
+
+/// Each number in the table is in its bounds, jumps do not meet, and stand where the bytes are as the table says.
+void expect_sound(const Module& m) {
+  PatchTable t;
+  ASSERT_GE(m.table.size(), sizeof t);
+  std::memcpy(&t, m.table.data(), sizeof t);
+  ASSERT_EQ(m.table.size(), sizeof t + t.sleds * sizeof(PatchSled) + t.jumps * sizeof(PatchJump) +
+                                t.fixups * sizeof(PatchFixup) + t.code_size);
+  const auto* sleds = reinterpret_cast<const PatchSled*>(m.table.data() + sizeof t);
+  const auto* jumps = reinterpret_cast<const PatchJump*>(sleds + t.sleds);
+  const auto* fixups = reinterpret_cast<const PatchFixup*>(jumps + t.jumps);
+  for (std::uint32_t i = 0; i < t.sleds; ++i) EXPECT_TRUE(m.image.is_code(sleds[i].function));
+  std::map<std::uint64_t, std::uint32_t> covered;
+  for (std::uint32_t i = 0; i < t.jumps; ++i) {
+    const PatchJump& j = jumps[i];
+    ASSERT_LE(j.size, sizeof j.before);
+    EXPECT_LT(j.function, t.functions);
+    EXPECT_LT(j.offset, t.code_size);
+    const auto bytes = m.image.from(j.address);
+    ASSERT_GE(bytes.size(), j.size);
+    EXPECT_EQ(std::memcmp(bytes.data(), j.before, j.size), 0);
+    for (std::uint32_t b = 0; b < j.size; ++b)
+      EXPECT_TRUE(covered.emplace(j.address + b, i).second) << std::hex << j.address + b;
+  }
+  for (std::uint32_t i = 0; i < t.fixups; ++i) EXPECT_LE(fixups[i].offset + 4, t.code_size);
+}
+
+TEST(Places, TablesOfRealModulesAreSound) {
+  std::size_t patched = 0;
+  for (const std::string& path : modules()) {
+    SCOPED_TRACE(path);
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_TRUE(file);
+    const auto module = look(file.get());
+    ASSERT_NE(module, nullptr);
+    expect_sound(*module);
+    for (const Function& f : module->functions) patched += f.left_out == LeftOut::kNot;
+  }
+  EXPECT_GT(patched, 3000U);
+}
+
+TEST(Places, NothingGoesIntoAJump) {
+  for (const std::string& path : modules()) {
+    SCOPED_TRACE(path);
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto image = ElfImage::read(file.get());
+    ASSERT_TRUE(image);
+    const auto frames = Frames::read(*image);
+    ASSERT_TRUE(frames);
+    const Code code = Code::decode(*image, *frames);
+    AddressSet inside = code.no_addresses();
+    for (const Function& f : find_places(*frames, code, {0}))
+      for (const Stub& s : f.stubs)
+        if (s.jump.how == Jump::How::kDirect) inside.add(s.jump.at + 1, s.jump.at + 5);
+    // A second look, by the instructions alone.
+    for (std::size_t f = 0; f < frames->all().size(); ++f)
+      for (const Instruction& i : code.of(f))
+        EXPECT_FALSE(i.kind != Kind::kRelative && i.target != 0 && inside.has(i.target)) << std::hex << i.target;
+  }
+}
+
+TEST(Places, DamagedModulesGiveSoundTablesOrNone) {
+  const Descriptor file(open("/bin/sh", O_RDONLY | O_CLOEXEC));
+  const auto whole = ElfImage::read(file.get());
+  ASSERT_TRUE(whole);
+  std::mt19937_64 random(20261122);
+  std::size_t read = 0;
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    std::vector<std::byte> bytes(whole->whole().begin(), whole->whole().end());
+    for (int i = 0; i < 40; ++i) {
+      const std::size_t at = round % 2 == 0 ? random() % 4096 : random() % bytes.size();
+      bytes[at] = static_cast<std::byte>(random());
+    }
+    if (round % 5 == 0) bytes.resize(random() % bytes.size());
+    const Descriptor damaged = sealed_memory("damaged", bytes);
+    const auto module = look(damaged.get());
+    if (module == nullptr) continue;
+    ++read;
+    if (!module->image.code().empty()) expect_sound(*module);
+  }
+  EXPECT_GT(read, 10U);
+}
+
+TEST(Places, WhatIsNoProgramIsRefused) {
+  const std::string text = "#!/bin/sh\n";
+  const Descriptor file = sealed_memory("text", std::as_bytes(std::span(text)));
+  const auto found = find_in_file(file.get(), {}, std::nullopt);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message, "it is no x86-64 program or library, or is damaged");
+}
+
+}  // namespace
+}  // namespace karst::patch
