@@ -223,8 +223,8 @@ int attach(const Options& options) {
 
 void register_attach(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "attach", "Trace a process that runs; wait for a place in it, and write what led there");
+  CLI::App* command =
+      app.add_subcommand("attach", "Trace a process that runs; wait for a place in it, and write what led there");
   command->footer(
       "A process without libkarst gets it first, and is traced from then on, if it was built with karst-gcc or "
       "karst-g++.\n"
