@@ -90,7 +90,7 @@ class Choice(ControlTest):
         terminal = Terminal(self, "status")
         terminal.read_until("a number chooses")
         terminal.type(f"CHO{self.letters.upper()}\n")  # its letters in this order, whatever their case
-        terminal.read_until(rf" 1\) +{self.pid}  choice-[\s\S]*Enter takes it")
+        terminal.read_until(rf" 1\) +{self.pid} .*choice-[\s\S]*Enter takes it")
         terminal.type("\n")
         terminal.read_until(f"process {self.pid} choice-")
         self.assertEqual(terminal.end(), 0, terminal.seen)
@@ -144,8 +144,8 @@ class Choice(ControlTest):
         self.assertEqual(second.stdout.readline(), "ready\n")
         said = self.karst("off", name, status=1).stderr
         self.assertIn(f"several traced processes are called '{name}'; give the number of one:", said)
-        self.assertEqual(len(re.findall(rf"^ +\d+  {name}  on$", said, re.M)), 2, said)
-        self.assertRegex(said, rf"(?m)^ +{first}  {name}")
+        self.assertEqual(len(re.findall(rf"^ +\d+ +on +{name}$", said, re.M)), 2, said)
+        self.assertRegex(said, rf"(?m)^ +{first} +on +{name}")
         self.karst("off", first)
         self.assertFalse(self.status()["enabled"])
 

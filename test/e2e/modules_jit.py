@@ -53,7 +53,7 @@ class NodeJs(TortureTest):
         alone = subprocess.run(["node", *words[2:]], capture_output=True, text=True, timeout=TIMEOUT)
         if alone.returncode != 0:
             self.skipTest(f"node cannot run this by itself: {alone.stderr[-300:]}")
-        run = self.run_traced(*words)
+        run = self.run_traced(*words, options=("--no-patch",))
         for process in run.trace.processes:
             Path(f"/tmp/perf-{process['pid']}.map").unlink(missing_ok=True)
         self.assertEqual(run.out, alone.stdout)

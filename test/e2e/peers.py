@@ -20,7 +20,7 @@ NOBODY = 65534
 RUNTIME = str(BIN.parent / "lib" / "libkarst.so.0")
 HELLO = "<8I2QQ2Q"  # format/session.h, up to the secret: origin is start_ticks, pid and tid, ticks; then a stretch
 PR_SET_CHILD_SUBREAPER = 36
-MAGIC, VERSION, TRACING, START = 0x5453524B, 4, 0, 0
+MAGIC, VERSION, TRACING, START = 0x5453524B, 5, 0, 0
 needs_root = unittest.skipIf(os.geteuid() != 0, "needs root, to become another user")
 
 

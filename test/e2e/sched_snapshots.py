@@ -19,7 +19,7 @@ import decode_trace  # noqa: E402
 
 AT, UNKNOWN_TID = 7, 0xffffffff
 NOBODY = 65534
-MAGIC, VERSION, ASKS, OTHER_USER = 0x5453524B, 4, 4, 1
+MAGIC, VERSION, ASKS, OTHER_USER = 0x5453524B, 5, 4, 1
 
 
 class SnapshotsTest(support.TortureTest):

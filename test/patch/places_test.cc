@@ -1,4 +1,6 @@
 // What every table must be, whatever the module: held against real modules of this machine, and damaged ones.
+#include "patch/places.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,7 +18,6 @@
 #include "base/sealed_memory.h"
 #include "format/patch_table.h"
 #include "patch/find.h"
-#include "patch/places.h"
 #include "patch/table.h"
 
 namespace karst::patch {
