@@ -146,7 +146,6 @@ std::string free_name(const std::string& stem) {
 
 /// Without a place to wait for: the process is traced from here on.
 int bring_in(const Options& options) {
-  if (!options.output.empty()) return usage_error("what is waited for? See --trigger", "attach");
   bool brought = false;
   const auto target = find_or_load_target(options.target, brought);
   if (!target) return fail(target.error());
@@ -245,7 +244,16 @@ void register_attach(CLI::App& app, int& status) {
       ->type_name("FILE");
   add_state_options(*command, options->states);
   command->add_flag("--no-source", options->no_source, "Leave out the text of source files");
-  command->callback([options, &status] { status = attach(*options); });
+  command->callback([options, command, &status] {
+    // All of them say what is written when the place was reached.
+    if (options->triggers.empty())
+      for (const CLI::Option* option : command->get_options())
+        if (option->count() != 0 && !option->get_positional()) {
+          status = usage_error(option->get_name() + ": what is waited for? See --trigger", "attach");
+          return;
+        }
+    status = attach(*options);
+  });
 }
 
 }  // namespace karst::cli

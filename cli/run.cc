@@ -82,12 +82,13 @@ struct RunOptions {
 
 /// What tracing may cost where nobody chose the functions, nor another budget.
 constexpr const char* kPlainBudget = "5%";
+constexpr std::string_view kNoBudget = "off";
 
 /// Entries for KARST_OPTIONS.
 std::vector<std::string> runtime_options(const RunOptions& options) {
   std::vector<std::string> entries;
   if (options.memory) entries.push_back("memory=" + *options.memory);
-  if (options.budget) entries.push_back("budget=" + *options.budget);
+  if (options.budget && *options.budget != kNoBudget) entries.push_back("budget=" + *options.budget);
   if (options.min_duration) entries.push_back("min-duration=" + *options.min_duration);
   if (options.clock) entries.push_back("clock=" + *options.clock);
   for (const std::string& pattern : options.keep) entries.push_back("keep=" + pattern);
@@ -118,7 +119,7 @@ bool is_clock(const std::string& text) {
 
 bool is_budget(const std::string& text) {
   std::uint32_t ppm = 0;
-  return format::parse_budget(text.c_str(), ppm);
+  return text == kNoBudget || format::parse_budget(text.c_str(), ppm);
 }
 
 bool is_size(const std::string& text) {
@@ -292,11 +293,12 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.memory && !is_size(*options.memory))
     return usage_error("--memory " + *options.memory + ": a size from 64K to 64G is needed, like 256M", "run");
   if (options.budget && !is_budget(*options.budget))
-    return usage_error("--budget " + *options.budget + ": a share of time from 0.1% to 100% is needed, like 5%", "run");
+    return usage_error("--budget " + *options.budget + ": a share of time from 0.1% to 100% is needed, like 5%, or off",
+                       "run");
   if (options.min_duration && !is_duration(*options.min_duration))
     return usage_error("--min-duration " + *options.min_duration + ": a time from 1ns to 10s is needed, like 5us",
                        "run");
-  if (options.min_duration && options.budget)
+  if (options.min_duration && options.budget && *options.budget != kNoBudget)
     return usage_error("--budget and --min-duration do not go together: a budget goes by the events of all calls",
                        "run");
   if (options.clock && !is_clock(*options.clock))
@@ -412,9 +414,11 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
   });
   in_group(*command, "What tracing costs", [&] {
     command
-        ->add_option("-b,--budget", options->budget,
-                     "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left "
-                     "out while it would be more, which the trace says")
+        ->add_option(
+            "-b,--budget", options->budget,
+            "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left "
+            "out while it would be more, which the trace says. off: none (the default is 5% for a program that was "
+            "not built for tracing, else off)")
         ->type_name("SHARE");
     command
         ->add_option("--keep", options->keep,
