@@ -154,20 +154,21 @@ void give_answer(Arrival asker, sched::StateRecorder& states, RecordedProcess* p
   asker.answer(trace ? AnswerOutcome::kGiven : AnswerOutcome::kImpossible, trace);
 }
 
-std::optional<Answered> ask_session(const Attached& target, std::uint64_t from_ticks, std::uint64_t to_ticks) {
-  const auto session = session_of(target.process.pid);
+std::optional<Answered> ask_session(const ProcessFacts& process, const ArenaView& arena, std::uint64_t from_ticks,
+                                    std::uint64_t to_ticks) {
+  const auto session = session_of(process.pid);
   if (!session) return std::nullopt;
   Hello hello{};
   hello.magic = kSessionMagic;
   hello.version = kSessionVersion;
   hello.pid = static_cast<std::uint32_t>(getpid());
   hello.kind = static_cast<std::uint32_t>(HelloKind::kAsks);
-  hello.origin.pid = target.arena.pid();
-  hello.origin.start_ticks = target.arena.start().ticks;
+  hello.origin.pid = arena.pid();
+  hello.origin.start_ticks = arena.start().ticks;
   hello.from_ticks = from_ticks;
   hello.to_ticks = to_ticks;
   hello.secret = session->secret;
-  const Reply reply = ask(*session, target.process.uid, hello);
+  const Reply reply = ask(*session, process.uid, hello);
   Answered answered;
   answered.states.source.note = reply.why_none != nullptr ? reply.why_none : kWhyNotGiven;
   const auto bytes = reply.trace ? read_sealed(reply.trace) : std::nullopt;
@@ -175,8 +176,8 @@ std::optional<Answered> ask_session(const Attached& target, std::uint64_t from_t
   const auto trace = reader::Trace::open_memory(*bytes, "karst run's answer");
   if (!trace) return answered;
   answered.states = trace->states().log();
-  for (const reader::Process& process : trace->processes())
-    if (process.index == 0) answered.moments = process.moments;
+  for (const reader::Process& image : trace->processes())
+    if (image.index == 0) answered.moments = image.moments;
   return answered;
 }
 

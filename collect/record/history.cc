@@ -79,7 +79,7 @@ std::vector<ArenaBlock> History::blocks() const {
   return blocks;
 }
 
-std::uint64_t History::keep(std::uint64_t from, std::uint64_t to) {
+std::uint64_t History::keep(std::uint64_t from, std::uint64_t to, Order order, std::uint64_t most_bytes) {
   if (!arena_) return from;
   std::vector<ArenaBlock> blocks = arena_->blocks();
   std::erase_if(blocks, [to](const ArenaBlock& b) { return b.ticks > to; });
@@ -87,7 +87,7 @@ std::uint64_t History::keep(std::uint64_t from, std::uint64_t to) {
   std::map<std::uint32_t, const ArenaBlock*> next;
   std::map<std::uint32_t, const ArenaBlock*> first;
   std::vector<const ArenaBlock*> wanted;
-  for (auto at = blocks.rbegin(); at != blocks.rend(); ++at) {
+  for (auto at = blocks.rbegin(); at != blocks.rend() && wanted.size() < most_bytes / kBlockSize; ++at) {
     const auto [later, last] = next.try_emplace(at->thread, &*at);
     // The last one is wanted in any case: it says what its thread is inside of.
     if (last || later->second->ticks >= from) {
@@ -96,41 +96,53 @@ std::uint64_t History::keep(std::uint64_t from, std::uint64_t to) {
     }
     later->second = &*at;
   }
-  std::uint64_t whole_from = from;
+  if (order == Order::kOldestFirst) std::reverse(wanted.begin(), wanted.end());
+  std::set<const ArenaBlock*> torn;  // gone before they were read
   std::vector<Event> buffer;
-  std::set<std::uint32_t> torn;  // threads of which a block went before it was read, and no later one was yet
-  // The oldest first, as they are the next to go.
-  for (auto at = wanted.rbegin(); at != wanted.rend(); ++at) {
-    const ArenaBlock& block = **at;
-    const auto events = arena_->read(block, buffer);
-    if (events.data() == nullptr) {
-      torn.insert(block.thread);
-      continue;
-    }
-    if (torn.erase(block.thread) != 0) whole_from = std::max(whole_from, block.ticks);
-    if (events.empty()) continue;
-    Kept& kept = kept_[{block.thread, block.sequence}];
-    kept.end = block.ticks;
-    for (const Event e : events)
-      if (e != 0 && event_has_time(e)) kept.end = event_ticks(e, block.ticks);
-    kept.block = block;
-    kept.block.index = kKept;
-    kept.events.assign(events.begin(), events.end());
+  for (const ArenaBlock* block : wanted) {
+    const auto events = arena_->read(*block, buffer);
+    if (events.data() == nullptr)
+      torn.insert(block);
+    else if (!events.empty())
+      keep_block(*block, events);
   }
+  if (order == Order::kNewestFirst) std::reverse(wanted.begin(), wanted.end());
+  std::uint64_t whole_from = from;
+  std::set<std::uint32_t> lack;  // threads of which a block is gone, and no later one was there yet
+  for (const ArenaBlock* block : wanted)
+    if (torn.contains(block))
+      lack.insert(block->thread);
+    else if (lack.erase(block->thread) != 0)
+      whole_from = std::max(whole_from, block->ticks);
   for (const auto& [thread, block] : first) {
     // What came before it has been recycled, if it is not merely older.
     if (block->sequence != 0 && block->ticks > from && next[thread] == block)
       whole_from = std::max(whole_from, block->ticks);
   }
-  return torn.empty() ? whole_from : std::max(whole_from, std::min(to, read_clock_pair().ticks));
+  return lack.empty() ? whole_from : std::max(whole_from, std::min(to, read_clock_pair().ticks));
+}
+
+void History::keep_block(const ArenaBlock& block, std::span<const Event> events) {
+  Kept& kept = kept_[{block.thread, block.sequence}];
+  kept.end = block.ticks;
+  for (const Event e : events)
+    if (e != 0 && event_has_time(e)) kept.end = event_ticks(e, block.ticks);
+  kept.block = block;
+  kept.block.index = kKept;
+  kept.events.assign(events.begin(), events.end());
+}
+
+std::span<const Event> History::read_kept(const ArenaBlock& block) const {
+  const auto kept = kept_.find({block.thread, block.sequence});
+  return kept != kept_.end() ? std::span<const Event>(kept->second.events) : std::span<const Event>();
 }
 
 std::span<const Event> History::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
-  if (block.index == kKept) {
-    const auto kept = kept_.find({block.thread, block.sequence});
-    return kept != kept_.end() ? std::span<const Event>(kept->second.events) : std::span<const Event>();
+  if (block.index == kKept) return read_kept(block);
+  if (arena_) {
+    const auto events = arena_->read(block, buffer);
+    return events.data() != nullptr ? events : read_kept(block);  // recycled since it was listed
   }
-  if (arena_) return arena_->read(block, buffer);
   const std::size_t begin = copy_->begins[block.index];
   return std::span(copy_->events).subspan(begin, copy_->begins[block.index + std::size_t{1}] - begin);
 }

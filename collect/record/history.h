@@ -29,7 +29,11 @@ class History {
   /// Copies the blocks with events between the two times, which blocks() and read() then have also when the arena has
   /// recycled them; and each thread's last one before `to`, as it says what its thread was inside of. Does nothing once
   /// detached. Returns from when on nothing of any thread is missing: `from`, or later.
-  std::uint64_t keep(std::uint64_t from, std::uint64_t to = ~std::uint64_t{0});
+  /// A process that runs recycles blocks meanwhile: oldest first loses the least if copying is faster than it, newest
+  /// first has the end in any case. Of more than `most_bytes` only the newest are copied.
+  enum class Order { kOldestFirst, kNewestFirst };
+  std::uint64_t keep(std::uint64_t from, std::uint64_t to = ~std::uint64_t{0}, Order order = Order::kOldestFirst,
+                     std::uint64_t most_bytes = ~std::uint64_t{0});
   /// None once detached.
   ArenaView* arena() { return arena_ ? &*arena_ : nullptr; }
 
@@ -82,6 +86,9 @@ class History {
     std::vector<format::Event> events;
   };
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> kept_;  // by thread and sequence
+
+  void keep_block(const ArenaBlock& block, std::span<const format::Event> events);
+  std::span<const format::Event> read_kept(const ArenaBlock& block) const;
 };
 
 /// The threads' open calls at moments of a process's life, each event being looked at once however often one asks.

@@ -478,10 +478,10 @@ TEST_P(Trimming, ATailCallsExitIsItsFunctions) {
     set_hooks(karst_hook_trace, hook);
     have_slots();
     const std::uintptr_t cursor = karst_state->cursor;
-    put(make_event(ticks() - 1000, false, kTail));  // two ids of one address
+    put(make_event(karst_clock.ticks - 1000, false, kTail));  // two ids of one address
     EXPECT_EQ(cross_once(true), "");
     EXPECT_EQ(karst_state->cursor, cursor);
-    put(make_event(ticks() - (std::uint64_t{1} << 38) - 1'000'000, false, kTail));
+    put(make_event(karst_clock.ticks - (std::uint64_t{1} << 38) - 1'000'000, false, kTail));
     EXPECT_EQ(cross_once(true), "");
     EXPECT_EQ(karst_state->cursor, cursor + 2 * sizeof(Event));
   }
