@@ -13,30 +13,38 @@ namespace {
 
 /// What is copied before anything else is done, in bytes: what is older is read where it lies, while it is there.
 constexpr std::uint64_t kMostCopied = std::uint64_t{1} << 30;
+/// Where nothing was whole: threads went round their whole memory before it was looked at.
+constexpr int kTries = 5;
 
 }  // namespace
 
 Result<SnapshotResult> snapshot(Attached target, const SnapshotRange& range, const std::filesystem::path& output,
                                 const RecordingOptions& asked) {
-  const ClockPair now = read_clock_pair();
-  const ClockPair start = target.arena.start();
-  // The rate from the longest stretch there is.
-  const Clock clock = make_clock({start, now});
-  const auto ticks_ago = [&](std::uint64_t ns) {
-    const auto ticks =
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * clock.ticks_per_second / 1'000'000'000U);
-    return now.ticks > ticks ? now.ticks - ticks : 1;
-  };
   const Interruption interruption;
   RecordingOptions options = asked;
-  options.to = ticks_ago(range.to_ns);
-  options.from = range.from_ns != 0 ? std::max(ticks_ago(range.from_ns), start.ticks) : 0;
   options.moment = "karst snapshot";
-
   if (!options.resolve.as) options.resolve.as = resolve_options(target).as;
+  const ClockPair start = target.arena.start();
+  ClockPair now;
+  Clock clock;
+  std::uint64_t whole = 0;
   // The process runs on, and all else takes its time.
   History history(std::move(target.arena));
-  const std::uint64_t whole = history.keep(options.from, options.to, History::Order::kNewestFirst, kMostCopied);
+  for (int i = 0; i < kTries; ++i) {
+    now = read_clock_pair();
+    // The rate from the longest stretch there is.
+    clock = make_clock({start, now});
+    const auto ticks_ago = [&](std::uint64_t ns) {
+      const auto ticks =
+          static_cast<std::uint64_t>(static_cast<unsigned __int128>(ns) * clock.ticks_per_second / 1'000'000'000U);
+      return now.ticks > ticks ? now.ticks - ticks : 1;
+    };
+    options.to = ticks_ago(range.to_ns);
+    options.from = range.from_ns != 0 ? std::max(ticks_ago(range.from_ns), start.ticks) : 0;
+    whole = history.keep(options.from, options.to, History::Order::kNewestFirst, kMostCopied);
+    if (whole < options.to) break;
+  }
+
   auto writer =
       output.empty()
           ? writing::TraceWriter::create_numbered(target.process.name + "-" + std::to_string(target.process.pid))

@@ -82,7 +82,11 @@ std::vector<ArenaBlock> History::blocks() const {
 std::uint64_t History::keep(std::uint64_t from, std::uint64_t to, Order order, std::uint64_t most_bytes) {
   if (!arena_) return from;
   std::vector<ArenaBlock> blocks = arena_->blocks();
+  std::set<std::uint32_t> lack;  // threads of which nothing before `to`, or before some block, is there any more
+  for (const ArenaBlock& block : blocks)
+    if (block.ticks > to && block.sequence != 0) lack.insert(block.thread);
   std::erase_if(blocks, [to](const ArenaBlock& b) { return b.ticks > to; });
+  for (const ArenaBlock& block : blocks) lack.erase(block.thread);
   // A block ends where its thread's next one begins.
   std::map<std::uint32_t, const ArenaBlock*> next;
   std::map<std::uint32_t, const ArenaBlock*> first;
@@ -108,7 +112,6 @@ std::uint64_t History::keep(std::uint64_t from, std::uint64_t to, Order order, s
   }
   if (order == Order::kNewestFirst) std::reverse(wanted.begin(), wanted.end());
   std::uint64_t whole_from = from;
-  std::set<std::uint32_t> lack;  // threads of which a block is gone, and no later one was there yet
   for (const ArenaBlock* block : wanted)
     if (torn.contains(block))
       lack.insert(block->thread);
