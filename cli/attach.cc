@@ -9,29 +9,36 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/help.h"
+#include "cli/program_options.h"
 #include "cli/states.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "collect/launch/interruption.h"
 #include "collect/launch/trigger.h"
 #include "collect/live/control.h"
+#include "format/filter_list.h"
 #include "format/options.h"
 #include "write/trace_writer.h"
 
 namespace karst::cli {
 namespace {
+
+constexpr std::chrono::milliseconds kSwitchLimit{10'000};
 
 struct Options {
   std::string target;
@@ -41,6 +48,12 @@ struct Options {
   std::string output;
   bool no_source = false;
   StateArguments states;
+  // Of a program without sleds.
+  bool no_patch = false;
+  std::vector<std::string> libraries;
+  std::string min_instructions;
+  std::string budget = kPlainBudget;
+  std::string memory;
 };
 
 enum class Ended { kDone, kStopped, kProcessGone };
@@ -144,21 +157,95 @@ std::string free_name(const std::string& stem) {
   }
 }
 
+Status switch_on(collect::Attached& target) {
+  auto requester = collect::Requester::take(target);
+  if (!requester) return requester.error();
+  requester->set_off_at(0);
+  requester->set_enabled(true);
+  return requester->apply(kSwitchLimit);
+}
+
+/// None: one of the options is wrong, which was said.
+std::optional<collect::PlainAttach> plain_attach(const Options& options) {
+  collect::PlainAttach plain;
+  plain.choice.programs = !options.no_patch;
+  if (!options.no_patch) plain.choice.libraries = options.libraries;
+  if (!options.min_instructions.empty()) {
+    const auto number = format::parse_min_instructions(options.min_instructions);
+    if (!number) {
+      usage_error("--min-instructions " + options.min_instructions + ": a number is needed", "attach");
+      return std::nullopt;
+    }
+    plain.choice.min_instructions = *number;
+  }
+  if (std::uint32_t share = 0; options.budget != kNoBudget) {
+    if (!format::parse_budget(options.budget.c_str(), share)) {
+      usage_error("--budget " + options.budget + ": a share of time from 0.1% to 100% is needed, like 5%, or off",
+                  "attach");
+      return std::nullopt;
+    }
+    plain.options = "budget=" + options.budget;
+  }
+  if (std::uint64_t size = 0; !options.memory.empty()) {
+    if (!format::parse_memory_size(options.memory.c_str(), size)) {
+      usage_error("--memory " + options.memory + ": a size from 64K to 64G is needed, like 256M", "attach");
+      return std::nullopt;
+    }
+    plain.options += (plain.options.empty() ? "memory=" : ",memory=") + options.memory;
+  }
+  return plain;
+}
+
+std::string stop_words(const collect::PatchedCode& patched) {
+  std::string words = fmt::format("all threads were stopped {} for {} at most",
+                                  patched.stops == 1 ? "once" : fmt::format("{} times", patched.stops),
+                                  duration_text(patched.longest_stop_ns));
+  if (patched.left != 0)
+    words +=
+        "; " + plural(patched.left, "function") + " left alone, as threads stand in them or two pages hold a place";
+  return words;
+}
+
+/// Finds the process, which gets libkarst if it has none; says what was patched.
+Result<collect::Attached> find_or_load(const Options& options, const collect::PlainAttach& plain,
+                                       collect::Brought& brought) {
+  collect::PlainPrograms programs(plain.choice);
+  auto target = find_or_load_target(options.target, plain, programs, brought);
+  say_what_was_patched(programs.modules(), "as it runs");
+  if (target && brought.patched) fail({stop_words(*brought.patched)});
+  return target;
+}
+
+/// Code that karst detach has put back gets its jumps again.
+Status trace_again(collect::Attached& target) {
+  const auto patched = collect::write_jumps(target.process.pid);
+  if (!patched) return patched.error();
+  if (patched->functions != 0) fail({stop_words(*patched)});
+  return switch_on(target);
+}
+
 /// Without a place to wait for: the process is traced from here on.
-int bring_in(const Options& options) {
-  bool brought = false;
-  const auto target = find_or_load_target(options.target, brought);
+int bring_in(const Options& options, const collect::PlainAttach& plain) {
+  collect::Brought brought;
+  auto target = find_or_load(options, plain, brought);
   if (!target) return fail(target.error());
   const collect::ControlState state = collect::control_state(target->arena);
+  if (!state.enabled)
+    if (const Status on = trace_again(*target); !on) return fail(on.error());
   const auto pid = static_cast<int>(target->process.pid);
-  std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(),
-               brought ? "is traced from now on" : "was traced already", count_text(state.functions).c_str());
-  std::fprintf(stderr, "karst: its last moments: karst snapshot %d; switching: karst off %d\n", pid, pid);
+  const char* what = brought.tracing ? "is traced from now on"
+                     : state.enabled ? "was traced already"
+                                     : "is traced again";
+  std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(), what,
+               count_text(state.functions).c_str());
+  std::fprintf(stderr, "karst: its last moments: karst snapshot %d; untraced: karst detach %d\n", pid, pid);
   return kExitOk;
 }
 
 int attach(const Options& options) {
-  if (options.triggers.empty()) return bring_in(options);
+  const auto plain = plain_attach(options);
+  if (!plain) return kExitUsage;
+  if (options.triggers.empty()) return bring_in(options, *plain);
   std::vector<symbols::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
@@ -171,8 +258,8 @@ int attach(const Options& options) {
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on
-  bool brought = false;
-  auto target = find_or_load_target(options.target, brought);
+  collect::Brought brought;
+  auto target = find_or_load(options, *plain, brought);
   if (!target) return fail(target.error());
   const pid_t pid = target->process.pid;
   const std::string output =
@@ -218,6 +305,15 @@ int attach(const Options& options) {
   return kExitOk;
 }
 
+constexpr const char* kNeedsPlace = "Written when the place is reached";
+
+/// The first option given that means nothing without --trigger; empty: none.
+std::string needs_trigger(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() != 0 && option->get_group() == kNeedsPlace) return "--" + option->get_lnames().front();
+  return {};
+}
+
 }  // namespace
 
 void register_attach(CLI::App& app, int& status) {
@@ -225,34 +321,44 @@ void register_attach(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("attach", "Trace a process that runs; wait for a place in it, and write what led there");
   command->footer(
-      "A process without libkarst gets it first, and is traced from then on, if it was built with karst-gcc or "
-      "karst-g++.\n"
-      "Without --trigger that is all.\n"
+      "A process without libkarst gets it first, and is traced from then on. What was built with karst-gcc or\n"
+      "karst-g++ has its calls recorded as by 'karst run'; of any other program the functions are patched while all\n"
+      "its threads are stopped, for some milliseconds. Without --trigger that is all.\n"
       "The place is watched by a hardware breakpoint: the process is not stopped, and not slowed down until it is\n"
       "hit. PLACE is a function, traced or not, FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind\n"
       "it for the first N times. Children by fork are waited for as well, and what the process becomes by exec.\n"
-      "Ends when all were reached, with the process, or at Ctrl-C, and writes what was "
-      "kept.");
+      "Ends when all were reached, with the process, or at Ctrl-C, and writes what was kept.");
   add_target(*command, options->target);
   command->add_option("--trigger", options->triggers, "The place; may be given several times")
       ->type_name("PLACE")
       ->allow_extra_args(false);
-  command->add_flag("--multi", options->multi, "A name may be that of several functions");
-  command->add_option("--last", options->last, "How much of what came before is kept (default 200ms)")
-      ->type_name("TIME");
-  command->add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
-      ->type_name("FILE");
-  add_state_options(*command, options->states);
-  command->add_flag("--no-source", options->no_source, "Leave out the text of source files");
+  in_group(*command, kNeedsPlace, [&] {
+    command->add_flag("--multi", options->multi, "A name may be that of several functions");
+    command->add_option("--last", options->last, "How much of what came before is kept (default 200ms)")
+        ->type_name("TIME");
+    command->add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
+        ->type_name("FILE");
+    add_state_options(*command, options->states);
+    command->add_flag("--no-source", options->no_source, "Leave out the text of source files");
+  });
+  in_group(*command, "Programs that were not built for tracing", [&] {
+    command->add_flag("--no-patch", options->no_patch, "Leave their functions alone");
+    command
+        ->add_option("--library", options->libraries,
+                     "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*'")
+        ->type_name("GLOB")
+        ->allow_extra_args(false);
+    command
+        ->add_option("--min-instructions", options->min_instructions,
+                     "Leave out functions of fewer machine instructions that have no loop (default 12)")
+        ->type_name("N");
+    command->add_option("--budget", options->budget, "What tracing may cost: 5% of the time (default), or off")
+        ->type_name("SHARE");
+    command->add_option("--memory", options->memory, "For the history of all threads (default 64M)")->type_name("SIZE");
+  });
   command->callback([options, command, &status] {
-    // All of them say what is written when the place was reached.
-    if (options->triggers.empty())
-      for (const CLI::Option* option : command->get_options())
-        if (option->count() != 0 && !option->get_positional()) {
-          status = usage_error(option->get_name() + ": what is waited for? See --trigger", "attach");
-          return;
-        }
-    status = attach(*options);
+    const std::string alone = options->triggers.empty() ? needs_trigger(*command) : std::string();
+    status = alone.empty() ? attach(*options) : usage_error(alone + " needs a place to wait for: --trigger", "attach");
   });
 }
 

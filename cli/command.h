@@ -54,6 +54,7 @@ void register_resolve(CLI::App& app, int& status);
 /// `karst resolve --strip all FILE` means --strip=all: the option's value may be left out, so a parser cannot tell.
 void join_strip(std::vector<std::string>& words);
 void register_attach(CLI::App& app, int& status);
+void register_detach(CLI::App& app, int& status);
 void register_places(CLI::App& app, int& status);
 void register_ps(CLI::App& app, int& status);
 void register_on_off(CLI::App& app, int& status);

@@ -97,6 +97,7 @@ int run_command_line(int argc, char** argv) {
   register_recover(app, status);
   register_where(app, status);
   register_attach(app, status);
+  register_detach(app, status);
   register_count(app, status, program);
   register_places(app, status);
   register_resolve(app, status);

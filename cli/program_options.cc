@@ -137,6 +137,17 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   return made;
 }
 
+/// "git: 4,767 of its 5,604 functions were patched as it was loaded; 771 are too small, ..."
+std::string plain_words(const collect::PlainPrograms::Module& module, const std::string& when) {
+  const std::string name = std::filesystem::path(module.path).filename();
+  if (!module.problem.empty()) return name + " was not built for tracing and is not patched: " + module.problem;
+  const auto count = [&](patch::LeftOut why) { return module.counts[static_cast<std::size_t>(why)]; };
+  const std::uint64_t patched = count(patch::LeftOut::kNot);
+  const std::uint64_t small = count(patch::LeftOut::kSmall);
+  return fmt::format("{}: {} of {} patched {}; {} small (--min-instructions), {} left alone", name, patched,
+                     plural(module.functions, "function"), when, small, module.functions - patched - small);
+}
+
 }  // namespace
 
 Result<std::string> find_runtime() {
@@ -323,6 +334,12 @@ void split_program(const CLI::App& launcher, std::vector<std::string>& words, st
   const auto from = words.begin() + static_cast<std::ptrdiff_t>(at);
   program.assign(from + (*from == "--" ? 1 : 0), words.end());
   words.erase(from, words.end());
+}
+
+void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when) {
+  constexpr std::size_t kMost = 4;
+  for (std::size_t i = 0; i < modules.size() && i < kMost; ++i) fail({printable(plain_words(modules[i], when))});
+  if (modules.size() > kMost) fail({"so were " + plural(modules.size() - kMost, "other file")});
 }
 
 }  // namespace karst::cli

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collect/launch/launch.h"
@@ -14,6 +15,10 @@ class App;
 }
 
 namespace karst::cli {
+
+/// What tracing may cost of a program that was not built for it, unless --budget says otherwise.
+inline constexpr const char* kPlainBudget = "5%";
+inline constexpr std::string_view kNoBudget = "off";
 
 struct ProgramOptions {
   std::vector<std::string> functions;
@@ -50,5 +55,8 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
 double children_cpu_ns();
 /// The exit status that passes on how a program ended.
 int exit_status(std::int32_t wait_status);
+
+/// What was patched of modules without sleds, in a line for each of the first ones. `when`: "as it was loaded".
+void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when);
 
 }  // namespace karst::cli

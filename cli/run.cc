@@ -81,8 +81,6 @@ struct RunOptions {
 };
 
 /// What tracing may cost where nobody chose the functions, nor another budget.
-constexpr const char* kPlainBudget = "5%";
-constexpr std::string_view kNoBudget = "off";
 
 /// Entries for KARST_OPTIONS.
 std::vector<std::string> runtime_options(const RunOptions& options) {
@@ -270,24 +268,6 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const c
   return collect::record(std::move(ran.processes), ran.pairs, recording, writer);
 }
 
-/// "git: 4,767 of its 5,604 functions were patched as it was loaded; 771 are too small, ..."
-std::string plain_words(const collect::PlainPrograms::Module& module) {
-  const std::string name = std::filesystem::path(module.path).filename();
-  if (!module.problem.empty()) return name + " was not built for tracing and is not patched: " + module.problem;
-  const auto count = [&](patch::LeftOut why) { return module.counts[static_cast<std::size_t>(why)]; };
-  const std::uint64_t patched = count(patch::LeftOut::kNot);
-  const std::uint64_t small = count(patch::LeftOut::kSmall);
-  return fmt::format("{}: {} of {} patched as it was loaded; {} small (--min-instructions), {} left alone", name,
-                     patched, plural(module.functions, "function"), small, module.functions - patched - small);
-}
-
-/// What was patched, in a line for each of the first modules.
-void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules) {
-  constexpr std::size_t kMost = 4;
-  for (std::size_t i = 0; i < modules.size() && i < kMost; ++i) fail({printable(plain_words(modules[i]))});
-  if (modules.size() > kMost) fail({"so were " + plural(modules.size() - kMost, "other file")});
-}
-
 int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (command.empty()) return usage_error("which program shall be run?", "run");
   if (options.memory && !is_size(*options.memory))
@@ -372,7 +352,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   for (const reader::Problem& p : summary->problems) fail({p.message});
   say_unmatched_globs(options.program, output);
   report_missing_states(options.states, ran->states.source);
-  say_what_was_patched(ran->plain);
+  say_what_was_patched(ran->plain, "as it was loaded");
   fail({printable(summary_line(output, *summary, ran->wait_status, cpu_ns))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   return status;

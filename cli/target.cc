@@ -97,12 +97,13 @@ Result<collect::Attached> find_target(const std::string& text) {
   return Error{"which process? These are traced:" + list_of(all)};
 }
 
-Result<collect::Attached> find_or_load_target(const std::string& text, bool& brought) {
-  brought = false;
+Result<collect::Attached> find_or_load_target(const std::string& text, const collect::PlainAttach& plain,
+                                              collect::PlainPrograms& programs, collect::Brought& brought) {
+  brought = {};
   if (!is_number(text)) return find_target(text);
   auto runtime = find_runtime();
   if (!runtime) return runtime.error();
-  return collect::attach_or_load(static_cast<pid_t>(std::stol(text)), *runtime, brought);
+  return collect::attach_or_load(static_cast<pid_t>(std::stol(text)), *runtime, plain, programs, brought);
 }
 
 std::string state_text(const collect::Attached& target) {

@@ -52,6 +52,21 @@ struct PatchJump {
 static_assert(sizeof(PatchJump) == 40);
 inline constexpr std::uint8_t kPatchNoField = 255;
 
+/// What a process says of the stubs that it has mapped, for karst attach and karst detach: the dynamic symbol
+/// karst_patched_modules of libkarst.so. Addresses are the process's own.
+struct PatchedModule {
+  std::uint64_t bias;   ///< added to ELF addresses
+  std::uint64_t stubs;  ///< where the table's code lies
+  std::uint64_t table;  ///< a PatchTable
+  std::uint64_t table_size;
+};
+inline constexpr std::uint32_t kMostPatchedModules = 64;
+struct PatchedModules {
+  std::uint32_t version;  ///< kPatchTableVersion
+  std::uint32_t count;    ///< of modules; the last to be written
+  PatchedModule modules[kMostPatchedModules];
+};
+
 /// The code's 4 bytes at `offset` become the distance from their end to `target`.
 struct PatchFixup {
   std::uint64_t target;    ///< ELF address

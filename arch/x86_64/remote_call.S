@@ -17,13 +17,13 @@
 #define INTERRUPTED_AX	24
 #define STACK		32
 #define STACK_SIZE	40
-#define OPEN		48
-#define ERROR		56
+#define FUNCTION	48
+#define PROBLEM		56
 #define ERROR_NUMBER	64
 #define VECTORS_SIZE	72
 #define ALL_SIGNALS	80
 #define CONTROL		88
-#define PATH		96
+#define ARGUMENT	96
 
 #define RESULT_SIZE		1024
 #define RESULT_HANDLE		0
@@ -119,26 +119,26 @@ karst_remote_call:
 	movq	%rax, RESULT_ERROR_PLACE(%r13)
 	movl	(%rax), %ecx
 	movq	%rcx, RESULT_ERROR_NUMBER(%r13)
-	leaq	PATH(%rbp), %rdi
+	leaq	ARGUMENT(%rbp), %rdi
 	movl	$2, %esi		// RTLD_NOW
 	xorl	%eax, %eax
-	call	*OPEN(%rbp)
+	call	*FUNCTION(%rbp)
 	movq	%rax, RESULT_HANDLE(%r13)
 	testq	%rax, %rax
-	jnz	.Lopened
-	call	*ERROR(%rbp)
+	jnz	.Lreturned
+	call	*PROBLEM(%rbp)
 	testq	%rax, %rax
-	jz	.Lopened
+	jz	.Lreturned
 	xorl	%ecx, %ecx
 .Lcopy:
 	movb	(%rax, %rcx), %dl
 	movb	%dl, RESULT_MESSAGE(%r13, %rcx)
 	testb	%dl, %dl
-	jz	.Lopened
+	jz	.Lreturned
 	incl	%ecx
 	cmpl	$(MESSAGE_SIZE - 1), %ecx
 	jb	.Lcopy
-.Lopened:
+.Lreturned:
 	movq	RESULT_ERROR_PLACE(%r13), %rax
 	movq	RESULT_ERROR_NUMBER(%r13), %rcx
 	movl	%ecx, (%rax)

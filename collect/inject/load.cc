@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kStackSize = 1 << 20;          // touched as far as it is used
 constexpr std::chrono::seconds kLookFor{5};            // a thread that is free
-constexpr std::chrono::seconds kOpensWithin{20};       // dlopen itself
+constexpr std::chrono::seconds kReturnsWithin{20};     // what is called
 constexpr int kStopsWithinMs = 100;                    // a thread that is interrupted
 constexpr int kLooksEveryMs = 1000;                    // for the end of the thread
 constexpr useconds_t kRoundMicroseconds = 5000;        // between two looks at all threads
@@ -58,17 +58,37 @@ Status check(pid_t pid, const std::string& path) {
   return Unit{};
 }
 
+/// What a thread shall call: a function like dlopen, and one like dlerror.
+struct Call {
+  std::string function;
+  std::string problem;  ///< the function that says why it failed
+  std::string argument;
+  bool of_runtime = false;  ///< libkarst's; else libc's
+  std::string refusal;      ///< how an error that it gives begins
+};
+
 /// What of the process the code needs.
 struct Target {
   std::vector<Mapping> mappings;
-  std::uint64_t open = 0;
-  std::uint64_t error = 0;
+  std::uint64_t function = 0;
+  std::uint64_t problem = 0;
   std::uint64_t error_number = 0;
   std::uint64_t place = 0;  ///< for the code
   std::uint64_t stack = 0;
 };
 
-Result<Target> look(pid_t pid, const ForeignMemory& memory, std::size_t size) {
+/// Where `size` bytes of the room are unused; 0: nowhere.
+std::uint64_t room_in(const ForeignMemory& memory, std::uint64_t room, std::size_t size) {
+  constexpr std::size_t kAlignment = 16;
+  std::vector<char> bytes(arch::kRemoteRoom);
+  if (!memory.read(room, bytes.data(), bytes.size())) return 0;
+  std::size_t used = bytes.size();
+  while (used != 0 && bytes[used - 1] == 0) --used;
+  const std::size_t at = (used + kAlignment) / kAlignment * kAlignment;  // a zero ends what was used
+  return at + size <= bytes.size() ? room + at : 0;
+}
+
+Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, std::size_t size) {
   Target target;
   target.mappings = mappings_of(pid);
   bool has_linker = false;
@@ -84,12 +104,16 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, std::size_t size) {
         return Error{"it is a 32-bit program; libkarst.so is for x86-64"};
       continue;
     }
-    if (name.starts_with("libc.so") || name.starts_with("libc-2.")) {
-      target.open = module->find(memory, "dlopen");
-      target.error = module->find(memory, "dlerror");
-      target.error_number = module->find(memory, "__errno_location");
-      if (target.open == 0 || target.error == 0 || target.error_number == 0)
-        return Error{"its libc has no dlopen; glibc 2.34 or newer is needed"};
+    const bool is_libc = name.starts_with("libc.so") || name.starts_with("libc-2.");
+    if (is_libc) target.error_number = module->find(memory, "__errno_location");
+    if (call.of_runtime ? name.starts_with("libkarst.so") : is_libc) {
+      target.function = module->find(memory, call.function);
+      target.problem = module->find(memory, call.problem);
+      if (const std::uint64_t room = call.of_runtime ? module->find(memory, "karst_attach_room") : 0; room != 0)
+        if (const std::uint64_t place = room_in(memory, room, size); place != 0) target.place = place;
+      if (target.function == 0 || target.problem == 0)
+        return Error{call.of_runtime ? "the libkarst.so in it is of another version"
+                                     : "its libc has no dlopen; glibc 2.34 or newer is needed"};
     }
     std::vector<char> bytes(size);
     const bool is_code = std::any_of(target.mappings.begin(), target.mappings.end(), [&](const Mapping& code) {
@@ -101,8 +125,9 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, std::size_t size) {
         std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; }))
       target.place = module->slack();
   }
-  if (target.open == 0)
+  if (target.error_number == 0)
     return Error{has_linker ? "no libc of glibc's is in it" : "it is a static program; nothing can be loaded into it"};
+  if (target.function == 0) return Error{"libkarst.so is not in it any more"};
   if (target.place == 0)
     return Error{"no library of it has " + std::to_string(size) + " unused bytes behind its code for Karst's call"};
   const auto stack = free_place(target.mappings, kStackSize);
@@ -112,7 +137,7 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, std::size_t size) {
 }
 
 /// The code, and what it reads.
-std::vector<char> code_for(const Target& target, const Resumption& resumption, const std::string& path) {
+std::vector<char> code_for(const Target& target, const Resumption& resumption, const std::string& argument) {
   arch::RemoteCall call{};
   call.resume_ip = resumption.ip;
   call.resume_ax = resumption.ax;
@@ -120,8 +145,8 @@ std::vector<char> code_for(const Target& target, const Resumption& resumption, c
   call.interrupted_ax = resumption.interrupted_ax;
   call.stack = target.stack;
   call.stack_size = kStackSize;
-  call.open = target.open;
-  call.error = target.error;
+  call.function = target.function;
+  call.problem = target.problem;
   call.error_number = target.error_number;
   call.vectors_size = arch::vectors_size();
   call.all_signals = ~std::uint64_t{0};
@@ -129,27 +154,27 @@ std::vector<char> code_for(const Target& target, const Resumption& resumption, c
   std::vector<char> code(karst_remote_call, karst_remote_call_end);
   const char* bytes = reinterpret_cast<const char*>(&call);
   code.insert(code.end(), bytes, bytes + sizeof call);
-  code.insert(code.end(), path.begin(), path.end());
+  code.insert(code.end(), argument.begin(), argument.end());
   code.push_back('\0');
   return code;
 }
 
-/// From where the thread is sent to the code, until the library is loaded. The thread then goes on alone. The code
+/// From where the thread is sent to the code, until the function has returned. The thread then goes on alone. The code
 /// stays where it is: a signal's handler may yet return into it, on whatever stack.
-Status follow(Tracee& tracee, const ForeignMemory& memory, const Target& target) {
-  const auto until = Clock::now() + kOpensWithin;
+Status follow(Tracee& tracee, const ForeignMemory& memory, const Target& target, const Call& call) {
+  const auto until = Clock::now() + kReturnsWithin;
   while (Clock::now() < until) {
     const auto at = tracee.to_system_call(kLooksEveryMs);
-    if (!tracee.attached()) return Error{"it ended while the library was loaded"};
+    if (!tracee.attached()) return Error{"it ended meanwhile"};
     if (!at || !at->begins || at->number != SYS_munmap || at->arguments[0] != target.stack) continue;
     if (at->arguments[1] == 0) return Error{"it got no memory for the call (a limit on its address space?)"};
     const auto said = memory.get<arch::RemoteResult>(target.stack + kStackSize - arch::kRemoteResultSize);
     if (said && said->handle != 0) return Unit{};
-    return Error{"its dynamic linker refuses the library: " +
-                 (said ? std::string(said->message, strnlen(said->message, sizeof said->message))
-                       : "the reason could not be read")};
+    return Error{call.refusal + (said ? std::string(said->message, strnlen(said->message, sizeof said->message))
+                                      : "the reason could not be read")};
   }
-  return Error{"the call of its dlopen has not returned for 20 s; the thread goes on with what it did when it does"};
+  return Error{"the call of " + call.function +
+               " in it has not returned for 20 s; the thread goes on with what it did when it does"};
 }
 
 std::string why_not_traced(int error) {
@@ -164,7 +189,7 @@ std::string why_not_traced(int error) {
 }
 
 /// None: this thread is not where that may be done now.
-std::optional<Status> load_in(pid_t thread, const ForeignMemory& memory, Target& target, const std::string& path) {
+std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const Target& target, const Call& call) {
   Tracee tracee(thread);
   if (!tracee.attached()) {
     if (errno == ESRCH) return std::nullopt;
@@ -174,35 +199,51 @@ std::optional<Status> load_in(pid_t thread, const ForeignMemory& memory, Target&
   const auto registers = tracee.registers();
   if (!registers || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
   if (!BusyCode(memory, target.mappings).is_free(*registers, memory, target.mappings)) return std::nullopt;
-  const std::vector<char> code = code_for(target, resumption_of(*registers), path);
+  const std::vector<char> code = code_for(target, resumption_of(*registers), call.argument);
   if (!memory.write(target.place, code.data(), code.size()))
     return Status(Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"});
   user_regs_struct there = *registers;
   there.rip = target.place;
   there.orig_rax = ~std::uint64_t{0};  // the kernel must not begin the system call anew at the code's place
   if (!tracee.set_registers(there)) return Status(Error{why_not_traced(errno)});
-  return follow(tracee, memory, target);
+  return follow(tracee, memory, target, call);
+}
+
+Status call_in_process(pid_t pid, const Call& call) {
+  auto memory = ForeignMemory::open(pid);
+  if (!memory) return Error{why_not_traced(EPERM)};
+  const std::size_t size = static_cast<std::size_t>(karst_remote_call_end - karst_remote_call) +
+                           sizeof(arch::RemoteCall) + call.argument.size() + 1;
+  const auto until = Clock::now() + kLookFor;
+  do {
+    auto target = look(pid, *memory, call, size);
+    if (!target) return target.error();
+    for (const pid_t thread : threads_to_try(pid))
+      if (auto called = call_in(thread, *memory, *target, call)) return *called;
+    usleep(kRoundMicroseconds);
+  } while (Clock::now() < until);
+  return Error{
+      "for 5 s each of its threads was in the dynamic linker, the allocator or a signal handler, or did not stop; try "
+      "again"};
 }
 
 }  // namespace
 
 Status load_library(pid_t pid, const std::string& path) {
   if (const Status checked = check(pid, path); !checked) return checked;
-  auto memory = ForeignMemory::open(pid);
-  if (!memory) return Error{why_not_traced(EPERM)};
-  const std::size_t size =
-      static_cast<std::size_t>(karst_remote_call_end - karst_remote_call) + sizeof(arch::RemoteCall) + path.size() + 1;
-  const auto until = Clock::now() + kLookFor;
-  do {
-    auto target = look(pid, *memory, size);
-    if (!target) return target.error();
-    for (const pid_t thread : threads_to_try(pid))
-      if (auto loaded = load_in(thread, *memory, *target, path)) return *loaded;
-    usleep(kRoundMicroseconds);
-  } while (Clock::now() < until);
-  return Error{
-      "for 5 s each of its threads was in the dynamic linker, the allocator or a signal handler, or did not stop; try "
-      "again"};
+  return call_in_process(pid, {.function = "dlopen",
+                               .problem = "dlerror",
+                               .argument = path,
+                               .of_runtime = false,
+                               .refusal = "its dynamic linker refuses the library: "});
+}
+
+Status call_runtime(pid_t pid, const std::string& function, const std::string& argument) {
+  return call_in_process(pid, {.function = function,
+                               .problem = "karst_attach_problem",
+                               .argument = argument,
+                               .of_runtime = true,
+                               .refusal = ""});
 }
 
 }  // namespace karst::collect

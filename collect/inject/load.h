@@ -1,4 +1,5 @@
-// Bringing a library into a process that runs: one thread of it is made to call the process's own dlopen.
+// Bringing a library into a process that runs: one thread of it is made to call the process's own dlopen. Then it may
+// be made to call functions of libkarst's.
 //
 // Karst may be killed at any instant, and the process must go on and compute the same. So:
 //   - The code (arch/remote_call.h) is written into bytes that nothing executes: between the end of a library's code
@@ -22,5 +23,9 @@ namespace karst::collect {
 /// done. Gives up after some seconds if no thread is where dlopen may be called: not in the dynamic linker, the
 /// allocator or a signal handler, and best asleep in a system call. Errors: why not, in words for the user.
 Status load_library(pid_t pid, const std::string& path);
+
+/// As load_library(), for libkarst.so when it is loaded: calls `function`, const void*(const char*), with `argument`.
+/// It returns null on failure; karst_attach_problem() then says why.
+Status call_runtime(pid_t pid, const std::string& function, const std::string& argument);
 
 }  // namespace karst::collect

@@ -137,7 +137,8 @@ std::uint64_t ForeignModule::find(const ForeignMemory& memory, const std::string
     if ((*chain | 1U) == (hash | 1U)) {
       const auto symbol = memory.get<Elf64_Sym>(symbols_ + at * sizeof(Elf64_Sym));
       if (!symbol) return 0;
-      if (symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+      const auto type = ELF64_ST_TYPE(symbol->st_info);
+      if (symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 && (type == STT_FUNC || type == STT_OBJECT) &&
           memory.text(names_ + symbol->st_name, name.size() + 1) == name)
         return base_ + symbol->st_value;
     }

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
 #include "collect/inject/memory.h"
 
@@ -28,6 +29,13 @@ long request(int what, pid_t thread, std::uint64_t address, const void* data) {
 Tracee::Tracee(pid_t thread) : thread_(thread) {
   attached_ = request(PTRACE_SEIZE, thread, 0, std::uint64_t{PTRACE_O_TRACESYSGOOD}) == 0;
 }
+
+Tracee::Tracee(Tracee&& other) noexcept
+    : thread_(other.thread_),
+      attached_(std::exchange(other.attached_, false)),
+      stopped_(other.stopped_),
+      interrupted_(other.interrupted_),
+      signal_(other.signal_) {}
 
 Tracee::~Tracee() {
   if (!attached_) return;
@@ -54,11 +62,17 @@ bool Tracee::wait(int& status, int within_ms) {
   }
 }
 
+void Tracee::interrupt() {
+  if (!stopped_ && !interrupted_) interrupted_ = request(PTRACE_INTERRUPT, thread_, 0, std::uint64_t{0}) == 0;
+}
+
 bool Tracee::stop(int within_ms) {
   if (stopped_) return true;
-  if (request(PTRACE_INTERRUPT, thread_, 0, std::uint64_t{0}) != 0) return false;
+  interrupt();
+  if (!interrupted_) return false;
   int status = 0;
   if (!wait(status, within_ms)) return false;
+  interrupted_ = false;
   // A signal that was about to be delivered stops it first.
   signal_ = status >> 16 == 0 && (WSTOPSIG(status) & 0x80) == 0 ? WSTOPSIG(status) : 0;
   return true;

@@ -21,10 +21,12 @@ class Tracee {
   /// Check with `attached()`; if not, errno says why.
   explicit Tracee(pid_t thread);
   ~Tracee();
-  Tracee(const Tracee&) = delete;
-  Tracee& operator=(const Tracee&) = delete;
+  Tracee(Tracee&& other) noexcept;
+  Tracee& operator=(Tracee&&) = delete;
 
   bool attached() const { return attached_; }
+  /// Asks it to stop, without waiting for that.
+  void interrupt();
   /// Stops it wherever it is; false: it has ended, or does not stop within the time (uninterruptible sleep).
   bool stop(int within_ms);
   /// Lets it go on to its next system call's begin or end. None: that took longer, or the thread ended; it runs then.
@@ -42,7 +44,8 @@ class Tracee {
   pid_t thread_;
   bool attached_ = false;
   bool stopped_ = false;
-  int signal_ = 0;  ///< to be delivered when it goes on
+  bool interrupted_ = false;  ///< it will stop
+  int signal_ = 0;            ///< to be delivered when it goes on
 };
 
 }  // namespace karst::collect

@@ -238,21 +238,32 @@ Result<Attached> attach(pid_t pid, bool* is_refused) {
   return Error{why_not(*facts, descriptors, mappings)};
 }
 
-Result<Attached> attach_or_load(pid_t pid, const std::string& library, bool& brought) {
-  brought = false;
+Result<Attached> attach_or_load(pid_t pid, const std::string& library, const PlainAttach& plain,
+                                PlainPrograms& programs, Brought& brought) {
+  brought = {};
   auto facts = process_facts(pid);
   if (!facts) return facts.error();
   bool is_refused = false;
   auto found = attach(pid, &is_refused);
   if (found || is_refused || facts->state == 'Z' || (geteuid() != 0 && facts->uid != geteuid())) return found;
-  if (read_all(proc(pid) + "/maps").find("libkarst.so") != std::string::npos) return found;
+  const auto problem = [&](const Error& why) {
+    return Error{described(*facts) + " cannot be attached to: " + why.message};
+  };
   if (facts->state == 'T')
     return Error{described(*facts) + " is stopped (SIGSTOP, Ctrl-Z); let it go on first: kill -CONT " +
                  std::to_string(pid)};
-  if (const Status loaded = load_library(pid, library); !loaded)
-    return Error{described(*facts) + " cannot be attached to: " + loaded.error().message};
-  brought = true;
-  return attach(pid);
+  if (read_all(proc(pid) + "/maps").find("libkarst.so") == std::string::npos) {
+    if (const Status loaded = load_library(pid, library); !loaded) return problem(loaded.error());
+    found = attach(pid);
+  }
+  if (!found && !plain.choice.option().empty()) {
+    auto patched = patch_process(pid, facts->uid, plain, programs);
+    if (!patched) return problem(patched.error());
+    brought.patched = *patched;
+    found = attach(pid);
+  }
+  brought.tracing = static_cast<bool>(found);
+  return found;
 }
 
 std::vector<Attached> find_traced(std::vector<Error>* refused) {

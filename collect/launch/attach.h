@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "collect/arena/view.h"
+#include "collect/launch/plain_process.h"
 #include "symbols/resolve.h"
 
 namespace karst::collect {
@@ -45,10 +46,17 @@ symbols::ResolveOptions resolve_options(const Attached& target);
 /// true when it has one that cannot be read safely.
 Result<Attached> attach(pid_t pid, bool* is_refused = nullptr);
 
+/// What attach_or_load() has done.
+struct Brought {
+  bool tracing = false;                ///< the process was not traced before
+  std::optional<PatchedCode> patched;  ///< of a program without sleds
+};
+
 /// As attach(). A process without libkarst gets it from the file `library` first (collect/inject/load.h). Then what it
-/// was built with karst-gcc or karst-g++ from is traced from here on, in all its threads. `brought` says whether it
-/// did.
-Result<Attached> attach_or_load(pid_t pid, const std::string& library, bool& brought);
+/// was built with karst-gcc or karst-g++ from is traced from here on, in all its threads; of a program without sleds
+/// what `plain` chooses, if it chooses something.
+Result<Attached> attach_or_load(pid_t pid, const std::string& library, const PlainAttach& plain,
+                                PlainPrograms& programs, Brought& brought);
 
 /// All traced processes that the caller may look into, in order of pid. `refused`, if not null, gets a message for each
 /// process with an arena that cannot be read safely.

@@ -1,5 +1,6 @@
 #include "collect/launch/plain_programs.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
 
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "base/sealed_memory.h"
+#include "collect/inject/memory.h"
 #include "symbols/credentials.h"
 
 namespace karst::collect {
@@ -39,27 +41,46 @@ bool PlainPrograms::is_wanted(const std::string& path, bool is_program) const {
                      [&](const std::string& pattern) { return fnmatch(pattern.c_str(), name.c_str(), 0) == 0; });
 }
 
-void PlainPrograms::answer(Arrival asker) {
+const Descriptor* PlainPrograms::table_of(int file, const std::string& path, bool is_program, uid_t uid) {
   struct stat status {};
-  const int file = asker.arena.get();
-  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
-    return asker.answer(AnswerOutcome::kNothing, {});
-  std::error_code error;
-  const std::string path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error);
-  if (!is_wanted(path, asker.first_function != 0)) return asker.answer(AnswerOutcome::kNothing, {});
+  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || !is_wanted(path, is_program)) return nullptr;
   const FileKey key{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
   auto known = tables_.find(key);
-  if (known == tables_.end()) known = tables_.emplace(key, make(file, path, asker)).first;
-  asker.answer(known->second ? AnswerOutcome::kGiven : AnswerOutcome::kNothing, known->second);
+  if (known == tables_.end()) known = tables_.emplace(key, make(file, path, uid)).first;
+  return known->second ? &known->second : nullptr;
 }
 
-Descriptor PlainPrograms::make(int file, const std::string& path, const Arrival& asker) {
+void PlainPrograms::answer(Arrival asker) {
+  const int file = asker.arena.get();
+  std::error_code error;
+  const std::string path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error);
+  const Descriptor* table = table_of(file, path, asker.first_function != 0, asker.uid);
+  if (table == nullptr) return asker.answer(AnswerOutcome::kNothing, {});
+  asker.answer(AnswerOutcome::kGiven, *table);
+}
+
+void PlainPrograms::prepare(pid_t pid, uid_t uid) {
+  const std::string process = "/proc/" + std::to_string(pid);
+  const auto look = [&](const std::string& path, const std::string& opened, bool is_program) {
+    if (!is_wanted(path, is_program)) return;
+    const Descriptor file(open(opened.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    table_of(file.get(), path, is_program, uid);
+  };
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink(process + "/exe", error);
+  look(program, process + "/exe", true);
+  for (const Mapping& m : mappings_of(pid))
+    if (m.rights.starts_with("r-x") && m.path.starts_with('/') && m.path != program)
+      look(m.path, process + "/root" + m.path, false);
+}
+
+Descriptor PlainPrograms::make(int file, const std::string& path, uid_t uid) {
   modules_.push_back({});
   Module& module = modules_.back();
   module.path = path;
   // The sandbox reads a descriptor alone: no group is needed for that.
   constexpr gid_t kNobody = 65534;
-  const auto as = symbols::Credentials::of_owner(asker.uid, kNobody);
+  const auto as = symbols::Credentials::of_owner(uid, kNobody);
   const auto found = patch::find_in_file(file, {choice_.min_instructions}, as);
   if (!found) {
     module.problem = found.error().message;

@@ -29,6 +29,8 @@ class PlainPrograms {
 
   /// Answers a process that asks for the table of a module (HelloKind::kPatches).
   void answer(Arrival asker);
+  /// Finds the tables of what the process has loaded, so that it is not kept waiting when it asks. `uid`: its user.
+  void prepare(pid_t pid, uid_t uid);
 
   /// What was patched of each module, and why the rest was not.
   struct Module {
@@ -43,7 +45,9 @@ class PlainPrograms {
   using FileKey = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
 
   bool is_wanted(const std::string& path, bool is_program) const;
-  Descriptor make(int file, const std::string& path, const Arrival& asker);
+  /// Null: nothing of it is patched.
+  const Descriptor* table_of(int file, const std::string& path, bool is_program, uid_t uid);
+  Descriptor make(int file, const std::string& path, uid_t uid);
 
   PlainChoice choice_;
   std::map<FileKey, Descriptor> tables_;  // none: nothing can be patched

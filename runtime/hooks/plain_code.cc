@@ -11,6 +11,10 @@
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
 
+extern "C" {
+__attribute__((visibility("default"))) karst::format::PatchedModules karst_patched_modules;
+}
+
 namespace karst::runtime {
 
 using namespace format;
@@ -29,7 +33,7 @@ struct Plain {
   ModuleImage image;
   PlainCode code;
 };
-Plain g_plain[kMostPlainModules];
+Plain g_plain[kMostPatchedModules];
 std::uint32_t g_plain_count;
 
 /// The table is whole, and each number in it is in its bounds.
@@ -136,6 +140,9 @@ bool map_stubs(const ModuleImage& image, PlainCode& p) {
   }
   p.stubs = static_cast<std::uintptr_t>(at);
   p.stubs_size = size;
+  PatchedModules& told = karst_patched_modules;
+  told.modules[told.count] = {image.bias, p.stubs, reinterpret_cast<std::uint64_t>(p.table), p.size};
+  store(told.count, told.count + 1);
   return true;
 }
 
@@ -153,18 +160,22 @@ bool same_bytes(const unsigned char* a, const unsigned char* b, std::uint32_t si
   return true;
 }
 
-void write_jump(const PatchJump& j, const PlainCode& p, std::uintptr_t at) {
-  auto* site = reinterpret_cast<unsigned char*>(at);
-  copy(site, j.after, j.size);
-  if (j.field != kPatchNoField) put32(site + j.field, p.stubs + j.offset - (at + j.field + 4U));
+/// The `j.size` bytes that are to stand at `at`.
+void make_jump(const PatchJump& j, const PlainCode& p, std::uintptr_t at, unsigned char* bytes) {
+  copy(bytes, j.after, j.size);
+  if (j.field != kPatchNoField) put32(bytes + j.field, p.stubs + j.offset - (at + j.field + 4U));
 }
 
 }  // namespace
 
 std::uint32_t fetch_plain_code(bool libraries) {
+  // An earlier attach may have been cut off: its stubs stay, as jumps may lead to them.
+  g_plain_count = 0;
+  karst_patched_modules.version = kPatchTableVersion;
+  store(karst_patched_modules.count, 0U);
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* context) {
-        if (g_plain_count < kMostPlainModules) fetch(*info, *static_cast<const bool*>(context));
+        if (g_plain_count < kMostPatchedModules) fetch(*info, *static_cast<const bool*>(context));
         return 0;
       },
       &libraries);
@@ -207,7 +218,10 @@ bool write_jumps(const ModuleImage& image, const PlainCode& p, void* context,
       as_seen = as_seen && same_bytes(site, p.jumps[end].before, p.jumps[end].size);
     }
     if (as_seen && is_wanted(context, function))
-      for (; i < end; ++i) write_jump(p.jumps[i], p, image.bias + p.jumps[i].address);
+      for (; i < end; ++i) {
+        const std::uintptr_t at = image.bias + p.jumps[i].address;
+        make_jump(p.jumps[i], p, at, reinterpret_cast<unsigned char*>(at));
+      }
     else
       left_out(context, function);
     i = end;
@@ -218,6 +232,17 @@ bool write_jumps(const ModuleImage& image, const PlainCode& p, void* context,
     sys::mprotect(s.begin, s.end - s.begin, s.protection);
   }
   return true;
+}
+
+void check_jumps(const ModuleImage& image, const PlainCode& p, void* context,
+                 void (*left_out)(void* context, std::uint32_t function)) {
+  for (std::uint32_t i = 0; i < p.table->jumps; ++i) {
+    const PatchJump& j = p.jumps[i];
+    const std::uintptr_t at = image.bias + j.address;
+    unsigned char wanted[sizeof j.after];
+    make_jump(j, p, at, wanted);
+    if (!same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size)) left_out(context, j.function);
+  }
 }
 
 }  // namespace karst::runtime

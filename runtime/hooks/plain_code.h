@@ -1,6 +1,7 @@
 // Modules that have no sleds: karst finds where their functions can be patched, and gives a table of stubs
 // (format/patch_table.h). The stubs lie near the module and have sleds in them, so the module is entered, switched and
-// recorded as any other. Its own code is written to once, when nobody executes it: jumps to the stubs.
+// recorded as any other. Its own code is written to once, when nobody executes it: jumps to the stubs. At start the
+// runtime does so; in a process that runs karst attach, which can stop all threads.
 //
 // Nothing is decoded or guessed here: bytes are written where those that karst saw stand, and nowhere else.
 #pragma once
@@ -24,10 +25,8 @@ struct PlainCode {
   std::uint64_t stubs_size = 0;  ///< whole pages
 };
 
-inline constexpr std::uint32_t kMostPlainModules = 64;
-
-/// At start, before there is an arena: asks the session for tables of the program and, with `libraries`, of the
-/// libraries that it wants. Modules with sleds are passed over. Returns how many there are.
+/// Before there is an arena: asks the session for tables of the program and, with `libraries`, of the libraries that it
+/// wants. Modules with sleds are passed over. Returns how many there are.
 std::uint32_t fetch_plain_code(bool libraries);
 
 /// Calls visit(ModuleImage&, PlainCode&) for each; their stubs are there, ready to be executed.
@@ -39,6 +38,11 @@ void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code));
 /// and nothing written, if the system does not let the code be changed.
 bool write_jumps(const ModuleImage& image, const PlainCode& code, void* context,
                  bool (*is_wanted)(void* context, std::uint32_t function),
+                 void (*left_out)(void* context, std::uint32_t function));
+
+/// The same of functions whose jumps somebody else has written, in a process that runs (collect/inject/patch.h): calls
+/// left_out(context, number) for every function that lacks one.
+void check_jumps(const ModuleImage& image, const PlainCode& code, void* context,
                  void (*left_out)(void* context, std::uint32_t function));
 
 }  // namespace karst::runtime

@@ -270,6 +270,11 @@ void begin_plain_switches(ModuleImage& image, PlainCode& code) {
 
 bool g_jumps_refused;
 
+void leave_as_it_is(void* context, std::uint32_t function) {
+  auto& module = *static_cast<Module*>(context);
+  module.functions.set_fixed(module.functions.index_of_entry(function));
+}
+
 /// Functions that are off when the program starts keep their code as it is.
 void write_plain_jumps(ModuleImage& image, PlainCode& code) {
   Module* m = module_of(image);
@@ -279,11 +284,11 @@ void write_plain_jumps(ModuleImage& image, PlainCode& code) {
     const std::uint32_t id = module.first_id + module.functions.index_of_entry(function);
     return (load(g_arena.functions()[id].flags) & kArenaFunctionOn) != 0;
   };
-  const auto left_out = [](void* context, std::uint32_t function) {
-    auto& module = *static_cast<Module*>(context);
-    module.functions.set_fixed(module.functions.index_of_entry(function));
-  };
-  g_jumps_refused = !write_jumps(image, code, m, wanted, left_out);
+  g_jumps_refused = !write_jumps(image, code, m, wanted, leave_as_it_is);
+}
+
+void check_plain_jumps(ModuleImage& image, PlainCode& code) {
+  if (Module* m = module_of(image)) check_jumps(image, code, m, leave_as_it_is);
 }
 
 /// Modules of which we did not learn that they have gone, though another one has their place.
@@ -349,6 +354,7 @@ bool patch_modules(bool alone) {
   for_each_plain_code(begin_plain_switches);
   bool done = true;
   if (!alone) {
+    for_each_plain_code(check_plain_jumps);
     done = patch_used();
   } else if (is_switched_on()) {
     // All of it is asked for before any of the program is touched.

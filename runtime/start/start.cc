@@ -45,6 +45,12 @@ int __cxa_atexit(void (*function)(void*), void* argument, void* module);
 /// destructor, under the dynamic linker's lock.
 __attribute__((visibility("default"))) void karst_register_module(const void* note, int loaded);
 __attribute__((visibility("default"))) void karst_unregister_module(const void* note, int loaded);
+/// karst attach has a thread of a process that runs call these, in this order; between them it writes the jumps to the
+/// stubs that the first has mapped (collect/inject/patch.h). `options` are as in KARST_OPTIONS. Null: karst_attach_problem
+/// says why not. All signals are blocked meanwhile.
+__attribute__((visibility("default"))) const void* karst_attach_fetch(const char* options);
+__attribute__((visibility("default"))) const void* karst_attach_enter(const char* options);
+__attribute__((visibility("default"))) const char* karst_attach_problem();
 /// The same for modules of other namespaces, which cannot see the symbols: it is libkarst's ELF entry point.
 __attribute__((visibility("hidden"), used)) void karst_module_event(const void* note, int loaded);
 }
@@ -184,9 +190,9 @@ void give_up(const char* why) {
   g_life = Life::kImpossible;
 }
 
-/// Null when all modules that are loaded now are traced, else why that is impossible.
-const char* trace_all() {
-  const bool alone = is_alone();  // the clock thread, which make_arena() may make, executes no sleds
+/// Null when all modules that are loaded now are traced, else why that is impossible. `alone`: nobody else executes
+/// their code; the clock thread, which make_arena() may make, does not.
+const char* trace_all(bool alone) {
   if (const char* why = make_arena()) return why;
   ArenaHeader& h = g_arena.header();
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW);
@@ -208,6 +214,13 @@ void follow_exit() {
   static bool s_done;
   if (!s_done) __cxa_atexit(note_exit, nullptr, nullptr);
   s_done = true;
+}
+
+void live() {
+  g_life = Life::kTracing;
+  take_signal(g_options);
+  take_crashes(g_options);
+  start_maintenance(g_options.control);
 }
 
 #ifndef KARST_STATIC
@@ -239,11 +252,8 @@ void start(int, char**, char** environment) {
     report_to_session(HelloOutcome::kNoSleds, 0, -1);
     return;
   }
-  if (const char* why = trace_all()) return give_up(why);
-  g_life = Life::kTracing;
-  take_signal(g_options);
-  take_crashes(g_options);
-  start_maintenance(g_options.control);
+  if (const char* why = trace_all(is_alone())) return give_up(why);
+  live();
   if (g_options.stats)
     Message()
         .number(g_arena.header().function_count)
@@ -276,15 +286,56 @@ void come(std::uintptr_t note) {
     const bool entered = enter_module(note, arrived);
     if (const char* why = announce_arena()) return give_up(why);
     if (entered) patch_module(arrived.module);
-    take_signal(g_options);
-    take_crashes(g_options);
-    start_maintenance(g_options.control);
+    live();
   } else {
     if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;
     follow_exit();
     if (arrived.function_count != 0) report_arrival(module_count(), arrived.first_function, arrived.function_count);
     patch_module(arrived.module);
   }
+}
+
+const char* g_attach_problem = "";
+
+/// Null, or why the process's code without sleds cannot be traced from now on.
+const char* why_no_attach() {
+  if (g_first != nullptr) return "another libkarst is loaded";
+  if (g_life == Life::kIdle) return nullptr;
+  return g_life == Life::kTracing ? "it is traced already" : "libkarst cannot trace it";
+}
+
+const char* fetch_for_attach(const char* options) {
+  if (const char* why = why_no_attach()) return why;
+  constexpr char kName[] = "KARST_OPTIONS=";
+  char variable[sizeof kName + sizeof g_raw_options] = {};
+  const std::uint64_t size = length(options);
+  if (size >= sizeof g_raw_options) return "the options are too long";
+  copy(variable, kName, sizeof kName);
+  copy(variable + sizeof kName - 1, options, size + 1);
+  char* environment[] = {variable, nullptr};
+  keep_options(environment);
+  const std::uint32_t found = fetch_plain_code(g_options.patch == 2);
+  keep_session(Options());  // it ends with karst attach
+  if (found == 0) return "none of its functions can be patched";
+  for_each_plain_code([](ModuleImage&, PlainCode&) {});
+  return nullptr;
+}
+
+const char* enter_for_attach() {
+  if (const char* why = why_no_attach()) return why;
+  if (const char* why = trace_all(false)) {
+    g_life = Life::kImpossible;
+    return why;
+  }
+  follow_exit();
+  live();
+  return nullptr;
+}
+
+/// Any address that is not null.
+const void* as_handle(const char* problem) {
+  g_attach_problem = problem != nullptr ? problem : "";
+  return problem != nullptr ? nullptr : &g_attach_problem;
 }
 
 void go(std::uintptr_t note) {
@@ -302,6 +353,14 @@ extern "C" {
 void karst_register_module(const void* note, int) { karst::runtime::come(reinterpret_cast<std::uintptr_t>(note)); }
 
 void karst_unregister_module(const void* note, int) { karst::runtime::go(reinterpret_cast<std::uintptr_t>(note)); }
+
+const void* karst_attach_fetch(const char* options) {
+  return karst::runtime::as_handle(karst::runtime::fetch_for_attach(options));
+}
+
+const void* karst_attach_enter(const char*) { return karst::runtime::as_handle(karst::runtime::enter_for_attach()); }
+
+const char* karst_attach_problem() { return karst::runtime::g_attach_problem; }
 
 void karst_module_event(const void* note, int loaded) {
   if (loaded != 0)

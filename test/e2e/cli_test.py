@@ -385,7 +385,7 @@ class Language(Case):
     """One language in all commands: help, options, and what is said of mistakes."""
 
     COMMANDS = ("run", "view", "slow", "explain", "calls", "report", "tree", "info", "export", "ps", "top", "on", "off",
-                "status", "snapshot", "attach", "count", "resolve", "help")
+                "status", "snapshot", "attach", "detach", "count", "resolve", "help")
 
     def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):
         everything = self.good("help")

@@ -90,6 +90,98 @@ class Attaching(InjectTest):
                 self.finish(child)
 
 
+def code_that_differs(pid):
+    """Addresses of the program's code where the process's memory has other bytes than the file."""
+    differing = []
+    with open(f"/proc/{pid}/mem", "rb") as memory, open(worker(), "rb") as file:
+        compared = 0
+        for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            span, rights, offset, *_, path = line.split()
+            if "x" not in rights or path != worker():
+                continue
+            begin, end = (int(each, 16) for each in span.split("-"))
+            memory.seek(begin)
+            file.seek(int(offset, 16))
+            code = memory.read(end - begin)
+            as_filed = file.read(end - begin)
+            compared += len(as_filed)
+            differing += [hex(begin + at) for at, (has, should) in enumerate(zip(code, as_filed)) if has != should]
+    assert compared > 1000
+    return differing
+
+
+class Detaching(InjectTest):
+    def detach(self, pid, status=0, **user):
+        done = subprocess.run([KARST, "detach", str(pid)], capture_output=True, text=True, timeout=TIMEOUT, **user)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def detaching_refused(self, pid, words, **user):
+        said = self.detach(pid, status=1, **user)
+        self.assertIn(words, said)
+        self.assertEqual(len(said.splitlines()), 1, said)
+
+    def recent_calls(self, pid):
+        path = self.directory / "moment.karst"
+        path.unlink(missing_ok=True)
+        subprocess.run([KARST, "snapshot", str(pid), "--last", "20ms", "-o", str(path)], check=True,
+                       capture_output=True, timeout=TIMEOUT)
+        return Trace(path).counts.get("step(unsigned int)", 0)
+
+    def test_rounds_of_attaching_and_detaching(self):
+        """While detached, the program's code is its file's. Each attaching records."""
+        for way in ("sleep", "compute"):
+            child = self.start(worker(), way)
+            self.assertEqual(code_that_differs(child.pid), [])
+            for i in range(ROUNDS):
+                self.assertIn("is traced again" if i else "is traced from now on", self.attach(child.pid))
+                self.assertNotEqual(code_that_differs(child.pid), [])
+                time.sleep(0.02)
+                if i % 10 == 1:
+                    self.assertGreater(self.recent_calls(child.pid), 100)
+                self.assertIn("is not traced any more", self.detach(child.pid))
+                self.assertEqual(code_that_differs(child.pid), [])
+            self.assertIn("was detached already", self.detach(child.pid))
+            self.finish(child)
+
+    def test_detaching_ends_watches(self):
+        child = self.start(worker(), "sleep")
+        self.attach(child.pid)
+        subprocess.run([KARST, "on", str(child.pid), "--slowest", "^step"], check=True, capture_output=True,
+                       timeout=TIMEOUT)
+        self.detach(child.pid)
+        self.assertEqual(code_that_differs(child.pid), [])
+        ended = subprocess.run([KARST, "off", str(child.pid), "--watches"], capture_output=True, text=True,
+                               timeout=TIMEOUT)
+        self.assertIn("nothing was watched", ended.stderr)
+        self.finish(child)
+
+    def test_detaching_from_no_process(self):
+        self.detaching_refused(999999999, "there is no process 999999999")
+
+    def test_detaching_from_what_is_not_traced(self):
+        child = self.start(worker(), "sleep")
+        self.detaching_refused(child.pid, "is not traced by Karst")
+        self.finish(child)
+
+    def test_detaching_from_another_users_process(self):
+        if os.geteuid() != 0:
+            self.skipTest("to be another user takes root")
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        if subprocess.run(["test", "-x", KARST], **nobody).returncode != 0:
+            self.skipTest("nobody cannot run the karst that was built here")
+        child = self.start(worker(), "sleep")
+        self.attach(child.pid)
+        self.detaching_refused(child.pid, "belongs to user root", **nobody)
+        self.finish(child)
+
+    def test_options_that_need_a_trigger(self):
+        for option in (["--sched", "perf"], ["--syscalls"], ["--last", "1s"], ["--no-source"], ["-o", "x.karst"]):
+            done = subprocess.run([KARST, "attach", "1", *option], capture_output=True, text=True, timeout=TIMEOUT)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("needs a place to wait for: --trigger", done.stderr)
+
+
 class Refusing(InjectTest):
     def refused(self, pid, words):
         said = self.attach(pid, status=1)

@@ -1,0 +1,56 @@
+// karst detach: the process runs on with the code that its files have, until it is attached to again.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/target.h"
+#include "cli/text.h"
+#include "collect/inject/patch.h"
+#include "collect/live/control.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{10'000};
+
+/// Watches end first: they would come back with tracing.
+Status end_all(collect::Attached& target) {
+  auto requester = collect::Requester::take(target);
+  if (!requester) return requester.error();
+  const std::size_t rules = target.arena.rules().size();
+  for (std::size_t rule = 0; rule < rules; ++rule) requester->writer().end_watches(static_cast<std::uint32_t>(rule));
+  requester->set_off_at(0);
+  requester->set_enabled(false);
+  return requester->apply(kLimit);
+}
+
+int detach(const std::string& text) {
+  auto target = find_target(text);
+  if (!target) return fail(target.error());
+  const bool was_on = collect::control_state(target->arena).enabled;
+  if (const Status done = end_all(*target); !done) return fail(done.error());
+  const auto restored = collect::take_back_jumps(target->process.pid);
+  if (!restored) return fail({"its functions are untraced, but still have their jumps: " + restored.error().message});
+  const auto pid = static_cast<int>(target->process.pid);
+  std::fprintf(stderr, "karst: process %d (%s) %s\n", pid, printable(target->process.name).c_str(),
+               was_on ? "is not traced any more" : "was detached already");
+  std::fprintf(stderr, "karst: what was recorded: karst snapshot %d; again: karst attach %d\n", pid, pid);
+  return kExitOk;
+}
+
+}  // namespace
+
+void register_detach(CLI::App& app, int& status) {
+  auto target = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("detach", "Let a process run on untraced, with its code as in its files");
+  command->footer(
+      "All functions are untraced, and all watches end. libkarst stays in the process,\n"
+      "idle, with the history for 'karst snapshot'. 'karst attach PID' traces again.");
+  add_target(*command, *target);
+  command->callback([target, &status] { status = detach(*target); });
+}
+
+}  // namespace karst::cli

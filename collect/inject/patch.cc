@@ -1,0 +1,333 @@
+#include "collect/inject/patch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "collect/inject/memory.h"
+#include "collect/inject/tracee.h"
+#include "format/patch_table.h"
+
+namespace karst::collect {
+namespace {
+
+using namespace format;
+using Clock = std::chrono::steady_clock;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kMostStack = 16 << 20;         // bytes that are looked through
+constexpr std::chrono::microseconds kStopLasts{2000};  // then no further function is begun
+constexpr int kStopsWithinMs = 100;                    // a thread that is interrupted
+constexpr int kMostStops = 200;                        // while they bring something forward
+constexpr int kIdleStops = 20;                         // while they do not
+constexpr useconds_t kBetweenStops = 10'000;           // microseconds
+
+/// Bytes that are written over others.
+struct Edit {
+  std::uint64_t address = 0;
+  std::uint8_t size = 0;
+  unsigned char before[8] = {};
+  unsigned char after[8] = {};
+
+  bool has_inside(std::uint64_t at) const { return at > address && at < address + size; }
+  bool is_in_one_page() const { return address / kPage == (address + size - 1) / kPage; }
+};
+
+/// One function's.
+using Edits = std::vector<Edit>;
+
+/// Reads numbers out of a table that may say anything.
+class Table {
+ public:
+  static std::optional<Table> read(const ForeignMemory& memory, const PatchedModule& module) {
+    Table t;
+    if (module.table_size < sizeof(PatchTable) || module.table_size > kMostPatchTable) return std::nullopt;
+    t.bytes_.resize(module.table_size);
+    if (!memory.read(module.table, t.bytes_.data(), t.bytes_.size())) return std::nullopt;
+    std::memcpy(&t.head_, t.bytes_.data(), sizeof t.head_);
+    const std::uint64_t jumps = sizeof t.head_ + std::uint64_t{t.head_.sleds} * sizeof(PatchSled);
+    if (t.head_.magic != kPatchTableMagic || t.head_.version != kPatchTableVersion ||
+        jumps + std::uint64_t{t.head_.jumps} * sizeof(PatchJump) > t.bytes_.size())
+      return std::nullopt;
+    t.jumps_ = jumps;
+    return t;
+  }
+  std::uint32_t jumps() const { return head_.jumps; }
+  PatchJump jump(std::uint32_t i) const {
+    PatchJump jump{};
+    std::memcpy(&jump, bytes_.data() + jumps_ + std::uint64_t{i} * sizeof jump, sizeof jump);
+    return jump;
+  }
+
+ private:
+  std::vector<char> bytes_;
+  PatchTable head_{};
+  std::uint64_t jumps_ = 0;
+};
+
+bool is_code(const std::vector<Mapping>& mappings, const Edit& edit) {
+  return std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) {
+    return m.rights.starts_with("r-x") && !m.path.empty() && edit.address >= m.begin &&
+           edit.address + edit.size <= m.end;
+  });
+}
+
+/// None: the jump makes no sense.
+std::optional<Edit> edit_of(const PatchJump& j, const PatchedModule& module, bool back) {
+  if (j.size == 0 || j.size > sizeof j.before || (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)))
+    return std::nullopt;
+  Edit edit;
+  edit.address = module.bias + j.address;
+  edit.size = j.size;
+  std::memcpy(edit.before, j.before, j.size);
+  std::memcpy(edit.after, j.after, j.size);
+  if (j.field != kPatchNoField) {
+    const auto distance = static_cast<std::uint32_t>(module.stubs + j.offset - (edit.address + j.field + 4U));
+    std::memcpy(edit.after + j.field, &distance, sizeof distance);
+  }
+  if (back) std::swap(edit.before, edit.after);
+  return edit;
+}
+
+/// The functions of all modules with stubs. What the process says is not believed further than its own code goes.
+std::vector<Edits> functions_of(const ForeignMemory& memory, const std::vector<Mapping>& mappings, bool back) {
+  PatchedModules modules{};
+  for (const Mapping& m : mappings) {
+    if (m.offset != 0 || !fs::path(m.path).filename().string().starts_with("libkarst.so")) continue;
+    const auto runtime = ForeignModule::of(memory, m.begin);
+    const std::uint64_t at = runtime ? runtime->find(memory, "karst_patched_modules") : 0;
+    if (at != 0) memory.read(at, &modules, sizeof modules);
+    break;
+  }
+  std::vector<Edits> functions;
+  if (modules.version != kPatchTableVersion) return functions;
+  for (std::uint32_t i = 0; i < std::min(modules.count, kMostPatchedModules); ++i) {
+    const auto table = Table::read(memory, modules.modules[i]);
+    if (!table) continue;
+    std::uint32_t function = ~0U;
+    for (std::uint32_t n = 0; n < table->jumps(); ++n) {
+      const PatchJump jump = table->jump(n);
+      const auto edit = edit_of(jump, modules.modules[i], back);
+      if (!edit || !is_code(mappings, *edit)) continue;
+      if (function != jump.function) functions.emplace_back();
+      function = jump.function;
+      functions.back().push_back(*edit);
+    }
+  }
+  return functions;
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end; !error && at != end;
+       at.increment(error))
+    threads.push_back(static_cast<pid_t>(std::atol(at->path().filename().c_str())));
+  return threads;
+}
+
+/// All threads of a process, stopped until this goes.
+class Stopped {
+ public:
+  explicit Stopped(pid_t pid) {
+    std::set<pid_t> known;
+    for (bool more = true; more && all_;) {
+      more = false;
+      std::vector<Tracee> fresh;
+      for (const pid_t thread : threads_of(pid)) {
+        if (!known.insert(thread).second) continue;
+        Tracee tracee(thread);
+        if (!tracee.attached() && errno != ESRCH) all_ = false;
+        if (tracee.attached()) fresh.push_back(std::move(tracee));
+        more = true;
+      }
+      if (known.size() == fresh.size()) began_ = Clock::now();
+      for (Tracee& tracee : fresh) tracee.interrupt();
+      for (Tracee& tracee : fresh) {
+        if (!tracee.stop(kStopsWithinMs)) all_ = all_ && !tracee.attached();  // an end is as good as a stop
+        threads_.push_back(std::move(tracee));
+      }
+    }
+  }
+
+  bool all() const { return all_; }
+  Clock::time_point began() const { return began_; }
+
+  /// Addresses in `code` at which something goes on, sooner or later: threads, and what handlers have interrupted. In
+  /// order. None: it cannot be known.
+  std::optional<std::vector<std::uint64_t>> places(const ForeignMemory& memory, const std::vector<Mapping>& mappings,
+                                                   std::uint64_t code_begin, std::uint64_t code_end) const {
+    std::vector<std::uint64_t> found;
+    const auto look = [&](std::uint64_t word) {
+      if (word >= code_begin && word < code_end) found.push_back(word);
+    };
+    std::vector<std::uint64_t> words;
+    for (const Tracee& tracee : threads_) {
+      if (!tracee.attached()) continue;
+      const auto registers = tracee.registers();
+      if (!registers) return std::nullopt;
+      look(registers->rip);
+      const std::uint64_t top = registers->rsp / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+      const auto stack = std::find_if(mappings.begin(), mappings.end(),
+                                      [&](const Mapping& m) { return top >= m.begin && top < m.end; });
+      if (stack == mappings.end() || stack->end - top > kMostStack) return std::nullopt;
+      words.resize((stack->end - top) / sizeof(std::uint64_t));
+      if (!memory.read(top, words.data(), words.size() * sizeof(std::uint64_t))) return std::nullopt;
+      std::for_each(words.begin(), words.end(), look);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  std::vector<Tracee> threads_;
+  bool all_ = true;
+  Clock::time_point began_;
+};
+
+bool is_stood_in(const Edits& edits, const std::vector<std::uint64_t>& places) {
+  return std::any_of(edits.begin(), edits.end(), [&](const Edit& edit) {
+    const auto at = std::upper_bound(places.begin(), places.end(), edit.address);
+    return at != places.end() && edit.has_inside(*at);
+  });
+}
+
+/// Pages of code that are about to change.
+class Pages {
+ public:
+  explicit Pages(const ForeignMemory& memory) : memory_(memory) {}
+
+  enum class Found { kBefore, kAfter, kOther };
+  Found look(const Edits& edits) {
+    bool before = true;
+    bool after = true;
+    for (const Edit& edit : edits) {
+      const unsigned char* bytes = at(edit.address);
+      before = before && bytes != nullptr && std::memcmp(bytes, edit.before, edit.size) == 0;
+      after = after && bytes != nullptr && std::memcmp(bytes, edit.after, edit.size) == 0;
+    }
+    return before ? Found::kBefore : after ? Found::kAfter : Found::kOther;
+  }
+  void change(const Edits& edits) {
+    for (const Edit& edit : edits) {
+      std::memcpy(at(edit.address), edit.after, edit.size);
+      changed_.insert(edit.address / kPage * kPage);
+    }
+  }
+  bool write() {
+    return std::all_of(changed_.begin(), changed_.end(),
+                       [&](std::uint64_t page) { return memory_.write(page, pages_[page].data(), kPage); });
+  }
+
+ private:
+  unsigned char* at(std::uint64_t address) {
+    const std::uint64_t page = address / kPage * kPage;
+    const auto [found, fresh] = pages_.try_emplace(page);
+    if (fresh) {
+      found->second.resize(kPage);
+      if (!memory_.read(page, found->second.data(), kPage)) found->second.clear();
+    }
+    return found->second.empty() ? nullptr : found->second.data() + (address - page);
+  }
+  const ForeignMemory& memory_;
+  std::map<std::uint64_t, std::vector<unsigned char>> pages_;
+  std::set<std::uint64_t> changed_;
+};
+
+class Patcher {
+ public:
+  Patcher(pid_t pid, const ForeignMemory& memory, std::vector<Edits> functions)
+      : pid_(pid), memory_(memory), left_(std::move(functions)) {
+    for (const Edits& edits : left_)
+      for (const Edit& edit : edits) {
+        begin_ = std::min(begin_, edit.address);
+        end_ = std::max(end_, edit.address + edit.size);
+      }
+  }
+
+  Result<PatchedCode> run() {
+    const auto crossing = std::partition(left_.begin(), left_.end(), [](const Edits& edits) {
+      return std::all_of(edits.begin(), edits.end(), [](const Edit& e) { return e.is_in_one_page(); });
+    });
+    done_.left = static_cast<std::uint64_t>(left_.end() - crossing);
+    left_.erase(crossing, left_.end());
+    for (int idle = 0; !left_.empty() && idle < kIdleStops && done_.stops < kMostStops;) {
+      if (done_.stops != 0) usleep(kBetweenStops);
+      const std::size_t before = left_.size();
+      if (const Status stopped = stop_once(); !stopped) return stopped.error();
+      idle = left_.size() == before ? idle + 1 : 0;
+    }
+    done_.left += left_.size();
+    return done_;
+  }
+
+ private:
+  Status stop_once() {
+    const std::vector<Mapping> mappings = mappings_of(pid_);
+    if (mappings.empty()) return Error{"it has ended"};
+    std::optional<Clock::time_point> began;
+    {
+      const Stopped stopped(pid_);
+      began = stopped.began();
+      ++done_.stops;
+      if (!stopped.all()) return Unit{};  // one of them is in the kernel, and cannot be stopped now
+      const auto places = stopped.places(memory_, mappings, begin_, end_);
+      if (!places) return Unit{};
+      if (!change(*places, *began)) return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
+    }
+    const auto lasted = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - *began).count();
+    done_.longest_stop_ns = std::max(done_.longest_stop_ns, static_cast<std::uint64_t>(lasted));
+    return Unit{};
+  }
+
+  bool change(const std::vector<std::uint64_t>& places, Clock::time_point began) {
+    Pages pages(memory_);
+    std::vector<Edits> later;
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      if (Clock::now() - began > kStopLasts) {
+        later.insert(later.end(), std::make_move_iterator(left_.begin() + static_cast<std::ptrdiff_t>(i)),
+                     std::make_move_iterator(left_.end()));
+        break;
+      }
+      Edits& edits = left_[i];
+      if (is_stood_in(edits, places)) {
+        later.push_back(std::move(edits));
+        continue;
+      }
+      const Pages::Found found = pages.look(edits);
+      if (found == Pages::Found::kBefore) pages.change(edits);
+      ++(found == Pages::Found::kOther ? done_.left : done_.functions);
+    }
+    left_ = std::move(later);
+    return pages.write();
+  }
+
+  pid_t pid_;
+  const ForeignMemory& memory_;
+  std::vector<Edits> left_;
+  std::uint64_t begin_ = ~std::uint64_t{0};
+  std::uint64_t end_ = 0;
+  PatchedCode done_;
+};
+
+Result<PatchedCode> patch(pid_t pid, bool back) {
+  auto memory = ForeignMemory::open(pid);
+  if (!memory) return memory.error();
+  return Patcher(pid, *memory, functions_of(*memory, mappings_of(pid), back)).run();
+}
+
+}  // namespace
+
+Result<PatchedCode> write_jumps(pid_t pid) { return patch(pid, false); }
+
+Result<PatchedCode> take_back_jumps(pid_t pid) { return patch(pid, true); }
+
+}  // namespace karst::collect

@@ -1,0 +1,32 @@
+// The jumps of functions without sleds, in a process that runs (format/patch_table.h).
+//
+// libkarst has mapped the stubs by then. Jumps are written while all threads are stopped, and only over bytes in the
+// middle of which nobody stands: no thread, and no frame of a signal's handler. Calls never lie in such bytes, so no
+// return address points there. A stop ends after some milliseconds whatever is left; what is left has its turn in the
+// next.
+//
+// Karst may be killed at any instant: each page is written at once, and no jump lies in two. The stubs of functions
+// that are patched in part do no more than the code that they replace, as their sleds are off until libkarst is told.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace karst::collect {
+
+struct PatchedCode {
+  std::uint64_t functions = 0;  ///< that have their jumps; of take_back_jumps(): their own code
+  std::uint64_t left = 0;  ///< that were left as they are: a thread was never out of them, or a place is in two pages
+  std::uint32_t stops = 0;
+  std::uint64_t longest_stop_ns = 0;  ///< from the first request to a thread until all go on
+};
+
+/// Writes the jumps of all modules whose stubs the process has. Errors are phrases behind the process's name.
+Result<PatchedCode> write_jumps(pid_t pid);
+
+/// Puts back the code that was there before. A process without such jumps: 0 functions, and it is not stopped.
+Result<PatchedCode> take_back_jumps(pid_t pid);
+
+}  // namespace karst::collect

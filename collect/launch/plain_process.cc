@@ -1,0 +1,71 @@
+#include "collect/launch/plain_process.h"
+
+#include <poll.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "collect/inject/load.h"
+#include "collect/launch/session.h"
+
+namespace karst::collect {
+namespace {
+
+/// Answers the process while a thread of it asks; our own thread follows that one meanwhile.
+class Answering {
+ public:
+  Answering(Session& session, PlainPrograms& programs)
+      : thread_([this, &session, &programs] { run(session, programs); }) {}
+  ~Answering() {
+    over_ = true;
+    thread_.join();
+  }
+  Answering(const Answering&) = delete;
+  Answering& operator=(const Answering&) = delete;
+
+  bool heard() const { return heard_; }
+
+ private:
+  void run(Session& session, PlainPrograms& programs) {
+    constexpr int kLookEveryMs = 10;
+    while (!over_) {
+      std::vector<pollfd> descriptors;
+      session.add_descriptors(descriptors);
+      if (poll(descriptors.data(), descriptors.size(), kLookEveryMs) <= 0) continue;
+      for (auto arrivals = session.take(); !arrivals.empty(); arrivals = session.take())
+        for (Arrival& arrival : arrivals) {
+          if (arrival.kind != format::HelloKind::kPatches) continue;
+          heard_ = true;
+          programs.answer(std::move(arrival));
+        }
+    }
+  }
+  std::atomic<bool> over_{false};
+  std::atomic<bool> heard_{false};
+  std::thread thread_;
+};
+
+Status fetch(pid_t pid, const PlainAttach& how, PlainPrograms& programs) {
+  auto session = Session::listen();
+  if (!session) return session.error();
+  const Answering answering(*session, programs);
+  const std::string more = how.options.empty() ? "" : "," + how.options;
+  Status fetched = call_runtime(pid, "karst_attach_fetch", session->option() + "," + how.choice.option() + more);
+  if (!fetched && !answering.heard())
+    return Error{"it cannot ask karst for the places (has it a network namespace of its own?)"};
+  return fetched;
+}
+
+}  // namespace
+
+Result<PatchedCode> patch_process(pid_t pid, uid_t user, const PlainAttach& how, PlainPrograms& programs) {
+  programs.prepare(pid, user);
+  if (const Status fetched = fetch(pid, how, programs); !fetched) return fetched.error();
+  auto patched = write_jumps(pid);
+  if (!patched) return patched.error();
+  if (const Status entered = call_runtime(pid, "karst_attach_enter", ""); !entered) return entered.error();
+  return patched;
+}
+
+}  // namespace karst::collect

@@ -1,0 +1,24 @@
+// A process that runs and has no sleds: its functions are patched where it stands.
+#pragma once
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "collect/inject/patch.h"
+#include "collect/launch/plain_programs.h"
+
+namespace karst::collect {
+
+struct PlainAttach {
+  PlainChoice choice;
+  std::string options;  ///< for the runtime, as in KARST_OPTIONS
+};
+
+/// libkarst is in the process, which is traced from here on, in all its threads. `user`: the process's. What was
+/// patched of which module stands in `programs`. Errors are phrases behind the process's name; it then runs on as
+/// before.
+Result<PatchedCode> patch_process(pid_t pid, uid_t user, const PlainAttach& how, PlainPrograms& programs);
+
+}  // namespace karst::collect
