@@ -1,8 +1,8 @@
 // Code that one process has another one execute: collect/inject/ copies it there.
 //
-// karst_remote_call (x86_64/remote_call.S) calls the process's own dlopen, or a function like it, on a stack of its own,
-// and puts everything back by itself: registers, vectors, errno, signal mask and stack. Whoever copied it may die at any
-// instant. A RemoteCall lies directly behind the code, 8-byte aligned.
+// karst_remote_call (x86_64/remote_call.S) calls the process's own dlopen, or a function like it, on a stack of its
+// own, and puts everything back by itself: registers, vectors, errno, signal mask and stack. Whoever copied it may die
+// at any instant. A RemoteCall lies directly behind the code, 8-byte aligned.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -42,8 +42,8 @@ struct RemoteResult {
 inline constexpr std::size_t kRemoteResultSize = 1024;
 static_assert(sizeof(RemoteResult) == kRemoteResultSize);
 
-/// libkarst.so has so many bytes of zeros in its code, at karst_attach_room, for such code. Each call takes what it needs,
-/// and what was used once is not used again: a signal's handler may yet return into it.
+/// libkarst.so has so many bytes of zeros in its code, at karst_attach_room, for such code. Each call takes what it
+/// needs, and what was used once is not used again: a signal's handler may yet return into it.
 inline constexpr std::size_t kRemoteRoom = 8192;
 
 /// Bytes that xsave needs on this machine.

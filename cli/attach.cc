@@ -197,9 +197,10 @@ std::optional<collect::PlainAttach> plain_attach(const Options& options) {
 }
 
 std::string stop_words(const collect::PatchedCode& patched) {
-  std::string words = fmt::format("all threads were stopped {} for {} at most",
-                                  patched.stops == 1 ? "once" : fmt::format("{} times", patched.stops),
-                                  duration_text(patched.longest_stop_ns));
+  const std::string longest = duration_text(patched.longest_stop_ns);
+  std::string words = patched.stops == 1
+                          ? "all threads were stopped once, for " + longest
+                          : fmt::format("all threads were stopped {} times, for {} at most", patched.stops, longest);
   if (patched.left != 0)
     words +=
         "; " + plural(patched.left, "function") + " left alone, as threads stand in them or two pages hold a place";

@@ -23,12 +23,12 @@ using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kMostStack = 16 << 20;         // bytes that are looked through
-constexpr std::chrono::microseconds kStopLasts{2000};  // then no further function is begun
-constexpr int kStopsWithinMs = 100;                    // a thread that is interrupted
-constexpr int kMostStops = 200;                        // while they bring something forward
-constexpr int kIdleStops = 20;                         // while they do not
-constexpr useconds_t kBetweenStops = 10'000;           // microseconds
+constexpr std::uint64_t kMostStack = 16 << 20;           // bytes that are looked through
+constexpr std::chrono::microseconds kChangeLasts{1000};  // then no further function is begun
+constexpr int kStopsWithinMs = 100;                      // a thread that is interrupted
+constexpr int kMostStops = 200;                          // while they bring something forward
+constexpr int kIdleStops = 20;                           // while they do not
+constexpr useconds_t kBetweenStops = 10'000;             // microseconds
 
 /// Bytes that are written over others.
 struct Edit {
@@ -109,7 +109,10 @@ std::vector<Edits> functions_of(const ForeignMemory& memory, const std::vector<M
   }
   std::vector<Edits> functions;
   if (modules.version != kPatchTableVersion) return functions;
+  std::uint64_t size = 0;
   for (std::uint32_t i = 0; i < std::min(modules.count, kMostPatchedModules); ++i) {
+    size += std::min(modules.modules[i].table_size, kMostPatchTable + 1);
+    if (size > kMostPatchTable) break;  // it lies
     const auto table = Table::read(memory, modules.modules[i]);
     if (!table) continue;
     std::uint32_t function = ~0U;
@@ -281,18 +284,19 @@ class Patcher {
       if (!stopped.all()) return Unit{};  // one of them is in the kernel, and cannot be stopped now
       const auto places = stopped.places(memory_, mappings, begin_, end_);
       if (!places) return Unit{};
-      if (!change(*places, *began)) return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
+      if (!change(*places)) return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
     }
     const auto lasted = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - *began).count();
     done_.longest_stop_ns = std::max(done_.longest_stop_ns, static_cast<std::uint64_t>(lasted));
     return Unit{};
   }
 
-  bool change(const std::vector<std::uint64_t>& places, Clock::time_point began) {
+  bool change(const std::vector<std::uint64_t>& places) {
+    const auto began = Clock::now();
     Pages pages(memory_);
     std::vector<Edits> later;
     for (std::size_t i = 0; i < left_.size(); ++i) {
-      if (Clock::now() - began > kStopLasts) {
+      if (Clock::now() - began > kChangeLasts) {
         later.insert(later.end(), std::make_move_iterator(left_.begin() + static_cast<std::ptrdiff_t>(i)),
                      std::make_move_iterator(left_.end()));
         break;

@@ -132,12 +132,9 @@ Resumption resumption_of(const user_regs_struct& registers) {
   const auto number = static_cast<std::int64_t>(registers.orig_rax);
   const auto result = static_cast<std::int64_t>(registers.rax);
   if (number >= 0) {
-    // epoll_wait is ended by our interruption, though no signal came.
-    const bool is_epoll = number == SYS_epoll_wait || number == SYS_epoll_pwait;
     if (result == kRestartSys || result == kRestartNoIntr)
       return {again, registers.orig_rax, again, registers.orig_rax};
-    if (result == kRestartNoHand || (is_epoll && result == -EINTR))
-      return {again, registers.orig_rax, registers.rip, interrupted};
+    if (result == kRestartNoHand) return {again, registers.orig_rax, registers.rip, interrupted};
     if (result == kRestartBlock) return {again, SYS_restart_syscall, registers.rip, interrupted};
   }
   return {registers.rip, registers.rax, registers.rip, registers.rax};

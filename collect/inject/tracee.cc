@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -22,6 +24,19 @@ long request(int what, pid_t thread, std::uint64_t address, std::uint64_t data) 
 }
 long request(int what, pid_t thread, std::uint64_t address, const void* data) {
   return syscall(SYS_ptrace, what, thread, address, data);
+}
+
+// What the kernel has in rax for a system call that it begins anew unless a handler runs; not in any header.
+constexpr std::int64_t kRestartNoHand = -514;
+
+/// System calls that end with EINTR when their thread is stopped, though no signal came (signal(7)), and have done
+/// nothing then.
+bool ends_when_stopped(std::uint64_t number) {
+  constexpr std::array<std::uint64_t, 19> kSuch = {
+      SYS_epoll_wait,      SYS_epoll_pwait,  SYS_epoll_pwait2,  SYS_semop,    SYS_semtimedop, SYS_read,     SYS_readv,
+      SYS_rt_sigtimedwait, SYS_io_getevents, SYS_io_pgetevents, SYS_recvfrom, SYS_recvmsg,    SYS_recvmmsg, SYS_accept,
+      SYS_accept4,         SYS_write,        SYS_writev,        SYS_sendto,   SYS_sendmsg};
+  return std::find(kSuch.begin(), kSuch.end(), number) != kSuch.end();
 }
 
 }  // namespace
@@ -75,7 +90,17 @@ bool Tracee::stop(int within_ms) {
   interrupted_ = false;
   // A signal that was about to be delivered stops it first.
   signal_ = status >> 16 == 0 && (WSTOPSIG(status) & 0x80) == 0 ? WSTOPSIG(status) : 0;
+  if (status >> 16 != 0) hide_interruption();
   return true;
+}
+
+void Tracee::hide_interruption() const {
+  auto now = registers();
+  if (!now || static_cast<std::int64_t>(now->orig_rax) < 0 || static_cast<std::int64_t>(now->rax) != -EINTR ||
+      !ends_when_stopped(now->orig_rax))
+    return;
+  now->rax = static_cast<std::uint64_t>(kRestartNoHand);
+  set_registers(*now);
 }
 
 std::optional<AtSystemCall> Tracee::to_system_call(int within_ms) {

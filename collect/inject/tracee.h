@@ -27,7 +27,8 @@ class Tracee {
   bool attached() const { return attached_; }
   /// Asks it to stop, without waiting for that.
   void interrupt();
-  /// Stops it wherever it is; false: it has ended, or does not stop within the time (uninterruptible sleep).
+  /// Stops it wherever it is; false: it has ended, or does not stop within the time (uninterruptible sleep). A system
+  /// call that it waits in goes on afterwards as if nothing had been.
   bool stop(int within_ms);
   /// Lets it go on to its next system call's begin or end. None: that took longer, or the thread ended; it runs then.
   /// Signals pass.
@@ -41,6 +42,7 @@ class Tracee {
 
  private:
   bool wait(int& status, int within_ms);
+  void hide_interruption() const;
   pid_t thread_;
   bool attached_ = false;
   bool stopped_ = false;

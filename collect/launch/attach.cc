@@ -161,7 +161,7 @@ std::string why_not(const ProcessFacts& p, const Found& descriptors, const Found
   if (read_all(proc(p.pid) + "/maps").find("libkarst.so") != std::string::npos)
     return who +
            " has libkarst loaded and traces nothing: no part of it was built with karst-g++, or tracing was not "
-           "possible. A program that was not is patched as it starts alone, by 'karst run'";
+           "possible. 'karst attach' patches the functions of such a program";
   return who +
          " is not traced by Karst: was it built with karst-gcc or karst-g++, and started by 'karst run' or linked with "
          "--karst-link?";

@@ -1,6 +1,5 @@
 #include "collect/launch/plain_programs.h"
 
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
 
@@ -10,6 +9,7 @@
 
 #include "base/sealed_memory.h"
 #include "collect/inject/memory.h"
+#include "collect/launch/foreign_file.h"
 #include "symbols/credentials.h"
 
 namespace karst::collect {
@@ -63,8 +63,7 @@ void PlainPrograms::prepare(pid_t pid, uid_t uid) {
   const std::string process = "/proc/" + std::to_string(pid);
   const auto look = [&](const std::string& path, const std::string& opened, bool is_program) {
     if (!is_wanted(path, is_program)) return;
-    const Descriptor file(open(opened.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    table_of(file.get(), path, is_program, uid);
+    table_of(open_regular_file(opened).get(), path, is_program, uid);
   };
   std::error_code error;
   const std::string program = std::filesystem::read_symlink(process + "/exe", error);

@@ -46,8 +46,8 @@ int __cxa_atexit(void (*function)(void*), void* argument, void* module);
 __attribute__((visibility("default"))) void karst_register_module(const void* note, int loaded);
 __attribute__((visibility("default"))) void karst_unregister_module(const void* note, int loaded);
 /// karst attach has a thread of a process that runs call these, in this order; between them it writes the jumps to the
-/// stubs that the first has mapped (collect/inject/patch.h). `options` are as in KARST_OPTIONS. Null: karst_attach_problem
-/// says why not. All signals are blocked meanwhile.
+/// stubs that the first has mapped (collect/inject/patch.h). `options` are as in KARST_OPTIONS. Null:
+/// karst_attach_problem says why not. All signals are blocked meanwhile.
 __attribute__((visibility("default"))) const void* karst_attach_fetch(const char* options);
 __attribute__((visibility("default"))) const void* karst_attach_enter(const char* options);
 __attribute__((visibility("default"))) const char* karst_attach_problem();

@@ -3,16 +3,25 @@ import os
 import pathlib
 import random
 import signal
+import struct
 import subprocess
 import time
 
 from torture_support import KARST, TIMEOUT, TortureTest, Trace, build, main
 
-ROUNDS = int(os.environ.get("KARST_ATTACH_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("KARST_ATTACH_ROUNDS", "12"))
 
 
 def worker():
     return build("inject-worker", "inject/worker.cc", "-O2", "-pthread")
+
+
+def plain_worker():
+    return build("inject-plain-worker", "inject/worker.cc", "-O2", "-pthread", compiler="g++")
+
+
+def workers():
+    return worker(), plain_worker()
 
 
 class InjectTest(TortureTest):
@@ -24,8 +33,8 @@ class InjectTest(TortureTest):
         self.assertEqual(child.stdout.readline(), "ready\n")
         return child
 
-    def attach(self, pid, status=0):
-        done = subprocess.run([KARST, "attach", str(pid)], capture_output=True, text=True, timeout=TIMEOUT)
+    def attach(self, pid, *options, status=0):
+        done = subprocess.run([KARST, "attach", str(pid), *options], capture_output=True, text=True, timeout=TIMEOUT)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr
 
@@ -35,41 +44,43 @@ class InjectTest(TortureTest):
         self.assertEqual(child.returncode, 0, out + err)
         self.assertRegex(out, r"^right \d+\n$")
 
-    def calls_after_attaching(self, way):
-        child = self.start(worker(), way)
-        descriptors = len(os.listdir(f"/proc/{child.pid}/fd"))
-        threads = len(os.listdir(f"/proc/{child.pid}/task"))
-        self.assertIn("is traced from now on", self.attach(child.pid))
-        time.sleep(0.1)
-        path = self.directory / "moment.karst"
-        subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True, capture_output=True,
-                       timeout=TIMEOUT)
-        # The arena, and the maintenance thread.
-        self.assertLessEqual(len(os.listdir(f"/proc/{child.pid}/fd")), descriptors + 1)
-        self.assertLessEqual(len(os.listdir(f"/proc/{child.pid}/task")), threads + 1)
-        self.finish(child)
-        trace = Trace(path)
-        return {f["name"]: f["calls"] for f in trace.report()}
+    def check_calls_after_attaching(self, way):
+        for program in workers():
+            with self.subTest(program=program):
+                child = self.start(program, way)
+                descriptors = len(os.listdir(f"/proc/{child.pid}/fd"))
+                threads = len(os.listdir(f"/proc/{child.pid}/task"))
+                self.assertIn("is traced from now on", self.attach(child.pid, "--min-instructions", "0"))
+                time.sleep(0.1)
+                path = self.directory / "moment.karst"
+                subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True, capture_output=True,
+                               timeout=TIMEOUT)
+                # The arena, and the maintenance thread.
+                self.assertLessEqual(len(os.listdir(f"/proc/{child.pid}/fd")), descriptors + 1)
+                self.assertLessEqual(len(os.listdir(f"/proc/{child.pid}/task")), threads + 1)
+                self.finish(child)
+                calls = {f["name"]: f["calls"] for f in Trace(path).report()}
+                self.assertGreater(calls["step(unsigned int)"], 1000)
 
 
 class Attaching(InjectTest):
     def test_threads_that_never_make_system_calls(self):
-        self.assertGreater(self.calls_after_attaching("compute")["step(unsigned int)"], 1000)
+        self.check_calls_after_attaching("compute")
 
     def test_threads_that_sleep(self):
-        self.assertGreater(self.calls_after_attaching("sleep")["step(unsigned int)"], 1000)
+        self.check_calls_after_attaching("sleep")
 
     def test_threads_that_poll(self):
-        self.assertGreater(self.calls_after_attaching("poll")["step(unsigned int)"], 1000)
+        self.check_calls_after_attaching("poll")
 
     def test_threads_that_wait_for_events(self):
-        self.assertGreater(self.calls_after_attaching("epoll")["step(unsigned int)"], 1000)
+        self.check_calls_after_attaching("epoll")
 
     def test_threads_in_the_allocator(self):
-        self.assertGreater(self.calls_after_attaching("malloc")["step(unsigned int)"], 1000)
+        self.check_calls_after_attaching("malloc")
 
     def test_a_thread_that_waits_for_signals(self):
-        self.assertGreater(self.calls_after_attaching("pause")["step(unsigned int)"], 1000)
+        self.check_calls_after_attaching("pause")
 
     def test_attaching_twice_is_attaching_once(self):
         child = self.start(worker(), "sleep")
@@ -81,29 +92,41 @@ class Attaching(InjectTest):
         ways = ("compute", "sleep", "poll", "epoll", "malloc", "pause")
         for i in range(ROUNDS):
             with self.subTest(way=ways[i % len(ways)], round=i):
-                child = self.start(worker(), ways[i % len(ways)])
+                child = self.start(workers()[i // len(ways) % 2], ways[i % len(ways)])
                 karst = subprocess.Popen([KARST, "attach", str(child.pid)], stderr=subprocess.DEVNULL)
-                time.sleep(random.uniform(0, 0.06))
+                time.sleep(random.uniform(0, 0.12 if i // len(ways) % 2 else 0.06))
                 karst.kill()
                 karst.wait()
                 time.sleep(0.02)
                 self.finish(child)
 
 
-def code_that_differs(pid):
+def code_end(program):
+    """Where the program's code ends in its file; behind it karst may have put code of its own."""
+    data = pathlib.Path(program).read_bytes()
+    at, size, count = (*struct.unpack_from("<Q", data, 0x20), *struct.unpack_from("<HH", data, 0x36))
+    for i in range(count):
+        kind, rights, offset, _, _, in_file = struct.unpack_from("<IIQQQQ", data, at + i * size)
+        if kind == 1 and rights & 1:
+            return offset + in_file
+
+
+def code_that_differs(pid, program):
     """Addresses of the program's code where the process's memory has other bytes than the file."""
     differing = []
-    with open(f"/proc/{pid}/mem", "rb") as memory, open(worker(), "rb") as file:
+    code_ends = code_end(program)
+    with open(f"/proc/{pid}/mem", "rb") as memory, open(program, "rb") as file:
         compared = 0
         for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
             span, rights, offset, *_, path = line.split()
-            if "x" not in rights or path != worker():
+            if "x" not in rights or path != program:
                 continue
             begin, end = (int(each, 16) for each in span.split("-"))
             memory.seek(begin)
             file.seek(int(offset, 16))
-            code = memory.read(end - begin)
-            as_filed = file.read(end - begin)
+            size = min(end - begin, code_ends - int(offset, 16))
+            code = memory.read(size)
+            as_filed = file.read(size)
             compared += len(as_filed)
             differing += [hex(begin + at) for at, (has, should) in enumerate(zip(code, as_filed)) if has != should]
     assert compared > 1000
@@ -130,19 +153,21 @@ class Detaching(InjectTest):
 
     def test_rounds_of_attaching_and_detaching(self):
         """While detached, the program's code is its file's. Each attaching records."""
-        for way in ("sleep", "compute"):
-            child = self.start(worker(), way)
-            self.assertEqual(code_that_differs(child.pid), [])
-            for i in range(ROUNDS):
-                self.assertIn("is traced again" if i else "is traced from now on", self.attach(child.pid))
-                self.assertNotEqual(code_that_differs(child.pid), [])
-                time.sleep(0.02)
-                if i % 10 == 1:
-                    self.assertGreater(self.recent_calls(child.pid), 100)
-                self.assertIn("is not traced any more", self.detach(child.pid))
-                self.assertEqual(code_that_differs(child.pid), [])
-            self.assertIn("was detached already", self.detach(child.pid))
-            self.finish(child)
+        for program, way in zip(workers() * 2, ("sleep", "compute", "compute", "sleep")):
+            with self.subTest(program=program, way=way):
+                child = self.start(program, way)
+                self.assertEqual(code_that_differs(child.pid, program), [])
+                for i in range(ROUNDS // 2):
+                    self.assertIn("is traced again" if i else "is traced from now on",
+                                  self.attach(child.pid, "--min-instructions", "0", "--budget", "off"))
+                    self.assertNotEqual(code_that_differs(child.pid, program), [])
+                    time.sleep(0.02)
+                    if i % 10 == 1:
+                        self.assertGreater(self.recent_calls(child.pid), 100)
+                    self.assertIn("is not traced any more", self.detach(child.pid))
+                    self.assertEqual(code_that_differs(child.pid, program), [])
+                self.assertIn("was detached already", self.detach(child.pid))
+                self.finish(child)
 
     def test_detaching_ends_watches(self):
         child = self.start(worker(), "sleep")
@@ -150,7 +175,7 @@ class Detaching(InjectTest):
         subprocess.run([KARST, "on", str(child.pid), "--slowest", "^step"], check=True, capture_output=True,
                        timeout=TIMEOUT)
         self.detach(child.pid)
-        self.assertEqual(code_that_differs(child.pid), [])
+        self.assertEqual(code_that_differs(child.pid, worker()), [])
         ended = subprocess.run([KARST, "off", str(child.pid), "--watches"], capture_output=True, text=True,
                                timeout=TIMEOUT)
         self.assertIn("nothing was watched", ended.stderr)
@@ -180,6 +205,35 @@ class Detaching(InjectTest):
             done = subprocess.run([KARST, "attach", "1", *option], capture_output=True, text=True, timeout=TIMEOUT)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("needs a place to wait for: --trigger", done.stderr)
+
+
+class Stock(InjectTest):
+    def test_an_interpreter_that_runs(self):
+        """Debian's own python3, from inside of what it does: it prints the same, and its calls are seen."""
+        script = ("import re, sys\nprint('ready', flush=True)\nn = 0\n"
+                  "while True:\n    for i in range(2000): n += len(re.sub('a+', 'b', 'xaay%d' % i))\n"
+                  "    if select.select([0], [], [], 0)[0]: break\n"
+                  "print('right', n % 2000)\n").replace("import re", "import re, select")
+        child = self.start("/usr/bin/python3", "-c", script)
+        said = self.attach(child.pid)
+        self.assertRegex(said, r"python3\S*: [\d,]+ of [\d,]+ functions patched as it runs")
+        time.sleep(0.2)
+        path = self.directory / "moment.karst"
+        subprocess.run([KARST, "snapshot", str(child.pid), "-o", str(path)], check=True, capture_output=True,
+                       timeout=TIMEOUT)
+        subprocess.run([KARST, "detach", str(child.pid)], check=True, capture_output=True, timeout=TIMEOUT)
+        out, err = child.communicate(timeout=TIMEOUT)
+        self.assertEqual(child.returncode, 0, err)
+        self.assertRegex(out, r"^right \d+\n$")
+        self.assertGreater(sum(f["calls"] for f in Trace(path).report()), 1000)
+
+    def test_left_alone_if_asked(self):
+        child = self.start(plain_worker(), "sleep")
+        said = self.attach(child.pid, "--no-patch", status=1)
+        self.assertIn("has libkarst loaded and traces nothing", said)
+        self.assertEqual(code_that_differs(child.pid, plain_worker()), [])
+        self.assertIn("is traced from now on", self.attach(child.pid))
+        self.finish(child)
 
 
 class Refusing(InjectTest):

@@ -50,8 +50,8 @@ TEST(Damage, EmptyTextAndObjectFilesAreErrors) {
                                    std::string("\x7f"
                                                "ELF"),
                                    std::string("\x7f"
-                                               "ELF")
-                                       .append(60, '\xff'),
+                                               "ELF") +
+                                       std::string(60, '\xff'),
                                    std::string(4096, '\0')}) {
     write_file(file, bytes);
     expect_error(file, "cannot read symbols");
