@@ -127,6 +127,54 @@ class Stock(TortureTest):
         self.same("--library", "*", commands=self.COMMANDS[3::every], least=5)
 
 
+class Counts(TortureTest):
+    """Calls of stripped programs are as many as gdb's breakpoints at the functions' first bytes are hit."""
+
+    BASE = 0x555555554000  # of a program that gdb starts
+    COMMANDS = (
+        ("dash", "-c", "i=0; while [ $i -lt 9 ]; do i=$((i+1)); case $i in 7) echo seven;; esac; done; f() { g=$1; }; f 3"),
+        ("mawk", "BEGIN { for (i = 0; i < 50; i++) a[i % 7] = a[i % 7] i; for (k in a) print k, length(a[k]) }"),
+        ("sed", "-n", "s/a/b/gp;5q", "{}"), ("grep", "-n", "Karst", "{}"), ("sort", "-r", "{}"), ("factor", "1234567890123"),
+    )
+
+    def hits(self, program, arguments, places):
+        # As many variables as under karst run: dash looks at each.
+        script = ["unset environment LINES", "unset environment COLUMNS", "set environment KARST_OPTIONS=off=1",
+                  "set environment LD_PRELOAD=", "set pagination off", "set confirm off", "starti"]
+        script += [f"break *{self.BASE + place:#x}" for place in places]
+        script += [f"ignore {number} 100000000" for number in range(1, len(places) + 1)]
+        script += ["continue", "info breakpoints"]
+        path = self.directory / "commands.gdb"
+        path.write_text("\n".join(script) + "\n")
+        out = subprocess.run(["gdb", "--batch", "-nx", "-x", path, "--args", program, *arguments], capture_output=True,
+                             text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT).stdout
+        return dict((int(address, 16) - self.BASE, int(count)) for address, count in re.findall(
+            r"breakpoint +keep y +(0x[0-9a-f]+).*\n\s+breakpoint already hit (\d+) time", out))
+
+    def test_calls_are_as_many_as_gdb_counts(self):
+        if shutil.which("gdb") is None:
+            self.skipTest("no gdb")
+        page = str(Path(os.environ["KARST_SOURCE_ROOT"]) / "README.md")
+        functions = 0
+        for words in self.COMMANDS:
+            command = [page if word == "{}" else word for word in words]
+            if shutil.which(command[0]) is None:
+                continue
+            with self.subTest(command=command[0]):
+                program = os.path.realpath(shutil.which(command[0]))
+                done = subprocess.run([KARST, "places", "--json", "--all", "--min-instructions", "0", program],
+                                      capture_output=True, text=True, check=True, timeout=TIMEOUT)
+                places = {f["name"]: f["address"] for f in json.loads(done.stdout)["functions"] if f["patched"]}
+                run = self.run_traced(*command, options=WHOLE)
+                ours = {}
+                for f in run.trace.report():
+                    ours[f["name"]] = ours.get(f["name"], 0) + f["calls"]
+                theirs = self.hits(program, command[1:], list(places.values()))
+                self.assertEqual(ours, {name: theirs[place] for name, place in places.items() if place in theirs})
+                functions += len(ours)
+        self.assertGreater(functions, 100)
+
+
 class Choice(TortureTest):
     """What is patched, and what is said of it."""
 
