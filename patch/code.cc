@@ -34,7 +34,7 @@ Kind kind_of(const ZydisDecodedInstruction& i) {
     case ZYDIS_MNEMONIC_RET:
       return Kind::kReturn;
     case ZYDIS_MNEMONIC_CALL:
-      return Kind::kCall;
+      return is_relative ? Kind::kCall : Kind::kCallAnywhere;
     case ZYDIS_MNEMONIC_JMP:
       return i.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ? Kind::kFixed
              : is_relative                               ? Kind::kJump
@@ -165,9 +165,9 @@ void Code::gather_targets() {
       for (const std::uint64_t pad : *pads) targets_.add(pad);
     for (const Instruction& i : of(f)) {
       if (i.target != 0) targets_.add(i.target);
-      if (i.kind == Kind::kCall) {
+      if (i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere)
         targets_.add(frame.code.begin + i.offset + i.size);  // where it returns to
-        if (i.field == 0) continue;
+      if (i.kind == Kind::kCall) {
         entered_.add(i.target);
         const auto called = frames_->find(i.target);
         if (called && frames_->all()[*called].code.begin != i.target) is_called_inside_[*called] = true;

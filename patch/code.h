@@ -19,7 +19,8 @@ enum class Kind : std::uint8_t {
   kJumpIf,        ///< to one address or to what follows
   kShortJumpIf,   ///< has no form that reaches farther (jrcxz, loop)
   kJumpAnywhere,  ///< to an address in a register or in memory
-  kCall,
+  kCall,          ///< of one address
+  kCallAnywhere,  ///< of an address in a register or in memory
   kReturn,
   kPadding,  ///< NOP, int3
   kStop,     ///< what follows is not reached from here: ud2, hlt

@@ -45,6 +45,8 @@ class Finder {
     return i.kind == Kind::kJump || i.kind == Kind::kJumpIf || i.kind == Kind::kShortJumpIf;
   }
 
+  static bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
+
   /// Frames that jump into each other are one function.
   void join() {
     const std::size_t count = frames_.all().size();
@@ -185,7 +187,7 @@ class Finder {
       stub.leaves = i.kind == Kind::kReturn || (is_jump_out && i.kind == Kind::kJump);
       if (stub.leaves && frames_.depth(at + size) != kCalled) return LeftOut::kSharedCode;
       if (!stub.leaves && (is_jump_out || !may_move(i))) {
-        if (i.kind == Kind::kCall && i.field != 0) return redirect(function, at, at + size, i);
+        if (i.kind == Kind::kCall) return redirect(function, at, at + size, i);
         if (size < kShortJump) return LeftOut::kFixedEntry;
         break;
       }
@@ -241,7 +243,7 @@ class Finder {
     }
     // Flow that runs over the end comes to another function without a jump.
     const Instruction& last = instructions.back();
-    const bool ends = last.ends_flow || last.kind == Kind::kPadding || last.kind == Kind::kCall;
+    const bool ends = last.ends_flow || last.kind == Kind::kPadding || is_call(last);
     return ends ? LeftOut::kNot : LeftOut::kSharedCode;
   }
 
@@ -286,7 +288,7 @@ class Finder {
     constexpr std::size_t kFarBack = 24;
     for (std::size_t back = 1; back <= n && back <= kFarBack; ++back) {
       const Instruction& i = instructions[n - back];
-      if (i.ends_flow || i.kind == Kind::kCall || !decode(i)) return Source::kUnknown;
+      if (i.ends_flow || is_call(i) || !decode(i)) return Source::kUnknown;
       if (in.operand_count_visible == 0 || operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
           (operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0 ||
           ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[0].reg.value) != wanted)

@@ -101,6 +101,19 @@ class Stock(TortureTest):
         ("ninja", "--version"), ("file", "{}"), ("curl", "--version"), ("printf", "%d", "3"), ("date", "-d@0"), ("tr", "a", "b"),
     )
 
+    def test_a_compiler_computes_the_same(self):
+        """gcc's cc1 has no symbols for most of its functions, and calls by its table of addresses."""
+        found = subprocess.run(["gcc", "-print-prog-name=cc1"], capture_output=True, text=True, check=True).stdout.strip()
+        source = str(HERE / "ways_out" / "vforks.c")
+        self.same(commands=[(found, "-quiet", "-O2", source, "-o", "-")], least=1)
+
+    def test_calls_by_the_table_of_addresses(self):
+        for level in ("-O1", "-O2"):
+            for flags in (("-fPIE", "-pie"), ("-fno-pie", "-no-pie")):
+                program = build(f"plain.calls_by_table{level}{flags[-1]}", "plain/calls_by_table.cc", level, "-fno-plt", *flags,
+                                compiler="g++")
+                self.same(commands=[(program,)], least=1)
+
     def same(self, *options, commands=COMMANDS, least=30):
         page = str(Path(os.environ["KARST_SOURCE_ROOT"]) / "README.md")
         tried = 0
