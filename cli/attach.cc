@@ -203,7 +203,7 @@ std::string stop_words(const collect::PatchedCode& patched) {
                           : fmt::format("all threads were stopped {} times, for {} at most", patched.stops, longest);
   if (patched.left != 0)
     words +=
-        "; " + plural(patched.left, "function") + " left alone, as threads stand in them or two pages hold a place";
+        "; " + plural(patched.left, "function") + " left alone: threads stand there, or a jump would lie in two pages";
   return words;
 }
 
