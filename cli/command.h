@@ -46,6 +46,10 @@ void register_report(CLI::App& app, int& status);
 void register_slow(CLI::App& app, int& status);
 void register_explain(CLI::App& app, int& status);
 void register_calls(CLI::App& app, int& status);
+void register_flame(CLI::App& app, int& status);
+void register_graph(CLI::App& app, int& status);
+void register_hist(CLI::App& app, int& status);
+void register_stacks(CLI::App& app, int& status);
 void register_export(CLI::App& app, int& status);
 void register_view(CLI::App& app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
