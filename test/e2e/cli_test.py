@@ -481,6 +481,54 @@ class Sums(Case):
         self.assertIn("'150' is no number from 0 to 100", self.bad(2, "stacks", "--share", "150", sample))
 
 
+class Diff(Case):
+    def functions(self, *arguments):
+        return {f["name"].split("::")[-1]: f for f in json.loads(self.good("diff", "--json", *arguments))["functions"]}
+
+    def test_a_trace_and_itself(self):
+        walk = self.path("walk.karst")
+        self.assertIn("4 functions compared: none changed", self.good("diff", walk, walk))
+        self.good("diff", "--fail-over", "0%", walk, walk)
+        report = {f["name"].split("::")[-1]: f for f in json.loads(self.good("report", "--json", walk))["functions"]}
+        for name, f in self.functions(walk, walk).items():
+            self.assertEqual(f["a"], f["b"])
+            self.assertEqual({key: f["a"][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")},
+                             {key: report[name][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")})
+
+    def test_what_became_slower_is_listed_and_fails(self):
+        # The same program with twice the time for one function.
+        before, after = self.path("before.karst"), self.path("after.karst")
+        text = self.good("diff", "--width", "80", before, after)
+        self.assertIn("2 functions compared: 1 changed", text.replace("\n", " "))
+        self.assertRegex(text, r"\+100\.\d% .* slower$")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        self.assertEqual(self.functions(before, after)["slower"]["changed"], True)
+        run = self.karst("diff", "--fail-over", "5%", before, after)
+        self.assertEqual((run.returncode, run.stderr), (3, b"karst: calls of 1 function take over 5% longer\n"))
+        for fine in (["--fail-over", "150%", before, after], ["--fail-over", "5%", after, before],
+                     ["--fail-over", "5%", "--function", "same", before, after]):
+            self.assertEqual(self.karst("diff", *fine).returncode, 0)
+
+    def test_two_ranges_of_one_trace(self):
+        after = self.path("after.karst")
+        whole = self.functions(after, after)["same"]["a"]["calls"]
+        parts = self.functions(after, "--range-a", "..8us", "--range-b", "8us..")["same"]
+        self.assertEqual(parts["a"]["complete"] + parts["b"]["complete"], whole)
+        self.assertGreater(min(parts["a"]["calls"], parts["b"]["calls"]), 10)
+
+    def test_mistakes(self):
+        sample, walk = self.path("sample.karst"), self.path("walk.karst")
+        self.assertIn("no function was called both in", self.bad(1, "diff", sample, walk))
+        self.assertIn("--range-a and --range-b say which", self.bad(2, "diff", sample))
+        self.assertIn("it goes with neither", self.bad(2, "diff", "--range", "1us..", "--range-a", "..2us", sample, walk))
+        self.assertIn("'5' is no percentage; one looks like 5%", self.bad(2, "diff", "--fail-over", "5", sample, walk))
+        self.assertIn("'x' is no range", self.bad(2, "diff", "--range-a", "x", sample))
+        self.assertIn("passes all filters", self.bad(1, "diff", "--min-duration", "5s", "--thread", "app", sample, sample))
+        run = self.karst("diff", sample, self.path("long.karst"))
+        self.assertEqual((run.returncode, run.stderr), (0, b""))
+        self.assertRegex(run.stdout.decode(), r"(?m)^ +gone .* work\(int\)$")
+
+
 class Explain(Case):
     def test_which_call(self):
         sample = self.path("sample.karst")
@@ -507,7 +555,7 @@ class Explain(Case):
 class Language(Case):
     """One language in all commands: help, options, and what is said of mistakes."""
 
-    COMMANDS = ("run", "view", "slow", "explain", "calls", "flame", "stacks", "graph", "hist", "report", "tree", "info",
+    COMMANDS = ("run", "view", "slow", "explain", "calls", "flame", "stacks", "graph", "hist", "diff", "report", "tree", "info",
                 "export", "ps", "top", "on", "off", "status", "snapshot", "attach", "count", "resolve", "help")
 
     def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):
