@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/function_list.h"
 #include "query/table.h"
 
 namespace karst::analysis {
@@ -21,30 +20,14 @@ struct Piece {
 
 struct ReportBuilder::Impl {
   const reader::Trace& trace;
-  const FunctionSet* asked_for;  // null: all
   Report report;
-  FunctionList functions;
-  std::vector<bool> wanted;                // by function
+  Parts parts;
   std::vector<std::uint64_t> thread_long;  // by function
   query::TableSums sums;
   std::vector<reader::Column<std::uint64_t>> store;  // what the pieces look into
   std::vector<Piece> pieces;
 
-  Impl(const reader::Trace& t, const FunctionSet* f) : trace(t), asked_for(f) {}
-
-  // Gives every id that occurs in `calls` the number of its function.
-  void number_functions(std::uint32_t process, const reader::Calls& calls) {
-    std::uint32_t last = query::kNoFunction;
-    for (const std::uint32_t id : calls.function) {
-      if (id == last) continue;
-      last = id;
-      if (functions.has(process, id)) continue;
-      functions.add(trace, process, id, 0);
-      if (functions.functions().size() > wanted.size())
-        wanted.push_back(asked_for == nullptr || asked_for->contains(process, id));
-    }
-    sums.grow(functions.functions().size());
-  }
+  Impl(const reader::Trace& t, const FunctionSet* f) : trace(t), parts(t, f) {}
 
   void add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states) {
     report.threads += calls.size() != 0 ? 1 : 0;
@@ -54,11 +37,9 @@ struct ReportBuilder::Impl {
     report.missing_exits += calls.missing_exits;
     report.unknown_ids += calls.unknown_ids;
     report.missing_blocks += calls.missing_blocks;
+    const query::Scope::Part& part = parts.of(thread, calls, states);
     if (calls.size() == 0) return;
-    number_functions(thread.process, calls);
-    const query::ThreadCalls columns{query::CallColumns(calls), trace.processes()[thread.process].start_ticks, states};
-    query::Scope::Part part{&columns, 0, {}, functions.of_process(thread.process)};
-    part.rows.last = static_cast<std::uint32_t>(calls.size());
+    sums.grow(parts.size());
     sums.add(part, report.has_states);
     keep_durations(part);
     count_thread_long(thread.process, calls);
@@ -66,8 +47,8 @@ struct ReportBuilder::Impl {
 
   void count_thread_long(std::uint32_t process, const reader::Calls& calls) {
     const std::uint64_t least = (calls.last_ticks - calls.first_ticks) / 10 * 9;
-    thread_long.resize(functions.functions().size());
-    const std::span<const std::uint32_t> numbers = functions.of_process(process);
+    thread_long.resize(parts.size());
+    const std::span<const std::uint32_t> numbers = parts.functions().of_process(process);
     for (std::uint32_t row = 0; row < calls.size(); ++row) {
       if (calls.duration[row] >= least && !reader::call_is_open(calls.marks[row]))
         ++thread_long[numbers[calls.function[row]]];
@@ -77,9 +58,9 @@ struct ReportBuilder::Impl {
   void keep_durations(const query::Scope::Part& part) {
     std::vector<query::Durations::Wanted> of_thread;
     for (const auto& [function, complete] : sums.latest()) {
-      if (wanted[function] && complete != 0) of_thread.push_back({function, complete});
+      if (parts.wanted()[function] && complete != 0) of_thread.push_back({function, complete});
     }
-    query::Durations durations(of_thread, functions.functions().size());
+    query::Durations durations(of_thread, parts.size());
     durations.add(part);
     for (std::size_t slot = 0; slot < of_thread.size(); ++slot)
       pieces.push_back({of_thread[slot].function, durations.of(slot)});
@@ -94,12 +75,13 @@ struct ReportBuilder::Impl {
 
   FunctionReport row_of(std::uint32_t number, std::span<std::uint64_t> durations) const {
     const reader::Clock& clock = trace.clock();
-    const FunctionInfo& function = functions.functions()[number];
+    const FunctionInfo& function = parts.functions().functions()[number];
     const query::FunctionSums& of = sums.functions()[number];
     FunctionReport row;
+    row.number = number;
     row.name = function.name;
-    if (function.module >= 0) row.module = functions.modules()[static_cast<std::size_t>(function.module)];
-    if (function.file >= 0) row.file = functions.files()[static_cast<std::size_t>(function.file)];
+    if (function.module >= 0) row.module = parts.functions().modules()[static_cast<std::size_t>(function.module)];
+    if (function.file >= 0) row.file = parts.functions().files()[static_cast<std::size_t>(function.file)];
     row.line = function.line;
     row.calls = of.calls;
     row.open_calls = of.open_calls;
@@ -126,10 +108,10 @@ struct ReportBuilder::Impl {
                      [](const Piece& a, const Piece& b) { return a.function < b.function; });
     std::vector<std::uint64_t> joined;
     auto piece = pieces.begin();
-    for (std::uint32_t number = 0; number < wanted.size(); ++number) {
+    for (std::uint32_t number = 0; number < parts.size(); ++number) {
       const auto first = piece;
       while (piece != pieces.end() && piece->function == number) ++piece;
-      if (!wanted[number]) continue;
+      if (!parts.wanted()[number]) continue;
       if (piece - first == 1) {  // already in one place
         report.functions.push_back(row_of(number, first->durations));
         continue;
@@ -158,6 +140,17 @@ void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls
 void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states) {
   impl_->report.has_states = true;
   impl_->add(thread, calls, states);
+}
+
+const Parts& ReportBuilder::parts() const { return impl_->parts; }
+
+std::vector<std::uint64_t> ReportBuilder::durations_of(std::uint32_t number) const {
+  const auto [first, last] = std::equal_range(impl_->pieces.begin(), impl_->pieces.end(), Piece{number, {}},
+                                              [](const Piece& a, const Piece& b) { return a.function < b.function; });
+  std::vector<std::uint64_t> durations;
+  for (auto piece = first; piece != last; ++piece)
+    durations.insert(durations.end(), piece->durations.begin(), piece->durations.end());
+  return durations;
 }
 
 Report ReportBuilder::finish() {

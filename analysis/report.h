@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/parts.h"
 #include "analysis/selection.h"
 #include "reader/model.h"
 #include "reader/trace.h"
@@ -35,9 +36,10 @@ struct StateReport {
 };
 
 struct FunctionReport {
-  std::string name;    ///< demangled
-  std::string module;  ///< path; empty: not known
-  std::string file;    ///< empty: not known
+  std::uint32_t number = 0;  ///< in ReportBuilder::parts()
+  std::string name;          ///< demangled
+  std::string module;        ///< path; empty: not known
+  std::string file;          ///< empty: not known
   std::uint32_t line = 0;
   std::uint64_t calls = 0;
   std::uint64_t open_calls = 0;     ///< those of `calls` with a begin or an end that is not known
@@ -80,8 +82,12 @@ class ReportBuilder {
   void add(const reader::Thread& thread, const reader::Calls& calls);
   /// The same with these states in the trace's stead; null: nothing is known of this thread's.
   void add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states);
+  /// The functions, and the thread that was added last as query/ takes it, for what is added up beside the report.
+  const Parts& parts() const;
   /// Call once.
   Report finish();
+  /// Durations, in ticks, of all complete calls of a function that was asked for, in no order. After finish().
+  std::vector<std::uint64_t> durations_of(std::uint32_t number) const;
 
  private:
   struct Impl;

@@ -31,6 +31,7 @@ enum Exit : int {
   kExitOk = 0,
   kExitFailed = 1,  ///< a file, the machine, a trace
   kExitUsage = 2,   ///< the command line itself
+  kExitOver = 3,    ///< what was asked to stay below a limit is above it
 };
 
 /// `program` holds the program's own words when the callback runs; split_program() finds them.
@@ -46,6 +47,11 @@ void register_report(CLI::App& app, int& status);
 void register_slow(CLI::App& app, int& status);
 void register_explain(CLI::App& app, int& status);
 void register_calls(CLI::App& app, int& status);
+void register_diff(CLI::App& app, int& status);
+void register_flame(CLI::App& app, int& status);
+void register_graph(CLI::App& app, int& status);
+void register_hist(CLI::App& app, int& status);
+void register_stacks(CLI::App& app, int& status);
 void register_export(CLI::App& app, int& status);
 void register_view(CLI::App& app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.

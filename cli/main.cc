@@ -87,6 +87,11 @@ int run_command_line(int argc, char** argv) {
   register_report(app, status);
   register_tree(app, status);
   register_calls(app, status);
+  register_stacks(app, status);
+  register_flame(app, status);
+  register_graph(app, status);
+  register_hist(app, status);
+  register_diff(app, status);
   register_info(app, status);
   register_export(app, status);
   register_ps(app, status);

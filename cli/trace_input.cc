@@ -284,6 +284,11 @@ reader::Calls Input::calls_of(const reader::Thread& thread) const {
   return calls;
 }
 
+Error nothing_passes(const Input& input) {
+  return {"no call of " + input.trace.name() + " passes all filters" +
+          (input.functions ? ", or none of these functions was called" : "")};
+}
+
 int finish_output(Output& output) {
   const Status status = output.finish();
   if (status) return kExitOk;

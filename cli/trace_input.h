@@ -74,6 +74,9 @@ struct Input {
 /// are a pattern that is none, and a thread, process or function that the trace does not have.
 Result<std::unique_ptr<Input>> open_input(const InputOptions& options);
 
+/// What to say where no call passes the filters of an input.
+Error nothing_passes(const Input& input);
+
 /// Ends output on stdout: the exit status. A reader that went away (`| head`) is no error worth a message.
 int finish_output(Output& output);
 /// The same of what was read from a trace. Nothing is finished when others wrote to its file meanwhile.

@@ -180,6 +180,39 @@ FlameTree FlameTree::inverted(const Work* work) const {
   return result;
 }
 
+FlameTree FlameTree::weighed(const std::vector<bool>* wanted, bool by_calls) const {
+  const auto is_wanted = [&](const FlameNode& node) {
+    if (wanted == nullptr) return node.function != kRoot;
+    return node.function < wanted->size() && (*wanted)[node.function];
+  };
+  // Which nodes a wanted one is at or below: children come behind their parents.
+  std::vector<bool> leads(nodes_.size());
+  for (std::size_t i = nodes_.size() - 1; i > 0; --i) {
+    if (is_wanted(nodes_[i])) leads[i] = true;
+    if (leads[i]) leads[nodes_[i].parent] = true;
+  }
+  FlameTree result;
+  result.truncated_ = truncated_;
+  std::vector<std::uint32_t> here(nodes_.size());
+  for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+    if (!leads[i]) continue;
+    here[i] = result.child(here[nodes_[i].parent], nodes_[i].function);
+    if (!is_wanted(nodes_[i])) continue;
+    const FlameNode::Side& from = nodes_[i].side[0];
+    FlameNode::Side& to = result.nodes_[here[i]].side[0];
+    const bool outlasted = static_cast<std::int64_t>(from.self) < 0;
+    to.self += by_calls ? from.calls : outlasted ? 0 : from.self;
+    to.calls += from.calls;
+    result.nodes_[0].side[0].calls += from.calls;
+  }
+  for (std::size_t i = result.nodes_.size() - 1; i > 0; --i) {
+    FlameNode& node = result.nodes_[i];
+    node.side[0].total += node.side[0].self;
+    result.nodes_[node.parent].side[0].total += node.side[0].total;
+  }
+  return result;
+}
+
 FlameTree flame(const Scope& scope, std::uint32_t function, TimeOf what) {
   // A tree for each worker, whichever threads it works on: merging costs as much as many calls.
   std::vector<FlameTree> by_worker(scope.workers.count);

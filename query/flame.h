@@ -47,6 +47,10 @@ class FlameTree {
   /// From each function to its callers; a node's `total` is the self time that ran along its path, see the protocol.
   /// Callers are followed for some hundred calls upwards; what is above is summed.
   FlameTree inverted(const Work* work = nullptr) const;
+  /// The paths that end in a function of `wanted` (by number; null: all), first side alone. A node's `self` is its own
+  /// weight, time or calls, and 0 where callees outlast their caller; its `total` is exactly the sum of `self` below
+  /// it.
+  FlameTree weighed(const std::vector<bool>* wanted, bool by_calls) const;
 
  private:
   std::uint32_t child(std::uint32_t parent, std::uint32_t function);

@@ -187,19 +187,29 @@ void Durations::add(const Scope::Part& part) {
   for (std::size_t slot = 0; slot < packs.size(); ++slot) put(slot);
 }
 
+namespace {
+
+// The k-th smallest for k = ceil(percent/100 * n), from 0.
+std::size_t rank_of(std::size_t durations, std::uint64_t percent) {
+  return static_cast<std::size_t>((std::uint64_t{durations} * percent + 99) / 100 - 1);
+}
+
+}  // namespace
+
+std::uint64_t percentile(std::span<std::uint64_t> durations, std::uint64_t percent) {
+  const std::size_t rank = rank_of(durations.size(), percent);
+  std::nth_element(durations.begin(), durations.begin() + static_cast<std::ptrdiff_t>(rank), durations.end());
+  return durations[rank];
+}
+
 Percentiles percentiles(std::span<std::uint64_t> durations) {
-  // The k-th smallest for k = ceil(percent/100 * n). Those before it are no greater then, so p99 is sought behind p50.
-  std::size_t before = 0;
-  const auto find = [&](std::uint64_t percent) {
-    const auto rank = static_cast<std::size_t>((std::uint64_t{durations.size()} * percent + 99) / 100 - 1);
-    std::nth_element(durations.begin() + static_cast<std::ptrdiff_t>(std::min(before, rank)),
-                     durations.begin() + static_cast<std::ptrdiff_t>(rank), durations.end());
-    before = rank;
-    return durations[rank];
-  };
   Percentiles result;
-  result.p50 = find(50);
-  result.p99 = find(99);
+  result.p50 = percentile(durations, 50);
+  // Those before it are no greater, so p99 is sought behind p50.
+  const std::size_t before = rank_of(durations.size(), 50), rank = rank_of(durations.size(), 99);
+  std::nth_element(durations.begin() + static_cast<std::ptrdiff_t>(before),
+                   durations.begin() + static_cast<std::ptrdiff_t>(rank), durations.end());
+  result.p99 = durations[rank];
   return result;
 }
 
@@ -253,6 +263,19 @@ Table table_of(const Scope& scope) {
   return result;
 }
 
+namespace {
+
+// Those from the shortest to the longest call's.
+void put_buckets(const std::array<std::uint64_t, kBuckets>& buckets, Histogram& result) {
+  for (std::size_t bucket = bucket_of(result.min); bucket <= bucket_of(result.max); ++bucket) {
+    result.edges.push_back(edge_of(bucket));
+    result.counts.push_back(buckets[bucket]);
+  }
+  result.edges.push_back(edge_of(bucket_of(result.max) + 1));
+}
+
+}  // namespace
+
 Histogram histogram_of(const Scope& scope, std::uint32_t function) {
   struct Counts {
     FunctionRow row;
@@ -299,11 +322,24 @@ Histogram histogram_of(const Scope& scope, std::uint32_t function) {
   result.min = sums.row.min;
   result.max = sums.row.max;
   result.of = sums.row.of;
-  for (std::size_t bucket = bucket_of(result.min); bucket <= bucket_of(result.max); ++bucket) {
-    result.edges.push_back(edge_of(bucket));
-    result.counts.push_back(sums.buckets[bucket]);
+  put_buckets(sums.buckets, result);
+  return result;
+}
+
+Histogram histogram_of(std::span<std::uint64_t> durations) {
+  Histogram result;
+  result.calls = durations.size();
+  if (durations.empty()) return result;
+  std::array<std::uint64_t, kBuckets> buckets{};
+  result.min = durations.front();
+  for (const std::uint64_t duration : durations) {
+    ++buckets[bucket_of(duration)];
+    result.sum += duration;
+    result.min = std::min(result.min, duration);
+    result.max = std::max(result.max, duration);
   }
-  result.edges.push_back(edge_of(bucket_of(result.max) + 1));
+  result.of = percentiles(durations);
+  put_buckets(buckets, result);
   return result;
 }
 

@@ -97,6 +97,8 @@ struct Percentiles {
 };
 /// Reorders `durations`, which must not be empty.
 Percentiles percentiles(std::span<std::uint64_t> durations);
+/// One of them, by the same rule; `percent` from 1 to 100.
+std::uint64_t percentile(std::span<std::uint64_t> durations, std::uint64_t percent);
 
 struct FunctionRow : FunctionSums {
   std::uint32_t function = 0;
@@ -125,5 +127,7 @@ struct Histogram {
 
 /// Buckets of a quarter of an octave, from that of the shortest to that of the longest call.
 Histogram histogram_of(const Scope& scope, std::uint32_t function);
+/// The same of durations that are at hand, all of complete calls. Reorders them.
+Histogram histogram_of(std::span<std::uint64_t> durations);
 
 }  // namespace karst::query

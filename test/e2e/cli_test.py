@@ -18,6 +18,7 @@ import sys
 import tempfile
 import termios
 import unittest
+from xml.etree import ElementTree
 
 KARST, CLI_TRACES = sys.argv[1:3]
 
@@ -166,7 +167,8 @@ class Filters(Case):
 
     def test_mistakes_are_told_in_the_same_words_everywhere(self):
         sample = self.path("sample.karst")
-        for command in (["report"], ["tree"], ["calls"], ["slow"], ["explain"], ["export", "--to", "chrome", "-o", self.path("x")]):
+        for command in (["report"], ["tree"], ["calls"], ["slow"], ["explain"], ["flame"], ["stacks"], ["graph"], ["hist"],
+                        ["export", "--to", "chrome", "-o", self.path("x")]):
             for filters, status, words in (
                     (["--range", "5"], 2, "--range: '5' is no range; a range looks like 12.5ms..13ms"),
                     (["--range", "2ms..1ms"], 2, "'2ms..1ms' is empty"),
@@ -358,6 +360,175 @@ class Calls(Case):
                     self.assertTrue(least <= away <= most, (name, filters, function, away))
 
 
+class Sums(Case):
+    """flame, stacks, graph and hist: the same sums as calls and report, on the same filters."""
+
+    FILTERS = ([], ["--range", "100ns..2us"], ["--below", "work|step_1"], ["--min-duration", "100ns"],
+               ["--function", "work|step_[12]"], ["--range", "1us..", "--min-duration", "50ns", "--function", "work|step"])
+
+    def folded(self, *arguments):
+        lines = [line.rsplit(" ", 1) for line in self.good("flame", *arguments).splitlines()]
+        self.assertEqual(len({path for path, _ in lines}), len(lines))
+        return {path: int(number) for path, number in lines}
+
+    def test_all_commands_agree(self):
+        for name in ("sample.karst", "walk.karst"):
+            for filters in self.FILTERS:
+                words = [self.path(name), *filters]
+                report = json.loads(self.good("report", "--json", *words))["functions"]
+                calls = list(csv.DictReader(io.StringIO(self.good("calls", "--format", "csv", *words))))
+                stacks = json.loads(self.good("stacks", "--json", *words))["paths"]
+                graph = json.loads(self.good("graph", "--json", *words))
+                hist = json.loads(self.good("hist", "--json", *words))["functions"]
+                count = {f["name"]: f["calls"] for f in report}
+                self.assertEqual(sum(count.values()), len(calls))
+                self.assertEqual(self.by(stacks, "function", "calls"), count)
+                self.assertEqual(self.by(hist, "name", "calls"), count)
+                self.assertEqual(self.by(graph["functions"], "name", "calls"), count)
+                into = [edge for edge in graph["edges"] if edge["callee_name"] in count]
+                self.assertEqual(self.by(into, "callee_name", "calls"), count)
+                folded = self.folded("--by", "calls", *words)
+                self.assertEqual(sum(folded.values()), len(calls))
+                for path in folded:
+                    self.assertIn(path.split(";")[-1], count)
+                for f in hist:
+                    self.assertEqual(sum(f["counts"]), f["calls"] - f["open_calls"])
+                self_ns = sum(f["self_ns"] for f in report)
+                # Each path is rounded down by less than a nanosecond.
+                for ns, parts in ((sum(self.folded(*words).values()), len(stacks)),
+                                  (sum(path["self_ns"] for path in stacks), len(stacks)),
+                                  (sum(edge["self_ns"] for edge in into), len(into))):
+                    self.assertLessEqual(abs(self_ns - ns), max(parts, len(report)), (name, filters))
+
+    def by(self, rows, name, number):
+        sums = {}
+        for row in rows:
+            sums[row[name]] = sums.get(row[name], 0) + row[number]
+        return {key: value for key, value in sums.items() if value}
+
+    def test_folded_is_exact(self):
+        sample = self.path("sample.karst")
+        self.assertEqual(self.folded("--thread", "app", sample),
+                         {"main": 497500, "main;work(int)": 1502450, "main;work(int);leaf()": 50})
+        self.assertEqual(self.folded("--by", "calls", "--function", "leaf", sample),
+                         {"main;work(int);leaf()": 1, "work(int);leaf()": 2})
+
+    def test_a_deep_recursion_is_cut_and_adds_up(self):
+        lines = self.folded("--by", "calls", self.path("deep.karst"))
+        self.assertEqual(sum(lines.values()), 20000)
+        self.assertEqual(max(path.count(";") for path in lines), 1000)
+        self.assertIn("(deeper)", [path.split(";")[-1] for path in lines])
+
+    def test_names_cannot_forge_a_path(self):
+        for path in self.folded("--by", "calls", self.path("names.karst")):
+            self.assertNotIn(";", path)
+        self.assertIn("f\\x1b]0\\x3btitle\\x07()", self.folded(self.path("names.karst")))
+
+    def test_svg_is_xml_and_as_wide_as_the_time(self):
+        for name in ("sample", "names", "long", "deep", "walk"):
+            picture = ElementTree.fromstring(self.good("flame", "--format", "svg", self.path(name + ".karst")))
+            frames = list(picture.iter("{http://www.w3.org/2000/svg}g"))
+            self.assertLess(len(frames), 3000)
+            self.assertTrue(frames[0][0].text.startswith("all: "), name)
+            self.assertAlmostEqual(float(frames[0][1].get("width")), 1199.5)
+        file = self.path("out.svg")
+        self.assertEqual(self.good("flame", "--format", "svg", "-o", file, self.path("sample.karst")), "")
+        with open(file) as svg:
+            self.assertIn("work(int): 1.502 ms (75.1% of all time), 2 calls", svg.read())
+
+    def test_stacks(self):
+        lines = self.good("stacks", "--thread", "app", self.path("sample.karst")).splitlines()
+        self.assertEqual(lines[0], self.path("sample.karst") + ": 4 calls on 3 paths, 2.000 ms")
+        self.assertEqual(lines[2].split(), ["2.000", "ms", "497.5", "us", "1", "main"])
+        self.assertEqual(lines[3][36:], "    work(int)"[2:])
+        self.assertEqual(lines[4].split()[-2:], ["(1", "smaller)"])
+        whole = self.good("stacks", "--share", "0", "--thread", "app", self.path("sample.karst")).splitlines()
+        self.assertEqual(whole[4][36:], "    leaf()")
+        self.assertEqual(len(self.good("stacks", "--share", "0", "--depth", "1", "--thread", "app",
+                                       self.path("sample.karst")).splitlines()), 3)
+
+    def test_hist(self):
+        text = self.good("hist", "--function", "work", self.path("sample.karst"))
+        self.assertIn("work(int)\n  4 calls, 2 of them open, 1.504 ms in all\n", text)
+        self.assertIn("p50 2.500 us  p90 1.500 ms  p99 1.500 ms  max 1.500 ms\n", text)
+        bars = [line for line in text.splitlines() if line.endswith("#" * 60)]
+        self.assertEqual(len(bars), 2, text)
+        self.assertIn("1 more function; --function REGEX chooses", self.good("hist", "-n", "2", self.path("sample.karst")))
+        [work] = json.loads(self.good("hist", "--json", "--function", "work", self.path("sample.karst")))["functions"]
+        self.assertEqual((len(work["edges_ns"]), sum(work["counts"])), (len(work["counts"]) + 1, 2))
+        self.assertLessEqual(work["edges_ns"][0], 2500)
+        self.assertGreater(work["edges_ns"][-1], 1500000)
+
+    def test_graph(self):
+        sample = self.path("sample.karst")
+        text = self.good("graph", "--function", "work", sample)
+        self.assertEqual(text.splitlines()[1], "  4 calls, total 1.504 ms, self 1.504 ms, p50 2.500 us, p99 1.500 ms")
+        self.assertEqual([line[38:] for line in text.splitlines()[2:]], ["< main", "< (nothing traced)", "> leaf()"])
+        self.assertIn("@ calls of itself", self.good("graph", self.path("walk.karst")))
+        dot = self.good("graph", "--format", "dot", sample)
+        self.assertIn('f0 -> f1 [label="2 calls, 1.502 ms"];', dot)
+        self.assertIn('f1["work<br>4 calls, total 1.504 ms, self 1.504 ms"]', self.good("graph", "--format", "mermaid", sample))
+        # No name may end a label.
+        for line in self.good("graph", "--format", "dot", self.path("names.karst")).splitlines():
+            self.assertEqual(len(re.findall(r'(?<!\\\\)"', line)) % 2, 0, line)
+
+    def test_mistakes(self):
+        sample = self.path("sample.karst")
+        for command in ("flame", "stacks"):
+            self.assertIn("does not say when threads were on a CPU, as --by cpu needs", self.bad(1, command, "--by", "cpu", sample))
+        for command in ("flame", "stacks", "graph", "hist"):
+            self.assertIn("passes all filters", self.bad(1, command, "--min-duration", "1s", "--thread", "app", sample))
+        self.assertIn("'150' is no number from 0 to 100", self.bad(2, "stacks", "--share", "150", sample))
+
+
+class Diff(Case):
+    def functions(self, *arguments):
+        return {f["name"].split("::")[-1]: f for f in json.loads(self.good("diff", "--json", *arguments))["functions"]}
+
+    def test_a_trace_and_itself(self):
+        walk = self.path("walk.karst")
+        self.assertIn("4 functions compared: none changed", self.good("diff", walk, walk))
+        self.good("diff", "--fail-over", "0%", walk, walk)
+        report = {f["name"].split("::")[-1]: f for f in json.loads(self.good("report", "--json", walk))["functions"]}
+        for name, f in self.functions(walk, walk).items():
+            self.assertEqual(f["a"], f["b"])
+            self.assertEqual({key: f["a"][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")},
+                             {key: report[name][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")})
+
+    def test_what_became_slower_is_listed_and_fails(self):
+        # The same program with twice the time for one function.
+        before, after = self.path("before.karst"), self.path("after.karst")
+        text = self.good("diff", "--width", "80", before, after)
+        self.assertIn("2 functions compared: 1 changed", text.replace("\n", " "))
+        self.assertRegex(text, r"\+100\.\d% .* slower$")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        self.assertEqual(self.functions(before, after)["slower"]["changed"], True)
+        run = self.karst("diff", "--fail-over", "5%", before, after)
+        self.assertEqual((run.returncode, run.stderr), (3, b"karst: calls of 1 function take over 5% longer\n"))
+        for fine in (["--fail-over", "150%", before, after], ["--fail-over", "5%", after, before],
+                     ["--fail-over", "5%", "--function", "same", before, after]):
+            self.assertEqual(self.karst("diff", *fine).returncode, 0)
+
+    def test_two_ranges_of_one_trace(self):
+        after = self.path("after.karst")
+        whole = self.functions(after, after)["same"]["a"]["calls"]
+        parts = self.functions(after, "--range-a", "..8us", "--range-b", "8us..")["same"]
+        self.assertEqual(parts["a"]["complete"] + parts["b"]["complete"], whole)
+        self.assertGreater(min(parts["a"]["calls"], parts["b"]["calls"]), 10)
+
+    def test_mistakes(self):
+        sample, walk = self.path("sample.karst"), self.path("walk.karst")
+        self.assertIn("no function was called both in", self.bad(1, "diff", sample, walk))
+        self.assertIn("--range-a and --range-b say which", self.bad(2, "diff", sample))
+        self.assertIn("it goes with neither", self.bad(2, "diff", "--range", "1us..", "--range-a", "..2us", sample, walk))
+        self.assertIn("'5' is no percentage; one looks like 5%", self.bad(2, "diff", "--fail-over", "5", sample, walk))
+        self.assertIn("'x' is no range", self.bad(2, "diff", "--range-a", "x", sample))
+        self.assertIn("passes all filters", self.bad(1, "diff", "--min-duration", "5s", "--thread", "app", sample, sample))
+        run = self.karst("diff", sample, self.path("long.karst"))
+        self.assertEqual((run.returncode, run.stderr), (0, b""))
+        self.assertRegex(run.stdout.decode(), r"(?m)^ +gone .* work\(int\)$")
+
+
 class Explain(Case):
     def test_which_call(self):
         sample = self.path("sample.karst")
@@ -384,8 +555,8 @@ class Explain(Case):
 class Language(Case):
     """One language in all commands: help, options, and what is said of mistakes."""
 
-    COMMANDS = ("run", "view", "slow", "explain", "calls", "report", "tree", "info", "export", "ps", "top", "on", "off",
-                "status", "snapshot", "attach", "detach", "count", "resolve", "help")
+    COMMANDS = ("run", "view", "slow", "explain", "calls", "flame", "stacks", "graph", "hist", "diff", "report", "tree", "info",
+                "export", "ps", "top", "on", "off", "status", "snapshot", "attach", "detach", "count", "resolve", "help")
 
     def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):
         everything = self.good("help")
@@ -483,6 +654,7 @@ class Terminal(Case):
     def test_no_line_is_wider_than_the_terminal(self):
         for name in ("sample", "long", "names"):
             for command in (["report", "--sort", "p99"], ["info"], ["slow"], ["explain"], ["explain", "--slowest", "."], ["calls"], ["tree"], ["tree", "--no-fold"],
+                            ["stacks"], ["stacks", "--share", "0"], ["graph"], ["hist"],
                             ["tree", "--function", ".", "--slowest", "3"]):
                 for columns in (40, 80, 120, 200):
                     lines = self.plain_lines(*command, self.path(name + ".karst"), columns=columns)

@@ -55,6 +55,21 @@ void write_long(const std::filesystem::path& path) {
   sample.write(writer);
 }
 
+// Two functions in turn, a hundred times; of the second each call takes `length` or a little more.
+void write_steady(const std::filesystem::path& path, std::uint64_t length) {
+  SampleTrace sample;
+  sample.process(10, "app", {"same", "slower"}).thread(10, "app");
+  std::uint64_t now = 1000;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    sample.call(1, now, now + 50 + i % 7);
+    now += 60;
+    sample.call(2, now, now + length + i % 5);
+    now += length + 10;
+  }
+  writing::TraceWriter writer = create(path);
+  sample.write(writer);
+}
+
 void write_synthetic(const std::filesystem::path& path, std::uint64_t events, writing::SyntheticShape shape) {
   writing::SyntheticTrace wanted;
   wanted.events = events;
@@ -78,6 +93,8 @@ int main(int argc, char** argv) {
     karst::test::write_sample(directory / "sample.karst");
     karst::test::write_names(directory / "names.karst");
     karst::test::write_long(directory / "long.karst");
+    karst::test::write_steady(directory / "before.karst", 48);
+    karst::test::write_steady(directory / "after.karst", 98);
     karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::writing::SyntheticShape::kDeep);
     karst::test::write_synthetic(directory / "walk.karst", 4'000, karst::writing::SyntheticShape::kRandom);
     karst::test::write_synthetic(directory / "big.karst", 400'000, karst::writing::SyntheticShape::kFlat);

@@ -1,0 +1,111 @@
+#include "analysis/diff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace karst::analysis {
+namespace {
+
+struct Both {
+  FunctionDiff diff;
+  std::vector<std::uint64_t> durations[2];  // ns
+};
+
+std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::uint64_t median(const std::vector<std::uint64_t>& sorted) {
+  return sorted.empty() ? 0 : sorted[(sorted.size() + 1) / 2 - 1];  // as query::percentiles
+}
+
+}  // namespace
+
+double rank_test(std::vector<std::uint64_t>& first, std::vector<std::uint64_t>& second) {
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  const auto n1 = static_cast<double>(first.size()), n2 = static_cast<double>(second.size()), n = n1 + n2;
+  double ranks = 0;  // of the first side's; equals share the mean of their ranks
+  double ties = 0;
+  std::size_t i = 0, j = 0;
+  while (i < first.size() || j < second.size()) {
+    const bool take_first = j == second.size() || (i < first.size() && first[i] <= second[j]);
+    const std::uint64_t value = take_first ? first[i] : second[j];
+    const std::size_t before = i + j, i_before = i;
+    while (i < first.size() && first[i] == value) ++i;
+    while (j < second.size() && second[j] == value) ++j;
+    const auto equal = static_cast<double>(i + j - before);
+    ranks += static_cast<double>(i - i_before) * (static_cast<double>(before) + (equal + 1) / 2);
+    ties += equal * equal * equal - equal;
+  }
+  const double u = ranks - n1 * (n1 + 1) / 2;
+  const double variance = n1 * n2 / 12 * (n + 1 - ties / (n * (n - 1)));
+  if (!(variance > 0)) return 1;  // all are equal
+  const double away = std::max(0.0, std::abs(u - n1 * n2 / 2) - 0.5);
+  return std::erfc(away / std::sqrt(variance) / std::sqrt(2.0));
+}
+
+void adjust_for_many(std::vector<double>& chances) {
+  std::vector<std::size_t> order(chances.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return chances[a] > chances[b]; });
+  double least = 1;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const double rank = static_cast<double>(order.size() - i);
+    least = std::min(least, chances[order[i]] * static_cast<double>(order.size()) / rank);
+    chances[order[i]] = least;
+  }
+}
+
+std::vector<FunctionDiff> compare(const Measured& first, const Measured& second, const DiffOptions& options) {
+  std::map<std::pair<std::string, std::string>, Both> functions;
+  for (int at = 0; at < 2; ++at) {
+    const Measured& from = at == 0 ? first : second;
+    for (const FunctionReport& f : from.report.functions) {
+      Both& both = functions[{f.name, file_name(f.module)}];
+      if (both.diff.name.empty()) both.diff.name = f.name;
+      if (both.diff.module.empty()) both.diff.module = f.module;
+      DiffSide& side = both.diff.side[at];
+      side.calls += f.calls;
+      side.complete += f.calls - f.open_calls;
+      side.total_ns += f.total_ns;
+      side.self_ns += f.self_ns;
+      for (const std::uint64_t ticks : from.builder.durations_of(f.number))
+        both.durations[at].push_back(from.clock.to_ns(ticks));
+    }
+  }
+  std::vector<FunctionDiff> result;
+  std::vector<double> chances;
+  for (auto& [key, both] : functions) {
+    FunctionDiff& diff = both.diff;
+    diff.tested = both.durations[0].size() >= kLeastTested && both.durations[1].size() >= kLeastTested;
+    if (diff.tested) {
+      chances.push_back(rank_test(both.durations[0], both.durations[1]));
+    } else {
+      for (auto& durations : both.durations) std::sort(durations.begin(), durations.end());
+    }
+    for (int at = 0; at < 2; ++at) {
+      diff.side[at].p50_ns = median(both.durations[at]);
+      both.durations[at] = {};
+    }
+    result.push_back(std::move(diff));
+  }
+  adjust_for_many(chances);
+  auto chance = chances.begin();
+  for (FunctionDiff& diff : result) {
+    if (!diff.tested) continue;
+    diff.chance = *chance++;
+    diff.changed = diff.chance < options.false_share && std::abs(diff.change()) >= options.least_change;
+  }
+  const auto order = [](const FunctionDiff& diff) {
+    const std::uint64_t a = diff.side[0].self_ns, b = diff.side[1].self_ns;
+    return std::tuple(!diff.changed, diff.in_both(), ~(a > b ? a - b : b - a));
+  };
+  std::stable_sort(result.begin(), result.end(),
+                   [&](const FunctionDiff& a, const FunctionDiff& b) { return order(a) < order(b); });
+  return result;
+}
+
+}  // namespace karst::analysis

@@ -1,0 +1,252 @@
+// karst diff: what changed between two traces, or two parts of one.
+#include "analysis/diff.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  InputOptions input;  // of both sides
+  std::string second, range_a, range_b;
+  std::string format = "text";
+  std::string fail_over;
+  bool all = false;
+  TextOptions text;
+};
+
+constexpr const char* kFooter = R"(A is the first trace, B the second. Each function's calls in A are compared with
+those in B. It is listed if its calls take longer or shorter now, or if it is in
+one of them alone.
+
+  change   of the median duration of a call, from A to B; new, gone
+  p50      that median;  self, total, calls  as in karst report
+
+What is listed is no chance: a rank test (Mann-Whitney) of the durations of
+complete calls says so, with 8 calls or more on each side. At most 1% of the
+listed functions are expected to be chance (Benjamini-Hochberg), and changes of
+the median below 2% are left out. Two runs on a busy machine do differ: compare
+runs that were made alike.
+
+  karst diff before.karst after.karst
+  karst diff app.karst --range-a ..1s --range-b 1s..
+  karst diff --fail-over 5% before.karst after.karst     in CI
+
+Exit status with --fail-over: 3 if a listed function's median grew by more.)";
+
+Result<double> parse_percent(std::string_view text) {
+  double number = -1;
+  const bool sign = text.ends_with('%');
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end + (sign ? 1 : 0) != text.data() + text.size() || !sign || !(number >= 0) ||
+      number > 1e6)
+    return Error{fmt::format("'{}' is no percentage; one looks like 5%", text)};
+  return number / 100;
+}
+
+/// One side with all that its results look into.
+struct Side {
+  std::unique_ptr<Input> input;
+  std::unique_ptr<analysis::ReportBuilder> builder;
+  analysis::Report report;
+};
+
+Result<Side> add_up(const InputOptions& options) {
+  auto input = open_input(options);
+  if (!input) return input.error();
+  Side side;
+  side.input = std::move(*input);
+  side.builder = std::make_unique<analysis::ReportBuilder>(side.input->trace, side.input->function_set());
+  Progress progress("adding up calls", side.input->events);
+  for (const reader::Thread* thread : side.input->threads) {
+    const reader::Calls calls = side.input->calls_of(*thread);
+    side.builder->add(*thread, calls);
+    progress.done += calls.events;
+  }
+  side.report = side.builder->finish();
+  if (side.report.functions.empty()) return nothing_passes(*side.input);
+  return side;
+}
+
+std::string program_of(const reader::Trace& trace) {
+  if (trace.processes().empty()) return "nothing";
+  const std::string& path = trace.processes().front().executable;
+  return printable(path.empty() ? trace.processes().front().name : path.substr(path.find_last_of('/') + 1));
+}
+
+std::string change_text(const analysis::FunctionDiff& diff) {
+  if (diff.side[0].calls == 0) return "new";
+  if (diff.side[1].calls == 0) return "gone";
+  if (diff.side[0].p50_ns == 0 || diff.side[1].p50_ns == 0) return "-";
+  return fmt::format("{:+.1f}%", diff.change() * 100);
+}
+
+/// What a table's head says of the list: how many there are and by which test.
+std::string summary(const std::vector<analysis::FunctionDiff>& functions) {
+  std::size_t tested = 0, changed = 0, few = 0, alone = 0;
+  for (const analysis::FunctionDiff& diff : functions) {
+    tested += diff.tested ? 1 : 0;
+    changed += diff.changed ? 1 : 0;
+    alone += diff.in_both() ? 0 : 1;
+    few += diff.in_both() && !diff.tested ? 1 : 0;
+  }
+  std::string text =
+      fmt::format("{} compared: {} changed", plural(tested, "function"), changed == 0 ? "none" : count_text(changed));
+  if (alone != 0) text += fmt::format("; {} in A or B alone", count_text(alone));
+  if (few != 0) text += fmt::format("; {} with too few calls to tell", count_text(few));
+  return text + " (rank test; 1% of what is listed may be chance; changes below 2% are not)";
+}
+
+void print_text(const std::vector<analysis::FunctionDiff>& functions, bool all, Screen& screen) {
+  screen.output().append(wrap(summary(functions), screen.width(), 0) + "\n");
+  Table table({{"change", "change", false, true, 0, 8},
+               {"p50-a", "p50 A", false, true, 0, 10},
+               {"p50-b", "p50 B", false, true, 0, 10},
+               {"self-a", "self A", false, true, 2, 10},
+               {"self-b", "self B", false, true, 2, 10},
+               {"total-a", "total A", false, false, 4, 10},
+               {"total-b", "total B", false, false, 4, 10},
+               {"calls-a", "calls A", false, true, 3, 11},
+               {"calls-b", "calls B", false, true, 3, 11},
+               {"function", "function"}},
+              Shorten::kName);
+  for (const analysis::FunctionDiff& diff : functions) {
+    if (!all && !diff.changed && diff.in_both()) continue;
+    const analysis::DiffSide &a = diff.side[0], &b = diff.side[1];
+    const auto of = [](const analysis::DiffSide& side, std::uint64_t ns, bool known) {
+      return side.calls == 0 || !known ? std::string("-") : duration_text(ns);
+    };
+    table.add({change_text(diff), of(a, a.p50_ns, a.complete != 0), of(b, b.p50_ns, b.complete != 0),
+               of(a, a.self_ns, true), of(b, b.self_ns, true), of(a, a.total_ns, true), of(b, b.total_ns, true),
+               count_text(a.calls), count_text(b.calls), printable(diff.name)});
+  }
+  if (!table.empty()) table.print(screen);
+}
+
+void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side& a, const Side& b, Output& output) {
+  const analysis::DiffOptions used;
+  Json json;
+  json.open('{').field("a", a.input->trace.name()).field("b", b.input->trace.name()).field("test", "Mann-Whitney");
+  json.field("false_share", used.false_share).field("least_change", used.least_change).key("functions").open('[');
+  for (const analysis::FunctionDiff& diff : functions) {
+    json.line().open('{').field("name", diff.name).field("module", diff.module).field("changed", diff.changed);
+    if (diff.tested) {
+      json.key("change").value(diff.change(), 6).key("chance").value(diff.chance, 9);
+    } else {
+      json.key("change").null().key("chance").null();
+    }
+    for (int at = 0; at < 2; ++at) {
+      const analysis::DiffSide& side = diff.side[at];
+      json.key(at == 0 ? "a" : "b").open('{').field("calls", side.calls).field("complete", side.complete);
+      json.field("total_ns", side.total_ns).field("self_ns", side.self_ns).field("p50_ns", side.p50_ns).close('}');
+    }
+    json.close('}').flush(output);
+  }
+  json.line().close(']').close('}').flush(output);
+  output.append("\n");
+}
+
+/// What the two sides are: one trace twice needs two ranges.
+Result<std::pair<InputOptions, InputOptions>> sides_of(const Options& options) {
+  InputOptions a = options.input, b = options.input;
+  if (!options.second.empty()) b.file = options.second;
+  if (!options.range_a.empty()) a.range = options.range_a;
+  if (!options.range_b.empty()) b.range = options.range_b;
+  if (!options.input.range.empty() && (!options.range_a.empty() || !options.range_b.empty()))
+    return Error{"--range is of both sides: it goes with neither --range-a nor --range-b"};
+  if (options.second.empty() && (options.range_a.empty() || options.range_b.empty()))
+    return Error{"two traces are compared, or two parts of one: --range-a and --range-b say which"};
+  return std::pair(std::move(a), std::move(b));
+}
+
+int diff(const Options& options) {
+  const auto sides = sides_of(options);
+  if (!sides) return usage_error(sides.error().message, "diff");
+  const auto limit = options.fail_over.empty() ? Result<double>(0.0) : parse_percent(options.fail_over);
+  if (!limit) return usage_error("--fail-over: " + limit.error().message, "diff");
+  auto a = add_up(sides->first);
+  if (!a) return fail(a.error());
+  auto b = add_up(sides->second);
+  if (!b) return fail(b.error());
+  const auto functions = analysis::compare({a->report, *a->builder, a->input->trace.clock()},
+                                           {b->report, *b->builder, b->input->trace.clock()}, {});
+  const std::string program_a = program_of(a->input->trace), program_b = program_of(b->input->trace);
+  const bool one_in_both = std::any_of(functions.begin(), functions.end(), [](const auto& f) { return f.in_both(); });
+  if (!one_in_both)
+    return fail({fmt::format("no function was called both in {} (of {}) and in {} (of {}): are they of one program?",
+                             a->input->trace.name(), program_a, b->input->trace.name(), program_b)});
+  if (program_a != program_b)
+    std::fprintf(stderr, "karst: these are traces of different programs, %s and %s: what they share is compared\n",
+                 program_a.c_str(), program_b.c_str());
+
+  int status = kExitOk;
+  if (options.format == "json") {
+    Output output = Output::to_stdout();
+    print_json(functions, *a, *b, output);
+    status = finish_output(output, a->input->trace);
+  } else {
+    Screen screen(options.text);
+    print_text(functions, options.all, screen);
+    status = screen.finish(&a->input->trace);
+  }
+  if (status != kExitOk || options.fail_over.empty()) return status;
+  const auto slower = [&](const analysis::FunctionDiff& f) { return f.changed && f.change() > *limit; };
+  const auto count = std::count_if(functions.begin(), functions.end(), slower);
+  if (count == 0) return kExitOk;
+  std::fprintf(stderr, "karst: calls of %s take over %s longer\n",
+               plural(static_cast<std::uint64_t>(count), "function").c_str(), options.fail_over.c_str());
+  return kExitOver;
+}
+
+}  // namespace
+
+void register_diff(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("diff", "Compare two traces, or two parts of one: what became slower");
+  command->footer(kFooter);
+  command->add_option("A", options->input.file, "The trace to compare with")->type_name("")->required();
+  command->add_option("B", options->second, "The other one; left out: A, with two ranges")->type_name("");
+  for (const auto& [name, range, side] :
+       {std::tuple("--range-a", &options->range_a, 'A'), std::tuple("--range-b", &options->range_b, 'B')})
+    command->add_option(name, *range, fmt::format("As --range, of {} alone", side))
+        ->check(CLI::Validator(
+            [](const std::string& text) {
+              const auto parsed = parse_range(text);
+              return parsed ? std::string() : parsed.error().message;
+            },
+            ""))
+        ->type_name("BEGIN..END");
+  command->add_option("--fail-over", options->fail_over, "Exit with 3 if calls of a function take so much longer")
+      ->type_name("PERCENT%");
+  command->add_flag("--all", options->all, "List all functions, also those without a change");
+  command->add_flag(
+      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
+  command->add_option("--format", options->format, "text (the default) or json")
+      ->check(one_of({"text", "json"}))
+      ->type_name("text|json");
+  add_selection_options(*command, options->input, "Compare only functions whose name matches");
+  add_text_options(*command, options->text);
+  command->callback([options, &status] { status = diff(*options); });
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,154 @@
+// karst stacks: calls merged by their path, as a tree with counts and times.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/names.h"
+#include "cli/paths.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  InputOptions input;
+  std::string format = "text";
+  std::string by = "wall";
+  std::uint32_t depth = std::numeric_limits<std::uint32_t>::max();
+  double share = 0.5;
+  TextOptions text;
+};
+
+constexpr const char* kFooter = R"(Output: a line for each path, below that of its caller; the longest first:
+
+     total       self        calls  function
+  2.000 ms   497.5 us            1  main
+  1.502 ms   1.502 ms            2    work(int)
+     50 ns      50 ns            1      leaf()
+
+  total   time in this path, with all that is listed below it
+  self    the same without what it called
+Calls of all threads are merged. A path stands for all calls with the same
+functions above them: a recursion's levels are lines of their own.)";
+
+constexpr std::uint32_t kMostIndented = 100;
+
+void print_text(const Paths& paths, const Options& options, Screen& screen) {
+  const query::FlameView view = query::prune(paths.tree, 0, options.share / 100);
+  Output& output = screen.output();
+  const std::size_t width = screen.width();
+  const std::uint32_t most_indented =
+      width == 0 ? kMostIndented : static_cast<std::uint32_t>(std::max<std::size_t>(width / 8, 2));
+  const query::FlameNode::Side& all = paths.tree.nodes().front().side[0];
+  output.append(shorten(fmt::format("{}: {} on {}, {}", printable(paths.input.trace.name()), plural(all.calls, "call"),
+                                    plural(paths.tree.nodes().size() - 1, "path"), paths.weight(all.total)),
+                        width, Shorten::kPath) +
+                "\n");
+  const auto print = [&](std::string_view total, std::string_view self, std::string_view calls, std::uint32_t level,
+                         std::string_view name, bool is_name) {
+    std::string line = fmt::format("{:>10} {:>10} {:>12}  ", total, self, calls);
+    line += std::string(std::size_t{2} * std::min(level, most_indented), ' ');
+    if (level > most_indented) line += fmt::format("[{}] ", level);
+    if (width == 0) {
+      line += name;
+    } else if (is_name && line.size() < width) {
+      line += fit_name(name, width - line.size());
+    } else {
+      line = fit_text(line + std::string(name), width);
+    }
+    output.append(line + "\n");
+  };
+  print("total", "self", "calls", 0, "function", false);
+  std::vector<std::uint32_t> levels(view.nodes.size());
+  for (std::size_t i = 1; i < view.nodes.size() && !output.failed(); ++i) {
+    const query::FlameView::Node& node = view.nodes[i];
+    const std::uint32_t level = node.parent == 0 ? 0 : levels[static_cast<std::size_t>(node.parent)] + 1;
+    levels[i] = level;
+    if (level >= options.depth) continue;
+    const query::FlameNode::Side& of = node.side[0];
+    if (node.function == query::kFlameMerged) {
+      print(paths.weight(of.total), "", "", level, fmt::format("({} smaller)", count_text(node.merged)), false);
+    } else {
+      print(paths.weight(of.total), paths.weight(of.self), count_text(of.calls), level,
+            printable(paths.name(static_cast<std::uint32_t>(node.function))), true);
+    }
+  }
+}
+
+void print_json(const Paths& paths, Output& output) {
+  const auto& nodes = paths.tree.nodes();
+  Json json;
+  json.open('{').field("trace", paths.input.trace.name()).key("paths").open('[');
+  for (std::uint32_t i = 1; i < nodes.size() && !output.failed(); ++i) {
+    json.line().open('{').key("caller");
+    if (nodes[i].parent == 0) {
+      json.null();
+    } else {
+      json.value(nodes[i].parent - 1);
+    }
+    json.field("function", paths.name(nodes[i].function)).field("calls", nodes[i].side[0].calls);
+    json.field("total_ns", paths.number(nodes[i].side[0].total)).field("self_ns", paths.number(nodes[i].side[0].self));
+    json.close('}').flush(output);
+  }
+  json.close(']').close('}').flush(output);
+  output.append("\n");
+}
+
+int stacks(const Options& options) {
+  auto input = open_input(options.input);
+  if (!input) return fail(input.error());
+  const auto paths = paths_of(**input, options.by);
+  if (!paths) return fail(paths.error());
+  if (options.format == "text") {
+    Screen screen(options.text);
+    print_text(**paths, options, screen);
+    return screen.finish(&(*input)->trace);
+  }
+  Output output = Output::to_stdout();
+  print_json(**paths, output);
+  return finish_output(output, (*input)->trace);
+}
+
+}  // namespace
+
+void register_stacks(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("stacks", "Show calls merged by their path: a tree with counts and times");
+  command->footer(kFooter);
+  add_newest_file_option(*command, options->input);
+  command->add_flag(
+      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
+  command->add_option("--format", options->format, "text (the default) or json")
+      ->check(one_of({"text", "json"}))
+      ->type_name("text|json");
+  add_by_option(*command, options->by, false);
+  command->add_option("--depth", options->depth, "Show only N levels")->type_name("N")->check(positive());
+  command->add_option("--share", options->share, "Add up paths below PERCENT of all (default: 0.5); json has each")
+      ->type_name("PERCENT")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            double number = -1;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+            const bool right = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 100;
+            return right ? std::string() : "'" + text + "' is no number from 0 to 100";
+          },
+          ""));
+  add_selection_options(*command, options->input, "Only paths that end in functions whose name matches");
+  add_text_options(*command, options->text);
+  command->callback([options, &status] { status = stacks(*options); });
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,131 @@
+// karst diff's test: silent where nothing changed, at the rate that it states, and finds what was planted.
+#include "analysis/diff.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "test/analysis/sample_trace.h"
+
+namespace karst::analysis {
+namespace {
+
+constexpr std::uint32_t kFunctions = 10;
+constexpr std::uint32_t kPlanted = 4;
+
+struct Traced {
+  test::SampleTrace sample;
+  std::unique_ptr<reader::Trace> trace;
+  std::unique_ptr<ReportBuilder> builder;
+  Report report;
+
+  // Calls of ten functions in turn, with durations that vary by a tenth; those of kPlanted are longer by `more`.
+  Traced(std::uint32_t seed, std::uint32_t calls, double more) {
+    std::mt19937 random(seed);
+    std::vector<std::string> names;
+    for (std::uint32_t i = 1; i <= kFunctions; ++i) names.push_back("f" + std::to_string(i));
+    sample.process(10, "app", names).thread(10, "app");
+    std::uint64_t now = 1001;
+    for (std::uint32_t call = 0; call < calls; ++call) {
+      for (std::uint32_t f = 1; f <= kFunctions; ++f) {
+        const double usual = 1000.0 * f * (f == kPlanted ? 1 + more : 1);
+        const auto length = static_cast<std::uint64_t>(usual * std::exp(std::normal_distribution(0.0, 0.1)(random)));
+        sample.call(f, now, now + length);
+        now += length + 10;
+      }
+    }
+    trace = std::make_unique<reader::Trace>(sample.open());
+    builder = std::make_unique<ReportBuilder>(*trace);
+    const reader::Thread& thread = trace->processes()[0].threads[0];
+    const reader::Calls rows = reader::rebuild_calls(*trace, thread);
+    builder->add(thread, rows);
+    report = builder->finish();
+  }
+  Measured measured() const { return {report, *builder, trace->clock()}; }
+};
+
+TEST(Diff, SilentOnTwoSamplesOfOneDistributionAtTheStatedRate) {
+  // At most 1% of the pairs may have any function that is said to differ, whatever the size of the difference.
+  DiffOptions any_size;
+  any_size.least_change = 0;
+  int loud = 0, listed = 0;
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    const Traced a(2 * seed + 1, 100, 0), b(2 * seed + 2, 100, 0);
+    const auto differ = [](const std::vector<FunctionDiff>& functions) {
+      return std::any_of(functions.begin(), functions.end(), [](const FunctionDiff& f) { return f.changed; });
+    };
+    loud += differ(compare(a.measured(), b.measured(), any_size)) ? 1 : 0;
+    listed += differ(compare(a.measured(), b.measured(), {})) ? 1 : 0;
+  }
+  EXPECT_LE(loud, 3);  // of 100 at a rate of 1%: four and more come once in fifty times
+  EXPECT_LE(listed, loud);
+}
+
+TEST(Diff, FindsFivePercentInFunctionsOfAThousandCalls) {
+  int found = 0, others = 0;
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const Traced a(2 * seed + 1001, 1000, 0), b(2 * seed + 1002, 1000, 0.05);
+    for (const FunctionDiff& f : compare(a.measured(), b.measured(), {})) {
+      const bool planted = f.name == "f" + std::to_string(kPlanted);
+      if (f.changed) ++(planted ? found : others);
+      if (planted) {
+        EXPECT_NEAR(f.change(), 0.05, 0.03);
+        EXPECT_EQ(f.side[0].calls, 1000U);
+      }
+    }
+  }
+  EXPECT_EQ(found, 20);
+  EXPECT_LE(others, 1);
+}
+
+TEST(Diff, OfWhatIsOnOneSideAloneOrTooSeldomNothingIsSaid) {
+  const Traced many(1, 20, 0), few(2, kLeastTested - 1, 1.0);
+  for (const FunctionDiff& f : compare(many.measured(), few.measured(), {})) {
+    EXPECT_FALSE(f.tested);
+    EXPECT_FALSE(f.changed);
+  }
+  const Report nothing;
+  for (const FunctionDiff& f : compare(many.measured(), {nothing, *few.builder, few.trace->clock()}, {}))
+    EXPECT_TRUE(!f.in_both() && !f.changed);
+}
+
+TEST(Diff, RankTestIsTheOneOfTheBooks) {
+  // Counted by pairs: U is the number of pairs with the first greater, equals by half.
+  std::mt19937 random(7);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::uint64_t> a(5 + random() % 20), b(5 + random() % 20);
+    for (auto* side : {&a, &b})
+      for (std::uint64_t& value : *side) value = random() % 12;  // with many equals
+    double u = 0, ties = 0;
+    std::vector<std::uint64_t> all(a);
+    all.insert(all.end(), b.begin(), b.end());
+    for (const std::uint64_t x : a)
+      for (const std::uint64_t y : b) u += x > y ? 1 : x == y ? 0.5 : 0;
+    for (std::uint64_t value = 0; value < 12; ++value) {
+      const auto equal = static_cast<double>(std::count(all.begin(), all.end(), value));
+      ties += equal * equal * equal - equal;
+    }
+    const auto n1 = static_cast<double>(a.size()), n2 = static_cast<double>(b.size()), n = n1 + n2;
+    const double deviation = std::sqrt(n1 * n2 / 12 * (n + 1 - ties / n / (n - 1)));
+    const double z = std::max(0.0, std::abs(u - n1 * n2 / 2) - 0.5) / deviation;
+    EXPECT_NEAR(rank_test(a, b), std::erfc(z / std::sqrt(2.0)), 1e-9);
+  }
+  std::vector<std::uint64_t> same(50, 3), also(60, 3);
+  EXPECT_EQ(rank_test(same, also), 1);
+}
+
+TEST(Diff, ManyTestsAreAdjusted) {
+  std::vector<double> chances = {0.01, 0.04, 0.03, 0.005};
+  adjust_for_many(chances);
+  const double expected[] = {0.02, 0.04, 0.04, 0.02};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(chances[i], expected[i], 1e-12);
+}
+
+}  // namespace
+}  // namespace karst::analysis
