@@ -152,7 +152,7 @@ class Matrix(TortureTest):
             script += [f"./{file} {' '.join(arguments)} & child=$!", "wait $child", f"echo {number} $child $?"]
         (self.directory / "all").write_text("\n".join(script) + "\n")
         (self.directory / "all").chmod(0o755)
-        run = self.run_traced(self.directory / "all", options=("--no-source", "--memory", "4M"))
+        run = self.run_traced(self.directory / "all", options=("--no-source", "--memory", "4M", "--no-patch"))
         self.assert_whole(run.trace)
         trees = {}
         for line in run.trace.tree("--marks"):
