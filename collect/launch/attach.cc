@@ -323,6 +323,7 @@ std::vector<std::size_t> fuzzy_matches(const std::vector<std::string>& names, co
     return a.score != b.score ? a.score > b.score : a.length < b.length;
   });
   std::vector<std::size_t> result;
+  result.reserve(found.size());
   for (const Match& m : found) result.push_back(m.at);
   return result;
 }
