@@ -96,6 +96,27 @@ std::vector<pid_t> threads_of(pid_t pid) {
   return threads;
 }
 
+__attribute__((noinline)) void place_of_a_breakpoint() { asm volatile(""); }
+
+/// False where the kernel takes a breakpoint that is then never hit: a virtual machine whose host keeps the debug
+/// registers for itself. Where none can be opened, whoever opens the next one finds out why.
+bool breakpoints_are_hit() {
+  perf_event_attr a{};
+  a.size = sizeof a;
+  a.type = PERF_TYPE_BREAKPOINT;
+  a.bp_type = HW_BREAKPOINT_X;
+  a.bp_addr = reinterpret_cast<std::uint64_t>(&place_of_a_breakpoint);
+  a.bp_len = sizeof(long);
+  a.sample_period = 1;
+  a.exclude_kernel = 1;
+  a.exclude_hv = 1;
+  const Descriptor descriptor(open_event(a, 0, -1));
+  if (descriptor.get() < 0) return true;
+  place_of_a_breakpoint();
+  std::uint64_t hits = 0;
+  return read(descriptor.get(), &hits, sizeof hits) != sizeof hits || hits != 0;
+}
+
 }  // namespace
 
 Breakpoints::Breakpoints() : clock_(make_clock({read_clock_pair()})) {}
@@ -105,6 +126,11 @@ Breakpoints::~Breakpoints() {
 }
 
 Status Breakpoints::open_rings() {
+  if (!breakpoints_are_hit()) {
+    return Error{
+        "the system has no hardware breakpoints: it takes them, but none is ever hit, as in virtual machines "
+        "whose host keeps the processor's debug registers for itself"};
+  }
   // Samples of inherited events need a ring for each processor; one is enough for all threads and places.
   const long cpus = sysconf(_SC_NPROCESSORS_CONF);
   for (int cpu = 0; cpu < cpus; ++cpu) {
