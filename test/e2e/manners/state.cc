@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -280,10 +281,36 @@ void on_deep_signal(int) {
   if (g_depth != 0) work(kManyCalls);
 }
 
-/// A handler on an alternate stack of the least size and `room` bytes more, with a guard page below.
+uintptr_t g_handler_begins;
+void on_first_signal(int) {
+  char here = 0;
+  g_handler_begins = reinterpret_cast<uintptr_t>(&here);
+}
+
+/// What the kernel puts on an alternate stack before its handler runs: it depends on the processor's registers.
+size_t frame_of_handler() {
+  const size_t size = 65536;
+  char* area = static_cast<char*>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  stack_t stack{};
+  stack.ss_sp = area;
+  stack.ss_size = size;
+  stack_t before{};
+  sigaltstack(&stack, &before);
+  struct sigaction action {};
+  action.sa_handler = on_first_signal;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, nullptr);
+  raise(SIGUSR1);
+  sigaltstack(&before, nullptr);
+  munmap(area, size);
+  return reinterpret_cast<uintptr_t>(area) + size - g_handler_begins;
+}
+
+/// A handler on an alternate stack that has `room` bytes for it, with a guard page below.
 void alternate_stack(const char* room) {
   const size_t page = 4096;
-  const size_t size = static_cast<size_t>(sysconf(_SC_MINSIGSTKSZ)) + static_cast<size_t>(atol(room));
+  const size_t size =
+      std::max(frame_of_handler() + static_cast<size_t>(atol(room)), static_cast<size_t>(sysconf(_SC_MINSIGSTKSZ)));
   const size_t mapped = (size + page - 1) / page * page + page;
   auto* area = static_cast<char*>(mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   mprotect(area, page, PROT_NONE);
