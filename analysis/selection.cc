@@ -154,7 +154,8 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
   if (!filter.range && filter.below == nullptr && filter.min_ticks == 0) return;
   const auto count = static_cast<std::uint32_t>(calls.size());
   constexpr std::uint32_t kGone = reader::kNoParent;
-  std::vector<std::uint32_t> place(count, kGone);  // of each row, among those that stay
+  std::vector<std::uint32_t> place(count, kGone);                              // of each row, among those that stay
+  std::vector<std::uint32_t> nearest(calls.notes.empty() ? 0 : count, kGone);  // the same, or its caller's
   std::vector<bool> below(count), shorter(count);  // in a call that is asked for; too short, or in such a one
   std::uint32_t kept = 0;
   for (std::uint32_t row = 0; row < count; ++row) {
@@ -164,8 +165,10 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
                  filter.below->contains(process, calls.function[row]);
     shorter[row] = (has_parent && shorter[parent]) ||
                    (calls.duration[row] < filter.min_ticks && !reader::call_is_open(calls.marks[row]));
+    if (!nearest.empty() && has_parent) nearest[row] = nearest[parent];
     if (!below[row] || shorter[row] || (filter.range && !is_in(calls, row, *filter.range))) continue;
     const std::uint32_t to = place[row] = kept++;
+    if (!nearest.empty()) nearest[row] = to;
     const std::uint32_t caller = has_parent ? place[parent] : kGone;
     calls.function[to] = calls.function[row];
     calls.begin[to] = calls.begin[row];
@@ -185,6 +188,14 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
   calls.marks.resize(kept);
   calls.parent.resize(kept);
   calls.depth.resize(kept);
+  // A note belongs to the innermost of its calls that stays.
+  std::erase_if(calls.notes, [&](const reader::Note& note) {
+    const bool inside = note.row != reader::kNoParent;
+    return (filter.below != nullptr && (!inside || !below[note.row])) ||
+           (filter.range && (note.ticks < filter.range->begin || note.ticks >= filter.range->end));
+  });
+  for (reader::Note& note : calls.notes)
+    if (note.row != reader::kNoParent) note.row = nearest[note.row];
   if (!filter.range) return;
   calls.first_ticks = std::clamp(calls.first_ticks, filter.range->begin, filter.range->end);
   calls.last_ticks = std::clamp(calls.last_ticks, filter.range->begin, filter.range->end);

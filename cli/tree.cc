@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/notes.h"
 #include "analysis/waits.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -22,6 +23,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "format/note.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -36,6 +38,7 @@ struct Options {
   bool marks = false;
   bool states = false;
   bool no_states = false;
+  bool no_notes = false;
   bool fold = false;
   bool no_fold = false;
   TextOptions text;
@@ -83,6 +86,12 @@ Who woke a thread and who took its CPU is known if ftrace recorded it, and the
 system call with --syscalls; 'karst info' says what there is. A wait that had
 begun before the recording, or was not over at its end, says so: its time is
 what was recorded of it.
+
+Where the program said something of itself (karst.h), a line has it in its
+place; --no-notes leaves these out:
+
+                    "cache is full"
+                    queue length = 12
 
 On a terminal, calls of one function that follow each other, with nothing shown
 below them, are one line with their number and the sum of their times:
@@ -207,24 +216,32 @@ class TreePrinter {
     // Only what lies within the thread's own history is passed.
     while (next_untraced_ < untraced_.size() && untraced_[next_untraced_].end <= calls.first_ticks) ++next_untraced_;
     WaitCursor waits(waits_ == nullptr ? kNoWaits : waits_->of(thread), calls, only_root);
+    const bool notes = !options_.plain && !options_.no_notes && !calls.notes.empty();
+    NoteCursor noted(notes ? calls.notes : kNoNotes, calls, only_root);
     analysis::walk(
         calls, thread.process, tree_,
         [&](std::uint32_t row, std::uint32_t level) {
           print_waits(waits, calls.begin[row]);
           if (header_due_) print_thread_line(thread);
+          print_notes(noted, thread, calls, calls.begin[row], row);
           print_untraced(calls.begin[row]);
           add_call(thread, calls, row, level);
           waits.enter(level, calls.begin[row] + calls.duration[row]);
+          noted.enter(row, level);
           if ((row & 0xfff) == 0) progress_.done.fetch_add(0x1000, std::memory_order_relaxed);
           return !output_.failed();
         },
         [&](std::uint32_t row, std::uint32_t level) {
           print_waits(waits, calls.begin[row] + calls.duration[row]);
           waits.leave();
+          print_notes(noted, thread, calls, calls.begin[row] + calls.duration[row], row + 1);
+          noted.leave();
           if (folded_.calls != 0 && level < folded_.level) flush_folded();
         },
         only_root);
     flush_folded();
+    if (only_root == reader::kNoParent && tree_.roots == nullptr)
+      print_notes(noted, thread, calls, ~std::uint64_t{0}, reader::kNoParent);
   }
 
   // Calls of one function that follow each other, whose line is due.
@@ -356,6 +373,62 @@ class TreePrinter {
     }
   }
 
+  // Walks a thread's notes along with its calls.
+  class NoteCursor {
+   public:
+    NoteCursor(const std::vector<reader::Note>& notes, const reader::Calls& calls, std::uint32_t only_root)
+        : next_(notes.begin()), end_(notes.end()) {
+      if (only_root == reader::kNoParent) return;
+      while (next_ != end_ && (next_->row == reader::kNoParent || next_->row < only_root) &&
+             next_->ticks <= calls.begin[only_root])
+        ++next_;
+    }
+    void enter(std::uint32_t row, std::uint32_t level) { open_.push_back({row, level}); }
+    void leave() { open_.pop_back(); }
+    /// The next note before `ticks`, or of that time and of a row before `before`, whose call is shown; and its level.
+    const reader::Note* next(std::uint64_t ticks, std::uint32_t before, std::uint32_t& level) {
+      while (next_ != end_ && (next_->ticks < ticks || (next_->ticks == ticks && next_->row < before))) {
+        const reader::Note& note = *next_++;
+        if (note.row == reader::kNoParent) {
+          level = 0;
+          return &note;
+        }
+        if (open_.empty() || open_.back().row != note.row) continue;
+        level = open_.back().level + 1;
+        return &note;
+      }
+      return nullptr;
+    }
+
+   private:
+    struct Open {
+      std::uint32_t row;
+      std::uint32_t level;
+    };
+    std::vector<reader::Note>::const_iterator next_, end_;
+    std::vector<Open> open_;
+  };
+
+  void print_notes(NoteCursor& notes, const reader::Thread& thread, const reader::Calls& calls, std::uint64_t ticks,
+                   std::uint32_t before) {
+    std::uint32_t level = 0;
+    while (const reader::Note* const note = notes.next(ticks, before, level)) {
+      if (output_.failed()) return;
+      split_last();
+      flush_folded();
+      if (header_due_) print_thread_line(thread);
+      const std::uint32_t shift = std::min(level, most_indented_);
+      output_.append(std::string(kBeforeIndent, ' '));
+      indent(shift);
+      std::string text = printable(analysis::note_line(input_.trace, thread, calls, *note));
+      const auto kind = static_cast<format::NoteKind>(note->kind);
+      if (kind == format::NoteKind::kMessage || kind == format::NoteKind::kText) text = '"' + text + '"';
+      const std::size_t used = kBeforeIndent + 2 * std::size_t{shift};
+      const std::size_t width = width_ == 0 ? 0 : std::max(width_, used + 20);
+      output_.append(screen_.paint(Style::kFaint, wrap(text, width, used + 1)) + "\n");
+    }
+  }
+
   // Lines for the times in which nothing was traced, before `ticks`.
   void print_untraced(std::uint64_t ticks) {
     for (; next_untraced_ < untraced_.size() && untraced_[next_untraced_].begin < ticks; ++next_untraced_) {
@@ -459,6 +532,7 @@ class TreePrinter {
   std::vector<bool> inlined_shown_;  // by id, since the last thread's line
   bool header_due_ = false;
   inline static const std::vector<analysis::Wait> kNoWaits;
+  inline static const std::vector<reader::Note> kNoNotes;
   std::unique_ptr<analysis::Waits> waits_;
 };
 
@@ -517,6 +591,7 @@ void register_tree(CLI::App& app, int& status) {
   command->add_flag("--no-states", options->no_states, "Leave out the lines of long waits");
   command->add_option("--min-wait", options->min_wait, "Leave out waits shorter than this (default 100us)")
       ->type_name("TIME");
+  command->add_flag("--no-notes", options->no_notes, "Leave out what the program said of itself");
   command->add_flag("--fold", options->fold, "Show repeated calls as one line, also in a pipe");
   command->add_flag("--no-fold", options->no_fold, "Show each call on a line of its own, also on a terminal");
   command->add_flag("--plain", options->plain, "Print names alone, two spaces a level");

@@ -6,18 +6,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/notes.h"
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
 #include "analysis/waits.h"
 #include "base/json.h"
 #include "export/export.h"
 #include "export/sched_events.h"
+#include "format/note.h"
 
 namespace karst::exporting {
 namespace {
@@ -133,7 +136,34 @@ class ChromeWriter {
           return !output_.failed();
         },
         [](std::uint32_t, std::uint32_t) {});
+    write_notes(thread, calls);
     add_progress(done & 0xfff);
+  }
+
+  // Values are counters of the process, requests are stretches of it, all else is a moment of the thread.
+  void write_notes(const reader::Thread& thread, const reader::Calls& calls) {
+    const reader::Process& process = trace_.processes()[thread.process];
+    for (const reader::Note& note : calls.notes) {
+      if (output_.failed()) return;
+      const auto kind = static_cast<format::NoteKind>(note.kind);
+      const bool value = kind == format::NoteKind::kInteger || kind == format::NoteKind::kNumber;
+      const bool begins = kind == format::NoteKind::kRequestBegin;
+      json_.line().open('{').field("pid", process.pid).field("tid", thread.tid).key("ts").raw(us(ns(note.ticks)));
+      if (value) {
+        json_.field("ph", "C").field("name", analysis::note_name(trace_, thread, note));
+        const double number = analysis::note_number(calls, note);
+        json_.key("args").open('{').key("value").raw(std::isfinite(number) ? analysis::note_value(calls, note)
+                                                                           : "null");
+        json_.close('}');
+      } else if (begins || kind == format::NoteKind::kRequestEnd) {
+        json_.field("ph", begins ? "b" : "e").field("cat", "request").field("id", analysis::note_value(calls, note));
+        json_.field("name", "request " + analysis::note_value(calls, note));
+      } else {
+        json_.field("ph", "i").field("s", "t").field("cat", analysis::kind_of(note));
+        json_.field("name", analysis::note_line(trace_, thread, calls, note));
+      }
+      json_.close('}').flush(output_);
+    }
   }
 
   void add_progress(std::uint64_t calls) {

@@ -7,6 +7,7 @@
 //                   with thread states: bundles of ftrace's sched events, a CPU each, on CLOCK_MONOTONIC_RAW
 //   sequence 2...   a thread: defaults, a ClockSnapshot that ties the sequence's own incremental clock (64, ns) to
 //                   CLOCK_MONOTONIC_RAW; TrackDescriptor; then a begin and an end packet for each call, nested
+//                   notes are instants between them, values counters of the process, one track a name
 //   the last        where something was switched off: a track of the process for that, in the same way
 //
 // A function's id is its interning id for name and source location.
@@ -19,14 +20,17 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "analysis/notes.h"
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
 #include "analysis/waits.h"
 #include "base/utf8.h"
 #include "export/export.h"
 #include "export/sched_events.h"
+#include "format/note.h"
 
 namespace karst::exporting {
 namespace {
@@ -61,7 +65,7 @@ enum TrackEvent : unsigned { kTrackUuid = 11 };
 }  // namespace defaults
 
 namespace track {
-enum Descriptor : unsigned { kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParentUuid = 5 };
+enum Descriptor : unsigned { kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParentUuid = 5, kCounter = 8 };
 enum Process : unsigned { kProcessPid = 1, kCommandLine = 2, kProcessName = 6 };
 enum Thread : unsigned { kPid = 1, kTid = 2, kThreadName = 5 };
 }  // namespace track
@@ -77,12 +81,15 @@ enum Field : unsigned {
   kDebugAnnotations = 4,
   kType = 9,
   kNameIid = 10,
+  kTrackUuid = 11,
   kName = 23,
+  kCounterValue = 30,
   kSourceLocationIid = 34,
+  kDoubleCounterValue = 44,
   kFlowIds = 47,
   kTerminatingFlowIds = 48
 };
-enum Type : int { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3 };
+enum Type : int { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4 };
 enum DebugAnnotation : unsigned { kStringValue = 6, kAnnotationName = 10 };
 }  // namespace event
 
@@ -169,6 +176,8 @@ class PerfettoWriter {
   }
 
   static constexpr std::uint64_t kSwitchTrack = 0xffffffffU;  // no thread's: they have 65,536 numbers
+  // Of a process: a thread's is behind its own by index + 1, a quantity's by this + the id of its name.
+  static constexpr std::uint64_t kCounterTracks = 1 << 20;
   static std::uint64_t process_uuid(std::uint32_t process) { return (std::uint64_t{process} + 1) << 32; }
 
   void emit_packet() {
@@ -334,6 +343,46 @@ class PerfettoWriter {
     last_ns_ = first_ns;
   }
 
+  // A quantity's track; told when the first of its values comes, whichever thread's.
+  std::uint64_t counter_track(const reader::Thread& thread, const reader::Note& note) {
+    const std::uint64_t uuid = process_uuid(thread.process) + kCounterTracks + note.name;
+    if (!counters_.insert(uuid).second) return uuid;
+    packet_.pbf.add_uint32(kSequenceId, sequence_);
+    {
+      protozero::pbf_writer descriptor(packet_.pbf, kTrackDescriptor);
+      descriptor.add_uint64(track::kUuid, uuid);
+      descriptor.add_uint64(track::kParentUuid, process_uuid(thread.process));
+      descriptor.add_string(track::kTrackName, valid_utf8(analysis::note_name(trace_, thread, note)));
+      descriptor.add_message(track::kCounter, std::string());
+    }
+    emit_packet();
+    return uuid;
+  }
+
+  // Those that come before `ticks`.
+  void write_notes(const reader::Thread& thread, const reader::Calls& calls, std::span<const reader::Note>& left,
+                   std::uint64_t ticks) {
+    for (; !left.empty() && left.front().ticks < ticks && !output_.failed(); left = left.subspan(1)) {
+      const reader::Note& note = left.front();
+      const auto kind = static_cast<format::NoteKind>(note.kind);
+      if (kind == format::NoteKind::kInteger || kind == format::NoteKind::kNumber) {
+        const std::uint64_t uuid = counter_track(thread, note);
+        start_event(raw_ns(note.ticks), event::kCounter);
+        event_.pbf.add_uint64(event::kTrackUuid, uuid);
+        if (kind == format::NoteKind::kInteger)
+          event_.pbf.add_int64(event::kCounterValue, static_cast<std::int64_t>(analysis::note_bits(calls, note)));
+        else
+          event_.pbf.add_double(event::kDoubleCounterValue, analysis::note_number(calls, note));
+      } else {
+        start_event(raw_ns(note.ticks), event::kInstant);
+        event_.pbf.add_string(event::kName, valid_utf8(analysis::note_line(trace_, thread, calls, note)));
+        annotate("kind", std::string(analysis::kind_of(note)).c_str());
+      }
+      packet_.pbf.add_message(kTrackEvent, event_.bytes);
+      emit_packet();
+    }
+  }
+
   void describe_thread(const reader::Thread& thread, std::uint64_t uuid) {
     packet_.pbf.add_uint32(kSequenceId, sequence_);
     {
@@ -468,26 +517,32 @@ class PerfettoWriter {
     const reader::Calls calls = calls_of(trace_, thread, options_);
     known_.assign(process.functions.size(), kUnknown);
     const std::uint64_t uuid = process_uuid(thread.process) + thread.index + 1;
-    start_sequence(uuid, calls.size() == 0 ? 0 : raw_ns(calls.begin[0]));
+    std::uint64_t first = calls.size() == 0 ? 0 : calls.begin[0];
+    if (!calls.notes.empty() && (calls.size() == 0 || calls.notes[0].ticks < first)) first = calls.notes[0].ticks;
+    start_sequence(uuid, first == 0 ? 0 : raw_ns(first));
     describe_thread(thread, uuid);
     std::uint64_t done = 0;
     analysis::TreeOptions tree;
     tree.roots = options_.functions;
     const auto wakings_at = wakings_.find(&thread);
+    std::span<const reader::Note> notes = calls.notes;
     std::span<const Waking> wakings;
     if (wakings_at != wakings_.end()) wakings = wakings_at->second;
     analysis::walk(
         calls, thread.process, tree,
         [&](std::uint32_t row, std::uint32_t) {
           write_wakings(wakings, calls.begin[row]);
+          write_notes(thread, calls, notes, calls.begin[row]);
           begin(process, calls.function[row], calls.marks[row], raw_ns(calls.begin[row]));
           if ((++done & 0xfff) == 0) add_progress(0x1000);
           return !output_.failed();
         },
         [&](std::uint32_t row, std::uint32_t) {
           write_wakings(wakings, calls.begin[row] + calls.duration[row]);
+          write_notes(thread, calls, notes, calls.begin[row] + calls.duration[row]);
           end(raw_ns(calls.begin[row] + calls.duration[row]));
         });
+    write_notes(thread, calls, notes, ~std::uint64_t{0});
     add_progress(done & 0xfff);
   }
 
@@ -506,6 +561,7 @@ class PerfettoWriter {
   std::uint64_t last_ns_ = 0;  // of the sequence
   std::vector<Known> known_;   // functions whose names the sequence has interned
   std::unordered_map<const reader::Thread*, std::vector<Waking>> wakings_;  // in order of time
+  std::unordered_set<std::uint64_t> counters_;                              // tracks that were told
   Message packet_, event_, framed_;
 };
 

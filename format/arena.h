@@ -35,7 +35,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 5;
+inline constexpr std::uint32_t kArenaVersion = 6;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -152,6 +152,7 @@ enum ArenaFunctionFlag : std::uint32_t {
   /// alone.
   kArenaFunctionSwitchedOn = 32,
   kArenaFunctionSwitchingOn = 64,  ///< what it is about to be; the process's own
+  kArenaFunctionNote = 128,        ///< a name of notes and zones: its address is where its text lies (format/note.h)
   kArenaFunctionKeep = 16,         ///< --keep: budgets leave it on; set by `karst run` before the program is told to go
 };
 

@@ -17,8 +17,10 @@
 //   kJumped    kPlace          longjmp: all calls begun since that place was set have ended
 //   kSwitched  kPlace kPlace   swapcontext: the thread left the stack at the first place for the one at the second
 //   kPad                       nothing; fills a slot where what follows did not fit into the block
+//   kNote      kNoteHead kNoteWord...   something that the program said of itself (format/note.h)
 //
-// kSetPlace and kPlace have a place in the clock's stead: bits 4 to 43 of a stack pointer.
+// kSetPlace and kPlace have a place in the clock's stead: bits 4 to 43 of a stack pointer. kNoteHead and
+// kNoteWord have 5 bytes there.
 //
 // This header is also read by the assembler: constants are macros, C++ is fenced.
 #ifndef KARST_FORMAT_EVENT_H
@@ -48,6 +50,9 @@ enum class Mark : std::uint32_t {
   kSwitched = kMaxFunctionId + 4,
   kPlace = kMaxFunctionId + 5,
   kPad = kMaxFunctionId + 6,
+  kNote = kMaxFunctionId + 7,
+  kNoteHead = kMaxFunctionId + 8,
+  kNoteWord = kMaxFunctionId + 9,
 };
 static_assert(static_cast<std::uint32_t>(Mark::kSetPlace) == KARST_MARK_SET_PLACE);
 inline constexpr std::uint64_t kEventTickMask = (std::uint64_t{1} << KARST_EVENT_TICK_BITS) - 1;
@@ -74,7 +79,10 @@ constexpr bool event_is(Event e, Mark mark) {
 constexpr Event make_place(std::uint64_t stack_pointer, Mark mark = Mark::kPlace) {
   return make_mark(stack_pointer >> 4, mark);
 }
-constexpr bool event_has_time(Event e) { return !event_is(e, Mark::kPlace) && !event_is(e, Mark::kSetPlace); }
+constexpr bool event_has_time(Event e) {
+  return !event_is(e, Mark::kPlace) && !event_is(e, Mark::kSetPlace) && !event_is(e, Mark::kNoteHead) &&
+         !event_is(e, Mark::kNoteWord);
+}
 constexpr std::uint64_t event_place(Event e) { return e >> KARST_EVENT_TICK_SHIFT; }
 
 static_assert(event_ticks(make_event(0x123456789abcdefULL, true, 7), 0x123450000000000ULL) == 0x123456789abcdefULL);

@@ -53,7 +53,7 @@ constexpr std::uint32_t fourcc(const char (&letters)[5]) {
   X(kThreads, "THRD", ThreadRecord, true)                        \
   X(kSwitches, "SWCH", SwitchRecord, false)                      \
   X(kModes, "MODE", ModeRecord, false)                           \
-  X(kBlocks, "BLKS", BlockRecord, false)                         \
+  X(kBlocks, "BLKS", BlockRecord, true)                          \
   X(kInlined, "INLN", InlinedRecord, true)                       \
   X(kSource, "SRCF", SourceRecord, true)                         \
   X(kStateSource, "STSR", StateSourceRecord, true)               \
@@ -178,6 +178,7 @@ enum FunctionFlag : std::uint32_t {
   kFunctionTailExit = 2,  ///< a second id of the function of the same module and address: its exits are tail calls'
   kFunctionAlways = 4,    ///< the source asks to trace it always
   kFunctionCulled = 8,    ///< the budget kept it out when the trace was written
+  kFunctionNote = 16,     ///< a name of notes and zones (format/note.h), not code
 };
 
 /// SYMB. Names for functions; only in resolved traces.

@@ -7,6 +7,7 @@
 
 #include "format/event.h"
 #include "format/moments.h"
+#include "format/note.h"
 #include "reader/model.h"
 #include "reader/partial.h"
 #include "reader/rebuilder.h"
@@ -188,6 +189,8 @@ void Rebuilder::segment(std::span<const BlockView> blocks, bool from_thread_star
 void Rebuilder::begin_segment(bool from_thread_start, std::uint32_t inherited) {
   start_segment(from_thread_start);
   open_begins_.clear();
+  first_note_ = calls_.notes.size();
+  notes_open_begins_.clear();
   keep_rows_ = rows_ + inherited;
   moved_.clear();
 }
@@ -244,7 +247,31 @@ void Rebuilder::insert_open_begins(std::size_t first_row) {
     }
     calls_.depth[row] = static_cast<std::uint16_t>(std::min(calls_.depth[row] + (added - next), kMaxDepth));
   }
+  for (std::size_t i = first_note_; i < calls_.notes.size(); ++i) {
+    std::uint32_t& row = calls_.notes[i].row;
+    const std::size_t ended_before = notes_open_begins_[i - first_note_];
+    if (row != kNoParent)
+      row += static_cast<std::uint32_t>(added);
+    else if (ended_before < added)
+      row = row_of(ended_before);
+  }
   rows_ = total;
+}
+
+void Rebuilder::noted(const format::NoteHead& head, const Event* words, std::uint64_t ticks) {
+  Note note{ticks,     top_ == 0 ? kNoParent : memory_.stack()[top_ - 1].serial,
+            head.name, static_cast<std::uint32_t>(head.kind),
+            0,         calls_.note_bytes.size()};
+  for (std::uint32_t i = 0; i < head.words; ++i) {
+    const std::uint64_t payload = format::note_payload(__atomic_load_n(&words[i], __ATOMIC_RELAXED));
+    for (std::uint32_t b = 0; b < format::kNoteBytesInWord; ++b)
+      calls_.note_bytes.push_back(static_cast<char>(payload >> (8 * b) & 0xff));
+  }
+  // The last word is filled up with zeros; numbers leave theirs out as well.
+  while (calls_.note_bytes.size() > note.bytes && calls_.note_bytes.back() == '\0') calls_.note_bytes.pop_back();
+  note.size = static_cast<std::uint32_t>(calls_.note_bytes.size() - note.bytes);
+  calls_.notes.push_back(note);
+  notes_open_begins_.push_back(static_cast<std::uint32_t>(open_begins_.size()));
 }
 
 Calls Rebuilder::finish() {

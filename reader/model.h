@@ -41,6 +41,7 @@ struct Function {
   bool tail_exit = false;  ///< a second id: its exits are tail calls' of the function `of`
   std::uint32_t of = 0;    ///< with tail_exit: that function's id; 0: no record of it
   bool culled = false;     ///< the budget kept it out when the trace was written
+  bool note = false;       ///< a name of notes; its calls are zones
 };
 
 struct Thread {
@@ -148,6 +149,16 @@ constexpr bool call_is_open(std::uint8_t marks) { return (marks & (kCallOpenBegi
 inline constexpr std::uint32_t kNoParent = 0xffffffffU;
 inline constexpr std::uint32_t kMaxRows = kNoParent;  ///< rows are named by 32 bits
 
+/// Something that the program said of itself (format/note.h).
+struct Note {
+  std::uint64_t ticks = 0;
+  std::uint32_t row = kNoParent;  ///< the innermost call that the thread was in; kNoParent: none
+  std::uint32_t name = 0;         ///< id of a function; 0: none
+  std::uint32_t kind = 0;         ///< format::NoteKind; unknown ones are possible
+  std::uint32_t size = 0;         ///< bytes of `Calls::note_bytes`
+  std::uint64_t bytes = 0;        ///< from here on
+};
+
 /// The calls of one thread in order of their begin (a parent before its children), in columns.
 struct Calls {
   Column<std::uint32_t> function;  ///< id in the thread's process
@@ -156,6 +167,9 @@ struct Calls {
   Column<std::uint32_t> parent;    ///< row of the caller, or kNoParent
   Column<std::uint16_t> depth;     ///< 0 for calls without a parent; stays at 65535 below that
   Column<std::uint8_t> marks;      ///< CallMark bits
+
+  std::vector<Note> notes;  ///< in the order of their making
+  std::string note_bytes;   ///< what they say: texts without an end mark, numbers
 
   std::uint64_t first_ticks = 0;  ///< start of the kept history
   std::uint64_t last_ticks = 0;   ///< last event
@@ -171,6 +185,9 @@ struct Calls {
   std::uint64_t beyond_limit = 0;     ///< events left out because a thread's rows are limited to kMaxRows
 
   std::size_t size() const { return function.size(); }
+  std::string_view bytes_of(const Note& note) const {
+    return std::string_view(note_bytes).substr(note.bytes, note.size);
+  }
 };
 
 }  // namespace karst::reader

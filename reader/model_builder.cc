@@ -181,6 +181,7 @@ void ModelBuilder::add_functions(const Chunk& chunk) {
     made.filtered = (record.flags & format::kFunctionFiltered) != 0;
     made.always = (record.flags & format::kFunctionAlways) != 0;
     made.culled = (record.flags & format::kFunctionCulled) != 0;
+    made.note = (record.flags & format::kFunctionNote) != 0;
     made.tail_exit = (record.flags & format::kFunctionTailExit) != 0;
   });
 }

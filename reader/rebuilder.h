@@ -98,6 +98,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   bool make_room_for(std::size_t count);
   std::uint32_t resumed(const Open& open, const Open* stack, std::size_t top);
   void place_set() { keep_rows_ = std::max(keep_rows_, rows_); }
+  void noted(const format::NoteHead& head, const format::Event* words, std::uint64_t ticks);
   void jumped_far() {}
   void lost() {}
 
@@ -120,7 +121,9 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   std::size_t reserved_;  // all enters of the thread and the rows made besides so far: room for every row to come
 
   std::vector<OpenBegin> open_begins_;
-  std::uint64_t ended_ = 0;  // see ended()
+  std::size_t first_note_ = 0;                    // of the segment
+  std::vector<std::uint32_t> notes_open_begins_;  // how many there were at each of the segment's notes
+  std::uint64_t ended_ = 0;                       // see ended()
 
   std::unordered_map<std::uint32_t, OpenCount> open_count_;
 

@@ -44,6 +44,7 @@ class PlainWalker : public Walker<Self, Memory> {
   bool make_room_for(std::size_t) { return true; }
   std::uint32_t resumed(const Open&, const Open*, std::size_t) { return new_serial(); }
   void place_set() {}
+  void noted(const format::NoteHead&, const format::Event*, std::uint64_t) {}
   void jumped_far() {}
   void lost() {}
   auto& count_of(std::uint32_t id) { return this->memory_.count_of(id); }

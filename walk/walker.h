@@ -27,9 +27,11 @@
 //   known_, see_unknown(id)    an id that is not from 1 to known_; rare
 //   refused(n)                 calls for which there was no room
 //   make_room_for(n)           n calls go on again; false: there is no room. For each of them resumed() gives the
-//   serial place_set()                later events may name the calls that are open now jumped_far()               a
-//   jump to a place that was not set in this segment lost()                     what was open had to be given up: it
-//   was more than Memory can hold
+//   serial
+//   place_set()                later events may name the calls that are open now, or a note belongs to one
+//   noted(head, words, ticks)  a note, of the innermost open call if there is one; head.words words, each whole
+//   jumped_far()               a jump to a place that was not set in this segment
+//   lost()                     what was open had to be given up: it was more than Memory can hold
 // CountingVisitor has what most visitors do not care about.
 // With kSwitches (reader/cuts.cc): next_switch(), pass_switches(), is_blind(), is_cut(), end_cut(), began_unseen(),
 // blinded_since(), standing().
@@ -45,6 +47,7 @@
 #include <cstdint>
 
 #include "format/event.h"
+#include "format/note.h"
 
 namespace karst::walk {
 
@@ -425,8 +428,20 @@ std::size_t Walker<Self, Memory>::read_mark(const format::Event* words, std::siz
       switch_stack(format::event_place(next), format::event_place(to), ticks_of(mark));
       return 2;
     }
+    case Mark::kNote: {
+      see_time(ticks_of(mark));
+      if (!format::event_is(next, Mark::kNoteHead)) return 0;
+      const format::NoteHead head = format::note_head(next);
+      for (std::uint32_t i = 0; i < head.words; ++i)
+        if (!format::event_is(word(2 + i), Mark::kNoteWord)) return 1 + i;
+      self().place_set();
+      self().noted(head, words + 2, ticks_of(mark));
+      return 1 + head.words;
+    }
     case Mark::kPlace:  // without its mark
     case Mark::kPad:
+    case Mark::kNoteHead:
+    case Mark::kNoteWord:
       return 0;
   }
   return 0;  // of a later version

@@ -297,7 +297,8 @@ void TraceWriter::add_functions(std::uint32_t process, std::span<const reader::F
     const std::uint32_t flags = (function.filtered ? std::uint32_t{format::kFunctionFiltered} : 0) |
                                 (function.tail_exit ? std::uint32_t{format::kFunctionTailExit} : 0) |
                                 (function.always ? std::uint32_t{format::kFunctionAlways} : 0) |
-                                (function.culled ? std::uint32_t{format::kFunctionCulled} : 0);
+                                (function.culled ? std::uint32_t{format::kFunctionCulled} : 0) |
+                                (function.note ? std::uint32_t{format::kFunctionNote} : 0);
     table.add({function.id, function.module, function.address, flags, 0});
   }
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "format/note.h"
 #include "format/trace.h"
 
 namespace karst::collect {
@@ -21,6 +22,7 @@ using namespace format;
 namespace {
 
 constexpr std::uint32_t kLongestPath = 4096;           // and command line, and options
+constexpr std::uint32_t kLongestNote = 4 << 10;        // a name, a file and a line
 constexpr std::uint32_t kLongestName = 64 << 10;       // as karst_thread_set_name() takes it
 constexpr std::uint64_t kMuch = 256 << 10;             // of blocks, for which a mapping pays
 constexpr std::size_t kMostText = 4 * kArenaTextSize;  // of one look: libkarst has each text once
@@ -277,8 +279,19 @@ reader::Process ArenaView::process_without_functions() const {
 
 namespace {
 
-std::optional<reader::Function> make_function(std::uint32_t id, const ArenaFunction& f,
-                                              const reader::Process& process) {
+/// `text` is a name, a source file and a line, with a NUL between each two.
+void name_note(const std::string& text, reader::Function& f) {
+  const std::size_t name_end = std::min(text.find('\0'), text.size());
+  f.name = f.link_name = name_end != 0 ? text.substr(0, name_end) : "note#" + std::to_string(f.id);
+  if (name_end == text.size()) return;
+  const std::size_t file_end = std::min(text.find('\0', name_end + 1), text.size());
+  f.file = text.substr(name_end + 1, file_end - name_end - 1);
+  if (file_end != text.size()) std::from_chars(text.data() + file_end + 1, text.data() + text.size(), f.line);
+}
+
+template <typename Texts>
+std::optional<reader::Function> make_function(std::uint32_t id, const ArenaFunction& f, const reader::Process& process,
+                                              Texts& texts) {
   if (f.module >= process.modules.size()) return std::nullopt;
   reader::Function out;
   out.id = id;
@@ -288,6 +301,8 @@ std::optional<reader::Function> make_function(std::uint32_t id, const ArenaFunct
   out.always = (f.flags & kArenaFunctionAlways) != 0;
   out.culled = (f.flags & kArenaFunctionCulled) != 0;
   out.tail_exit = (f.flags & kArenaFunctionTailExit) != 0;
+  out.note = (f.flags & kArenaFunctionNote) != 0;
+  if (out.note) name_note(texts.get(text_address_offset(f.address), text_address_size(f.address), kLongestNote), out);
   return out;
 }
 
@@ -297,10 +312,11 @@ reader::Process ArenaView::process() const {
   reader::Process p = process_without_functions();
   const std::uint32_t count = function_count();
   p.functions.resize(count + std::size_t{1});
+  Texts texts(*this);
   bytes_.for_each<ArenaFunction>(layout_.functions_offset, p.functions.size(),
-                                 [&p](std::uint64_t id, const ArenaFunction& f) {
+                                 [&](std::uint64_t id, const ArenaFunction& f) {
                                    if (id == 0) return;
-                                   if (auto made = make_function(static_cast<std::uint32_t>(id), f, p))
+                                   if (auto made = make_function(static_cast<std::uint32_t>(id), f, p, texts))
                                      p.functions[id] = std::move(*made);
                                  });
   for (std::uint32_t id = 1; id <= count; ++id)
@@ -309,7 +325,9 @@ reader::Process ArenaView::process() const {
 }
 
 std::optional<reader::Function> ArenaView::function(std::uint32_t id, const reader::Process& process) const {
-  return make_function(id, bytes_.get<ArenaFunction>(layout_.functions_offset + id * sizeof(ArenaFunction)), process);
+  Texts texts(*this);
+  return make_function(id, bytes_.get<ArenaFunction>(layout_.functions_offset + id * sizeof(ArenaFunction)), process,
+                       texts);
 }
 
 std::vector<std::uint64_t> ArenaView::counts() const {

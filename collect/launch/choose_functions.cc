@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "format/note.h"
 #include "format/trace.h"
 #include "symbols/instructions.h"
 
@@ -57,7 +58,8 @@ void FunctionChooser::report_once(const std::string& message) {
 void FunctionChooser::read_carried(const reader::Process& process) {
   std::vector<std::string> paths;
   for (const reader::Module& module : process.modules)
-    if (carried_.try_emplace(module.path).second && choice_.uses_carried() && module.path != format::kGeneratedCode)
+    if (carried_.try_emplace(module.path).second && choice_.uses_carried() && module.path != format::kGeneratedCode &&
+        module.path != format::kNotesModule)
       paths.push_back(module.path);
   if (!paths.empty()) {
     std::vector<ListChoice> lists = symbols::carried_lists(paths, resolve_.as);

@@ -24,7 +24,7 @@ void History::detach() {
     const auto events = arena_->read(block, buffer);
     if (events.empty()) continue;
     for (const Event e : events)
-      if (const std::uint32_t id = event_function(e); id < seen.size()) seen[id] = true;
+      if (const std::uint32_t id = format::named_function(e); id < seen.size()) seen[id] = true;
     block.index = static_cast<std::uint32_t>(copy->blocks.size());
     copy->blocks.push_back(block);
     copy->begins.push_back(copy->events.size());

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "format/event.h"
+#include "format/note.h"
 #include "reader/chunks.h"
 #include "reader/file_bytes.h"
 #include "reader/problems.h"
@@ -29,7 +29,7 @@ std::vector<reader::Process> called_part(const reader::Trace& trace) {
     for (const reader::Thread& thread : process.threads)
       for (const reader::BlockView& block : trace.blocks(thread))
         for (const format::Event e : block.events)
-          if (const std::uint32_t id = format::event_function(e); id < seen.size()) seen[id] = true;
+          if (const std::uint32_t id = format::named_function(e); id < seen.size()) seen[id] = true;
     reader::Process part;
     part.index = process.index;
     part.modules = process.modules;

@@ -16,6 +16,7 @@
 #include "collect/record/call_counter.h"
 #include "format/event.h"
 #include "format/moments.h"
+#include "format/note.h"
 #include "format/trace.h"
 #include "reader/clock_problems.h"
 #include "symbols/sandbox.h"
@@ -43,7 +44,7 @@ void advance(const RecordingOptions& options, std::uint64_t by) {
 }
 
 void mark_seen(format::Event e, std::vector<bool>& seen) {
-  const std::uint32_t id = format::event_function(e);
+  const std::uint32_t id = format::named_function(e);
   if (id < seen.size()) seen[id] = true;
 }
 
@@ -72,11 +73,12 @@ class Renumbering {
     return s.count != 0 ? std::optional(s) : std::nullopt;
   }
   format::Event operator()(format::Event e) const {
-    if (e == 0 || format::event_is_mark(e)) return e;
-    const auto to = to_.find(format::event_function(e));
+    const std::uint32_t before = format::named_function(e);
+    if (e == 0 || before > format::kMaxFunctionId || (before == 0 && format::event_is_mark(e))) return e;
+    const auto to = to_.find(before);
     // What was in no table stays unknown.
     const std::uint32_t id = to != to_.end() ? to->second : format::kMaxFunctionId;
-    return (e & ~format::Event{KARST_EVENT_ID_MASK}) | id;
+    return format::with_function(e, id);
   }
   bool knows(std::uint32_t id) const { return to_.contains(id); }
   /// The id that became this one.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "format/chunk_types.h"
+#include "format/note.h"
 
 namespace karst::collect {
 namespace {
@@ -112,6 +113,27 @@ class Fields {
   Table& table_;
 };
 
+/// What notes say is made zero: numbers, and texts, which are empty then.
+std::vector<std::byte> without_notes(std::span<const std::byte> payload) {
+  std::vector<std::byte> copy(payload.begin(), payload.end());
+  std::size_t at = sizeof(format::BlocksHeader);
+  format::BlockRecord block;
+  while (at + sizeof block <= copy.size()) {
+    std::memcpy(&block, copy.data() + at, sizeof block);
+    at += sizeof block;
+    for (std::uint32_t i = 0; i < block.event_count && at + sizeof(format::Event) <= copy.size(); ++i) {
+      format::Event event = 0;
+      std::memcpy(&event, copy.data() + at, sizeof event);
+      if (format::event_is(event, format::Mark::kNoteWord)) {
+        event = format::make_note_word(0);
+        std::memcpy(copy.data() + at, &event, sizeof event);
+      }
+      at += sizeof event;
+    }
+  }
+  return copy;
+}
+
 }  // namespace
 
 Result<Strip> Strip::parse(std::string_view text) {
@@ -137,6 +159,8 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
   const format::ChunkKind* kind = format::chunk_kind(type);
   if (kind == nullptr) return Error{"a chunk is of a kind that is not known"};
   if (!kind->reveals) return std::vector<std::byte>(payload.begin(), payload.end());
+  if (type == ChunkType::kBlocks)
+    return takes(kValues) ? without_notes(payload) : std::vector<std::byte>(payload.begin(), payload.end());
   auto opened = Table::open(payload, kind->record_size);
   if (!opened) return opened.error();
   Table& table = *opened;

@@ -149,6 +149,78 @@ KARST_STUB_ int karst_thread_set_history(uint64_t bytes) {
   KARST_CALL_(int, thread_set_history, (uint64_t), (bytes), KARST_NOT_TRACED_);
 }
 
+/* Notes: what the program says of itself, among its calls in every trace. They cost one look while nothing is recorded;
+ * a note costs about what a call does. All of them may be used in signal handlers. Texts are UTF-8; what is longer than
+ * 2000 bytes is cut. Names are string literals, or live as long as the program.
+ *
+ *   KARST_ZONE("read header");            from here to the end of the block is shown as a call of this name
+ *   karst_text(url);                      text that belongs to the innermost call or zone
+ *   KARST_MESSAGE("cache is full");       a message whose text never changes: cheap
+ *   karst_message(line);                  a message whose text is copied
+ *   KARST_VALUE("queue length", n);       what a quantity is now: an integer or a floating-point number
+ *   KARST_FRAME("main");                  a frame of this name ends here, and the next one begins
+ *   karst_request_begin(4711);            a request begins; any thread may work on it, and any may end it
+ *   karst_request(4711);                  the calling thread works on it from here on; 0: on none
+ *   karst_request_end(4711);
+ */
+struct karst_name {
+  const char* name;
+  const char* file;
+  uint32_t line;
+  uint32_t id; /* libkarst's */
+};
+
+#define KARST_NOTE_(type, name, arguments, given) \
+  {                                               \
+    type(*karst_found_) arguments;                \
+    KARST_FIND_(karst_found_, name);              \
+    if (karst_found_) karst_found_ given;         \
+  }
+KARST_STUB_ void karst_message(const char* text) KARST_NOTE_(void, message, (const char*), (text)) KARST_STUB_
+    void karst_text(const char* text) KARST_NOTE_(void, text, (const char*), (text)) KARST_STUB_
+    void karst_request_begin(uint64_t id) KARST_NOTE_(void, request_begin, (uint64_t), (id)) KARST_STUB_
+    void karst_request_end(uint64_t id) KARST_NOTE_(void, request_end, (uint64_t), (id)) KARST_STUB_
+    void karst_request(uint64_t id) KARST_NOTE_(void, request, (uint64_t), (id)) KARST_STUB_
+    void karst_named_message_(struct karst_name* name)
+        KARST_NOTE_(void, named_message, (struct karst_name*), (name)) KARST_STUB_
+    void karst_frame_(struct karst_name* name) KARST_NOTE_(void, frame, (struct karst_name*), (name)) KARST_STUB_
+    void karst_integer_(struct karst_name* name, int64_t value)
+        KARST_NOTE_(void, integer, (struct karst_name*, int64_t), (name, value)) KARST_STUB_
+    void karst_number_(struct karst_name* name, double value) {
+  uint64_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  KARST_NOTE_(void, number, (struct karst_name*, uint64_t), (name, bits))
+}
+KARST_STUB_ struct karst_name* karst_zone_enter_(struct karst_name* name) {
+  KARST_NOTE_(void, zone_enter, (struct karst_name*), (name))
+  return name;
+}
+KARST_STUB_ void karst_zone_leave_(struct karst_name** name) {
+  if (*name) KARST_NOTE_(void, zone_leave, (struct karst_name*), (*name))
+}
+
+#define KARST_JOIN_(a, b) KARST_JOIN_AGAIN_(a, b)
+#define KARST_JOIN_AGAIN_(a, b) a##b
+#define KARST_NAMED_(variable, text) static struct karst_name variable = {text, __FILE__, __LINE__, 0}
+#define KARST_WITH_NAME_(text, ...)   \
+  do {                                \
+    KARST_NAMED_(karst_named_, text); \
+    __VA_ARGS__;                      \
+  } while (0)
+
+#define KARST_ZONE(text) KARST_ZONE_IF(1, text)
+/* The same where `condition` holds. */
+#define KARST_ZONE_IF(condition, text)                                                                        \
+  KARST_NAMED_(KARST_JOIN_(karst_zone_name_, __LINE__), text);                                                \
+  __attribute__((cleanup(karst_zone_leave_), unused)) struct karst_name* KARST_JOIN_(karst_zone_, __LINE__) = \
+      (condition) ? karst_zone_enter_(&KARST_JOIN_(karst_zone_name_, __LINE__)) : KARST_NULL_
+#define KARST_MESSAGE(text) KARST_WITH_NAME_(text, karst_named_message_(&karst_named_))
+#define KARST_FRAME(text) KARST_WITH_NAME_(text, karst_frame_(&karst_named_))
+/* (__typeof__(x))0.5 is 0 for integers. */
+#define KARST_VALUE(text, value)                                                                             \
+  KARST_WITH_NAME_(text, (__typeof__((value) + 0))0.5 > 0 ? karst_number_(&karst_named_, (double)(value)) \
+                                                             : karst_integer_(&karst_named_, (int64_t)(value)))
+
 #ifdef __cplusplus
 }
 #endif

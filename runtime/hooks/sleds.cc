@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "format/note.h"
 #include "format/trace.h"
 #include "runtime/clock/clock.h"
 #include "runtime/hooks/function_table.h"
@@ -35,6 +36,7 @@ namespace {
 
 std::uint64_t g_sleds;
 std::uint32_t g_generated;  // 1 + the index of the module that stands for generated code
+std::uint32_t g_notes;      // the same of the one whose functions are names of notes
 WipedLock g_lock;           // of the arena's function ids, which any thread may take
 
 // Hashes of the paths of modules of which something was said, which is done once however often one comes back.
@@ -180,11 +182,12 @@ const char* enter_new(const ModuleImage& image, const char* path, std::uint32_t 
   return nullptr;
 }
 
-/// The module of code that lies in none; made when the first of it is called. Null when there is no room. Under the
-/// lock of ids.
-const Module* generated_code() {
+/// A module that no file has, made when its first function is entered; `place` is 1 + its index then. Null when there
+/// is no room. Under the lock of ids.
+template <std::uint32_t kSize>
+const Module* made_up_module(std::uint32_t& place, const char (&name)[kSize]) {
   KARST_ASSERT(g_lock.is_held());
-  if (g_generated != 0) return &g_modules[g_generated - 1];
+  if (place != 0) return &g_modules[place - 1];
   const std::uint32_t module = g_module_count;
   if (module == kArenaModules || !g_arena.reserve_modules(1)) return nullptr;
   Module& m = g_modules[module];
@@ -195,12 +198,26 @@ const Module* generated_code() {
   ArenaModule& entry = g_arena.modules()[module];
   entry = ArenaModule{};
   entry.loaded_ticks = now();
-  entry.path_offset = g_arena.add_text(kGeneratedCode, sizeof kGeneratedCode - 1);
-  entry.path_size = entry.path_offset == 0 ? 0 : sizeof kGeneratedCode - 1;
+  entry.path_offset = g_arena.add_text(name, kSize - 1);
+  entry.path_size = entry.path_offset == 0 ? 0 : kSize - 1;
   g_arena.set_module_count(module + 1);
   store(g_module_count, module + 1);
-  store(g_generated, module + 1);
+  store(place, module + 1);
   return &m;
+}
+
+/// Enters one function, which is chosen if new ones are. 0: there is no room. Under the lock of ids.
+std::uint32_t add_function(const Module& m, std::uint64_t address, std::uint32_t flags) {
+  if (!g_arena.reserve_functions(1)) return 0;
+  const std::uint32_t id = g_arena.function_count() + 1;
+  ArenaFunction& f = g_arena.functions()[id];
+  f.address = address;
+  f.module = index_of(m);
+  f.flags = flags |
+            (new_flags() == 0 && (flags & kArenaFunctionAlways) == 0 ? 0 : kArenaFunctionOn | kArenaFunctionSwitchedOn);
+  g_arena.set_function_count(id);
+  g_arena.remember();
+  return id;
 }
 
 /// The entered module, or null. `arrived` says what is new.
@@ -414,22 +431,21 @@ bool lies_in_entered_module(std::uintptr_t address) { return module_at(address) 
 std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool is_generated, bool* is_new) {
   const Locked lock(g_lock);
   *is_new = false;
-  const Module* m = is_generated ? generated_code() : module_at(address);
+  const Module* m = is_generated ? made_up_module(g_generated, kGeneratedCode) : module_at(address);
   // Code made with both kinds of instrumentation is recorded by its sleds.
   if (m == nullptr || (!is_generated && m->functions.find(address) != FunctionTable::kNone)) return 0;
-  const std::uint32_t module = index_of(*m);
-  ArenaFunction* functions = g_arena.functions();
   // The module may have gone and come back since: then its functions have their ids still.
-  if (known != 0 && functions[known].module == module && functions[known].address == address) return known;
-  if (!g_arena.reserve_functions(1)) return 0;
-  const std::uint32_t id = g_arena.function_count() + 1;
-  functions[id].address = address;
-  functions[id].module = module;
-  functions[id].flags = new_flags() == 0 ? 0 : kArenaFunctionOn | kArenaFunctionSwitchedOn;
-  g_arena.set_function_count(id);
-  g_arena.remember();
-  *is_new = true;
+  const ArenaFunction& was = g_arena.functions()[known];
+  if (known != 0 && was.module == index_of(*m) && was.address == address) return known;
+  const std::uint32_t id = add_function(*m, address, 0);
+  *is_new = id != 0;
   return id;
+}
+
+std::uint32_t enter_note_name(std::uint64_t text_address) {
+  const Locked lock(g_lock);
+  const Module* m = made_up_module(g_notes, kNotesModule);
+  return m != nullptr ? add_function(*m, text_address, kArenaFunctionNote | kArenaFunctionAlways) : 0;
 }
 
 FunctionHere function_of_region(std::uintptr_t fde_start) {

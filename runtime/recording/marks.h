@@ -7,6 +7,7 @@
 #include "format/event.h"
 #include "runtime/clock/clock.h"
 #include "runtime/recording/state.h"
+#include "runtime/recording/thread_parts.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
 
@@ -39,34 +40,43 @@ inline bool are_slots(const format::Event* slot, std::uint32_t count) {
   return true;
 }
 
-/// Puts `kCount` words into slots that follow each other. False, and nothing done, when the thread needs a block first.
-template <std::uint32_t kCount>
-__attribute__((always_inline)) inline bool put_group(ThreadState& state, const format::Event* words) {
+/// Puts `count` words, `word(0)` and so on, into slots that follow each other: 504 at most, or there is no block for
+/// them. `timed`: one of them has the time. False, and nothing done, when the thread needs a block first.
+template <typename Word>
+__attribute__((always_inline)) inline bool put_words(ThreadState& state, std::uint32_t count, bool timed, Word word) {
   for (;;) {
     const std::uintptr_t cursor = load(state.cursor);
     const std::uintptr_t used = cursor % KARST_BLOCK_SIZE;
     if (!is_slot(cursor)) return false;
     std::uint64_t ticks = 0;
-    if (kCount != 1 || format::event_has_time(words[0])) {
+    if (timed) {
       ticks = stamp();
       if (((static_cast<std::uint32_t>(ticks >> 32) ^ state.epoch) & ~0xffU) != 0) return false;
     }
-    const bool fits = used + kCount * sizeof(format::Event) <= KARST_BLOCK_SIZE;
-    if (!take_slots(state.cursor, cursor, cursor + (fits ? kCount : 1) * sizeof(format::Event))) continue;
+    const bool fits = used + count * sizeof(format::Event) <= KARST_BLOCK_SIZE;
+    const auto slots = fits ? count : static_cast<std::uint32_t>((KARST_BLOCK_SIZE - used) / sizeof(format::Event));
+    if (!take_slots(state.cursor, cursor, cursor + slots * sizeof(format::Event))) continue;
     auto* slot = reinterpret_cast<format::Event*>(cursor);
     const std::uint64_t begin = load(state.begin);
     // As in hooks.S: a handler has been round all of memory since the time was read.
-    const bool late = ticks << KARST_EVENT_TICK_SHIFT < begin && (kCount != 1 || format::event_has_time(words[0]));
-    KARST_ASSERT(are_slots(slot, fits ? kCount : 1));
+    const bool late = timed && ticks << KARST_EVENT_TICK_SHIFT < begin;
+    KARST_ASSERT(in_sink(cursor) || are_slots(slot, slots));
     if (!fits || late) {
-      for (std::uint32_t i = 0; i < (fits ? kCount : 1); ++i)
-        store(slot[i], begin | format::make_mark(0, format::Mark::kPad));
+      for (std::uint32_t i = 0; i < slots; ++i) store(slot[i], begin | format::make_mark(0, format::Mark::kPad));
       continue;
     }
-    for (std::uint32_t i = 0; i < kCount; ++i)
-      store(slot[i], format::event_has_time(words[i]) ? words[i] | ticks << KARST_EVENT_TICK_SHIFT : words[i]);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const format::Event w = word(i);
+      store(slot[i], format::event_has_time(w) ? w | ticks << KARST_EVENT_TICK_SHIFT : w);
+    }
     return true;
   }
+}
+
+template <std::uint32_t kCount>
+__attribute__((always_inline)) inline bool put_group(ThreadState& state, const format::Event* words) {
+  return put_words(state, kCount, kCount != 1 || format::event_has_time(words[0]),
+                   [words](std::uint32_t i) { return words[i]; });
 }
 
 }  // namespace karst::runtime

@@ -2,6 +2,7 @@
 // signal handler that comes in between goes the same way for itself, and a compare-and-exchange shows it.
 #include <sys/prctl.h>
 
+#include "format/note.h"
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
 #include "runtime/maintenance/switches.h"
@@ -20,6 +21,12 @@ namespace karst::runtime {
 using namespace format;
 
 namespace {
+
+/// Events of this process are kept. In a forked child that threads find by their ids, nothing is.
+bool may_record() {
+  if (!g_arena.exists() || recording_has_stopped() || is_counting() || !is_switched_on()) return false;
+  return !threads_are_found_by_tid() || !in_forked_child();
+}
 
 // How many slow paths the thread is in: one, and those of the handlers that interrupted them.
 __attribute__((tls_model("initial-exec"))) __thread int t_in_slow_path;
@@ -119,26 +126,44 @@ bool put_group(ThreadState& state, const Event* words, std::uint32_t count) {
   return count == 2 ? put_group<2>(state, words) : put_group<3>(state, words);
 }
 
-}  // namespace
-
-bool is_recording() {
-  if (!g_arena.exists() || recording_has_stopped() || is_counting() || !is_switched_on()) return false;
-  if (threads_are_found_by_tid()) return !in_forked_child();
-  return karst_state->live != 0;
-}
-
-// A state that is not the thread's own any more (in a forked child) reads as zero.
-void record_group(const Event* words, std::uint32_t count) {
-  if (!is_recording()) return;
+/// `put(state)` puts words that belong together, or says that the thread needs a block first. A state that is not the
+/// thread's own any more (in a forked child) reads as zero.
+template <typename Put>
+__attribute__((always_inline)) inline void record(Put put) {
   if (!threads_are_found_by_tid()) [[likely]] {
-    while (!put_group(*karst_state, words, count)) karst_slow_path();
+    while (!put(*karst_state)) karst_slow_path();
     return;
   }
   const sys::SignalsBlocked guard;
   if (!own_arena()) return;
   ThreadState* state = find_by_tid(static_cast<std::uint32_t>(sys::gettid()));
   if (state == nullptr) return;
-  while (!put_group(*state, words, count)) next_block(*state);
+  while (!put(*state)) next_block(*state);
+}
+
+}  // namespace
+
+bool is_recording() { return may_record() && (threads_are_found_by_tid() || karst_state->live != 0); }
+
+void record_group(const Event* words, std::uint32_t count) {
+  if (is_recording()) record([=](ThreadState& state) { return put_group(state, words, count); });
+}
+
+void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size) {
+  if (!may_record()) return;
+  const std::uint32_t words = note_words(size);
+  KARST_ASSERT(size <= kMostNoteBytes && name <= kMaxFunctionId);
+  const Event head = make_note_head({kind, name, words});
+  const auto word = [=](std::uint32_t i) {
+    if (i == 0) return make_mark(0, Mark::kNote);
+    if (i == 1) return head;
+    std::uint64_t payload = 0;
+    const std::uint32_t first = (i - 2) * kNoteBytesInWord;
+    for (std::uint32_t b = 0; b < kNoteBytesInWord && first + b < size; ++b)
+      payload |= std::uint64_t{bytes[first + b]} << (8 * b);
+    return make_note_word(payload);
+  };
+  record([=](ThreadState& state) { return put_words(state, 2 + words, true, word); });
 }
 
 }  // namespace karst::runtime

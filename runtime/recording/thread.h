@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "format/note.h"
 #include "runtime/recording/state.h"
 
 namespace karst::runtime {
@@ -63,6 +64,9 @@ bool is_recording();
 /// Records up to 3 words in slots of one block that follow each other, whatever handlers do in between. Events get
 /// the present time, places stay as they are (format/event.h). Nothing if !is_recording(). Any context.
 void record_group(const format::Event* words, std::uint32_t count);
+/// Records a note (format/note.h), also as the thread's first event. `bytes` are the program's; kMostNoteBytes at most.
+/// Nothing while nothing is recorded. Any context.
+void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size);
 
 extern "C" {
 /// Called by a hook that has no slot: the calling thread's first event, a full block, a new epoch, a forked child.

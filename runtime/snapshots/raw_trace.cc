@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "format/note.h"
 #include "runtime/clock/clock.h"
 #include "runtime/clock/rate.h"
 #include "runtime/process/session.h"
@@ -107,8 +108,37 @@ void write_functions(RawFile& file, char* space) {
     r.address = f.address;
     r.flags = ((flags & kArenaFunctionOn) == 0 ? std::uint32_t{kFunctionFiltered} : 0U) |
               ((flags & kArenaFunctionTailExit) != 0 ? std::uint32_t{kFunctionTailExit} : 0U) |
-              ((flags & kArenaFunctionAlways) != 0 ? std::uint32_t{kFunctionAlways} : 0U);
+              ((flags & kArenaFunctionAlways) != 0 ? std::uint32_t{kFunctionAlways} : 0U) |
+              ((flags & kArenaFunctionNote) != 0 ? std::uint32_t{kFunctionNote} : 0U);
     table.make_room(0);
+    table.add(r);
+  }
+}
+
+/// Names of notes are in no file.
+void write_note_names(RawFile& file, char* space) {
+  RawTable<SymbolRecord> table(file, ChunkType::kSymbols, space);
+  const std::uint32_t count = g_arena.function_count();
+  for (std::uint32_t id = 1; id <= count && id <= kMaxFunctionId; ++id) {
+    const ArenaFunction& f = g_arena.functions()[id];
+    if ((load(f.flags) & kArenaFunctionNote) == 0) continue;
+    const std::uint64_t address = f.address;
+    const Text all = text_at(text_address_offset(address), text_address_size(address));
+    const auto part = [&all](std::uint32_t from) {
+      std::uint32_t end = from;
+      while (end < all.size && all.data[end] != '\0') ++end;
+      return Text{all.data + from, end - from};
+    };
+    const Text name = part(0);
+    const std::uint32_t file_at = name.size < all.size ? name.size + 1 : all.size;
+    const Text source = part(file_at);
+    SymbolRecord r{};
+    r.id = id;
+    for (std::uint32_t i = file_at + source.size + 1; i < all.size; ++i)
+      r.line = r.line * 10 + static_cast<std::uint32_t>(all.data[i] - '0');
+    table.make_room(std::size_t{name.size} + source.size);
+    r.name = r.link_name = table.text(name.data, name.size);
+    r.file = table.text(source.data, source.size);
     table.add(r);
   }
 }
@@ -284,6 +314,7 @@ void write_tables(RawFile& file, char* space, const RawTrace& trace) {
   write_clock(file, space, trace);
   write_modules(file, space);
   write_functions(file, space);
+  write_note_names(file, space);
   write_threads(file, space, trace);
   write_switches(file, space, trace);
   write_mode(file, space, trace);

@@ -76,9 +76,8 @@ class ThreadCut::Sink {
  private:
   void see(std::span<const Event> words) {
     for (const Event word : words) {
-      if (word == 0 || format::event_is_mark(word)) continue;
-      const std::uint32_t id = format::event_function(word);
-      if (id >= seen_.size()) continue;
+      const std::uint32_t id = format::named_function(word);
+      if (id == 0 || id >= seen_.size()) continue;
       seen_[id] = true;
       // The id of its tail calls' exits has its names from the function.
       const std::uint32_t of = functions_[id].tail_exit ? functions_[id].of : 0;

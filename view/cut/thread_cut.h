@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "format/event.h"
+#include "format/note.h"
 #include "reader/open_state.h"
 #include "view/selection.h"
 #include "write/trace_writer.h"

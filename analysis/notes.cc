@@ -1,0 +1,103 @@
+#include "analysis/notes.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "format/note.h"
+
+namespace karst::analysis {
+
+using format::NoteKind;
+
+namespace {
+
+NoteKind kind(const reader::Note& note) { return static_cast<NoteKind>(note.kind); }
+
+}  // namespace
+
+std::string_view kind_of(const reader::Note& note) {
+  switch (kind(note)) {
+    case NoteKind::kMessage:
+      return "message";
+    case NoteKind::kInteger:
+      return "integer";
+    case NoteKind::kNumber:
+      return "number";
+    case NoteKind::kFrame:
+      return "frame";
+    case NoteKind::kRequestBegin:
+      return "request begins";
+    case NoteKind::kRequestEnd:
+      return "request ends";
+    case NoteKind::kRequest:
+      return "works on";
+    case NoteKind::kText:
+      return "text";
+  }
+  return "unknown";
+}
+
+std::uint64_t note_bits(const reader::Calls& calls, const reader::Note& note) {
+  const std::string_view bytes = calls.bytes_of(note);
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < bytes.size() && i < 8; ++i)
+    bits |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  return bits;
+}
+
+double note_number(const reader::Calls& calls, const reader::Note& note) {
+  const std::uint64_t bits = note_bits(calls, note);
+  return kind(note) == NoteKind::kNumber ? std::bit_cast<double>(bits)
+                                         : static_cast<double>(static_cast<std::int64_t>(bits));
+}
+
+std::string_view note_name(const reader::Trace& trace, const reader::Thread& thread, const reader::Note& note) {
+  if (note.name == 0) return {};
+  return trace.function(trace.processes()[thread.process], note.name).name;
+}
+
+std::string note_value(const reader::Calls& calls, const reader::Note& note) {
+  switch (kind(note)) {
+    case NoteKind::kInteger:
+      return fmt::to_string(static_cast<std::int64_t>(note_bits(calls, note)));
+    case NoteKind::kNumber:
+      return fmt::to_string(note_number(calls, note));
+    case NoteKind::kRequestBegin:
+    case NoteKind::kRequestEnd:
+    case NoteKind::kRequest:
+      return fmt::to_string(note_bits(calls, note));
+    case NoteKind::kMessage:
+    case NoteKind::kText:
+      return std::string(calls.bytes_of(note));
+    case NoteKind::kFrame:
+      break;
+  }
+  return {};
+}
+
+std::string note_line(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
+                      const reader::Note& note) {
+  const std::string_view name = note_name(trace, thread, note);
+  const std::string value = note_value(calls, note);
+  switch (kind(note)) {
+    case NoteKind::kMessage:
+      return value.empty() ? std::string(name) : value;
+    case NoteKind::kText:
+      return value;
+    case NoteKind::kInteger:
+    case NoteKind::kNumber:
+      return fmt::format("{} = {}", name, value);
+    case NoteKind::kFrame:
+      return fmt::format("frame of {}", name);
+    case NoteKind::kRequestBegin:
+      return fmt::format("request {} begins", value);
+    case NoteKind::kRequestEnd:
+      return fmt::format("request {} ends", value);
+    case NoteKind::kRequest:
+      return value == "0" ? "works on no request" : fmt::format("works on request {}", value);
+  }
+  return fmt::format("a note of kind {}, which this karst does not know", note.kind);
+}
+
+}  // namespace karst::analysis

@@ -1,0 +1,155 @@
+// karst notes: what the program said of itself, a row for each.
+#include "analysis/notes.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/csv.h"
+#include "cli/names.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+#include "reader/trace.h"
+
+namespace karst::cli {
+namespace {
+
+struct Options {
+  InputOptions input;
+  std::string format = "text";
+  std::string kind;
+  TextOptions text;
+};
+
+constexpr const char* kFooter = R"(Output: a row for each note, thread by thread in order of time:
+
+        time  thread            note                          in
+    1.200 ms  4712 worker       request 4711 begins           Server::serve(Request&)
+    1.250 ms  4712 worker       queue length = 12             Queue::push(Item)
+
+  time  since the trace's first event
+  note  what the program said with karst.h: messages, values, frames, requests,
+        texts
+  in    the innermost call or zone that the thread was in
+
+csv and json have also kind, name, value and process, and times in nanoseconds.
+--function takes notes made in calls of these functions, not below them;
+--below takes those below as well.)";
+
+struct Row {
+  const reader::Process* process;
+  const reader::Thread* thread;
+  const reader::Calls* calls;
+  const reader::Note* note;
+  std::uint64_t at_ns;
+  std::string_view name;
+  std::string_view in;  // empty: in no call
+};
+
+template <typename Use>
+void each_note(const Input& input, const Options& options, const Output& output, Use&& use) {
+  const reader::Trace& trace = input.trace;
+  const std::uint64_t start = analysis::first_ticks(trace);
+  for (const reader::Thread* thread : input.threads) {
+    const reader::Calls calls = input.calls_of(*thread);
+    const reader::Process& process = trace.processes()[thread->process];
+    for (const reader::Note& note : calls.notes) {
+      if (output.failed()) return;
+      if (!options.kind.empty() && analysis::kind_of(note) != options.kind) continue;
+      const bool inside = note.row != reader::kNoParent;
+      const std::uint32_t id = inside ? calls.function[note.row] : 0;
+      if (input.functions && (!inside || !input.functions->contains(thread->process, id))) continue;
+      use(Row{&process, thread, &calls, &note, note.ticks > start ? trace.clock().to_ns(note.ticks - start) : 0,
+              analysis::note_name(trace, *thread, note),
+              inside ? std::string_view(trace.function(process, id).name) : std::string_view()});
+    }
+  }
+}
+
+void print_text(const Input& input, const Options& options, Screen& screen) {
+  Output& output = screen.output();
+  const std::size_t width = screen.width();
+  const auto print = [&](std::string_view time, std::string_view thread, const std::string& note,
+                         const std::string& in) {
+    const std::string line = fmt::format("{:>12}  {:<22}  {}", time, fit_text(thread, 22), note);
+    const std::string behind = in.empty() ? "" : "  in " + in;
+    output.append((width == 0 ? line + behind : fit_text(line + behind, width)) + "\n");
+  };
+  each_note(input, options, output, [&](const Row& row) {
+    const std::string thread = fmt::format("{} {}", row.thread->tid, printable(row.thread->name));
+    const std::string in = printable(row.in);
+    print(duration_text(row.at_ns), thread,
+          printable(analysis::note_line(input.trace, *row.thread, *row.calls, *row.note)),
+          width == 0 ? in : plain_name(in));
+  });
+}
+
+void print_csv(const Input& input, const Options& options, Output& output) {
+  output.append("time_ns,kind,name,value,pid,tid,thread,in\n");
+  each_note(input, options, output, [&](const Row& row) {
+    output.append(fmt::format("{},{},{},{},{},{},{},{}\n", row.at_ns, analysis::kind_of(*row.note), csv_field(row.name),
+                              csv_field(analysis::note_value(*row.calls, *row.note)), row.process->pid, row.thread->tid,
+                              csv_field(row.thread->name), csv_field(row.in)));
+  });
+}
+
+void print_json(const Input& input, const Options& options, Output& output) {
+  Json json;
+  json.open('{').field("trace", input.trace.name()).key("notes").open('[');
+  each_note(input, options, output, [&](const Row& row) {
+    json.line().open('{').field("time_ns", row.at_ns).field("kind", analysis::kind_of(*row.note));
+    json.field("name", row.name).field("value", analysis::note_value(*row.calls, *row.note));
+    json.field("pid", row.process->pid).field("tid", row.thread->tid).field("thread", row.thread->name);
+    json.field("in", row.in).close('}').flush(output);
+  });
+  json.close(']').close('}').flush(output);
+  output.append("\n");
+}
+
+int notes(const Options& options) {
+  auto input = open_input(options.input);
+  if (!input) return fail(input.error());
+  if (options.format == "text") {
+    Screen screen(options.text);
+    print_text(**input, options, screen);
+    return screen.finish(&(*input)->trace);
+  }
+  Output output = Output::to_stdout();
+  if (options.format == "json") {
+    print_json(**input, options, output);
+  } else {
+    print_csv(**input, options, output);
+  }
+  return finish_output(output, (*input)->trace);
+}
+
+}  // namespace
+
+void register_notes(CLI::App& app, int& status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("notes", "List what the program said of itself: messages, values, requests");
+  command->footer(kFooter);
+  add_newest_file_option(*command, options->input);
+  command->add_flag(
+      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
+  command->add_option("--format", options->format, "text (the default), csv or json")
+      ->check(one_of({"text", "csv", "json"}))
+      ->type_name("text|csv|json");
+  command->add_option("--kind", options->kind, "List notes of this kind alone")
+      ->check(one_of({"message", "integer", "number", "frame", "request begins", "request ends", "works on", "text"}))
+      ->type_name("KIND");
+  add_selection_options(*command, options->input, "List only notes made in calls of functions whose name matches");
+  add_text_options(*command, options->text);
+  command->callback([options, &status] { status = notes(*options); });
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,88 @@
+// Notes: what a program says of itself beside its calls (include/karst/karst.h), as it lies among a thread's events.
+//
+//   kNote mark, with the time
+//   kNoteHead   kind (8 bits), name (23 bits), number of words that follow (9 bits)
+//   kNoteWord   5 bytes each, the first in the lowest bits; the last word is filled up with zeros
+//
+// They follow each other in one block, so a note is whole or is none: a reader leaves out what is short of words. A
+// name is the id of a function of the module kNotesModule, which every trace has with the others. Such functions have
+// calls, too, where they name zones.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "format/event.h"
+
+namespace karst::format {
+
+enum class NoteKind : std::uint8_t {
+  kMessage = 1,       ///< text; without one the name is the message
+  kInteger = 2,       ///< a value of what is named, 64 bits, signed; upper bytes that are 0 are left out
+  kNumber = 3,        ///< the same as an IEEE 754 double
+  kFrame = 4,         ///< one of what is named ends here and the next one begins
+  kRequestBegin = 5,  ///< the request of this number begins (64 bits, as kInteger)
+  kRequestEnd = 6,    ///< it has ended
+  kRequest = 7,       ///< the thread works on this request from here on; 0: on none
+  kText = 8,          ///< text that belongs to the call that the thread is in
+};
+inline constexpr std::uint32_t kLastNoteKind = 8;
+
+/// The module whose functions are the names of notes; it has no code. An address is where its text lies in the arena.
+inline constexpr char kNotesModule[] = "[notes]";
+
+inline constexpr std::uint32_t kNoteBytesInWord = 5;
+/// What is longer is cut.
+inline constexpr std::uint32_t kMostNoteBytes = 2000;
+
+struct NoteHead {
+  NoteKind kind;
+  std::uint32_t name;   ///< FunctionRecord::id; 0: none
+  std::uint32_t words;  ///< that follow the head
+};
+
+constexpr Event make_note_word(std::uint64_t payload) { return make_mark(payload, Mark::kNoteWord); }
+constexpr std::uint64_t note_payload(Event word) { return word >> KARST_EVENT_TICK_SHIFT; }
+
+constexpr Event make_note_head(NoteHead h) {
+  return make_mark(static_cast<std::uint64_t>(h.kind) | std::uint64_t{h.name} << 8 | std::uint64_t{h.words} << 31,
+                   Mark::kNoteHead);
+}
+constexpr NoteHead note_head(Event word) {
+  const std::uint64_t p = note_payload(word);
+  return {static_cast<NoteKind>(p & 0xff), static_cast<std::uint32_t>(p >> 8) & KARST_EVENT_ID_MASK,
+          static_cast<std::uint32_t>(p >> 31)};
+}
+static_assert(note_head(make_note_head({NoteKind::kText, KARST_EVENT_ID_MASK, 511})).words == 511);
+static_assert(note_head(make_note_head({NoteKind::kText, KARST_EVENT_ID_MASK, 511})).name == KARST_EVENT_ID_MASK);
+
+constexpr std::uint32_t note_words(std::uint32_t bytes) { return (bytes + kNoteBytesInWord - 1) / kNoteBytesInWord; }
+
+/// The function that a word names: of a call, or of a note. 0 or above kMaxFunctionId: none.
+constexpr std::uint32_t named_function(Event e) {
+  return event_is(e, Mark::kNoteHead) ? note_head(e).name : event_function(e);
+}
+/// The same word with another function in its place.
+constexpr Event with_function(Event e, std::uint32_t id) {
+  if (!event_is(e, Mark::kNoteHead)) return (e & ~Event{KARST_EVENT_ID_MASK}) | id;
+  NoteHead head = note_head(e);
+  head.name = id;
+  return make_note_head(head);
+}
+
+/// The bytes of an integer that are not left out.
+constexpr std::uint32_t note_bytes_of(std::uint64_t value) {
+  std::uint32_t bytes = 0;
+  for (; value != 0; value >>= 8) ++bytes;
+  return bytes;
+}
+
+/// An arena's text as an address that no code has: a name, a source file and a line, with a NUL between each two.
+constexpr std::uint64_t make_text_address(std::uint32_t offset, std::uint32_t size) {
+  return std::uint64_t{1} << 63 | std::uint64_t{size} << 32 | offset;
+}
+constexpr std::uint32_t text_address_offset(std::uint64_t address) { return static_cast<std::uint32_t>(address); }
+constexpr std::uint32_t text_address_size(std::uint64_t address) {
+  return static_cast<std::uint32_t>(address >> 32) & 0x7fffffffU;
+}
+
+}  // namespace karst::format

@@ -1,0 +1,84 @@
+#include "runtime/hooks/note_names.h"
+
+#include "format/note.h"
+#include "runtime/hooks/sleds.h"
+#include "runtime/maintenance/switches.h"
+#include "runtime/process/fork.h"
+#include "runtime/process/session.h"
+#include "runtime/recording/arena.h"
+#include "runtime/system/lock.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/message.h"
+#include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+constexpr std::uint32_t kLongest = 1000;         // bytes of a name or a file's path; what is longer is cut
+constexpr std::uint32_t kRefused = 0xffffffffU;  // there was no room for it
+bool g_said_full;
+
+std::uint32_t bounded_length(const char* text) {
+  std::uint32_t n = 0;
+  while (text != nullptr && n < kLongest && text[n] != '\0') ++n;
+  return n;
+}
+
+/// The name, its file and its line, put into the arena's text; 0: there is no room.
+std::uint64_t add_text(const NoteName& name) {
+  char line[10];
+  std::uint32_t digits = 0;
+  for (std::uint32_t rest = name.line; rest != 0; rest /= 10) line[digits++] = static_cast<char>('0' + rest % 10);
+  const std::uint32_t name_size = bounded_length(name.name);
+  const std::uint32_t file_size = bounded_length(name.file);
+  const std::uint32_t size = name_size + 1 + file_size + 1 + digits;
+  const std::uint32_t offset = g_arena.take_text(size);
+  char* to = offset != 0 ? g_arena.text(offset, size) : nullptr;
+  if (to == nullptr) return 0;
+  copy(to, name.name, name_size);
+  to[name_size] = '\0';
+  if (file_size != 0) copy(to + name_size + 1, name.file, file_size);
+  to[name_size + 1 + file_size] = '\0';
+  for (std::uint32_t i = 0; i < digits; ++i) to[size - 1 - i] = line[i];
+  return make_text_address(offset, size);
+}
+
+/// Signals wait, as a handler may come to the same name. Two threads may both enter it: the first one's id stays.
+std::uint32_t enter(NoteName& name) {
+  const sys::SignalsBlocked guard;
+  if (!g_arena.exists() || !own_arena()) return 0;
+  const std::uint64_t text = add_text(name);
+  const std::uint32_t id = text != 0 ? enter_note_name(text) : 0;
+  if (id == 0) {
+    store(name.id, kRefused);
+    if (!g_said_full) Message().text("there are too many names of notes: those of further ones are not recorded");
+    g_said_full = true;
+    return 0;
+  }
+  if (has_session()) {
+    report_arrival(module_count(), id, 1);
+    apply_watches(false);
+    // What the session has left out begins switched off, without a record in the log.
+    std::uint32_t& flags = g_arena.functions()[id].flags;
+    if ((load(flags) & kArenaFunctionOn) == 0)
+      __atomic_and_fetch(&flags, ~std::uint32_t{kArenaFunctionSwitchedOn}, __ATOMIC_ACQ_REL);
+  }
+  return exchange_if(name.id, 0U, id) ? id : load(name.id);
+}
+
+}  // namespace
+
+extern "C" std::uint32_t karst_note_id(NoteName* name) {
+  if (name == nullptr || name->name == nullptr) return 0;
+  std::uint32_t id = load(name->id);
+  if (id == 0) id = enter(*name);
+  if (id == 0 || id > g_arena.function_count() || !is_switched_on()) return 0;
+  const std::uint32_t flags = load(g_arena.functions()[id].flags);
+  return (flags & kArenaFunctionNote) != 0 && (flags & kArenaFunctionSwitchedOn) != 0 ? id : 0;
+}
+
+}  // namespace karst::runtime

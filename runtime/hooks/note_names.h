@@ -1,0 +1,23 @@
+// Names of notes and zones (format/note.h): each is a struct karst_name in the program's memory
+// (include/karst/karst.h), which gets a function id when it is first used. The id stays in it, as long as the process
+// has this arena or, after a fork, a copy of it.
+#pragma once
+#include <cstdint>
+
+namespace karst::runtime {
+
+/// As karst.h has it. The program may write to it: its id is compared with those that there are.
+struct NoteName {
+  const char* name;
+  const char* file;  ///< null: not known
+  std::uint32_t line;
+  std::uint32_t id;  ///< 0: not entered yet
+};
+
+extern "C" {
+/// The name's id if notes of it are recorded now, else 0. Enters it the first time, for which it may take a lock and
+/// ask the session. Null is allowed. Any context.
+__attribute__((visibility("hidden"))) std::uint32_t karst_note_id(NoteName* name);
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,62 @@
+// What include/karst/karst.h has for notes. Zones are in arch/x86_64/zones.S.
+#include <errno.h>
+
+#include "format/note.h"
+#include "runtime/hooks/note_names.h"
+#include "runtime/process/fork.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/memory.h"
+
+namespace karst::runtime {
+namespace {
+
+using format::NoteKind;
+
+void record_text(NoteKind kind, const char* text) {
+  if (text == nullptr) return;
+  std::uint32_t size = 0;
+  while (size < format::kMostNoteBytes && text[size] != '\0') ++size;
+  record_note(kind, 0, reinterpret_cast<const unsigned char*>(text), size);
+}
+
+/// Numbers are stored as x86 has them, the lowest byte first.
+void record_number(NoteKind kind, std::uint32_t name, std::uint64_t bits) {
+  unsigned char bytes[8];
+  copy(bytes, &bits, sizeof bytes);
+  record_note(kind, name, bytes, format::note_bytes_of(bits));
+}
+
+}  // namespace
+}  // namespace karst::runtime
+
+using namespace karst::runtime;
+using karst::format::NoteKind;
+
+#define KARST_API(type, name) extern "C" __attribute__((visibility("default"))) type karst_api_##name
+
+KARST_API(void, message)(const char* text) { record_text(NoteKind::kMessage, text); }
+
+KARST_API(void, text)(const char* text) { record_text(NoteKind::kText, text); }
+
+KARST_API(void, named_message)(NoteName* name) {
+  if (const std::uint32_t id = karst_note_id(name); id != 0) record_note(NoteKind::kMessage, id, nullptr, 0);
+}
+
+KARST_API(void, integer)(NoteName* name, std::int64_t value) {
+  const std::uint32_t id = karst_note_id(name);
+  if (id != 0) record_number(NoteKind::kInteger, id, static_cast<std::uint64_t>(value));
+}
+
+/// The bits of a double: libkarst uses no vector register.
+KARST_API(void, number)(NoteName* name, std::uint64_t bits) {
+  if (const std::uint32_t id = karst_note_id(name); id != 0) record_number(NoteKind::kNumber, id, bits);
+}
+
+KARST_API(void, frame)(NoteName* name) {
+  if (const std::uint32_t id = karst_note_id(name); id != 0) record_note(NoteKind::kFrame, id, nullptr, 0);
+}
+
+KARST_API(void, request_begin)(std::uint64_t id) { record_number(NoteKind::kRequestBegin, 0, id); }
+KARST_API(void, request_end)(std::uint64_t id) { record_number(NoteKind::kRequestEnd, 0, id); }
+KARST_API(void, request)(std::uint64_t id) { record_number(NoteKind::kRequest, 0, id); }

@@ -1,0 +1,2 @@
+# What programs say of themselves: karst.h's notes, and karst notes.
+e2e_methods(notes notes)

@@ -1,0 +1,151 @@
+"""Notes: what programs say of themselves with karst.h, against what they log of it."""
+import json
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import torture_support as support
+from torture_support import KARST, ROOT, TortureTest, Trace, build, main
+
+INCLUDE = ("-I", str(ROOT / "include"))
+HANDLED = "in a handler"
+
+
+def notes_of(path, *options):
+    done = subprocess.run([KARST, "notes", "--json", str(path), *options], check=True, capture_output=True, text=True,
+                          timeout=support.TIMEOUT)
+    return json.loads(done.stdout)["notes"]
+
+
+class Notes(TortureTest):
+    def program(self, compiler="karst-gcc", **more):
+        return build("notes_program", "notes/program.c", "-O1", *INCLUDE, compiler=compiler, **more)
+
+    def check_program(self, notes):
+        said = [(n["kind"], n["name"], n["value"], n["in"]) for n in notes]
+        zone, second = "first half", "second half"
+        longest, coloured = said[-2:]
+        self.assertEqual(said[:-2], [
+            ("request begins", "", "4711", "main"), ("works on", "", "4711", "main"),
+            ("message", "", "begin", zone), ("text", "", "below", "inner"), ("integer", "depth", "1", "inner"),
+            ("text", "", "below", "inner"), ("integer", "depth", "2", "inner"), ("number", "load", "0.75", second),
+            ("message", "static text", "", zone), ("frame", "main", "", zone),
+            ("works on", "", "0", "main"), ("request ends", "", str(2**64 - 1), "main"),
+            ("integer", "least", str(-2**63), "main"), ("integer", "zero", "0", "main"), ("message", "", "", "main")])
+        self.assertEqual(longest, ("message", "", "x" * 2000, "main"))
+        self.assertEqual(coloured, ("message", "", "café \x1b[31m", "main"))
+
+    def test_every_kind_in_every_command(self):
+        run = self.run_traced(self.program())
+        self.assertEqual(run.out, "3\n")
+        self.assert_whole(run.trace)
+        self.check_program(notes_of(run.trace.path))
+        self.assertEqual(run.trace.tree()[1:], ["main", "  outer", "    first half", "      inner", "      second half",
+                                            "        inner"])
+        self.assertEqual(run.trace.counts, {"main": 1, "outer": 1, "first half": 1, "second half": 1, "inner": 2})
+        # The tree has them in their places, with nothing that a terminal would obey.
+        tree = [re.sub(r"^ *[\d.]+ [nmu]?s", "", line).strip() for line in run.trace.timed_tree()][1:]
+        self.assertEqual(tree[:9], ["main", "request 4711 begins", "works on request 4711", "outer", "first half",
+                                    '"begin"', "inner", '"below"', "depth = 1"])
+        self.assertIn(r'"café \x1b[31m"', "\n".join(tree).replace("\\u001b", r"\x1b").replace("^[", r"\x1b"))
+        self.assertEqual(len(Trace(run.trace.path).timed_tree("--no-notes")), 1 + 6)
+        kinds = Counter(n["kind"] for n in notes_of(run.trace.path, "--kind", "integer"))
+        self.assertEqual(kinds, {"integer": 4})
+        self.assertEqual({n["in"] for n in notes_of(run.trace.path, "-f", "^inner$")}, {"inner"})
+        self.assertEqual(len(notes_of(run.trace.path, "--below", "^second half$")), 3)
+        first, *_, last = notes_of(run.trace.path)
+        middle = f"{first['time_ns'] + 5}ns..{last['time_ns']}ns"
+        self.assertEqual(len(notes_of(run.trace.path, "--range", middle)), 15)
+
+    def test_other_compilers_and_none_of_ours(self):
+        """Zones and notes need no wrapper: karst run finds the functions itself."""
+        for compiler in (str(support.BIN / "karst-clang"), "gcc", "clang-14"):
+            with self.subTest(compiler=compiler):
+                program = self.program(compiler, output=f"notes_{Path(compiler).name}")
+                run = self.run_traced(program, options=("--min-instructions", "0"))
+                self.assertEqual(run.out, "3\n")
+                self.check_program(notes_of(run.trace.path))
+                alone = subprocess.run([program], capture_output=True, text=True, timeout=support.TIMEOUT)
+                self.assertEqual((alone.returncode, alone.stdout), (0, "3\n"))
+
+    def test_filters_leave_them_unless_they_name_them(self):
+        run = self.run_traced(self.program(), options=("--functions", "^outer$"))
+        self.assertEqual(run.trace.counts, {"outer": 1, "first half": 1, "second half": 1})
+        self.assertEqual(len(notes_of(run.trace.path)), 17)
+        run = self.run_traced(self.program(), options=("--not-functions", "^depth$|^first half$"))
+        self.assertNotIn("first half", run.trace.counts)
+        self.assertNotIn("depth", {n["name"] for n in notes_of(run.trace.path)})
+
+    def test_counted_or_off_there_are_none(self):
+        done = subprocess.run([KARST, "count", "-o", self.directory / "c.karst", "--", self.program()],
+                              capture_output=True, text=True, timeout=support.TIMEOUT, cwd=self.directory)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, "3"), done.stderr)
+        run = self.run_traced(self.program(), options=("--off",))
+        self.assertEqual(run.out, "3\n")
+
+    def test_exported(self):
+        run = self.run_traced(self.program())
+        for to in ("chrome", "perfetto"):
+            subprocess.run([KARST, "export", str(run.trace.path), "--to", to, "-o", self.directory / to], check=True,
+                           capture_output=True, timeout=support.TIMEOUT)
+        events = json.loads((self.directory / "chrome").read_text())["traceEvents"]
+        counters = [(e["name"], e["args"]["value"]) for e in events if e["ph"] == "C"]
+        self.assertEqual(counters, [("depth", 1), ("depth", 2), ("load", 0.75), ("least", -2**63), ("zero", 0)])
+        self.assertEqual([e["id"] for e in events if e.get("cat") == "request"], ["4711", str(2**64 - 1)])
+        self.assertIn("static text", {e["name"] for e in events if e["ph"] == "i"})
+        self.assertIn(b"static text", (self.directory / "perfetto").read_bytes())
+
+    def test_stripped_of_values(self):
+        run = self.run_traced(self.program())
+        bare = self.directory / "bare.karst"
+        subprocess.run([KARST, "resolve", "--strip=values", str(run.trace.path), "-o", str(bare)], check=True,
+                       capture_output=True, timeout=support.TIMEOUT)
+        self.assertEqual({n["value"] for n in notes_of(bare) if n["kind"] != "number"}, {"", "0"})
+        self.assertNotIn(b"below", bare.read_bytes())
+        self.assertEqual(Trace(bare).tree(), run.trace.tree())
+
+    def check_against_logs(self, run, whole):
+        notes = {}
+        for note in notes_of(run.trace.path):
+            notes.setdefault(str(note["tid"]), []).append(note)
+        logs = [p for p in (self.directory / "logs").iterdir()]
+        self.assertEqual(len(logs), 5)
+        lost = 0
+        for log in logs:
+            lines = [line.split("\t") for line in log.read_text().splitlines()]
+            self.assertEqual(lines[-1][0], "handled")
+            wanted = [tuple(line) for line in lines[:-1]]
+            kept = [n for n in notes.get(log.name, []) if n["name"] != HANDLED]
+            seen = [(n["kind"], f"{float(n['value']):.17g}" if n["kind"] == "number" else n["value"], n["in"])
+                    for n in kept]
+            if whole:
+                self.assertEqual(len(seen), len(wanted))
+            # What is kept is the end of what there was; the calls around the first ones may be gone.
+            lost += len(wanted) - len(seen)
+            begin = len(wanted) - len(seen)
+            self.assertGreaterEqual(begin, 0)
+            for at, (note, line) in enumerate(zip(seen, wanted[begin:])):
+                self.assertEqual(note[:2], line[:2], f"{log.name}: {at}")
+                if whole or note[2] != "":
+                    self.assertEqual(note[2], line[2], f"{log.name}: {at}")
+        return lost
+
+    def test_random_programs_against_their_own_logs(self):
+        program = build("notes_random", "notes/random.cc", "-O1", "-pthread", *INCLUDE, output="notes_random")
+        for seed in range(1, 6):
+            with self.subTest(seed=seed):
+                (self.directory / "logs").mkdir()
+                run = self.run_traced(program, seed, 60, self.directory / "logs")
+                self.assertEqual(self.check_against_logs(run, True), 0)
+                subprocess.run(["rm", "-r", self.directory / "logs"], check=True)
+
+    def test_the_newest_are_kept_while_memory_wraps(self):
+        program = build("notes_random", "notes/random.cc", "-O1", "-pthread", *INCLUDE, output="notes_random")
+        (self.directory / "logs").mkdir()
+        run = self.run_traced(program, 3, 3000, self.directory / "logs", options=("--memory", "1M"))
+        self.assertGreater(self.check_against_logs(run, False), 0)
+
+
+if __name__ == "__main__":
+    main()
