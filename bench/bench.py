@@ -17,6 +17,7 @@ import budget  # noqa: E402
 import calls  # noqa: E402
 import live  # noqa: E402
 import moments  # noqa: E402
+import notes as program_notes  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
 import states  # noqa: E402
@@ -27,7 +28,7 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "startup", "live", "moments", "budget", "programs", "sched", "traces", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "notes", "startup", "live", "moments", "budget", "programs", "sched", "traces", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -87,6 +88,7 @@ def main():
         "calls": lambda: calls.bench_calls(rounds, options.peers, scratch, notes),
         "variants": lambda: variants.bench_variants(rounds, options, scratch, notes),
         "ways_out": lambda: ways_out.bench_ways_out(rounds, scratch, notes),
+        "notes": lambda: program_notes.bench_notes(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),
         "moments": lambda: moments.bench_moments(rounds, scratch, notes),

@@ -54,6 +54,7 @@ struct Facts {
   std::uint64_t jumped_calls = 0;
   std::uint64_t tail_calls = 0;
   std::uint64_t cut_calls = 0;
+  std::uint64_t notes = 0;
   std::uint64_t overwritten = 0;
   std::uint64_t lost = 0;
   std::uint64_t span_ns = 0;
@@ -91,6 +92,7 @@ Facts gather(const reader::Trace& trace) {
       }
       facts.calls += of_thread.calls;
       facts.open_calls += of_thread.open_calls;
+      facts.notes += calls.notes.size();
       out_of_order += calls.out_of_order;
       unmatched += calls.unmatched_exits;
       missing += calls.missing_exits;
@@ -302,6 +304,7 @@ void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) 
          fmt::format("exceptions {}, longjmp {}, tail calls {}; the others returned", count_text(facts.unwound_calls),
                      count_text(facts.jumped_calls), count_text(facts.tail_calls)));
   }
+  if (facts.notes != 0) line("notes", fmt::format("{} (karst notes)", count_text(facts.notes)));
   line("span", fmt::format("{} kept; {} events overwritten, {} lost", duration_text(facts.span_ns),
                            count_text(facts.overwritten), count_text(facts.lost)));
   line("clock", fmt::format("{} ticks a second, {}; {} readings of the kernel's clocks",
@@ -377,7 +380,7 @@ void print_json(const reader::Trace& trace, const Facts& facts, Output& out) {
   json.field("resolved", trace.resolved()).field("complete", trace.complete()).field("events", trace.event_count());
   json.field("calls", facts.calls).field("open_calls", facts.open_calls).field("cut_calls", facts.cut_calls);
   json.field("unwound_calls", facts.unwound_calls).field("jumped_calls", facts.jumped_calls);
-  json.field("tail_calls", facts.tail_calls).field("overwritten_events", facts.overwritten);
+  json.field("tail_calls", facts.tail_calls).field("notes", facts.notes).field("overwritten_events", facts.overwritten);
   json.field("lost_events", facts.lost).field("span_ns", facts.span_ns);
   json.field("source_files", trace.sources().size());
   json.key("clock").open('{').field("ticks_per_second", clock.ticks_per_second);

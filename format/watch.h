@@ -1,6 +1,6 @@
 // The watched part of an arena: which calls are to keep themselves (`--slowest`, `--over`), and those that are kept.
 //
-//   ArenaWatching | rules | watches | slots | moments | notes | kept blocks
+//   ArenaWatching | rules | watches | slots | moments | candidates | kept blocks
 //
 // Requesters (`karst run` before the program goes on, `karst on` at any time) enter rules and, for each function that
 // one of them means, a watch; the process takes them over when it is told to go on, or by a request (format/control.h).
@@ -8,14 +8,14 @@
 // From then on a watched function's exits compare the time that the call took with the function's limit. A call over it
 // is entered into a *slot* of its watch, by the thread that made it, without a lock:
 //
-//   slot    duration in ticks << 16 | note        0: free
+//   slot    duration in ticks << 16 | candidate        0: free
 //
 // Of a watch for the slowest calls, which has `most` slots, a longer call takes the place of the shortest one by a
 // compare-and-exchange, so that the slots are the longest calls at any moment, whatever threads do. Of one for calls
-// over a time, slots are handed out until there are `most`. A *note* says which call it was; when the maintenance
-// thread has copied the blocks of all threads that lie in the call's time and has filled the slot's *moment*, the note
-// is free again and the slot's lower half 0. A slot that still names a note is a call whose events are in the ring
-// alone: a reader takes it from there, so a process that is killed between the two loses nothing.
+// over a time, slots are handed out until there are `most`. A *candidate* says which call it was; when the maintenance
+// thread has copied the blocks of all threads that lie in the call's time and has filled the slot's *moment*, the
+// candidate is free again and the slot's lower half 0. A slot that still names a candidate is a call whose events are
+// in the ring alone: a reader takes it from there, so a process that is killed between the two loses nothing.
 //
 // Kept blocks are copies of the ring's, with the same header; `state` kFull: it is in use. A moment is whole if its
 // `turn` is even and not 0. Outsiders write rules, watches and the two counts of them; all else is the process's.
@@ -30,7 +30,7 @@ namespace karst::format {
 inline constexpr std::uint32_t kWatchRules = 64;
 inline constexpr std::uint32_t kWatches = 1 << 16;
 inline constexpr std::uint32_t kWatchSlots = 1 << 17;
-inline constexpr std::uint32_t kWatchNotes = 1 << 14;                         ///< number 0 means none
+inline constexpr std::uint32_t kWatchCandidates = 1 << 14;                    ///< number 0 means none
 inline constexpr std::uint32_t kWatchMost = 10'000;                           ///< calls that a watch keeps
 inline constexpr std::uint64_t kWatchLongest = (std::uint64_t{1} << 48) - 1;  ///< a longer call counts as so long
 
@@ -45,14 +45,14 @@ struct ArenaWatching {
   std::uint64_t watches_offset;
   std::uint64_t slots_offset;
   std::uint64_t moments_offset;
-  std::uint64_t notes_offset;
+  std::uint64_t candidates_offset;
   std::uint64_t blocks_offset;
-  std::uint32_t block_capacity;  ///< memory for what is kept
-  std::uint32_t blocks_used;     ///< that were ever in use
-  std::uint64_t without_note;    ///< calls over the limit for which there was no note, or no slot
-  std::uint64_t too_deep;        ///< calls that were not watched, as too many were open in their thread
-  std::uint32_t refused;         ///< watches that could not be taken over
-  std::uint32_t changes;         ///< wanted: raised by requesters when they have changed the state of a watch
+  std::uint32_t block_capacity;     ///< memory for what is kept
+  std::uint32_t blocks_used;        ///< that were ever in use
+  std::uint64_t without_candidate;  ///< calls over the limit for which there was no candidate, or no slot
+  std::uint64_t too_deep;           ///< calls that were not watched, as too many were open in their thread
+  std::uint32_t refused;            ///< watches that could not be taken over
+  std::uint32_t changes;            ///< wanted: raised by requesters when they have changed the state of a watch
 };
 static_assert(sizeof(ArenaWatching) == 96);
 
@@ -96,7 +96,7 @@ struct ArenaWatch {
 };
 static_assert(sizeof(ArenaWatch) == 64);
 
-struct ArenaNote {
+struct ArenaCandidate {
   std::uint64_t begin_ticks;
   std::uint64_t end_ticks;
   std::uint32_t watch;
@@ -104,7 +104,7 @@ struct ArenaNote {
   std::uint32_t thread;  ///< index into the arena's threads
   std::uint32_t tid;
 };
-static_assert(sizeof(ArenaNote) == 32);
+static_assert(sizeof(ArenaCandidate) == 32);
 
 struct ArenaMoment {
   std::uint32_t turn;  ///< odd: being changed; 0: there is none
@@ -122,12 +122,12 @@ struct ArenaMoment {
 };
 static_assert(sizeof(ArenaMoment) == 72);
 
-constexpr std::uint64_t make_slot(std::uint64_t ticks, std::uint32_t note) {
-  return (ticks < kWatchLongest ? ticks : kWatchLongest) << 16 | note;
+constexpr std::uint64_t make_slot(std::uint64_t ticks, std::uint32_t candidate) {
+  return (ticks < kWatchLongest ? ticks : kWatchLongest) << 16 | candidate;
 }
-constexpr std::uint32_t slot_note(std::uint64_t slot) { return static_cast<std::uint32_t>(slot & 0xffff); }
+constexpr std::uint32_t slot_candidate(std::uint64_t slot) { return static_cast<std::uint32_t>(slot & 0xffff); }
 constexpr std::uint64_t slot_ticks(std::uint64_t slot) { return slot >> 16; }
-static_assert(kWatchNotes <= 1 << 16);
+static_assert(kWatchCandidates <= 1 << 16);
 
 }  // namespace karst::format
 #endif

@@ -55,7 +55,7 @@ class Template {
     ArenaWatching w{};
     w.slots_offset = place(sizeof(std::uint64_t) * kWatchSlots);
     w.moments_offset = place(sizeof(ArenaMoment) * kWatchSlots);
-    w.notes_offset = place(sizeof(ArenaNote) * kWatchNotes);
+    w.candidates_offset = place(sizeof(ArenaCandidate) * kWatchCandidates);
     w.blocks_offset = place(kBlockSize * kKeptBlocks);
     w.block_capacity = w.blocks_used = kKeptBlocks;
     h_.modules_offset = place(sizeof(ArenaModule) * h_.module_capacity);
@@ -112,7 +112,7 @@ class Template {
       m.begin_ticks = 100 * i;
       m.end_ticks = 100 * i + 100;
       put(w.moments_offset + i * sizeof m, m);
-      put(w.notes_offset + i * sizeof(ArenaNote), ArenaNote{50, 150, 0, i, 0, 1});
+      put(w.candidates_offset + i * sizeof(ArenaCandidate), ArenaCandidate{50, 150, 0, i, 0, 1});
     }
   }
   std::vector<std::byte>& bytes() { return bytes_; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/arena.h"
+#include "format/note.h"
 
 namespace karst::fuzz {
 
@@ -31,7 +32,16 @@ inline format::Event event_of(std::uint8_t what, std::uint8_t more, std::uint64_
     case 4:
       return make_mark(ticks, Mark::kUnwound);
     case 5:
-      return 0;
+      switch (id & 3) {
+        case 1:
+          return make_mark(ticks, Mark::kNote);
+        case 2:
+          return make_note_head({static_cast<NoteKind>(id >> 2), more >> 4U, more & 3U});
+        case 3:
+          return make_note_word(more);
+        default:
+          return 0;
+      }
     default:
       return make_event(ticks, (what & 16) != 0, id);
   }

@@ -34,7 +34,7 @@ struct ArenaBlock {
 /// Calls that a process watched for and did not keep, or did not watch.
 struct WatchLosses {
   std::uint32_t functions_refused = 0;  ///< that could not be watched
-  std::uint64_t without_note = 0;       ///< calls over the limit for which nothing was left to note them in
+  std::uint64_t without_candidate = 0;  ///< calls over the limit for which nothing was left to note them in
   std::uint64_t too_deep = 0;           ///< calls in more than 8,000 open ones of their thread
   std::uint64_t too_many = 0;           ///< calls over a time beyond the number that is kept
 };

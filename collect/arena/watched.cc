@@ -21,7 +21,7 @@ bool ArenaView::find_watching() {
       !fits(w.watches_offset, kWatches, sizeof(ArenaWatch), size) ||
       !fits(w.slots_offset, kWatchSlots, sizeof(std::uint64_t), size) ||
       !fits(w.moments_offset, kWatchSlots, sizeof(ArenaMoment), size) ||
-      !fits(w.notes_offset, kWatchNotes, sizeof(ArenaNote), size) || w.blocks_offset % kBlockSize != 0 ||
+      !fits(w.candidates_offset, kWatchCandidates, sizeof(ArenaCandidate), size) || w.blocks_offset % kBlockSize != 0 ||
       !fits(w.blocks_offset, w.block_capacity, kBlockSize, size))
     return false;
   watching_ = w;
@@ -73,21 +73,22 @@ std::vector<reader::Moment> ArenaView::moments() const {
     ArenaMoment m{};
     const std::uint64_t at = watching_.moments_offset + slot * sizeof m;
     bool saved = false;
-    while (!saved && slot_note(word) == 0) {
+    while (!saved && slot_candidate(word) == 0) {
       m = bytes_.get<ArenaMoment>(at);
       saved = m.turn != 0 && m.turn % 2 == 0 && bytes_.get<std::uint32_t>(at) == m.turn;
       if (!saved && patience-- <= 0) break;
     }
     if (!saved) {
       // Its events are in the ring, or nowhere.
-      if (const std::uint32_t number = slot_note(word); number != 0 && number < kWatchNotes) {
-        const auto note = bytes_.get<ArenaNote>(watching_.notes_offset + number * sizeof(ArenaNote));
-        if (note.slot != slot) return;
-        m.watch = note.watch;
-        m.thread = note.thread;
-        m.tid = note.tid;
-        m.begin_ticks = note.begin_ticks;
-        m.end_ticks = note.end_ticks;
+      if (const std::uint32_t number = slot_candidate(word); number != 0 && number < kWatchCandidates) {
+        const auto candidate =
+            bytes_.get<ArenaCandidate>(watching_.candidates_offset + number * sizeof(ArenaCandidate));
+        if (candidate.slot != slot) return;
+        m.watch = candidate.watch;
+        m.thread = candidate.thread;
+        m.tid = candidate.tid;
+        m.begin_ticks = candidate.begin_ticks;
+        m.end_ticks = candidate.end_ticks;
       }
       if (m.watch >= watches.size()) return;
       const std::uint64_t margin = watches[m.watch].margin_ticks;
@@ -125,7 +126,7 @@ std::vector<reader::Moment> ArenaView::moments() const {
 WatchLosses ArenaView::watch_losses() const {
   const auto w = watching_now();
   if (!w) return {};
-  WatchLosses losses{w->refused, w->without_note, w->too_deep, 0};
+  WatchLosses losses{w->refused, w->without_candidate, w->too_deep, 0};
   bytes_.for_each<ArenaWatch>(watching_.watches_offset, w->watch_count,
                               [&](std::uint64_t, const ArenaWatch& watch) { losses.too_many += watch.given_up; });
   return losses;

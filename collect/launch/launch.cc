@@ -249,7 +249,7 @@ class Launcher {
     processes_.for_each([&all](std::size_t, RecordedProcess& process) {
       const WatchLosses losses = process.history.watch_losses();
       all.functions_refused += losses.functions_refused;
-      all.without_note += losses.without_note;
+      all.without_candidate += losses.without_candidate;
       all.too_deep += losses.too_deep;
       all.too_many += losses.too_many;
     });
@@ -257,7 +257,7 @@ class Launcher {
       if (count != 0) result_.problems.push_back({std::to_string(count) + " " + what, count});
     };
     say(all.functions_refused, "functions are not watched for slow calls: there are too many, or memory is short");
-    say(all.without_note, "slow calls were not kept: there were too many at once");
+    say(all.without_candidate, "slow calls were not kept: there were too many at once");
     say(all.too_deep, "calls were not watched: more than 8000 were open in their thread, or memory was short");
     say(all.too_many, "further calls took longer than --over says; see REGEX:TIME:N");
   }

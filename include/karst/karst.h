@@ -149,9 +149,10 @@ KARST_STUB_ int karst_thread_set_history(uint64_t bytes) {
   KARST_CALL_(int, thread_set_history, (uint64_t), (bytes), KARST_NOT_TRACED_);
 }
 
-/* Notes: what the program says of itself, among its calls in every trace. They cost one look while nothing is recorded;
- * a note costs about what a call does. All of them may be used in signal handlers. Texts are UTF-8; what is longer than
- * 2000 bytes is cut. Names are string literals, or live as long as the program.
+/* Notes: what the program says of itself, among its calls in every trace. Each costs a call that looks while nothing is
+ * recorded, and about what a traced call does otherwise; the first use of a name waits for karst run (some 150 us). All
+ * of them may be used in signal handlers. Texts are UTF-8 and end at a NUL; what is longer than 2000 bytes is cut.
+ * Names are string literals, or live as long as the program.
  *
  *   KARST_ZONE("read header");            from here to the end of the block is shown as a call of this name
  *   karst_text(url);                      text that belongs to the innermost call or zone

@@ -107,7 +107,7 @@ const char* Arena::create(const Options& options) {
   if (!options.count) {
     watching.slots_offset = place(sizeof(std::uint64_t) * std::uint64_t{kWatchSlots});
     watching.moments_offset = place(sizeof(ArenaMoment) * std::uint64_t{kWatchSlots});
-    watching.notes_offset = place(sizeof(ArenaNote) * std::uint64_t{kWatchNotes});
+    watching.candidates_offset = place(sizeof(ArenaCandidate) * std::uint64_t{kWatchCandidates});
     watching.block_capacity = static_cast<std::uint32_t>(options.kept_memory / kBlockSize);
     watching.blocks_offset = place(std::uint64_t{watching.block_capacity} * kBlockSize);
   }
@@ -184,7 +184,7 @@ const char* Arena::create_in_child() {
     w = *at<ArenaWatching>(h.watching_offset);
     w.slots_offset = watching_layout_.slots_offset;
     w.moments_offset = watching_layout_.moments_offset;
-    w.notes_offset = watching_layout_.notes_offset;
+    w.candidates_offset = watching_layout_.candidates_offset;
     w.rules_offset = watching_layout_.rules_offset;
     w.watches_offset = watching_layout_.watches_offset;
     w.blocks_offset = watching_layout_.blocks_offset;
@@ -192,7 +192,7 @@ const char* Arena::create_in_child() {
     w.watch_count = w.applied < kWatches ? w.applied : kWatches;  // as the code is that the child has
     w.rule_count = w.rule_count < kWatchRules ? w.rule_count : kWatchRules;
     w.applied = w.slots_used = w.blocks_used = w.refused = 0;
-    w.without_note = w.too_deep = 0;
+    w.without_candidate = w.too_deep = 0;
   }
   descriptor_.close();
   if (const char* why = open_memory(h.size)) return why;

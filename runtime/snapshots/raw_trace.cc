@@ -195,17 +195,17 @@ bool kept_call(std::uint32_t slot, ArenaMoment& m) {
   const ArenaWatching& layout = g_arena.watching_layout();
   const std::uint64_t word = load(g_arena.table<std::uint64_t>(layout.slots_offset)[slot]);
   if (word == 0) return false;
-  if (const std::uint32_t number = slot_note(word); number != 0) {
-    // Its blocks are not copied yet: the note says which call it is.
-    if (number >= kWatchNotes) return false;
-    const ArenaNote note = g_arena.table<ArenaNote>(layout.notes_offset)[number];
+  if (const std::uint32_t number = slot_candidate(word); number != 0) {
+    // Its blocks are not copied yet: the candidate says which call it is.
+    if (number >= kWatchCandidates) return false;
+    const ArenaCandidate call = g_arena.table<ArenaCandidate>(layout.candidates_offset)[number];
     m = {};
-    m.watch = note.watch;
-    m.thread = note.thread;
-    m.tid = note.tid;
-    m.begin_ticks = note.begin_ticks;
-    m.end_ticks = note.end_ticks;
-    if (note.slot != slot) return false;
+    m.watch = call.watch;
+    m.thread = call.thread;
+    m.tid = call.tid;
+    m.begin_ticks = call.begin_ticks;
+    m.end_ticks = call.end_ticks;
+    if (call.slot != slot) return false;
   } else {
     const ArenaMoment& there = g_arena.table<ArenaMoment>(layout.moments_offset)[slot];
     const std::uint32_t turn = load(there.turn);

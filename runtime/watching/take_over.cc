@@ -28,12 +28,13 @@ std::uint32_t g_changes;  // ArenaWatching::changes as far as they are applied
 bool begin_watching() {
   if (is_watching()) return true;
   const std::uint64_t size = sizeof(WatchedFunction) * (std::uint64_t{kMaxFunctionId} + 1);
-  if (!g_arena.reserve_part(g_arena.watching_layout().notes_offset, sizeof(ArenaNote) * std::uint64_t{kWatchNotes}) ||
+  if (!g_arena.reserve_part(g_arena.watching_layout().candidates_offset,
+                            sizeof(ArenaCandidate) * std::uint64_t{kWatchCandidates}) ||
       !prepare_keeping())
     return false;
   const long got = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(got)) return false;
-  renew_notes();
+  renew_candidates();
   store(karst_watched, reinterpret_cast<WatchedFunction*>(got));
   choose_hooks();
   return true;
@@ -165,7 +166,7 @@ void prepare_watching(bool no_system_calls) {
 void renew_watches() {
   if (!is_watching()) return;
   ArenaWatching& w = watching();
-  renew_notes();
+  renew_candidates();
   for (std::uint32_t i = 0; i < w.watch_count && i < kWatches; ++i) {
     ArenaWatch& watch = watches()[i];
     const std::uint32_t id = load(watch.function);
@@ -174,7 +175,8 @@ void renew_watches() {
     if (watch.state == static_cast<std::uint32_t>(WatchState::kWatching))
       watch.state = static_cast<std::uint32_t>(WatchState::kWanted);
   }
-  if (!g_arena.reserve_part(g_arena.watching_layout().notes_offset, sizeof(ArenaNote) * std::uint64_t{kWatchNotes}) ||
+  if (!g_arena.reserve_part(g_arena.watching_layout().candidates_offset,
+                            sizeof(ArenaCandidate) * std::uint64_t{kWatchCandidates}) ||
       !renew_keeping()) {
     Message().text("a forked child keeps no slow calls: memory is short");
     w.watch_count = 0;

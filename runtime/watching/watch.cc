@@ -26,13 +26,13 @@ __attribute__((visibility("hidden"))) WatchedFunction* karst_watched;
 
 namespace {
 
-constexpr std::uint32_t kNoteWords = kWatchNotes / 64;
+constexpr std::uint32_t kCandidateWords = kWatchCandidates / 64;
 
-std::uint64_t g_notes[kNoteWords];  // bit of a note: it is in use; that of number 0 stays set
+std::uint64_t g_candidates[kCandidateWords];  // bit of a candidate: it is in use; that of number 0 stays set
 std::uint32_t g_pending;
 
 std::uint64_t* slots() { return g_arena.table<std::uint64_t>(g_arena.watching_layout().slots_offset); }
-ArenaNote* notes() { return g_arena.table<ArenaNote>(g_arena.watching_layout().notes_offset); }
+ArenaCandidate* candidates() { return g_arena.table<ArenaCandidate>(g_arena.watching_layout().candidates_offset); }
 
 /// What others may have written over, read once: never more than there is.
 struct Own {
@@ -49,15 +49,15 @@ Own own_of(const ArenaWatch& watch) {
 
 void count(std::uint64_t& counter) { __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED); }
 
-// ---- notes --------------------------------------------------------------------------------------
+// ---- candidates --------------------------------------------------------------------------------------
 
-/// A free note, taken; 0: there is none. Threads begin to search in different places.
-std::uint32_t take_note(std::uint32_t thread) {
-  for (std::uint32_t n = 0; n < kNoteWords; ++n) {
-    std::uint64_t& word = g_notes[(thread + n) % kNoteWords];
+/// A free candidate, taken; 0: there is none. Threads begin to search in different places.
+std::uint32_t take_candidate(std::uint32_t thread) {
+  for (std::uint32_t n = 0; n < kCandidateWords; ++n) {
+    std::uint64_t& word = g_candidates[(thread + n) % kCandidateWords];
     for (std::uint64_t used = load(word); used != ~std::uint64_t{0}; used = load(word)) {
       const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(~used));
-      if (exchange_if(word, used, used | std::uint64_t{1} << bit)) return (thread + n) % kNoteWords * 64 + bit;
+      if (exchange_if(word, used, used | std::uint64_t{1} << bit)) return (thread + n) % kCandidateWords * 64 + bit;
     }
   }
   return 0;
@@ -76,8 +76,8 @@ struct Ended {
   std::uint64_t end;
 };
 
-void fill_note(std::uint32_t note, const Ended& call, std::uint32_t watch, std::uint32_t slot) {
-  notes()[note] = {call.begin, call.end, watch, slot, call.thread, g_arena.thread(call.thread).tid};
+void fill_candidate(std::uint32_t candidate, const Ended& call, std::uint32_t watch, std::uint32_t slot) {
+  candidates()[candidate] = {call.begin, call.end, watch, slot, call.thread, g_arena.thread(call.thread).tid};
 }
 
 /// Takes the place of the shortest of the watch's calls, if that is shorter. Slots only grow, so the one found is the
@@ -98,17 +98,17 @@ bool judge_slowest(ArenaWatch& watch, std::uint32_t number, const Ended& call) {
       at = i;
     }
     if (least != 0 && slot_ticks(least) >= (ticks < kWatchLongest ? ticks : kWatchLongest)) return false;
-    const std::uint32_t note = take_note(call.thread);
-    if (note == 0) {
-      count(watching().without_note);
+    const std::uint32_t candidate = take_candidate(call.thread);
+    if (candidate == 0) {
+      count(watching().without_candidate);
       return false;
     }
-    fill_note(note, call, number, first_slot + at);
-    if (exchange_if(own[at], least, make_slot(ticks, note))) {
-      if (slot_note(least) != 0) free_note(slot_note(least));
+    fill_candidate(candidate, call, number, first_slot + at);
+    if (exchange_if(own[at], least, make_slot(ticks, candidate))) {
+      if (slot_candidate(least) != 0) free_candidate(slot_candidate(least));
       return true;
     }
-    free_note(note);
+    free_candidate(candidate);
   }
 }
 
@@ -131,14 +131,14 @@ bool judge_over(ArenaWatch& watch, std::uint32_t number, const Ended& call) {
     return false;
   }
   const std::uint32_t slot = __atomic_fetch_add(&watching().slots_used, 1, __ATOMIC_ACQ_REL);
-  const std::uint32_t note = slot < kWatchSlots && reserve_slots(slot, 1) ? take_note(call.thread) : 0;
-  if (note == 0) {
+  const std::uint32_t candidate = slot < kWatchSlots && reserve_slots(slot, 1) ? take_candidate(call.thread) : 0;
+  if (candidate == 0) {
     if (slot >= kWatchSlots) store(watching().slots_used, kWatchSlots);
-    count(watching().without_note);
+    count(watching().without_candidate);
     return false;
   }
-  fill_note(note, call, number, slot);
-  store(slots()[slot], make_slot(call.end - call.begin, note));
+  fill_candidate(candidate, call, number, slot);
+  store(slots()[slot], make_slot(call.end - call.begin, candidate));
   return true;
 }
 
@@ -242,24 +242,24 @@ std::uint64_t watch_limit(std::uint32_t id) {
   return limit;
 }
 
-void free_note(std::uint32_t note) {
-  if (note >= kWatchNotes) return;
-  __atomic_and_fetch(&g_notes[note / 64], ~(std::uint64_t{1} << note % 64), __ATOMIC_ACQ_REL);
+void free_candidate(std::uint32_t candidate) {
+  if (candidate >= kWatchCandidates) return;
+  __atomic_and_fetch(&g_candidates[candidate / 64], ~(std::uint64_t{1} << candidate % 64), __ATOMIC_ACQ_REL);
 }
 
-std::uint32_t next_note(std::uint32_t from) {
-  for (std::uint32_t note = from < 1 ? 1 : from; note < kWatchNotes;) {
-    const std::uint64_t left = load(g_notes[note / 64]) >> note % 64;
-    if (left != 0) return note + static_cast<std::uint32_t>(__builtin_ctzll(left));
-    note = (note / 64 + 1) * 64;
+std::uint32_t next_candidate(std::uint32_t from) {
+  for (std::uint32_t candidate = from < 1 ? 1 : from; candidate < kWatchCandidates;) {
+    const std::uint64_t left = load(g_candidates[candidate / 64]) >> candidate % 64;
+    if (left != 0) return candidate + static_cast<std::uint32_t>(__builtin_ctzll(left));
+    candidate = (candidate / 64 + 1) * 64;
   }
   return 0;
 }
 
-void renew_notes() {
+void renew_candidates() {
   g_pending = 0;
-  zero(g_notes, sizeof g_notes);
-  g_notes[0] = 1;
+  zero(g_candidates, sizeof g_candidates);
+  g_candidates[0] = 1;
 }
 
 bool take_pending() { return __atomic_exchange_n(&g_pending, 0U, __ATOMIC_ACQ_REL) != 0; }

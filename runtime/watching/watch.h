@@ -83,11 +83,11 @@ void leave_watch(ThreadState& state);
 
 /// The least time, in ticks, that a call of the function must take to be kept now.
 std::uint64_t watch_limit(std::uint32_t function);
-/// For the thread that copies: a note is free again.
-void free_note(std::uint32_t note);
-/// The first note in use from number `from` on; 0: there is none.
-std::uint32_t next_note(std::uint32_t from);
-/// True once since the last time: there are new notes.
+/// For the thread that copies: a candidate is free again.
+void free_candidate(std::uint32_t candidate);
+/// The first candidate in use from number `from` on; 0: there is none.
+std::uint32_t next_candidate(std::uint32_t from);
+/// True once since the last time: there are new candidates.
 bool take_pending();
 
 // What hooks/ does for it.

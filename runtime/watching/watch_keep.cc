@@ -1,5 +1,5 @@
-// The maintenance thread's task: takes the notes of calls that have ended, finds the blocks of their time by the index,
-// copies them, and looks once more when hooks have stored what they had in hand.
+// The maintenance thread's task: takes the candidates of calls that have ended, finds the blocks of their time by the
+// index, copies them, and looks once more when hooks have stored what they had in hand.
 #include "runtime/watching/watch_keep.h"
 
 #include <sys/mman.h>
@@ -55,8 +55,8 @@ ArenaMoment& moment(std::uint32_t slot) {
 std::uint64_t& slot_word(std::uint32_t slot) {
   return g_arena.table<std::uint64_t>(g_arena.watching_layout().slots_offset)[slot];
 }
-ArenaNote& note_at(std::uint32_t note) {
-  return g_arena.table<ArenaNote>(g_arena.watching_layout().notes_offset)[note];
+ArenaCandidate& candidate_at(std::uint32_t candidate) {
+  return g_arena.table<ArenaCandidate>(g_arena.watching_layout().candidates_offset)[candidate];
 }
 
 template <typename T>
@@ -200,11 +200,11 @@ void wait_for(std::uint32_t slot) {
   g.waiting[g.waiting_count++] = slot;
 }
 
-void save(std::uint32_t note) {
-  const ArenaNote call = note_at(note);
+void save(std::uint32_t candidate) {
+  const ArenaCandidate call = candidate_at(candidate);
   if (call.slot >= kWatchSlots || call.watch >= kWatches) return;
   const std::uint64_t word = load(slot_word(call.slot));
-  if (slot_note(word) != note) return;  // not published yet, or replaced
+  if (slot_candidate(word) != candidate) return;  // not published yet, or replaced
   const std::uint64_t margin =
       g_arena.table<ArenaWatch>(g_arena.watching_layout().watches_offset)[call.watch].margin_ticks;
   ArenaMoment& m = moment(call.slot);
@@ -223,14 +223,14 @@ void save(std::uint32_t note) {
   m.whole_from = copy_range(call.slot, m.from_ticks, m.to_ticks, m.gave_up);
   m.saved_ticks = arch::time_stamp();
   if (!exchange_if(slot_word(call.slot), word, make_slot(slot_ticks(word), 0))) {
-    // A longer call has come, and has freed the note; its own is still to be seen.
+    // A longer call has come, and has freed the candidate; its own is still to be seen.
     release_blocks(g.first_node[call.slot]);
     m.begin_ticks = m.end_ticks = 0;
     store(m.turn, turn + 1 == 0 ? 2 : turn + 1);
     return;
   }
   store(m.turn, turn + 1 == 0 ? 2 : turn + 1);
-  free_note(note);
+  free_candidate(candidate);
   if (m.gave_up == 0) wait_for(call.slot);
 }
 
@@ -304,7 +304,8 @@ std::uint64_t keep_moments(const Moment& now) {
     s_polite = self;
   }
   if (take_pending())
-    for (std::uint32_t note = next_note(1); note != 0; note = next_note(note + 1)) save(note);
+    for (std::uint32_t candidate = next_candidate(1); candidate != 0; candidate = next_candidate(candidate + 1))
+      save(candidate);
   const std::uint64_t earliest = complete(now.ticks);
   const std::uint64_t rate = ticks_per_us(g_arena.header());
   if (earliest == kNone) return kOnWake;

@@ -41,7 +41,7 @@ inline bool has_ended(const format::ArenaWatch& watch) {
          state == static_cast<std::uint32_t>(format::WatchState::kEnded);
 }
 
-/// Before the first watch, and in a forked child: no note is in use and none is new.
-void renew_notes();
+/// Before the first watch, and in a forked child: no candidate is in use and none is new.
+void renew_candidates();
 
 }  // namespace karst::runtime

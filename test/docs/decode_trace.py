@@ -175,6 +175,23 @@ class Trace:
             self.blocks.setdefault((process, thread), []).append((sequence, ticks, words))
         check(at == len(payload), "BLKS of wrong size")
 
+    @staticmethod
+    def notes(events):
+        """Yields (event, kind, name, bytes) of each note of a block; the rest of a mark is no mark of its own."""
+        first, at = 8388351, 0
+        mark = [e & 0x7FFFFF if e >> 23 & 1 else 0 for e in events]
+        while at < len(events):
+            begin, at = at, at + 1
+            if mark[begin] != first + 7 or at == len(events) or mark[at] != first + 8:
+                continue
+            head, at = events[at] >> 24, at + 1
+            count, words = head >> 31, []
+            while len(words) < count and at < len(events) and mark[at] == first + 9:
+                words.append((events[at] >> 24).to_bytes(5, "little"))
+                at += 1
+            if len(words) == count:
+                yield events[begin], head & 0xFF, head >> 8 & 0x7FFFFF, b"".join(words).rstrip(b"\0")
+
     def lines(self):
         kinds = "resolved" if self.flags & 1 else "raw", "complete" if self.complete else "cut"
         yield "trace 1.%d %s %s" % ((self.minor,) + kinds)
@@ -240,6 +257,9 @@ class Trace:
                     exit_or_enter = "exit" if event >> 23 & 1 else "enter"
                     time = ticks >> 40 << 40 | event >> 24
                     yield "%s %d %d" % (exit_or_enter, event & 0x7FFFFF, time) if event else "hole"
+            for _, ticks, events in self.blocks.get((process, thread), []):
+                for event, kind, name, said in self.notes(events):
+                    yield "note %d kind %d name %d says %s" % (ticks >> 40 << 40 | event >> 24, kind, name, escaped(said))
 
 
 def main():

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "format/chunk_types.h"
+#include "format/note.h"
 #include "format/trace.h"
 #include "reader/trace.h"
 #include "test/docs/worked_trace.h"
@@ -156,12 +157,23 @@ TEST(Page, ListsTheMarksWithTheirIds) {
   const std::regex declared("(k\\w+) = kMaxFunctionId \\+ (\\d+)");
   for (std::sregex_iterator at(header.begin(), header.end(), declared), end; at != end; ++at)
     in_header[(*at)[1]] = std::to_string(format::kMaxFunctionId + std::stoul((*at)[2]));
-  EXPECT_EQ(in_header.size(), 6U);
+  EXPECT_EQ(in_header.size(), 9U);
   const std::string page = read_file("docs/trace-format.md");
   std::map<std::string, std::string> on_page;
   const std::regex row("\n\\| (\\d+) \\| (k\\w+) \\|");
   for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at) on_page[(*at)[2]] = (*at)[1];
   EXPECT_EQ(on_page, in_header);
+}
+
+TEST(Page, ListsTheKindsOfNotes) {
+  const std::string header = read_file("format/note.h");
+  std::set<std::string> in_header, on_page;
+  for (const auto& kind : matches(header, std::regex("\n  k\\w+ = (\\d+),"))) in_header.insert(kind[1]);
+  EXPECT_EQ(in_header.size(), format::kLastNoteKind);
+  const std::string page = read_file("docs/trace-format.md");
+  for (const auto& row : matches(page, std::regex("\n\\| (\\d+) \\| [^|]*\\|[^|]*\\|[^|]*\\|\n")))
+    on_page.insert(row[1]);
+  for (const std::string& kind : in_header) EXPECT_TRUE(on_page.contains(kind)) << kind;
 }
 
 TEST(Page, NamesTheLimitsAndVersionsOfTheHeader) {
@@ -174,7 +186,8 @@ TEST(Page, NamesTheLimitsAndVersionsOfTheHeader) {
                     (format::kMaxChunkSize - sizeof(format::BlocksHeader) - sizeof(format::BlockRecord)) / 8),
         fmt::format("| calls rebuilt for one thread | {};", reader::kMaxRows),
         fmt::format("file, version {}\n", format::kMajorVersion), fmt::format("| minor | {};", format::kMinorVersion),
-        fmt::format("0 to {}", KARST_EVENT_TICK_SHIFT - 2), fmt::format("low {} bits", KARST_EVENT_TICK_BITS)}) {
+        fmt::format("{} bytes at most", format::kMostNoteBytes), fmt::format("0 to {}", KARST_EVENT_TICK_SHIFT - 2),
+        fmt::format("low {} bits", KARST_EVENT_TICK_BITS)}) {
     EXPECT_NE(page.find(text), std::string::npos) << text;
   }
 }

@@ -86,6 +86,9 @@ inline std::string describe(const reader::Trace& trace) {
           }
         }
       }
+      const reader::Calls calls = reader::rebuild_calls(trace, thread);
+      for (const reader::Note& note : calls.notes)
+        line("note {} kind {} name {} says {}", note.ticks, note.kind, note.name, escaped(calls.bytes_of(note)));
     }
   }
   for (const auto& u : trace.untraced()) line("untraced {} {}", escaped(u.program), escaped(u.reason));
