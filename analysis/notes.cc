@@ -79,7 +79,7 @@ std::string note_value(const reader::Calls& calls, const reader::Note& note) {
 std::string note_line(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                       const reader::Note& note) {
   const std::string_view name = note_name(trace, thread, note);
-  const std::string value = note_value(calls, note);
+  std::string value = note_value(calls, note);
   switch (kind(note)) {
     case NoteKind::kMessage:
       return value.empty() ? std::string(name) : value;

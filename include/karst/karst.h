@@ -218,9 +218,9 @@ KARST_STUB_ void karst_zone_leave_(struct karst_name** name) {
 #define KARST_MESSAGE(text) KARST_WITH_NAME_(text, karst_named_message_(&karst_named_))
 #define KARST_FRAME(text) KARST_WITH_NAME_(text, karst_frame_(&karst_named_))
 /* (__typeof__(x))0.5 is 0 for integers. */
-#define KARST_VALUE(text, value)                                                                             \
+#define KARST_VALUE(text, value)                                                                          \
   KARST_WITH_NAME_(text, (__typeof__((value) + 0))0.5 > 0 ? karst_number_(&karst_named_, (double)(value)) \
-                                                             : karst_integer_(&karst_named_, (int64_t)(value)))
+                                                          : karst_integer_(&karst_named_, (int64_t)(value)))
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,8 @@ NOTRACE static void note(const char* in) {
       break;
     }
     case 1: {
-      const auto value = static_cast<int64_t>(random()) - static_cast<int64_t>(random()) * static_cast<int64_t>(random());
+      const auto value =
+          static_cast<int64_t>(random()) - static_cast<int64_t>(random()) * static_cast<int64_t>(random());
       KARST_VALUE("integer", value);
       log_note("integer", std::to_string(value), in);
       break;
@@ -95,7 +96,8 @@ __attribute__((noinline)) static void branch(int depth) {
   note("branch(int)");
 }
 
-// In the midst of any of our own instructions; its notes are not in the log, as they may come between a note and its line.
+// In the midst of any of our own instructions; its notes are not in the log, as they may come between a note and its
+// line.
 static void on_signal(int) {
   KARST_VALUE("in a handler", static_cast<int>(t_handled));
   t_handled = t_handled + 1;
