@@ -203,10 +203,10 @@ KARST_STUB_ void karst_zone_leave_(struct karst_name** name) {
 #define KARST_JOIN_(a, b) KARST_JOIN_AGAIN_(a, b)
 #define KARST_JOIN_AGAIN_(a, b) a##b
 #define KARST_NAMED_(variable, text) static struct karst_name variable = {text, __FILE__, __LINE__, 0}
-#define KARST_WITH_NAME_(text, ...)   \
+#define KARST_WITH_NAME_(text, say)   \
   do {                                \
     KARST_NAMED_(karst_named_, text); \
-    __VA_ARGS__;                      \
+    say;                              \
   } while (0)
 
 #define KARST_ZONE(text) KARST_ZONE_IF(1, text)

@@ -59,7 +59,7 @@ class Arena {
     h_.blocks_offset = place(std::uint64_t{options.blocks} * kBlockSize);
     watching_.slots_offset = place(sizeof(std::uint64_t) * std::uint64_t{kWatchSlots});
     watching_.moments_offset = place(sizeof(ArenaMoment) * std::uint64_t{kWatchSlots});
-    watching_.notes_offset = place(sizeof(ArenaNote) * std::uint64_t{kWatchNotes});
+    watching_.candidates_offset = place(sizeof(ArenaCandidate) * std::uint64_t{kWatchCandidates});
     watching_.blocks_offset = place(kBlockSize);
     h_.modules_offset = place(sizeof(ArenaModule) * kArenaModules);
     h_.functions_offset = place(sizeof(ArenaFunction) * std::uint64_t{h_.function_capacity});
