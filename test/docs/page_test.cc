@@ -171,7 +171,7 @@ TEST(Page, ListsTheKindsOfNotes) {
   for (const auto& kind : matches(header, std::regex("\n  k\\w+ = (\\d+),"))) in_header.insert(kind[1]);
   EXPECT_EQ(in_header.size(), format::kLastNoteKind);
   const std::string page = read_file("docs/trace-format.md");
-  for (const auto& row : matches(page, std::regex("\n\\| (\\d+) \\| [^|]*\\|[^|]*\\|[^|]*\\|\n")))
+  for (const auto& row : matches(page, std::regex("\n\\| (\\d+) \\|[^|\n]*\\|[^|\n]*\\|[^|\n]*\\|")))
     on_page.insert(row[1]);
   for (const std::string& kind : in_header) EXPECT_TRUE(on_page.contains(kind)) << kind;
 }
