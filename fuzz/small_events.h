@@ -36,7 +36,7 @@ inline format::Event event_of(std::uint8_t what, std::uint8_t more, std::uint64_
         case 1:
           return make_mark(ticks, Mark::kNote);
         case 2:
-          return make_note_head({static_cast<NoteKind>(id >> 2), more >> 4U, more & 3U});
+          return make_note_head({static_cast<NoteKind>(id >> 2), std::uint32_t{more} >> 4, std::uint32_t{more} & 3});
         case 3:
           return make_note_word(more);
         default:
