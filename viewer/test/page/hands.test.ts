@@ -126,10 +126,14 @@ describe("by keyboard and mouse", () => {
     await tab.page.mouse.up();
     const moved = await until(view, (v) => v.begin < pinched.begin, "a moved view");
     expect((pinched.begin - moved.begin) / pinched.span).toBeCloseTo(100 / box.width, 2);
+    // As high as the depth in view: all of it may fit into a usual window.
+    const size = tab.page.viewportSize()!;
+    await tab.page.setViewportSize({ width: size.width, height: 360 });
     await tab.page.keyboard.down("Shift");
     await tab.page.mouse.wheel(0, 120);
     await tab.page.keyboard.up("Shift");
     await until(view, (v) => v.y > 0, "scrolled tracks");
+    await tab.page.setViewportSize(size);
   });
 
   test("a reload and a link restore the view, the selection, filters and tab", async () => {
