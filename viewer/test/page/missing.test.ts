@@ -237,9 +237,13 @@ describe("what was kept", () => {
     );
     const box = (await tab!.page.locator("[data-testid=timeline]").boundingBox())!;
     // Pointed at in the middle of the view, at the track's upper edge.
-    await tab!.page.mouse.move(box.x + box.width / 2, box.y + 29);
+    let moves = 0;
     const tip = await until(
-      () => tab!.page.locator(".tip").allInnerTexts(),
+      async () => {
+        // Again and again: the picture may be drawn anew below a pointer that stands still.
+        await tab!.page.mouse.move(box.x + box.width / 2, box.y + 29 + (moves++ % 2));
+        return tab!.page.locator(".tip").allInnerTexts();
+      },
       (tips) => tips.some((text) => text.includes("--kept 1")),
       "what it is",
     );
