@@ -52,7 +52,7 @@ void Explainer::each_outermost(const reader::Thread& thread, const query::CallCo
 void Explainer::learn(const reader::Thread& thread, const query::CallColumns& calls) {
   each_outermost(thread, calls, [&](std::uint32_t row) {
     if (&thread == call_.thread && row == call_.row) return;
-    durations_.push_back(calls.duration[row]);
+    durations_.push_back(calls.time(row));
     first_ = first_ && calls.begin[row] > call_.begin;
   });
 }
@@ -76,7 +76,7 @@ void Explainer::compare(const reader::Thread& thread, const query::CallColumns& 
   if (&thread == call_.thread) add(thread, calls, call_.row, &Node::call, waits);
   each_outermost(thread, calls, [&](std::uint32_t row) {
     if ((&thread == call_.thread && row == call_.row) || typical_ == kMostTypical) return;
-    if (calls.duration[row] < least_ || calls.duration[row] > most_) return;
+    if (calls.time(row) < least_ || calls.time(row) > most_) return;
     ++typical_;
     add(thread, calls, row, &Node::typical, nullptr);
   });
@@ -103,15 +103,17 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
     const std::uint32_t node = row == root ? 0 : child(caller, functions_.of(thread.process, calls.function[row]));
     node_of[row - root] = node;
     const auto times = reader::states_between(states, calls.begin[row], calls.end(row), begin_hint, end_hint);
+    const auto cost = static_cast<double>(calls.cost(row));
+    const double time = static_cast<double>(calls.duration[row]) - cost;
     const auto give = [&](Times& to, double sign) {
-      to.own += sign * static_cast<double>(calls.duration[row]);
-      to.running += sign * static_cast<double>(times.running);
+      to.own += sign * time;
+      to.running += sign * (static_cast<double>(times.running) - cost);
       to.runnable += sign * static_cast<double>(times.runnable);
       to.blocked += sign * static_cast<double>(times.blocked);
     };
     Times& to = nodes_[node].*side;
     give(to, 1);
-    to.total += static_cast<double>(calls.duration[row]);
+    to.total += time;
     to.calls += query::is_counted(calls.marks[row]) ? 1 : 0;
     if (row != root) give(nodes_[caller].*side, -1);
   }

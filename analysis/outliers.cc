@@ -120,7 +120,7 @@ OutlierFinder::~OutlierFinder() = default;
 
 void OutlierFinder::learn(const reader::Thread& thread, const query::CallColumns& calls) {
   impl_->outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
-    impl_->durations[number].push_back(calls.duration[row]);
+    impl_->durations[number].push_back(calls.time(row));
     return false;
   });
 }
@@ -130,11 +130,12 @@ void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns&
   i.settle();
   i.outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
     const std::uint64_t usual = number < i.usual.size() ? i.usual[number] : 0;
-    const std::uint64_t duration = calls.duration[row];
+    const std::uint64_t duration = calls.time(row);
     if (usual == 0 || duration / kTimes < usual || duration < i.min_ticks) return false;
     if (i.functions != nullptr && !i.functions->contains(thread.process, calls.function[row])) return false;
     ++i.found;
-    const Outlier outlier{{&thread, row, duration, calls.begin[row]}, calls.function[row], number, usual};
+    const Outlier outlier{
+        {&thread, row, duration, calls.begin[row], calls.end(row)}, calls.function[row], number, usual};
     if (i.heap.size() == i.most) {
       if (i.most == 0 || !greater(outlier, i.heap.front())) return true;
       std::pop_heap(i.heap.begin(), i.heap.end(), greater);
@@ -163,7 +164,7 @@ std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& threa
                                                      std::uint32_t row) {
   const auto excess = [&](std::uint32_t of) {
     const std::uint64_t usual = usual_of(thread.process, calls.function[of]);
-    return calls.duration[of] > usual ? calls.duration[of] - usual : 0;
+    return calls.time(of) > usual ? calls.time(of) - usual : 0;
   };
   const std::uint64_t least = (excess(row) + 1) / 2;
   std::vector<std::uint32_t> path;
@@ -172,11 +173,10 @@ std::vector<std::uint32_t> OutlierFinder::path_below(const reader::Thread& threa
     const auto count = static_cast<std::uint32_t>(calls.size());
     for (std::uint32_t r = at + 1; r < count && calls.begin[r] < end_of(calls, at); ++r) {
       if (calls.parent[r] != at) continue;
-      if (best == reader::kNoParent ||
-          std::pair(excess(r), calls.duration[r]) > std::pair(excess(best), calls.duration[best]))
+      if (best == reader::kNoParent || std::pair(excess(r), calls.time(r)) > std::pair(excess(best), calls.time(best)))
         best = r;
     }
-    if (best == reader::kNoParent || calls.duration[best] < least) return path;
+    if (best == reader::kNoParent || calls.time(best) < least) return path;
     path.push_back(best);
     at = best;
   }

@@ -89,14 +89,20 @@ struct ReportBuilder::Impl {
     row.jumped_calls = of.jumped;
     row.tail_calls = of.tail;
     row.thread_long_calls = thread_long[number];
-    row.total_ns = clock.to_ns(of.total);
-    row.self_ns = static_cast<std::int64_t>(of.self) < 0 ? 0 : clock.to_ns(of.self);
+    const auto ns = [&clock](std::uint64_t ticks) {
+      return static_cast<std::int64_t>(ticks) < 0 ? 0 : clock.to_ns(ticks);
+    };
+    row.total_ns = ns(of.total);
+    row.self_ns = ns(of.self);
+    row.total_cost_ns = ns(of.cost);
+    row.self_cost_ns = ns(of.self_cost);
+    row.tracing_ns = clock.to_ns(of.tracing / format::kCallCostUnit);
     row.total_states = state_report(of.total_states);
     row.self_states = state_report(of.self_states);
     if (durations.empty()) return row;
     row.min_ns = clock.to_ns(of.min);
     row.max_ns = clock.to_ns(of.max);
-    row.mean_ns = clock.to_ns(of.sum) / of.complete;
+    row.mean_ns = ns(of.sum) / of.complete;
     const query::Percentiles found = query::percentiles(durations);
     row.p50_ns = clock.to_ns(found.p50);
     row.p99_ns = clock.to_ns(found.p99);
@@ -185,6 +191,8 @@ void sort_report(Report& report, ReportOrder order) {
         return f.p99_ns;
       case ReportOrder::kMax:
         return f.max_ns;
+      case ReportOrder::kTracing:
+        return f.tracing_ns;
       case ReportOrder::kCpu:
         return f.total_states.cpu_ns;
       case ReportOrder::kRunnable:

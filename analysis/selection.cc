@@ -164,7 +164,7 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
     below[row] = filter.below == nullptr || (has_parent && below[parent]) ||
                  filter.below->contains(process, calls.function[row]);
     shorter[row] = (has_parent && shorter[parent]) ||
-                   (calls.duration[row] < filter.min_ticks && !reader::call_is_open(calls.marks[row]));
+                   (calls.time(row) < filter.min_ticks && !reader::call_is_open(calls.marks[row]));
     if (!nearest.empty() && has_parent) nearest[row] = nearest[parent];
     if (!below[row] || shorter[row] || (filter.range && !is_in(calls, row, *filter.range))) continue;
     const std::uint32_t to = place[row] = kept++;
@@ -173,6 +173,7 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
     calls.function[to] = calls.function[row];
     calls.begin[to] = calls.begin[row];
     calls.duration[to] = calls.duration[row];
+    if (calls.below.size() != 0) calls.below[to] = calls.below[row];
     calls.marks[to] = calls.marks[row];
     calls.parent[to] = caller;
     constexpr std::uint16_t kDeepest = std::numeric_limits<std::uint16_t>::max();
@@ -186,6 +187,7 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
   calls.begin.resize(kept);
   calls.duration.resize(kept);
   calls.marks.resize(kept);
+  if (calls.below.size() != 0) calls.below.resize(kept);
   calls.parent.resize(kept);
   calls.depth.resize(kept);
   // A note belongs to the innermost of its calls that stays.

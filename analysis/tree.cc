@@ -20,7 +20,7 @@ void SlowestCalls::add(const reader::Thread& thread, const reader::Calls& calls,
   walk(
       calls, thread.process, roots_only,
       [&](std::uint32_t row, std::uint32_t) {
-        const CallRef call{&thread, row, calls.duration[row], calls.begin[row]};
+        const CallRef call{&thread, row, calls.time(row), calls.begin[row], calls.begin[row] + calls.duration[row]};
         if (heap_.size() == most_) {
           if (!slower(call, heap_.front())) return true;
           std::pop_heap(heap_.begin(), heap_.end(), slower);

@@ -67,8 +67,9 @@ void walk(const reader::Calls& calls, std::uint32_t process, const TreeOptions& 
 struct CallRef {
   const reader::Thread* thread = nullptr;
   std::uint32_t row = 0;
-  std::uint64_t duration = 0;  ///< ticks
+  std::uint64_t duration = 0;  ///< ticks, without the tracer's cost if that is taken out
   std::uint64_t begin = 0;     ///< ticks
+  std::uint64_t end = 0;       ///< ticks, as recorded
 };
 
 /// Collects the N slowest outermost calls of some functions, thread by thread. Memory: N calls.

@@ -74,7 +74,7 @@ void each_call(const Input& input, const Output& output, Use&& use) {
       of.process = &process;
       of.thread = thread;
       of.begin_ns = calls.begin[row] > start ? trace.clock().to_ns(calls.begin[row] - start) : 0;
-      of.duration_ns = trace.clock().to_ns(calls.duration[row]);
+      of.duration_ns = trace.clock().to_ns(calls.time(row));
       of.open_begin = (calls.marks[row] & reader::kCallOpenBegin) != 0;
       of.open_end = (calls.marks[row] & reader::kCallOpenEnd) != 0;
       use(of);
@@ -132,6 +132,7 @@ int calls(const Options& options) {
   if (options.format == "text") {
     Screen screen(options.text);
     print_text(**input, screen);
+    if (screen.width() != 0) say_cost(screen, **input);
     return screen.finish(&(*input)->trace);
   }
   Output output = Output::to_stdout();
@@ -156,6 +157,7 @@ void register_calls(CLI::App& app, int& status) {
       ->check(one_of({"text", "csv", "json"}))
       ->type_name("text|csv|json");
   add_selection_options(*command, options->input, "List only calls of functions whose name matches");
+  add_raw_option(*command, options->input);
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = calls(*options); });
 }

@@ -214,12 +214,13 @@ class Explain {
     std::optional<Chosen> best;
     each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) {
       for (std::uint32_t row = 0; row < calls.size(); ++row) {
-        if (calls.duration[row] < min_ticks_ || (best && calls.duration[row] <= best->call.duration)) continue;
+        const std::uint64_t time = calls.time(row);
+        if (time < min_ticks_ || (best && time <= best->call.duration)) continue;
         if (!query::is_complete(calls.marks[row]) || !is_asked_for(thread, calls.function[row])) continue;
         bool nested = false;
         for (std::uint32_t up = calls.parent[row]; up != reader::kNoParent && !nested; up = calls.parent[up])
           nested = calls.function[up] == calls.function[row];
-        if (!nested) best = Chosen{{&thread, row, calls.duration[row], calls.begin[row]}, calls.function[row]};
+        if (!nested) best = Chosen{{&thread, row, time, calls.begin[row], calls.end(row)}, calls.function[row]};
       }
     });
     return best;
@@ -241,9 +242,9 @@ class Explain {
       for (std::uint32_t row = 0; row < calls.size() && thread.tid == tid && !found; ++row) {
         const std::uint64_t since = calls.begin[row] > start ? ns(calls.begin[row] - start) : 0;
         if (since > *begin) break;
-        if (since != *begin || calls.duration[row] < min_ticks_ || !is_asked_for(thread, calls.function[row])) continue;
+        if (since != *begin || calls.time(row) < min_ticks_ || !is_asked_for(thread, calls.function[row])) continue;
         if (query::is_complete(calls.marks[row]))
-          found = Chosen{{&thread, row, calls.duration[row], calls.begin[row]}, calls.function[row]};
+          found = Chosen{{&thread, row, calls.time(row), calls.begin[row], calls.end(row)}, calls.function[row]};
         else
           open = true;
       }
@@ -407,6 +408,7 @@ int explain(Options options) {
   }
   Screen screen(options.text);
   explain.print_text(screen);
+  say_cost(screen, **input);
   return screen.finish(&(*input)->trace);
 }
 
@@ -427,6 +429,7 @@ void register_explain(CLI::App& app, int& status) {
       ->check(one_of({"text", "json"}))
       ->type_name("text|json");
   add_selection_options(*command, options->input, "Explain a call of functions whose name matches");
+  add_raw_option(*command, options->input);
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = explain(*options); });
 }

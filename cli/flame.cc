@@ -217,6 +217,7 @@ void register_flame(CLI::App& app, int& status) {
   add_by_option(*command, options->by, true);
   command->add_option("-o,--output", options->output, "Write this file; stdout when it is left out")->type_name("FILE");
   add_selection_options(*command, options->input, "Only paths that end in functions whose name matches");
+  add_raw_option(*command, options->input);
   command->callback([options, &status] { status = flame(*options); });
 }
 

@@ -207,13 +207,18 @@ int graph_command(const Options& options) {
   }
   for (std::size_t i = 0; i < graph.report.functions.size(); ++i) graph.place_of[graph.report.functions[i].number] = i;
   for (const query::Edge& edge : sums.edges())
-    if (graph.has(edge.caller) || graph.has(edge.callee)) graph.edges.push_back(edge);
+    if (graph.has(edge.caller) || graph.has(edge.callee)) {
+      graph.edges.push_back(edge);
+      std::uint64_t& total = graph.edges.back().total;
+      if (static_cast<std::int64_t>(total) < 0) total = 0;
+    }
   std::stable_sort(graph.edges.begin(), graph.edges.end(),
                    [](const query::Edge& a, const query::Edge& b) { return a.total > b.total; });
 
   if (options.format == "text") {
     Screen screen(options.text);
     print_text(graph, screen);
+    say_cost(screen, **input);
     return screen.finish(&trace);
   }
   Output output = Output::to_stdout();
@@ -241,6 +246,7 @@ void register_graph(CLI::App& app, int& status) {
       ->type_name("N")
       ->check(positive());
   add_selection_options(*command, options->input, "Show only functions whose name matches, with who they call");
+  add_raw_option(*command, options->input);
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = graph_command(*options); });
 }

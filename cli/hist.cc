@@ -154,6 +154,7 @@ int hist(const Options& options) {
         wrap(fmt::format("{}; --function REGEX chooses, --limit N shows more", plural(found - limit, "more function")),
              screen.width(), 0) +
         "\n");
+  say_cost(screen, **input);
   return screen.finish(&trace);
 }
 
@@ -173,6 +174,7 @@ void register_hist(CLI::App& app, int& status) {
       ->type_name("N")
       ->check(positive());
   add_selection_options(*command, options->input, "Show only functions whose name matches");
+  add_raw_option(*command, options->input);
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = hist(*options); });
 }

@@ -31,6 +31,7 @@ struct Options {
   std::string format = "text";
   std::string columns;    // empty: the default ones
   std::size_t limit = 0;  // 0: all
+  bool overhead = false;
   TextOptions text;
 };
 
@@ -42,6 +43,10 @@ constexpr const char* kFooter = R"(Columns:
             an end that is not known; '+N unwound', '+N jumped', '+N tail':
             ended by an exception, a longjmp, a tail call
   min mean p50 p99 max  of the complete calls; percentiles are exact
+  tracing   what recording its calls took; --overhead sorts by it
+Times are without what tracing itself took; --raw leaves it in.
+  ~1.2 ms   more than half of what was recorded was tracing's own
+csv and json: total_cost_ns and self_cost_ns are what was taken out.
 Where the trace has thread states (karst run --sched), total is told apart, and
 self as self-cpu, self-runnable, self-blocked:
   cpu       on a CPU
@@ -86,6 +91,7 @@ constexpr Sortable kSortable[] = {{"self%", ReportOrder::kSelf},
                                   {"p50", ReportOrder::kP50},
                                   {"p99", ReportOrder::kP99},
                                   {"max", ReportOrder::kMax},
+                                  {"tracing", ReportOrder::kTracing},
                                   {"cpu", ReportOrder::kCpu, true},
                                   {"runnable", ReportOrder::kRunnable, true},
                                   {"blocked", ReportOrder::kBlocked, true},
@@ -113,6 +119,10 @@ const Sortable& sortable(const std::string& key) {
   return *std::find_if(std::begin(kSortable), std::end(kSortable), [&](const Sortable& s) { return key == s.key; });
 }
 
+bool shows_tracing(const Options& options) {
+  return options.overhead || options.sort == "tracing" || options.columns.find("tracing") != std::string::npos;
+}
+
 Table make_table(const Options& options, bool has_states, bool wide) {
   // Of the default ones p50 goes first where they are too many, then total, the longest, calls.
   std::vector<Column> columns = {{"self%", "self%", false, true, 0, 6},  {"total%", "total%", false, false, 0, 6},
@@ -120,6 +130,7 @@ Table make_table(const Options& options, bool has_states, bool wide) {
                                  {"calls", "calls", false, true, 2, 13}, {"min", "min", false, false, 6, 10},
                                  {"mean", "mean", false, false, 6, 10},  {"p50", "p50", false, true, 5, 10},
                                  {"p99", "p99", false, false, 6, 10},    {"max", "max", false, true, 3, 10}};
+  if (shows_tracing(options)) columns.push_back({"tracing", "tracing", false, true, 0, 10});
   if (has_states) {
     for (const auto& [key, title] : {std::pair("cpu", "cpu"), std::pair("runnable", "runnable"),
                                      std::pair("blocked", "blocked"), std::pair("self-cpu", "self cpu"),
@@ -135,20 +146,25 @@ Table make_table(const Options& options, bool has_states, bool wide) {
   return Table(std::move(columns), Shorten::kName);
 }
 
-void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Report& report, bool wide) {
+void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Report& report, const Options& options,
+             bool wide) {
   const auto of_complete = [complete = f.open_calls < f.calls](std::uint64_t ns) {
     return complete ? duration_text(ns) : std::string("-");
   };
+  const auto marked = [](std::uint64_t ns, std::uint64_t cost_ns) {
+    return (cost_ns > ns ? "~" : "") + duration_text(ns);
+  };
   std::vector<std::string> cells = {percent_text(f.self_ns, report.self_ns),
                                     percent_text(f.total_ns, report.self_ns),
-                                    duration_text(f.total_ns),
-                                    duration_text(f.self_ns),
+                                    marked(f.total_ns, f.total_cost_ns),
+                                    marked(f.self_ns, f.self_cost_ns),
                                     count_text(f.calls),
                                     of_complete(f.min_ns),
                                     of_complete(f.mean_ns),
                                     of_complete(f.p50_ns),
                                     of_complete(f.p99_ns),
                                     of_complete(f.max_ns)};
+  if (shows_tracing(options)) cells.push_back(duration_text(f.tracing_ns));
   if (report.has_states) {
     for (const analysis::StateReport* times : {&f.total_states, &f.self_states})
       for (const std::uint64_t ns : {times->cpu_ns, times->runnable_ns, times->blocked_ns})
@@ -159,9 +175,9 @@ void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Re
   if (wide) {
     if (!f.module.empty()) more += fmt::format("  [{}]", printable(base_name(f.module)));
     if (!f.file.empty()) more += "  " + place(f);
-    const std::pair<std::uint64_t, const char*> marked[] = {
+    const std::pair<std::uint64_t, const char*> ends[] = {
         {f.open_calls, "open"}, {f.unwound_calls, "unwound"}, {f.jumped_calls, "jumped"}, {f.tail_calls, "tail"}};
-    for (const auto& [count, how] : marked) {
+    for (const auto& [count, how] : ends) {
       if (count != 0) more += fmt::format("  +{} {}", count_text(count), how);
     }
   }
@@ -173,7 +189,9 @@ Status print_text(const analysis::Report& report, const reader::Trace& trace, co
   Table table = make_table(options, report.has_states, wide);
   // What a screen shows; self first, as that is where the time went.
   std::string keys = options.columns;
-  if (keys.empty() && !wide) {
+  if (keys.empty() && options.overhead) {
+    keys = "tracing,calls,self%,self,total,function";
+  } else if (keys.empty() && !wide) {
     keys = "self%,self,total,calls,p50,max";
     if (report.has_states) keys += ",blocked";
     if (("," + keys + ",").find("," + options.sort + ",") == std::string::npos) keys += "," + options.sort;
@@ -183,7 +201,7 @@ Status print_text(const analysis::Report& report, const reader::Trace& trace, co
   const std::string head = fmt::format("{}: {} by {} in {}", printable(trace.name()), plural(report.calls, "call"),
                                        plural(report.threads, "thread"), duration_text(report.span_ns));
   screen.output().append(shorten(head, screen.width(), Shorten::kPath) + "\n");
-  for (const analysis::FunctionReport& f : report.functions) add_row(table, f, report, wide);
+  for (const analysis::FunctionReport& f : report.functions) add_row(table, f, report, options, wide);
   table.print(screen);
   return Unit{};
 }
@@ -191,15 +209,16 @@ Status print_text(const analysis::Report& report, const reader::Trace& trace, co
 void print_csv(const analysis::Report& report, Output& out) {
   out.append(
       "name,module,file,line,calls,open_calls,unwound_calls,jumped_calls,tail_calls,total_ns,self_ns,min_ns,mean_ns,"
-      "p50_ns,p99_ns,max_ns");
+      "p50_ns,p99_ns,max_ns,total_cost_ns,self_cost_ns,tracing_ns");
   for (const char* column : kStateColumns) {
     if (report.has_states) out.append(fmt::format(",{}", column));
   }
   out.append("\n");
   for (const analysis::FunctionReport& f : report.functions) {
-    out.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(f.name), csv_field(f.module),
-                           csv_field(f.file), f.line, f.calls, f.open_calls, f.unwound_calls, f.jumped_calls,
-                           f.tail_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns, f.p50_ns, f.p99_ns, f.max_ns));
+    out.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(f.name),
+                           csv_field(f.module), csv_field(f.file), f.line, f.calls, f.open_calls, f.unwound_calls,
+                           f.jumped_calls, f.tail_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns, f.p50_ns, f.p99_ns,
+                           f.max_ns, f.total_cost_ns, f.self_cost_ns, f.tracing_ns));
     for (const std::uint64_t ns : state_times(f)) {
       if (report.has_states) out.append(fmt::format(",{}", ns));
     }
@@ -216,6 +235,8 @@ void print_json(const analysis::Report& report, const reader::Trace& trace, Outp
     json.field("jumped_calls", f.jumped_calls).field("tail_calls", f.tail_calls).field("total_ns", f.total_ns);
     json.field("self_ns", f.self_ns).field("min_ns", f.min_ns).field("mean_ns", f.mean_ns).field("p50_ns", f.p50_ns);
     json.field("p99_ns", f.p99_ns).field("max_ns", f.max_ns);
+    json.field("total_cost_ns", f.total_cost_ns).field("self_cost_ns", f.self_cost_ns);
+    json.field("tracing_ns", f.tracing_ns);
     const auto states = state_times(f);
     for (std::size_t i = 0; report.has_states && i < states.size(); ++i) json.field(kStateColumns[i], states[i]);
     json.close('}').flush(out);
@@ -229,11 +250,40 @@ void print_json(const analysis::Report& report, const reader::Trace& trace, Outp
   out.append("\n");
 }
 
+/// What tracing took of a thread's time.
+struct ThreadOverhead {
+  const reader::Thread* thread;
+  std::uint64_t calls, tracing_ns, span_ns;
+};
+
+ThreadOverhead overhead_of(const reader::Thread& thread, const reader::Calls& calls, const reader::Clock& clock) {
+  std::uint64_t counted = 0;
+  for (const std::uint8_t marks : calls.marks) counted += query::is_counted(marks) ? 1 : 0;
+  const std::uint64_t span = calls.last_ticks > calls.first_ticks ? calls.last_ticks - calls.first_ticks : 0;
+  return {&thread, counted, clock.to_ns(counted * calls.call_cost / format::kCallCostUnit), clock.to_ns(span)};
+}
+
+void print_threads(const std::vector<ThreadOverhead>& threads, Screen& screen) {
+  Table table({{"share", "of time"}, {"tracing", "tracing"}, {"calls", "calls"}, {"thread", "thread"}}, Shorten::kEnd);
+  for (const ThreadOverhead& of : threads)
+    table.add({percent_text(of.tracing_ns, of.span_ns), duration_text(of.tracing_ns), count_text(of.calls),
+               fmt::format("{} {}", of.thread->tid, printable(of.thread->name))});
+  table.print(screen);
+  screen.output().append("\n");
+}
+
 int report_command(const Options& options) {
+  if (options.overhead && options.input.raw)
+    return usage_error("--overhead and --raw do not go together: with --raw nothing is taken for tracing's", "report");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
 
+  if (options.overhead &&
+      std::none_of((*input)->threads.begin(), (*input)->threads.end(),
+                   [&](const reader::Thread* thread) { return trace.processes()[thread->process].call_cost != 0; }))
+    return fail({trace.name() + " does not know what tracing cost"});
+  std::vector<ThreadOverhead> overheads;
   analysis::ReportBuilder builder(trace, (*input)->function_set());
   analysis::Report report;
   {
@@ -241,6 +291,7 @@ int report_command(const Options& options) {
     for (const reader::Thread* thread : (*input)->threads) {
       const reader::Calls calls = (*input)->calls_of(*thread);
       builder.add(*thread, calls);
+      if (options.overhead) overheads.push_back(overhead_of(*thread, calls, trace.clock()));
       progress.done += calls.events;
     }
     report = builder.finish();
@@ -249,7 +300,7 @@ int report_command(const Options& options) {
       report.span_ns = trace.clock().to_ns(range->clip(whole.begin, whole.end));
     }
   }
-  const Sortable& by = sortable(options.sort);
+  const Sortable& by = sortable(options.overhead && options.sort == "total" ? "tracing" : options.sort);
   if (!report.has_states && by.of_states) {
     return fail({trace.name() +
                  " has no thread states to sort by: see 'karst info', and record with 'karst run --sched auto'"});
@@ -259,8 +310,10 @@ int report_command(const Options& options) {
 
   if (options.format == "text") {
     Screen screen(options.text);
+    if (options.overhead) print_threads(overheads, screen);
     if (const Status printed = print_text(report, trace, options, screen); !printed)
       return usage_error("--columns: " + printed.error().message, "report");
+    say_cost(screen, **input);
     return screen.finish(&trace);
   }
   Output out = Output::to_stdout();
@@ -293,6 +346,8 @@ void register_report(CLI::App& app, int& status) {
       ->type_name("N")
       ->check(positive());
   add_selection_options(*command, options->input, "Show only functions whose name matches");
+  add_raw_option(*command, options->input);
+  command->add_flag("--overhead", options->overhead, "What tracing took, by thread and by function");
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = report_command(*options); });
 }

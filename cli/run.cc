@@ -58,6 +58,7 @@ struct RunOptions {
   std::string output;
   std::optional<std::string> memory;
   std::optional<std::string> budget;
+  std::string fail_overhead;  // empty: not asked for
   bool view = false;
   bool off = false;
   bool prefault = false;
@@ -153,8 +154,14 @@ std::string killed_words(std::int32_t wait_status) {
          (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(wait_status)));
 }
 
+/// The share of the program's CPU time that tracing was, from 0 to 1; less than 0: that is not known.
+double overhead_of(const collect::RecordingSummary& s, double cpu_ns) {
+  if (s.calls != 0 && s.tracing_ns == 0) return -1;
+  return cpu_ns > 0 ? std::min(1.0, static_cast<double>(s.tracing_ns) / cpu_ns) : -1;
+}
+
 std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
-                         double cpu_ns) {
+                         double overhead) {
   std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
                                  plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
@@ -163,10 +170,8 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
                                            plural(s.overwritten / 2, "call"));
   if (s.lost != 0) line += fmt::format(", {} lost", plural(s.lost, "event"));
   line += moments_words(file);
-  const double calls = static_cast<double>(s.calls) + static_cast<double>(s.overwritten) / 2;
-  if (cpu_ns > 0 && s.calls != 0)
-    line += fmt::format("; tracing cost about {:.1f}% of its CPU time",
-                        std::min(100.0, 100 * calls * collect::call_cost_ns() / cpu_ns));
+  if (overhead >= 0 && s.calls != 0)
+    line += fmt::format("; tracing cost about {:.1f}% of its CPU time", 100 * overhead);
   line += killed_words(wait_status);
   return line + fmt::format("; next: karst {} {}", s.calls == 0 ? "info" : "slow", file);
 }
@@ -275,6 +280,15 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.budget && !is_budget(*options.budget))
     return usage_error("--budget " + *options.budget + ": a share of time from 0.1% to 100% is needed, like 5%, or off",
                        "run");
+  std::uint32_t most_overhead = 0;
+  if (!options.fail_overhead.empty() && !format::parse_budget(options.fail_overhead.c_str(), most_overhead))
+    return usage_error("--fail-overhead " + options.fail_overhead + ": a share from 0.1% to 100% is needed, like 5%",
+                       "run");
+  if (most_overhead != 0 && options.min_duration)
+    return usage_error(
+        "--fail-overhead and --min-duration do not go together: nothing tells what calls cost that are "
+        "not kept",
+        "run");
   if (options.min_duration && !is_duration(*options.min_duration))
     return usage_error("--min-duration " + *options.min_duration + ": a time from 1ns to 10s is needed, like 5us",
                        "run");
@@ -353,8 +367,18 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   say_unmatched_globs(options.program, output);
   report_missing_states(options.states, ran->states.source);
   say_what_was_patched(ran->plain, "as it was loaded");
-  fail({printable(summary_line(output, *summary, ran->wait_status, cpu_ns))});  // no failure: it wraps the line as well
+  const double overhead = overhead_of(*summary, cpu_ns);
+  fail({printable(
+      summary_line(output, *summary, ran->wait_status, overhead))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
+  if (most_overhead != 0 && overhead < 0) {
+    fail({"what tracing cost is not known, so --fail-overhead cannot tell"});
+    return failed;
+  }
+  if (most_overhead != 0 && overhead * 1e6 > most_overhead) {
+    fail({fmt::format("tracing cost more than the {} of --fail-overhead", options.fail_overhead)});
+    return status != 0 ? status : kExitOver;
+  }
   return status;
 }
 
@@ -399,6 +423,11 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
             "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left "
             "out while it would be more, which the trace says. off: none (the default is 5% for a program that was "
             "not built for tracing, else off)")
+        ->type_name("SHARE");
+    command
+        ->add_option("--fail-overhead", options->fail_overhead,
+                     "Exit with 3 if tracing cost more than this share of the program's CPU time, like 5%; a program "
+                     "that fails keeps its own status")
         ->type_name("SHARE");
     command
         ->add_option("--keep", options->keep,

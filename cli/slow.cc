@@ -128,8 +128,7 @@ class SlowPrinter {
   const analysis::Wait* wait_of(const analysis::Outlier& outlier) const {
     if (waits_ == nullptr) return nullptr;
     const std::uint64_t begin = outlier.call.begin;
-    const analysis::Wait* wait =
-        analysis::longest_wait(waits_->of(*outlier.call.thread), begin, begin + outlier.call.duration);
+    const analysis::Wait* wait = analysis::longest_wait(waits_->of(*outlier.call.thread), begin, outlier.call.end);
     return wait != nullptr && wait->length() * 10 >= outlier.excess() ? wait : nullptr;
   }
 
@@ -188,7 +187,7 @@ class SlowPrinter {
     std::uint64_t last = 0;
     for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
       path.push_back(calls.function[row]);
-      last = calls.duration[row];
+      last = calls.time(row);
     }
     if (!path.empty()) line(fmt::format("      {} in {}", time(last), path_text(thread, path, 20)));
     const analysis::Wait* wait = wait_of(outlier);
@@ -205,7 +204,7 @@ class SlowPrinter {
     const analysis::StateThreads threads(trace());
     const reader::ThreadStates* states = threads.states_of(*outlier.call.thread);
     if (states == nullptr) return;
-    const auto times = states->between(outlier.call.begin, outlier.call.begin + outlier.call.duration);
+    const auto times = states->between(outlier.call.begin, outlier.call.end);
     line(fmt::format("      {} of it on a CPU", time(times.running)));
   }
 
@@ -239,7 +238,7 @@ class SlowPrinter {
     const reader::Calls& calls = calls_of(thread);
     for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
       json_.open('{').field("function", full_name(thread, calls.function[row]));
-      json_.field("duration_ns", ns(calls.duration[row])).close('}');
+      json_.field("duration_ns", ns(calls.time(row))).close('}');
     }
     json_.close(']');
     if (const analysis::Wait* wait = wait_of(outlier); wait != nullptr) {
@@ -320,6 +319,7 @@ int slow(const Options& options) {
     return finish_output(output, trace);
   }
   printer.print_text(groups, calls);
+  say_cost(screen, **input);
   return screen.finish(&trace);
 }
 
@@ -341,6 +341,7 @@ void register_slow(CLI::App& app, int& status) {
       ->check(one_of({"text", "json"}))
       ->type_name("text|json");
   add_selection_options(*command, options->input, "Show only calls of functions whose name matches");
+  add_raw_option(*command, options->input);
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = slow(*options); });
 }

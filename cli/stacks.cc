@@ -115,6 +115,7 @@ int stacks(const Options& options) {
   if (options.format == "text") {
     Screen screen(options.text);
     print_text(**paths, options, screen);
+    say_cost(screen, **input);
     return screen.finish(&(*input)->trace);
   }
   Output output = Output::to_stdout();
@@ -147,6 +148,7 @@ void register_stacks(CLI::App& app, int& status) {
           },
           ""));
   add_selection_options(*command, options->input, "Only paths that end in functions whose name matches");
+  add_raw_option(*command, options->input);
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = stacks(*options); });
 }

@@ -14,10 +14,13 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/tracing_cost.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/kept.h"
 #include "cli/names.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "reader/moments.h"
 #include "symbols/function_filter.h"
@@ -103,6 +106,10 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
         ->check(readable(parse_duration))
         ->type_name("TIME");
   });
+}
+
+void add_raw_option(CLI::App& command, InputOptions& options) {
+  command.add_flag("--raw", options.raw, "Times as they were recorded, with what tracing itself took");
 }
 
 bool InputOptions::has_filters() const {
@@ -242,7 +249,7 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     symbols::name_functions(*cut, names.with(symbols::Credentials::of_file(options.file)), nullptr);
     trace = std::move(*cut);
   }
-  auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}, {}, 0, {}});
+  auto input = std::make_unique<Input>(Input{std::move(bytes), std::move(*trace), {}, {}, {}, 0, {}, options.raw});
   const auto range = time_of(options, input->trace, origin, last, kept);
   if (!range) return range.error();
   input->filter.range = *range;
@@ -280,8 +287,26 @@ std::uint64_t Input::ticks_of(std::uint64_t ns) const { return ticks_in(trace.cl
 
 reader::Calls Input::calls_of(const reader::Thread& thread) const {
   reader::Calls calls = reader::rebuild_calls(trace, thread);
+  if (!raw) analysis::take_cost_out(calls, trace.processes()[thread.process], filter.range);
   analysis::filter_calls(calls, thread.process, filter);
   return calls;
+}
+
+void say_cost(Screen& screen, const Input& input) {
+  double least = 0, most = 0;
+  for (const reader::Thread* thread : input.threads) {
+    const double ns = analysis::call_cost_ns(input.trace.processes()[thread->process], input.trace.clock());
+    if (ns == 0) continue;
+    least = least == 0 ? ns : std::min(least, ns);
+    most = std::max(most, ns);
+  }
+  if (most == 0) return;
+  const std::string cost =
+      most < least + 0.5 ? fmt::format("{:.0f} ns", most) : fmt::format("{:.0f} to {:.0f} ns", least, most);
+  const std::string line =
+      input.raw ? fmt::format("(as recorded: tracing's own {} a call are in these times)", cost)
+                : fmt::format("(without tracing's own {} a call, known to a third; --raw: with it)", cost);
+  screen.output().append(screen.paint(Style::kFaint, shorten(line, screen.width(), Shorten::kEnd)) + "\n");
 }
 
 Error nothing_passes(const Input& input) {

@@ -18,6 +18,8 @@ class Validator;
 
 namespace karst::cli {
 
+class Screen;
+
 /// Which trace, and which part of it.
 struct InputOptions {
   std::string file;
@@ -28,6 +30,7 @@ struct InputOptions {
   std::uint32_t kept = 0;  ///< number of a kept moment; 0: the whole trace
   std::string range;       ///< as parse_range() reads it; empty: all
   std::string min_duration;
+  bool raw = false;  ///< times as they were recorded: the tracer's cost stays in them
 
   /// Whether any of the filters was given.
   bool has_filters() const;
@@ -48,6 +51,9 @@ Result<std::string> newest_trace();
 /// --min-duration and --function. `function_help` says what the last one shows here.
 void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help);
 
+/// --raw.
+void add_raw_option(CLI::App& command, InputOptions& options);
+
 /// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
 CLI::Validator positive();
 /// The same for options that are one of some words.
@@ -65,7 +71,8 @@ struct Input {
   analysis::CallFilter filter;  ///< of --range, --kept, --below and --min-duration
   /// Ticks of the trace's clock, rounded down. What is too long for 64 bits is as long as they can say.
   std::uint64_t ticks_of(std::uint64_t ns) const;
-  /// A thread's calls, as far as they pass the filter.
+  bool raw = false;  ///< --raw
+  /// A thread's calls, as far as they pass the filter. Unless `raw`, their time() is without the tracer's cost.
   reader::Calls calls_of(const reader::Thread& thread) const;
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
 };
@@ -73,6 +80,10 @@ struct Input {
 /// Opens what `options` name. Damage in the file is worth a line on stderr; not being able to read it is an Error, as
 /// are a pattern that is none, and a thread, process or function that the trace does not have.
 Result<std::unique_ptr<Input>> open_input(const InputOptions& options);
+
+/// A line that says that the tracer's cost is not in the times above, or with --raw that it is; nothing where the trace
+/// does not know it.
+void say_cost(Screen& screen, const Input& input);
 
 /// What to say where no call passes the filters of an input.
 Error nothing_passes(const Input& input);

@@ -260,8 +260,8 @@ class TreePrinter {
     if (folded_.calls != 0) {
       if (foldable && level == folded_.level && function == folded_.function) {
         ++folded_.calls;
-        folded_.ticks += calls.duration[row];
-        last_ticks_ = calls.duration[row];
+        folded_.ticks += calls.time(row);
+        last_ticks_ = calls.time(row);
         return;
       }
       // What comes below the last of them shows that it is no repeat of those before it.
@@ -269,8 +269,8 @@ class TreePrinter {
       flush_folded();
     }
     if (foldable) {
-      folded_ = {&thread, function, level, 1, calls.duration[row]};
-      last_ticks_ = calls.duration[row];
+      folded_ = {&thread, function, level, 1, calls.time(row)};
+      last_ticks_ = calls.time(row);
       return;
     }
     print_call(thread, calls, row, level);
@@ -509,8 +509,8 @@ class TreePrinter {
                      : (marks & reader::kCallTail) != 0    ? '='
                                                            : ' ';
     fmt::memory_buffer line;
-    fmt::format_to(std::back_inserter(line), "{:>10} {}{} ",
-                   duration_text(input_.trace.clock().to_ns(calls.duration[row])), begin, end);
+    fmt::format_to(std::back_inserter(line), "{:>10} {}{} ", duration_text(input_.trace.clock().to_ns(calls.time(row))),
+                   begin, end);
     output_.append({line.data(), line.size()});
   }
 
@@ -562,6 +562,7 @@ int tree(const Options& options) {
       printer.print_threads();
     }
   }
+  if (screen.width() != 0 && !options.plain) say_cost(screen, **input);
   return screen.finish(&(*input)->trace);
 }
 
@@ -575,6 +576,7 @@ void register_tree(CLI::App& app, int& status) {
   add_selection_options(*command, options->input,
                         "Show only calls of functions whose name matches, with what they called (of nested ones the "
                         "outermost)");
+  add_raw_option(*command, options->input);
   command->add_option("-d,--depth", options->depth, "Show N levels and leave out what is below them")
       ->type_name("N")
       ->check(positive());

@@ -103,6 +103,8 @@ struct ArenaHeader {
   std::uint64_t
       clock_period_ticks;  ///< 0: the TSC itself stamps events; else a thread stores it about so often at least
   std::uint64_t clock_longest_ticks;  ///< the longest time that this thread did not
+  std::uint32_t call_cost;            ///< as CostRecord::call; 0: not known
+  std::uint32_t call_cost_inside;     ///< as CostRecord::inside
   std::uint64_t counts_offset;        ///< not 0: calls are counted, not recorded (see CountPage)
   std::uint32_t count_capacity;       ///< pages of counters
   std::uint32_t count_pages;          ///< of them in use
@@ -113,7 +115,7 @@ struct ArenaHeader {
   ArenaClock clocks[2];
   std::uint8_t boot_id[16];  ///< of the kernel that ran the process; zero: not known
 };
-static_assert(sizeof(ArenaHeader) == 384 && sizeof(ArenaHeader) <= 4096);
+static_assert(sizeof(ArenaHeader) == 392 && sizeof(ArenaHeader) <= 4096);
 
 enum class ArenaState : std::uint32_t {
   kStarting = 1,  ///< tables are being filled

@@ -53,6 +53,7 @@ constexpr std::uint32_t fourcc(const char (&letters)[5]) {
   X(kThreads, "THRD", ThreadRecord, true)                        \
   X(kSwitches, "SWCH", SwitchRecord, false)                      \
   X(kModes, "MODE", ModeRecord, false)                           \
+  X(kCosts, "COST", CostRecord, false)                           \
   X(kBlocks, "BLKS", BlockRecord, true)                          \
   X(kInlined, "INLN", InlinedRecord, true)                       \
   X(kSource, "SRCF", SourceRecord, true)                         \
@@ -234,6 +235,16 @@ struct ModeRecord {
   std::uint64_t clock_longest_ticks;  ///< and this is the longest time that it did not, while anything was recorded
 };
 static_assert(sizeof(ModeRecord) == 24);
+
+/// Parts of a tick that a CostRecord is in.
+inline constexpr std::uint64_t kCallCostUnit = 64;
+
+/// COST. What tracing a call costs its thread, as the process measured it at its start. In 1/kCallCostUnit ticks.
+struct CostRecord {
+  std::uint32_t call;    ///< of both its events
+  std::uint32_t inside;  ///< of that between the times of the two; `call` at most
+};
+static_assert(sizeof(CostRecord) == 8);
 
 /// BLKS := BlocksHeader (BlockRecord Event*event_count)*count
 struct BlocksHeader {

@@ -35,14 +35,19 @@ struct Scope {
     std::span<const std::uint32_t> function_of{};  ///< numbers of functions, by the ids in the columns
 
     std::uint32_t function(std::uint32_t row) const { return function_of[thread->calls.function[row]]; }
-    /// Time of a call that is this process's and in the range.
-    std::uint64_t time_of(std::uint32_t row) const { return rows.range.clip(begin_of(row), thread->calls.end(row)); }
-    /// The same told apart by states. The hints are as of ThreadStates::before.
+    /// Time of a call that is this process's and in the range, without the tracer's cost. Sums of it are true, though
+    /// one may wrap below 0: the cost is a mean.
+    std::uint64_t time_of(std::uint32_t row) const {
+      return rows.range.clip(begin_of(row), thread->calls.end(row)) - thread->calls.cost(row);
+    }
+    /// The same told apart by states; the tracer ran. The hints are as of ThreadStates::before.
     reader::StateTimes states_of(std::uint32_t row, std::size_t& begin_hint, std::size_t& end_hint) const {
       const std::uint64_t begin = std::max(begin_of(row), rows.range.begin);
       const std::uint64_t end = std::min(thread->calls.end(row), rows.range.end);
-      if (end <= begin) return {};
-      return reader::states_between(thread->states, begin, end, begin_hint, end_hint);
+      reader::StateTimes times;
+      if (end > begin) times = reader::states_between(thread->states, begin, end, begin_hint, end_hint);
+      (times.running >= times.unknown ? times.running : times.unknown) -= thread->calls.cost(row);
+      return times;
     }
     /// Its begin, or that of its process if it was inherited.
     std::uint64_t begin_of(std::uint32_t row) const {

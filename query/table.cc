@@ -90,11 +90,20 @@ void TableSums::walk(const Scope::Part& part) {
         }
         const std::uint8_t marks = calls.marks[row];
         const bool plain = marks == reader::kCallComplete;
-        const std::uint64_t inside = plain ? range.clip(calls.begin[row], calls.end(row))
+        const std::uint64_t cost = calls.cost(row);
+        const std::uint64_t inside = plain ? range.clip(calls.begin[row], calls.end(row)) - cost
                                            : part.time_of(row);  // an inherited call began elsewhere
-        if (now.active++ == 0) of.total += inside;
+        if (now.active++ == 0) {
+          of.total += inside;
+          of.cost += cost;
+        }
         of.self += inside;
-        if (!stack.empty()) sums_[stack.back().function].self -= inside;
+        of.self_cost += cost;
+        if (!stack.empty()) {
+          FunctionSums& above = sums_[stack.back().function];
+          above.self -= inside;
+          above.self_cost -= cost;
+        }
         if (!plain) {
           of.unwound += (marks & reader::kCallUnwound) != 0 ? 1 : 0;
           of.jumped += (marks & reader::kCallJumped) != 0 ? 1 : 0;
@@ -102,10 +111,11 @@ void TableSums::walk(const Scope::Part& part) {
         }
         if (part.counts(row)) {
           ++of.calls;
+          of.tracing += calls.call_cost;
           if (is_complete(marks)) {
-            const std::uint64_t duration = calls.duration[row];
+            const std::uint64_t duration = reader::without_cost(calls.duration[row], cost);
             ++of.complete;
-            of.sum += duration;
+            of.sum += calls.duration[row] - cost;
             of.min = std::min(of.min, duration);
             of.max = std::max(of.max, duration);
           } else {
@@ -139,6 +149,9 @@ void TableSums::merge(const TableSums& other) {
     to.tail += from.tail;
     to.total += from.total;
     to.self += from.self;
+    to.cost += from.cost;
+    to.self_cost += from.self_cost;
+    to.tracing += from.tracing;
     to.complete += from.complete;
     to.sum += from.sum;
     to.min = std::min(to.min, from.min);
@@ -181,7 +194,7 @@ void Durations::add(const Scope::Part& part) {
     const std::uint32_t slot = slot_of_[function_of[calls.function[row]]];
     if (slot == kNoFunction || !is_complete(calls.marks[row]) || !part.counts(row)) return;
     Pack& pack = packs[slot];
-    pack.durations[pack.count++] = calls.duration[row];
+    pack.durations[pack.count++] = calls.time(row);
     if (pack.count == pack.durations.size()) put(slot);
   });
   for (std::size_t slot = 0; slot < packs.size(); ++slot) put(slot);
@@ -293,7 +306,7 @@ Histogram histogram_of(const Scope& scope, std::uint32_t function) {
         ++own.row.open_calls;
         return;
       }
-      const std::uint64_t duration = calls.duration[row];
+      const std::uint64_t duration = calls.time(row);
       ++own.buckets[bucket_of(duration)];
       ++own.row.complete;
       own.row.sum += duration;

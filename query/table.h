@@ -26,8 +26,11 @@ struct FunctionSums {
   std::uint64_t tail = 0;        ///< ... that ended with a tail call
   std::uint64_t total = 0;       ///< time within the range with the function on the stack
   std::uint64_t self = 0;        ///< the same without the traced functions it called; wraps if children outlast it
+  std::uint64_t cost = 0;        ///< the tracer's, taken out of `total`, which may wrap below 0 by it
+  std::uint64_t self_cost = 0;   ///< the same of `self`
+  std::uint64_t tracing = 0;     ///< what its calls' own events cost, wherever; in 1/format::kCallCostUnit ticks
   std::uint64_t complete = 0;    ///< calls with both ends known; the rest is about their whole durations
-  std::uint64_t sum = 0;
+  std::uint64_t sum = 0;         ///< may wrap below 0
   std::uint64_t min = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t max = 0;
   reader::StateTimes total_states, self_states;  ///< of `total` and `self`

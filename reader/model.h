@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "format/trace.h"
 #include "reader/column.h"
 #include "reader/inlined.h"
 #include "reader/switches.h"
@@ -104,6 +105,8 @@ struct Process {
   std::uint64_t min_duration_ticks = 0;   ///< shorter calls that contain nothing are left out; 0: none are
   std::uint64_t clock_period_ticks = 0;   ///< not 0: a thread's clock stamped the events, at about this period
   std::uint64_t clock_longest_ticks = 0;  ///< and stood still for so long at most
+  std::uint32_t call_cost = 0;            ///< what tracing a call costs, in 1/format::kCallCostUnit ticks; 0: not known
+  std::uint32_t call_cost_inside = 0;     ///< how much of it lies between the call's begin and its end
 };
 
 using karst::Clock;
@@ -159,6 +162,12 @@ struct Note {
   std::uint64_t bytes = 0;        ///< from here on
 };
 
+/// What the tracer adds to the duration of a call with `below` calls recorded within it, in ticks.
+inline std::uint64_t cost_of_calls(std::uint32_t call, std::uint32_t inside, std::uint32_t below) {
+  return (inside + std::uint64_t{call} * below) / format::kCallCostUnit;
+}
+inline std::uint64_t without_cost(std::uint64_t ticks, std::uint64_t cost) { return ticks > cost ? ticks - cost : 0; }
+
 /// The calls of one thread in order of their begin (a parent before its children), in columns.
 struct Calls {
   Column<std::uint32_t> function;  ///< id in the thread's process
@@ -167,6 +176,12 @@ struct Calls {
   Column<std::uint32_t> parent;    ///< row of the caller, or kNoParent
   Column<std::uint16_t> depth;     ///< 0 for calls without a parent; stays at 65535 below that
   Column<std::uint8_t> marks;      ///< CallMark bits
+
+  /// Where times are to be without the tracer (analysis/tracing_cost.h): calls recorded within each, and the costs of
+  /// one in 1/format::kCallCostUnit ticks. Else empty.
+  Column<std::uint32_t> below;
+  std::uint32_t call_cost = 0;
+  std::uint32_t call_cost_inside = 0;
 
   std::vector<Note> notes;  ///< in the order of their making
   std::string note_bytes;   ///< what they say: texts without an end mark, numbers
@@ -185,6 +200,12 @@ struct Calls {
   std::uint64_t beyond_limit = 0;     ///< events left out because a thread's rows are limited to kMaxRows
 
   std::size_t size() const { return function.size(); }
+  /// Ticks of `duration` that are the tracer's; 0 where that is not asked for. An estimate, which may be above it.
+  std::uint64_t cost(std::size_t row) const {
+    return below.size() == 0 ? 0 : cost_of_calls(call_cost, call_cost_inside, below[row]);
+  }
+  /// `duration` without that.
+  std::uint64_t time(std::size_t row) const { return without_cost(duration[row], cost(row)); }
   std::string_view bytes_of(const Note& note) const {
     return std::string_view(note_bytes).substr(note.bytes, note.size);
   }

@@ -298,6 +298,14 @@ void ModelBuilder::add_modes(const Chunk& chunk) {
   });
 }
 
+void ModelBuilder::add_costs(const Chunk& chunk) {
+  each_record<format::CostRecord>(chunk, [this](const auto& table, const format::CostRecord& record) {
+    Process& made = process(table.process());
+    made.call_cost = record.call;
+    made.call_cost_inside = std::min(record.inside, record.call);
+  });
+}
+
 void ModelBuilder::settle_switches(Process& process) {
   auto& switches = process.switches;
   if ((process.flags & format::kProcessSwitchesLost) != 0 && !switches.empty() &&
@@ -523,7 +531,7 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
       {ChunkType::kBlocks, &ModelBuilder::add_blocks},       {ChunkType::kInlined, &ModelBuilder::add_inlined},
       {ChunkType::kSwitches, &ModelBuilder::add_switches},   {ChunkType::kSource, &ModelBuilder::add_sources},
       {ChunkType::kMoments, &ModelBuilder::add_moments},     {ChunkType::kModes, &ModelBuilder::add_modes},
-      {ChunkType::kUntraced, &ModelBuilder::add_untraced},
+      {ChunkType::kUntraced, &ModelBuilder::add_untraced},   {ChunkType::kCosts, &ModelBuilder::add_costs},
   };
   for (const auto& [type, add] : kOrder) {
     for (const Chunk& chunk : list.chunks) {

@@ -65,6 +65,7 @@ class ModelBuilder {
   void add_inlined(const Chunk& chunk);
   void add_switches(const Chunk& chunk);
   void add_modes(const Chunk& chunk);
+  void add_costs(const Chunk& chunk);
   void add_sources(const Chunk& chunk);
   void add_untraced(const Chunk& chunk);
 

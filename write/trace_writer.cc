@@ -423,6 +423,12 @@ void TraceWriter::add_mode(const reader::Process& process) {
   table.add({process.min_duration_ticks, process.clock_period_ticks, process.clock_longest_ticks});
 }
 
+void TraceWriter::add_cost(const reader::Process& process) {
+  if (process.call_cost == 0) return;
+  auto table = make_table<format::CostRecord>(*impl_, ChunkType::kCosts, process.index, false);
+  table.add({process.call_cost, process.call_cost_inside});
+}
+
 void TraceWriter::add_switches(std::uint32_t process, std::span<const reader::Switch> switches) {
   auto table = make_table<format::SwitchRecord>(*impl_, ChunkType::kSwitches, process, true);
   for (const auto& s : switches) table.add({s.begin_ticks, s.end_ticks, s.first, s.count, s.on ? 1U : 0U, s.reason});

@@ -59,6 +59,8 @@ class TraceWriter {
   void add_threads(std::uint32_t process, std::span<const reader::Thread> threads);
   /// MODE. Writes nothing for a process that was recorded in the usual way.
   void add_mode(const reader::Process& process);
+  /// COST. Writes nothing where the costs are not known.
+  void add_cost(const reader::Process& process);
   /// SWCH, in the order of their making.
   void add_switches(std::uint32_t process, std::span<const reader::Switch> switches);
   /// Part of a BLKS chunk: one block. Blocks of a thread are to come in rising `sequence`.

@@ -377,6 +377,7 @@ class Recording::Impl {
 
   const RecordingOptions& options_;
   writing::TraceWriter& writer_;
+  std::uint64_t tracing_ticks_ = 0;
   // What another machine's clock was like is not known here.
   bool counter_is_unsure_ = options_.clock_is_ours && !why_counter_is_unsure().empty();
   std::vector<RecordedProcess> recorded_;
@@ -438,12 +439,17 @@ void Recording::Impl::write_tables(const Clock& clock) {
     for (reader::Moment& moment : recorded_[p.index].moments) moment.number = ++moments;
     writer_.add_moments(p.index, recorded_[p.index].moments);
     writer_.add_mode(p);
+    writer_.add_cost(p);
   }
 }
 
 void Recording::Impl::write_history(reader::Process& p, Span& span) {
   std::vector<bool>& seen = seen_.emplace_back(p.functions.size());
+  const std::uint64_t before = summary_.calls;
   write_blocks(recorded_[p.index], all_[p.index], p.index, options_, writer_, summary_, span, seen);
+  // A call is two events; those cut at the edge of what is kept make this inexact by a few.
+  const std::uint64_t calls = summary_.calls - before + p.overwritten_events / 2;
+  tracing_ticks_ += calls * p.call_cost / format::kCallCostUnit;
   // Read again: the process may have gone on while its blocks were copied, and what it switched meanwhile concerns
   // them.
   std::vector<reader::Switch> switches = recorded_[p.index].history.switches();
@@ -472,6 +478,7 @@ void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
   Span span;
   for (reader::Process& p : processes_) write_history(p, span);
   summary_.span_ns = clock.to_ns(span.length());
+  summary_.tracing_ns = clock.to_ns(tracing_ticks_);
   if (!options_.untraced.empty()) writer_.add_untraced(options_.untraced);
   if (options_.states != nullptr) writer_.add_states(*options_.states);
 }

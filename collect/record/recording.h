@@ -53,6 +53,7 @@ struct RecordingSummary {
   std::uint64_t events = 0;       ///< kept
   std::uint64_t overwritten = 0;  ///< events recycled because memory was full
   std::uint64_t lost = 0;         ///< events that no block could be had for
+  std::uint64_t tracing_ns = 0;   ///< what tracing cost, as far as the processes know; also of overwritten calls
   std::uint64_t span_ns = 0;      ///< from the first kept event to the last
   std::vector<reader::Problem> problems;
 };

@@ -448,7 +448,10 @@ void prepare_budget(const Options& options) {
   } else {
     g_arena.control().budget_ppm = options.budget;
   }
-  if (!options.count) measure_event_cost();
+  if (!options.count) {
+    measure_event_cost();
+    publish_call_cost();
+  }
   add_task(budget_task);
 }
 

@@ -189,6 +189,14 @@ void write_mode(RawFile& file, char* space, const RawTrace& trace) {
   table.add({h.min_duration_ticks, h.clock_period_ticks, h.clock_longest_ticks});
 }
 
+void write_cost(RawFile& file, char* space, const RawTrace& trace) {
+  const ArenaHeader& h = *trace.header;
+  if (h.call_cost == 0) return;
+  RawTable<CostRecord> table(file, ChunkType::kCosts, space);
+  table.make_room(0);
+  table.add({h.call_cost, h.call_cost_inside});
+}
+
 /// The call that a slot keeps; false when there is none, or it is being changed. Others may write to the arena: all
 /// that leads anywhere is bounded.
 bool kept_call(std::uint32_t slot, ArenaMoment& m) {
@@ -318,6 +326,7 @@ void write_tables(RawFile& file, char* space, const RawTrace& trace) {
   write_threads(file, space, trace);
   write_switches(file, space, trace);
   write_mode(file, space, trace);
+  write_cost(file, space, trace);
   const std::uint32_t moments = write_moments(file, space, trace);
   write_answer(file, space, trace, moments);
 }

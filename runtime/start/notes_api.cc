@@ -3,6 +3,7 @@
 
 #include "format/note.h"
 #include "runtime/hooks/note_names.h"
+#include "runtime/maintenance/switches.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
@@ -14,7 +15,7 @@ namespace {
 using format::NoteKind;
 
 void record_text(NoteKind kind, const char* text) {
-  if (text == nullptr) return;
+  if (text == nullptr || !is_switched_on()) return;
   std::uint32_t size = 0;
   while (size < format::kMostNoteBytes && text[size] != '\0') ++size;
   record_note(kind, 0, reinterpret_cast<const unsigned char*>(text), size);

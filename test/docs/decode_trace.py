@@ -87,6 +87,7 @@ class Trace:
         self.state_source, self.tasks, self.states = None, [], []
         self.switches = []
         self.modes = []
+        self.costs = []
         self.moments = []
         self.untraced = []
         self.events, self.complete = 0, False
@@ -146,6 +147,10 @@ class Trace:
     def mode(self, payload):
         for process, v, _ in records(payload, "3Q"):
             self.modes.append((process, v))
+
+    def cost(self, payload):
+        for process, v, _ in records(payload, "2I"):
+            self.costs.append((process, v))
 
     def srcf(self, payload):
         for _, v, text in records(payload, "4I"):
@@ -238,6 +243,9 @@ class Trace:
         for process, mode in self.modes:
             if process == index:
                 yield "mode least %d clock %d longest %d" % mode
+        for process, cost in self.costs:
+            if process == index:
+                yield "cost of a call %d inside %d" % cost
         for process, *switch in self.switches:
             if process == index:
                 yield "switch %s from %d of %d begin %d end %d reason %d" % tuple(switch)

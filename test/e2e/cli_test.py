@@ -287,6 +287,9 @@ class Report(Case):
                 "p50_ns": 2500,
                 "p99_ns": 1_500_000,
                 "max_ns": 1_500_000,
+                "total_cost_ns": 0,
+                "self_cost_ns": 0,
+                "tracing_ns": 0,
             },
         )
         self.assertEqual(data["trace"]["calls"], 8)
@@ -555,7 +558,7 @@ class Explain(Case):
 class Language(Case):
     """One language in all commands: help, options, and what is said of mistakes."""
 
-    COMMANDS = ("run", "view", "slow", "explain", "calls", "flame", "stacks", "graph", "hist", "diff", "report", "tree", "info",
+    COMMANDS = ("run", "view", "slow", "explain", "calls", "flame", "stacks", "graph", "hist", "diff", "report", "tree", "notes", "info",
                 "export", "ps", "top", "on", "off", "status", "snapshot", "attach", "detach", "count", "resolve", "help")
 
     def test_help_fits_80_columns_and_has_nothing_of_the_parsers(self):

@@ -87,8 +87,9 @@ class Trace:
     def threads(self):
         return [t for p in self.processes for t in p["threads"]]
 
+    # As recorded: programs that log what they do have the tracer's cost in their times, too.
     def report(self, *options):
-        return json.loads(self._ask("report", "--format", "json", str(self.path), *options))["functions"]
+        return json.loads(self._ask("report", "--raw", "--format", "json", str(self.path), *options))["functions"]
 
     @property
     def counts(self):
@@ -112,7 +113,7 @@ class Trace:
         return self._ask("tree", "--plain", str(self.path), *options).splitlines()
 
     def timed_tree(self, *options):
-        return self._ask("tree", str(self.path), *options).splitlines()
+        return self._ask("tree", "--raw", str(self.path), *options).splitlines()
 
 
 class Run:

@@ -166,10 +166,10 @@ class ViewRuns(unittest.TestCase):
                                 compiler=compiler)
                 path = str(WORK / f"ways_out_{source}.karst")
                 self.run_karst("run", "-o", path, program)
-                lines = self.run_karst("tree", "--marks", path).splitlines()
+                lines = self.run_karst("tree", "--raw", "--marks", path).splitlines()
                 found = set()
                 for number, cut in enumerate(self.cuts_of(path, 7)):
-                    tree = self.run_karst("tree", "--marks", cut).splitlines()
+                    tree = self.run_karst("tree", "--raw", "--marks", cut).splitlines()
                     self.assertNotIn("damaged", self.run_karst("info", cut))
                     if number == 0:
                         self.assertEqual(tree, lines)

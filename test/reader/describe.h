@@ -59,6 +59,10 @@ inline std::string describe(const reader::Trace& trace) {
            escaped(process.inlined.text(call.name)), escaped(process.inlined.text(call.file)), call.line,
            escaped(process.inlined.text(call.call_file)), call.call_line);
     }
+    if (process.min_duration_ticks != 0 || process.clock_period_ticks != 0)
+      line("mode least {} clock {} longest {}", process.min_duration_ticks, process.clock_period_ticks,
+           process.clock_longest_ticks);
+    if (process.call_cost != 0) line("cost of a call {} inside {}", process.call_cost, process.call_cost_inside);
     for (const auto& s : process.switches) {
       line("switch {} from {} of {} begin {} end {} reason {}", s.on ? "on" : "off", s.first, s.count, s.begin_ticks,
            s.end_ticks, s.reason);

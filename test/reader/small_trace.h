@@ -56,6 +56,8 @@ inline SmallTrace small_values() {
   inlined.add({1, 1, 1, 20, 11, text("ns::work(int)"), text("/home/me/app.cc"), text("/home/me/app.cc")});
   inlined.settle();
   process.switches = {{8600, 8700, 2, 2, false, 2}, {8800, 8800, 2, 1, true, 0}, {8900, 0, 0, 0, false, 1}};
+  process.call_cost = 2500;
+  process.call_cost_inside = 700;
   process.threads.resize(2);
   process.threads[0] = {0, 0, 4711, false, 1100, 0, 3, 4, 0, "app"};
   process.threads[1] = {0, 7, 4712, true, 1200, 8500, 1, 2, 0, "worker"};
@@ -91,6 +93,7 @@ inline void add_small(writing::TraceWriter& writer, const SmallTrace& small) {
   writer.add_symbols(0, small.process.functions);
   writer.add_threads(0, small.process.threads);
   writer.add_switches(0, small.process.switches);
+  writer.add_cost(small.process);
   const format::Event first[] = {enter(1100, 1), enter(1110, 2), leave(1120, 2), enter(1130, 2)};
   const format::Event second[] = {enter(1140, 3), leave(1150, 3), leave(1160, 2), 0, leave(1170, 1)};
   const format::Event other[] = {enter(1200, 2), leave(1300, 2)};

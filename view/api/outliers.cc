@@ -64,7 +64,7 @@ class Writer {
     json_.close(']');
     if (thread.states != nullptr) {
       const std::uint64_t begin = worst.call.begin;
-      const std::uint64_t end = begin + worst.call.duration;
+      const std::uint64_t end = worst.call.end;
       write_state_times(json_, "states", index_.trace().clock(), thread.states->between(begin, end));
       const analysis::Wait* wait = analysis::longest_wait(waits_of(thread), begin, end);
       if (wait != nullptr && wait->length() * 10 >= worst.excess()) {
@@ -111,7 +111,7 @@ void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool
   const std::uint64_t found = finder.found();
   std::vector<analysis::Outlier> outliers = finder.take();
   std::erase_if(outliers, [&](const analysis::Outlier& one) {
-    return one.call.begin >= range.end || one.call.begin + one.call.duration <= range.begin;
+    return one.call.begin >= range.end || one.call.end <= range.begin;
   });
   Writer writer(json, index, finder);
   std::vector<std::uint64_t> excess(index.threads().size());

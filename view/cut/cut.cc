@@ -42,6 +42,7 @@ Result<std::vector<std::byte>> cut_trace(const Scope& scope) {
       }
       writer.add_threads(process.index, threads);
       writer.add_mode(process);
+      writer.add_cost(process);
       writer.add_switches(process.index, process.switches);
       std::vector<reader::Moment> moments = process.moments;
       std::erase_if(moments, [&](const reader::Moment& moment) {

@@ -1,0 +1,26 @@
+#include "analysis/tracing_cost.h"
+
+namespace karst::analysis {
+
+void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range) {
+  if (process.call_cost == 0 || calls.size() == 0) return;
+  calls.call_cost = process.call_cost;
+  calls.call_cost_inside = process.call_cost_inside;
+  calls.below.resize(calls.size());
+  for (std::size_t row = calls.size(); row-- > 0;) {
+    const std::uint32_t parent = calls.parent[row];
+    if (parent == reader::kNoParent) continue;
+    const std::uint64_t begin = calls.begin[row], end = begin + calls.duration[row];
+    const bool outside = range && (begin >= range->end || (begin < range->begin && end <= range->begin));
+    const bool recorded = !outside && query::is_counted(calls.marks[row]);
+    calls.below[parent] += calls.below[row] + (recorded ? 1 : 0);
+  }
+}
+
+double call_cost_ns(const reader::Process& process, const reader::Clock& clock) {
+  if (clock.ticks_per_second == 0) return 0;
+  return static_cast<double>(process.call_cost) / static_cast<double>(format::kCallCostUnit) * 1e9 /
+         static_cast<double>(clock.ticks_per_second);
+}
+
+}  // namespace karst::analysis

@@ -1,0 +1,25 @@
+// Times without the tracer in them. A process measures at its start what a call costs its thread with Karst's hooks:
+// some work as programs have it is done with and without them, and the stamps of its events tell how much of the
+// difference lies between a call's begin and its end (runtime/budget/event_cost.cc; in the file: COST). A call's
+// duration then has too much by
+//
+//   inside + call * (calls recorded within it)
+//
+// What hooks cost varies with the code around them, as processors overlap the two: by a third either way as far as
+// tried (docs/limits.md). So a single short call's time is an estimate, and sums are better than their parts.
+#pragma once
+#include <optional>
+
+#include "query/selection.h"
+#include "reader/model.h"
+
+namespace karst::analysis {
+
+/// From here on calls.time() is without the tracer's cost, if `process` knows it. Calls outside of `range` are not
+/// counted; to be used before these are taken out of `calls`.
+void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range);
+
+/// What a call costs, in ns; 0: not known.
+double call_cost_ns(const reader::Process& process, const reader::Clock& clock);
+
+}  // namespace karst::analysis

@@ -1,0 +1,129 @@
+// Times without the tracer: what is taken out of each call, and what sums say then.
+#include "analysis/tracing_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/report.h"
+#include "analysis/selection.h"
+#include "test/analysis/sample_trace.h"
+
+namespace karst::analysis {
+namespace {
+
+using test::SampleTrace;
+
+constexpr std::uint32_t kUnit = format::kCallCostUnit;
+
+/// main [1000, 2000) calls work [1100, 1400), which calls leaf [1200, 1250), and leaf [1500, 1510). A call costs 20
+/// ticks, 5 of them between its events.
+SampleTrace sample() {
+  SampleTrace sample;
+  sample.process(1, "app", {"main", "work", "leaf"}).thread(1, "app");
+  sample.enter(1, 1000).enter(2, 1100).call(3, 1200, 1250).exit(2, 1400).call(3, 1500, 1510).exit(1, 2000);
+  return sample;
+}
+
+reader::Process process_with_cost() {
+  reader::Process process;
+  process.call_cost = 20 * kUnit;
+  process.call_cost_inside = 5 * kUnit;
+  return process;
+}
+
+reader::Calls calls_of(const reader::Trace& trace) {
+  return reader::rebuild_calls(trace, trace.processes()[0].threads[0]);
+}
+
+TEST(TracingCost, IsTheCallsOwnAndThatOfAllWithinIt) {
+  SampleTrace values = sample();
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  EXPECT_EQ(calls.time(0), 1000U);
+  take_cost_out(calls, process_with_cost(), {});
+  ASSERT_EQ(calls.size(), 4U);  // main, work, leaf, leaf
+  EXPECT_EQ(calls.time(0), 1000U - 5 - 3 * 20);
+  EXPECT_EQ(calls.time(1), 300U - 5 - 20);
+  EXPECT_EQ(calls.time(2), 50U - 5);
+  EXPECT_EQ(calls.time(3), 10U - 5);
+  EXPECT_EQ(calls.duration[0], 1000U);  // what was recorded stays
+}
+
+TEST(TracingCost, OfAProcessThatDoesNotKnowItIsNothing) {
+  SampleTrace values = sample();
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  take_cost_out(calls, reader::Process{}, {});
+  for (std::size_t row = 0; row < calls.size(); ++row) EXPECT_EQ(calls.time(row), calls.duration[row]);
+}
+
+TEST(TracingCost, NoTimeIsBelowZero) {
+  SampleTrace values = sample();
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  reader::Process process = process_with_cost();
+  process.call_cost = process.call_cost_inside = 4'000'000'000;
+  take_cost_out(calls, process, {});
+  for (std::size_t row = 0; row < calls.size(); ++row) EXPECT_EQ(calls.time(row), 0U);
+}
+
+TEST(TracingCost, OfCallsOutsideOfARangeDoesNotCount) {
+  SampleTrace values = sample();
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  CallFilter filter;
+  const std::uint64_t origin = calls.begin[0] - 1000;
+  filter.range = query::TickRange{origin + 1300, origin + 1800};
+  take_cost_out(calls, process_with_cost(), filter.range);
+  filter_calls(calls, 0, filter);
+  ASSERT_EQ(calls.size(), 3U);  // main and work, cut, and the second leaf
+  EXPECT_EQ(calls.time(0), 500U - 5 - 2 * 20);
+  EXPECT_EQ(calls.time(1), 100U - 5);
+  EXPECT_EQ(calls.time(2), 10U - 5);
+}
+
+TEST(TracingCost, CallsTooShortAreThoseWithoutIt) {
+  SampleTrace values = sample();
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  take_cost_out(calls, process_with_cost(), {});
+  CallFilter filter;
+  filter.min_ticks = 46;  // the longer leaf takes 50 with the tracer, 45 without
+  filter_calls(calls, 0, filter);
+  EXPECT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls.time(1), 300U - 5 - 20);
+}
+
+TEST(TracingCost, ReportsAddUpWithoutIt) {
+  SampleTrace values = sample();
+  const reader::Trace trace = values.open();
+  reader::Calls calls = calls_of(trace);
+  take_cost_out(calls, process_with_cost(), {});
+  ReportBuilder builder(trace);
+  builder.add(trace.processes()[0].threads[0], calls);
+  const Report report = builder.finish();
+  std::uint64_t self = 0, self_cost = 0, tracing = 0;
+  for (const FunctionReport& f : report.functions) {
+    self += f.self_ns;
+    self_cost += f.self_cost_ns;
+    tracing += f.tracing_ns;
+    if (f.name == "main") {
+      EXPECT_EQ(f.total_ns, 935U);
+      EXPECT_EQ(f.self_ns, 935U - 275 - 5);
+      EXPECT_EQ(f.total_cost_ns, 65U);
+      EXPECT_EQ(f.self_cost_ns, 5U + 2 * 15);  // its own, and what its two calls cost outside of themselves
+    }
+    if (f.name == "leaf") {
+      EXPECT_EQ(f.total_ns, 50U);
+      EXPECT_EQ(f.min_ns, 5U);
+      EXPECT_EQ(f.max_ns, 45U);
+      EXPECT_EQ(f.mean_ns, 25U);
+      EXPECT_EQ(f.tracing_ns, 40U);
+    }
+  }
+  EXPECT_EQ(self, 935U);
+  EXPECT_EQ(self + self_cost, 1000U);
+  EXPECT_EQ(tracing, 80U);
+}
+
+}  // namespace
+}  // namespace karst::analysis

@@ -1,0 +1,2 @@
+# Times without the tracer, and how much tracing took.
+e2e_methods(costs costs)

@@ -1,0 +1,124 @@
+"""Times without the tracer in them: what is taken out is what --raw has more, in every command; what tracing took."""
+import csv
+import io
+import json
+import re
+import subprocess
+
+import torture_support as support
+from torture_support import KARST, TortureTest, build, main
+
+SOURCE = """
+#include <pthread.h>
+__attribute__((noinline)) unsigned leaf(unsigned x) { for (int i = 0; i < 40; ++i) __asm__ volatile("" : "+r"(x)); return x; }
+__attribute__((noinline)) unsigned middle(unsigned x) { return leaf(x) + leaf(x + 1); }
+__attribute__((noinline)) unsigned outer(unsigned x) { for (int i = 0; i < 50; ++i) x += middle(x); return x; }
+void* thread(void* x) { for (int i = 0; i < 40; ++i) *(unsigned*)x += outer(i); return x; }
+int main(int argc, char** argv) {
+  unsigned a = 0, b = 0;
+  pthread_t other;
+  pthread_create(&other, 0, thread, &a);
+  thread(&b);
+  pthread_join(other, 0);
+  (void)argv;
+  return argc == 1 ? 0 : 7;
+}
+"""
+
+
+class Costs(TortureTest):
+    def program(self):
+        source = support.WORK / "costs.c"
+        source.write_text(SOURCE)
+        return build("costs", source, "-O1", "-pthread", "-fno-optimize-sibling-calls", compiler="karst-gcc", output="costs")
+
+    def karst(self, *arguments, status=0):
+        done = subprocess.run([KARST, *map(str, arguments)], capture_output=True, text=True, cwd=self.directory,
+                              timeout=support.TIMEOUT)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def table(self, trace, *options):
+        rows = csv.DictReader(io.StringIO(self.karst("report", trace, "--format", "csv", *options).stdout))
+        return {row["name"]: {key: int(row[key]) for key in row if key.endswith("_ns") or key == "calls"} for row in rows}
+
+    def check_trace(self, trace):
+        table, raw = self.table(trace), self.table(trace, "--raw")
+        self.assertEqual(set(table), {"main", "thread", "outer", "middle", "leaf"})
+        cost = table["leaf"]["tracing_ns"] / table["leaf"]["calls"]
+        self.assertTrue(1 < cost < 100_000, cost)
+        for name, row in table.items():
+            self.assertAlmostEqual(row["tracing_ns"], row["calls"] * cost, delta=2 + row["calls"] * 0.001)
+            self.assertEqual((raw[name]["total_cost_ns"], raw[name]["self_cost_ns"], raw[name]["tracing_ns"]), (0, 0, 0))
+            for part in ("total", "self"):
+                taken = raw[name][f"{part}_ns"] - row[f"{part}_cost_ns"]
+                self.assertAlmostEqual(row[f"{part}_ns"], max(taken, 0), delta=3, msg=f"{name} {part}")
+        # What middle takes has three calls' cost less two outside of leaf's less its own outside.
+        self.assertGreater(table["outer"]["total_cost_ns"], 100 * table["outer"]["calls"] * cost)
+        # One by one they are what the sums are, but for those that would be below 0.
+        calls = json.loads(self.karst("calls", trace, "--json", "-f", "^outer$").stdout)["calls"]
+        total = table["outer"]["total_ns"]
+        self.assertAlmostEqual(sum(c["duration_ns"] for c in calls), total, delta=2 * len(calls) + total * 0.02)
+        calls = json.loads(self.karst("calls", trace, "--json", "--raw", "-f", "^outer$").stdout)["calls"]
+        self.assertAlmostEqual(sum(c["duration_ns"] for c in calls), raw["outer"]["total_ns"], delta=2 * len(calls))
+        return cost
+
+    def test_what_is_taken_out_is_what_raw_has_more(self):
+        for options in ((), ("--clock", "thread")):
+            with self.subTest(options=options):
+                run = self.run_traced(self.program(), options=options)
+                self.check_trace(run.trace.path)
+
+    def test_commands_say_it(self):
+        trace = self.run_traced(self.program()).trace.path
+        for command in (("report",), ("slow",), ("hist", "-f", "^leaf$"), ("graph",), ("stacks",)):
+            with self.subTest(command=command):
+                self.assertRegex(self.karst(*command, trace).stdout.splitlines()[-1], r"^\(without tracing's own \d+ ns a call, ")
+                self.assertRegex(self.karst(*command, "--raw", trace).stdout.splitlines()[-1], r"^\(as recorded: ")
+        self.assertNotIn("tracing's own", self.karst("tree", "--plain", trace).stdout)
+        # Times that were mostly tracing's are marked.
+        table = self.table(trace)
+        lines = self.karst("report", trace, "--width", "100", "--columns", "self,total").stdout.splitlines()[2:-1]
+        self.assertEqual(len(lines), len(table))
+        for line in lines:
+            row = table[line.split()[-1]]
+            marks = [cell.startswith("~") for cell in re.findall(r"~?[\d.]+ \w+", line)[:2]]
+            self.assertEqual(marks, [row[f"{part}_cost_ns"] > row[f"{part}_ns"] for part in ("self", "total")], line)
+
+    def test_overhead_by_thread_and_function(self):
+        trace = self.run_traced(self.program()).trace.path
+        lines = self.karst("report", "--overhead", trace).stdout.splitlines()
+        self.assertRegex(lines[0], r"^of time +tracing +calls +thread$")
+        self.assertEqual(len([line for line in lines[1:lines.index("")] if line.rstrip().endswith("costs")]), 2)
+        self.assertRegex(lines[lines.index("") + 3], r"^ +\S+ \S+ +8,000 .* leaf  \[costs\]")
+        self.assertIn("do not go together", self.karst("report", "--overhead", "--raw", trace, status=2).stderr)
+        bare = self.directory / "bare.karst"
+        # A trace of before: all chunks but COST.
+        data = trace.read_bytes()
+        at = data.index(b"COST")
+        bare.write_bytes(data[:at] + b"XOST" + data[at + 4:])
+        self.assertIn("does not know what tracing cost", self.karst("report", "--overhead", bare, status=1).stderr)
+
+    def test_a_limit_for_tests(self):
+        program = self.program()
+        self.assertIn("of --fail-overhead", self.karst("run", "--fail-overhead", "0.1%", "-o", "a", program, status=3).stderr)
+        self.assertNotIn("fail-overhead", self.karst("run", "--fail-overhead", "100%", "-o", "a", program).stderr)
+        self.assertIn("of --fail-overhead", self.karst("run", "--fail-overhead", "0.1%", "-o", "a", program, "x", status=7).stderr)
+        for wrong in ("5", "-1%", "0%", "101%", "x"):
+            self.assertIn("a share from 0.1% to 100%", self.karst("run", "--fail-overhead", wrong, program, status=2).stderr)
+        self.assertIn("do not go together",
+                      self.karst("run", "--fail-overhead", "5%", "--min-duration", "1us", program, status=2).stderr)
+
+    def test_parts_and_raw_traces_know_it(self):
+        trace = self.run_traced(self.program()).trace.path
+        begins = sorted(c["begin_ns"] for c in json.loads(self.karst("calls", trace, "--json", "-f", "^outer$").stdout)["calls"])
+        whole, part = self.table(trace), self.table(trace, "--range", f"{begins[len(begins) // 2]}ns..")
+        self.assertLess(part["leaf"]["calls"], whole["leaf"]["calls"])
+        self.assertGreater(part["leaf"]["tracing_ns"], 0)
+        stripped = self.directory / "stripped.karst"
+        self.karst("resolve", "--strip", trace, "-o", stripped)
+        self.assertEqual(self.table(stripped), whole)
+
+
+if __name__ == "__main__":
+    main()
