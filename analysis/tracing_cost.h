@@ -5,8 +5,8 @@
 //
 //   inside + call * (calls recorded within it)
 //
-// What hooks cost varies with the code around them, as processors overlap the two: by a third either way as far as
-// tried (docs/limits.md). So a single short call's time is an estimate, and sums are better than their parts.
+// What hooks cost varies with the code around them, as processors overlap the two (docs/limits.md). So a single short
+// call's time is an estimate, and sums are better than their parts.
 #pragma once
 #include <optional>
 

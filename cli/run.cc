@@ -38,7 +38,6 @@
 #include "collect/launch/launch.h"
 #include "collect/launch/program.h"
 #include "collect/launch/standby.h"
-#include "collect/record/counts.h"
 #include "collect/record/recording.h"
 #include "format/filter_list.h"
 #include "format/options.h"

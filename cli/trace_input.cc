@@ -303,9 +303,9 @@ void say_cost(Screen& screen, const Input& input) {
   if (most == 0) return;
   const std::string cost =
       most < least + 0.5 ? fmt::format("{:.0f} ns", most) : fmt::format("{:.0f} to {:.0f} ns", least, most);
-  const std::string line =
-      input.raw ? fmt::format("(as recorded: tracing's own {} a call are in these times)", cost)
-                : fmt::format("(without tracing's own {} a call, known to a third; --raw: with it)", cost);
+  const std::string line = input.raw
+                               ? fmt::format("(as recorded: tracing's own {} a call are in these times)", cost)
+                               : fmt::format("(without tracing's own {} a call, an estimate; --raw: with it)", cost);
   screen.output().append(screen.paint(Style::kFaint, shorten(line, screen.width(), Shorten::kEnd)) + "\n");
 }
 

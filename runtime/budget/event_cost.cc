@@ -95,9 +95,7 @@ std::uint64_t time_by_tid() {
   return (clock_ns(CLOCK_MONOTONIC_RAW) - begin) * kEventCostUnit / kCalls + kNotMeasured;
 }
 
-/// In 1/kEventCostUnit ns, of the ticks that all events of a round took. Programs do other work between the readings of
-/// the clock, which the processor overlaps with it; but blocks have to be brought in. Of LevelDB an event was a
-/// twentieth cheaper than this, of Lua two fifths.
+/// In 1/kEventCostUnit ns, of the ticks that all events of a round took.
 std::uint64_t cost_of(std::uint64_t ticks, std::uint64_t per_us) {
   if (ticks == 0) return kNotMeasured;
   const std::uint64_t cost = ticks * kEventCostUnit * 1000 / per_us / (std::uint64_t{2} * kPairs);
