@@ -42,7 +42,7 @@ class Costs(TortureTest):
         rows = csv.DictReader(io.StringIO(self.karst("report", trace, "--format", "csv", *options).stdout))
         return {row["name"]: {key: int(row[key]) for key in row if key.endswith("_ns") or key == "calls"} for row in rows}
 
-    def check_trace(self, trace):
+    def check_trace(self, trace, fine):
         table, raw = self.table(trace), self.table(trace, "--raw")
         self.assertEqual(set(table), {"main", "thread", "outer", "middle", "leaf"})
         cost = table["leaf"]["tracing_ns"] / table["leaf"]["calls"]
@@ -55,10 +55,12 @@ class Costs(TortureTest):
                 self.assertAlmostEqual(row[f"{part}_ns"], max(taken, 0), delta=3, msg=f"{name} {part}")
         # What middle takes has three calls' cost less two outside of leaf's less its own outside.
         self.assertGreater(table["outer"]["total_cost_ns"], 100 * table["outer"]["calls"] * cost)
-        # One by one they are what the sums are, but for those that would be below 0.
+        # One by one they are what the sums are, but for those that would be below 0: with a coarse clock many.
         calls = json.loads(self.karst("calls", trace, "--json", "-f", "^outer$").stdout)["calls"]
         total = table["outer"]["total_ns"]
-        self.assertAlmostEqual(sum(c["duration_ns"] for c in calls), total, delta=2 * len(calls) + total * 0.02)
+        self.assertGreaterEqual(sum(c["duration_ns"] for c in calls) + 2 * len(calls), total)
+        if fine:
+            self.assertAlmostEqual(sum(c["duration_ns"] for c in calls), total, delta=2 * len(calls) + total * 0.02)
         calls = json.loads(self.karst("calls", trace, "--json", "--raw", "-f", "^outer$").stdout)["calls"]
         self.assertAlmostEqual(sum(c["duration_ns"] for c in calls), raw["outer"]["total_ns"], delta=2 * len(calls))
         return cost
@@ -67,7 +69,7 @@ class Costs(TortureTest):
         for options in ((), ("--clock", "thread")):
             with self.subTest(options=options):
                 run = self.run_traced(self.program(), options=options)
-                self.check_trace(run.trace.path)
+                self.check_trace(run.trace.path, fine=not options)
 
     def test_commands_say_it(self):
         trace = self.run_traced(self.program()).trace.path
