@@ -27,6 +27,18 @@ inline std::uint64_t part_of(const reader::StateTimes& times, TimeOf what) {
   return what == TimeOf::kBlocked ? times.blocked : times.running;
 }
 
+/// The tracer's cost is taken out of the time on a CPU, and what is more than that out of the greatest of the others.
+/// The four together lose just that, so that they are the time; the first may wrap below 0.
+inline void take_cost_out(reader::StateTimes& times, std::uint64_t cost) {
+  const std::uint64_t running = std::min(cost, times.running);
+  const std::uint64_t rest = cost - running;
+  std::uint64_t& greatest = times.blocked > times.runnable && times.blocked > times.unknown ? times.blocked
+                            : times.runnable > times.unknown                                ? times.runnable
+                                                                                            : times.unknown;
+  times.running -= running;
+  (greatest >= rest ? greatest : times.running) -= rest;
+}
+
 struct Scope {
   struct Part {
     const ThreadCalls* thread = nullptr;
@@ -40,13 +52,13 @@ struct Scope {
     std::uint64_t time_of(std::uint32_t row) const {
       return rows.range.clip(begin_of(row), thread->calls.end(row)) - thread->calls.cost(row);
     }
-    /// The same told apart by states; the tracer ran. The hints are as of ThreadStates::before.
+    /// The same told apart by states. The hints are as of ThreadStates::before.
     reader::StateTimes states_of(std::uint32_t row, std::size_t& begin_hint, std::size_t& end_hint) const {
       const std::uint64_t begin = std::max(begin_of(row), rows.range.begin);
       const std::uint64_t end = std::min(thread->calls.end(row), rows.range.end);
       reader::StateTimes times;
       if (end > begin) times = reader::states_between(thread->states, begin, end, begin_hint, end_hint);
-      (times.running >= times.unknown ? times.running : times.unknown) -= thread->calls.cost(row);
+      take_cost_out(times, thread->calls.cost(row));
       return times;
     }
     /// Its begin, or that of its process if it was inherited.

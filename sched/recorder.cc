@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "arch/cpu.h"
+#include "base/fork_lock.h"
 #include "sched/collector.h"
 #include "sched/ftrace.h"
 #include "sched/perf_events.h"
@@ -96,11 +98,14 @@ struct StateRecorder::Impl {
   void run() {
     std::vector<pollfd> descriptors;
     while (true) {
-      descriptors = {{stop_event, POLLIN, 0}};
-      collector->add_descriptors(descriptors);
+      {
+        const std::lock_guard no_fork(fork_lock());
+        descriptors = {{stop_event, POLLIN, 0}};
+        collector->add_descriptors(descriptors);
+      }
       poll(descriptors.data(), descriptors.size(), collector->interval_ms());
       {
-        const std::lock_guard guard(mutex);
+        const std::scoped_lock guard(fork_lock(), mutex);
         collector->drain(store);
       }
       if (descriptors[0].revents != 0) return;
@@ -130,6 +135,7 @@ struct StateRecorder::Impl {
   std::uint32_t flags = 0;
   std::uint64_t begin = 0;
   int stop_event = -1;
+  std::binary_semaphore begun{0};
   std::thread thread;
   std::thread removal;
 };
@@ -154,7 +160,12 @@ void StateRecorder::begin(pid_t program, bool running) {
   r.begin = arch::time_stamp();
   if (!running) r.faults.emplace(program);
   r.stop_event = eventfd(0, EFD_CLOEXEC);
-  r.thread = start_thread("karst-states", [&r] { r.run(); });
+  // What a thread does to begin with is not to be forked into either (base/fork_lock.h).
+  r.thread = start_thread("karst-states", [&r] {
+    r.begun.release();
+    r.run();
+  });
+  r.begun.acquire();
 }
 
 reader::StateLog StateRecorder::look() {

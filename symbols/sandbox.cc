@@ -24,6 +24,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/fork_lock.h"
+
 namespace karst::symbols {
 namespace {
 
@@ -312,9 +314,14 @@ Result<std::vector<std::byte>> in_sandbox(const SandboxOptions& options,
   ::fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
   const pid_t parent = ::getpid();
   static_cast<void>(filter());  // made here, for all
-  const pid_t child = ::fork();
+  pid_t child = 0;
+  int error = 0;
+  {
+    const std::lock_guard alone(fork_lock());
+    child = ::fork();
+    error = errno;
+  }
   if (child == 0) be_the_child(options, ends[1], parent, work);
-  const int error = errno;
   ::close(ends[1]);
   std::vector<std::byte> answer;
   std::string problem;

@@ -165,7 +165,8 @@ class ViewRuns(unittest.TestCase):
                 program = build("view.ways_out." + source.replace(".", "_"), f"ways_out/{source}", "-O2", "-pthread", *more,
                                 compiler=compiler)
                 path = str(WORK / f"ways_out_{source}.karst")
-                self.run_karst("run", "-o", path, program)
+                # A wait that the range cuts is another one.
+                self.run_karst("run", "--sched", "off", "-o", path, program)
                 lines = self.run_karst("tree", "--raw", "--marks", path).splitlines()
                 found = set()
                 for number, cut in enumerate(self.cuts_of(path, 7)):
