@@ -195,6 +195,19 @@ const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, st
   return longest;
 }
 
+std::vector<OutlierGroup> group_outliers(const std::vector<Outlier>& outliers, bool each) {
+  std::vector<OutlierGroup> groups;
+  std::unordered_map<std::uint32_t, std::size_t> group_of;
+  for (const Outlier& outlier : outliers) {
+    const auto [at, fresh] = group_of.try_emplace(outlier.number, groups.size());
+    if (fresh || each) groups.push_back({outlier, 0, 0});
+    OutlierGroup& of = groups[each ? groups.size() - 1 : at->second];
+    ++of.calls;
+    of.duration += outlier.call.duration;
+  }
+  return groups;
+}
+
 std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait,
                                      const std::function<const reader::Calls&(const reader::Thread&)>& calls_of) {
   std::vector<ChainLink> chain;

@@ -62,6 +62,17 @@ class OutlierFinder {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Outliers of one function, or one of them.
+struct OutlierGroup {
+  Outlier worst;
+  std::uint64_t calls = 0;
+  std::uint64_t duration = 0;  ///< ticks, of all
+};
+/// What a finder is asked to keep, so that its outliers can be added up by function.
+inline constexpr std::size_t kMostOutliers = 100'000;
+/// One for each function, in the order that the finder has them, or with `each` one for each outlier.
+std::vector<OutlierGroup> group_outliers(const std::vector<Outlier>& outliers, bool each);
+
 /// What another thread did while one waited for it.
 struct ChainLink {
   const reader::Thread* thread = nullptr;

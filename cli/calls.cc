@@ -151,11 +151,7 @@ void register_calls(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("calls", "List each call with its begin, duration, thread and caller");
   command->footer(kFooter);
   add_newest_file_option(*command, options->input);
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default), csv or json")
-      ->check(one_of({"text", "csv", "json"}))
-      ->type_name("text|csv|json");
+  add_format_options(*command, options->format, {"text", "csv", "json"});
   add_selection_options(*command, options->input, "List only calls of functions whose name matches");
   add_raw_option(*command, options->input);
   add_text_options(*command, options->text);

@@ -165,11 +165,7 @@ void register_count(CLI::App& app, int& status, const std::vector<std::string>& 
       "when it has ended.");
   command->add_option("-o,--output", options->output, "Where to write the counts (default: standard output)")
       ->type_name("FILE");
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text, json or csv (default text)")
-      ->check(one_of({"text", "json", "csv"}))
-      ->type_name("text|json|csv");
+  add_format_options(*command, options->format, {"text", "json", "csv"});
   command->add_option("--show", options->show, "Only functions whose demangled name matches")->type_name("REGEX");
   command->add_option("-n,--limit", options->limit, "Only the N functions called most")
       ->type_name("N")

@@ -239,11 +239,7 @@ void register_diff(CLI::App& app, int& status) {
   command->add_option("--fail-over", options->fail_over, "Exit with 3 if calls of a function take so much longer")
       ->type_name("PERCENT%");
   command->add_flag("--all", options->all, "List all functions, also those without a change");
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default) or json")
-      ->check(one_of({"text", "json"}))
-      ->type_name("text|json");
+  add_format_options(*command, options->format, {"text", "json"});
   add_selection_options(*command, options->input, "Compare only functions whose name matches");
   add_text_options(*command, options->text);
   // Two processes measure two costs, which differ by chance; as recorded, the times of both have the same in them.

@@ -423,11 +423,7 @@ void register_explain(CLI::App& app, int& status) {
       ->type_name("REGEX");
   command->add_option("--call", options->call, "Explain the call that begins then in that thread")
       ->type_name("TID@TIME");
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default) or json")
-      ->check(one_of({"text", "json"}))
-      ->type_name("text|json");
+  add_format_options(*command, options->format, {"text", "json"});
   add_selection_options(*command, options->input, "Explain a call of functions whose name matches");
   add_raw_option(*command, options->input);
   add_text_options(*command, options->text);

@@ -237,11 +237,7 @@ void register_graph(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("graph", "Show functions with their callers and callees");
   command->footer(kFooter);
   add_newest_file_option(*command, options->input);
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default), dot, mermaid or json")
-      ->check(one_of({"text", "dot", "mermaid", "json"}))
-      ->type_name("text|dot|mermaid|json");
+  add_format_options(*command, options->format, {"text", "dot", "mermaid", "json"});
   command->add_option("-n,--limit", options->limit, "Show only the first N functions (20; json: all)")
       ->type_name("N")
       ->check(positive());

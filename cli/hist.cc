@@ -165,11 +165,7 @@ void register_hist(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("hist", "Show how the durations of a function's calls spread");
   command->footer(kFooter);
   add_newest_file_option(*command, options->input);
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default) or json")
-      ->check(one_of({"text", "json"}))
-      ->type_name("text|json");
+  add_format_options(*command, options->format, {"text", "json"});
   command->add_option("-n,--limit", options->limit, "Show only the first N functions (text: 3; json: all)")
       ->type_name("N")
       ->check(positive());

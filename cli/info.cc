@@ -434,11 +434,7 @@ void register_info(CLI::App& app, int& status) {
       "when memory was full; 'lost' ones were never recorded. A trace with problems is still a trace: each\n"
       "line of 'problems' says what is affected.");
   add_file_option(*command, options->input);
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default) or json")
-      ->check(one_of({"text", "json"}))
-      ->type_name("text|json");
+  add_format_options(*command, options->format, {"text", "json"});
   add_text_options(*command, options->text);
   command->callback([options, &status] { status = info(*options); });
 }

@@ -139,11 +139,7 @@ void register_notes(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("notes", "List what the program said of itself: messages, values, requests");
   command->footer(kFooter);
   add_newest_file_option(*command, options->input);
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default), csv or json")
-      ->check(one_of({"text", "csv", "json"}))
-      ->type_name("text|csv|json");
+  add_format_options(*command, options->format, {"text", "csv", "json"});
   command->add_option("--kind", options->kind, "List notes of this kind alone")
       ->check(one_of({"message", "integer", "number", "frame", "request begins", "request ends", "works on", "text"}))
       ->type_name("KIND");

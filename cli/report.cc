@@ -337,11 +337,7 @@ void register_report(CLI::App& app, int& status) {
       ->type_name(sort_words());
   command->add_option("--columns", options->columns, "Show these columns, with commas between; see below")
       ->type_name("COLUMN,...");
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default), csv or json")
-      ->check(one_of({"text", "csv", "json"}))
-      ->type_name("text|csv|json");
+  add_format_options(*command, options->format, {"text", "csv", "json"});
   command->add_option("-n,--limit", options->limit, "Show only the first N functions")
       ->type_name("N")
       ->check(positive());

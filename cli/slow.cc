@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -53,13 +52,6 @@ What it waited for is known where the trace has thread states
 whom it waited for itself.
 json gives all times in whole nanoseconds.)";
 
-/// Outliers of one function.
-struct Group {
-  analysis::Outlier worst;
-  std::uint64_t count = 0;
-  std::uint64_t duration = 0;  ///< ticks
-};
-
 class SlowPrinter {
  public:
   SlowPrinter(const Input& input, const Options& options, analysis::OutlierFinder& finder, Screen& screen)
@@ -67,7 +59,7 @@ class SlowPrinter {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
   }
 
-  void print_text(const std::vector<Group>& groups, std::uint64_t calls) {
+  void print_text(const std::vector<analysis::OutlierGroup>& groups, std::uint64_t calls) {
     if (groups.empty()) {
       line(fmt::format("{}: no call took {} its function's usual time", printable(trace().name()),
                        options_.input.min_duration.empty() ? "three times" : "so long and three times"));
@@ -78,7 +70,7 @@ class SlowPrinter {
     for (std::size_t i = 0; i < groups.size() && !screen_.output().failed(); ++i) print_group(i + 1, groups[i]);
   }
 
-  void print_json(const std::vector<Group>& groups, std::uint64_t calls, Output& output) {
+  void print_json(const std::vector<analysis::OutlierGroup>& groups, std::uint64_t calls, Output& output) {
     json_.open('{').field("trace", trace().name()).field("calls", calls).field("slow_calls", finder_.found());
     json_.key("slow").open('[');
     for (std::size_t i = 0; i < groups.size() && !output.failed(); ++i) {
@@ -163,7 +155,7 @@ class SlowPrinter {
     screen_.output().append(std::string(indent, ' ') + rest + "\n");
   }
 
-  void print_group(std::size_t number, const Group& group) {
+  void print_group(std::size_t number, const analysis::OutlierGroup& group) {
     const analysis::Outlier& outlier = group.worst;
     const reader::Thread& thread = *outlier.call.thread;
     const std::uint64_t times = outlier.call.duration / outlier.usual;
@@ -179,8 +171,8 @@ class SlowPrinter {
     std::string where = fmt::format("      at {} in thread {} {}", duration_text(since_start(outlier.call.begin)),
                                     thread.tid, printable(thread.name));
     if (trace().processes().size() > 1) where += fmt::format(" of process {}", process(thread).pid);
-    if (group.count > 1)
-      where += fmt::format("; {}, {} in all", plural(group.count - 1, "more such call"), time(group.duration));
+    if (group.calls > 1)
+      where += fmt::format("; {}, {} in all", plural(group.calls - 1, "more such call"), time(group.duration));
     line(where);
     const reader::Calls& calls = calls_of(thread);
     std::vector<std::uint32_t> path;
@@ -227,13 +219,13 @@ class SlowPrinter {
     json_.field("words", words(wait)).close('}');
   }
 
-  void write_group(const Group& group) {
+  void write_group(const analysis::OutlierGroup& group) {
     const analysis::Outlier& outlier = group.worst;
     const reader::Thread& thread = *outlier.call.thread;
     json_.line().open('{').field("function", full_name(thread, outlier.function));
     json_.field("begin_ns", since_start(outlier.call.begin)).field("duration_ns", ns(outlier.call.duration));
     json_.field("usual_ns", ns(outlier.usual)).field("pid", process(thread).pid).field("tid", thread.tid);
-    json_.field("thread", thread.name).field("such_calls", group.count).field("such_ns", ns(group.duration));
+    json_.field("thread", thread.name).field("such_calls", group.calls).field("such_ns", ns(group.duration));
     json_.key("path").open('[');
     const reader::Calls& calls = calls_of(thread);
     for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
@@ -271,30 +263,13 @@ class SlowPrinter {
   const reader::Thread* all_calls_thread_ = nullptr;
 };
 
-/// One for each function, in the order of the greatest excess, or each call alone.
-std::vector<Group> group(const std::vector<analysis::Outlier>& outliers, bool each, std::size_t limit) {
-  std::vector<Group> groups;
-  std::unordered_map<std::uint32_t, std::size_t> group_of;
-  for (const analysis::Outlier& outlier : outliers) {
-    const auto [at, fresh] = group_of.try_emplace(outlier.number, groups.size());
-    if (fresh || each) groups.push_back({outlier, 0, 0});
-    Group& of = groups[each ? groups.size() - 1 : at->second];
-    ++of.count;
-    of.duration += outlier.call.duration;
-  }
-  if (groups.size() > limit) groups.resize(limit);
-  return groups;
-}
-
 int slow(const Options& options) {
-  // More outliers than this are not added up by function.
-  constexpr std::size_t kMostKept = 100'000;
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
   // What is usual is learnt from short calls, too.
   const std::uint64_t min_ticks = std::exchange((*input)->filter.min_ticks, 0);
-  analysis::OutlierFinder finder(trace, (*input)->function_set(), min_ticks, kMostKept);
+  analysis::OutlierFinder finder(trace, (*input)->function_set(), min_ticks, analysis::kMostOutliers);
   std::uint64_t calls = 0;
   {
     Progress progress("looking for slow calls", 2 * (*input)->events);
@@ -310,7 +285,8 @@ int slow(const Options& options) {
       progress.done += of.events;
     }
   }
-  const std::vector<Group> groups = group(finder.take(), options.each, options.limit);
+  std::vector<analysis::OutlierGroup> groups = analysis::group_outliers(finder.take(), options.each);
+  if (groups.size() > options.limit) groups.resize(options.limit);
   Screen screen(options.text);
   SlowPrinter printer(**input, options, finder, screen);
   if (options.format == "json") {
@@ -335,11 +311,7 @@ void register_slow(CLI::App& app, int& status) {
   command->add_flag("--each", options->each, "Show each call, not the slowest of its function alone");
   command->add_flag("--follow", options->follow,
                     "Go on from who ended a wait to what that thread did meanwhile and waited for");
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default) or json")
-      ->check(one_of({"text", "json"}))
-      ->type_name("text|json");
+  add_format_options(*command, options->format, {"text", "json"});
   add_selection_options(*command, options->input, "Show only calls of functions whose name matches");
   add_raw_option(*command, options->input);
   add_text_options(*command, options->text);

@@ -130,11 +130,7 @@ void register_stacks(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("stacks", "Show calls merged by their path: a tree with counts and times");
   command->footer(kFooter);
   add_newest_file_option(*command, options->input);
-  command->add_flag(
-      "-j,--json", [options](std::int64_t) { options->format = "json"; }, "Print JSON; the same as --format json");
-  command->add_option("--format", options->format, "text (the default) or json")
-      ->check(one_of({"text", "json"}))
-      ->type_name("text|json");
+  add_format_options(*command, options->format, {"text", "json"});
   add_by_option(*command, options->by, false);
   command->add_option("--depth", options->depth, "Show only N levels")->type_name("N")->check(positive());
   command->add_option("--share", options->share, "Add up paths below PERCENT of all (default: 0.5); json has each")

@@ -112,6 +112,16 @@ void add_raw_option(CLI::App& command, InputOptions& options) {
   command.add_flag("--raw", options.raw, "Times as they were recorded, with what tracing itself took");
 }
 
+void add_format_options(CLI::App& command, std::string& format, const std::vector<std::string>& words) {
+  std::string list = words.front() + " (the default)";
+  for (std::size_t i = 1; i < words.size(); ++i) list += (i + 1 < words.size() ? ", " : " or ") + words[i];
+  command.add_flag(
+      "-j,--json", [&format](std::int64_t) { format = "json"; }, "Print JSON; the same as --format json");
+  command.add_option("--format", format, list)
+      ->check(one_of(words))
+      ->type_name(fmt::format("{}", fmt::join(words, "|")));
+}
+
 bool InputOptions::has_filters() const {
   return !selection.thread.empty() || !selection.process.empty() || !selection.not_thread.empty() || kept != 0 ||
          has_function || !below.empty() || !range.empty() || !min_duration.empty();

@@ -54,6 +54,9 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
 /// --raw.
 void add_raw_option(CLI::App& command, InputOptions& options);
 
+/// --format, one of `words` of which the first is the default, and --json, which is short for that one.
+void add_format_options(CLI::App& command, std::string& format, const std::vector<std::string>& words);
+
 /// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
 CLI::Validator positive();
 /// The same for options that are one of some words.

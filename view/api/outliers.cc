@@ -13,28 +13,7 @@
 namespace karst::view {
 namespace {
 
-constexpr std::size_t kMostKept = 100'000;  // as karst slow: more are not added up by function
-constexpr std::size_t kMostLevels = 64;     // of a path that is told
-
-// Outliers of one function, or one outlier.
-struct Group {
-  analysis::Outlier worst;
-  std::uint64_t calls = 0;
-  std::uint64_t duration = 0;  // ticks
-};
-
-std::vector<Group> groups_of(const std::vector<analysis::Outlier>& outliers, bool each) {
-  std::vector<Group> groups;
-  std::unordered_map<std::uint32_t, std::size_t> group_of;
-  for (const analysis::Outlier& outlier : outliers) {
-    const auto [at, fresh] = group_of.try_emplace(outlier.number, groups.size());
-    if (fresh || each) groups.push_back({outlier, 0, 0});
-    Group& of = groups[each ? groups.size() - 1 : at->second];
-    ++of.calls;
-    of.duration += outlier.call.duration;
-  }
-  return groups;
-}
+constexpr std::size_t kMostLevels = 64;  // of a path that is told
 
 class Writer {
  public:
@@ -45,7 +24,7 @@ class Writer {
 
   std::uint32_t number(const analysis::Outlier& outlier) const { return number_of_.at(outlier.call.thread); }
 
-  void group(const Group& group) {
+  void group(const analysis::OutlierGroup& group) {
     const analysis::Outlier& worst = group.worst;
     const std::uint32_t number = this->number(worst);
     const ThreadIndex& thread = index_.threads()[number];
@@ -97,7 +76,7 @@ class Writer {
 
 void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool each, std::size_t most) {
   const TraceIndex& index = *scope.index;
-  analysis::OutlierFinder finder(index.trace(), nullptr, 0, kMostKept);
+  analysis::OutlierFinder finder(index.trace(), nullptr, 0, analysis::kMostOutliers);
   expect(scope.work, 2 * index.calls());
   for (const ThreadIndex& thread : index.threads()) {
     if (!go_on(scope.work, thread.calls.size())) return;
@@ -119,7 +98,7 @@ void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool
     std::uint64_t& greatest = excess[writer.number(one)];
     greatest = std::max(greatest, one.excess());
   }
-  const std::vector<Group> groups = groups_of(outliers, each);
+  const std::vector<analysis::OutlierGroup> groups = analysis::group_outliers(outliers, each);
   json.open('{').field("calls", index.calls()).field("found", found);
   json.list("excess", excess, [&](std::uint64_t ticks) { return index.trace().clock().to_ns(ticks); });
   json.field("groups", groups.size()).key("slow").open('[');
