@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "analysis/requests.h"
 #include "format/event.h"
 
 namespace karst::analysis {
@@ -151,6 +152,7 @@ bool is_in(const reader::Calls& calls, std::uint32_t row, query::TickRange range
 }  // namespace
 
 void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter& filter) {
+  if (filter.request) cut_to_request(calls, *filter.request);
   if (!filter.range && filter.below == nullptr && filter.min_ticks == 0) return;
   const auto count = static_cast<std::uint32_t>(calls.size());
   constexpr std::uint32_t kGone = reader::kNoParent;

@@ -65,6 +65,8 @@ struct CallFilter {
   /// Calls that last at least so many ticks, and whose callers do. Open calls are never too short, as nobody knows how
   /// long they took.
   std::uint64_t min_ticks = 0;
+  /// What threads did while they worked on this request (analysis/requests.h).
+  std::optional<std::uint64_t> request{};
 };
 
 /// Takes the rows that do not pass out of `calls`. Those that stay have the same order; a call whose caller is gone has

@@ -12,8 +12,9 @@ void take_cost_out(reader::Calls& calls, const reader::Process& process, const s
     if (parent == reader::kNoParent) continue;
     const std::uint64_t begin = calls.begin[row], end = begin + calls.duration[row];
     const bool outside = range && (begin >= range->end || (begin < range->begin && end <= range->begin));
-    const bool recorded = !outside && query::is_counted(calls.marks[row]);
-    calls.below[parent] += calls.below[row] + (recorded ? 1 : 0);
+    // What it cost to enter a call that began before what is known lies there, too.
+    const bool recorded = query::is_counted(calls.marks[row]) && (calls.marks[row] & reader::kCallOpenBegin) == 0;
+    calls.below[parent] += calls.below[row] + (recorded && !outside ? 1 : 0);
   }
 }
 

@@ -29,6 +29,7 @@ namespace {
 struct Options {
   InputOptions input;  // of both sides
   std::string second, range_a, range_b;
+  std::optional<std::uint64_t> request_a, request_b;
   std::string format = "text";
   std::string fail_over;
   bool all = false;
@@ -50,6 +51,7 @@ runs that were made alike.
 
   karst diff before.karst after.karst
   karst diff app.karst --range-a ..1s --range-b 1s..
+  karst diff app.karst --request-a 4711 --request-b 4712
   karst diff --fail-over 5% before.karst after.karst     in CI
 
 Exit status with --fail-over: 3 if a listed function's median grew by more.)";
@@ -174,8 +176,15 @@ Result<std::pair<InputOptions, InputOptions>> sides_of(const Options& options) {
   if (!options.range_b.empty()) b.range = options.range_b;
   if (!options.input.range.empty() && (!options.range_a.empty() || !options.range_b.empty()))
     return Error{"--range is of both sides: it goes with neither --range-a nor --range-b"};
-  if (options.second.empty() && (options.range_a.empty() || options.range_b.empty()))
-    return Error{"two traces are compared, or two parts of one: --range-a and --range-b say which"};
+  if (options.request_a) a.request = options.request_a;
+  if (options.request_b) b.request = options.request_b;
+  if (options.input.request && (options.request_a || options.request_b))
+    return Error{"--request is of both sides: it goes with neither --request-a nor --request-b"};
+  const bool two_ranges = !options.range_a.empty() && !options.range_b.empty();
+  if (options.second.empty() && !two_ranges && !(options.request_a && options.request_b))
+    return Error{
+        "two traces are compared, or two parts of one: --range-a and --range-b say which, or "
+        "--request-a and --request-b"};
   return std::pair(std::move(a), std::move(b));
 }
 
@@ -225,7 +234,7 @@ void register_diff(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("diff", "Compare two traces, or two parts of one: what became slower");
   command->footer(kFooter);
   command->add_option("A", options->input.file, "The trace to compare with")->type_name("")->required();
-  command->add_option("B", options->second, "The other one; left out: A, with two ranges")->type_name("");
+  command->add_option("B", options->second, "The other one; left out: A, with two ranges or requests")->type_name("");
   for (const auto& [name, range, side] :
        {std::tuple("--range-a", &options->range_a, 'A'), std::tuple("--range-b", &options->range_b, 'B')})
     command->add_option(name, *range, fmt::format("As --range, of {} alone", side))
@@ -236,6 +245,11 @@ void register_diff(CLI::App& app, int& status) {
             },
             ""))
         ->type_name("BEGIN..END");
+  for (const auto& [name, request, side] :
+       {std::tuple("--request-a", &options->request_a, 'A'), std::tuple("--request-b", &options->request_b, 'B')})
+    command->add_option(name, *request, fmt::format("As --request, of {} alone", side))
+        ->check(request_number())
+        ->type_name("ID");
   command->add_option("--fail-over", options->fail_over, "Exit with 3 if calls of a function take so much longer")
       ->type_name("PERCENT%");
   command->add_flag("--all", options->all, "List all functions, also those without a change");

@@ -90,7 +90,8 @@ class Explain {
 
   void explain(const Chosen& chosen) {
     chosen_ = chosen;
-    explainer_ = std::make_unique<analysis::Explainer>(trace(), chosen.call, chosen.function);
+    if (input_.filter.request) look_at_all_requests();
+    explainer_ = std::make_unique<analysis::Explainer>(trace(), chosen_.call, chosen_.function);
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
     each_thread(
         [&](const reader::Thread& thread, const query::CallColumns& calls) { explainer_->learn(thread, calls); });
@@ -197,13 +198,25 @@ class Explain {
     }
   }
 
+  // A call of one request is compared with those of all. Whole calls are the same there, in other rows.
+  void look_at_all_requests() {
+    input_.filter.request.reset();
+    const reader::Calls calls = input_.calls_of(*chosen_.call.thread);
+    for (std::uint32_t row = 0; row < calls.size(); ++row)
+      if (calls.begin[row] == chosen_.call.begin && calls.begin[row] + calls.duration[row] == chosen_.call.end &&
+          calls.function[row] == chosen_.function)
+        chosen_.call.row = row;
+  }
+
   bool is_asked_for(const reader::Thread& thread, std::uint32_t function) const {
     return !input_.functions || input_.functions->contains(thread.process, function);
   }
 
   std::optional<Chosen> worst() {
     analysis::OutlierFinder finder(trace(), input_.function_set(), min_ticks_, 1);
+    const auto request = std::exchange(input_.filter.request, std::nullopt);
     each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) { finder.learn(thread, calls); });
+    input_.filter.request = request;
     each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) { finder.find(thread, calls); });
     const auto found = finder.take();
     if (found.empty()) return {};

@@ -67,8 +67,9 @@ int export_html(const Options& options) {
   wanted.version = KARST_VERSION;
   if (options.input.has_function)
     return usage_error("--function does not go with --to html, which has a search of its own", "export");
-  if (!options.input.below.empty() || !options.input.min_duration.empty())
-    return usage_error("--below and --min-duration do not go with --to html, which has all calls of a range", "export");
+  if (!options.input.below.empty() || !options.input.min_duration.empty() || options.input.request)
+    return usage_error("--below, --request and --min-duration do not go with --to html, which has all calls of a range",
+                       "export");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const auto range = (*input)->filter.range;                 // of --range and --kept

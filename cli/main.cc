@@ -88,6 +88,7 @@ int run_command_line(int argc, char** argv) {
   register_tree(app, status);
   register_calls(app, status);
   register_notes(app, status);
+  register_requests(app, status);
   register_stacks(app, status);
   register_flame(app, status);
   register_graph(app, status);

@@ -140,7 +140,7 @@ class SlowPrinter {
       if (text.empty()) {
         text = part;
       } else if (width == std::string::npos || part.size() + 3 + text.size() + 6 <= width) {
-        text = part + " > " + text;
+        text.insert(0, part + " > ");
       } else {
         return "... > " + text;
       }
@@ -273,15 +273,17 @@ int slow(const Options& options) {
   std::uint64_t calls = 0;
   {
     Progress progress("looking for slow calls", 2 * (*input)->events);
+    const auto request = std::exchange((*input)->filter.request, std::nullopt);  // what is usual, others show, too
     for (const reader::Thread* thread : (*input)->threads) {
       const reader::Calls of = (*input)->calls_of(*thread);
       finder.learn(*thread, of);
-      calls += of.size();
       progress.done += of.events;
     }
+    (*input)->filter.request = request;
     for (const reader::Thread* thread : (*input)->threads) {
       const reader::Calls of = (*input)->calls_of(*thread);
       finder.find(*thread, of);
+      calls += of.size();
       progress.done += of.events;
     }
   }

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/requests.h"
 #include "analysis/tracing_cost.h"
 #include "cli/command.h"
 #include "cli/help.h"
@@ -95,6 +96,9 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
                     "Only the time of kept moment N, as 'karst info' numbers them: calls are cut at its ends")
         ->check(positive())
         ->type_name("N");
+    command.add_option("--request", options.request, "Only what threads did while they worked on this request")
+        ->check(request_number())
+        ->type_name("ID");
     command
         .add_option("--below", options.below,
                     "Only calls of functions whose name matches, and what happened within those calls")
@@ -106,6 +110,17 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
         ->check(readable(parse_duration))
         ->type_name("TIME");
   });
+}
+
+CLI::Validator request_number() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        std::uint64_t number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool right = error == std::errc() && end == text.data() + text.size() && number != 0;
+        return right ? std::string() : "'" + text + "' is no request: karst_request() takes a number from 1 on";
+      },
+      "");
 }
 
 void add_raw_option(CLI::App& command, InputOptions& options) {
@@ -124,7 +139,7 @@ void add_format_options(CLI::App& command, std::string& format, const std::vecto
 
 bool InputOptions::has_filters() const {
   return !selection.thread.empty() || !selection.process.empty() || !selection.not_thread.empty() || kept != 0 ||
-         has_function || !below.empty() || !range.empty() || !min_duration.empty();
+         has_function || request || !below.empty() || !range.empty() || !min_duration.empty();
 }
 
 Result<query::TickRange> parse_range(std::string_view text) {
@@ -271,6 +286,11 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
   auto threads = analysis::select_threads(input->trace, options.selection);
   if (!threads) return threads.error();
   input->threads = std::move(*threads);
+  if (options.request && std::none_of(input->threads.begin(), input->threads.end(), [&](const reader::Thread* thread) {
+        return analysis::worked_on(input->trace, *thread, *options.request);
+      }))
+    return Error{fmt::format("no thread said that it works on request {}: 'karst requests {}' lists those of {}",
+                             *options.request, options.file, input->trace.name())};
   for (const reader::Thread* thread : input->threads) {
     for (const reader::BlockView& block : input->trace.blocks(*thread)) input->events += block.events.size();
   }
@@ -285,6 +305,7 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
     input->below = std::move(*functions);
     input->filter.below = &*input->below;
   }
+  input->filter.request = options.request;
   if (!options.min_duration.empty()) {
     const auto ns = parse_duration(options.min_duration);
     if (!ns) return ns.error();
@@ -297,8 +318,10 @@ std::uint64_t Input::ticks_of(std::uint64_t ns) const { return ticks_in(trace.cl
 
 reader::Calls Input::calls_of(const reader::Thread& thread) const {
   reader::Calls calls = reader::rebuild_calls(trace, thread);
+  analysis::CallFilter rest = filter;
+  if (rest.request) analysis::cut_to_request(calls, *std::exchange(rest.request, std::nullopt));
   if (!raw) analysis::take_cost_out(calls, trace.processes()[thread.process], filter.range);
-  analysis::filter_calls(calls, thread.process, filter);
+  analysis::filter_calls(calls, thread.process, rest);
   return calls;
 }
 

@@ -30,7 +30,8 @@ struct InputOptions {
   std::uint32_t kept = 0;  ///< number of a kept moment; 0: the whole trace
   std::string range;       ///< as parse_range() reads it; empty: all
   std::string min_duration;
-  bool raw = false;  ///< times as they were recorded: the tracer's cost stays in them
+  std::optional<std::uint64_t> request;  ///< what threads did for it
+  bool raw = false;                      ///< times as they were recorded: the tracer's cost stays in them
 
   /// Whether any of the filters was given.
   bool has_filters() const;
@@ -47,8 +48,8 @@ void add_newest_file_option(CLI::App& command, InputOptions& options);
 /// The newest .karst file in this directory that is regular and belongs to the user (under sudo: or to the caller);
 /// others' are not opened unasked. Says on stderr which it is. Error: there is none.
 Result<std::string> newest_trace();
-/// The filters, which mean the same in all commands: --thread, --not-thread, --process, --range, --kept, --below,
-/// --min-duration and --function. `function_help` says what the last one shows here.
+/// The filters, which mean the same in all commands: --thread, --not-thread, --process, --range, --kept, --request,
+/// --below, --min-duration and --function. `function_help` says what the last one shows here.
 void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help);
 
 /// --raw.
@@ -57,6 +58,8 @@ void add_raw_option(CLI::App& command, InputOptions& options);
 /// --format, one of `words` of which the first is the default, and --json, which is short for that one.
 void add_format_options(CLI::App& command, std::string& format, const std::vector<std::string>& words);
 
+/// For options that name a request.
+CLI::Validator request_number();
 /// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
 CLI::Validator positive();
 /// The same for options that are one of some words.
@@ -71,7 +74,7 @@ struct Input {
   std::optional<analysis::FunctionSet> below;      ///< the same of --below; `filter` looks into it
 
   std::uint64_t events = 0;     ///< of `threads`
-  analysis::CallFilter filter;  ///< of --range, --kept, --below and --min-duration
+  analysis::CallFilter filter;  ///< of --range, --kept, --request, --below and --min-duration
   /// Ticks of the trace's clock, rounded down. What is too long for 64 bits is as long as they can say.
   std::uint64_t ticks_of(std::uint64_t ns) const;
   bool raw = false;  ///< --raw

@@ -132,7 +132,7 @@ class TreePrinter {
       const reader::Calls calls = rebuild(*thread);
       header_due_ = true;
       // Threads without a matching call are not worth a line each when one looks for some calls.
-      if (!options_.input.has_function) print_thread_line(*thread);
+      if (!options_.input.has_function && !options_.input.request) print_thread_line(*thread);
       print(*thread, calls, reader::kNoParent);
     }
   }
@@ -422,7 +422,7 @@ class TreePrinter {
       indent(shift);
       std::string text = printable(analysis::note_line(input_.trace, thread, calls, *note));
       const auto kind = static_cast<format::NoteKind>(note->kind);
-      if (kind == format::NoteKind::kMessage || kind == format::NoteKind::kText) text = '"' + text + '"';
+      if (kind == format::NoteKind::kMessage || kind == format::NoteKind::kText) text = fmt::format("\"{}\"", text);
       const std::size_t used = kBeforeIndent + 2 * std::size_t{shift};
       const std::size_t width = width_ == 0 ? 0 : std::max(width_, used + 20);
       output_.append(screen_.paint(Style::kFaint, wrap(text, width, used + 1)) + "\n");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "format/event.h"
+#include "format/note.h"
 #include "format/trace.h"
 #include "reader/model.h"
 #include "reader/trace.h"
@@ -75,6 +76,16 @@ class SampleTrace {
 
   SampleTrace& enter(std::uint32_t function, std::uint64_t at) {
     events_.back().second.push_back(format::make_event(at, false, function));
+    return *this;
+  }
+  /// A note with a number, as those of requests have one.
+  SampleTrace& note(format::NoteKind kind, std::uint64_t number, std::uint64_t at) {
+    std::vector<format::Event>& events = events_.back().second;
+    const std::uint32_t words = format::note_words(format::note_bytes_of(number));
+    events.push_back(format::make_mark(at, format::Mark::kNote));
+    events.push_back(format::make_note_head({kind, 0, words}));
+    for (std::uint32_t i = 0; i < words; ++i, number >>= 8 * format::kNoteBytesInWord)
+      events.push_back(format::make_note_word(number & ((std::uint64_t{1} << 8 * format::kNoteBytesInWord) - 1)));
     return *this;
   }
   SampleTrace& exit(std::uint32_t function, std::uint64_t at) {

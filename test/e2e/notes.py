@@ -146,6 +146,66 @@ class Notes(TortureTest):
         run = self.run_traced(program, 3, 3000, self.directory / "logs", options=("--memory", "1M"))
         self.assertGreater(self.check_against_logs(run, False), 0)
 
+    def test_requests_go_from_thread_to_thread(self):
+        program = build("notes_requests", "notes/requests.cc", "-O1", "-g", "-pthread", *INCLUDE,
+                        output="notes_requests", compiler="karst-g++")
+        log = self.directory / "log"
+        path = str(self.run_traced(program, log).trace.path)
+
+        def karst(*words, status=0):
+            done = subprocess.run([KARST, *words], capture_output=True, text=True, timeout=support.TIMEOUT)
+            self.assertEqual(done.returncode, status, done.stderr)
+            return done.stdout if status == 0 else done.stderr
+
+        truth = {int(r): (int(threads), int(steps)) for r, threads, steps in
+                 (line.split() for line in log.read_text().splitlines())}
+        self.assertEqual(len(truth), 100)
+        steps = json.loads(karst("requests", path, "--json", "-f", r"^step\("))["requests"]
+        self.assertEqual({r["request"]: (r["threads"], r["calls"]) for r in steps},
+                         {r: of for r, of in truth.items() if of[1] != 0})
+        requests = json.loads(karst("requests", path, "--json"))["requests"]
+        self.assertEqual({r["request"]: r["threads"] for r in requests}, {r: of[0] for r, of in truth.items()})
+        for r in requests:
+            self.assertTrue(r["begun"] and r["ended"])
+            self.assertEqual(r["pid"], requests[0]["pid"])
+            self.assertLessEqual(r["idle_ns"], r["duration_ns"])
+        by_number = {r["request"]: r for r in requests}
+        self.assertGreater(by_number[13]["idle_ns"], 29_000_000)
+        slow = by_number[17]
+        self.assertEqual(slow["most_in"], "slow_step()")
+        self.assertGreater(slow["most_in_ns"], 19_000_000)
+        self.assertGreater(slow["work_ns"], slow["most_in_ns"])
+        first = json.loads(karst("requests", path, "--json", "--sort", "work", "--limit", "1"))["requests"]
+        self.assertEqual(first, [slow])
+
+        # All commands take the same part.
+        for number in (17, 18, 19):
+            calls = json.loads(karst("calls", path, "--request", str(number), "--json", "-f", r"^step\("))["calls"]
+            self.assertEqual(len(calls), truth[number][1])
+            functions = json.loads(karst("report", path, "--request", str(number), "--json"))["functions"]
+            count = {f["name"]: f["calls"] for f in functions}
+            self.assertEqual(count.get("step(unsigned int)", 0), truth[number][1])
+            self.assertEqual(count["work((anonymous namespace)::Queue&, (anonymous namespace)::Queue*)"],
+                             truth[number][0])
+            tree = karst("tree", path, "--request", str(number))
+            self.assertEqual(len(re.findall(r" step\(", tree)), truth[number][1])
+            self.assertEqual(tree.count("# process"), truth[number][0])
+        self.assertRegex(karst("explain", path, "--request", "17"), r"answer took .* of the excess in slow_step")
+        self.assertRegex(karst("slow", path, "--request", "17"), r" 1\. answer took")
+        self.assertNotIn("slow_step", karst("slow", path, "--request", "18"))
+        self.assertIn("slow_step", karst("diff", path, "--request-a", "18", "--request-b", "17", "--all"))
+        self.assertIn("works on request 17", karst("notes", path, "--request", "17"))
+        self.assertNotIn("request 18", karst("notes", path, "--request", "17"))
+
+        # What cannot be.
+        self.assertIn("no thread said that it works on request 1700", karst("tree", path, "--request", "1700", status=1))
+        self.assertIn("is no request", karst("tree", path, "--request", "-1", status=2))
+        self.assertIn("is no request", karst("tree", path, "--request", str(2**64), status=2))
+        self.assertIn("--request-a and --request-b", karst("diff", path, "--request-a", "17", status=2))
+        self.assertIn("neither --request-a", karst("diff", path, "--request", "1", "--request-a", "17",
+                                                   "--request-b", "2", status=2))
+        self.assertIn("passes all filters", karst("requests", path, "--min-duration", "10s", status=1))
+
 
 if __name__ == "__main__":
     main()
