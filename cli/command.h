@@ -48,6 +48,7 @@ void register_slow(CLI::App& app, int& status);
 void register_explain(CLI::App& app, int& status);
 void register_calls(CLI::App& app, int& status);
 void register_notes(CLI::App& app, int& status);
+void register_order(CLI::App& app, int& status);
 void register_requests(CLI::App& app, int& status);
 void register_diff(CLI::App& app, int& status);
 void register_flame(CLI::App& app, int& status);

@@ -94,6 +94,7 @@ int run_command_line(int argc, char** argv) {
   register_graph(app, status);
   register_hist(app, status);
   register_diff(app, status);
+  register_order(app, status);
   register_info(app, status);
   register_export(app, status);
   register_ps(app, status);
