@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/flame_svg.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -52,7 +53,11 @@ runs that were made alike.
   karst diff before.karst after.karst
   karst diff app.karst --range-a ..1s --range-b 1s..
   karst diff app.karst --request-a 4711 --request-b 4712
+  karst diff --format svg before.karst after.karst > change.svg
   karst diff --fail-over 5% before.karst after.karst     in CI
+
+svg is a picture of two flame graphs on one scale: B's stands up, A's hangs below
+it; what takes longer in B is red, what takes less is blue.
 
 Exit status with --fail-over: 3 if a listed function's median grew by more.)";
 
@@ -168,6 +173,23 @@ void print_json(const std::vector<analysis::FunctionDiff>& functions, const Side
   output.append("\n");
 }
 
+/// "app.karst, request 17".
+std::string name_of(const Input& input, const InputOptions& options) {
+  std::string name = input.trace.name();
+  if (!options.range.empty()) name += ", " + options.range;
+  if (options.request) name += fmt::format(", request {}", *options.request);
+  return name;
+}
+
+Status print_svg(const Side& a, const Side& b, const std::pair<InputOptions, InputOptions>& of, Output& output) {
+  const auto paths_a = paths_of(*a.input, "wall");
+  if (!paths_a) return paths_a.error();
+  const auto paths_b = paths_of(*b.input, "wall");
+  if (!paths_b) return paths_b.error();
+  print_two_flames_svg(**paths_a, name_of(*a.input, of.first), **paths_b, name_of(*b.input, of.second), output);
+  return Unit{};
+}
+
 /// What the two sides are: one trace twice needs two ranges.
 Result<std::pair<InputOptions, InputOptions>> sides_of(const Options& options) {
   InputOptions a = options.input, b = options.input;
@@ -209,9 +231,13 @@ int diff(const Options& options) {
                  program_a.c_str(), program_b.c_str());
 
   int status = kExitOk;
-  if (options.format == "json") {
+  if (options.format != "text") {
     Output output = Output::to_stdout();
-    print_json(functions, *a, *b, output);
+    if (options.format == "json") {
+      print_json(functions, *a, *b, output);
+    } else if (const Status drawn = print_svg(*a, *b, *sides, output); !drawn) {
+      return fail(drawn.error());
+    }
     status = finish_output(output, a->input->trace);
   } else {
     Screen screen(options.text);
@@ -253,7 +279,7 @@ void register_diff(CLI::App& app, int& status) {
   command->add_option("--fail-over", options->fail_over, "Exit with 3 if calls of a function take so much longer")
       ->type_name("PERCENT%");
   command->add_flag("--all", options->all, "List all functions, also those without a change");
-  add_format_options(*command, options->format, {"text", "json"});
+  add_format_options(*command, options->format, {"text", "json", "svg"});
   add_selection_options(*command, options->input, "Compare only functions whose name matches");
   add_text_options(*command, options->text);
   // Two processes measure two costs, which differ by chance; as recorded, the times of both have the same in them.

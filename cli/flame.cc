@@ -1,12 +1,11 @@
 // karst flame: a flame graph, as folded stacks for other tools or as a picture.
 //
 // Folded: one line for each path with its own weight, which Brendan Gregg's flamegraph.pl, inferno and speedscope read.
-// SVG: a picture without scripts; who points at a frame is told its whole name. Both come of the same weighed tree.
+// SVG: a picture (cli/flame_svg.h). Both come of the same weighed tree.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,7 +13,7 @@
 
 #include "base/output.h"
 #include "cli/command.h"
-#include "cli/names.h"
+#include "cli/flame_svg.h"
 #include "cli/paths.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
@@ -100,95 +99,6 @@ void print_folded(const Paths& paths, Output& output) {
   }
 }
 
-std::string xml(std::string_view text) {
-  std::string result;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
-/// A warm colour that is the same for the same name each time.
-std::string colour_of(std::string_view name) {
-  std::uint32_t hash = 2166136261;  // FNV-1a
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
-  return fmt::format("rgb({},{},{})", 205 + hash % 50, 90 + (hash >> 8U) % 120, 40 + (hash >> 16U) % 50);
-}
-
-constexpr double kWidth = 1200, kRow = 17, kMargin = 10, kHead = 30;
-constexpr double kCharacter = 6.7;  // of the font, in px
-constexpr std::size_t kMostRows = 256;
-
-void print_svg(const Paths& paths, Output& output) {
-  // What is narrower than half a pixel is not drawn one by one.
-  const query::FlameView view = query::prune(paths.tree, 0, 0.5 / kWidth);
-  const double whole = static_cast<double>(std::max<std::uint64_t>(1, view.nodes.front().side[0].total));
-  struct Place {
-    double x = 0, next = 0;  // own left edge, that of the next child
-    std::size_t row = 0;
-  };
-  std::vector<Place> places(view.nodes.size());
-  std::size_t rows = 0, hidden = 0;
-  for (std::size_t i = 1; i < places.size(); ++i) {
-    Place& above = places[static_cast<std::size_t>(view.nodes[i].parent)];
-    places[i] = {above.next, above.next, above.row + 1};
-    above.next += static_cast<double>(view.nodes[i].side[0].total) / whole * kWidth;
-    if (places[i].row >= kMostRows) {
-      ++hidden;
-    } else {
-      rows = std::max(rows, places[i].row);
-    }
-  }
-  const double height = kHead + static_cast<double>(rows + 1) * kRow + kMargin;
-  const std::string what = paths.by_calls ? "calls" : "time";
-  output.append(
-      fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-                  "font-family=\"ui-monospace, monospace\" font-size=\"11\">\n"
-                  "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"{2}\" y=\"19\" "
-                  "font-size=\"13\">{3}: {4}{5}</text>\n",
-                  kWidth + 2 * kMargin, height, kMargin, xml(paths.input.trace.name()),
-                  paths.weight(view.nodes.front().side[0].total),
-                  hidden == 0 ? "" : fmt::format("; calls deeper than {} levels are not drawn", kMostRows - 1)));
-  for (std::size_t i = 0; i < places.size() && !output.failed(); ++i) {
-    const query::FlameView::Node& node = view.nodes[i];
-    if (places[i].row >= kMostRows) continue;
-    const double width = static_cast<double>(node.side[0].total) / whole * kWidth;
-    const bool merged = node.function == query::kFlameMerged;
-    const std::string_view name =
-        merged ? "" : paths.name(i == 0 ? query::FlameTree::kRoot : static_cast<std::uint32_t>(node.function));
-    const std::string title = merged ? plural(node.merged, "smaller path") : xml(name);
-    const double x = kMargin + places[i].x;
-    const double y = height - kMargin - static_cast<double>(places[i].row + 1) * kRow;
-    output.append(fmt::format(
-        "<g><title>{}: {} ({} of all {}){}</title><rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" "
-        "fill=\"{}\" rx=\"1\"/>",
-        title, paths.weight(node.side[0].total), percent_text(node.side[0].total, view.nodes.front().side[0].total),
-        what, paths.by_calls ? "" : ", " + plural(node.side[0].calls, "call"), x, y, std::max(width - 0.5, 0.2),
-        kRow - 1, i == 0 || merged ? "#ddd" : colour_of(name)));
-    const auto room = static_cast<std::size_t>(std::max(0.0, width - 6) / kCharacter);
-    if (room >= 3 && !merged)
-      output.append(fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>", x + 3, y + 12,
-                                xml(fit_name(printable(name), room))));
-    output.append("</g>\n");
-  }
-  output.append("</svg>\n");
-}
-
 int flame(const Options& options) {
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
@@ -197,7 +107,7 @@ int flame(const Options& options) {
   auto output = options.output.empty() ? Result<Output>(Output::to_stdout()) : Output::create(options.output);
   if (!output) return fail(output.error());
   if (options.format == "svg") {
-    print_svg(**paths, *output);
+    print_flame_svg(**paths, *output);
   } else {
     print_folded(**paths, *output);
   }

@@ -42,7 +42,7 @@ a linker that lays them out in that order. Build with -ffunction-sections and
 
 GNU ld and mold have no such option in Debian 12. Functions that were not called
 are not listed: lld puts them behind the others, gold in front. Trace all
-functions (--min-instructions 0 --budget none where karst run patches them) of
+functions (--min-instructions 0 --budget off where karst run patches them) of
 what the program does when it matters:
 
   karst run -o start.karst ./app --version

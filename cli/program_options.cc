@@ -144,8 +144,9 @@ std::string plain_words(const collect::PlainPrograms::Module& module, const std:
   const auto count = [&](patch::LeftOut why) { return module.counts[static_cast<std::size_t>(why)]; };
   const std::uint64_t patched = count(patch::LeftOut::kNot);
   const std::uint64_t small = count(patch::LeftOut::kSmall);
-  return fmt::format("{}: {} of {} patched {}; {} small (--min-instructions), {} left alone", name, patched,
-                     plural(module.functions, "function"), when, small, module.functions - patched - small);
+  return fmt::format("{}: {} of {} patched {}; {} small (--min-instructions), {} left alone", name, count_text(patched),
+                     plural(module.functions, "function"), when, count_text(small),
+                     count_text(module.functions - patched - small));
 }
 
 }  // namespace

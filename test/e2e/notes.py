@@ -4,6 +4,7 @@ import re
 import subprocess
 from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import torture_support as support
 from torture_support import KARST, ROOT, TortureTest, Trace, build, main
@@ -194,6 +195,17 @@ class Notes(TortureTest):
         self.assertRegex(karst("slow", path, "--request", "17"), r" 1\. answer took")
         self.assertNotIn("slow_step", karst("slow", path, "--request", "18"))
         self.assertIn("slow_step", karst("diff", path, "--request-a", "18", "--request-b", "17", "--all"))
+        picture = ElementTree.fromstring(karst("diff", path, "--request-a", "18", "--request-b", "17", "--format", "svg"))
+        frames = {}
+        for frame in picture.iter("{http://www.w3.org/2000/svg}g"):
+            title, shape = frame[0].text, frame[1]
+            frames.setdefault(title.split(":")[0], []).append((title, float(shape.get("width")), shape.get("fill")))
+        (title, width, fill), = frames["slow_step()"]  # in the upper half alone
+        self.assertRegex(title, r": A 0 ns, 0 calls; B 2\d\.\d+ ms, 1 call$")
+        self.assertGreater(width, 1100)
+        self.assertEqual(fill, "rgb(235,100,100)")
+        self.assertEqual(len(frames["all"]), 2)
+        self.assertIn("request 17", "".join(picture.itertext()))
         self.assertIn("works on request 17", karst("notes", path, "--request", "17"))
         self.assertNotIn("request 18", karst("notes", path, "--request", "17"))
 

@@ -1,0 +1,18 @@
+// Flame graphs as pictures without scripts: who points at a frame is told its whole name and time.
+#pragma once
+#include <string>
+
+#include "base/output.h"
+#include "cli/paths.h"
+
+namespace karst::cli {
+
+/// Callers are below, and a frame's width is its weight.
+void print_flame_svg(const Paths& paths, Output& output);
+
+/// Two of them on one scale: B's stands up, A's hangs below it. What takes longer in B is red, what takes less blue,
+/// and grey what is the same. Both by time.
+void print_two_flames_svg(const Paths& a, const std::string& name_a, const Paths& b, const std::string& name_b,
+                          Output& output);
+
+}  // namespace karst::cli
