@@ -45,6 +45,7 @@
  *   if (karst_time() - before > karst_ticks_per_second() * 16 / 1000) karst_snapshot_save("slow-frame.karst", before);
  */
 #if !defined(__ASSEMBLER__) && (defined(__GNUC__) || defined(__clang__))
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -160,6 +161,10 @@ KARST_STUB_ int karst_thread_set_history(uint64_t bytes) {
  *   karst_message(line);                  a message whose text is copied
  *   KARST_VALUE("queue length", n);       what a quantity is now: an integer or a floating-point number
  *   KARST_FRAME("main");                  a frame of this name ends here, and the next one begins
+ *   karst_text_sized(text, size);         the same of so many bytes, or up to a NUL; and karst_message_sized
+ *   karst_integer(name, n);               KARST_VALUE and KARST_FRAME with a name that is chosen as the program runs:
+ *   karst_number(name, x);                each address is a name, and what is there lives as long as the program. Of
+ *   karst_frame(name);                    more than 1024 such names the later ones are not recorded
  *   karst_request_begin(4711);            a request begins; any thread may work on it, and any may end it
  *   karst_request(4711);                  the calling thread works on it from here on; 0: on none
  *   karst_request_end(4711);
@@ -179,6 +184,13 @@ struct karst_name {
   }
 KARST_STUB_ void karst_message(const char* text) KARST_NOTE_(void, message, (const char*), (text)) KARST_STUB_
     void karst_text(const char* text) KARST_NOTE_(void, text, (const char*), (text)) KARST_STUB_
+    void karst_message_sized(const char* text, size_t size)
+        KARST_NOTE_(void, sized_message, (const char*, size_t), (text, size)) KARST_STUB_
+    void karst_text_sized(const char* text, size_t size)
+        KARST_NOTE_(void, sized_text, (const char*, size_t), (text, size)) KARST_STUB_
+    void karst_integer(const char* name, int64_t value)
+        KARST_NOTE_(void, integer_of, (const char*, int64_t), (name, value)) KARST_STUB_
+    void karst_frame(const char* name) KARST_NOTE_(void, frame_of, (const char*), (name)) KARST_STUB_
     void karst_request_begin(uint64_t id) KARST_NOTE_(void, request_begin, (uint64_t), (id)) KARST_STUB_
     void karst_request_end(uint64_t id) KARST_NOTE_(void, request_end, (uint64_t), (id)) KARST_STUB_
     void karst_request(uint64_t id) KARST_NOTE_(void, request, (uint64_t), (id)) KARST_STUB_
@@ -191,6 +203,11 @@ KARST_STUB_ void karst_message(const char* text) KARST_NOTE_(void, message, (con
   uint64_t bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
   KARST_NOTE_(void, number, (struct karst_name*, uint64_t), (name, bits))
+}
+KARST_STUB_ void karst_number(const char* name, double value) {
+  uint64_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  KARST_NOTE_(void, number_of, (const char*, uint64_t), (name, bits))
 }
 KARST_STUB_ struct karst_name* karst_zone_enter_(struct karst_name* name) {
   KARST_NOTE_(void, zone_enter, (struct karst_name*), (name))

@@ -72,6 +72,35 @@ std::uint32_t enter(NoteName& name) {
 
 }  // namespace
 
+NoteName* note_name_of(const char* text) {
+  // Entries are claimed and never given back. A name is whole before `whole` says whose it is.
+  struct Entry {
+    const char* claimed;
+    const char* whole;
+    NoteName name;
+  };
+  constexpr std::uint32_t kMost = 1024;
+  static Entry entries[kMost];
+  if (text == nullptr) return nullptr;
+  const auto hash = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(text) * 0x9e3779b97f4a7c15ULL >> 54);
+  for (std::uint32_t i = 0; i < kMost; ++i) {
+    Entry& entry = entries[(hash + i) % kMost];
+    const char* claimed = load(entry.claimed);
+    if (claimed == nullptr && exchange_if(entry.claimed, static_cast<const char*>(nullptr), text)) {
+      entry.name.name = text;
+      store(entry.whole, text);
+      return &entry.name;
+    }
+    if (claimed == nullptr) claimed = load(entry.claimed);
+    if (claimed != text) continue;
+    // Another thread may be about to make it. It may also be the one that this signal handler interrupted.
+    for (int tries = 0; tries < 1000; ++tries)
+      if (load(entry.whole) == text) return &entry.name;
+    return nullptr;
+  }
+  return nullptr;
+}
+
 extern "C" std::uint32_t karst_note_id(NoteName* name) {
   if (name == nullptr || name->name == nullptr) return 0;
   std::uint32_t id = load(name->id);

@@ -14,6 +14,9 @@ struct NoteName {
   std::uint32_t id;  ///< 0: not entered yet
 };
 
+/// The name whose text lies at `text`, for as long as the process runs; null: there are too many. Any context.
+NoteName* note_name_of(const char* text);
+
 extern "C" {
 /// The name's id if notes of it are recorded now, else 0. Enters it the first time, for which it may take a lock and
 /// ask the session. Null is allowed. Any context.

@@ -1,5 +1,6 @@
 // What include/karst/karst.h has for notes. Zones are in arch/x86_64/zones.S.
 #include <errno.h>
+#include <stddef.h>
 
 #include "format/note.h"
 #include "runtime/hooks/note_names.h"
@@ -14,10 +15,10 @@ namespace {
 
 using format::NoteKind;
 
-void record_text(NoteKind kind, const char* text) {
+void record_text(NoteKind kind, const char* text, std::size_t most = format::kMostNoteBytes) {
   if (text == nullptr || !is_switched_on()) return;
   std::uint32_t size = 0;
-  while (size < format::kMostNoteBytes && text[size] != '\0') ++size;
+  while (size < format::kMostNoteBytes && size < most && text[size] != '\0') ++size;
   record_note(kind, 0, reinterpret_cast<const unsigned char*>(text), size);
 }
 
@@ -40,6 +41,10 @@ KARST_API(void, message)(const char* text) { record_text(NoteKind::kMessage, tex
 
 KARST_API(void, text)(const char* text) { record_text(NoteKind::kText, text); }
 
+KARST_API(void, sized_message)(const char* text, std::size_t size) { record_text(NoteKind::kMessage, text, size); }
+
+KARST_API(void, sized_text)(const char* text, std::size_t size) { record_text(NoteKind::kText, text, size); }
+
 KARST_API(void, named_message)(NoteName* name) {
   if (const std::uint32_t id = karst_note_id(name); id != 0) record_note(NoteKind::kMessage, id, nullptr, 0);
 }
@@ -57,6 +62,12 @@ KARST_API(void, number)(NoteName* name, std::uint64_t bits) {
 KARST_API(void, frame)(NoteName* name) {
   if (const std::uint32_t id = karst_note_id(name); id != 0) record_note(NoteKind::kFrame, id, nullptr, 0);
 }
+
+KARST_API(void, integer_of)(const char* name, std::int64_t value) { karst_api_integer(note_name_of(name), value); }
+
+KARST_API(void, number_of)(const char* name, std::uint64_t bits) { karst_api_number(note_name_of(name), bits); }
+
+KARST_API(void, frame_of)(const char* name) { karst_api_frame(note_name_of(name)); }
 
 KARST_API(void, request_begin)(std::uint64_t id) { record_number(NoteKind::kRequestBegin, 0, id); }
 KARST_API(void, request_end)(std::uint64_t id) { record_number(NoteKind::kRequestEnd, 0, id); }

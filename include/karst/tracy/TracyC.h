@@ -1,0 +1,1 @@
+#include "tracy/TracyC.h"

@@ -1,0 +1,28 @@
+/* The same from C. */
+#include <stdio.h>
+
+#include "tracy/TracyC.h"
+
+__attribute__((noinline)) static int inner(int i) {
+  TracyCZone(zone, 1);
+  TracyCZoneText(zone, "below and more", 5);
+  TracyCZoneValue(zone, i);
+  TracyCZoneEnd(zone);
+  return i + 1;
+}
+
+int main(void) {
+  int result;
+  TracyCZoneN(whole, "whole", 1);
+  TracyCZoneNC(never, "never", 0xff, 0);
+  TracyCZoneText(never, "unheard", 7);
+  result = inner(1);
+  TracyCPlot("load", 0.25);
+  TracyCPlotI("queue", 3);
+  TracyCMessageL("a literal");
+  TracyCFrameMark;
+  TracyCZoneEnd(never);
+  TracyCZoneEnd(whole);
+  printf("%d\n", result);
+  return 0;
+}
