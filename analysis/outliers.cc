@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/function_key.h"
+#include "query/table.h"
 
 namespace karst::analysis {
 namespace {
@@ -76,11 +77,7 @@ struct OutlierFinder::Impl {
     usual.resize(durations.size());
     for (std::size_t i = 0; i < durations.size(); ++i) {
       std::vector<std::uint64_t>& of = durations[i];
-      if (of.size() >= kLeastCalls) {
-        const auto middle = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / 2);
-        std::nth_element(of.begin(), middle, of.end());
-        usual[i] = std::max<std::uint64_t>(*middle, 1);
-      }
+      if (of.size() >= kLeastCalls) usual[i] = std::max<std::uint64_t>(query::percentile(of, 50), 1);
       std::vector<std::uint64_t>().swap(of);
     }
   }

@@ -207,23 +207,64 @@ std::size_t rank_of(std::size_t durations, std::uint64_t percent) {
   return static_cast<std::size_t>((std::uint64_t{durations} * percent + 99) / 100 - 1);
 }
 
-}  // namespace
-
-std::uint64_t percentile(std::span<std::uint64_t> durations, std::uint64_t percent) {
-  const std::size_t rank = rank_of(durations.size(), percent);
-  std::nth_element(durations.begin(), durations.begin() + static_cast<std::ptrdiff_t>(rank), durations.end());
-  return durations[rank];
+// Values that have the same highest bit and the same five below it are of one class; up to 63 each has its own.
+constexpr std::uint32_t kClassBits = 5;
+constexpr std::size_t kClasses = (64 - kClassBits + 1) << kClassBits;
+constexpr std::size_t kAlone = std::size_t{2} << kClassBits;
+std::size_t class_of(std::uint64_t value) {
+  const int shift = std::max(0, static_cast<int>(std::bit_width(value)) - static_cast<int>(kClassBits) - 1);
+  return (static_cast<std::size_t>(shift) << kClassBits) + static_cast<std::size_t>(value >> shift);
 }
 
-Percentiles percentiles(std::span<std::uint64_t> durations) {
-  Percentiles result;
-  result.p50 = percentile(durations, 50);
-  // Those before it are no greater, so p99 is sought behind p50.
-  const std::size_t before = rank_of(durations.size(), 50), rank = rank_of(durations.size(), 99);
-  std::nth_element(durations.begin() + static_cast<std::ptrdiff_t>(before),
-                   durations.begin() + static_cast<std::ptrdiff_t>(rank), durations.end());
-  result.p99 = durations[rank];
-  return result;
+std::uint64_t nth(std::vector<std::uint64_t>& values, std::size_t rank) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(rank), values.end());
+  return values[rank];
+}
+
+// The values of two ranks, the first one not above the second. Of many values those of a class are counted, and only
+// the classes that hold the ranks are looked into: two passes that write nothing.
+std::array<std::uint64_t, 2> of_ranks(std::span<const std::uint64_t> values, std::array<std::size_t, 2> ranks) {
+  constexpr std::size_t kFew = 4096;
+  if (values.size() <= kFew) {
+    std::vector<std::uint64_t> all(values.begin(), values.end());
+    const std::uint64_t first = nth(all, ranks[0]);
+    return {first, ranks[1] == ranks[0] ? first : nth(all, ranks[1])};
+  }
+  std::array<std::size_t, kClasses> count{};
+  for (const std::uint64_t value : values) ++count[class_of(value)];
+  std::array<std::size_t, 2> of{};      // the ranks' classes
+  std::array<std::size_t, 2> before{};  // values in the classes before those
+  for (std::size_t i = 0; i < 2; ++i)
+    while (before[i] + count[of[i]] <= ranks[i]) before[i] += count[of[i]++];
+  const bool one = of[1] == of[0];
+  std::array<std::vector<std::uint64_t>, 2> inside;
+  for (std::size_t i = 0; i < (one ? 1 : 2); ++i)
+    if (of[i] >= kAlone) inside[i].reserve(count[of[i]]);
+  if (inside[0].capacity() != 0 || inside[1].capacity() != 0) {
+    for (const std::uint64_t value : values) {
+      const std::size_t at = class_of(value);
+      if (at < kAlone) continue;
+      if (at == of[0]) inside[0].push_back(value);
+      if (at == of[1] && !one) inside[1].push_back(value);
+    }
+  }
+  const auto value_of = [&](std::size_t i) {
+    return of[i] < kAlone ? std::uint64_t{of[i]} : nth(inside[one ? 0 : i], ranks[i] - before[i]);
+  };
+  const std::uint64_t first = value_of(0);
+  return {first, value_of(1)};
+}
+
+}  // namespace
+
+std::uint64_t percentile(std::span<const std::uint64_t> durations, std::uint64_t percent) {
+  const std::size_t rank = rank_of(durations.size(), percent);
+  return of_ranks(durations, {rank, rank})[0];
+}
+
+Percentiles percentiles(std::span<const std::uint64_t> durations) {
+  const auto [p50, p99] = of_ranks(durations, {rank_of(durations.size(), 50), rank_of(durations.size(), 99)});
+  return {p50, p99};
 }
 
 Table table_of(const Scope& scope) {

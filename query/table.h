@@ -98,10 +98,10 @@ class Durations {
 struct Percentiles {
   std::uint64_t p50 = 0, p99 = 0;
 };
-/// Reorders `durations`, which must not be empty.
-Percentiles percentiles(std::span<std::uint64_t> durations);
+/// `durations` must not be empty.
+Percentiles percentiles(std::span<const std::uint64_t> durations);
 /// One of them, by the same rule; `percent` from 1 to 100.
-std::uint64_t percentile(std::span<std::uint64_t> durations, std::uint64_t percent);
+std::uint64_t percentile(std::span<const std::uint64_t> durations, std::uint64_t percent);
 
 struct FunctionRow : FunctionSums {
   std::uint32_t function = 0;

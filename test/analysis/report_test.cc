@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "query/table.h"
 #include "test/analysis/sample_trace.h"
 #include "write/synthetic.h"
 
@@ -231,6 +232,31 @@ TEST(Report, SortsGreatestFirstAndEqualsByName) {
   for (FunctionReport& f : report.functions) f.thread_long_calls = f.name == "a" ? f.calls : f.name == "b" ? 1 : 0;
   EXPECT_EQ(names(ReportOrder::kMax), "bca");
   EXPECT_EQ(names(ReportOrder::kSelf), "abc");
+}
+
+// Of few values and of many, close together, far apart, and as great as there are.
+TEST(Percentiles, AreThoseOfTheSortedValues) {
+  std::mt19937_64 random(1);
+  for (const std::size_t count : {1, 2, 3, 100, 4096, 4097, 50'000}) {
+    for (int shape = 0; shape < 5; ++shape) {
+      std::vector<std::uint64_t> values(count);
+      for (std::uint64_t& value : values) {
+        value = random();
+        if (shape == 0) value %= 100;
+        if (shape == 1) value = 1'000'000 + value % 3;
+        if (shape == 2) value >>= value % 64;
+        if (shape == 3) value = value % 100 == 0 ? ~std::uint64_t{0} : 7;
+      }
+      std::vector<std::uint64_t> sorted = values;
+      std::sort(sorted.begin(), sorted.end());
+      const auto at = [&](std::size_t percent) { return sorted[(count * percent + 99) / 100 - 1]; };
+      const query::Percentiles found = query::percentiles(values);
+      EXPECT_EQ(found.p50, at(50)) << count << " " << shape;
+      EXPECT_EQ(found.p99, at(99)) << count << " " << shape;
+      for (const std::uint64_t percent : {1, 10, 90, 100})
+        EXPECT_EQ(query::percentile(values, percent), at(percent)) << count << " " << shape;
+    }
+  }
 }
 
 }  // namespace
