@@ -24,9 +24,10 @@ std::vector<RequestWork> work_on_requests(const reader::Calls& calls) {
   };
   for (const reader::Note& note : calls.notes) {
     if (note.kind != static_cast<std::uint32_t>(NoteKind::kRequest)) continue;
-    until(note.ticks);
+    const std::uint64_t ticks = std::max(note.ticks, since);  // a damaged trace's time may go back
+    until(ticks);
     id = note_bits(calls, note);
-    since = note.ticks;
+    since = ticks;
   }
   // What happens at the very last tick is in it.
   until(calls.last_ticks + 1);
@@ -138,7 +139,7 @@ namespace {
 
 struct SelfTime {
   std::uint32_t function;
-  std::int64_t ticks;
+  std::uint64_t ticks;  // of calls without what they called; may wrap below 0 meanwhile
 };
 
 // What one thread did for a request in one go.
@@ -176,18 +177,18 @@ struct RequestFinder::Impl {
     const std::uint64_t all = raw ? 0 : process.call_cost, inside = raw ? 0 : process.call_cost_inside;
     std::uint64_t recorded = 0;
     const query::RowRange rows = query::rows_in(query::CallColumns(calls), work);
-    const auto add = [&](std::uint32_t row, std::int64_t ticks) {
+    const auto add = [&](std::uint32_t row, std::uint64_t ticks) {
       if (counts(thread, calls.function[row])) piece.self.push_back({calls.function[row], ticks});
     };
     query::each_row(rows, [&](std::uint32_t row) {
-      const auto ticks = static_cast<std::int64_t>(work.clip(calls.begin[row], calls.begin[row] + calls.duration[row]));
+      const std::uint64_t ticks = work.clip(calls.begin[row], calls.begin[row] + calls.duration[row]);
       const bool fresh = row >= rows.first && query::is_counted(calls.marks[row]);
       recorded += fresh ? 1 : 0;
       if (fresh && counts(thread, calls.function[row])) ++piece.calls;
       // Of what a call costs, `inside` is in its own time and the rest in its caller's.
-      add(row, ticks - static_cast<std::int64_t>(fresh ? inside / format::kCallCostUnit : 0));
+      add(row, ticks - (fresh ? inside / format::kCallCostUnit : 0));
       if (calls.parent[row] != reader::kNoParent)
-        add(calls.parent[row], -ticks - static_cast<std::int64_t>(fresh ? (all - inside) / format::kCallCostUnit : 0));
+        add(calls.parent[row], 0 - ticks - (fresh ? (all - inside) / format::kCallCostUnit : 0));
     });
     add_up(piece.self);
     piece.cost = std::min(recorded * all / format::kCallCostUnit, work.end - work.begin);
@@ -234,9 +235,9 @@ struct RequestFinder::Impl {
     request.threads = static_cast<std::uint32_t>(std::unique(threads.begin(), threads.end()) - threads.begin());
     add_up(self);
     for (const SelfTime& one : self) {
-      if (one.ticks <= 0 || static_cast<std::uint64_t>(one.ticks) <= request.most_ticks) continue;
+      if (static_cast<std::int64_t>(one.ticks) <= static_cast<std::int64_t>(request.most_ticks)) continue;
       request.most_in = one.function;
-      request.most_ticks = static_cast<std::uint64_t>(one.ticks);
+      request.most_ticks = one.ticks;
     }
     return request;
   }

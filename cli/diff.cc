@@ -274,7 +274,7 @@ void register_diff(CLI::App& app, int& status) {
   for (const auto& [name, request, side] :
        {std::tuple("--request-a", &options->request_a, 'A'), std::tuple("--request-b", &options->request_b, 'B')})
     command->add_option(name, *request, fmt::format("As --request, of {} alone", side))
-        ->check(request_number())
+        ->check(positive())
         ->type_name("ID");
   command->add_option("--fail-over", options->fail_over, "Exit with 3 if calls of a function take so much longer")
       ->type_name("PERCENT%");

@@ -75,7 +75,7 @@ class Explain {
  public:
   /// What is usual is learnt from short calls, too; so --min-duration is about the call that is chosen.
   Explain(Input& input, const Options& options)
-      : input_(input), options_(options), min_ticks_(std::exchange(input.filter.min_ticks, 0)) {}
+      : input_(input), calls_(input), options_(options), min_ticks_(std::exchange(input.filter.min_ticks, 0)) {}
 
   /// The call that was asked for; Error: there is none, or its time is not known.
   Result<Chosen> choose() {
@@ -193,15 +193,15 @@ class Explain {
   template <typename Use>
   void each_thread(Use&& use) {
     for (const reader::Thread* thread : input_.threads) {
-      const reader::Calls calls = input_.calls_of(*thread);
-      use(*thread, query::CallColumns(calls));
+      use(*thread, query::CallColumns(calls_.of(*thread)));
     }
   }
 
   // A call of one request is compared with those of all. Whole calls are the same there, in other rows.
   void look_at_all_requests() {
     input_.filter.request.reset();
-    const reader::Calls calls = input_.calls_of(*chosen_.call.thread);
+    calls_.clear();
+    const reader::Calls& calls = calls_.of(*chosen_.call.thread);
     for (std::uint32_t row = 0; row < calls.size(); ++row)
       if (calls.begin[row] == chosen_.call.begin && calls.begin[row] + calls.duration[row] == chosen_.call.end &&
           calls.function[row] == chosen_.function)
@@ -217,6 +217,7 @@ class Explain {
     const auto request = std::exchange(input_.filter.request, std::nullopt);
     each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) { finder.learn(thread, calls); });
     input_.filter.request = request;
+    if (request) calls_.clear();
     each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) { finder.find(thread, calls); });
     const auto found = finder.take();
     if (found.empty()) return {};
@@ -390,6 +391,7 @@ class Explain {
   static constexpr std::size_t kMostShown = 8;
   static constexpr std::size_t kBeforeText = 21;  // columns of share and excess
   Input& input_;
+  CallsCache calls_;
   const Options& options_;
   const std::uint64_t min_ticks_;
   Chosen chosen_;

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,8 +53,14 @@ json gives all times in whole nanoseconds.)";
 
 class SlowPrinter {
  public:
-  SlowPrinter(const Input& input, const Options& options, analysis::OutlierFinder& finder, Screen& screen)
-      : input_(input), options_(options), finder_(finder), screen_(screen), width_(screen.width()) {
+  SlowPrinter(const Input& input, CallsCache& calls, const Options& options, analysis::OutlierFinder& finder,
+              Screen& screen)
+      : options_(options),
+        trace_(input.trace),
+        finder_(finder),
+        screen_(screen),
+        width_(screen.width()),
+        calls_(calls) {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
   }
 
@@ -82,7 +87,7 @@ class SlowPrinter {
   }
 
  private:
-  const reader::Trace& trace() const { return input_.trace; }
+  const reader::Trace& trace() const { return trace_; }
   const reader::Process& process(const reader::Thread& thread) const { return trace().processes()[thread.process]; }
   std::uint64_t ns(std::uint64_t ticks) const { return trace().clock().to_ns(ticks); }
   std::string time(std::uint64_t ticks) const { return duration_text(ns(ticks)); }
@@ -95,19 +100,6 @@ class SlowPrinter {
   }
   std::string name(const reader::Thread& thread, std::uint32_t id) const {
     return printable(plain_name(full_name(thread, id)));
-  }
-
-  // Of the last few threads that were asked for: those that wait for each other.
-  const reader::Calls& calls_of(const reader::Thread& thread) {
-    constexpr std::size_t kMost = 4;
-    for (auto at = calls_.begin(); at != calls_.end(); ++at) {
-      if (at->first != &thread) continue;
-      calls_.splice(calls_.begin(), calls_, at);
-      return calls_.front().second;
-    }
-    if (calls_.size() == kMost) calls_.pop_back();
-    calls_.emplace_front(&thread, input_.calls_of(thread));
-    return calls_.front().second;
   }
 
   // What others did meanwhile is told whatever the filter leaves of it.
@@ -174,7 +166,7 @@ class SlowPrinter {
     if (group.calls > 1)
       where += fmt::format("; {}, {} in all", plural(group.calls - 1, "more such call"), time(group.duration));
     line(where);
-    const reader::Calls& calls = calls_of(thread);
+    const reader::Calls& calls = calls_.of(thread);
     std::vector<std::uint32_t> path;
     std::uint64_t last = 0;
     for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
@@ -227,7 +219,7 @@ class SlowPrinter {
     json_.field("usual_ns", ns(outlier.usual)).field("pid", process(thread).pid).field("tid", thread.tid);
     json_.field("thread", thread.name).field("such_calls", group.calls).field("such_ns", ns(group.duration));
     json_.key("path").open('[');
-    const reader::Calls& calls = calls_of(thread);
+    const reader::Calls& calls = calls_.of(thread);
     for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
       json_.open('{').field("function", full_name(thread, calls.function[row]));
       json_.field("duration_ns", ns(calls.time(row))).close('}');
@@ -251,14 +243,14 @@ class SlowPrinter {
     json_.close(']');
   }
 
-  const Input& input_;
   const Options& options_;
+  const reader::Trace& trace_;
   analysis::OutlierFinder& finder_;
   Screen& screen_;
   Json json_;
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
-  std::list<std::pair<const reader::Thread*, reader::Calls>> calls_;
+  CallsCache& calls_;
   reader::Calls all_calls_;
   const reader::Thread* all_calls_thread_ = nullptr;
 };
@@ -270,18 +262,20 @@ int slow(const Options& options) {
   // What is usual is learnt from short calls, too.
   const std::uint64_t min_ticks = std::exchange((*input)->filter.min_ticks, 0);
   analysis::OutlierFinder finder(trace, (*input)->function_set(), min_ticks, analysis::kMostOutliers);
+  CallsCache calls_of(**input);
   std::uint64_t calls = 0;
   {
     Progress progress("looking for slow calls", 2 * (*input)->events);
     const auto request = std::exchange((*input)->filter.request, std::nullopt);  // what is usual, others show, too
     for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls of = (*input)->calls_of(*thread);
+      const reader::Calls& of = calls_of.of(*thread);
       finder.learn(*thread, of);
       progress.done += of.events;
     }
     (*input)->filter.request = request;
+    if (request) calls_of.clear();
     for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls of = (*input)->calls_of(*thread);
+      const reader::Calls& of = calls_of.of(*thread);
       finder.find(*thread, of);
       calls += of.size();
       progress.done += of.events;
@@ -290,7 +284,7 @@ int slow(const Options& options) {
   std::vector<analysis::OutlierGroup> groups = analysis::group_outliers(finder.take(), options.each);
   if (groups.size() > options.limit) groups.resize(options.limit);
   Screen screen(options.text);
-  SlowPrinter printer(**input, options, finder, screen);
+  SlowPrinter printer(**input, calls_of, options, finder, screen);
   if (options.format == "json") {
     Output output = Output::to_stdout();
     printer.print_json(groups, calls, output);

@@ -97,7 +97,7 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
         ->check(positive())
         ->type_name("N");
     command.add_option("--request", options.request, "Only what threads did while they worked on this request")
-        ->check(request_number())
+        ->check(positive())
         ->type_name("ID");
     command
         .add_option("--below", options.below,
@@ -110,17 +110,6 @@ void add_selection_options(CLI::App& command, InputOptions& options, const char*
         ->check(readable(parse_duration))
         ->type_name("TIME");
   });
-}
-
-CLI::Validator request_number() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        std::uint64_t number = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool right = error == std::errc() && end == text.data() + text.size() && number != 0;
-        return right ? std::string() : "'" + text + "' is no request: karst_request() takes a number from 1 on";
-      },
-      "");
 }
 
 void add_raw_option(CLI::App& command, InputOptions& options) {
@@ -323,6 +312,30 @@ reader::Calls Input::calls_of(const reader::Thread& thread) const {
   if (!raw) analysis::take_cost_out(calls, trace.processes()[thread.process], filter.range);
   analysis::filter_calls(calls, thread.process, rest);
   return calls;
+}
+
+const reader::Calls& CallsCache::of(const reader::Thread& thread) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kCallBytes = 31;  // of the columns
+  if (latest_thread_ == &thread) return latest_;
+  if (const auto at = kept_.find(&thread); at != kept_.end()) return at->second;
+  reader::Calls calls = input_.calls_of(thread);
+  const std::uint64_t bytes = calls.size() * kCallBytes + calls.note_bytes.size() +
+                              calls.notes.size() * sizeof(reader::Note) + sizeof(reader::Calls);
+  if (bytes_ + bytes <= kMost) {
+    bytes_ += bytes;
+    return kept_.emplace(&thread, std::move(calls)).first->second;
+  }
+  latest_ = std::move(calls);
+  latest_thread_ = &thread;
+  return latest_;
+}
+
+void CallsCache::clear() {
+  kept_.clear();
+  bytes_ = 0;
+  latest_ = {};
+  latest_thread_ = nullptr;
 }
 
 void say_cost(Screen& screen, const Input& input) {

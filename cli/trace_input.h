@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/selection.h"
@@ -58,8 +59,6 @@ void add_raw_option(CLI::App& command, InputOptions& options);
 /// --format, one of `words` of which the first is the default, and --json, which is short for that one.
 void add_format_options(CLI::App& command, std::string& format, const std::vector<std::string>& words);
 
-/// For options that name a request.
-CLI::Validator request_number();
 /// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
 CLI::Validator positive();
 /// The same for options that are one of some words.
@@ -81,6 +80,25 @@ struct Input {
   /// A thread's calls, as far as they pass the filter. Unless `raw`, their time() is without the tracer's cost.
   reader::Calls calls_of(const reader::Thread& thread) const;
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
+};
+
+/// Threads' calls as Input::calls_of() makes them, for commands that go over them several times. Keeps those of the
+/// first threads that fit a GiB together, and the latest one's.
+class CallsCache {
+ public:
+  /// `input` must outlive it.
+  explicit CallsCache(const Input& input) : input_(input) {}
+  /// Valid until the next call.
+  const reader::Calls& of(const reader::Thread& thread);
+  /// To be called when the input's filter has changed.
+  void clear();
+
+ private:
+  const Input& input_;
+  std::unordered_map<const reader::Thread*, reader::Calls> kept_;
+  std::uint64_t bytes_ = 0;
+  const reader::Thread* latest_thread_ = nullptr;
+  reader::Calls latest_;
 };
 
 /// Opens what `options` name. Damage in the file is worth a line on stderr; not being able to read it is an Error, as

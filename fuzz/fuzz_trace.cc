@@ -1,8 +1,10 @@
-// The reader of .karst files: opening, and rebuilding the calls and the states of every thread.
+// The reader of .karst files: opening, and rebuilding the calls and the states of every thread; and what was done for
+// requests, which notes say.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "analysis/requests.h"
 #include "fuzz/require.h"
 #include "reader/moments.h"
 #include "reader/trace.h"
@@ -25,6 +27,30 @@ void check_promises(const reader::Trace& trace, const reader::Process& process, 
     require(root ? calls.depth[i] == 0 : calls.depth[i] == 65535 || calls.depth[i] == calls.depth[calls.parent[i]] + 1,
             "depth is that of the parent and one");
     require(!trace.function(process, calls.function[i]).name.empty(), "every function has a name");
+  }
+}
+
+void check_requests(const reader::Trace& trace) {
+  analysis::RequestFinder finder(trace, nullptr, {}, false);
+  for (const auto& process : trace.processes()) {
+    for (const auto& thread : process.threads) {
+      const reader::Calls calls = rebuild_calls(trace, thread);
+      finder.add(thread, calls, calls);
+      const auto work = analysis::work_on_requests(calls);
+      for (std::size_t i = 1; i < work.size(); ++i)
+        require(work[i - 1].range.end <= work[i].range.begin, "a thread works on one request at a time");
+      if (work.empty()) continue;
+      require(analysis::worked_on(trace, thread, work.front().id), "what calls tell, events tell");
+      reader::Calls cut = calls;
+      analysis::cut_to_request(cut, work.front().id);
+      check_promises(trace, process, cut);
+      for (const reader::Note& note : cut.notes)
+        require(note.row == reader::kNoParent || note.row < cut.size(), "a note's call is there");
+    }
+  }
+  for (const analysis::Request& request : finder.take()) {
+    require(request.begin <= request.end, "a request ends when it begins or later");
+    require(request.idle <= request.duration(), "it is idle for no longer than it takes");
   }
 }
 
@@ -55,6 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check_promises(*trace, process, rebuild_calls(*trace, thread));
     }
   }
+  check_requests(*trace);
   require(events == trace->event_count(), "every event belongs to a thread");
   for (const reader::ThreadStates& thread : trace->states().threads()) {
     require(thread.task < trace->states().tasks().size(), "states are of a task that is known");

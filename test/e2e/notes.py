@@ -211,8 +211,8 @@ class Notes(TortureTest):
 
         # What cannot be.
         self.assertIn("no thread said that it works on request 1700", karst("tree", path, "--request", "1700", status=1))
-        self.assertIn("is no request", karst("tree", path, "--request", "-1", status=2))
-        self.assertIn("is no request", karst("tree", path, "--request", str(2**64), status=2))
+        self.assertIn("is no number from 1 on", karst("tree", path, "--request", "-1", status=2))
+        self.assertIn("is no number from 1 on", karst("tree", path, "--request", str(2**64), status=2))
         self.assertIn("--request-a and --request-b", karst("diff", path, "--request-a", "17", status=2))
         self.assertIn("neither --request-a", karst("diff", path, "--request", "1", "--request-a", "17",
                                                    "--request-b", "2", status=2))

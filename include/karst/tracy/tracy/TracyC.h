@@ -9,9 +9,6 @@ typedef struct karst_name* TracyCZoneCtx;
 typedef const void* TracyCLockCtx;
 typedef const void* TracyCSharedLockCtx;
 
-#ifndef TracyFunction
-#define TracyFunction __FUNCTION__
-#endif
 #ifndef TracyFile
 #define TracyFile __FILE__
 #endif
