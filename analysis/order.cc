@@ -61,8 +61,7 @@ std::vector<LinkOrder::Function> LinkOrder::by_first_call() const {
   std::vector<Function> called;
   std::copy_if(functions_.begin(), functions_.end(), std::back_inserter(called),
                [](const Function& function) { return function.calls != 0; });
-  // A caller begins before what it calls, if by less than a tick: callers have more below them, but nothing tells so
-  // here. The table's order is that of addresses, so equals stay as they are.
+  // Those that were first called in the same tick stay in the order of the function table.
   std::stable_sort(called.begin(), called.end(),
                    [](const Function& a, const Function& b) { return a.first < b.first; });
   return called;
