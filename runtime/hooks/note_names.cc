@@ -22,6 +22,11 @@ constexpr std::uint32_t kLongest = 1000;         // bytes of a name or a file's 
 constexpr std::uint32_t kRefused = 0xffffffffU;  // there was no room for it
 bool g_said_full;
 
+void say_full() {
+  if (!g_said_full) Message().text("there are too many names of notes: those of further ones are not recorded");
+  g_said_full = true;
+}
+
 std::uint32_t bounded_length(const char* text) {
   std::uint32_t n = 0;
   while (text != nullptr && n < kLongest && text[n] != '\0') ++n;
@@ -55,8 +60,7 @@ std::uint32_t enter(NoteName& name) {
   const std::uint32_t id = text != 0 ? enter_note_name(text) : 0;
   if (id == 0) {
     store(name.id, kRefused);
-    if (!g_said_full) Message().text("there are too many names of notes: those of further ones are not recorded");
-    g_said_full = true;
+    say_full();
     return 0;
   }
   if (has_session()) {
@@ -98,6 +102,7 @@ NoteName* note_name_of(const char* text) {
       if (load(entry.whole) == text) return &entry.name;
     return nullptr;
   }
+  say_full();
   return nullptr;
 }
 

@@ -218,6 +218,13 @@ class Notes(TortureTest):
                                                    "--request-b", "2", status=2))
         self.assertIn("passes all filters", karst("requests", path, "--min-duration", "10s", status=1))
 
+    def test_names_that_are_chosen_at_run_time_are_so_many(self):
+        run = self.run_traced(build("notes_names", "notes/names.c", "-O1", *INCLUDE, compiler="karst-gcc"))
+        self.assertEqual(run.out, "done\n")
+        self.assertEqual([(n["name"], n["value"]) for n in notes_of(run.trace.path)],
+                         [(f"name {i}", str(i)) for i in range(1024)])
+        self.assertEqual(run.err.count("there are too many names of notes"), 1)
+
 
 if __name__ == "__main__":
     main()
