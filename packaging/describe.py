@@ -26,6 +26,14 @@ def flags(command):
     return [o for o in command["options"] if o["names"]]
 
 
+def groups(command):
+    """The options that have names, as (heading, options), ordered as in the help: "Options", where --help is, is last."""
+    found = {}
+    for o in sorted(flags(command), key=lambda o: o["group"] == "Options"):
+        found.setdefault(o["group"], []).append(o)
+    return found.items()
+
+
 def positions(command):
     return [o for o in command["options"] if o["position"]]
 
@@ -79,8 +87,9 @@ def options_section(command):
         for p in positions(command):
             out += f".TP\n\\fI{roff(p['position'])}\\fR\n{roff(p['help'])}\n"
     out += ".SH OPTIONS\n"
-    for o in flags(command):
-        out += f".TP\n{option_term(o)}\n{roff(o['help'])}\n"
+    for heading, options in groups(command):
+        out += f".SS {roff(heading)}\n" if len(groups(command)) > 1 else ""
+        out += "".join(f".TP\n{option_term(o)}\n{roff(o['help'])}\n" for o in options)
     return out
 
 
@@ -137,7 +146,11 @@ def markdown_option(option):
 
 def markdown_command(title, usage, command):
     out = f"\n## {title}\n\n{escaped(command['description'].partition(chr(10))[0])}.\n\n```\n{usage}\n```\n"
-    out += "\n" + "".join(markdown_option(o) for o in positions(command) + flags(command))
+    out += "".join("\n" + markdown_option(p) for p in positions(command)[:1])
+    out += "".join(markdown_option(p) for p in positions(command)[1:])
+    for heading, options in groups(command):
+        out += f"\n**{heading}**\n" if len(groups(command)) > 1 else ""
+        out += "\n" + "".join(map(markdown_option, options))
     footer = "\n".join(line for line in command["footer"].splitlines() if not line.startswith("Usage: ")).strip("\n")
     footer = "\n".join(textwrap.fill(line, 100) if len(line) > 100 else line for line in footer.splitlines())
     return out + (f"\n```\n{footer}\n```\n" if footer else "")
