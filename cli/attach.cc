@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -308,20 +307,13 @@ int attach(const Options& options) {
 
 constexpr const char* kNeedsPlace = "Written when the place is reached";
 
-/// The first option given that means nothing without --trigger; empty: none.
-std::string needs_trigger(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_options())
-    if (option->count() != 0 && option->get_group() == kNeedsPlace) return "--" + option->get_lnames().front();
-  return {};
-}
-
 }  // namespace
 
-void register_attach(CLI::App& app, int& status) {
+void register_attach(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("attach", "Trace a process that runs; wait for a place in it, and write what led there");
-  command->footer(
+  command.footer(
       "A process without libkarst gets it first, and is traced from then on. What was built with karst-gcc or\n"
       "karst-g++ has its calls recorded as by 'karst run'; of any other program the functions are patched while all\n"
       "its threads are stopped, for some milliseconds. Without --trigger that is all.\n"
@@ -329,36 +321,36 @@ void register_attach(CLI::App& app, int& status) {
       "hit. PLACE is a function, traced or not, FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind\n"
       "it for the first N times. Children by fork are waited for as well, and what the process becomes by exec.\n"
       "Ends when all were reached, with the process, or at Ctrl-C, and writes what was kept.");
-  add_target(*command, options->target);
-  command->add_option("--trigger", options->triggers, "The place; may be given several times")
-      ->type_name("PLACE")
-      ->allow_extra_args(false);
-  in_group(*command, kNeedsPlace, [&] {
-    command->add_flag("--multi", options->multi, "A name may be that of several functions");
-    command->add_option("--last", options->last, "How much of what came before is kept (default 200ms)")
-        ->type_name("TIME");
-    command->add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
-        ->type_name("FILE");
-    add_state_options(*command, options->states);
-    command->add_flag("--no-source", options->no_source, "Leave out the text of source files");
+  add_target(command, options->target);
+  command.add_option("--trigger", options->triggers, "The place; may be given several times")
+      .type_name("PLACE")
+      .allow_extra_args(false);
+  in_group(command, kNeedsPlace, [&] {
+    command.add_flag("--multi", options->multi, "A name may be that of several functions");
+    command.add_option("--last", options->last, "How much of what came before is kept (default 200ms)")
+        .type_name("TIME");
+    command.add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
+        .type_name("FILE");
+    add_state_options(command, options->states);
+    command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
   });
-  in_group(*command, "Programs that were not built for tracing", [&] {
-    command->add_flag("--no-patch", options->no_patch, "Leave their functions alone");
+  in_group(command, "Programs that were not built for tracing", [&] {
+    command.add_flag("--no-patch", options->no_patch, "Leave their functions alone");
     command
-        ->add_option("--library", options->libraries,
-                     "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*'")
-        ->type_name("GLOB")
-        ->allow_extra_args(false);
+        .add_option("--library", options->libraries,
+                    "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*'")
+        .type_name("GLOB")
+        .allow_extra_args(false);
     command
-        ->add_option("--min-instructions", options->min_instructions,
-                     "Leave out functions of fewer machine instructions that have no loop (default 12)")
-        ->type_name("N");
-    command->add_option("--budget", options->budget, "What tracing may cost: 5% of the time (default), or off")
-        ->type_name("SHARE");
-    command->add_option("--memory", options->memory, "For the history of all threads (default 64M)")->type_name("SIZE");
+        .add_option("--min-instructions", options->min_instructions,
+                    "Leave out functions of fewer machine instructions that have no loop (default 12)")
+        .type_name("N");
+    command.add_option("--budget", options->budget, "What tracing may cost: 5% of the time (default), or off")
+        .type_name("SHARE");
+    command.add_option("--memory", options->memory, "For the history of all threads (default 64M)").type_name("SIZE");
   });
-  command->callback([options, command, &status] {
-    const std::string alone = options->triggers.empty() ? needs_trigger(*command) : std::string();
+  command.callback([options, command, &status] {
+    const std::string alone = options->triggers.empty() ? command.given_of(kNeedsPlace) : std::string();
     status = alone.empty() ? attach(*options) : usage_error(alone + " needs a place to wait for: --trigger", "attach");
   });
 }

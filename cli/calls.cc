@@ -1,7 +1,6 @@
 // karst calls: each call as a row.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -146,16 +145,16 @@ int calls(const Options& options) {
 
 }  // namespace
 
-void register_calls(CLI::App& app, int& status) {
+void register_calls(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("calls", "List each call with its begin, duration, thread and caller");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  add_format_options(*command, options->format, {"text", "csv", "json"});
-  add_selection_options(*command, options->input, "List only calls of functions whose name matches");
-  add_raw_option(*command, options->input);
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = calls(*options); });
+  Command command = app.add_subcommand("calls", "List each call with its begin, duration, thread and caller");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  add_format_options(command, options->format, {"text", "csv", "json"});
+  add_selection_options(command, options->input, "List only calls of functions whose name matches");
+  add_raw_option(command, options->input);
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = calls(*options); });
 }
 
 }  // namespace karst::cli

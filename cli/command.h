@@ -4,11 +4,11 @@
 // in a function of its own below: it adds an App named after it, and a callback that runs after the
 // whole command line was parsed and stores the process's exit status.
 //
-//   void register_info(CLI::App& app, int& status) {
+//   void register_info(Command app, int& status) {
 //     auto options = std::make_shared<Options>();
-//     CLI::App* command = app.add_subcommand("info", "Show what a trace holds");
-//     command->add_option("FILE", options->file, "...")->required();
-//     command->callback([options, &status] { status = info(*options); });
+//     Command command = app.add_subcommand("info", "Show what a trace holds");
+//     command.add_option("FILE", options->file, "...").required();
+//     command.callback([options, &status] { status = info(*options); });
 //   }
 //
 // `status` outlives the parse. Only cli/ prints and exits; libraries return a Result.
@@ -19,10 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/options.h"
 
 namespace karst::cli {
 
@@ -35,44 +32,40 @@ enum Exit : int {
 };
 
 /// `program` holds the program's own words when the callback runs; split_program() finds them.
-void register_run(CLI::App& app, int& status, const std::vector<std::string>& program);
-/// `karst run`'s and `karst count`'s options end at `--` or at the first word that is neither one nor the value of one.
-/// Moves what follows from `words`, whose first is the command, into `program`. (CLI11 would take the program's options
-/// for ours.)
-void split_program(const CLI::App& launcher, std::vector<std::string>& words, std::vector<std::string>& program);
-void register_count(CLI::App& app, int& status, const std::vector<std::string>& program);
-void register_info(CLI::App& app, int& status);
-void register_tree(CLI::App& app, int& status);
-void register_report(CLI::App& app, int& status);
-void register_slow(CLI::App& app, int& status);
-void register_explain(CLI::App& app, int& status);
-void register_calls(CLI::App& app, int& status);
-void register_notes(CLI::App& app, int& status);
-void register_order(CLI::App& app, int& status);
-void register_requests(CLI::App& app, int& status);
-void register_diff(CLI::App& app, int& status);
-void register_flame(CLI::App& app, int& status);
-void register_graph(CLI::App& app, int& status);
-void register_hist(CLI::App& app, int& status);
-void register_stacks(CLI::App& app, int& status);
-void register_export(CLI::App& app, int& status);
-void register_view(CLI::App& app, int& status);
+void register_run(Command app, int& status, const std::vector<std::string>& program);
+void register_count(Command app, int& status, const std::vector<std::string>& program);
+void register_info(Command app, int& status);
+void register_tree(Command app, int& status);
+void register_report(Command app, int& status);
+void register_slow(Command app, int& status);
+void register_explain(Command app, int& status);
+void register_calls(Command app, int& status);
+void register_notes(Command app, int& status);
+void register_order(Command app, int& status);
+void register_requests(Command app, int& status);
+void register_diff(Command app, int& status);
+void register_flame(Command app, int& status);
+void register_graph(Command app, int& status);
+void register_hist(Command app, int& status);
+void register_stacks(Command app, int& status);
+void register_export(Command app, int& status);
+void register_view(Command app, int& status);
 /// What `karst view` does, once its command line is read; returns the exit status when the page was closed.
 int view_traces(const std::vector<std::string>& files, bool keep, bool no_browser, std::uint32_t kept = 0);
-void register_resolve(CLI::App& app, int& status);
+void register_resolve(Command app, int& status);
 /// `karst resolve --strip all FILE` means --strip=all: the option's value may be left out, so a parser cannot tell.
 void join_strip(std::vector<std::string>& words);
-void register_attach(CLI::App& app, int& status);
-void register_detach(CLI::App& app, int& status);
-void register_places(CLI::App& app, int& status);
-void register_ps(CLI::App& app, int& status);
-void register_on_off(CLI::App& app, int& status);
-void register_status(CLI::App& app, int& status);
-void register_top(CLI::App& app, int& status);
-void register_snapshot(CLI::App& app, int& status);
-void register_recover(CLI::App& app, int& status);
-void register_where(CLI::App& app, int& status);
-void register_describe(CLI::App& app);
+void register_attach(Command app, int& status);
+void register_detach(Command app, int& status);
+void register_places(Command app, int& status);
+void register_ps(Command app, int& status);
+void register_on_off(Command app, int& status);
+void register_status(Command app, int& status);
+void register_top(Command app, int& status);
+void register_snapshot(Command app, int& status);
+void register_recover(Command app, int& status);
+void register_where(Command app, int& status);
+void register_describe(Command app);
 
 /// Prints "karst: MESSAGE" on stderr, with control characters made visible; returns kExitFailed.
 int fail(const Error& error);

@@ -1,7 +1,6 @@
 // karst count: runs a program and counts the calls of each of its functions, exactly, and records nothing else.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -153,30 +152,28 @@ int count(const CountOptions& options, const std::vector<std::string>& command) 
 
 }  // namespace
 
-void register_count(CLI::App& app, int& status, const std::vector<std::string>& program) {
+void register_count(Command app, int& status, const std::vector<std::string>& program) {
   auto options = std::make_shared<CountOptions>();
-  CLI::App* command = app.add_subcommand("count", "Run a program and count the calls of each function");
-  command->footer(
+  Command command = app.add_subcommand("count", "Run a program and count the calls of each function");
+  command.footer(
       "Usage: karst count [OPTIONS] [--] PROGRAM [ARG...]\n\n"
       "Counts what karst run would trace with the same options, exactly, for a tenth\n"
       "of the cost and in little memory: each thread has counters of its own. Nothing\n"
       "else is recorded: no times, no callers. The program is started as by karst run,\n"
       "and its exit status passed on; the counts go to standard output, or to FILE,\n"
       "when it has ended.");
-  command->add_option("-o,--output", options->output, "Where to write the counts (default: standard output)")
-      ->type_name("FILE");
-  add_format_options(*command, options->format, {"text", "json", "csv"});
-  command->add_option("--show", options->show, "Only functions whose demangled name matches")->type_name("REGEX");
-  command->add_option("-n,--limit", options->limit, "Only the N functions called most")
-      ->type_name("N")
-      ->check(positive());
+  command.add_option("-o,--output", options->output, "Where to write the counts (default: standard output)")
+      .type_name("FILE");
+  add_format_options(command, options->format, {"text", "json", "csv"});
+  command.add_option("--show", options->show, "Only functions whose demangled name matches").type_name("REGEX");
+  command.add_option("-n,--limit", options->limit, "Only the N functions called most").type_name("N").check(positive());
   command
-      ->add_option("--suggest", options->suggest,
-                   "Write a list of functions to leave out of tracing, so that it costs less than SHARE, like 5%")
-      ->type_name("SHARE");
-  add_text_options(*command, options->text);
-  add_program_options(*command, options->program);
-  command->callback([options, &status, &program] { status = count(*options, program); });
+      .add_option("--suggest", options->suggest,
+                  "Write a list of functions to leave out of tracing, so that it costs less than SHARE, like 5%")
+      .type_name("SHARE");
+  add_text_options(command, options->text);
+  add_program_options(command, options->program);
+  command.callback([options, &status, &program] { status = count(*options, program); });
 }
 
 }  // namespace karst::cli

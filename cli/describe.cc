@@ -18,7 +18,9 @@ void write_option(Json& json, const CLI::Option& option) {
   const bool takes_value = option.get_items_expected_max() != 0;
   json.close(']').field("position", option.get_positional() ? option.get_single_name() : "");
   json.field("value", takes_value ? option.get_type_name() : "").field("help", option.get_description());
-  json.field("group", option.get_group()).field("takes_value", takes_value).field("value_optional", option.get_items_expected_min() == 0);
+  json.field("group", option.get_group())
+      .field("takes_value", takes_value)
+      .field("value_optional", option.get_items_expected_min() == 0);
   json.field("required", option.get_required()).close('}');
 }
 
@@ -37,7 +39,8 @@ void write_app(Json& json, const CLI::App& app) {
 
 }  // namespace
 
-void register_describe(CLI::App& app) {
+void register_describe(Command commands) {
+  CLI::App& app = commands.app();
   CLI::App* command = app.add_subcommand("describe", "Describe all commands and options as JSON");
   command->group("");
   command->callback([&app] {

@@ -1,5 +1,4 @@
 // karst detach: the process runs on with the code that its files have, until it is attached to again.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -43,14 +42,14 @@ int detach(const std::string& text) {
 
 }  // namespace
 
-void register_detach(CLI::App& app, int& status) {
+void register_detach(Command app, int& status) {
   auto target = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("detach", "Let a process run on untraced, with its code as in its files");
-  command->footer(
+  Command command = app.add_subcommand("detach", "Let a process run on untraced, with its code as in its files");
+  command.footer(
       "All functions are untraced, and all watches end. libkarst stays in the process,\n"
       "idle, with the history for 'karst snapshot'. 'karst attach PID' traces again.");
-  add_target(*command, *target);
-  command->callback([target, &status] { status = detach(*target); });
+  add_target(command, *target);
+  command.callback([target, &status] { status = detach(*target); });
 }
 
 }  // namespace karst::cli

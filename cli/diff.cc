@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -255,36 +254,34 @@ int diff(const Options& options) {
 
 }  // namespace
 
-void register_diff(CLI::App& app, int& status) {
+void register_diff(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("diff", "Compare two traces, or two parts of one: what became slower");
-  command->footer(kFooter);
-  command->add_option("A", options->input.file, "The trace to compare with")->type_name("")->required();
-  command->add_option("B", options->second, "The other one; left out: A, with two ranges or requests")->type_name("");
+  Command command = app.add_subcommand("diff", "Compare two traces, or two parts of one: what became slower");
+  command.footer(kFooter);
+  command.add_option("A", options->input.file, "The trace to compare with").type_name("").required();
+  command.add_option("B", options->second, "The other one; left out: A, with two ranges or requests").type_name("");
   for (const auto& [name, range, side] :
        {std::tuple("--range-a", &options->range_a, 'A'), std::tuple("--range-b", &options->range_b, 'B')})
-    command->add_option(name, *range, fmt::format("As --range, of {} alone", side))
-        ->check(CLI::Validator(
-            [](const std::string& text) {
-              const auto parsed = parse_range(text);
-              return parsed ? std::string() : parsed.error().message;
-            },
-            ""))
-        ->type_name("BEGIN..END");
+    command.add_option(name, *range, fmt::format("As --range, of {} alone", side))
+        .check([](const std::string& text) {
+          const auto parsed = parse_range(text);
+          return parsed ? std::string() : parsed.error().message;
+        })
+        .type_name("BEGIN..END");
   for (const auto& [name, request, side] :
        {std::tuple("--request-a", &options->request_a, 'A'), std::tuple("--request-b", &options->request_b, 'B')})
-    command->add_option(name, *request, fmt::format("As --request, of {} alone", side))
-        ->check(positive())
-        ->type_name("ID");
-  command->add_option("--fail-over", options->fail_over, "Exit with 3 if calls of a function take so much longer")
-      ->type_name("PERCENT%");
-  command->add_flag("--all", options->all, "List all functions, also those without a change");
-  add_format_options(*command, options->format, {"text", "json", "svg"});
-  add_selection_options(*command, options->input, "Compare only functions whose name matches");
-  add_text_options(*command, options->text);
+    command.add_option(name, *request, fmt::format("As --request, of {} alone", side))
+        .check(positive())
+        .type_name("ID");
+  command.add_option("--fail-over", options->fail_over, "Exit with 3 if calls of a function take so much longer")
+      .type_name("PERCENT%");
+  command.add_flag("--all", options->all, "List all functions, also those without a change");
+  add_format_options(command, options->format, {"text", "json", "svg"});
+  add_selection_options(command, options->input, "Compare only functions whose name matches");
+  add_text_options(command, options->text);
   // Two processes measure two costs, which differ by chance; as recorded, the times of both have the same in them.
   options->input.raw = true;
-  command->callback([options, &status] { status = diff(*options); });
+  command.callback([options, &status] { status = diff(*options); });
 }
 
 }  // namespace karst::cli

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -429,20 +428,19 @@ int explain(Options options) {
 
 }  // namespace
 
-void register_explain(CLI::App& app, int& status) {
+void register_explain(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("explain", "Say why a call took longer than others of its function");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  command->add_option("--slowest", options->slowest, "Explain the slowest call of functions whose name matches")
-      ->type_name("REGEX");
-  command->add_option("--call", options->call, "Explain the call that begins then in that thread")
-      ->type_name("TID@TIME");
-  add_format_options(*command, options->format, {"text", "json"});
-  add_selection_options(*command, options->input, "Explain a call of functions whose name matches");
-  add_raw_option(*command, options->input);
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = explain(*options); });
+  Command command = app.add_subcommand("explain", "Say why a call took longer than others of its function");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  command.add_option("--slowest", options->slowest, "Explain the slowest call of functions whose name matches")
+      .type_name("REGEX");
+  command.add_option("--call", options->call, "Explain the call that begins then in that thread").type_name("TID@TIME");
+  add_format_options(command, options->format, {"text", "json"});
+  add_selection_options(command, options->input, "Explain a call of functions whose name matches");
+  add_raw_option(command, options->input);
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = explain(*options); });
 }
 
 }  // namespace karst::cli

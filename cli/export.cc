@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -143,21 +142,20 @@ int export_trace(const Options& options) {
 
 }  // namespace
 
-void register_export(CLI::App& app, int& status) {
+void register_export(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("export", "Write a trace in another tool's format");
-  command->footer("Formats:\n" + format_list() +
-                  "\nThe output gets its name only when it is whole; '-o -' writes to standard output.");
-  command->add_option("FILE", options->input.file, "The trace, as 'karst run' wrote it; none for viewer")
-      ->type_name("");
-  command->add_option("--to", options->format, "The format; see below")->type_name(format_names())->required();
-  command->add_option("-o,--output", options->output, "Where to write it; - is standard output")
-      ->type_name("OUT")
-      ->required();
-  command->add_flag("--aggregated", options->aggregated, "html: sums and one picture instead of every call");
-  add_selection_options(*command, options->input,
+  Command command = app.add_subcommand("export", "Write a trace in another tool's format");
+  command.footer("Formats:\n" + format_list() +
+                 "\nThe output gets its name only when it is whole; '-o -' writes to standard output.");
+  command.add_option("FILE", options->input.file, "The trace, as 'karst run' wrote it; none for viewer").type_name("");
+  command.add_option("--to", options->format, "The format; see below").type_name(format_names()).required();
+  command.add_option("-o,--output", options->output, "Where to write it; - is standard output")
+      .type_name("OUT")
+      .required();
+  command.add_flag("--aggregated", options->aggregated, "html: sums and one picture instead of every call");
+  add_selection_options(command, options->input,
                         "Export only calls of functions whose name matches, with what they called");
-  command->callback([options, &status] { status = export_trace(*options); });
+  command.callback([options, &status] { status = export_trace(*options); });
 }
 
 }  // namespace karst::cli

@@ -4,7 +4,6 @@
 // SVG: a picture (cli/flame_svg.h). Both come of the same weighed tree.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -116,19 +115,19 @@ int flame(const Options& options) {
 
 }  // namespace
 
-void register_flame(CLI::App& app, int& status) {
+void register_flame(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("flame", "Make a flame graph: folded stacks, or a picture");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  command->add_option("--format", options->format, "folded (the default) or svg")
-      ->check(one_of({"folded", "svg"}))
-      ->type_name("folded|svg");
-  add_by_option(*command, options->by, true);
-  command->add_option("-o,--output", options->output, "Write this file; stdout when it is left out")->type_name("FILE");
-  add_selection_options(*command, options->input, "Only paths that end in functions whose name matches");
-  add_raw_option(*command, options->input);
-  command->callback([options, &status] { status = flame(*options); });
+  Command command = app.add_subcommand("flame", "Make a flame graph: folded stacks, or a picture");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  command.add_option("--format", options->format, "folded (the default) or svg")
+      .check(one_of({"folded", "svg"}))
+      .type_name("folded|svg");
+  add_by_option(command, options->by, true);
+  command.add_option("-o,--output", options->output, "Write this file; stdout when it is left out").type_name("FILE");
+  add_selection_options(command, options->input, "Only paths that end in functions whose name matches");
+  add_raw_option(command, options->input);
+  command.callback([options, &status] { status = flame(*options); });
 }
 
 }  // namespace karst::cli

@@ -1,7 +1,6 @@
 // karst graph: functions with their callers and callees.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -232,19 +231,19 @@ int graph_command(const Options& options) {
 
 }  // namespace
 
-void register_graph(CLI::App& app, int& status) {
+void register_graph(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("graph", "Show functions with their callers and callees");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  add_format_options(*command, options->format, {"text", "dot", "mermaid", "json"});
-  command->add_option("-n,--limit", options->limit, "Show only the first N functions (20; json: all)")
-      ->type_name("N")
-      ->check(positive());
-  add_selection_options(*command, options->input, "Show only functions whose name matches, with who they call");
-  add_raw_option(*command, options->input);
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = graph_command(*options); });
+  Command command = app.add_subcommand("graph", "Show functions with their callers and callees");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  add_format_options(command, options->format, {"text", "dot", "mermaid", "json"});
+  command.add_option("-n,--limit", options->limit, "Show only the first N functions (20; json: all)")
+      .type_name("N")
+      .check(positive());
+  add_selection_options(command, options->input, "Show only functions whose name matches, with who they call");
+  add_raw_option(command, options->input);
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = graph_command(*options); });
 }
 
 }  // namespace karst::cli

@@ -169,7 +169,8 @@ std::string unexpected(const CLI::App& command, const std::string& message) {
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
 
-void in_group(CLI::App& command, const char* heading, const std::function<void()>& add) {
+void in_group(Command of, const char* heading, const std::function<void()>& add) {
+  CLI::App& command = of.app();
   const std::size_t before = command.get_options().size();
   add();
   const auto options = command.get_options();
@@ -182,8 +183,10 @@ std::string parse_message(const CLI::App& command, const CLI::ParseError& error)
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(command, message);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && missing != std::string::npos)
     return message.substr(0, missing) + " is missing";
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
-    return message.substr(0, message.find(':')) + " needs a value";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const bool many = message.find("At most") != std::string::npos;
+    return message.substr(0, message.find(':')) + (many ? " is given too often" : " needs a value");
+  }
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
     const std::string what = message.substr(std::min(message.find(": ") + 2, message.size()));
     return what.substr(0, what.find(" = ")) + " " + what.substr(std::min(what.find(" = ") + 3, what.size())) +

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options.h"
+
 namespace CLI {
 class App;
 class FormatterBase;
@@ -21,7 +23,7 @@ inline constexpr std::size_t kHelpWidth = 80;
 std::shared_ptr<CLI::FormatterBase> help_formatter();
 
 /// Puts the options that `add` adds to `command` under this heading of the help.
-void in_group(CLI::App& command, const char* heading, const std::function<void()>& add);
+void in_group(Command command, const char* heading, const std::function<void()>& add);
 
 /// What is wrong with the command line of `command`, in words of ours.
 std::string parse_message(const CLI::App& command, const CLI::ParseError& error);

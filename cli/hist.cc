@@ -1,7 +1,6 @@
 // karst hist: how the durations of a function's calls spread, as bars in the terminal.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -160,19 +159,19 @@ int hist(const Options& options) {
 
 }  // namespace
 
-void register_hist(CLI::App& app, int& status) {
+void register_hist(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("hist", "Show how the durations of a function's calls spread");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  add_format_options(*command, options->format, {"text", "json"});
-  command->add_option("-n,--limit", options->limit, "Show only the first N functions (text: 3; json: all)")
-      ->type_name("N")
-      ->check(positive());
-  add_selection_options(*command, options->input, "Show only functions whose name matches");
-  add_raw_option(*command, options->input);
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = hist(*options); });
+  Command command = app.add_subcommand("hist", "Show how the durations of a function's calls spread");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  add_format_options(command, options->format, {"text", "json"});
+  command.add_option("-n,--limit", options->limit, "Show only the first N functions (text: 3; json: all)")
+      .type_name("N")
+      .check(positive());
+  add_selection_options(command, options->input, "Show only functions whose name matches");
+  add_raw_option(command, options->input);
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = hist(*options); });
 }
 
 }  // namespace karst::cli

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -425,18 +424,18 @@ int info(const Options& options) {
 
 }  // namespace
 
-void register_info(CLI::App& app, int& status) {
+void register_info(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("info", "Show what a trace holds: processes, threads, modules, counts, problems");
-  command->footer(
+  command.footer(
       "'open' calls have a begin or an end that is not known; 'overwritten' events gave way to newer ones\n"
       "when memory was full; 'lost' ones were never recorded. A trace with problems is still a trace: each\n"
       "line of 'problems' says what is affected.");
-  add_file_option(*command, options->input);
-  add_format_options(*command, options->format, {"text", "json"});
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = info(*options); });
+  add_file_option(command, options->input);
+  add_format_options(command, options->format, {"text", "json"});
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = info(*options); });
 }
 
 }  // namespace karst::cli

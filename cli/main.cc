@@ -72,6 +72,26 @@ int help(const CLI::App& app, const std::string& command) {
   return no_command(app, command);
 }
 
+// `karst run`'s and `karst count`'s options end at `--` or at the first word that is neither one nor the value of one.
+// Moves what follows from `words`, whose first is the command, into `program`. (CLI11 would take the program's options
+// for ours.)
+void split_program(const CLI::App& launcher, std::vector<std::string>& words, std::vector<std::string>& program) {
+  std::size_t at = 1;
+  for (; at < words.size(); ++at) {
+    std::string word = words[at];
+    renew_option(launcher.get_name(), word);
+    if (word == "--" || word == "-" || !word.starts_with('-')) break;
+    const std::string name = word.substr(0, word.starts_with("--") ? word.find('=') : 2);
+    const CLI::Option* option = launcher.get_option_no_throw(name);
+    const bool whole = word == name;  // no value attached: --memory=1M, -oFILE
+    if (option != nullptr && option->get_items_expected_max() > 0 && whole) ++at;
+  }
+  if (at >= words.size()) return;  // when the last option lacks its value, the parser says so
+  const auto from = words.begin() + static_cast<std::ptrdiff_t>(at);
+  program.assign(from + (*from == "--" ? 1 : 0), words.end());
+  words.erase(from, words.end());
+}
+
 int run_command_line(int argc, char** argv) {
   int status = kExitOk;
   CLI::App app(kDescription, "karst");
@@ -80,36 +100,37 @@ int run_command_line(int argc, char** argv) {
   app.set_version_flag("--version", "karst " KARST_VERSION, "Show the version and exit");
   app.require_subcommand(0, 1);
   std::vector<std::string> program;
-  register_run(app, status, program);
-  register_view(app, status);
-  register_slow(app, status);
-  register_explain(app, status);
-  register_report(app, status);
-  register_tree(app, status);
-  register_calls(app, status);
-  register_notes(app, status);
-  register_requests(app, status);
-  register_stacks(app, status);
-  register_flame(app, status);
-  register_graph(app, status);
-  register_hist(app, status);
-  register_diff(app, status);
-  register_order(app, status);
-  register_info(app, status);
-  register_export(app, status);
-  register_ps(app, status);
-  register_top(app, status);
-  register_on_off(app, status);
-  register_status(app, status);
-  register_snapshot(app, status);
-  register_recover(app, status);
-  register_where(app, status);
-  register_attach(app, status);
-  register_detach(app, status);
-  register_count(app, status, program);
-  register_places(app, status);
-  register_resolve(app, status);
-  register_describe(app);
+  const Command commands(&app);
+  register_run(commands, status, program);
+  register_view(commands, status);
+  register_slow(commands, status);
+  register_explain(commands, status);
+  register_report(commands, status);
+  register_tree(commands, status);
+  register_calls(commands, status);
+  register_notes(commands, status);
+  register_requests(commands, status);
+  register_stacks(commands, status);
+  register_flame(commands, status);
+  register_graph(commands, status);
+  register_hist(commands, status);
+  register_diff(commands, status);
+  register_order(commands, status);
+  register_info(commands, status);
+  register_export(commands, status);
+  register_ps(commands, status);
+  register_top(commands, status);
+  register_on_off(commands, status);
+  register_status(commands, status);
+  register_snapshot(commands, status);
+  register_recover(commands, status);
+  register_where(commands, status);
+  register_attach(commands, status);
+  register_detach(commands, status);
+  register_count(commands, status, program);
+  register_places(commands, status);
+  register_resolve(commands, status);
+  register_describe(commands);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
   help_command->add_option("COMMAND", topic, "Command to explain");

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -134,18 +133,18 @@ int notes(const Options& options) {
 
 }  // namespace
 
-void register_notes(CLI::App& app, int& status) {
+void register_notes(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("notes", "List what the program said of itself: messages, values, requests");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  add_format_options(*command, options->format, {"text", "csv", "json"});
-  command->add_option("--kind", options->kind, "List notes of this kind alone")
-      ->check(one_of({"message", "integer", "number", "frame", "request begins", "request ends", "works on", "text"}))
-      ->type_name("KIND");
-  add_selection_options(*command, options->input, "List only notes made in calls of functions whose name matches");
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = notes(*options); });
+  Command command = app.add_subcommand("notes", "List what the program said of itself: messages, values, requests");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  add_format_options(command, options->format, {"text", "csv", "json"});
+  command.add_option("--kind", options->kind, "List notes of this kind alone")
+      .check(one_of({"message", "integer", "number", "frame", "request begins", "request ends", "works on", "text"}))
+      .type_name("KIND");
+  add_selection_options(command, options->input, "List only notes made in calls of functions whose name matches");
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = notes(*options); });
 }
 
 }  // namespace karst::cli

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -222,54 +221,54 @@ int change(const Options& options, bool on) {
   return kExitOk;
 }
 
-CLI::App* add(CLI::App& app, int& status, bool on) {
+Command add(Command app, int& status, bool on) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = app.add_subcommand(
       on ? "on" : "off", on ? "Switch tracing of a running process on" : "Switch tracing of a running process off");
-  add_target(*command, options->target);
+  add_target(command, options->target);
   command
-      ->add_option("-f,--function", options->functions,
-                   on ? "Switch on functions whose demangled name matches; of a process that was off, only these"
-                      : "Switch off only functions whose demangled name matches")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
-  command->add_option("--not-function", options->not_functions, "But not those whose demangled name matches")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
-  command->add_option("--for", options->time, "Only for TIME (5s, 200ms); then it is as it was before")
-      ->type_name("TIME");
+      .add_option("-f,--function", options->functions,
+                  on ? "Switch on functions whose demangled name matches; of a process that was off, only these"
+                     : "Switch off only functions whose demangled name matches")
+      .type_name("REGEX")
+      .allow_extra_args(false);
+  command.add_option("--not-function", options->not_functions, "But not those whose demangled name matches")
+      .type_name("REGEX")
+      .allow_extra_args(false);
+  command.add_option("--for", options->time, "Only for TIME (5s, 200ms); then it is as it was before")
+      .type_name("TIME");
   if (on) {
     command
-        ->add_option("--budget", options->budget,
-                     "From now on keep what tracing costs below SHARE (like 5%), leaving out functions that cost most "
-                     "and tell least; 'none' ends that")
-        ->type_name("SHARE");
-    command->add_option("--keep", options->keep, "A budget leaves no function out whose demangled name matches")
-        ->type_name("REGEX")
-        ->allow_extra_args(false);
-    add_watch_options(*command, options->watch);
-    command->add_flag("--stay", options->stay,
-                      "With --slowest, --over: until Ctrl-C, watch the functions of libraries that come, too");
+        .add_option("--budget", options->budget,
+                    "From now on keep what tracing costs below SHARE (like 5%), leaving out functions that cost most "
+                    "and tell least; 'none' ends that")
+        .type_name("SHARE");
+    command.add_option("--keep", options->keep, "A budget leaves no function out whose demangled name matches")
+        .type_name("REGEX")
+        .allow_extra_args(false);
+    add_watch_options(command, options->watch);
+    command.add_flag("--stay", options->stay,
+                     "With --slowest, --over: until Ctrl-C, watch the functions of libraries that come, too");
   } else {
-    command->add_flag("--watches", options->watches,
-                      "Watch for no slow calls any more (on --slowest, --over); tracing and what was kept stay");
+    command.add_flag("--watches", options->watches,
+                     "Watch for no slow calls any more (on --slowest, --over); tracing and what was kept stay");
   }
-  command->callback([options, &status, on] { status = change(*options, on); });
+  command.callback([options, &status, on] { status = change(*options, on); });
   return command;
 }
 
 }  // namespace
 
-void register_on_off(CLI::App& app, int& status) {
+void register_on_off(Command app, int& status) {
   add(app, status, true)
-      ->footer(
+      .footer(
           "Code is changed while threads execute it; none of them is held. Without patterns\n"
           "all that was traced before is traced again, also what 'off --function' took\n"
           "out; --function . chooses all there is. When --for is up, everything is as it\n"
           "was. karst waits for that, unless the process was off as a whole: then the\n"
           "process knows by itself when the time is up.");
   add(app, status, false)
-      ->footer(
+      .footer(
           "The program runs as if it were not traced. The history stays: 'karst snapshot'\n"
           "still gets it. Traces say when functions were switched off, so an absent call is\n"
           "not taken for one that did not happen.");

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -120,23 +119,23 @@ int order(const Options& options) {
 
 }  // namespace
 
-void register_order(CLI::App& app, int& status) {
+void register_order(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("order", "Say in which order a linker should lay out functions, for fewer pages");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  command->add_option("--by", options->by, "first: by first call (the default); calls: those called most first")
-      ->check(one_of({"first", "calls"}))
-      ->type_name("first|calls");
-  command->add_option("--format", options->format, "symbols (the default), sections or callgraph; see below")
-      ->check(one_of({"symbols", "sections", "callgraph"}))
-      ->type_name("symbols|sections|callgraph");
-  command->add_option("--module", options->module, "Functions of this file (default: the program itself)")
-      ->type_name("FILE");
-  command->add_option("-o,--output", options->output, "Where to write it (default: standard output)")->type_name("OUT");
-  add_selection_options(*command, options->input, "List only functions whose name matches");
-  command->callback([options, &status] { status = order(*options); });
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  command.add_option("--by", options->by, "first: by first call (the default); calls: those called most first")
+      .check(one_of({"first", "calls"}))
+      .type_name("first|calls");
+  command.add_option("--format", options->format, "symbols (the default), sections or callgraph; see below")
+      .check(one_of({"symbols", "sections", "callgraph"}))
+      .type_name("symbols|sections|callgraph");
+  command.add_option("--module", options->module, "Functions of this file (default: the program itself)")
+      .type_name("FILE");
+  command.add_option("-o,--output", options->output, "Where to write it (default: standard output)").type_name("OUT");
+  add_selection_options(command, options->input, "List only functions whose name matches");
+  command.callback([options, &status] { status = order(*options); });
 }
 
 }  // namespace karst::cli

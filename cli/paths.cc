@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -12,7 +11,7 @@
 
 namespace karst::cli {
 
-void add_by_option(CLI::App& command, std::string& by, bool calls) {
+void add_by_option(Command command, std::string& by, bool calls) {
   std::vector<std::string> words = {"wall", "cpu", "blocked"};
   if (calls) words.emplace_back("calls");
   std::string type;
@@ -21,8 +20,8 @@ void add_by_option(CLI::App& command, std::string& by, bool calls) {
       .add_option("--by", by,
                   calls ? "What counts: time (wall), that on a CPU, that blocked, or calls"
                         : "What counts: time (wall, the default), that on a CPU, or that blocked")
-      ->check(one_of(words))
-      ->type_name(type);
+      .check(one_of(words))
+      .type_name(type);
 }
 
 std::string_view Paths::name(std::uint32_t function) const {

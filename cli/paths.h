@@ -7,13 +7,14 @@
 
 #include "analysis/parts.h"
 #include "base/result.h"
+#include "cli/options.h"
 #include "cli/trace_input.h"
 #include "query/flame.h"
 
 namespace karst::cli {
 
 /// "wall|cpu|blocked", and behind it "|calls" if `calls`; option --by of `command`.
-void add_by_option(CLI::App& command, std::string& by, bool calls);
+void add_by_option(Command command, std::string& by, bool calls);
 
 struct Paths {
   explicit Paths(const Input& of) : input(of), parts(of.trace, of.function_set()) {}

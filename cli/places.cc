@@ -1,7 +1,6 @@
 // karst places: which functions of a program can be traced as it is, and why the others cannot.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -111,24 +110,24 @@ int places(const Options& options) {
 
 }  // namespace
 
-void register_places(CLI::App& app, int& status) {
+void register_places(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command command = app.add_subcommand(
       "places", "List functions of a program that was not built for tracing, and which can be traced");
-  command->footer(
+  command.footer(
       "'karst run' patches such a program's functions as it is loaded: each place is checked\n"
       "first, and where a jump could be harmful the function is left alone. Small functions\n"
       "without a loop are left out unless --min-instructions says so.");
-  command->add_option("FILE", options->file, "Program or library; without a slash also one in PATH")->required();
+  command.add_option("FILE", options->file, "Program or library; without a slash also one in PATH").required();
   command
-      ->add_option("--min-instructions", options->min_instructions,
-                   "Leave out functions of fewer machine instructions that have no loop (default 12)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000000));
-  command->add_flag("--all", options->all, "List functions that can be patched, too");
-  command->add_flag("-j,--json", options->json, "Print JSON");
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = places(*options); });
+      .add_option("--min-instructions", options->min_instructions,
+                  "Leave out functions of fewer machine instructions that have no loop (default 12)")
+      .type_name("N")
+      .check(number_to(1000000));
+  command.add_flag("--all", options->all, "List functions that can be patched, too");
+  command.add_flag("-j,--json", options->json, "Print JSON");
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = places(*options); });
 }
 
 }  // namespace karst::cli

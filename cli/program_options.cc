@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -263,36 +262,36 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
   return kExitOk;
 }
 
-void add_program_options(CLI::App& command, ProgramOptions& options) {
+void add_program_options(Command command, ProgramOptions& options) {
   in_group(command, "Which functions", [&] {
     command.add_option("-f,--function", options.functions, "Trace only functions whose demangled name matches")
-        ->type_name("REGEX")
-        ->allow_extra_args(false);
+        .type_name("REGEX")
+        .allow_extra_args(false);
     command.add_option("--not-function", options.not_functions, "Do not trace functions whose demangled name matches")
-        ->type_name("REGEX")
-        ->allow_extra_args(false);
+        .type_name("REGEX")
+        .allow_extra_args(false);
     command
         .add_option("--no-trace", options.no_trace,
                     "Do not trace functions that a glob in FILE (one a line) matches: by demangled name, or with a "
                     "slash in it by source path")
-        ->type_name("FILE")
-        ->allow_extra_args(false);
+        .type_name("FILE")
+        .allow_extra_args(false);
     command.add_option("--only", options.only, "Trace only functions that a glob in FILE matches")
-        ->type_name("FILE")
-        ->allow_extra_args(false);
+        .type_name("FILE")
+        .allow_extra_args(false);
     command
         .add_option("--min-instructions", options.min_instructions,
                     "Do not trace functions of fewer machine instructions that have no loop (default 12 in code "
                     "that was not built for tracing, else 0)")
-        ->type_name("N");
+        .type_name("N");
     command.add_flag("--no-carried-lists", options.no_carried_lists,
                      "Ignore the lists that programs carry, given to the compiler as --karst-no-trace= and the like");
     command
         .add_option("--library", options.libraries,
                     "Trace the functions of loaded libraries whose file's name matches, too, though they were not "
                     "built for tracing: like 'libssl*'")
-        ->type_name("GLOB")
-        ->allow_extra_args(false);
+        .type_name("GLOB")
+        .allow_extra_args(false);
     command.add_flag("--no-patch", options.no_patch,
                      "Leave programs alone that were not built for tracing; without it their functions are patched as "
                      "they are loaded, as far as that is safe");
@@ -301,7 +300,7 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
     command
         .add_option("--user", options.user,
                     "Run the program as this user, with the user's groups and HOME; for root, as under sudo")
-        ->type_name("NAME");
+        .type_name("NAME");
     command.add_flag("--no-follow", options.no_follow, "Trace the program alone, not the processes that it makes");
     command.add_flag(
         "--wait", [&options](std::int64_t) { options.no_wait = false; },
@@ -312,29 +311,12 @@ void add_program_options(CLI::App& command, ProgramOptions& options) {
     command
         .add_option("--debug-dir", options.debug_dirs,
                     "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
-        ->type_name("DIR")
-        ->allow_extra_args(false);
+        .type_name("DIR")
+        .allow_extra_args(false);
     command.add_option("--map-path", options.map_paths, "Sources under FROM are under TO now")
-        ->type_name("FROM=TO")
-        ->allow_extra_args(false);
+        .type_name("FROM=TO")
+        .allow_extra_args(false);
   });
-}
-
-void split_program(const CLI::App& launcher, std::vector<std::string>& words, std::vector<std::string>& program) {
-  std::size_t at = 1;
-  for (; at < words.size(); ++at) {
-    std::string word = words[at];
-    renew_option(launcher.get_name(), word);
-    if (word == "--" || word == "-" || !word.starts_with('-')) break;
-    const std::string name = word.substr(0, word.starts_with("--") ? word.find('=') : 2);
-    const CLI::Option* option = launcher.get_option_no_throw(name);
-    const bool whole = word == name;  // no value attached: --memory=1M, -oFILE
-    if (option != nullptr && option->get_items_expected_max() > 0 && whole) ++at;
-  }
-  if (at >= words.size()) return;  // when the last option lacks its value, the parser says so
-  const auto from = words.begin() + static_cast<std::ptrdiff_t>(at);
-  program.assign(from + (*from == "--" ? 1 : 0), words.end());
-  words.erase(from, words.end());
 }
 
 void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when) {

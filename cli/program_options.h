@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options.h"
 #include "collect/launch/launch.h"
 #include "collect/launch/program.h"
 
@@ -37,7 +38,7 @@ struct ProgramOptions {
 };
 
 /// `options` must live until the command line was parsed.
-void add_program_options(CLI::App& command, ProgramOptions& options);
+void add_program_options(Command command, ProgramOptions& options);
 
 /// libkarst.so beside this program: ../lib as installed and as built. Error: it is not there.
 Result<std::string> find_runtime();

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/output.h"
@@ -60,17 +59,17 @@ int ps(const Options& options) {
 
 }  // namespace
 
-void register_ps(CLI::App& app, int& status) {
+void register_ps(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("ps", "List traced processes: whether tracing is on, what it costs, calls a second");
-  command->footer(
+  command.footer(
       "Your own processes, root's view: all. 'partly': some functions are switched off, or kept out by the budget.\n"
       "'cost' is the share of the program's time that tracing takes, as far as it is known. 'no control': the process\n"
       "can be looked into, but not switched while it runs.");
-  command->add_flag("-j,--json", options->json, "Print JSON");
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = ps(*options); });
+  command.add_flag("-j,--json", options->json, "Print JSON");
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = ps(*options); });
 }
 
 }  // namespace karst::cli

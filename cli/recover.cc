@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -50,20 +49,20 @@ int recover(const Options& options) {
 
 }  // namespace
 
-void register_recover(CLI::App& app, int& status) {
+void register_recover(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("recover", "Make a trace of what a program left: a core, or its arena's file");
-  command->footer(
+  Command command = app.add_subcommand("recover", "Make a trace of what a program left: a core, or its arena's file");
+  command.footer(
       "FILE is a core file, or the file of a program that ran with KARST_OPTIONS=file=FILE\n"
       "or 'karst run --file FILE'; that program may still be running. Without -o the trace\n"
       "is NAME-PID-N.karst, N being the first number that is free.");
-  command->add_option("FILE", options->file, "Core, or arena's file")->required();
-  command->add_option("-o,--output", options->output, "Trace file to write; one that is there is replaced")
-      ->type_name("FILE");
-  command->add_option("--program", options->program, "Where the executable is now, if not where it was")
-      ->type_name("PATH");
-  command->add_flag("--no-source", options->no_source, "Leave out the text of source files");
-  command->callback([options, &status] { status = recover(*options); });
+  command.add_option("FILE", options->file, "Core, or arena's file").required();
+  command.add_option("-o,--output", options->output, "Trace file to write; one that is there is replaced")
+      .type_name("FILE");
+  command.add_option("--program", options->program, "Where the executable is now, if not where it was")
+      .type_name("PATH");
+  command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
+  command.callback([options, &status] { status = recover(*options); });
 }
 
 }  // namespace karst::cli

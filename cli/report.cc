@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -327,25 +326,23 @@ int report_command(const Options& options) {
 
 }  // namespace
 
-void register_report(CLI::App& app, int& status) {
+void register_report(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("report", "Show which functions were called how often and took how long");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  command->add_option("-s,--sort", options->sort, "Greatest first by this column, total unless another is named")
-      ->check(one_of(sort_keys()))
-      ->type_name(sort_words());
-  command->add_option("--columns", options->columns, "Show these columns, with commas between; see below")
-      ->type_name("COLUMN,...");
-  add_format_options(*command, options->format, {"text", "csv", "json"});
-  command->add_option("-n,--limit", options->limit, "Show only the first N functions")
-      ->type_name("N")
-      ->check(positive());
-  add_selection_options(*command, options->input, "Show only functions whose name matches");
-  add_raw_option(*command, options->input);
-  command->add_flag("--overhead", options->overhead, "What tracing took, by thread and by function");
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = report_command(*options); });
+  Command command = app.add_subcommand("report", "Show which functions were called how often and took how long");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  command.add_option("-s,--sort", options->sort, "Greatest first by this column, total unless another is named")
+      .check(one_of(sort_keys()))
+      .type_name(sort_words());
+  command.add_option("--columns", options->columns, "Show these columns, with commas between; see below")
+      .type_name("COLUMN,...");
+  add_format_options(command, options->format, {"text", "csv", "json"});
+  command.add_option("-n,--limit", options->limit, "Show only the first N functions").type_name("N").check(positive());
+  add_selection_options(command, options->input, "Show only functions whose name matches");
+  add_raw_option(command, options->input);
+  command.add_flag("--overhead", options->overhead, "What tracing took, by thread and by function");
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = report_command(*options); });
 }
 
 }  // namespace karst::cli

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -253,23 +252,23 @@ int requests(const Options& options) {
 
 }  // namespace
 
-void register_requests(CLI::App& app, int& status) {
+void register_requests(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("requests", "List requests: how long each took, in which threads, and where its time went");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  command->add_option("-n,--limit", options->limit, "Show only the first N requests (text: 20; csv and json: all)")
-      ->type_name("N")
-      ->check(positive());
-  command->add_option("-s,--sort", options->sort, "Greatest first (duration unless given); begin and request: in order")
-      ->check(one_of(sort_words()))
-      ->type_name("COLUMN");
-  add_format_options(*command, options->format, {"text", "csv", "json"});
-  add_selection_options(*command, options->input, "Count only calls of functions whose name matches");
-  add_raw_option(*command, options->input);
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = requests(*options); });
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  command.add_option("-n,--limit", options->limit, "Show only the first N requests (text: 20; csv and json: all)")
+      .type_name("N")
+      .check(positive());
+  command.add_option("-s,--sort", options->sort, "Greatest first (duration unless given); begin and request: in order")
+      .check(one_of(sort_words()))
+      .type_name("COLUMN");
+  add_format_options(command, options->format, {"text", "csv", "json"});
+  add_selection_options(command, options->input, "Count only calls of functions whose name matches");
+  add_raw_option(command, options->input);
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = requests(*options); });
 }
 
 }  // namespace karst::cli

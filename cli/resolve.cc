@@ -1,7 +1,6 @@
 // karst resolve: makes a raw trace, which a program has written of itself, self-contained.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -59,34 +58,34 @@ void join_strip(std::vector<std::string>& words) {
   }
 }
 
-void register_resolve(CLI::App& app, int& status) {
+void register_resolve(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("resolve", "Give a raw trace names, lines and sources, so that it opens anywhere");
-  command->footer(
+  command.footer(
       "Raw traces are what programs write of themselves: karst_snapshot_save and its like in karst/karst.h, and\n"
       "signal=USR2; and what 'karst run' leaves when it is interrupted while it looks names up. Every command opens\n"
       "them and looks names up each time, in the executables and libraries\n"
       "that ran. Those must be there still, and be the same files: a module whose build-id differs gives no names.\n"
       "The result is as 'karst run' writes it.");
-  command->add_option("RAW", options->raw, "The raw trace")->type_name("")->required();
-  command->add_option("-o,--output", options->output, "Trace file to write (default: in the place of RAW)")
-      ->type_name("FILE");
-  command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
-  command->add_flag(
+  command.add_option("RAW", options->raw, "The raw trace").type_name("").required();
+  command.add_option("-o,--output", options->output, "Trace file to write (default: in the place of RAW)")
+      .type_name("FILE");
+  command.add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+  command.add_flag(
       "--strip{most}", options->strip,
       "Take out what the trace reveals beside calls and times: --strip=source, commands, paths (their last\n"
       "parts stay), host, build-ids, values, names; with commas between; --strip alone is all but names.\n"
       "RAW may have names already");
   command
-      ->add_option("--debug-dir", options->debug_dirs,
-                   "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command->add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
-      ->type_name("FROM=TO")
-      ->allow_extra_args(false);
-  command->callback([options, &status] { status = resolve(*options); });
+      .add_option("--debug-dir", options->debug_dirs,
+                  "Look for separate debug files in DIR too, as in /usr/lib/debug (also: KARST_DEBUG_DIR)")
+      .type_name("DIR")
+      .allow_extra_args(false);
+  command.add_option("--map-path", options->map_paths, "Sources under FROM are under TO now")
+      .type_name("FROM=TO")
+      .allow_extra_args(false);
+  command.callback([options, &status] { status = resolve(*options); });
 }
 
 }  // namespace karst::cli

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -383,10 +382,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
 
 }  // namespace
 
-void register_run(CLI::App& app, int& status, const std::vector<std::string>& program) {
+void register_run(Command app, int& status, const std::vector<std::string>& program) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "Run a program and trace its calls");
-  command->footer(
+  Command command = app.add_subcommand("run", "Run a program and trace its calls");
+  command.footer(
       "Usage: karst run [OPTIONS] [--] PROGRAM [ARG...]\n\n"
       "Examples:\n"
       "  karst run ./app --its-own-option          writes app.karst\n"
@@ -404,89 +403,89 @@ void register_run(CLI::App& app, int& status, const std::vector<std::string>& pr
       "slowest, over, margin, kept-memory, min-duration, clock, off, prefault, stats,\n"
       "file, core, on-crash, functions, not-functions, no-trace, only,\n"
       "min-instructions, carried-lists.");
-  in_group(*command, "The trace", [&] {
-    command->add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
-        ->type_name("FILE");
+  in_group(command, "The trace", [&] {
+    command.add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
+        .type_name("FILE");
     command
-        ->add_option("-m,--memory", options->memory,
-                     "Memory for the history of all threads of a process; when it is full, the oldest calls go "
-                     "(default 64M)")
-        ->type_name("SIZE");
-    command->add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
-    command->add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
+        .add_option("-m,--memory", options->memory,
+                    "Memory for the history of all threads of a process; when it is full, the oldest calls go "
+                    "(default 64M)")
+        .type_name("SIZE");
+    command.add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+    command.add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
   });
-  in_group(*command, "What tracing costs", [&] {
+  in_group(command, "What tracing costs", [&] {
     command
-        ->add_option(
+        .add_option(
             "-b,--budget", options->budget,
             "Share of time that tracing may cost, like 5%: functions that cost most and tell least are left "
             "out while it would be more, which the trace says. off: none (the default is 5% for a program that was "
             "not built for tracing, else off)")
-        ->type_name("SHARE");
+        .type_name("SHARE");
     command
-        ->add_option("--fail-overhead", options->fail_overhead,
-                     "Exit with 3 if tracing cost more than this share of the program's CPU time, like 5%; a program "
-                     "that fails keeps its own status")
-        ->type_name("SHARE");
+        .add_option("--fail-overhead", options->fail_overhead,
+                    "Exit with 3 if tracing cost more than this share of the program's CPU time, like 5%; a program "
+                    "that fails keeps its own status")
+        .type_name("SHARE");
     command
-        ->add_option("--keep", options->keep,
-                     "A budget leaves no function out whose demangled name matches; nor one marked KARST_ALWAYS")
-        ->type_name("REGEX")
-        ->allow_extra_args(false);
+        .add_option("--keep", options->keep,
+                    "A budget leaves no function out whose demangled name matches; nor one marked KARST_ALWAYS")
+        .type_name("REGEX")
+        .allow_extra_args(false);
     command
-        ->add_option("--min-duration", options->min_duration,
-                     "Keep no calls that are shorter and contain nothing that is kept, like 5us: more history")
-        ->type_name("TIME");
+        .add_option("--min-duration", options->min_duration,
+                    "Keep no calls that are shorter and contain nothing that is kept, like 5us: more history")
+        .type_name("TIME");
     command
-        ->add_option("--clock", options->clock,
-                     "What stamps events: tsc, the processor's clock (the default), or thread[:100ns], a thread that "
-                     "keeps the time in memory: cheaper and coarser; it takes a CPU while the program calls. Without a "
-                     "period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
-        ->type_name("CLOCK");
-    command->add_flag("--off", options->off, "Start with tracing off; 'karst on' begins it");
-    command->add_flag("--prefault", options->prefault,
-                      "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
-    command->add_flag("--stats", options->stats,
-                      "Let the runtime say how many places of calls it found and how long that took");
+        .add_option("--clock", options->clock,
+                    "What stamps events: tsc, the processor's clock (the default), or thread[:100ns], a thread that "
+                    "keeps the time in memory: cheaper and coarser; it takes a CPU while the program calls. Without a "
+                    "period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
+        .type_name("CLOCK");
+    command.add_flag("--off", options->off, "Start with tracing off; 'karst on' begins it");
+    command.add_flag("--prefault", options->prefault,
+                     "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
+    command.add_flag("--stats", options->stats,
+                     "Let the runtime say how many places of calls it found and how long that took");
   });
-  in_group(*command, "Moments to keep", [&] {
-    add_watch_options(*command, options->watch);
+  in_group(command, "Moments to keep", [&] {
+    add_watch_options(command, options->watch);
     command
-        ->add_option("--kept-memory", options->kept_memory,
-                     "Memory of each process for kept moments (default 256M); when it is full, the trace says so")
-        ->type_name("SIZE");
+        .add_option("--kept-memory", options->kept_memory,
+                    "Memory of each process for kept moments (default 256M); when it is full, the trace says so")
+        .type_name("SIZE");
     command
-        ->add_option("--trigger", options->triggers,
-                     "Keep what all threads did before PLACE was reached, with the arguments in its registers: a "
-                     "function, traced or not, FILE:LINE, 0xADDRESS in the executable, MODULE+0xADDRESS; :N behind it "
-                     "for the first N times (default 1). 'karst info' lists what was kept, --kept N shows it")
-        ->type_name("PLACE")
-        ->allow_extra_args(false);
-    command->add_flag("--multi", options->multi, "A trigger's name may be that of several functions");
-    command->add_option("--last", options->last, "How much of what came before a trigger is kept (default 200ms)")
-        ->type_name("TIME");
+        .add_option("--trigger", options->triggers,
+                    "Keep what all threads did before PLACE was reached, with the arguments in its registers: a "
+                    "function, traced or not, FILE:LINE, 0xADDRESS in the executable, MODULE+0xADDRESS; :N behind it "
+                    "for the first N times (default 1). 'karst info' lists what was kept, --kept N shows it")
+        .type_name("PLACE")
+        .allow_extra_args(false);
+    command.add_flag("--multi", options->multi, "A trigger's name may be that of several functions");
+    command.add_option("--last", options->last, "How much of what came before a trigger is kept (default 200ms)")
+        .type_name("TIME");
     command
-        ->add_option("--signal", options->signal,
-                     "This signal (USR2) makes the program write its history to PROGRAM-PID-N.karst, a raw trace")
-        ->type_name("NAME");
-    command->add_option("--snapshots", options->snapshots, "Directory for those (default: the program's own)")
-        ->type_name("DIR");
+        .add_option("--signal", options->signal,
+                    "This signal (USR2) makes the program write its history to PROGRAM-PID-N.karst, a raw trace")
+        .type_name("NAME");
+    command.add_option("--snapshots", options->snapshots, "Directory for those (default: the program's own)")
+        .type_name("DIR");
   });
-  in_group(*command, "If it ends badly", [&] {
+  in_group(command, "If it ends badly", [&] {
     command
-        ->add_option("--file", options->file,
-                     "Keep the history in FILE as well, for 'karst recover' if karst or the machine dies before the "
-                     "trace is written; %p: the process's number, %e: the program's name")
-        ->type_name("FILE");
-    command->add_option("--core", options->core, "Whether core files have the history: on (the default) or off")
-        ->type_name("on|off")
-        ->check(one_of({"on", "off"}));
-    command->add_flag("--on-crash", options->on_crash,
-                      "A signal that ends the program makes it write a trace of its own first, PROGRAM-PID-N.karst");
+        .add_option("--file", options->file,
+                    "Keep the history in FILE as well, for 'karst recover' if karst or the machine dies before the "
+                    "trace is written; %p: the process's number, %e: the program's name")
+        .type_name("FILE");
+    command.add_option("--core", options->core, "Whether core files have the history: on (the default) or off")
+        .type_name("on|off")
+        .check(one_of({"on", "off"}));
+    command.add_flag("--on-crash", options->on_crash,
+                     "A signal that ends the program makes it write a trace of its own first, PROGRAM-PID-N.karst");
   });
-  add_program_options(*command, options->program);
-  in_group(*command, "Running and waiting", [&] { add_state_options(*command, options->states); });
-  command->callback([options, &status, &program] { status = run(*options, program); });
+  add_program_options(command, options->program);
+  in_group(command, "Running and waiting", [&] { add_state_options(command, options->states); });
+  command.callback([options, &status, &program] { status = run(*options, program); });
 }
 
 }  // namespace karst::cli

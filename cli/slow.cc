@@ -1,7 +1,6 @@
 // karst slow: calls that took far longer than their function usually does, and what they waited for.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -297,21 +296,20 @@ int slow(const Options& options) {
 
 }  // namespace
 
-void register_slow(CLI::App& app, int& status) {
+void register_slow(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("slow", "Show calls that took far longer than usual, and what they waited for");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  command->add_option("-n,--limit", options->limit, "Show N functions (default 10)")->type_name("N")->check(positive());
-  command->add_flag("--each", options->each, "Show each call, not the slowest of its function alone");
-  command->add_flag("--follow", options->follow,
-                    "Go on from who ended a wait to what that thread did meanwhile and waited for");
-  add_format_options(*command, options->format, {"text", "json"});
-  add_selection_options(*command, options->input, "Show only calls of functions whose name matches");
-  add_raw_option(*command, options->input);
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = slow(*options); });
+  Command command = app.add_subcommand("slow", "Show calls that took far longer than usual, and what they waited for");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  command.add_option("-n,--limit", options->limit, "Show N functions (default 10)").type_name("N").check(positive());
+  command.add_flag("--each", options->each, "Show each call, not the slowest of its function alone");
+  command.add_flag("--follow", options->follow,
+                   "Go on from who ended a wait to what that thread did meanwhile and waited for");
+  add_format_options(command, options->format, {"text", "json"});
+  add_selection_options(command, options->input, "Show only calls of functions whose name matches");
+  add_raw_option(command, options->input);
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = slow(*options); });
 }
 
 }  // namespace karst::cli

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -60,22 +59,22 @@ int take(const Options& options) {
 
 }  // namespace
 
-void register_snapshot(CLI::App& app, int& status) {
+void register_snapshot(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("snapshot", "Write what a traced process did in its last moments; it goes on");
-  command->footer(
+  Command command = app.add_subcommand("snapshot", "Write what a traced process did in its last moments; it goes on");
+  command.footer(
       "Works on a process that hangs or is stopped as well: what its threads are in is marked open. Calls that were\n"
       "running when the range began are marked as begun before. Without -o the file is NAME-PID-N.karst, N being\n"
       "the first number that is free.");
-  add_target(*command, options->target);
-  command->add_option("--last", options->last, "Only the last TIME (200ms, 5s); else all that is kept")
-      ->type_name("TIME");
-  command->add_option("--from", options->from, "From TIME ago")->type_name("TIME");
-  command->add_option("--to", options->to, "Up to TIME ago")->type_name("TIME");
-  command->add_option("-o,--output", options->output, "Trace file to write; one that is there is replaced")
-      ->type_name("FILE");
-  command->add_flag("--no-source", options->no_source, "Leave out the text of source files");
-  command->callback([options, &status] { status = take(*options); });
+  add_target(command, options->target);
+  command.add_option("--last", options->last, "Only the last TIME (200ms, 5s); else all that is kept")
+      .type_name("TIME");
+  command.add_option("--from", options->from, "From TIME ago").type_name("TIME");
+  command.add_option("--to", options->to, "Up to TIME ago").type_name("TIME");
+  command.add_option("-o,--output", options->output, "Trace file to write; one that is there is replaced")
+      .type_name("FILE");
+  command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
+  command.callback([options, &status] { status = take(*options); });
 }
 
 }  // namespace karst::cli

@@ -1,7 +1,6 @@
 // karst stacks: calls merged by their path, as a tree with counts and times.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -125,28 +124,26 @@ int stacks(const Options& options) {
 
 }  // namespace
 
-void register_stacks(CLI::App& app, int& status) {
+void register_stacks(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("stacks", "Show calls merged by their path: a tree with counts and times");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  add_format_options(*command, options->format, {"text", "json"});
-  add_by_option(*command, options->by, false);
-  command->add_option("--depth", options->depth, "Show only N levels")->type_name("N")->check(positive());
-  command->add_option("--share", options->share, "Add up paths below PERCENT of all (default: 0.5); json has each")
-      ->type_name("PERCENT")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            double number = -1;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-            const bool right = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 100;
-            return right ? std::string() : "'" + text + "' is no number from 0 to 100";
-          },
-          ""));
-  add_selection_options(*command, options->input, "Only paths that end in functions whose name matches");
-  add_raw_option(*command, options->input);
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = stacks(*options); });
+  Command command = app.add_subcommand("stacks", "Show calls merged by their path: a tree with counts and times");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  add_format_options(command, options->format, {"text", "json"});
+  add_by_option(command, options->by, false);
+  command.add_option("--depth", options->depth, "Show only N levels").type_name("N").check(positive());
+  command.add_option("--share", options->share, "Add up paths below PERCENT of all (default: 0.5); json has each")
+      .type_name("PERCENT")
+      .check([](const std::string& text) {
+        double number = -1;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool right = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 100;
+        return right ? std::string() : "'" + text + "' is no number from 0 to 100";
+      });
+  add_selection_options(command, options->input, "Only paths that end in functions whose name matches");
+  add_raw_option(command, options->input);
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = stacks(*options); });
 }
 
 }  // namespace karst::cli

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <utility>
 
@@ -55,13 +54,13 @@ std::string why_none(const reader::StateSource& source) {
 
 }  // namespace
 
-void add_state_options(CLI::App& command, StateArguments& arguments) {
+void add_state_options(Command command, StateArguments& arguments) {
   command
       .add_option("--sched", arguments.sched,
                   "How to record when threads run and wait: auto (the best that works), ftrace (for root: also\n"
                   "who woke whom and what else ran), perf (without privileges), off; karst info says which it was")
-      ->check(one_of({"auto", "perf", "ftrace", "off"}))
-      ->type_name("auto|perf|ftrace|off");
+      .check(one_of({"auto", "perf", "ftrace", "off"}))
+      .type_name("auto|perf|ftrace|off");
   command.add_flag("--syscalls", arguments.syscalls, "Record system calls too, by which blocked threads wait (ftrace)");
   command.add_flag("--cpus", arguments.cpus,
                    "A lane per CPU in the timeline: which thread and function ran there, with ftrace other\n"
@@ -69,7 +68,7 @@ void add_state_options(CLI::App& command, StateArguments& arguments) {
   command
       .add_option("--sched-memory", arguments.memory,
                   "Memory for what is recorded of thread states; when it is full, the oldest goes (default 64M)")
-      ->type_name("SIZE");
+      .type_name("SIZE");
 }
 
 Result<sched::StateOptions> state_options(const StateArguments& arguments) {

@@ -5,14 +5,11 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "reader/states.h"
 #include "reader/trace.h"
 #include "sched/recorder.h"
-
-namespace CLI {
-class App;
-}
 
 namespace karst::cli {
 
@@ -24,7 +21,7 @@ struct StateArguments {
 };
 
 /// Adds --sched, --syscalls, --cpus and --sched-memory; `arguments` outlives the parse.
-void add_state_options(CLI::App& command, StateArguments& arguments);
+void add_state_options(Command command, StateArguments& arguments);
 /// Error: a value that cannot be, in words for the user.
 Result<sched::StateOptions> state_options(const StateArguments& arguments);
 

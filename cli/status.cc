@@ -1,7 +1,6 @@
 // karst status: one traced process, looked at from outside.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <vector>
 
@@ -89,15 +88,15 @@ int show(const Options& options) {
 
 }  // namespace
 
-void register_status(CLI::App& app, int& status) {
+void register_status(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("status", "Show one traced process: what is traced, cost, history");
-  command->footer(
+  Command command = app.add_subcommand("status", "Show one traced process: what is traced, cost, history");
+  command.footer(
       "The process is only looked at. Numbers of calls are of the last second, or of as much of it as is kept.");
-  add_target(*command, options->target);
-  command->add_flag("-j,--json", options->json, "Print JSON");
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = show(*options); });
+  add_target(command, options->target);
+  command.add_flag("-j,--json", options->json, "Print JSON");
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = show(*options); });
 }
 
 }  // namespace karst::cli

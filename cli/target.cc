@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -79,7 +78,7 @@ Result<collect::Attached> choose(std::vector<collect::Attached> all) {
 
 }  // namespace
 
-void add_target(CLI::App& command, std::string& text) {
+void add_target(Command command, std::string& text) {
   command.add_option("PID", text, "Process, by number or by name (of its executable); left out: choose from a list");
 }
 

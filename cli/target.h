@@ -3,16 +3,13 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/options.h"
 #include "collect/launch/attach.h"
-
-namespace CLI {
-class App;
-}
 
 namespace karst::cli {
 
 /// The positional PID; `text` becomes what was given, empty for nothing.
-void add_target(CLI::App& command, std::string& text);
+void add_target(Command command, std::string& text);
 
 /// Finds and maps the process. An Error names the candidates where it is not plain which one is meant.
 Result<collect::Attached> find_target(const std::string& text);

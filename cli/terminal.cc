@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -73,12 +72,12 @@ std::size_t terminal_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= kLeastWidth ? size.ws_col : 80;
 }
 
-void add_text_options(CLI::App& command, TextOptions& options) {
+void add_text_options(Command command, TextOptions& options) {
   in_group(command, "Text", [&] {
     command.add_flag("-w,--wide", options.wide, "Whole names and all columns, however long the lines; as in a pipe");
     command.add_option("--width", options.width, "Fit the text to N columns, also in a pipe (default: the terminal's)")
-        ->type_name("N")
-        ->check(positive());
+        .type_name("N")
+        .check(positive());
     command.add_flag("--no-pager", options.no_pager, "Do not page through the text on a terminal");
   });
 }

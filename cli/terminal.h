@@ -8,11 +8,8 @@
 #include <string_view>
 
 #include "base/output.h"
+#include "cli/options.h"
 #include "reader/trace.h"
-
-namespace CLI {
-class App;
-}
 
 namespace karst::cli {
 
@@ -27,7 +24,7 @@ struct TextOptions {
 };
 
 /// Adds --wide, --width and --no-pager; `options` outlives the parse.
-void add_text_options(CLI::App& command, TextOptions& options);
+void add_text_options(Command command, TextOptions& options);
 
 enum class Style { kPlain, kStrong, kFaint, kName, kWarning };
 

@@ -7,7 +7,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -208,21 +207,21 @@ int top(const Options& options) {
 
 }  // namespace
 
-void register_top(CLI::App& app, int& status) {
+void register_top(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("top", "Watch a traced process: calls a second, time by function");
-  command->footer(
+  Command command = app.add_subcommand("top", "Watch a traced process: calls a second, time by function");
+  command.footer(
       "Shares are of the time of the threads that made calls. Only the newest part of what was recorded is looked at,\n"
       "so that watching costs little; the second line says how much. q quits. Where the output is no terminal\n"
       "the same is printed as text each time.");
-  add_target(*command, options->target);
-  command->add_option("--interval", options->interval, "Look again after TIME, at so much of the past (default 1s)")
-      ->type_name("TIME");
-  command->add_option("-s,--sort", options->sort, "Greatest first by self (the default), total or calls")
-      ->check(one_of({"self", "total", "calls"}))
-      ->type_name("self|total|calls");
-  command->add_flag("--once", options->once, "Look once");
-  command->callback([options, &status] { status = top(*options); });
+  add_target(command, options->target);
+  command.add_option("--interval", options->interval, "Look again after TIME, at so much of the past (default 1s)")
+      .type_name("TIME");
+  command.add_option("-s,--sort", options->sort, "Greatest first by self (the default), total or calls")
+      .check(one_of({"self", "total", "calls"}))
+      .type_name("self|total|calls");
+  command.add_flag("--once", options->once, "Look once");
+  command.callback([options, &status] { status = top(*options); });
 }
 
 }  // namespace karst::cli

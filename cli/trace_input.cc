@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -29,13 +28,13 @@
 
 namespace karst::cli {
 
-void add_file_option(CLI::App& command, InputOptions& options) {
-  command.add_option("FILE", options.file, "The trace, as 'karst run' wrote it")->type_name("")->required();
+void add_file_option(Command command, InputOptions& options) {
+  command.add_option("FILE", options.file, "The trace, as 'karst run' wrote it").type_name("").required();
 }
 
-void add_newest_file_option(CLI::App& command, InputOptions& options) {
+void add_newest_file_option(Command command, InputOptions& options) {
   command.add_option("FILE", options.file, "The trace (default: the newest .karst file here that is yours)")
-      ->type_name("");
+      .type_name("");
 }
 
 Result<std::string> newest_trace() {
@@ -65,65 +64,61 @@ namespace {
 
 /// For options whose text `read` must be able to read.
 template <typename Read>
-CLI::Validator readable(Read read) {
-  return CLI::Validator(
-      [read](const std::string& text) {
-        const auto value = read(text);
-        return value ? std::string() : value.error().message;
-      },
-      "");
+Check readable(Read read) {
+  return [read](const std::string& text) {
+    const auto value = read(text);
+    return value ? std::string() : value.error().message;
+  };
 }
 
 }  // namespace
 
-void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help) {
+void add_selection_options(Command command, InputOptions& options, const char* function_help) {
   in_group(command, "Which part", [&] {
     command.add_option("-f,--function", options.function, function_help)
-        ->type_name("REGEX")
-        ->each([&options](const std::string&) { options.has_function = true; });
+        .type_name("REGEX")
+        .each([&options](const std::string&) { options.has_function = true; });
     command.add_option("-t,--thread", options.selection.thread, "Only threads of this name or thread id")
-        ->type_name("NAME|TID");
-    command.add_option("-p,--process", options.selection.process, "Only the process with this id")->type_name("PID");
+        .type_name("NAME|TID");
+    command.add_option("-p,--process", options.selection.process, "Only the process with this id").type_name("PID");
     command.add_option("--not-thread", options.selection.not_thread, "Without threads of this name or thread id")
-        ->type_name("NAME|TID");
+        .type_name("NAME|TID");
     command
         .add_option("--range", options.range,
                     "Only this time since the trace's start, like 12.5ms..13ms: calls are cut at its ends")
-        ->check(readable(parse_range))
-        ->type_name("BEGIN..END");
+        .check(readable(parse_range))
+        .type_name("BEGIN..END");
     command
         .add_option("-k,--kept", options.kept,
                     "Only the time of kept moment N, as 'karst info' numbers them: calls are cut at its ends")
-        ->check(positive())
-        ->type_name("N");
+        .check(positive())
+        .type_name("N");
     command.add_option("--request", options.request, "Only what threads did while they worked on this request")
-        ->check(positive())
-        ->type_name("ID");
+        .check(positive())
+        .type_name("ID");
     command
         .add_option("--below", options.below,
                     "Only calls of functions whose name matches, and what happened within those calls")
-        ->check(readable([](const std::string& text) { return symbols::FunctionFilter::compile({text}, {}); }))
-        ->type_name("REGEX");
+        .check(readable([](const std::string& text) { return symbols::FunctionFilter::compile({text}, {}); }))
+        .type_name("REGEX");
     command
         .add_option("--min-duration", options.min_duration,
                     "Leave out calls shorter than this (10us, 1.5ms, 2s), with what they called")
-        ->check(readable(parse_duration))
-        ->type_name("TIME");
+        .check(readable(parse_duration))
+        .type_name("TIME");
   });
 }
 
-void add_raw_option(CLI::App& command, InputOptions& options) {
+void add_raw_option(Command command, InputOptions& options) {
   command.add_flag("--raw", options.raw, "Times as they were recorded, with what tracing itself took");
 }
 
-void add_format_options(CLI::App& command, std::string& format, const std::vector<std::string>& words) {
+void add_format_options(Command command, std::string& format, const std::vector<std::string>& words) {
   std::string list = words.front() + " (the default)";
   for (std::size_t i = 1; i < words.size(); ++i) list += (i + 1 < words.size() ? ", " : " or ") + words[i];
   command.add_flag(
       "-j,--json", [&format](std::int64_t) { format = "json"; }, "Print JSON; the same as --format json");
-  command.add_option("--format", format, list)
-      ->check(one_of(words))
-      ->type_name(fmt::format("{}", fmt::join(words, "|")));
+  command.add_option("--format", format, list).check(one_of(words)).type_name(fmt::format("{}", fmt::join(words, "|")));
 }
 
 bool InputOptions::has_filters() const {
@@ -149,26 +144,37 @@ Result<query::TickRange> parse_range(std::string_view text) {
   return range;
 }
 
-CLI::Validator positive() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        std::uint64_t number = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool right = error == std::errc() && end == text.data() + text.size() && number != 0;
-        return right ? std::string() : "'" + text + "' is no number from 1 on";
-      },
-      "");
+namespace {
+
+/// The whole text as a number.
+std::optional<std::uint64_t> number_in(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-CLI::Validator one_of(const std::vector<std::string>& words) {
-  return CLI::Validator(
-      [words](const std::string& text) {
-        if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
-        std::string list;
-        for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
-        return "'" + text + "' is none of " + list + did_you_mean(text, words);
-      },
-      "");
+}  // namespace
+
+Check positive() {
+  return [](const std::string& text) {
+    return number_in(text).value_or(0) != 0 ? std::string() : "'" + text + "' is no number from 1 on";
+  };
+}
+
+Check number_to(std::uint64_t most) {
+  return [most](const std::string& text) {
+    const auto number = number_in(text);
+    return number && *number <= most ? std::string() : fmt::format("'{}' is no number from 0 to {}", text, most);
+  };
+}
+
+Check one_of(const std::vector<std::string>& words) {
+  return [words](const std::string& text) {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+    std::string list;
+    for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
+    return "'" + text + "' is none of " + list + did_you_mean(text, words);
+  };
 }
 
 namespace {

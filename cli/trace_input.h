@@ -10,12 +10,8 @@
 #include "analysis/selection.h"
 #include "base/output.h"
 #include "base/result.h"
+#include "cli/options.h"
 #include "reader/trace.h"
-
-namespace CLI {
-class App;
-class Validator;
-}  // namespace CLI
 
 namespace karst::cli {
 
@@ -43,26 +39,28 @@ struct InputOptions {
 Result<query::TickRange> parse_range(std::string_view text);
 
 /// FILE.
-void add_file_option(CLI::App& command, InputOptions& options);
+void add_file_option(Command command, InputOptions& options);
 /// FILE, which may be left out: newest_trace() then.
-void add_newest_file_option(CLI::App& command, InputOptions& options);
+void add_newest_file_option(Command command, InputOptions& options);
 /// The newest .karst file in this directory that is regular and belongs to the user (under sudo: or to the caller);
 /// others' are not opened unasked. Says on stderr which it is. Error: there is none.
 Result<std::string> newest_trace();
 /// The filters, which mean the same in all commands: --thread, --not-thread, --process, --range, --kept, --request,
 /// --below, --min-duration and --function. `function_help` says what the last one shows here.
-void add_selection_options(CLI::App& command, InputOptions& options, const char* function_help);
+void add_selection_options(Command command, InputOptions& options, const char* function_help);
 
 /// --raw.
-void add_raw_option(CLI::App& command, InputOptions& options);
+void add_raw_option(Command command, InputOptions& options);
 
 /// --format, one of `words` of which the first is the default, and --json, which is short for that one.
-void add_format_options(CLI::App& command, std::string& format, const std::vector<std::string>& words);
+void add_format_options(Command command, std::string& format, const std::vector<std::string>& words);
 
 /// For options that count: 1 and up. Without the text that CLI11 puts into the help for it.
-CLI::Validator positive();
+Check positive();
+/// Must be a number from 0 to `most`.
+Check number_to(std::uint64_t most);
 /// The same for options that are one of some words.
-CLI::Validator one_of(const std::vector<std::string>& words);
+Check one_of(const std::vector<std::string>& words);
 
 /// A trace, open, and the part of it that was asked for.
 struct Input {

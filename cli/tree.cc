@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -568,38 +567,38 @@ int tree(const Options& options) {
 
 }  // namespace
 
-void register_tree(CLI::App& app, int& status) {
+void register_tree(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("tree", "Print every call of every thread, nested, with its duration");
-  command->footer(kFooter);
-  add_newest_file_option(*command, options->input);
-  add_selection_options(*command, options->input,
+  Command command = app.add_subcommand("tree", "Print every call of every thread, nested, with its duration");
+  command.footer(kFooter);
+  add_newest_file_option(command, options->input);
+  add_selection_options(command, options->input,
                         "Show only calls of functions whose name matches, with what they called (of nested ones the "
                         "outermost)");
-  add_raw_option(*command, options->input);
-  command->add_option("-d,--depth", options->depth, "Show N levels and leave out what is below them")
-      ->type_name("N")
-      ->check(positive());
+  add_raw_option(command, options->input);
+  command.add_option("-d,--depth", options->depth, "Show N levels and leave out what is below them")
+      .type_name("N")
+      .check(positive());
   command
-      ->add_option("--slowest", options->slowest,
-                   "With --function: show only the N slowest of these calls, the slowest first, each after its path "
-                   "of callers")
-      ->type_name("N")
-      ->check(positive());
-  command->add_flag("--inlined", options->inlined,
-                    "Show below the first call of each function what the compiler inlined into it (no times: it has "
-                    "no calls)");
-  command->add_flag("--states", options->states, "Fail where the trace has no thread states; with --plain show waits");
-  command->add_flag("--no-states", options->no_states, "Leave out the lines of long waits");
-  command->add_option("--min-wait", options->min_wait, "Leave out waits shorter than this (default 100us)")
-      ->type_name("TIME");
-  command->add_flag("--no-notes", options->no_notes, "Leave out what the program said of itself");
-  command->add_flag("--fold", options->fold, "Show repeated calls as one line, also in a pipe");
-  command->add_flag("--no-fold", options->no_fold, "Show each call on a line of its own, also on a terminal");
-  command->add_flag("--plain", options->plain, "Print names alone, two spaces a level");
-  command->add_flag("--marks", options->marks, "Say behind each name in words how its call began and ended");
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = tree(*options); });
+      .add_option("--slowest", options->slowest,
+                  "With --function: show only the N slowest of these calls, the slowest first, each after its path "
+                  "of callers")
+      .type_name("N")
+      .check(positive());
+  command.add_flag("--inlined", options->inlined,
+                   "Show below the first call of each function what the compiler inlined into it (no times: it has "
+                   "no calls)");
+  command.add_flag("--states", options->states, "Fail where the trace has no thread states; with --plain show waits");
+  command.add_flag("--no-states", options->no_states, "Leave out the lines of long waits");
+  command.add_option("--min-wait", options->min_wait, "Leave out waits shorter than this (default 100us)")
+      .type_name("TIME");
+  command.add_flag("--no-notes", options->no_notes, "Leave out what the program said of itself");
+  command.add_flag("--fold", options->fold, "Show repeated calls as one line, also in a pipe");
+  command.add_flag("--no-fold", options->no_fold, "Show each call on a line of its own, also on a terminal");
+  command.add_flag("--plain", options->plain, "Print names alone, two spaces a level");
+  command.add_flag("--marks", options->marks, "Say behind each name in words how its call began and ended");
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = tree(*options); });
 }
 
 }  // namespace karst::cli

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -136,22 +135,22 @@ int view_traces(const std::vector<std::string>& given, bool keep, bool no_browse
   return why.empty() ? kExitOk : fail({why});
 }
 
-void register_view(CLI::App& app, int& status) {
+void register_view(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("view", "Look at a trace in the browser");
-  command->footer(kFooter);
+  Command command = app.add_subcommand("view", "Look at a trace in the browser");
+  command.footer(kFooter);
   command
-      ->add_option("FILE", options->files,
-                   "The trace (default: the newest .karst file here that is yours); a second one to compare it with")
-      ->expected(0, 2)
-      ->type_name("");
-  command->add_flag("--keep", options->keep, "Go on serving when the page was closed");
-  command->add_flag("--no-browser", options->no_browser, "Only print the address");
+      .add_option("FILE", options->files,
+                  "The trace (default: the newest .karst file here that is yours); a second one to compare it with")
+      .at_most(2)
+      .type_name("");
+  command.add_flag("--keep", options->keep, "Go on serving when the page was closed");
+  command.add_flag("--no-browser", options->no_browser, "Only print the address");
   command
-      ->add_option("--kept", options->kept, "Begin at kept moment N of the (first) trace, as 'karst info' numbers them")
-      ->check(positive())
-      ->type_name("N");
-  command->callback(
+      .add_option("--kept", options->kept, "Begin at kept moment N of the (first) trace, as 'karst info' numbers them")
+      .check(positive())
+      .type_name("N");
+  command.callback(
       [options, &status] { status = view_traces(options->files, options->keep, options->no_browser, options->kept); });
 }
 

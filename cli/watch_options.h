@@ -1,10 +1,10 @@
 // --slowest, --over and --margin, as `karst run` and `karst on` have them.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/options.h"
 #include "collect/arena/watch.h"
 
 namespace karst::cli {
@@ -16,7 +16,7 @@ struct WatchArguments {
 };
 
 /// `arguments` must live until the command line was parsed.
-void add_watch_options(CLI::App& command, WatchArguments& arguments);
+void add_watch_options(Command command, WatchArguments& arguments);
 
 /// The error names the option.
 Result<collect::WatchOptions> watch_options(const WatchArguments& arguments);

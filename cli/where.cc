@@ -1,7 +1,6 @@
 // karst where: the calls that each thread is in: of a process that runs or hangs, a core, an arena's file, a trace.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -285,19 +284,19 @@ that is waited for is a mutex, and whose, is a guess from its content.)";
 
 }  // namespace
 
-void register_where(CLI::App& app, int& status) {
+void register_where(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command command =
       app.add_subcommand("where", "Show the calls that each thread is in: of a process, a core or a trace");
-  command->footer(kFooter);
-  command->add_option("OF", options->of, "PID or name of a traced process; a core, an arena's file or a trace")
-      ->required()
-      ->type_name("PID|FILE");
-  command->add_option("--program", options->program, "Where the executable is now, if not where it was (of a core)")
-      ->type_name("PATH");
-  command->add_flag("--json", options->json, "Write JSON");
-  add_text_options(*command, options->text);
-  command->callback([options, &status] { status = where(*options); });
+  command.footer(kFooter);
+  command.add_option("OF", options->of, "PID or name of a traced process; a core, an arena's file or a trace")
+      .required()
+      .type_name("PID|FILE");
+  command.add_option("--program", options->program, "Where the executable is now, if not where it was (of a core)")
+      .type_name("PATH");
+  command.add_flag("--json", options->json, "Write JSON");
+  add_text_options(command, options->text);
+  command.callback([options, &status] { status = where(*options); });
 }
 
 }  // namespace karst::cli

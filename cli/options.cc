@@ -1,0 +1,78 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <vector>
+
+namespace karst::cli {
+
+Option Option::type_name(const std::string& name) const {
+  option_->type_name(name);
+  return *this;
+}
+
+Option Option::check(const Check& check) const {
+  option_->check(CLI::Validator([check](const std::string& text) { return check(text); }, ""));
+  return *this;
+}
+
+Option Option::required() const {
+  option_->required();
+  return *this;
+}
+
+Option Option::allow_extra_args(bool allow) const {
+  option_->allow_extra_args(allow);
+  return *this;
+}
+
+Option Option::at_most(int count) const {
+  option_->expected(0, count);
+  return *this;
+}
+
+Option Option::each(const std::function<void(std::string)>& use) const {
+  option_->each(use);
+  return *this;
+}
+
+Command Command::add_subcommand(const std::string& name, const std::string& description) const {
+  return Command(app_->add_subcommand(name, description));
+}
+
+template <typename T>
+Option Command::add_option(const std::string& name, T& value, const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+template Option Command::add_option(const std::string&, std::string&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::vector<std::string>&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::uint32_t&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::uint64_t&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::optional<std::string>&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::optional<std::uint64_t>&, const std::string&) const;
+template Option Command::add_option(const std::string&, double&, const std::string&) const;
+
+Option Command::add_flag(const std::string& name, bool& value, const std::string& help) const {
+  return Option(app_->add_flag(name, value, help));
+}
+
+Option Command::add_flag(const std::string& name, std::string& value, const std::string& help) const {
+  return Option(app_->add_flag(name, value, help));
+}
+
+Option Command::add_flag(const std::string& name, const std::function<void(std::int64_t)>& use,
+                         const std::string& help) const {
+  return Option(app_->add_flag_function(name, use, help));
+}
+
+void Command::callback(const std::function<void()>& run) const { app_->callback(run); }
+
+void Command::footer(const std::string& text) const { app_->footer(text); }
+
+std::string Command::given_of(const std::string& heading) const {
+  for (const CLI::Option* option : app_->get_options())
+    if (option->count() != 0 && option->get_group() == heading) return "--" + option->get_lnames().front();
+  return {};
+}
+
+}  // namespace karst::cli
