@@ -184,7 +184,7 @@ std::string parse_message(const CLI::App& command, const CLI::ParseError& error)
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && missing != std::string::npos)
     return message.substr(0, missing) + " is missing";
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    const bool many = message.find("At most") != std::string::npos;
+    const bool many = message.find("At Most") != std::string::npos;
     return message.substr(0, message.find(':')) + (many ? " is given too often" : " needs a value");
   }
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {

@@ -17,8 +17,9 @@ class Collector {
   Collector& operator=(const Collector&) = delete;
   virtual ~Collector() = default;
 
-  /// Takes what the kernel has recorded until now into the store.
-  virtual void drain(RecordStore& store) = 0;
+  /// Takes what the kernel has recorded until now into the store. Returns the time, in ticks, before which all of it is
+  /// there.
+  virtual std::uint64_t drain(RecordStore& store) = 0;
   /// After a drain(): says what may be missing behind it, in this store or a copy of it.
   virtual void finish(RecordStore&) {}
   /// Descriptors that become readable when it is time to drain(); may be none, then the interval alone counts.

@@ -265,13 +265,13 @@ std::uint32_t Ftrace::clock_error_ns() const {
   return static_cast<std::uint32_t>(std::min(std::ceil(ticks * ns_per_tick), double{kNotKnown}));
 }
 
-void Ftrace::drain(RecordStore& store) {
+std::uint64_t Ftrace::drain(RecordStore& store) {
   const std::uint64_t now = arch::time_stamp();
   mark();
   for (Cpu& cpu : cpus_) drain(cpu, store);
   // What another CPU was just writing when we looked comes the next time.
   constexpr std::uint64_t kSlack = 100'000'000;  // ticks: some 30 ms
-  store.settle(now - kSlack);
+  return now - kSlack;
 }
 
 void Ftrace::drain(Cpu& cpu, RecordStore& store) {

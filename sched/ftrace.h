@@ -51,7 +51,7 @@ class Ftrace : public Collector {
   /// Records from now on. `program` must not have called exec yet, or is `running`: then with all threads it has.
   Status start(pid_t program, bool running, RecordStore& store);
 
-  void drain(RecordStore& store) override;
+  std::uint64_t drain(RecordStore& store) override;
   void add_descriptors(std::vector<pollfd>&) const override {}
   int interval_ms() const override { return 20; }
   std::uint32_t clock_error_ns() const override;

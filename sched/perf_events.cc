@@ -98,9 +98,9 @@ Status PerfEvents::open_thread(const perf_event_attr& attributes, pid_t thread) 
   return Unit{};
 }
 
-Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running, std::size_t bytes,
+Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running, PerfRole role, std::size_t bytes,
                                                      RecordStore& store) {
-  std::unique_ptr<PerfEvents> made(new PerfEvents);
+  std::unique_ptr<PerfEvents> made(new PerfEvents(role));
   made->from_ = read_clock_pair();
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
@@ -108,8 +108,8 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running
   attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   attributes.sample_id_all = 1;
   attributes.context_switch = 1;
-  attributes.task = 1;
-  attributes.comm = 1;
+  attributes.task = role == PerfRole::kAlone ? 1 : 0;
+  attributes.comm = role == PerfRole::kAlone ? 1 : 0;
   attributes.use_clockid = 1;
   attributes.clockid = CLOCK_MONOTONIC_RAW;
   attributes.watermark = 1;
@@ -186,7 +186,7 @@ std::uint64_t PerfEvents::ticks_at(std::uint64_t raw_ns) const {
   return to_.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(ns * ticks_per_ns_));
 }
 
-void PerfEvents::drain(RecordStore& store) {
+std::uint64_t PerfEvents::drain(RecordStore& store) {
   constexpr std::uint64_t kShortest = 1'000'000;  // ns between readings, so that their error does not tilt the line
   ClockPair now = read_clock_pair();
   while (now.monotonic_raw_ns - from_.monotonic_raw_ns < kShortest) now = read_clock_pair();
@@ -199,7 +199,7 @@ void PerfEvents::drain(RecordStore& store) {
   from_ = to_;
   // What another CPU was just writing when we looked comes the next time.
   constexpr double kSlack = 3e7;  // ns
-  store.settle(to_.ticks - static_cast<std::uint64_t>(kSlack * ticks_per_ns_));
+  return to_.ticks - static_cast<std::uint64_t>(kSlack * ticks_per_ns_);
 }
 
 void PerfEvents::drain(Ring& ring, RecordStore& store) {
@@ -238,6 +238,24 @@ void PerfEvents::finish(RecordStore& store) {
   }
 }
 
+// `made` has time, thread and CPU.
+void PerfEvents::take_switch(format::StateRecord made, std::uint16_t misc, std::uint32_t pid, PerfRole role,
+                             RecordStore& store) {
+  using format::kUnknownTid;
+  const std::uint32_t tid = made.tid;
+  if (tid == 0 || tid == kUnknownTid) return;  // not in a namespace that we see
+  made.kind = format::kStateLeaveCpu;
+  if ((misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) {
+    made.tid = kUnknownTid;
+    made.other = tid;
+  } else if ((misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0) {
+    made.value = std::uint32_t{format::kLeaveRunnable} | static_cast<unsigned char>('R');
+  }
+  if (role == PerfRole::kBesideFtrace) return store.add_beside(made);
+  if (!store.is_of_run(tid)) store.add_of_run(tid, pid);
+  store.add(made);
+}
+
 void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore& store) {
   using format::kUnknownTid;
   const auto header = read_at<perf_event_header>(record, 0);
@@ -251,16 +269,7 @@ void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore
   format::StateRecord made{ticks_at(ns), tid, kUnknownTid, 0, ring.cpu, 0, 0};
   switch (header.type) {
     case PERF_RECORD_SWITCH:
-      if (tid == 0 || tid == kUnknownTid) return;  // not in a namespace that we see
-      if (!store.is_of_run(tid)) store.add_of_run(tid, pid);
-      made.kind = format::kStateLeaveCpu;
-      if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) {
-        made.tid = kUnknownTid;
-        made.other = tid;
-      } else if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0) {
-        made.value = std::uint32_t{format::kLeaveRunnable} | static_cast<unsigned char>('R');
-      }
-      break;
+      return take_switch(made, header.misc, pid, role_, store);
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT: {
       // pid, parent's pid, tid, parent's tid, time
@@ -284,6 +293,7 @@ void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore
       return;
     }
     case PERF_RECORD_LOST: {
+      if (role_ == PerfRole::kBesideFtrace) return;  // what ftrace has is enough
       format::StateRecord gap{ticks_at(before), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0};
       store.add(gap);
       made.tid = 0;

@@ -6,6 +6,9 @@
 // kernel lets inherited events be mapped only if each belongs to one CPU, which is why there is one for each. The rings
 // they write to are ours, in the karst process: nothing of it is in the traced program, and they outlive it.
 //
+// Beside ftrace only the switches of the program's threads are asked for, which fill what ftrace leaves out
+// (RecordStore::add_beside).
+//
 // Times are CLOCK_MONOTONIC_RAW. Each drain takes a paired reading of it and of the trace's clock; records lie between
 // two of these and are placed by interpolation.
 #pragma once
@@ -36,15 +39,18 @@ class FaultCounter {
   Descriptor event_;
 };
 
+enum class PerfRole : std::uint8_t { kAlone, kBesideFtrace };
+
 class PerfEvents : public Collector {
  public:
   /// `program` must not have called exec yet, or is `running`: then each thread that it has gets its own events, which
   /// write to the same rings. Rings take at most `bytes` together. Error: why the kernel refuses, and
   /// what would have to be done.
-  static Result<std::unique_ptr<PerfEvents>> open(pid_t program, bool running, std::size_t bytes, RecordStore& store);
+  static Result<std::unique_ptr<PerfEvents>> open(pid_t program, bool running, PerfRole role, std::size_t bytes,
+                                                  RecordStore& store);
   ~PerfEvents() override;
 
-  void drain(RecordStore& store) override;
+  std::uint64_t drain(RecordStore& store) override;
   void finish(RecordStore& store) override;
   void add_descriptors(std::vector<pollfd>& to) const override;
   int interval_ms() const override { return 200; }
@@ -59,14 +65,17 @@ class PerfEvents : public Collector {
     std::uint64_t last_ns = 0;  ///< time of the latest record
     bool was_full = false;      ///< behind the latest record there was no room for another
   };
-  PerfEvents() = default;
+  explicit PerfEvents(PerfRole role) : role_(role) {}
   bool map(std::size_t bytes);
   bool open_rings(const perf_event_attr& attributes, pid_t thread);
   Status open_thread(const perf_event_attr& attributes, pid_t thread);
   void drain(Ring& ring, RecordStore& store);
   void take(Ring& ring, std::span<const std::byte> record, RecordStore& store);
+  static void take_switch(format::StateRecord made, std::uint16_t misc, std::uint32_t pid, PerfRole role,
+                          RecordStore& store);
   std::uint64_t ticks_at(std::uint64_t raw_ns) const;
 
+  PerfRole role_;
   std::vector<Ring> rings_;
   std::vector<int> others_;      ///< events of further threads
   std::vector<std::byte> copy_;  ///< of a record that wraps around

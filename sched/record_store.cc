@@ -24,6 +24,21 @@ std::uint32_t ask_for_process(std::uint32_t tid) {
   return 0;
 }
 
+constexpr std::uint64_t kAll = ~std::uint64_t{0};  // ticks
+// The second source tells of a switch behind the first, as the kernel makes the records in this order; before it by no
+// more than the clocks' errors, in ticks. A thread does not come to a CPU twice in that time.
+constexpr std::uint64_t kApart = 5'000;  // some 2 us
+
+void sort_by_time(reader::Column<StateRecord>& records) {
+  std::stable_sort(records.begin(), records.end(),
+                   [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; });
+}
+
+void drop_front(reader::Column<StateRecord>& records, std::size_t count) {
+  std::copy(records.begin() + count, records.end(), records.begin());
+  records.set_size(records.size() - count);
+}
+
 }  // namespace
 
 RecordStore::RecordStore(std::size_t bytes)
@@ -32,6 +47,8 @@ RecordStore::RecordStore(std::size_t bytes)
 
 RecordStore::RecordStore(const RecordStore& other)
     : most_blocks_(other.most_blocks_),
+      noted_(other.noted_),
+      untold_(other.untold_),
       blocks_(other.blocks_),
       tasks_(other.tasks_),
       last_cpu_(other.last_cpu_),
@@ -41,17 +58,54 @@ RecordStore::RecordStore(const RecordStore& other)
       lost_(other.lost_),
       migrations_(other.migrations_) {
   pending_ = other.pending_;
+  beside_ = other.beside_;
 }
 
 void RecordStore::settle(std::uint64_t ticks) {
-  const auto before = [](const StateRecord& a, const StateRecord& b) { return a.ticks < b.ticks; };
-  std::stable_sort(pending_.begin(), pending_.end(), before);
-  const auto* rest = std::lower_bound(pending_.begin(), pending_.end(), ticks,
-                                      [](const StateRecord& r, std::uint64_t t) { return r.ticks < t; });
-  for (const auto* r = pending_.begin(); r != rest; ++r) keep(*r);
-  const auto left = static_cast<std::size_t>(pending_.end() - rest);
-  std::copy(rest, static_cast<const StateRecord*>(pending_.end()), pending_.begin());
-  pending_.set_size(left);
+  sort_by_time(pending_);
+  if (!beside_.empty()) {
+    fill(ticks);
+    sort_by_time(pending_);
+  }
+  // What is to be filled in is known up to kApart before.
+  const std::uint64_t until = ticks == kAll ? kAll : ticks - std::min(ticks, kApart);
+  std::size_t kept = 0;
+  for (; kept < pending_.size() && pending_[kept].ticks < until; ++kept) {
+    if (kept >= noted_) note(pending_[kept]);
+    keep(pending_[kept]);
+  }
+  drop_front(pending_, kept);
+  noted_ -= std::min(noted_, kept);
+}
+
+// Goes through both sources in order of time, the second one kApart late: so each switch of the first is noted when the
+// second tells of it. What the second has and the first has not becomes pending.
+//
+// If the second source lacks one, a later one of the thread passes for it: then something stays unknown that could be
+// known, and nothing is invented.
+void RecordStore::fill(std::uint64_t ticks) {
+  sort_by_time(beside_);
+  const std::size_t own = pending_.size();
+  std::size_t done = 0;
+  for (; done < beside_.size() && (ticks == kAll || beside_[done].ticks + kApart < ticks); ++done) {
+    const StateRecord beside = beside_[done];
+    for (; noted_ < own && pending_[noted_].ticks <= beside.ticks + kApart; ++noted_) note(pending_[noted_]);
+    if (!is_told(beside)) pending_.push_back(beside);
+  }
+  drop_front(beside_, done);
+  noted_ += pending_.size() - own;
+}
+
+void RecordStore::note(const StateRecord& record) {
+  if (record.kind == format::kStateNewThread) untold_.erase(record.tid);
+  if (record.kind != format::kStateLeaveCpu) return;
+  untold_[record.tid].left = true;
+  untold_[record.other].came = true;
+}
+
+bool RecordStore::is_told(const StateRecord& beside) {
+  if (beside.tid != format::kUnknownTid) return std::exchange(untold_[beside.tid].left, false);
+  return std::exchange(untold_[beside.other].came, false);
 }
 
 // Only here all that happened before the record is known, whichever CPU's ring it came from.
@@ -123,7 +177,7 @@ void RecordStore::name(std::uint32_t tid, std::string_view name, bool look_up) {
 }
 
 reader::StateLog RecordStore::take(std::uint64_t begin, std::uint64_t end) {
-  settle(~std::uint64_t{0});
+  settle(kAll);
   reader::StateLog log;
   log.source.begin_ticks = begin;
   log.source.end_ticks = end;

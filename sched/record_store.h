@@ -27,6 +27,9 @@ class RecordStore {
 
   /// Adds a record; those of one settle() to the next may come in any order.
   void add(const format::StateRecord& record) { pending_.push_back(record); }
+  /// Adds a switch that a second source saw of a thread of the run. It names that thread alone: who came, or who left.
+  /// It is kept if the first source lacks it.
+  void add_beside(const format::StateRecord& record) { beside_.push_back(record); }
   /// All records before `ticks` have been added.
   void settle(std::uint64_t ticks);
 
@@ -44,12 +47,22 @@ class RecordStore {
   static constexpr std::size_t kBlock = 8192;  // records
   using Block = reader::Column<format::StateRecord>;
 
+  /// Switches of the first source that the second has not told of yet.
+  struct Untold {
+    bool came = false, left = false;
+  };
   void keep(const format::StateRecord& record);
+  void fill(std::uint64_t ticks);
+  void note(const format::StateRecord& record);
+  bool is_told(const format::StateRecord& beside);
   bool concerns_run(const format::StateRecord& record);
   void fold_oldest();
 
   std::size_t most_blocks_;
   Block pending_;
+  std::size_t noted_ = 0;  ///< of pending_, from its begin
+  Block beside_;
+  std::unordered_map<std::uint32_t, Untold> untold_;  ///< by tid
   std::deque<Block> blocks_;
   std::unordered_map<std::uint32_t, reader::Task> tasks_;
   std::unordered_map<std::uint32_t, std::uint16_t> last_cpu_;

@@ -65,13 +65,17 @@ struct StateRecorder::Impl {
       return;
     }
     collector = std::move(*made);
+    // Where perf events are refused, what ftrace leaves out stays unknown.
+    if (auto beside = PerfEvents::open(program, running, PerfRole::kBesideFtrace, how.bytes / 4, store))
+      switches = std::move(*beside);
     backend = format::StateBackend::kFtrace;
     flags =
         format::kStatesWakes | format::kStatesOthers | (options.syscalls ? std::uint32_t{format::kStatesSyscalls} : 0);
   }
 
   void open_perf(pid_t program, bool running) {
-    auto made = PerfEvents::open(program, running, std::max(options.memory, kLeastStateMemory) / 4, store);
+    auto made =
+        PerfEvents::open(program, running, PerfRole::kAlone, std::max(options.memory, kLeastStateMemory) / 4, store);
     if (!made) {
       why_not_perf = made.error().message;
       return;
@@ -95,6 +99,13 @@ struct StateRecorder::Impl {
     return text + why_not_ftrace;
   }
 
+  /// Takes what is there, up to where all of it is.
+  void drain() {
+    std::uint64_t whole = collector->drain(store);
+    if (switches != nullptr) whole = std::min(whole, switches->drain(store));
+    store.settle(whole);
+  }
+
   void run() {
     std::vector<pollfd> descriptors;
     while (true) {
@@ -102,11 +113,12 @@ struct StateRecorder::Impl {
         const std::lock_guard no_fork(fork_lock());
         descriptors = {{stop_event, POLLIN, 0}};
         collector->add_descriptors(descriptors);
+        if (switches != nullptr) switches->add_descriptors(descriptors);
       }
       poll(descriptors.data(), descriptors.size(), collector->interval_ms());
       {
         const std::scoped_lock guard(fork_lock(), mutex);
-        collector->drain(store);
+        drain();
       }
       if (descriptors[0].revents != 0) return;
     }
@@ -128,6 +140,7 @@ struct StateRecorder::Impl {
   std::mutex mutex;  // of the collector and the store, while the thread runs
   RecordStore store;
   std::unique_ptr<Collector> collector;
+  std::unique_ptr<Collector> switches;  // perf events beside ftrace, if permitted
   std::optional<FaultCounter> faults;
   std::string why_not_ftrace;
   std::string why_not_perf;
@@ -182,7 +195,7 @@ reader::StateLog StateRecorder::look() {
   std::optional<RecordStore> copy;
   {
     const std::lock_guard guard(r.mutex);
-    r.collector->drain(r.store);
+    r.drain();
     copy.emplace(r.store);
     r.collector->finish(*copy);
   }
@@ -203,6 +216,7 @@ reader::StateLog StateRecorder::stop() {
     r.collector->finish(r.store);
     log = r.store.take(r.begin, end);
     r.describe(log.source);
+    r.switches.reset();
     r.removal = start_thread("karst-states", [collector = std::move(r.collector)]() mutable { collector.reset(); });
     return log;
   }

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <random>
+#include <utility>
+
 #include "sched/cpus.h"
 #include "sched/tracefs_place.h"
 #include "test/sched/records.h"
@@ -110,6 +113,79 @@ TEST(RecordStore, CountsMigrationsAndLosses) {
   const reader::StateLog log = store.take(0, 10);
   EXPECT_EQ(log.source.migrations, 1U);
   EXPECT_EQ(log.source.lost_events, 9U);
+}
+
+// ftrace leaves switches out; perf's of the same threads are put in their place, those that both have count once.
+TEST(RecordStore, WhatTheFirstSourceLacksIsTakenFromTheSecond) {
+  RecordStore store(1 << 20);
+  store.add_of_run(1, 1);
+  store.add(leave_cpu(100'000, 0, 0, 1));
+  store.add_beside(leave_cpu(102'000, 0, kNobody, 1));
+  store.add_beside(leave_cpu(202'000, 0, 1, kNobody, kCouldRun));  // left out by the first
+  store.add(leave_cpu(300'000, 0, 12, 1));
+  store.add_beside(leave_cpu(302'000, 0, kNobody, 1));
+  store.add(leave_cpu(400'000, 0, 1, 0, 'D'));
+  store.settle(401'000);
+  store.add_beside(leave_cpu(402'000, 0, 1, kNobody));
+  const reader::States states(store.take(0, 500'000));
+  EXPECT_EQ(describe(states, 1),
+            "unknown 0-100000 running@0 100000-202000 preempted 202000-300000 running@0 300000-400000 "
+            "blocked(D) 400000-500000");
+  EXPECT_EQ(states.doubts().left_out, 0U);
+}
+
+TEST(RecordStore, TheSecondSourceAloneMayTellLateOfASwitch) {
+  RecordStore store(1 << 20);
+  store.add_of_run(1, 1);
+  store.add(leave_cpu(1'000'000, 0, 0, 1));
+  store.add(leave_cpu(1'030'000, 0, 1, 0));
+  store.settle(2'000'000);
+  store.add_beside(leave_cpu(9'000'000, 0, kNobody, 1));  // the virtual CPU stood still between the two records
+  store.add_beside(leave_cpu(9'030'000, 0, 1, kNobody));
+  EXPECT_EQ(store.take(0, 10'000'000).records.size(), 2U);
+}
+
+// Threads that take turns on two CPUs, and a first source that leaves out every fifth switch.
+TEST(RecordStore, RandomSchedulesAreWholeAgain) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](unsigned n) { return random() % n; };
+    RecordStore store(1 << 20);
+    RecordStore complete(1 << 20);
+    for (std::uint32_t tid = 1; tid < 10; ++tid) {
+      store.add_of_run(tid, 1);
+      complete.add_of_run(tid, 1);
+    }
+    std::uint32_t on[2] = {0, 0};
+    std::uint64_t ticks = 1'000'000;
+    std::uint64_t settled = 0;
+    for (int i = 0; i < 2000; ++i) {
+      ticks += 8'000 + below(300'000);
+      const auto cpu = static_cast<std::uint16_t>(below(2));
+      std::uint32_t next = below(12);  // 10 and 11 are of others
+      if (next == on[1 - cpu] || next == on[cpu]) continue;
+      const std::uint32_t left = std::exchange(on[cpu], next);
+      const StateRecord record = leave_cpu(ticks, cpu, left, next, below(2) != 0 ? kCouldRun : 'S');
+      complete.add(record);
+      if (below(5) != 0) store.add(record);
+      const std::uint64_t later = ticks + 500 + below(6'000);
+      if (left != 0 && left < 10) store.add_beside(leave_cpu(later, cpu, left, kNobody, record.value));
+      if (next != 0 && next < 10) store.add_beside(leave_cpu(later + 500, cpu, kNobody, next));
+      if (below(50) == 0) store.settle(settled = ticks - 200'000);
+    }
+    const reader::States truth(complete.take(0, ticks + 100'000));
+    const reader::States filled(store.take(0, ticks + 100'000));
+    EXPECT_EQ(filled.doubts().left_out, 0U) << "seed " << seed;
+    for (std::uint32_t tid = 1; tid < 10; ++tid) {
+      const reader::ThreadStates& expected = *truth.of(1, tid);
+      const reader::ThreadStates& seen = *filled.of(1, tid);
+      ASSERT_EQ(expected.size(), seen.size()) << "seed " << seed << " thread " << tid;
+      for (std::size_t s = 0; s < seen.size(); ++s) {
+        EXPECT_EQ(seen.state[s], expected.state[s]);
+        EXPECT_LE(seen.begin[s] - expected.begin[s], 7'000U);
+      }
+    }
+  }
 }
 
 TEST(Cpus, AreParsedFromTheKernelsList) {
