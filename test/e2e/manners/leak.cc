@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <thread>
 #include <vector>
 
@@ -19,14 +20,15 @@ __attribute__((noinline)) void work(int n) {
   for (int i = 0; i < n; ++i) leaf();
 }
 
-/// In KiB: the process's own, and what of it is shared (the arena).
+/// In KiB: the process's own, and what of it is shared (the arena). The kernel counts pages for this file; what
+/// /proc/self/status says is kept for each CPU and may be some 128 KiB off.
 void print_memory() {
-  FILE* file = fopen("/proc/self/status", "r");
+  FILE* file = fopen("/proc/self/smaps_rollup", "r");
   char line[128];
   long own = 0, shared = 0, descriptors = 0;
   while (fgets(line, sizeof line, file) != nullptr) {
-    sscanf(line, "RssAnon: %ld", &own);
-    sscanf(line, "RssShmem: %ld", &shared);
+    sscanf(line, "Anonymous: %ld", &own);
+    sscanf(line, "Pss_Shmem: %ld", &shared);
   }
   fclose(file);
   for (int fd = 0; fd < 1024; ++fd) descriptors += lseek(fd, 0, SEEK_CUR) >= 0;
@@ -42,9 +44,12 @@ void round(const char* library) {
   for (int i = 0; i < 20; ++i) {
     void* opened = dlopen(library, RTLD_NOW);
     auto* run = reinterpret_cast<int (*)(int)>(dlsym(opened, "plugin_run"));
+    // All four live at once in each round: else how many stacks libc keeps would depend on the machine's load.
+    std::barrier all(4);
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
-      threads.emplace_back([run] {
+      threads.emplace_back([run, &all] {
+        all.arrive_and_wait();
         work(2000);
         run(3);
       });
