@@ -18,7 +18,9 @@ void write_option(Json& json, const CLI::Option& option) {
   const bool takes_value = option.get_items_expected_max() != 0;
   json.close(']').field("position", option.get_positional() ? option.get_single_name() : "");
   json.field("value", takes_value ? option.get_type_name() : "").field("help", option.get_description());
-  json.field("group", option.get_group()).field("takes_value", takes_value).field("value_optional", option.get_items_expected_min() == 0);
+  json.field("group", option.get_group())
+      .field("takes_value", takes_value)
+      .field("value_optional", option.get_items_expected_min() == 0);
   json.field("required", option.get_required()).close('}');
 }
 
