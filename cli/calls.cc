@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -60,8 +61,9 @@ template <typename Use>
 void each_call(const Input& input, const Output& output, Use&& use) {
   const reader::Trace& trace = input.trace;
   const std::uint64_t start = analysis::first_ticks(trace);
+  reader::Calls calls;
   for (const reader::Thread* thread : input.threads) {
-    const reader::Calls calls = input.calls_of(*thread);
+    calls = input.calls_of(*thread, std::move(calls));
     const reader::Process& process = trace.processes()[thread->process];
     for (std::uint32_t row = 0; row < calls.size() && !output.failed(); ++row) {
       const std::uint32_t id = calls.function[row];
