@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +17,19 @@ struct Both {
 };
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+/// Known by its place alone: in its module, or as the number that the traced process gave it.
+bool is_nameless(const FunctionReport& f) {
+  return f.name.starts_with(file_name(f.module) + "+0x") || f.name.starts_with("function#");
+}
+
+/// What tells a module's builds apart. None: it has no build id, or the function is of no module.
+std::optional<std::string> build_of(const reader::Trace& trace, const std::string& path) {
+  for (const reader::Process& process : trace.processes())
+    for (const reader::Module& module : process.modules)
+      if (!path.empty() && module.path == path && !module.build_id.empty()) return module.build_id;
+  return {};
+}
 
 std::uint64_t median(const std::vector<std::uint64_t>& sorted) {
   return sorted.empty() ? 0 : sorted[(sorted.size() + 1) / 2 - 1];  // as query::percentiles
@@ -61,10 +75,14 @@ void adjust_for_many(std::vector<double>& chances) {
 
 std::vector<FunctionDiff> compare(const Measured& first, const Measured& second, const DiffOptions& options) {
   std::map<std::pair<std::string, std::string>, Both> functions;
+  const bool one_trace = first.trace.name() == second.trace.name();  // two parts of it
   for (int at = 0; at < 2; ++at) {
     const Measured& from = at == 0 ? first : second;
     for (const FunctionReport& f : from.report.functions) {
-      Both& both = functions[{f.name, file_name(f.module)}];
+      std::string of = file_name(f.module);
+      if (is_nameless(f) && !one_trace)
+        of = build_of(from.trace, f.module).value_or(of + (at == 0 ? " in A" : " in B"));
+      Both& both = functions[{f.name, std::move(of)}];
       if (both.diff.name.empty()) both.diff.name = f.name;
       if (both.diff.module.empty()) both.diff.module = f.module;
       DiffSide& side = both.diff.side[at];
@@ -73,7 +91,7 @@ std::vector<FunctionDiff> compare(const Measured& first, const Measured& second,
       side.total_ns += f.total_ns;
       side.self_ns += f.self_ns;
       for (const std::uint64_t ticks : from.builder.durations_of(f.number))
-        both.durations[at].push_back(from.clock.to_ns(ticks));
+        both.durations[at].push_back(from.trace.clock().to_ns(ticks));
     }
   }
   std::vector<FunctionDiff> result;
