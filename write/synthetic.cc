@@ -122,7 +122,8 @@ void add_events(TraceWriter& writer, const SyntheticTrace& wanted, std::uint32_t
     if (block.size() >= wanted.block_events || (ticks ^ block_ticks) > format::kEventTickMask) flush();
     if (block.empty()) block_ticks = ticks;
     if (wanted.request_events != 0 && (events - remaining) % wanted.request_events == 0) {
-      const std::uint64_t next = request == 0 ? thread + 1 : request + wanted.threads;
+      const std::uint64_t turn = (events - remaining) / wanted.request_events;
+      const std::uint64_t next = 1 + thread + (wanted.requests == 0 ? turn : turn % wanted.requests) * wanted.threads;
       add_request_notes(block, ticks, request, next);
       request = next;
     }
