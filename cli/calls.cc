@@ -84,7 +84,8 @@ void each_call(const Input& input, const Output& output, Use&& use) {
   }
 }
 
-void print_text(const Input& input, Screen& screen) {
+/// Whether there was any call to print.
+bool print_text(const Input& input, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
   const auto print = [&](std::string_view begin, std::string_view duration, std::string_view call,
@@ -98,12 +99,15 @@ void print_text(const Input& input, Screen& screen) {
       output.append("\n");
     }
   };
-  print("begin", "duration ", "call", "function");
+  bool any = false;
   each_call(input, output, [&](const Row& row) {
+    if (!any) print("begin", "duration ", "call", "function");
+    any = true;
     const std::string duration =
         fmt::format("{}{}{}", row.open_begin ? "<" : "", duration_text(row.duration_ns), row.open_end ? ">" : " ");
     print(duration_text(row.begin_ns), duration, row.id(), printable(row.function));
   });
+  return any;
 }
 
 void print_csv(const Input& input, Output& output) {
@@ -133,7 +137,7 @@ int calls(const Options& options) {
   if (!input) return fail(input.error());
   if (options.format == "text") {
     Screen screen(options.text);
-    print_text(**input, screen);
+    if (!print_text(**input, screen)) return fail(nothing_passes(**input));
     if (screen.width() != 0) say_cost(screen, **input);
     return screen.finish(&(*input)->trace);
   }

@@ -100,7 +100,7 @@ int order(const Options& options) {
     return fail(
         {order.nameless() == 0
              ? fmt::format("no function of {} was called in what was asked for", *module)
-             : fmt::format("the functions of {} have no linker's names: it was stripped when the trace was made",
+             : fmt::format("the functions of {} have no linker's names: it had no symbols when the trace was made",
                            *module)});
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());

@@ -298,6 +298,8 @@ int report_command(const Options& options) {
     return fail({trace.name() +
                  " has no thread states to sort by: see 'karst info', and record with 'karst run --sched auto'"});
   }
+  if (options.format == "text" && report.functions.empty() && options.input.has_filters())
+    return fail(nothing_passes(**input));
   analysis::sort_report(report, by.order);
   if (options.limit != 0 && report.functions.size() > options.limit) report.functions.resize(options.limit);
 

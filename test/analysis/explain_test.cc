@@ -82,7 +82,8 @@ Program make(Plant plant, std::uint32_t seed) {
     sample.exit(kParse, now += about(100));
     if (slow && plant == Plant::kOneMoreCall) {
       program.planted = amount;
-      sample.enter(kLock, now += about(50)).exit(kLock, now += amount);
+      sample.enter(kLock, now += about(50));
+      sample.exit(kLock, now += amount);
     }
     if (slow && (plant == Plant::kNewCall || plant == Plant::kFirst)) {
       sample.call(kSetUp, now, now + amount);

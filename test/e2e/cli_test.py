@@ -183,6 +183,40 @@ class Filters(Case):
                 self.assertIn(words, self.bad(status, *command, sample, *filters))
         self.assertFalse(os.path.exists(self.path("x")))
 
+    ANSWERS = ("report", "calls", "slow", "explain", "flame", "stacks", "graph", "hist", "order", "tree")
+
+    def test_nothing_passes(self):
+        for command in ("report", "calls", "explain", "flame", "stacks", "graph", "hist", "order"):
+            said = self.bad(1, command, "--min-duration", "1s", "--thread", "app", self.path("sample.karst"))
+            self.assertRegex(said, "passes (all filters|the filter)|was called in what was asked for", command)
+        for command in self.ANSWERS:
+            said = self.bad(1, command, "--function", "mian", self.path("one.karst"))
+            self.assertIn("no function of one.karst has a name that matches 'mian'; did you mean 'main'?",
+                          said.replace(self.directory + "/", ""))
+
+    def test_one_call(self):
+        one = self.path("one.karst")
+        self.assertIn("nothing says what is usual", self.good("slow", one))
+        self.assertIn("it is the only complete call, so nothing says what is usual", self.good("explain", one))
+        self.assertIn("1 with too few calls to tell", self.good("diff", one, one))
+        for command in ("report", "calls", "flame", "stacks", "graph", "hist", "tree"):
+            self.assertIn("main", self.good(command, one))
+        self.assertIn("have no linker's names", self.bad(1, "order", one))
+        self.assertIn("has no requests: a program tells of them", self.bad(1, "requests", one))
+
+    def test_a_trace_without_names(self):
+        nameless = self.path("nameless.karst")
+        for command in self.ANSWERS:
+            run = self.karst(command, nameless)
+            self.assertEqual(run.returncode, 1 if command == "order" else 0, command)
+            self.assertIn(b"its functions are shown as synthetic+0x...", run.stderr)
+            if command != "order":
+                self.assertIn(b"synthetic+0x10", run.stdout, command)
+        # By address they are the same in two parts of it, and in no trace of another build.
+        self.assertIn("4 functions compared", self.karst("diff", nameless, nameless).stdout.decode())
+        said = self.karst("diff", nameless, self.path("walk.karst")).stderr.decode()
+        self.assertIn("no function was called both in", said)
+
 
 class Tree(Case):
     def test_plain_is_exact(self):
