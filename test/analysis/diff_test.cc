@@ -149,6 +149,16 @@ TEST(Diff, RankTestIsTheOneOfTheBooks) {
     const double z = std::max(0.0, std::abs(u - n1 * n2 / 2) - 0.5) / deviation;
     EXPECT_NEAR(rank_test(a, b), std::erfc(z / std::sqrt(2.0)), 1e-9);
   }
+  // Many, short and long ones: sorted by counting.
+  std::vector<std::uint64_t> many(200'000), others(70'000);
+  for (auto* side : {&many, &others})
+    for (std::uint64_t& value : *side) value = random() % 16 == 0 ? random() : random() % 70'000;
+  std::vector<std::uint64_t> sorted(many), others_sorted(others);
+  rank_test(many, others);
+  std::sort(sorted.begin(), sorted.end());
+  std::sort(others_sorted.begin(), others_sorted.end());
+  EXPECT_EQ(many, sorted);
+  EXPECT_EQ(others, others_sorted);
   std::vector<std::uint64_t> same(50, 3), also(60, 3);
   EXPECT_EQ(rank_test(same, also), 1);
 }
