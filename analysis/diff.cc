@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -17,15 +18,49 @@ struct Both {
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
+/// Known by its place alone: in its module, or as the number that the traced process gave it.
+bool is_nameless(const FunctionReport& f) {
+  return f.name.starts_with(file_name(f.module) + "+0x") || f.name.starts_with("function#");
+}
+
+/// What tells a module's builds apart. None: it has no build id, or the function is of no module.
+std::optional<std::string> build_of(const reader::Trace& trace, const std::string& path) {
+  for (const reader::Process& process : trace.processes())
+    for (const reader::Module& module : process.modules)
+      if (!path.empty() && module.path == path && !module.build_id.empty()) return module.build_id;
+  return {};
+}
+
 std::uint64_t median(const std::vector<std::uint64_t>& sorted) {
   return sorted.empty() ? 0 : sorted[(sorted.size() + 1) / 2 - 1];  // as query::percentiles
+}
+
+// Most durations of many are short, so those are counted, and only the rest is compared.
+void sort_durations(std::vector<std::uint64_t>& values) {
+  constexpr std::size_t kShort = std::size_t{1} << 16;
+  if (values.size() < kShort) {
+    std::sort(values.begin(), values.end());
+    return;
+  }
+  std::vector<std::size_t> count(kShort);
+  std::vector<std::uint64_t> rest;
+  for (const std::uint64_t value : values) {
+    if (value < kShort)
+      ++count[value];
+    else
+      rest.push_back(value);
+  }
+  std::sort(rest.begin(), rest.end());
+  auto to = values.begin();
+  for (std::size_t value = 0; value < kShort; ++value) to = std::fill_n(to, count[value], value);
+  std::copy(rest.begin(), rest.end(), to);
 }
 
 }  // namespace
 
 double rank_test(std::vector<std::uint64_t>& first, std::vector<std::uint64_t>& second) {
-  std::sort(first.begin(), first.end());
-  std::sort(second.begin(), second.end());
+  sort_durations(first);
+  sort_durations(second);
   const auto n1 = static_cast<double>(first.size()), n2 = static_cast<double>(second.size()), n = n1 + n2;
   double ranks = 0;  // of the first side's; equals share the mean of their ranks
   double ties = 0;
@@ -61,10 +96,14 @@ void adjust_for_many(std::vector<double>& chances) {
 
 std::vector<FunctionDiff> compare(const Measured& first, const Measured& second, const DiffOptions& options) {
   std::map<std::pair<std::string, std::string>, Both> functions;
+  const bool one_trace = first.trace.name() == second.trace.name();  // two parts of it
   for (int at = 0; at < 2; ++at) {
     const Measured& from = at == 0 ? first : second;
     for (const FunctionReport& f : from.report.functions) {
-      Both& both = functions[{f.name, file_name(f.module)}];
+      std::string of = file_name(f.module);
+      if (is_nameless(f) && !one_trace)
+        of = build_of(from.trace, f.module).value_or(of + (at == 0 ? " in A" : " in B"));
+      Both& both = functions[{f.name, std::move(of)}];
       if (both.diff.name.empty()) both.diff.name = f.name;
       if (both.diff.module.empty()) both.diff.module = f.module;
       DiffSide& side = both.diff.side[at];
@@ -72,8 +111,13 @@ std::vector<FunctionDiff> compare(const Measured& first, const Measured& second,
       side.complete += f.calls - f.open_calls;
       side.total_ns += f.total_ns;
       side.self_ns += f.self_ns;
-      for (const std::uint64_t ticks : from.builder.durations_of(f.number))
-        both.durations[at].push_back(from.clock.to_ns(ticks));
+      std::vector<std::uint64_t> durations = from.builder.durations_of(f.number);
+      for (std::uint64_t& duration : durations) duration = from.trace.clock().to_ns(duration);
+      std::vector<std::uint64_t>& all = both.durations[at];
+      if (all.empty())
+        all = std::move(durations);
+      else
+        all.insert(all.end(), durations.begin(), durations.end());
     }
   }
   std::vector<FunctionDiff> result;
@@ -84,7 +128,7 @@ std::vector<FunctionDiff> compare(const Measured& first, const Measured& second,
     if (diff.tested) {
       chances.push_back(rank_test(both.durations[0], both.durations[1]));
     } else {
-      for (auto& durations : both.durations) std::sort(durations.begin(), durations.end());
+      for (auto& durations : both.durations) sort_durations(durations);
     }
     for (int at = 0; at < 2; ++at) {
       diff.side[at].p50_ns = median(both.durations[at]);

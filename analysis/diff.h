@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/report.h"
+#include "reader/trace.h"
 
 namespace karst::analysis {
 
@@ -46,12 +47,12 @@ struct FunctionDiff {
 struct Measured {
   const Report& report;
   const ReportBuilder& builder;
-  const Clock& clock;
+  const reader::Trace& trace;
 };
 
 /// The changed functions come first, those with the greatest difference of self time before others; then those that are
 /// on one side alone; then the rest. A function is the same if its name and its module's file name are: paths and lines
-/// differ between builds.
+/// differ between builds. One without a name is the same only at the same address of the same build of its module.
 std::vector<FunctionDiff> compare(const Measured& first, const Measured& second, const DiffOptions& options);
 
 /// Probability that samples which differ by so much or more in rank are of one distribution: two-sided, by the normal

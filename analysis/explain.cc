@@ -31,7 +31,7 @@ Explainer::Explainer(const reader::Trace& trace, const CallRef& call, std::uint3
     : trace_(trace), call_(call), functions_(trace), states_(trace) {
   functions_.add(trace, call.thread->process, function, 0);
   function_ = functions_.of(call.thread->process, function);
-  nodes_.push_back({0, function_, {}, {}, {}, {}, {}});
+  nodes_.push_back({0, function_, {}, {}, {}});
 }
 
 template <typename Use>
@@ -86,7 +86,7 @@ std::uint32_t Explainer::child(std::uint32_t parent, std::uint32_t function) {
   for (const std::uint32_t of : nodes_[parent].children)
     if (nodes_[of].function == function) return of;
   const auto fresh = static_cast<std::uint32_t>(nodes_.size());
-  nodes_.push_back({parent, function, {}, {}, {}, {}, {}});
+  nodes_.push_back({parent, function, {}, {}, {}});
   nodes_[parent].children.push_back(fresh);
   return fresh;
 }
@@ -122,9 +122,9 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
     if (wait.begin < calls.begin[root] || wait.begin >= calls.end(root)) continue;
     const std::uint32_t row = query::innermost_at(calls, wait.begin);
     if (row < root || row >= end) continue;
-    Node& node = nodes_[node_of[row - root]];
-    std::optional<Wait>& longest = wait.state == reader::ThreadState::kBlocked ? node.wait : node.runnable;
-    if (!longest || wait.length() > longest->length()) longest = wait;
+    WaitOf& longest = wait.state == reader::ThreadState::kBlocked ? blocked_ : runnable_;
+    const auto [at, fresh] = longest.try_emplace(node_of[row - root], wait);
+    if (!fresh && wait.length() > at->second.length()) at->second = wait;
   }
 }
 
@@ -132,8 +132,9 @@ void Explainer::subtree_wait(std::uint32_t node, std::optional<Wait>& longest) c
   std::vector<std::uint32_t> due{node};
   while (!due.empty()) {
     const Node& of = nodes_[due.back()];
+    const std::optional<Wait> wait = wait_in(blocked_, due.back());
     due.pop_back();
-    if (of.wait && (!longest || of.wait->length() > longest->length())) longest = of.wait;
+    if (wait && (!longest || wait->length() > longest->length())) longest = wait;
     due.insert(due.end(), of.children.begin(), of.children.end());
   }
 }
@@ -145,8 +146,8 @@ void Explainer::add_cause(Explanation& of, std::uint32_t node, CauseKind kind, d
   cause.ticks = ticks;
   cause.calls = static_cast<std::uint64_t>(nodes_[node].call.calls);
   cause.usual_calls = nodes_[node].typical.calls / static_cast<double>(typical_);
-  if (kind == CauseKind::kWaiting) cause.wait = nodes_[node].wait;
-  if (kind == CauseKind::kRunnable) cause.wait = nodes_[node].runnable;
+  if (kind == CauseKind::kWaiting) cause.wait = wait_in(blocked_, node);
+  if (kind == CauseKind::kRunnable) cause.wait = wait_in(runnable_, node);
   if (kind == CauseKind::kNew) {
     subtree_wait(node, cause.wait);
     // Nearly all of it may be in one path below.

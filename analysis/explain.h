@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/function_list.h"
@@ -84,9 +85,12 @@ class Explainer {
     std::uint32_t function = 0;
     std::vector<std::uint32_t> children;
     Times call, typical;
-    std::optional<Wait> wait;      // the longest blocking that began in it
-    std::optional<Wait> runnable;  // the longest other wait
   };
+  using WaitOf = std::unordered_map<std::uint32_t, Wait>;
+  static std::optional<Wait> wait_in(const WaitOf& waits, std::uint32_t node) {
+    const auto at = waits.find(node);
+    return at == waits.end() ? std::nullopt : std::optional(at->second);
+  }
 
   template <typename Use>
   void each_outermost(const reader::Thread& thread, const query::CallColumns& calls, Use&& use);
@@ -108,6 +112,7 @@ class Explainer {
   double spread_ = 0;
   std::uint64_t typical_ = 0;
   std::vector<Node> nodes_;
+  WaitOf blocked_, runnable_;  // by node: the longest blocking that began in it, and the longest other wait
 
   void settle();
 };

@@ -11,6 +11,7 @@
 
 #include "analysis/function_key.h"
 #include "query/table.h"
+#include "reader/column.h"
 
 namespace karst::analysis {
 namespace {
@@ -48,7 +49,7 @@ struct OutlierFinder::Impl {
   std::uint32_t process = kNone;                                     // whose ids `number_of_id` maps
   std::vector<std::uint32_t> number_of_id;                           // of those in its table
   std::unordered_map<std::uint32_t, std::uint32_t> number_of_other;  // an event may name any of 8 million
-  std::vector<std::vector<std::uint64_t>> durations;                 // by number, until settled
+  std::vector<reader::Column<std::uint64_t>> durations;              // by number, until settled
   std::vector<std::uint64_t> usual;                                  // by number; 0: not known
   bool settled = false;
   std::vector<Outlier> heap;  // its top is the least
@@ -76,9 +77,9 @@ struct OutlierFinder::Impl {
     settled = true;
     usual.resize(durations.size());
     for (std::size_t i = 0; i < durations.size(); ++i) {
-      std::vector<std::uint64_t>& of = durations[i];
-      if (of.size() >= kLeastCalls) usual[i] = std::max<std::uint64_t>(query::percentile(of, 50), 1);
-      std::vector<std::uint64_t>().swap(of);
+      const reader::Column<std::uint64_t> of = std::move(durations[i]);
+      if (of.size() >= kLeastCalls)
+        usual[i] = std::max<std::uint64_t>(query::percentile({of.data(), of.size()}, 50), 1);
     }
   }
 
@@ -117,7 +118,9 @@ OutlierFinder::~OutlierFinder() = default;
 
 void OutlierFinder::learn(const reader::Thread& thread, const query::CallColumns& calls) {
   impl_->outermost(thread, calls, [&](std::uint32_t row, std::uint32_t number) {
-    impl_->durations[number].push_back(calls.time(row));
+    reader::Column<std::uint64_t>& of = impl_->durations[number];
+    if (of.size() == of.capacity()) of.reserve(of.size() + std::max<std::size_t>(64, of.size() / 2));
+    of.push_back(calls.time(row));
     return false;
   });
 }
@@ -147,6 +150,11 @@ void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns&
 std::vector<Outlier> OutlierFinder::take() {
   std::sort(impl_->heap.begin(), impl_->heap.end(), greater);
   return std::move(impl_->heap);
+}
+
+bool OutlierFinder::knows_any() {
+  impl_->settle();
+  return std::any_of(impl_->usual.begin(), impl_->usual.end(), [](std::uint64_t usual) { return usual != 0; });
 }
 
 std::uint64_t OutlierFinder::found() const { return impl_->found; }

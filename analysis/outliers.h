@@ -45,6 +45,8 @@ class OutlierFinder {
   void find(const reader::Thread& thread, const reader::Calls& calls) { find(thread, query::CallColumns(calls)); }
   /// The greatest excess first; of equals the earlier. Call once.
   std::vector<Outlier> take();
+  /// After learn(): whether any function has a usual time.
+  bool knows_any();
   /// Outliers that find() met, also those that were not kept.
   std::uint64_t found() const;
   /// After learn(): ticks; 0 when it is not known.

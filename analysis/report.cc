@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "query/table.h"
+#include "reader/column.h"
 
 namespace karst::analysis {
 namespace {
@@ -154,6 +155,10 @@ std::vector<std::uint64_t> ReportBuilder::durations_of(std::uint32_t number) con
   const auto [first, last] = std::equal_range(impl_->pieces.begin(), impl_->pieces.end(), Piece{number, {}},
                                               [](const Piece& a, const Piece& b) { return a.function < b.function; });
   std::vector<std::uint64_t> durations;
+  std::size_t size = 0;
+  for (auto piece = first; piece != last; ++piece) size += piece->durations.size();
+  durations.reserve(size);
+  reader::touch_ahead(durations.data(), size * sizeof(std::uint64_t));
   for (auto piece = first; piece != last; ++piece)
     durations.insert(durations.end(), piece->durations.begin(), piece->durations.end());
   return durations;

@@ -142,6 +142,30 @@ struct SelfTime {
   std::uint64_t ticks;  // of calls without what they called; may wrap below 0 meanwhile
 };
 
+// Adds up by function, without sorting what may be many calls of few functions. Memory: 8 bytes for each id up to the
+// greatest.
+class SelfSums {
+ public:
+  void add(std::uint32_t function, std::uint64_t ticks) {
+    if (function >= sums_.size()) sums_.resize(function + std::size_t{1});
+    if (sums_[function] == 0) touched_.push_back(function);
+    sums_[function] += ticks;
+  }
+  /// One for each function whose sum is not 0; what comes next begins anew.
+  std::vector<SelfTime> take() {
+    std::vector<SelfTime> result;
+    for (const std::uint32_t function : touched_)  // it may be here twice
+      if (const std::uint64_t ticks = std::exchange(sums_[function], 0); ticks != 0)
+        result.push_back({function, ticks});
+    touched_.clear();
+    return result;
+  }
+
+ private:
+  std::vector<std::uint64_t> sums_;  // by function
+  std::vector<std::uint32_t> touched_;
+};
+
 // What one thread did for a request in one go.
 struct Piece {
   query::TickRange range;
@@ -165,20 +189,21 @@ struct RequestFinder::Impl {
   std::optional<query::TickRange> range;
   bool raw;
   StateThreads states{trace};
+  SelfSums sums;                                                       // of the piece at hand
   std::map<std::pair<std::uint32_t, std::uint64_t>, Notes> by_number;  // and process
 
   bool counts(const reader::Thread& thread, std::uint32_t function) const {
     return functions == nullptr || functions->contains(thread.process, function);
   }
 
-  Piece piece_of(const reader::Thread& thread, const reader::Calls& calls, query::TickRange work) const {
+  Piece piece_of(const reader::Thread& thread, const reader::Calls& calls, query::TickRange work) {
     Piece piece{work, &thread, 0, 0, {}, {}};
     const reader::Process& process = trace.processes()[thread.process];
     const std::uint64_t all = raw ? 0 : process.call_cost, inside = raw ? 0 : process.call_cost_inside;
     std::uint64_t recorded = 0;
     const query::RowRange rows = query::rows_in(query::CallColumns(calls), work);
     const auto add = [&](std::uint32_t row, std::uint64_t ticks) {
-      if (counts(thread, calls.function[row])) piece.self.push_back({calls.function[row], ticks});
+      if (counts(thread, calls.function[row])) sums.add(calls.function[row], ticks);
     };
     query::each_row(rows, [&](std::uint32_t row) {
       const std::uint64_t ticks = work.clip(calls.begin[row], calls.begin[row] + calls.duration[row]);
@@ -190,7 +215,7 @@ struct RequestFinder::Impl {
       if (calls.parent[row] != reader::kNoParent)
         add(calls.parent[row], 0 - ticks - (fresh ? (all - inside) / format::kCallCostUnit : 0));
     });
-    add_up(piece.self);
+    piece.self = sums.take();
     piece.cost = std::min(recorded * all / format::kCallCostUnit, work.end - work.begin);
     if (const reader::ThreadStates* of = states.states_of(thread); of != nullptr) {
       piece.states = of->between(work.begin, work.end);
@@ -287,7 +312,8 @@ struct RequestFinder::Impl {
 
 RequestFinder::RequestFinder(const reader::Trace& trace, const FunctionSet* functions,
                              std::optional<query::TickRange> range, bool raw)
-    : impl_(new Impl{.trace = trace, .functions = functions, .range = range, .raw = raw, .by_number = {}}) {}
+    : impl_(new Impl{.trace = trace, .functions = functions, .range = range, .raw = raw, .sums = {}, .by_number = {}}) {
+}
 RequestFinder::~RequestFinder() = default;
 
 void RequestFinder::add(const reader::Thread& thread, const reader::Calls& notes, const reader::Calls& calls) {

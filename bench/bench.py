@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import answers  # noqa: E402
 import budget  # noqa: E402
 import calls  # noqa: E402
 import corrected  # noqa: E402
@@ -29,7 +30,8 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "notes", "corrected", "startup", "live", "moments", "budget", "programs", "sched", "traces", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "notes", "corrected", "startup", "live", "moments", "budget", "programs",
+            "sched", "traces", "answers", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -98,6 +100,7 @@ def main():
         "budget": lambda: budget.bench_budget(rounds, options.quick, scratch, notes),
         "sched": lambda: states.bench_states(rounds, options.quick, scratch, notes),
         "traces": lambda: traces.bench_traces(rounds, options.quick, scratch, notes),
+        "answers": lambda: answers.bench_answers(rounds, options, scratch, notes),
         "wrappers": lambda: wrapper_cost.bench_wrapper_cost(rounds, scratch, notes),
         "viewer": lambda: viewer.bench_viewer(options.quick, scratch, notes),
     }

@@ -9,6 +9,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import answers  # noqa: E402
 import bench  # noqa: E402
 import calls  # noqa: E402
 import measure  # noqa: E402
@@ -30,6 +31,13 @@ class Judging(unittest.TestCase):
         self.assertTrue(ways_out.judge(2.9, 3.0)[1])
         self.assertFalse(ways_out.judge(3.1, 3.0)[1])
         self.assertIsNone(ways_out.judge(9.0, None)[1])
+
+    def test_answers_are_held_to_a_rate_or_to_seconds(self):
+        self.assertTrue(answers.judge("report", 20e6, 0.39, False)[1])
+        self.assertFalse(answers.judge("report", 20e6, 0.41, False)[1])
+        self.assertTrue(answers.judge("explain", 20e6, 1.9, False)[1])
+        self.assertFalse(answers.judge("diff", 40e6, 4.1, False)[1])
+        self.assertIsNone(answers.judge("report", 2e6, 9.0, True)[1])
 
     def test_variants_are_held_against_floor_and_plain_program(self):
         one = variants.judged_pairs("leaf, 1 thread", {"floor": 20.0, "not instrumented": 1.0, "karst --clock thread": 8.1,

@@ -91,14 +91,19 @@ def uftrace_variants(scratch):
     }
 
 
-def xray_variants(scratch):
+def xray_program():
+    """With XRay's sleds; it records when BENCH_XRAY names a mode."""
     xray_flags = ["-fxray-instrument", "-fxray-instruction-threshold=1"]
     start = FIXTURES / "xray_start.cc"
     start_object = measure.compile_program(
         WORK / "calls" / "xray_start.o", ["clang++-14", *FLAGS, *xray_flags, "-c", start], [start])
-    plain = program("clang-plain", "clang-14")
     # XRay's runtime is C++.
-    built = program("xray", "clang-14", [*xray_flags, start_object, "-lstdc++"])
+    return program("xray", "clang-14", [*xray_flags, start_object, "-lstdc++"])
+
+
+def xray_variants(scratch):
+    plain = program("clang-plain", "clang-14")
+    built = xray_program()
 
     def on(mode):
         config = "no_file_flush=true:buffer_size=16777216:buffer_max=4:func_duration_threshold_us=0"

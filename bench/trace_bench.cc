@@ -1,5 +1,5 @@
 // Rates on traces: makes a synthetic one, and times the reader on it. Driven by bench/bench.py.
-//   karst-trace-bench make FILE EVENTS THREADS fib|flat
+//   karst-trace-bench make FILE EVENTS THREADS fib|flat|requests [SEED]    requests: fib, with a note each 1,000 events
 //   karst-trace-bench open FILE      opens and checks the file: prints "seconds S events N"
 //   karst-trace-bench decode FILE    rebuilds all calls, one thread after the other, on one core; opening is not timed
 #include <time.h>
@@ -33,13 +33,15 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
-int make(const char* path, std::uint64_t events, std::uint64_t threads, karst::writing::SyntheticShape shape) {
+int make(const char* path, std::uint64_t events, std::uint64_t threads, std::string_view shape, std::uint64_t seed) {
   auto writer = karst::writing::TraceWriter::create(path);
   if (!writer) return fail(writer.error().message);
   karst::writing::SyntheticTrace wanted;
   wanted.events = events;
   wanted.threads = static_cast<std::uint32_t>(threads);
-  wanted.shape = shape;
+  wanted.shape = shape == "flat" ? karst::writing::SyntheticShape::kFlat : karst::writing::SyntheticShape::kFib;
+  wanted.request_events = shape == "requests" ? 1000 : 0;
+  wanted.seed = seed;
   karst::writing::add_synthetic(*writer, wanted);
   const auto status = writer->finish();
   return status ? 0 : fail(status.error().message);
@@ -75,13 +77,14 @@ int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   std::uint64_t events = 0;
   std::uint64_t threads = 0;
-  if (argc == 6 && command == "make" && parse(argv[3], events) && parse(argv[4], threads) && threads > 0) {
-    const auto shape = std::string_view(argv[5]) == "flat" ? karst::writing::SyntheticShape::kFlat
-                                                           : karst::writing::SyntheticShape::kFib;
-    return make(argv[2], events, threads, shape);
-  }
+  std::uint64_t seed = 1;
+  if ((argc == 6 || argc == 7) && command == "make" && parse(argv[3], events) && parse(argv[4], threads) &&
+      threads > 0 && (argc == 6 || parse(argv[6], seed)))
+    return make(argv[2], events, threads, argv[5], seed);
   if (argc == 3 && (command == "open" || command == "decode")) return measure(argv[2], command == "decode");
-  std::fputs("usage: karst-trace-bench make FILE EVENTS THREADS fib|flat\n       karst-trace-bench open|decode FILE\n",
-             stderr);
+  std::fputs(
+      "usage: karst-trace-bench make FILE EVENTS THREADS fib|flat|requests [SEED]\n"
+      "       karst-trace-bench open|decode FILE\n",
+      stderr);
   return 2;
 }

@@ -1,9 +1,12 @@
 // karst calls: each call as a row.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -42,13 +45,14 @@ The number of rows is that of 'karst report' with the same filters.)";
 
 /// One row, as it is printed.
 struct Row {
+  std::uint32_t id = 0;
   std::string_view function, caller;  // empty: called by nothing traced
   const reader::Process* process = nullptr;
   const reader::Thread* thread = nullptr;
   std::uint64_t begin_ns = 0, duration_ns = 0;
   bool open_begin = false, open_end = false;
 
-  std::string id() const { return fmt::format("{}@{}ns", thread->tid, begin_ns); }
+  std::string call() const { return fmt::format(FMT_COMPILE("{}@{}ns"), thread->tid, begin_ns); }
   const char* open() const {
     if (open_begin) return open_end ? "begin and end" : "begin";
     return open_end ? "end" : "";
@@ -59,14 +63,16 @@ template <typename Use>
 void each_call(const Input& input, const Output& output, Use&& use) {
   const reader::Trace& trace = input.trace;
   const std::uint64_t start = analysis::first_ticks(trace);
+  reader::Calls calls;
   for (const reader::Thread* thread : input.threads) {
-    const reader::Calls calls = input.calls_of(*thread);
+    calls = input.calls_of(*thread, std::move(calls));
     const reader::Process& process = trace.processes()[thread->process];
     for (std::uint32_t row = 0; row < calls.size() && !output.failed(); ++row) {
       const std::uint32_t id = calls.function[row];
       if (!query::is_counted(calls.marks[row])) continue;
       if (input.functions && !input.functions->contains(thread->process, id)) continue;
       Row of;
+      of.id = id;
       of.function = trace.function(process, id).name;
       const std::uint32_t parent = calls.parent[row];
       if (parent != reader::kNoParent) of.caller = trace.function(process, calls.function[parent]).name;
@@ -81,32 +87,58 @@ void each_call(const Input& input, const Output& output, Use&& use) {
   }
 }
 
-void print_text(const Input& input, Screen& screen) {
+/// Names are made printable once: there are many calls of few functions.
+class PrintableNames {
+ public:
+  const std::string& of(const Row& row) {
+    if (process_ != row.process) names_.clear();
+    process_ = row.process;
+    if (row.id >= names_.size()) names_.resize(row.id + std::size_t{1});  // ids have 23 bits
+    std::string& name = names_[row.id];
+    if (name.empty()) name = printable(row.function);
+    return name;
+  }
+
+ private:
+  const reader::Process* process_ = nullptr;
+  std::vector<std::string> names_;  // by id
+};
+
+/// Whether there was any call to print.
+bool print_text(const Input& input, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
+  std::string line;
+  PrintableNames names;
   const auto print = [&](std::string_view begin, std::string_view duration, std::string_view call,
                          std::string_view name) {
-    const std::string line = fmt::format("{:>12} {:>12}  {:<20}  ", begin, duration, call);
+    line.clear();
+    fmt::format_to(std::back_inserter(line), FMT_COMPILE("{:>12} {:>12}  {:<20}  "), begin, duration, call);
     const std::size_t used = line.size();
     if (width == 0) {
-      output.append(line + std::string(name) + "\n");
+      line += name;
     } else {
-      output.append(width > used ? line + fit_name(name, width - used) : fit_text(line, width));
-      output.append("\n");
+      line = width > used ? line + fit_name(name, width - used) : fit_text(line, width);
     }
+    line += '\n';
+    output.append(line);
   };
-  print("begin", "duration ", "call", "function");
+  bool any = false;
   each_call(input, output, [&](const Row& row) {
-    const std::string duration =
-        fmt::format("{}{}{}", row.open_begin ? "<" : "", duration_text(row.duration_ns), row.open_end ? ">" : " ");
-    print(duration_text(row.begin_ns), duration, row.id(), printable(row.function));
+    if (!any) print("begin", "duration ", "call", "function");
+    any = true;
+    std::string duration = row.open_begin ? "<" : "";
+    duration += duration_text(row.duration_ns);
+    duration += row.open_end ? '>' : ' ';
+    print(duration_text(row.begin_ns), duration, row.call(), names.of(row));
   });
+  return any;
 }
 
 void print_csv(const Input& input, Output& output) {
   output.append("call,function,begin_ns,duration_ns,open,pid,tid,thread,caller\n");
   each_call(input, output, [&](const Row& row) {
-    output.append(fmt::format("{},{},{},{},{},{},{},{},{}\n", row.id(), csv_field(row.function), row.begin_ns,
+    output.append(fmt::format("{},{},{},{},{},{},{},{},{}\n", row.call(), csv_field(row.function), row.begin_ns,
                               row.duration_ns, row.open(), row.process->pid, row.thread->tid,
                               csv_field(row.thread->name), csv_field(row.caller)));
   });
@@ -116,7 +148,7 @@ void print_json(const Input& input, Output& output) {
   Json json;
   json.open('{').field("trace", input.trace.name()).key("calls").open('[');
   each_call(input, output, [&](const Row& row) {
-    json.line().open('{').field("call", row.id()).field("function", row.function).field("begin_ns", row.begin_ns);
+    json.line().open('{').field("call", row.call()).field("function", row.function).field("begin_ns", row.begin_ns);
     json.field("duration_ns", row.duration_ns).field("open", row.open()).field("pid", row.process->pid);
     json.field("tid", row.thread->tid).field("thread", row.thread->name).field("caller", row.caller);
     json.close('}').flush(output);
@@ -130,7 +162,7 @@ int calls(const Options& options) {
   if (!input) return fail(input.error());
   if (options.format == "text") {
     Screen screen(options.text);
-    print_text(**input, screen);
+    if (!print_text(**input, screen)) return fail(nothing_passes(**input));
     if (screen.width() != 0) say_cost(screen, **input);
     return screen.finish(&(*input)->trace);
   }

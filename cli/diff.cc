@@ -17,7 +17,6 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/flame_svg.h"
-#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -83,12 +82,9 @@ Result<Side> add_up(const InputOptions& options) {
   Side side;
   side.input = std::move(*input);
   side.builder = std::make_unique<analysis::ReportBuilder>(side.input->trace, side.input->function_set());
-  Progress progress("adding up calls", side.input->events);
-  for (const reader::Thread* thread : side.input->threads) {
-    const reader::Calls calls = side.input->calls_of(*thread);
-    side.builder->add(*thread, calls);
-    progress.done += calls.events;
-  }
+  side.input->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
+    side.builder->add(thread, calls);
+  });
   side.report = side.builder->finish();
   if (side.report.functions.empty()) return nothing_passes(*side.input);
   return side;
@@ -218,8 +214,8 @@ int diff(const Options& options) {
   if (!a) return fail(a.error());
   auto b = add_up(sides->second);
   if (!b) return fail(b.error());
-  const auto functions = analysis::compare({a->report, *a->builder, a->input->trace.clock()},
-                                           {b->report, *b->builder, b->input->trace.clock()}, {});
+  const auto functions =
+      analysis::compare({a->report, *a->builder, a->input->trace}, {b->report, *b->builder, b->input->trace}, {});
   const std::string program_a = program_of(a->input->trace), program_b = program_of(b->input->trace);
   const bool one_in_both = std::any_of(functions.begin(), functions.end(), [](const auto& f) { return f.in_both(); });
   if (!one_in_both)

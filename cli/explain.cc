@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/explain_page.h"
 #include "cli/names.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -62,7 +63,7 @@ next to the median. Each line is one difference, with its share of the excess:
 Fewer calls and missing ones have shares below 0. Causes under 1% are in the
 rest. A call stands out if its excess is eight times what its siblings usually
 differ, and a tenth of the median at least. Page faults are not told apart.
-json gives all times in whole nanoseconds.)";
+json gives all times in whole nanoseconds; html is a page of one file.)";
 
 /// A call and the id of its function.
 struct Chosen {
@@ -100,23 +101,24 @@ class Explain {
     of_ = explainer_->take();
   }
 
-  void print_text(Screen& screen) {
-    width_ = screen.width();
-    out_ = &screen.output();
+  /// For people; call once explain() has been.
+  ExplainAnswer answer() {
+    ExplainAnswer answer;
     const std::string name = function_name(*chosen_.call.thread, chosen_.function);
     if (of_.siblings == 0) {
-      line(0, fmt::format("{} took {}; it is the only complete call, so nothing says what is usual", name,
-                          time(static_cast<double>(of_.duration))));
+      answer.head = fmt::format("{} took {}; it is the only complete call, so nothing says what is usual", name,
+                                time(static_cast<double>(of_.duration)));
     } else if (!of_.stands_out) {
-      line(0, fmt::format("nothing stands out: {} took {}; usual are {} (median of {}), and calls differ as much", name,
-                          time(static_cast<double>(of_.duration)), time(static_cast<double>(of_.usual)),
-                          plural(of_.siblings, "other call")));
+      answer.head = fmt::format("nothing stands out: {} took {}; usual are {} (median of {}), and calls differ as much",
+                                name, time(static_cast<double>(of_.duration)), time(static_cast<double>(of_.usual)),
+                                plural(of_.siblings, "other call"));
     } else {
-      print_difference(name);
+      say_difference(name, answer);
     }
     const reader::Thread& thread = *chosen_.call.thread;
-    line(0, fmt::format("call {} in thread {} {}{}", id(), thread.tid, printable(thread.name),
-                        of_.first && of_.siblings != 0 ? "; the first call of its function" : ""));
+    answer.call = fmt::format("call {} in thread {} {}{}", id(), thread.tid, printable(thread.name),
+                              of_.first && of_.siblings != 0 ? "; the first call of its function" : "");
+    return answer;
   }
 
   void print_json(Output& output) {
@@ -184,7 +186,7 @@ class Explain {
   std::vector<analysis::ChainLink> chain(const analysis::Wait& wait) {
     if (waits_ == nullptr) return {};
     return analysis::follow_wakers(*waits_, wait, [this](const reader::Thread& of) -> const reader::Calls& {
-      others_ = reader::rebuild_calls(trace(), of);
+      others_ = reader::rebuild_calls(trace(), of, std::move(others_));
       return others_;
     });
   }
@@ -330,46 +332,36 @@ class Explain {
     return text;
   }
 
-  void line(std::size_t indent, const std::string& text) { out_->append(wrap(text, width_, indent) + "\n"); }
-
   // The first line names the first cause, and behind a wait who was waited for.
-  void print_difference(const std::string& name) {
-    std::string head = fmt::format("{} took {} instead of {}", name, time(static_cast<double>(of_.duration)),
-                                   time(static_cast<double>(of_.usual)));
+  void say_difference(const std::string& name, ExplainAnswer& answer) {
+    answer.head = fmt::format("{} took {} instead of {}", name, time(static_cast<double>(of_.duration)),
+                              time(static_cast<double>(of_.usual)));
     std::vector<std::string> meanwhile;
     if (!of_.causes.empty()) {
       const Cause& first = of_.causes[0];
-      head += fmt::format(": {:.1f}% of the excess in {}, ", 100 * share(first.ticks), place(first));
+      answer.head += fmt::format(": {:.1f}% of the excess in {}, ", 100 * share(first.ticks), place(first));
       const auto links = first.wait ? chain(*first.wait) : std::vector<analysis::ChainLink>();
       for (const analysis::ChainLink& link : links) meanwhile.push_back(link_words(link));
       // Who was waited for in the end says more than who woke the thread.
       const bool known = !links.empty() && !links.back().functions.empty();
-      head += known ? "waiting for " + who(links.back(), true) : what(first);
+      answer.head += known ? "waiting for " + who(links.back(), true) : what(first);
     }
-    line(2, head);
-    line(2, fmt::format("usual: the median of {}; compared with {} next to it{}", plural(of_.siblings, "other call"),
-                        count_text(of_.typical), of_.siblings < 10 ? ", which are few to tell what is usual" : ""));
-    out_->append(fmt::format("{:>8} {:>10}  where and what\n", "share", "excess"));
+    answer.usual =
+        fmt::format("usual: the median of {}; compared with {} next to it{}", plural(of_.siblings, "other call"),
+                    count_text(of_.typical), of_.siblings < 10 ? ", which are few to tell what is usual" : "");
     double shown = 0;
     for (std::size_t i = 0; i < of_.causes.size() && i < kMostShown; ++i) {
       const Cause& cause = of_.causes[i];
-      shown += print_cause(cause.ticks, place(cause) + ": " + what(cause));
-      if (i != 0) continue;
-      for (const std::string& text : meanwhile)
-        out_->append(std::string(kBeforeText, ' ') + wrap(text, width_, kBeforeText + 2) + "\n");
+      // Shares as they are printed, so that the lines add up.
+      const double percent = std::round(1000 * share(cause.ticks)) / 10;
+      shown += percent;
+      answer.rows.push_back({percent, time(cause.ticks), place(cause) + ": " + what(cause)});
+      if (i == 0) answer.rows.back().more = meanwhile;
     }
     double rest = of_.rest;
     for (std::size_t i = kMostShown; i < of_.causes.size(); ++i) rest += of_.causes[i].ticks;
     const double percent = std::round(10 * (100 - shown)) / 10 + 0.0;  // no "-0.0"
-    out_->append(fmt::format("{:>7.1f}% {:>10}  the rest\n", percent, time(rest)));
-  }
-
-  // Returns the share as printed, in percent, so that the lines add up.
-  double print_cause(double ticks, const std::string& text) {
-    const double percent = std::round(1000 * share(ticks)) / 10;
-    const std::string begin = fmt::format("{:>7.1f}% {:>10}  ", percent, time(ticks));
-    out_->append(begin + wrap(text, width_, begin.size()) + "\n");
-    return percent;
+    answer.rows.push_back({percent, time(rest), "the rest"});
   }
 
   // "812 server in Cache::lookup > Disk::flush"; `innermost`: the last function alone.
@@ -388,7 +380,6 @@ class Explain {
   }
 
   static constexpr std::size_t kMostShown = 8;
-  static constexpr std::size_t kBeforeText = 21;  // columns of share and excess
   Input& input_;
   CallsCache calls_;
   const Options& options_;
@@ -398,9 +389,26 @@ class Explain {
   std::unique_ptr<analysis::Waits> waits_;
   Explanation of_;
   reader::Calls others_;
-  std::size_t width_ = 0;
-  Output* out_ = nullptr;
 };
+
+void print_text(const ExplainAnswer& answer, Screen& screen) {
+  constexpr std::size_t kBeforeText = 21;  // columns of share and excess
+  Output& output = screen.output();
+  const std::size_t width = screen.width();
+  const bool differs = !answer.rows.empty();
+  output.append(wrap(answer.head, width, differs ? 2 : 0) + "\n");
+  if (differs) {
+    output.append(wrap(answer.usual, width, 2) + "\n");
+    output.append(fmt::format("{:>8} {:>10}  where and what\n", "share", "excess"));
+  }
+  for (const ExplainAnswer::Row& row : answer.rows) {
+    const std::string begin = fmt::format("{:>7.1f}% {:>10}  ", row.percent, row.excess);
+    output.append(begin + wrap(row.text, width, begin.size()) + "\n");
+    for (const std::string& text : row.more)
+      output.append(std::string(kBeforeText, ' ') + wrap(text, width, kBeforeText + 2) + "\n");
+  }
+  output.append(wrap(answer.call, width, 0) + "\n");
+}
 
 int explain(Options options) {
   if (!options.slowest.empty()) {
@@ -415,13 +423,19 @@ int explain(Options options) {
   const auto chosen = explain.choose();
   if (!chosen) return fail(chosen.error());
   explain.explain(*chosen);
-  if (options.format == "json") {
+  if (options.format != "text") {
     Output output = Output::to_stdout();
-    explain.print_json(output);
+    if (options.format == "json") {
+      explain.print_json(output);
+    } else {
+      ExplainAnswer answer = explain.answer();
+      answer.cost = cost_text(**input);
+      print_explain_page(answer, (*input)->trace.name(), output);
+    }
     return finish_output(output, (*input)->trace);
   }
   Screen screen(options.text);
-  explain.print_text(screen);
+  print_text(explain.answer(), screen);
   say_cost(screen, **input);
   return screen.finish(&(*input)->trace);
 }
@@ -436,7 +450,7 @@ void register_explain(Command app, int& status) {
   command.add_option("--slowest", options->slowest, "Explain the slowest call of functions whose name matches")
       .type_name("REGEX");
   command.add_option("--call", options->call, "Explain the call that begins then in that thread").type_name("TID@TIME");
-  add_format_options(command, options->format, {"text", "json"});
+  add_format_options(command, options->format, {"text", "json", "html"});
   add_selection_options(command, options->input, "Explain a call of functions whose name matches");
   add_raw_option(command, options->input);
   add_text_options(command, options->text);

@@ -1,7 +1,7 @@
 // karst flame: a flame graph, as folded stacks for other tools or as a picture.
 //
 // Folded: one line for each path with its own weight, which Brendan Gregg's flamegraph.pl, inferno and speedscope read.
-// SVG: a picture (cli/flame_svg.h). Both come of the same weighed tree.
+// SVG: a picture, HTML: a page with it (cli/flame_svg.h). All come of the same weighed tree.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,8 +33,9 @@ constexpr const char* kFooter = R"(Formats:
            for those. For flamegraph.pl, inferno, speedscope and your scripts.
            A ';' in a name is \x3b.
   svg      a picture; callers are below, and a frame's width is its time
+  html     the same as a page of one file, to zoom and search in
 
-  karst flame app.karst --format svg -o app.svg      then open it in a browser
+  karst flame app.karst --format html -o app.html    then open it in a browser
   karst flame app.karst --by blocked | flamegraph.pl > waits.svg
 
 All threads are added up. Paths deeper than 1,000 calls end in '(deeper)'.
@@ -107,6 +108,8 @@ int flame(const Options& options) {
   if (!output) return fail(output.error());
   if (options.format == "svg") {
     print_flame_svg(**paths, *output);
+  } else if (options.format == "html") {
+    print_flame_page(**paths, *output);
   } else {
     print_folded(**paths, *output);
   }
@@ -117,12 +120,12 @@ int flame(const Options& options) {
 
 void register_flame(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("flame", "Make a flame graph: folded stacks, or a picture");
+  Command command = app.add_subcommand("flame", "Make a flame graph: folded stacks, a picture or a page");
   command.footer(kFooter);
   add_newest_file_option(command, options->input);
-  command.add_option("--format", options->format, "folded (the default) or svg")
-      .check(one_of({"folded", "svg"}))
-      .type_name("folded|svg");
+  command.add_option("--format", options->format, "folded (the default), svg or html")
+      .check(one_of({"folded", "svg", "html"}))
+      .type_name("folded|svg|html");
   add_by_option(command, options->by, true);
   command.add_option("-o,--output", options->output, "Write this file; stdout when it is left out").type_name("FILE");
   add_selection_options(command, options->input, "Only paths that end in functions whose name matches");

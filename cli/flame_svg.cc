@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cli/html.h"
 #include "cli/names.h"
 #include "cli/text.h"
 #include "query/flame.h"
@@ -18,34 +19,13 @@
 namespace karst::cli {
 namespace {
 
-constexpr double kWidth = 1200, kRow = 17, kMargin = 10, kHead = 30;
+constexpr double kWidth = 1200, kRow = 17, kMargin = 10, kHead = 30, kGap = 0.5;
 constexpr double kCharacter = 6.7;  // of the font, in px
 constexpr std::size_t kMostRows = 256;
 // What is narrower than half a pixel is not drawn one by one.
 constexpr double kLeastShare = 0.5 / kWidth;
-
-std::string xml(std::string_view text) {
-  std::string result;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
+// Where one can zoom, it may be wider later.
+constexpr double kLeastShareInPage = kLeastShare / 5;
 
 /// A warm colour that is the same for the same name each time.
 std::string colour_of(std::string_view name) {
@@ -90,22 +70,26 @@ class Flame {
   /// Calls are deeper than is drawn.
   bool is_cut() const { return hidden_; }
 
-  /// The root's frame is at `base`, the others above it, or with `down` below it.
-  void print(double base, bool down, const std::function<Frame(std::size_t)>& frame_of, Output& output) const {
+  /// The root's frame is at `base`, the others above it, or with `down` below it. `gap`: between frames; without one
+  /// widths are exact, for who zooms.
+  void print(double base, bool down, double gap, const std::function<Frame(std::size_t)>& frame_of,
+             Output& output) const {
+    const int digits = gap == 0 ? 4 : 1;
     for (std::size_t i = 0; i < places_.size() && !output.failed(); ++i) {
       const Place& place = places_[i];
       if (place.row >= kMostRows || place.width <= 0) continue;
       const Frame frame = frame_of(i);
       const double x = kMargin + place.x;
       const double y = base + (down ? 1 : -1) * static_cast<double>(place.row) * kRow;
-      output.append(fmt::format(
-          "<g><title>{}</title><rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"{}\" "
-          "rx=\"1\"/>",
-          frame.title, x, y, std::max(place.width - 0.5, 0.2), kRow - 1, frame.colour));
+      output.append(
+          fmt::format("<g><title>{0}</title><rect x=\"{1:.{6}f}\" y=\"{2:.0f}\" width=\"{3:.{6}f}\" height=\"{4:.0f}\" "
+                      "fill=\"{5}\" rx=\"1\"/>",
+                      frame.title, x, y, gap == 0 ? place.width : std::max(place.width - gap, 0.2), kRow - 1,
+                      frame.colour, digits));
       const auto room = static_cast<std::size_t>(std::max(0.0, place.width - 6) / kCharacter);
       if (room >= 3 && !frame.name.empty())
         output.append(fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>", x + 3, y + 12,
-                                  xml(fit_name(printable(frame.name), room))));
+                                  markup(fit_name(printable(frame.name), room))));
       output.append("</g>\n");
     }
   }
@@ -121,15 +105,15 @@ class Flame {
   bool hidden_ = false;
 };
 
-void begin_svg(double height, const std::vector<std::string>& head, Output& output) {
-  output.append(
-      fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-                  "font-family=\"ui-monospace, monospace\" font-size=\"11\">\n"
-                  "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-                  kWidth + 2 * kMargin, height));
+/// `in_page`: the page has a background, and the head's text its colour.
+void begin_svg(double height, const std::vector<std::string>& head, bool in_page, Output& output) {
+  output.append(fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"ui-monospace, monospace\" font-size=\"11\">\n{2}",
+      kWidth + 2 * kMargin, height, in_page ? "" : "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"));
   for (std::size_t i = 0; i < head.size(); ++i)
-    output.append(
-        fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"13\">{}</text>\n", kMargin, 19 + 18 * i, xml(head[i])));
+    output.append(fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"13\"{}>{}</text>\n", kMargin, 19 + 18 * i,
+                              in_page ? " fill=\"currentColor\"" : "", markup(head[i])));
 }
 
 std::string depth_words(bool is_cut) {
@@ -140,24 +124,24 @@ constexpr const char* kQuiet = "#ddd";  // of all, and of what is added up
 
 }  // namespace
 
-void print_flame_svg(const Paths& paths, Output& output) {
-  const query::FlameView view = query::prune(paths.tree, 0, kLeastShare);
+void print_flame_svg(const Paths& paths, Output& output, bool in_page) {
+  const query::FlameView view = query::prune(paths.tree, 0, in_page ? kLeastShareInPage : kLeastShare);
   const std::uint64_t whole = std::max<std::uint64_t>(1, view.nodes.front().side[0].total);
   const Flame flame(view, 0, kWidth / static_cast<double>(whole));
   const double height = kHead + flame.height() + kMargin;
   begin_svg(height,
             {fmt::format("{}: {}{}", paths.input.trace.name(), paths.weight(view.nodes.front().side[0].total),
                          depth_words(flame.is_cut()))},
-            output);
+            in_page, output);
   flame.print(
-      height - kMargin - kRow, false,
+      height - kMargin - kRow, false, in_page ? 0 : kGap,
       [&](std::size_t i) {
         const query::FlameView::Node& node = view.nodes[i];
         const bool merged = node.function == query::kFlameMerged;
         const std::string_view name =
             merged ? "" : paths.name(i == 0 ? query::FlameTree::kRoot : static_cast<std::uint32_t>(node.function));
         const std::string title = fmt::format(
-            "{}: {} ({} of all {}){}", merged ? plural(node.merged, "smaller path") : xml(name),
+            "{}: {} ({} of all {}){}", merged ? plural(node.merged, "smaller path") : markup(name),
             paths.weight(node.side[0].total), percent_text(node.side[0].total, whole),
             paths.by_calls ? "calls" : "time", paths.by_calls ? "" : ", " + plural(node.side[0].calls, "call"));
         return Flame::Frame{name, title, i == 0 || merged ? kQuiet : colour_of(name)};
@@ -204,7 +188,7 @@ void print_two_flames_svg(const Paths& a, const std::string& name_a, const Paths
              fmt::format("below: A, {}, {}", name_a, duration_text(ns(all, 0))),
              fmt::format("red: longer in B than in A; blue: shorter; grey: the same{}",
                          depth_words(before.is_cut() || after.is_cut()))},
-            output);
+            false, output);
   const auto frame_of = [&](std::size_t i) {
     const query::FlameView::Node& node = view.nodes[i];
     const bool merged = node.function == query::kFlameMerged;
@@ -217,13 +201,13 @@ void print_two_flames_svg(const Paths& a, const std::string& name_a, const Paths
     const double change = (static_cast<double>(is) - static_cast<double>(was)) /
                           static_cast<double>(std::max<std::uint64_t>({1, is, was}));
     const std::string title = fmt::format(
-        "{}: A {}, {}; B {}, {}", merged ? plural(node.merged, "smaller path") : xml(name), duration_text(was),
+        "{}: A {}, {}; B {}, {}", merged ? plural(node.merged, "smaller path") : markup(name), duration_text(was),
         plural(node.side[0].calls, "call"), duration_text(is), plural(node.side[1].calls, "call"));
     return Flame::Frame{name, title, merged ? kQuiet : colour_of_change(change)};
   };
   const double middle = head + after.height() - kRow;
-  after.print(middle, false, frame_of, output);
-  before.print(middle + 2 * kRow, true, frame_of, output);
+  after.print(middle, false, kGap, frame_of, output);
+  before.print(middle + 2 * kRow, true, kGap, frame_of, output);
   output.append("</svg>\n");
 }
 

@@ -1,4 +1,4 @@
-// Flame graphs as pictures without scripts: who points at a frame is told its whole name and time.
+// Flame graphs as pictures: who points at a frame is told its whole name and time.
 #pragma once
 #include <string>
 
@@ -7,8 +7,11 @@
 
 namespace karst::cli {
 
-/// Callers are below, and a frame's width is its weight.
-void print_flame_svg(const Paths& paths, Output& output);
+/// Callers are below, and a frame's width is its weight. `in_page`: as part of a page in which one can zoom.
+void print_flame_svg(const Paths& paths, Output& output, bool in_page = false);
+
+/// A page with that picture, in which a click zooms and names can be searched.
+void print_flame_page(const Paths& paths, Output& output);
 
 /// Two of them on one scale: B's stands up, A's hangs below it. What takes longer in B is red, what takes less blue,
 /// and grey what is the same. Both by time.

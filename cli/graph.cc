@@ -14,7 +14,6 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/names.h"
-#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -184,16 +183,11 @@ int graph_command(const Options& options) {
   analysis::ReportBuilder builder(trace, (*input)->function_set());
   query::EdgeSums sums;
   Graph graph;
-  {
-    Progress progress("adding up calls", (*input)->events);
-    for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls calls = (*input)->calls_of(*thread);
-      builder.add(*thread, calls);
-      sums.add(builder.parts().latest());
-      progress.done += calls.events;
-    }
-    graph.report = builder.finish();
-  }
+  (*input)->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
+    builder.add(thread, calls);
+    sums.add(builder.parts().latest());
+  });
+  graph.report = builder.finish();
   if (graph.report.functions.empty()) return fail(nothing_passes(**input));
   graph.functions = &builder.parts().functions();
   graph.clock = &trace.clock();

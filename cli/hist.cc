@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -122,16 +121,9 @@ int hist(const Options& options) {
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
   analysis::ReportBuilder builder(trace, (*input)->function_set());
-  analysis::Report report;
-  {
-    Progress progress("adding up calls", (*input)->events);
-    for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls calls = (*input)->calls_of(*thread);
-      builder.add(*thread, calls);
-      progress.done += calls.events;
-    }
-    report = builder.finish();
-  }
+  (*input)->each_thread("adding up calls",
+                        [&](const reader::Thread& thread, const reader::Calls& calls) { builder.add(thread, calls); });
+  analysis::Report report = builder.finish();
   if (report.functions.empty()) return fail(nothing_passes(**input));
   analysis::sort_report(report, analysis::ReportOrder::kTotal);
   const std::size_t found = report.functions.size();

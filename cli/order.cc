@@ -14,7 +14,6 @@
 #include "base/output.h"
 #include "base/result.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
@@ -39,6 +38,8 @@ a linker that lays them out in that order. Build with -ffunction-sections and
   callgraph  lld: -Wl,--call-graph-ordering-file=ORDER; lines are caller, callee
              and number of calls, and lld puts together what calls each other
 
+There is no profile for clang's -fprofile-sample-use or gcc's -fauto-profile:
+they want samples by line of source, and a trace knows calls of functions.
 GNU ld and mold have no such option in Debian 12. Functions that were not called
 are not listed: lld puts them behind the others, gold in front. Trace all
 functions (--min-instructions 0 --budget off where karst run patches them) of
@@ -91,20 +92,14 @@ int order(const Options& options) {
   const auto module = module_of(options, (*input)->trace);
   if (!module) return fail(module.error());
   analysis::LinkOrder order((*input)->trace, *module, (*input)->function_set());
-  {
-    Progress progress("ordering functions", (*input)->events);
-    for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls calls = (*input)->calls_of(*thread);
-      order.add(*thread, calls);
-      progress.done += calls.events;
-    }
-  }
+  (*input)->each_thread("ordering functions",
+                        [&](const reader::Thread& thread, const reader::Calls& calls) { order.add(thread, calls); });
   const std::size_t count = order.by_first_call().size();
   if (count == 0)
     return fail(
         {order.nameless() == 0
              ? fmt::format("no function of {} was called in what was asked for", *module)
-             : fmt::format("the functions of {} have no linker's names: it was stripped when the trace was made",
+             : fmt::format("the functions of {} have no linker's names: it had no symbols when the trace was made",
                            *module)});
   auto output = Output::create(options.output);
   if (!output) return fail(output.error());

@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "cli/progress.h"
 #include "cli/text.h"
 
 namespace karst::cli {
@@ -46,14 +45,9 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
   auto paths = std::make_unique<Paths>(input);
   paths->by_calls = by == "calls";
   query::FlameTree tree;
-  {
-    Progress progress("adding up paths", input.events);
-    for (const reader::Thread* thread : input.threads) {
-      const reader::Calls calls = input.calls_of(*thread);
-      if (calls.size() != 0) tree.add(paths->parts.of(*thread, calls), query::kNoFunction, what);
-      progress.done += calls.events;
-    }
-  }
+  input.each_thread("adding up paths", [&](const reader::Thread& thread, const reader::Calls& calls) {
+    if (calls.size() != 0) tree.add(paths->parts.of(thread, calls), query::kNoFunction, what);
+  });
   paths->tree = tree.weighed(input.function_set() == nullptr ? nullptr : &paths->parts.wanted(), paths->by_calls);
   if (paths->tree.nodes().size() == 1) return nothing_passes(input);
   if (paths->tree.truncated()) {

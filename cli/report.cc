@@ -14,7 +14,6 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/csv.h"
-#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -284,26 +283,22 @@ int report_command(const Options& options) {
     return fail({trace.name() + " does not know what tracing cost"});
   std::vector<ThreadOverhead> overheads;
   analysis::ReportBuilder builder(trace, (*input)->function_set());
-  analysis::Report report;
-  {
-    Progress progress("adding up calls", (*input)->events);
-    for (const reader::Thread* thread : (*input)->threads) {
-      const reader::Calls calls = (*input)->calls_of(*thread);
-      builder.add(*thread, calls);
-      if (options.overhead) overheads.push_back(overhead_of(*thread, calls, trace.clock()));
-      progress.done += calls.events;
-    }
-    report = builder.finish();
-    if (const auto& range = (*input)->filter.range) {
-      const query::TickRange whole{analysis::first_ticks(trace), analysis::last_ticks(trace)};
-      report.span_ns = trace.clock().to_ns(range->clip(whole.begin, whole.end));
-    }
+  (*input)->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
+    builder.add(thread, calls);
+    if (options.overhead) overheads.push_back(overhead_of(thread, calls, trace.clock()));
+  });
+  analysis::Report report = builder.finish();
+  if (const auto& range = (*input)->filter.range) {
+    const query::TickRange whole{analysis::first_ticks(trace), analysis::last_ticks(trace)};
+    report.span_ns = trace.clock().to_ns(range->clip(whole.begin, whole.end));
   }
   const Sortable& by = sortable(options.overhead && options.sort == "total" ? "tracing" : options.sort);
   if (!report.has_states && by.of_states) {
     return fail({trace.name() +
                  " has no thread states to sort by: see 'karst info', and record with 'karst run --sched auto'"});
   }
+  if (options.format == "text" && report.functions.empty() && options.input.has_filters())
+    return fail(nothing_passes(**input));
   analysis::sort_report(report, by.order);
   if (options.limit != 0 && report.functions.size() > options.limit) report.functions.resize(options.limit);
 

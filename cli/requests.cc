@@ -214,13 +214,18 @@ int requests(const Options& options) {
   analysis::RequestFinder finder(trace, (*input)->function_set(), (*input)->filter.range, (*input)->raw);
   {
     Progress progress("adding up requests", (*input)->events);
+    const analysis::CallFilter& filter = (*input)->filter;
+    const bool all_count = !filter.range && filter.below == nullptr && filter.min_ticks == 0;
+    reader::Calls notes, some;
     for (const reader::Thread* thread : (*input)->threads) {
-      reader::Calls notes = reader::rebuild_calls(trace, *thread);
-      const bool has_any = !notes.notes.empty();
-      reader::Calls calls = has_any ? notes : reader::Calls();
-      analysis::filter_calls(calls, thread->process, (*input)->filter);
-      if (has_any) finder.add(*thread, notes, calls);
+      notes = reader::rebuild_calls(trace, *thread, std::move(notes));
       progress.done += notes.events;
+      if (notes.notes.empty()) continue;
+      if (!all_count) {
+        some = notes;
+        analysis::filter_calls(some, thread->process, filter);
+      }
+      finder.add(*thread, notes, all_count ? notes : some);
     }
   }
   std::vector<Request> found = finder.take();

@@ -64,6 +64,11 @@ class SlowPrinter {
   }
 
   void print_text(const std::vector<analysis::OutlierGroup>& groups, std::uint64_t calls) {
+    if (groups.empty() && !finder_.knows_any()) {
+      line(fmt::format("{}: no function has ten complete calls, so nothing says what is usual",
+                       printable(trace().name())));
+      return;
+    }
     if (groups.empty()) {
       line(fmt::format("{}: no call took {} its function's usual time", printable(trace().name()),
                        options_.input.min_duration.empty() ? "three times" : "so long and three times"));
@@ -103,7 +108,7 @@ class SlowPrinter {
 
   // What others did meanwhile is told whatever the filter leaves of it.
   const reader::Calls& all_calls_of(const reader::Thread& thread) {
-    if (all_calls_thread_ != &thread) all_calls_ = reader::rebuild_calls(trace(), thread);
+    if (all_calls_thread_ != &thread) all_calls_ = reader::rebuild_calls(trace(), thread, std::move(all_calls_));
     all_calls_thread_ = &thread;
     return all_calls_;
   }

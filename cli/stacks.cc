@@ -51,7 +51,7 @@ void print_text(const Paths& paths, const Options& options, Screen& screen) {
   const std::size_t width = screen.width();
   const std::uint32_t most_indented =
       width == 0 ? kMostIndented : static_cast<std::uint32_t>(std::max<std::size_t>(width / 8, 2));
-  const query::FlameNode::Side& all = paths.tree.nodes().front().side[0];
+  const query::FlameNode::Side& all = paths.tree.nodes()[0].side[0];
   output.append(shorten(fmt::format("{}: {} on {}, {}", printable(paths.input.trace.name()), plural(all.calls, "call"),
                                     plural(paths.tree.nodes().size() - 1, "path"), paths.weight(all.total)),
                         width, Shorten::kPath) +

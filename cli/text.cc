@@ -1,5 +1,6 @@
 #include "cli/text.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -124,7 +125,7 @@ std::string percent_text(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::string duration_text(std::uint64_t ns) {
-  if (ns < 1000) return fmt::format("{} ns", ns);
+  if (ns < 1000) return fmt::format(FMT_COMPILE("{} ns"), ns);
   const char* unit = "us";
   double value = static_cast<double>(ns) / 1e3;
   // 999.95 would print as 1000.0 with its four digits.
@@ -136,8 +137,9 @@ std::string duration_text(std::uint64_t ns) {
       unit = "s";
     }
   }
-  const int decimals = value < 9.9995 ? 3 : value < 99.995 ? 2 : 1;
-  return fmt::format("{:.{}f} {}", value, decimals, unit);
+  if (value < 9.9995) return fmt::format(FMT_COMPILE("{:.3f} {}"), value, unit);
+  if (value < 99.995) return fmt::format(FMT_COMPILE("{:.2f} {}"), value, unit);
+  return fmt::format(FMT_COMPILE("{:.1f} {}"), value, unit);
 }
 
 std::string count_text(std::uint64_t count) {

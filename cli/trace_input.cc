@@ -19,6 +19,7 @@
 #include "cli/help.h"
 #include "cli/kept.h"
 #include "cli/names.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -311,8 +312,8 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
 
 std::uint64_t Input::ticks_of(std::uint64_t ns) const { return ticks_in(trace.clock(), ns); }
 
-reader::Calls Input::calls_of(const reader::Thread& thread) const {
-  reader::Calls calls = reader::rebuild_calls(trace, thread);
+reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used) const {
+  reader::Calls calls = reader::rebuild_calls(trace, thread, std::move(used));
   analysis::CallFilter rest = filter;
   if (rest.request) analysis::cut_to_request(calls, *std::exchange(rest.request, std::nullopt));
   if (!raw) analysis::take_cost_out(calls, trace.processes()[thread.process], filter.range);
@@ -320,16 +321,30 @@ reader::Calls Input::calls_of(const reader::Thread& thread) const {
   return calls;
 }
 
+void Input::each_thread(const char* what,
+                        const std::function<void(const reader::Thread&, const reader::Calls&)>& use) const {
+  Progress progress(what, events);
+  reader::Calls calls;
+  for (const reader::Thread* thread : threads) {
+    calls = calls_of(*thread, std::move(calls));
+    use(*thread, calls);
+    progress.done += calls.events;
+  }
+}
+
 const reader::Calls& CallsCache::of(const reader::Thread& thread) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 28;
   constexpr std::uint64_t kCallBytes = 31;  // of the columns
   if (latest_thread_ == &thread) return latest_;
   if (const auto at = kept_.find(&thread); at != kept_.end()) return at->second;
-  reader::Calls calls = input_.calls_of(thread);
+  reader::Calls calls = input_.calls_of(thread, std::move(latest_));
+  latest_thread_ = nullptr;
   const std::uint64_t bytes = calls.size() * kCallBytes + calls.note_bytes.size() +
                               calls.notes.size() * sizeof(reader::Note) + sizeof(reader::Calls);
   if (bytes_ + bytes <= kMost) {
     bytes_ += bytes;
+    const auto shrink = [](auto&... columns) { (columns.shrink_to_fit(), ...); };  // the memory may be a larger one's
+    shrink(calls.function, calls.begin, calls.duration, calls.parent, calls.depth, calls.marks, calls.below);
     return kept_.emplace(&thread, std::move(calls)).first->second;
   }
   latest_ = std::move(calls);
@@ -344,7 +359,7 @@ void CallsCache::clear() {
   latest_thread_ = nullptr;
 }
 
-void say_cost(Screen& screen, const Input& input) {
+std::string cost_text(const Input& input) {
   double least = 0, most = 0;
   for (const reader::Thread* thread : input.threads) {
     const double ns = analysis::call_cost_ns(input.trace.processes()[thread->process], input.trace.clock());
@@ -352,12 +367,16 @@ void say_cost(Screen& screen, const Input& input) {
     least = least == 0 ? ns : std::min(least, ns);
     most = std::max(most, ns);
   }
-  if (most == 0) return;
+  if (most == 0) return {};
   const std::string cost =
       most < least + 0.5 ? fmt::format("{:.0f} ns", most) : fmt::format("{:.0f} to {:.0f} ns", least, most);
-  const std::string line = input.raw
-                               ? fmt::format("(as recorded: tracing's own {} a call are in these times)", cost)
-                               : fmt::format("(without tracing's own {} a call, an estimate; --raw: with it)", cost);
+  return input.raw ? fmt::format("(as recorded: tracing's own {} a call are in these times)", cost)
+                   : fmt::format("(without tracing's own {} a call, an estimate; --raw: with it)", cost);
+}
+
+void say_cost(Screen& screen, const Input& input) {
+  const std::string line = cost_text(input);
+  if (line.empty()) return;
   screen.output().append(screen.paint(Style::kFaint, shorten(line, screen.width(), Shorten::kEnd)) + "\n");
 }
 

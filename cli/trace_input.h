@@ -1,5 +1,6 @@
 // What the subcommands that read a trace have in common: its options, and opening it.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,12 +77,15 @@ struct Input {
   std::uint64_t ticks_of(std::uint64_t ns) const;
   bool raw = false;  ///< --raw
   /// A thread's calls, as far as they pass the filter. Unless `raw`, their time() is without the tracer's cost.
-  reader::Calls calls_of(const reader::Thread& thread) const;
+  /// `used`: calls of another thread that are needed no more, whose memory is taken.
+  reader::Calls calls_of(const reader::Thread& thread, reader::Calls used = {}) const;
+  /// For each thread in turn its calls, which are valid until `use` returns; on a terminal `what` tells of it.
+  void each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use) const;
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
 };
 
 /// Threads' calls as Input::calls_of() makes them, for commands that go over them several times. Keeps those of the
-/// first threads that fit a GiB together, and the latest one's.
+/// first threads that fit 256 MiB together, and the latest one's.
 class CallsCache {
  public:
   /// `input` must outlive it.
@@ -106,6 +110,8 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& options);
 /// A line that says that the tracer's cost is not in the times above, or with --raw that it is; nothing where the trace
 /// does not know it.
 void say_cost(Screen& screen, const Input& input);
+/// The text of that line; empty for none.
+std::string cost_text(const Input& input);
 
 /// What to say where no call passes the filters of an input.
 Error nothing_passes(const Input& input);

@@ -22,6 +22,9 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "cli/tree_cursors.h"
+#include "cli/tree_fold.h"
+#include "cli/tree_lines.h"
 #include "format/note.h"
 #include "reader/trace.h"
 
@@ -101,9 +104,7 @@ below them, are one line with their number and the sum of their times:
 
 --plain prints names alone, two spaces a level, for programs and diff.)";
 
-constexpr std::uint32_t kMostIndented = 100;
-constexpr std::size_t kBeforeIndent = 14;  // columns of a call's time and marks
-constexpr std::size_t kLeastName = 30;     // columns that indentation leaves to a name
+constexpr std::size_t kMostInPath = 100;
 
 class TreePrinter {
  public:
@@ -112,18 +113,17 @@ class TreePrinter {
       : input_(input),
         options_(options),
         tree_(tree),
-        screen_(screen),
+        lines_(screen, input.trace.clock(), options.plain),
         output_(screen.output()),
         progress_(progress),
-        width_(options.plain ? 0 : screen.width()),
-        fold_(!options.plain && !options.no_fold && (options.fold || width_ != 0)),
-        most_indented_(width_ == 0
-                           ? kMostIndented
-                           : static_cast<std::uint32_t>(
-                                 width_ > kBeforeIndent + kLeastName ? (width_ - kBeforeIndent - kLeastName) / 2 : 0)) {
+        width_(lines_.width()),
+        fold_(!options.plain && !options.no_fold && !options.inlined && (options.fold || width_ != 0)),
+        folded_(PrintFolded{this}) {
     const bool states = !options.no_states && (options.states || !options.plain) && !input.trace.states().empty();
     if (states) waits_ = std::make_unique<analysis::Waits>(input.trace, min_wait_ticks);
   }
+  TreePrinter(const TreePrinter&) = delete;
+  TreePrinter& operator=(const TreePrinter&) = delete;
 
   void print_threads() {
     for (const reader::Thread* thread : input_.threads) {
@@ -173,16 +173,7 @@ class TreePrinter {
     const reader::Process& owner = process(thread);
     const std::string line = fmt::format("# process {} {} thread {} {}", owner.pid, printable(owner.name), thread.tid,
                                          printable(thread.name));
-    print_line(line, Style::kName);
-  }
-
-  void print_line(const std::string& line, Style style) {
-    output_.append(screen_.paint(style, shorten(line, width_, Shorten::kEnd)) + "\n");
-  }
-
-  /// `name` as it fits behind `used` columns.
-  std::string fit(const std::string& name, std::size_t used) const {
-    return width_ == 0 ? name : fit_name(name, width_ > used ? width_ - used : 1);
+    lines_.line(line, Style::kName);
   }
 
   void print_path(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row) {
@@ -195,9 +186,9 @@ class TreePrinter {
     std::string names;
     for (std::size_t i = 0; i < path.size(); ++i) {
       // Of a deep recursion the two ends say enough.
-      if (path.size() > kMostIndented && i == kMostIndented / 2) {
-        names += fmt::format(" > ... ({} calls) ...", path.size() - kMostIndented);
-        i = path.size() - kMostIndented / 2;
+      if (path.size() > kMostInPath && i == kMostInPath / 2) {
+        names += fmt::format(" > ... ({} calls) ...", path.size() - kMostInPath);
+        i = path.size() - kMostInPath / 2;
       }
       if (i != 0) names += " > ";
       const std::string& full = name(thread, calls.function[path[i]]);
@@ -235,196 +226,72 @@ class TreePrinter {
           waits.leave();
           print_notes(noted, thread, calls, calls.begin[row] + calls.duration[row], row + 1);
           noted.leave();
-          if (folded_.calls != 0 && level < folded_.level) flush_folded();
+          folded_.left(level);
         },
         only_root);
-    flush_folded();
+    folded_.flush();
     if (only_root == reader::kNoParent && tree_.roots == nullptr)
       print_notes(noted, thread, calls, ~std::uint64_t{0}, reader::kNoParent);
   }
 
-  // Calls of one function that follow each other, whose line is due.
-  struct Folded {
-    const reader::Thread* thread = nullptr;
-    std::uint32_t function = 0;
-    std::uint32_t level = 0;
-    std::uint64_t calls = 0;  // 0: none
-    std::uint64_t ticks = 0;
-  };
-
   // Prints a call, or adds it to those before it that are due.
   void add_call(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row, std::uint32_t level) {
-    const std::uint32_t function = calls.function[row];
-    const bool foldable = fold_ && calls.marks[row] == reader::kCallComplete && !options_.inlined;
-    if (folded_.calls != 0) {
-      if (foldable && level == folded_.level && function == folded_.function) {
-        ++folded_.calls;
-        folded_.ticks += calls.time(row);
-        last_ticks_ = calls.time(row);
-        return;
-      }
-      // What comes below the last of them shows that it is no repeat of those before it.
-      if (level > folded_.level) split_last();
-      flush_folded();
-    }
-    if (foldable) {
-      folded_ = {&thread, function, level, 1, calls.time(row)};
-      last_ticks_ = calls.time(row);
+    if (fold_ && calls.marks[row] == reader::kCallComplete) {
+      folded_.add(thread, calls.function[row], level, calls.time(row));
       return;
     }
+    folded_.before_call(level);
     print_call(thread, calls, row, level);
   }
 
-  void split_last() {
-    if (folded_.calls < 2) return;
-    Folded before = folded_;
-    --before.calls;
-    before.ticks -= last_ticks_;
-    folded_.calls = 1;
-    folded_.ticks = last_ticks_;
-    print_folded(before);
-  }
-
-  void flush_folded() {
-    if (folded_.calls != 0) print_folded(folded_);
-    folded_.calls = 0;
-  }
-
-  void print_folded(const Folded& folded) {
-    output_.append(fmt::format("{:>10}    ", duration_text(input_.trace.clock().to_ns(folded.ticks))));
-    const std::string times = folded.calls > 1 ? fmt::format("  x{}", count_text(folded.calls)) : "";
-    print_name(name(*folded.thread, folded.function), folded.level, times);
-    output_.append("\n");
-  }
-
-  void print_name(const std::string& text, std::uint32_t level, const std::string& behind) {
-    const std::string deep = level > most_indented_ ? fmt::format("[{}] ", level) : "";
-    const std::size_t shift = std::min(level, most_indented_);
-    indent(static_cast<std::uint32_t>(shift));
-    output_.append(deep + fit(text, kBeforeIndent + 2 * shift + deep.size() + behind.size()) + behind);
-  }
+  struct PrintFolded {
+    TreePrinter* printer;
+    template <typename Line>
+    void operator()(const Line& folded) const {
+      printer->lines_.time(folded.ticks);
+      const std::string times = folded.calls > 1 ? fmt::format("  x{}", count_text(folded.calls)) : "";
+      printer->lines_.name(printer->name(*folded.thread, folded.function), folded.level, times);
+      printer->lines_.end();
+    }
+  };
 
   void print_call(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row, std::uint32_t level) {
-    const std::string marks = options_.marks ? marks_text(calls.marks[row]) : "";
-    if (options_.plain) {
-      indent(level);
-      output_.append(name(thread, calls.function[row]) + marks);
-    } else {
-      print_time(calls, row);
-      print_name(name(thread, calls.function[row]), level, marks);
-    }
-    output_.append("\n");
+    if (!options_.plain) lines_.call_time(calls, row);
+    lines_.name(name(thread, calls.function[row]), level, options_.marks ? tree_marks_text(calls.marks[row]) : "");
+    lines_.end();
     if (options_.inlined) print_inlined(thread, calls.function[row], level);
   }
 
-  // Walks a thread's waits along with its calls.
-  class WaitCursor {
-   public:
-    WaitCursor(const std::vector<analysis::Wait>& waits, const reader::Calls& calls, std::uint32_t only_root)
-        : next_(waits.begin()), end_(waits.end()) {
-      if (only_root == reader::kNoParent) return;
-      next_ = std::lower_bound(next_, end_, calls.begin[only_root],
-                               [](const analysis::Wait& wait, std::uint64_t ticks) { return wait.begin < ticks; });
-    }
-    void enter(std::uint32_t level, std::uint64_t end) { open_.push_back({level, end}); }
-    void leave() { open_.pop_back(); }
-    /// The next wait that began before `ticks` within a call that is shown, and its level.
-    const analysis::Wait* next(std::uint64_t ticks, std::uint32_t& level) {
-      while (next_ != end_ && next_->begin < ticks) {
-        const analysis::Wait& wait = *next_++;
-        if (open_.empty() || wait.begin >= open_.back().end) continue;
-        level = open_.back().level + 1;
-        return &wait;
-      }
-      return nullptr;
-    }
-
-   private:
-    struct Open {
-      std::uint32_t level;
-      std::uint64_t end;
-    };
-    std::vector<analysis::Wait>::const_iterator next_, end_;
-    std::vector<Open> open_;
-  };
-
   // Those of the innermost open call that began before `ticks`.
   void print_waits(WaitCursor& waits, std::uint64_t ticks) {
-    const Clock& clock = input_.trace.clock();
     std::uint32_t level = 0;
     while (const analysis::Wait* const wait = waits.next(ticks, level)) {
       if (output_.failed()) return;
-      split_last();
-      flush_folded();
-      const std::uint32_t shift = options_.plain ? level : std::min(level, most_indented_);
-      if (!options_.plain) output_.append(fmt::format("{:>10}    ", duration_text(clock.to_ns(wait->length()))));
-      indent(shift);
+      folded_.before_remark();
+      if (!options_.plain) lines_.time(wait->length());
       const std::string words = analysis::describe(
           *wait, input_.trace.states(),
           [&](const reader::Thread& of, std::uint32_t id) {
             const std::string& full = input_.trace.function(process(of), id).name;
             return width_ == 0 ? full : plain_name(full);
           },
-          [&](std::uint64_t of) { return duration_text(clock.to_ns(of)); });
-      const std::size_t used = kBeforeIndent + 2 * std::size_t{shift};
-      const std::size_t width = width_ == 0 ? 0 : std::max(width_, used + 20);
-      output_.append(screen_.paint(Style::kWarning, wrap("[" + printable(words) + "]", width, used + 1)) + "\n");
+          [&](std::uint64_t of) { return duration_text(input_.trace.clock().to_ns(of)); });
+      lines_.remark("[" + printable(words) + "]", level, Style::kWarning);
     }
   }
-
-  // Walks a thread's notes along with its calls.
-  class NoteCursor {
-   public:
-    NoteCursor(const std::vector<reader::Note>& notes, const reader::Calls& calls, std::uint32_t only_root)
-        : next_(notes.begin()), end_(notes.end()) {
-      if (only_root == reader::kNoParent) return;
-      while (next_ != end_ && (next_->row == reader::kNoParent || next_->row < only_root) &&
-             next_->ticks <= calls.begin[only_root])
-        ++next_;
-    }
-    void enter(std::uint32_t row, std::uint32_t level) { open_.push_back({row, level}); }
-    void leave() { open_.pop_back(); }
-    /// The next note before `ticks`, or of that time and of a row before `before`, whose call is shown; and its level.
-    const reader::Note* next(std::uint64_t ticks, std::uint32_t before, std::uint32_t& level) {
-      while (next_ != end_ && (next_->ticks < ticks || (next_->ticks == ticks && next_->row < before))) {
-        const reader::Note& note = *next_++;
-        if (note.row == reader::kNoParent) {
-          level = 0;
-          return &note;
-        }
-        if (open_.empty() || open_.back().row != note.row) continue;
-        level = open_.back().level + 1;
-        return &note;
-      }
-      return nullptr;
-    }
-
-   private:
-    struct Open {
-      std::uint32_t row;
-      std::uint32_t level;
-    };
-    std::vector<reader::Note>::const_iterator next_, end_;
-    std::vector<Open> open_;
-  };
 
   void print_notes(NoteCursor& notes, const reader::Thread& thread, const reader::Calls& calls, std::uint64_t ticks,
                    std::uint32_t before) {
     std::uint32_t level = 0;
     while (const reader::Note* const note = notes.next(ticks, before, level)) {
       if (output_.failed()) return;
-      split_last();
-      flush_folded();
+      folded_.before_remark();
       if (header_due_) print_thread_line(thread);
-      const std::uint32_t shift = std::min(level, most_indented_);
-      output_.append(std::string(kBeforeIndent, ' '));
-      indent(shift);
       std::string text = printable(analysis::note_line(input_.trace, thread, calls, *note));
       const auto kind = static_cast<format::NoteKind>(note->kind);
       if (kind == format::NoteKind::kMessage || kind == format::NoteKind::kText) text = fmt::format("\"{}\"", text);
-      const std::size_t used = kBeforeIndent + 2 * std::size_t{shift};
-      const std::size_t width = width_ == 0 ? 0 : std::max(width_, used + 20);
-      output_.append(screen_.paint(Style::kFaint, wrap(text, width, used + 1)) + "\n");
+      lines_.no_time();
+      lines_.remark(text, level, Style::kFaint);
     }
   }
 
@@ -435,21 +302,11 @@ class TreePrinter {
       const std::uint64_t start = analysis::first_ticks(input_.trace);
       const std::uint64_t begin = time.begin > start ? time.begin - start : 0;
       if (options_.plain || time.end < time.begin || time.end == ~std::uint64_t{0}) continue;
-      split_last();
-      flush_folded();
-      print_line(fmt::format("# nothing was traced for {} from {} on ({})",
-                             duration_text(input_.trace.clock().to_ns(time.end - time.begin)),
-                             duration_text(input_.trace.clock().to_ns(begin)), reason_text(time.reason)),
-                 Style::kWarning);
-    }
-  }
-
-  void indent(std::uint32_t level) {
-    static constexpr std::string_view kSpaces = "                                                                ";
-    for (std::uint64_t left = std::uint64_t{level} * 2; left != 0 && !output_.failed();) {
-      const std::uint64_t some = std::min<std::uint64_t>(left, kSpaces.size());
-      output_.append(kSpaces.substr(0, some));
-      left -= some;
+      folded_.before_remark();
+      lines_.line(fmt::format("# nothing was traced for {} from {} on ({})",
+                              duration_text(input_.trace.clock().to_ns(time.end - time.begin)),
+                              duration_text(input_.trace.clock().to_ns(begin)), reason_text(time.reason)),
+                  Style::kWarning);
     }
   }
 
@@ -464,66 +321,19 @@ class TreePrinter {
       if (at >= options_.depth) continue;
       const std::string text = printable(table.text(call.name));
       const std::string copies = call.copies > 1 ? fmt::format(" ({} copies)", call.copies) : "";
-      if (!options_.plain) output_.append("   inlined    ");
-      const std::uint64_t shift = options_.plain ? at : std::min<std::uint64_t>(at, most_indented_);
-      indent(static_cast<std::uint32_t>(shift));
-      if (options_.plain) output_.append("[inlined] ");
-      output_.append(fit(text, kBeforeIndent + 2 * shift + copies.size()) + copies + "\n");
+      lines_.inlined(text, at, copies);
     }
-  }
-
-  static std::string marks_text(std::uint8_t marks) {
-    static constexpr std::pair<std::uint8_t, std::string_view> kWords[] = {
-        {reader::kCallResumed, "resumed"},   {reader::kCallOpenBegin, "begun before"},
-        {reader::kCallSwitched, "switched"}, {reader::kCallOpenEnd, "open"},
-        {reader::kCallUnwound, "unwound"},   {reader::kCallJumped, "jumped"},
-        {reader::kCallTail, "tail"},         {reader::kCallInherited, "inherited"},
-    };
-    std::string text;
-    // The words of a switch say more than those of an open end.
-    if ((marks & reader::kCallResumed) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenBegin);
-    if ((marks & reader::kCallSwitched) != 0) marks &= static_cast<std::uint8_t>(~reader::kCallOpenEnd);
-    std::string_view before = "  [";
-    if (reader::call_is_cut(marks)) {
-      marks &= static_cast<std::uint8_t>(~reader::kCallCut);
-      text += "  [cut";
-      before = ", ";
-    }
-    for (const auto& [mark, word] : kWords) {
-      if ((marks & mark) == 0) continue;
-      text += before;
-      text += word;
-      before = ", ";
-    }
-    return before == ", " ? text + "]" : text;
-  }
-
-  void print_time(const reader::Calls& calls, std::uint32_t row) {
-    const std::uint8_t marks = calls.marks[row];
-    const char begin = (marks & reader::kCallResumed) != 0 ? '(' : (marks & reader::kCallOpenBegin) != 0 ? '<' : ' ';
-    const char end = (marks & reader::kCallSwitched) != 0  ? ')'
-                     : (marks & reader::kCallOpenEnd) != 0 ? '>'
-                     : (marks & reader::kCallUnwound) != 0 ? '!'
-                     : (marks & reader::kCallJumped) != 0  ? '~'
-                     : (marks & reader::kCallTail) != 0    ? '='
-                                                           : ' ';
-    fmt::memory_buffer line;
-    fmt::format_to(std::back_inserter(line), "{:>10} {}{} ", duration_text(input_.trace.clock().to_ns(calls.time(row))),
-                   begin, end);
-    output_.append({line.data(), line.size()});
   }
 
   const Input& input_;
   const Options& options_;
   const analysis::TreeOptions& tree_;
-  Screen& screen_;
+  TreeLines lines_;
   Output& output_;
   Progress& progress_;
   const std::size_t width_;  // 0: any
   const bool fold_;
-  const std::uint32_t most_indented_;
-  Folded folded_;
-  std::uint64_t last_ticks_ = 0;    // of the last of `folded_`
+  TreeFold<PrintFolded> folded_;
   std::vector<Untraced> untraced_;  // of the process at hand
   std::size_t next_untraced_ = 0;
   std::vector<std::string> names_;  // printable, by id of named_process_

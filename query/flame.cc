@@ -19,7 +19,7 @@ std::size_t hash(std::uint32_t parent, std::uint32_t function) {
 }  // namespace
 
 FlameTree::FlameTree() : table_(kFirstTable) {
-  nodes_.emplace_back();
+  nodes_.push_back({});
   nodes_.back().function = kRoot;
 }
 
@@ -56,6 +56,7 @@ std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t function) {
     return child(parent, kOther);
   }
   const auto fresh = static_cast<std::uint32_t>(nodes_.size());
+  if (nodes_.size() == nodes_.capacity()) nodes_.reserve(nodes_.size() + std::max<std::size_t>(64, nodes_.size() / 2));
   FlameNode& above = nodes_[parent];
   FlameNode node;
   node.parent = parent;

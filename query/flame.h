@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "query/scope.h"
+#include "reader/column.h"
 
 namespace karst::query {
 
@@ -39,7 +40,7 @@ class FlameTree {
   /// its first side becomes the second one here.
   void merge(const FlameTree& other, const std::vector<std::uint32_t>* number_of = nullptr, bool as_second = false);
 
-  const std::vector<FlameNode>& nodes() const { return nodes_; }
+  const reader::Column<FlameNode>& nodes() const { return nodes_; }
   /// Paths beyond kMaxNodes were summed.
   bool truncated() const { return truncated_; }
   /// The node of a path of functions from the root; nothing when there is none (then kRoot).
@@ -60,7 +61,7 @@ class FlameTree {
   // A node's few children are found by walking along them: they lie near it, in the order of their first calls. Those
   // of a node with many are in the table too.
   static constexpr std::uint32_t kFewChildren = 8;
-  std::vector<FlameNode> nodes_;
+  reader::Column<FlameNode> nodes_;
   std::vector<std::uint32_t> table_;  // open addressing: nodes by parent and function; 0 is free
   std::size_t in_table_ = 0;
   bool truncated_ = false;

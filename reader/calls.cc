@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "format/event.h"
@@ -44,20 +45,27 @@ constexpr std::uint8_t marks_of(walk::Way way) {
 
 }  // namespace
 
-Rebuilder::Rebuilder(const Process& process, std::size_t rows)
+Rebuilder::Rebuilder(const Process& process, std::size_t rows, Calls used)
     : functions_(process.functions),
       min_duration_(process.min_duration_ticks),
       reserved_(rows),
       cursor_(process.switching) {
   switching_ = !process.switching.empty();
   known_ = process.dense_functions;
-  // The exact number of enters; untouched pages cost nothing.
-  calls_.function.reserve(rows);
-  calls_.begin.reserve(rows);
-  calls_.duration.reserve(rows);
-  calls_.parent.reserve(rows);
-  calls_.depth.reserve(rows);
-  calls_.marks.reserve(rows);
+  reuses_ = used.function.capacity() != 0;
+  const auto make_room = [rows](auto& column, auto& from) {
+    column = std::move(from);
+    column.clear();
+    column.reserve(rows);  // the exact number of enters
+  };
+  make_room(calls_.function, used.function);
+  make_room(calls_.begin, used.begin);
+  make_room(calls_.duration, used.duration);
+  make_room(calls_.parent, used.parent);
+  make_room(calls_.depth, used.depth);
+  make_room(calls_.marks, used.marks);
+  calls_.below = std::move(used.below);
+  calls_.below.clear();
 }
 
 // The columns, on the walker's fast path.
@@ -277,7 +285,7 @@ void Rebuilder::noted(const format::NoteHead& head, const Event* words, std::uin
 Calls Rebuilder::finish() {
   const auto settle = [this](auto& column) {
     column.set_size(rows_);
-    column.shrink_to_fit();
+    if (!reuses_) column.shrink_to_fit();
   };
   settle(calls_.function);
   settle(calls_.begin);
@@ -350,14 +358,20 @@ OpenState open_state(const Trace& trace, const Thread& thread, std::span<const B
                                marks_of_inherited(thread));
 }
 
-Calls rebuild_calls(const Trace& trace, const Thread& thread) { return rebuild_calls(trace, thread, {}); }
+Calls rebuild_calls(const Trace& trace, const Thread& thread) {
+  return rebuild_calls(trace, thread, RebuildLimits(), {});
+}
 
-Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimits& limits) {
+Calls rebuild_calls(const Trace& trace, const Thread& thread, Calls used) {
+  return rebuild_calls(trace, thread, RebuildLimits(), std::move(used));
+}
+
+Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimits& limits, Calls used) {
   const auto all = trace.blocks(thread);
   const auto blocks = all.first(std::min(limits.blocks, all.size()));
   if (blocks.empty()) return {};
   const Process& process = trace.processes()[thread.process];
-  Rebuilder rebuilder(process, std::min<std::size_t>(count_enters(blocks), kMaxRows));
+  Rebuilder rebuilder(process, std::min<std::size_t>(count_enters(blocks), kMaxRows), std::move(used));
   rebuilder.limit(limits);
   std::uint64_t missing = 0;
   for (std::size_t i = 0; i < blocks.size();) {

@@ -26,6 +26,6 @@ struct RebuildLimits {
 };
 
 /// As rebuild_calls(trace, thread). Never fails.
-Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimits& limits);
+Calls rebuild_calls(const Trace& trace, const Thread& thread, const RebuildLimits& limits, Calls used = {});
 
 }  // namespace karst::reader

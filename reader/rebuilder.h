@@ -38,8 +38,8 @@ namespace karst::reader {
 
 class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
  public:
-  /// `rows`: the enters of the thread, all of them.
-  Rebuilder(const Process& process, std::size_t rows);
+  /// `rows`: the enters of the thread, all of them. `used`: see rebuild_calls().
+  Rebuilder(const Process& process, std::size_t rows, Calls used = {});
 
   /// `inherited`: so many first enters are those of calls that began in another process.
   /// `inherited_marks`: what they are marked with.
@@ -117,6 +117,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   const std::uint64_t min_duration_;  // ticks: shorter calls with nothing in them are no rows
   std::size_t keep_rows_ = 0;         // rows before this one stay, however short
   Calls calls_;
+  bool reuses_ = false;  // the columns' memory
   std::size_t rows_ = 0;
   std::size_t reserved_;  // all enters of the thread and the rows made besides so far: room for every row to come
 

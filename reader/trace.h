@@ -76,5 +76,8 @@ class Trace {
 
 /// Rebuilds the calls of one thread. Never fails: what does not fit is counted in Calls.
 Calls rebuild_calls(const Trace& trace, const Thread& thread);
+/// The same in the memory of `used`, calls that are needed no more: who looks at one thread after the other spares the
+/// kernel most of its work.
+Calls rebuild_calls(const Trace& trace, const Thread& thread, Calls used);
 
 }  // namespace karst::reader

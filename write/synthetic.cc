@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "format/event.h"
+#include "format/note.h"
 #include "format/trace.h"
 
 namespace karst::writing {
@@ -87,6 +88,20 @@ class Walk {
   std::uint32_t pending_ = 0;
 };
 
+// A thread's requests have numbers that no other's have; the first one is thread + 1.
+void add_request_notes(std::vector<format::Event>& block, std::uint64_t ticks, std::uint64_t last, std::uint64_t next) {
+  const auto note = [&](format::NoteKind kind, std::uint64_t number) {
+    const std::uint32_t words = format::note_words(format::note_bytes_of(number));
+    block.push_back(format::make_mark(ticks, format::Mark::kNote));
+    block.push_back(format::make_note_head({kind, 0, words}));
+    for (std::uint32_t i = 0; i < words; ++i, number >>= 8 * format::kNoteBytesInWord)
+      block.push_back(format::make_note_word(number & ((std::uint64_t{1} << 8 * format::kNoteBytesInWord) - 1)));
+  };
+  if (last != 0) note(format::NoteKind::kRequestEnd, last);
+  note(format::NoteKind::kRequestBegin, next);
+  note(format::NoteKind::kRequest, next);
+}
+
 void add_events(TraceWriter& writer, const SyntheticTrace& wanted, std::uint32_t thread, std::uint64_t events) {
   Walk walk(wanted, wanted.seed + thread);
   std::vector<format::Event> block;
@@ -94,6 +109,7 @@ void add_events(TraceWriter& writer, const SyntheticTrace& wanted, std::uint32_t
   std::uint64_t ticks = kStartTicks + thread;
   std::uint64_t block_ticks = ticks;
   std::uint64_t sequence = 0;
+  std::uint64_t request = 0;  // that it works on
   const auto flush = [&] {
     if (!block.empty() && sequence >= wanted.dropped_blocks) writer.add_block(0, thread, sequence, block_ticks, block);
     if (!block.empty()) ++sequence;
@@ -103,8 +119,14 @@ void add_events(TraceWriter& writer, const SyntheticTrace& wanted, std::uint32_t
     const std::uint32_t entered = walk.next(remaining);
     ticks += walk.step();
     // The upper bits of the clock are the block's, so a block ends where they change.
-    if (block.size() == wanted.block_events || (ticks ^ block_ticks) > format::kEventTickMask) flush();
+    if (block.size() >= wanted.block_events || (ticks ^ block_ticks) > format::kEventTickMask) flush();
     if (block.empty()) block_ticks = ticks;
+    if (wanted.request_events != 0 && (events - remaining) % wanted.request_events == 0) {
+      const std::uint64_t turn = (events - remaining) / wanted.request_events;
+      const std::uint64_t next = 1 + thread + (wanted.requests == 0 ? turn : turn % wanted.requests) * wanted.threads;
+      add_request_notes(block, ticks, request, next);
+      request = next;
+    }
     if (entered != 0) {
       walk.push(entered);
       block.push_back(format::make_event(ticks, false, entered));

@@ -24,6 +24,10 @@ struct SyntheticTrace {
   std::uint64_t dropped_blocks = 0;    ///< first blocks of each thread left out, as if overwritten
   bool resolved = true;                ///< with SYMB and SRCF
   std::uint64_t seed = 1;
+  /// Not 0: each thread says that it works on a request of its own for so many events, then on the next one. The notes
+  /// come beside `events`.
+  std::uint64_t request_events = 0;
+  std::uint64_t requests = 0;  ///< not 0: with so many of a thread it takes up the first one again
 };
 
 /// Adds a whole trace to `writer`: one process, its clock, module, functions, threads and blocks. The caller

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -47,7 +48,7 @@ struct Traced {
     builder->add(thread, rows);
     report = builder->finish();
   }
-  Measured measured() const { return {report, *builder, trace->clock()}; }
+  Measured measured() const { return {report, *builder, *trace}; }
 };
 
 TEST(Diff, SilentOnTwoSamplesOfOneDistributionAtTheStatedRate) {
@@ -91,8 +92,40 @@ TEST(Diff, OfWhatIsOnOneSideAloneOrTooSeldomNothingIsSaid) {
     EXPECT_FALSE(f.changed);
   }
   const Report nothing;
-  for (const FunctionDiff& f : compare(many.measured(), {nothing, *few.builder, few.trace->clock()}, {}))
+  for (const FunctionDiff& f : compare(many.measured(), {nothing, *few.builder, *few.trace}, {}))
     EXPECT_TRUE(!f.in_both() && !f.changed);
+}
+
+// Whether sample+0x10, a named function and an unknown id are in both traces.
+std::array<bool, 3> in_both(const std::string& second_name, const std::string& second_build) {
+  struct One {
+    test::SampleTrace sample;
+    std::unique_ptr<reader::Trace> trace;
+    std::unique_ptr<ReportBuilder> builder;
+    Report report;
+    One(const std::string& name, const std::string& build) {
+      sample.process(10, "app", {"sample+0x10", "named"}).thread(10, "app");
+      sample.module().build_id = build;
+      sample.call(1, 1000, 1010).call(2, 1020, 1030).call(9, 1040, 1050);
+      trace = std::make_unique<reader::Trace>(sample.open(name));
+      builder = std::make_unique<ReportBuilder>(*trace);
+      builder->add(trace->processes()[0].threads[0], reader::rebuild_calls(*trace, trace->processes()[0].threads[0]));
+      report = builder->finish();
+    }
+  };
+  const One a("a.karst", "build 1"), b(second_name, second_build);
+  std::array<bool, 3> both{};
+  for (const FunctionDiff& f : compare({a.report, *a.builder, *a.trace}, {b.report, *b.builder, *b.trace}, {}))
+    both.at(f.name == "sample+0x10" ? 0 : f.name == "named" ? 1 : 2) |= f.in_both();
+  return both;
+}
+
+TEST(Diff, AFunctionWithoutANameIsTheSameInOneBuildAlone) {
+  using Both = std::array<bool, 3>;
+  EXPECT_EQ(in_both("a.karst", "build 1"), (Both{true, true, true}));  // two parts of one trace
+  EXPECT_EQ(in_both("b.karst", "build 1"), (Both{true, true, false}));
+  EXPECT_EQ(in_both("b.karst", "build 2"), (Both{false, true, false}));
+  EXPECT_EQ(in_both("b.karst", ""), (Both{false, true, false}));
 }
 
 TEST(Diff, RankTestIsTheOneOfTheBooks) {
@@ -116,6 +149,16 @@ TEST(Diff, RankTestIsTheOneOfTheBooks) {
     const double z = std::max(0.0, std::abs(u - n1 * n2 / 2) - 0.5) / deviation;
     EXPECT_NEAR(rank_test(a, b), std::erfc(z / std::sqrt(2.0)), 1e-9);
   }
+  // Many, short and long ones: sorted by counting.
+  std::vector<std::uint64_t> many(200'000), others(70'000);
+  for (auto* side : {&many, &others})
+    for (std::uint64_t& value : *side) value = random() % 16 == 0 ? random() : random() % 70'000;
+  std::vector<std::uint64_t> sorted(many), others_sorted(others);
+  rank_test(many, others);
+  std::sort(sorted.begin(), sorted.end());
+  std::sort(others_sorted.begin(), others_sorted.end());
+  EXPECT_EQ(many, sorted);
+  EXPECT_EQ(others, others_sorted);
   std::vector<std::uint64_t> same(50, 3), also(60, 3);
   EXPECT_EQ(rank_test(same, also), 1);
 }

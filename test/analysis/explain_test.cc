@@ -20,7 +20,18 @@ using test::SampleStates;
 using test::SampleTrace;
 
 enum Function : std::uint32_t { kMain = 1, kServe, kParse, kLock, kStep, kSetUp, kHold };
-enum class Plant { kNothing, kOwnTime, kMoreSteps, kNewCall, kWait, kPreempted, kFirst };
+enum class Plant {
+  kNothing,
+  kOwnTime,
+  kMoreSteps,
+  kOneMoreCall,
+  kNewCall,
+  kWait,
+  kPreempted,
+  kFirst,
+  kPageFaults,
+  kArgument
+};
 
 struct Program {
   SampleTrace sample;
@@ -52,14 +63,28 @@ Program make(Plant plant, std::uint32_t seed) {
     sample.enter(kServe, now);
     sample.enter(kParse, now += about(300));
     const std::uint32_t steps = slow && plant == Plant::kMoreSteps ? 60 : 10;
+    const std::uint32_t odd_step = static_cast<std::uint32_t>(random() % steps);
     for (std::uint32_t step = 0; step < steps; ++step) {
       sample.enter(kStep, now += about(10));
-      const std::uint64_t length = about(100);
+      std::uint64_t length = about(100);
+      // Each page that is touched for the first time, and one argument that takes long, are the program's own time: a
+      // trace has neither faults nor arguments.
+      const std::uint64_t more = !slow                                           ? 0
+                                 : plant == Plant::kPageFaults                   ? amount / 10
+                                 : plant == Plant::kArgument && step == odd_step ? amount
+                                                                                 : 0;
+      length += more;
+      program.planted += more;
       sample.exit(kStep, now += length);
       if (step >= 10) program.planted += length;  // the time between steps is parse's own
     }
     if (slow && plant == Plant::kOwnTime) now += program.planted = amount;
     sample.exit(kParse, now += about(100));
+    if (slow && plant == Plant::kOneMoreCall) {
+      program.planted = amount;
+      sample.enter(kLock, now += about(50));
+      sample.exit(kLock, now += amount);
+    }
     if (slow && (plant == Plant::kNewCall || plant == Plant::kFirst)) {
       sample.call(kSetUp, now, now + amount);
       now += program.planted = amount;
@@ -147,6 +172,17 @@ TEST(Explain, NamesALongerLoop) {
   names_it_first(Plant::kOwnTime, {CauseKind::kOwnTime, CauseKind::kComputing}, {"parse"});
 }
 TEST(Explain, NamesMoreCalls) { names_it_first(Plant::kMoreSteps, {CauseKind::kMoreCalls}, {"parse", "step"}); }
+// One more call of what typical calls call, too, and a long one: it is more calls and longer ones, both of that path.
+TEST(Explain, NamesThePathOfOneMoreCall) {
+  names_it_first(Plant::kOneMoreCall, {CauseKind::kOwnTime, CauseKind::kComputing}, {"lock"});
+}
+// What a fault's or an argument's time is, a trace cannot know: it is time in the function that it happened in.
+TEST(Explain, SaysOfAPageFaultStormThatItIsTheFunctionsOwnTime) {
+  names_it_first(Plant::kPageFaults, {CauseKind::kOwnTime, CauseKind::kComputing}, {"parse", "step"});
+}
+TEST(Explain, SaysOfASlowArgumentThatItIsTheFunctionsOwnTime) {
+  names_it_first(Plant::kArgument, {CauseKind::kOwnTime, CauseKind::kComputing}, {"parse", "step"});
+}
 TEST(Explain, NamesACallThatNoOtherMakes) { names_it_first(Plant::kNewCall, {CauseKind::kNew}, {"set_up"}); }
 TEST(Explain, NamesAWait) { names_it_first(Plant::kWait, {CauseKind::kWaiting}, {"lock"}); }
 TEST(Explain, NamesPreemption) { names_it_first(Plant::kPreempted, {CauseKind::kRunnable}, {}); }

@@ -112,6 +112,7 @@ class SampleTrace {
     processes_.back().switches.push_back(change);
     return *this;
   }
+  reader::Module& module() { return processes_.back().modules.front(); }
   reader::Function& function(std::uint32_t id) { return processes_.back().functions[id]; }
 
   /// Events of a block; a mark and what belongs to it must not come apart. All of a thread's are one otherwise.
@@ -121,10 +122,10 @@ class SampleTrace {
   }
 
   /// Writes the trace; the bytes live as long as this object.
-  reader::Trace open() {
+  reader::Trace open(const std::string& name = "sample.karst") {
     auto writer = writing::TraceWriter::to_memory(bytes_);
     write(writer);
-    auto trace = reader::Trace::open_memory(bytes_, "sample.karst");
+    auto trace = reader::Trace::open_memory(bytes_, name);
     if (!trace) throw std::runtime_error(trace.error().message);
     return std::move(*trace);
   }

@@ -3,8 +3,10 @@
 Usage: cli_test.py KARST CLI_TRACES [unittest options]
 """
 
+import base64
 import csv
 import fcntl
+import hashlib
 import io
 import json
 import os
@@ -180,6 +182,40 @@ class Filters(Case):
                     (["--not-thread", "nobody"], 1, "to leave out; it has app (10), worker (11)")):
                 self.assertIn(words, self.bad(status, *command, sample, *filters))
         self.assertFalse(os.path.exists(self.path("x")))
+
+    ANSWERS = ("report", "calls", "slow", "explain", "flame", "stacks", "graph", "hist", "order", "tree")
+
+    def test_nothing_passes(self):
+        for command in ("report", "calls", "explain", "flame", "stacks", "graph", "hist", "order"):
+            said = self.bad(1, command, "--min-duration", "1s", "--thread", "app", self.path("sample.karst"))
+            self.assertRegex(said, "passes (all filters|the filter)|was called in what was asked for", command)
+        for command in self.ANSWERS:
+            said = self.bad(1, command, "--function", "mian", self.path("one.karst"))
+            self.assertIn("no function of one.karst has a name that matches 'mian'; did you mean 'main'?",
+                          said.replace(self.directory + "/", ""))
+
+    def test_one_call(self):
+        one = self.path("one.karst")
+        self.assertIn("nothing says what is usual", self.good("slow", one))
+        self.assertIn("it is the only complete call, so nothing says what is usual", self.good("explain", one))
+        self.assertIn("1 with too few calls to tell", self.good("diff", one, one))
+        for command in ("report", "calls", "flame", "stacks", "graph", "hist", "tree"):
+            self.assertIn("main", self.good(command, one))
+        self.assertIn("have no linker's names", self.bad(1, "order", one))
+        self.assertIn("has no requests: a program tells of them", self.bad(1, "requests", one))
+
+    def test_a_trace_without_names(self):
+        nameless = self.path("nameless.karst")
+        for command in self.ANSWERS:
+            run = self.karst(command, nameless)
+            self.assertEqual(run.returncode, 1 if command == "order" else 0, command)
+            self.assertIn(b"its functions are shown as synthetic+0x...", run.stderr)
+            if command != "order":
+                self.assertIn(b"synthetic+0x10", run.stdout, command)
+        # By address they are the same in two parts of it, and in no trace of another build.
+        self.assertIn("4 functions compared", self.karst("diff", nameless, nameless).stdout.decode())
+        said = self.karst("diff", nameless, self.path("walk.karst")).stderr.decode()
+        self.assertIn("no function was called both in", said)
 
 
 class Tree(Case):
@@ -482,6 +518,61 @@ class Sums(Case):
         for command in ("flame", "stacks", "graph", "hist"):
             self.assertIn("passes all filters", self.bad(1, command, "--min-duration", "1s", "--thread", "app", sample))
         self.assertIn("'150' is no number from 0 to 100", self.bad(2, "stacks", "--share", "150", sample))
+
+
+class Pages(Case):
+    """flame and explain as pages: one file each, which loads nothing and runs nothing but its own script."""
+
+    def page(self, *arguments):
+        text = self.good(*arguments, "--format", "html")
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text).group(1)
+        self.assertTrue(policy.startswith("default-src 'none'; "), policy)
+        scripts = re.findall(r"<script>(.*?)</script>", text, re.S)
+        allowed = re.findall(r"'sha256-([^']*)'", policy)
+        hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+        self.assertEqual(hashes, allowed)
+        self.assertNotRegex(text.replace("http://www.w3.org/2000/svg", ""),
+                            r"https?://|\bsrc=|\bhref=|@import|url\(|\bon\w+=")
+        self.assertIn("prefers-color-scheme: dark", text)
+        self.assertEqual(len(re.findall(r"<svg", text)), len(re.findall(r"</svg>", text)))
+        return text
+
+    def test_flame(self):
+        for name in ("sample", "names", "deep", "walk"):
+            text = self.page("flame", self.path(name + ".karst"))
+            picture = ElementTree.fromstring(re.search(r"<svg.*</svg>", text, re.S).group(0))
+            frames = list(picture.iter("{http://www.w3.org/2000/svg}g"))
+            # Exact widths, for the script.
+            self.assertAlmostEqual(float(frames[0][1].get("width")), 1200)
+            self.assertTrue(frames[0][0].text.startswith("all: "), name)
+            # The script takes what is before the last ": " for the name.
+            for frame in frames:
+                self.assertNotIn(": ", frame[0].text.rpartition(": ")[2])
+        self.assertIn("work(int): 1.502 ms (75.1% of all time), 2 calls",
+                      self.page("flame", "--thread", "app", self.path("sample.karst")))
+
+    @unittest.skipIf(shutil.which("chromium") is None, "needs chromium")
+    def test_flame_is_searched_and_drawn_by_a_browser(self):
+        page = self.path("flame.html")
+        self.good("flame", "--format", "html", "-o", page, "--thread", "app", self.path("sample.karst"))
+        run = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                              f"--user-data-dir={self.directory}/chromium", "--dump-dom", f"file://{page}#work"],
+                             capture_output=True, text=True, timeout=300)
+        self.assertEqual(run.stdout.count('class="hit"'), 1, run.stderr)
+        self.assertRegex(run.stdout, r"<output>1 found, 75\.1% of all</output>")
+
+    def test_explain(self):
+        sample = self.path("sample.karst")
+        text = self.page("explain", "--slowest", "work", sample)
+        plain = self.good("explain", "--slowest", "work", sample)
+        self.assertIn("<h1>" + plain.splitlines()[0].replace(">", "&gt;") + "</h1>", text)
+        rows = re.findall(r"<tr><td>(.*?)%</td>", text)
+        self.assertAlmostEqual(sum(map(float, rows)), 100, 1)
+        for line, row in zip(plain.splitlines()[3:], rows):
+            self.assertTrue(line.strip().startswith(row + "%"), (line, row))
+        self.assertNotIn("<table>", self.page("explain", "--slowest", "main", sample))
+        for name in ("names", "long", "walk"):
+            self.page("explain", "--slowest", ".", self.path(name + ".karst"))
 
 
 class Diff(Case):

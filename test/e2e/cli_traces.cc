@@ -70,11 +70,21 @@ void write_steady(const std::filesystem::path& path, std::uint64_t length) {
   sample.write(writer);
 }
 
-void write_synthetic(const std::filesystem::path& path, std::uint64_t events, writing::SyntheticShape shape) {
+// A program that made one call.
+void write_one(const std::filesystem::path& path) {
+  SampleTrace sample;
+  sample.process(10, "app", {"main"}).thread(10, "app").call(1, 1000, 5000);
+  writing::TraceWriter writer = create(path);
+  sample.write(writer);
+}
+
+void write_synthetic(const std::filesystem::path& path, std::uint64_t events, writing::SyntheticShape shape,
+                     bool named = true) {
   writing::SyntheticTrace wanted;
   wanted.events = events;
   wanted.functions = 4;
   wanted.shape = shape;
+  wanted.resolved = named;
   writing::TraceWriter writer = create(path);
   writing::add_synthetic(writer, wanted);
   if (const Status status = writer.finish(); !status) throw std::runtime_error(status.error().message);
@@ -97,6 +107,8 @@ int main(int argc, char** argv) {
     karst::test::write_steady(directory / "after.karst", 98);
     karst::test::write_synthetic(directory / "deep.karst", 40'000, karst::writing::SyntheticShape::kDeep);
     karst::test::write_synthetic(directory / "walk.karst", 4'000, karst::writing::SyntheticShape::kRandom);
+    karst::test::write_one(directory / "one.karst");
+    karst::test::write_synthetic(directory / "nameless.karst", 4'000, karst::writing::SyntheticShape::kRandom, false);
     karst::test::write_synthetic(directory / "big.karst", 400'000, karst::writing::SyntheticShape::kFlat);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cli_traces: %s\n", error.what());

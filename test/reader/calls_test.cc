@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <random>
+#include <tuple>
+#include <utility>
 
 #include "reader/trace.h"
 #include "test/reader/small_trace.h"
@@ -342,6 +344,34 @@ TEST(CallsProperty, WhatIsKeptOfARandomProgramIsTheTruePartOfItsTree) {
     ASSERT_EQ(rows(calls), expected) << "seed " << seed;
     EXPECT_EQ(calls.missing_blocks, missing) << "seed " << seed;
     EXPECT_EQ(calls.missing_exits + calls.unmatched_exits + calls.out_of_order + calls.unknown_ids, 0U);
+  }
+}
+
+// What a larger and a smaller thread left behind changes nothing.
+TEST(Calls, AreTheSameInMemoryThatWasUsed) {
+  Calls used;
+  for (const std::uint64_t events : {40'000U, 2'000U, 0U, 90'000U}) {
+    Bytes bytes;
+    auto writer = writing::TraceWriter::to_memory(bytes);
+    writing::SyntheticTrace wanted;
+    wanted.events = events;
+    wanted.shape = writing::SyntheticShape::kRandom;
+    wanted.dropped_blocks = events == 90'000 ? 2 : 0;
+    wanted.request_events = 500;
+    writing::add_synthetic(writer, wanted);
+    ASSERT_TRUE(writer.finish().ok());
+    auto trace = reader::Trace::open_memory(bytes, "t");
+    ASSERT_TRUE(trace.ok());
+    const reader::Thread& thread = trace->processes().at(0).threads.at(0);
+    const Calls fresh = rebuild_calls(*trace, thread);
+    used.below.resize(100, 7);
+    used = rebuild_calls(*trace, thread, std::move(used));
+    EXPECT_EQ(rows(used), rows(fresh));
+    EXPECT_EQ(used.below.size(), 0U);
+    EXPECT_EQ(used.notes.size(), fresh.notes.size());
+    EXPECT_EQ(used.note_bytes, fresh.note_bytes);
+    EXPECT_EQ(std::tuple(used.events, used.first_ticks, used.last_ticks, used.missing_blocks),
+              std::tuple(fresh.events, fresh.first_ticks, fresh.last_ticks, fresh.missing_blocks));
   }
 }
 
