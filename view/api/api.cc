@@ -11,6 +11,7 @@
 #include "view/api/answers.h"
 #include "view/api/calls.h"
 #include "view/api/compare.h"
+#include "view/api/explain.h"
 #include "view/api/outliers.h"
 #include "view/api/question.h"
 #include "view/api/source.h"
@@ -75,6 +76,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"flame", &Api::flame, true},
       {"align", &Api::align, true},
       {"outliers", &Api::outliers, true},
+      {"explain", &Api::explain, true},
       {"threads", &Api::threads, false},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
@@ -351,6 +353,18 @@ Reply Api::outliers(const Question& question) {
   if (!question.error().empty()) return {};
   Json json;
   write_outliers(json, scope, range, question.has("each") && question.text("each") != "0", limit);
+  return json_reply(json);
+}
+
+Reply Api::explain(const Question& question) {
+  const auto place = question.call();
+  if (!place && question.error().empty()) question.complain("which call? thread and index are missing");
+  if (!question.error().empty()) return {};
+  const TraceIndex& index = question.index();
+  if (!query::is_complete(index.threads()[place->thread].calls.marks[place->row]))
+    return error_reply(404, "the end or begin of this call is not known, so its duration is not");
+  Json json;
+  write_explanation(json, index, *place, question.has("raw") && question.text("raw") != "0", question.work());
   return json_reply(json);
 }
 

@@ -4,6 +4,8 @@ import type {
   Alignment,
   CallInfo,
   CallLine,
+  Cause,
+  Explanation,
   Flame,
   FunctionInfo,
   FunctionRow,
@@ -273,6 +275,41 @@ export function outlierFacts(answer: Json): Outliers {
       ...optional("states", stateTimes(one.states)),
       ...optional("wait", one.wait ? stateLine(object(one.wait)) : undefined),
     })),
+  };
+}
+
+function causeFacts(json: Json): Cause {
+  return {
+    kind: text(json.kind),
+    path: list(json.path).map(text),
+    functions: list(json.functions).map((f) => num(f, -1)),
+    place: text(json.place),
+    what: text(json.what),
+    excess: num(json.excess_ns),
+    share: num(json.share),
+    chain: objects(json.chain).map((link) => text(link.words)),
+    ...optional("waited", json.waited ? stateLine(object(json.waited)) : undefined),
+    ...optional("at", json.at ? { ...callLine(object(json.at)), depth: num(json.at.depth) } : undefined),
+  };
+}
+
+export function explanationFacts(answer: Json): Explanation {
+  const json = object(answer);
+  return {
+    thread: num(json.thread_index),
+    index: num(json.index),
+    headline: text(json.headline),
+    duration: num(json.duration_ns),
+    usual: num(json.usual_ns),
+    siblings: num(json.siblings),
+    typical: num(json.typical),
+    first: json.first === true,
+    standsOut: json.stands_out === true,
+    excess: num(json.excess_ns),
+    causes: objects(json.causes).map(causeFacts),
+    rest: num(json.rest_ns),
+    restShare: num(json.rest_share),
+    callCost: json.raw === true ? 0 : num(json.call_cost),
   };
 }
 

@@ -3,6 +3,7 @@ import { byTrack, decodeMinimap } from "./decode";
 import {
   alignFacts,
   callFacts,
+  explanationFacts,
   flameFacts,
   histogramFacts,
   occurrenceFacts,
@@ -21,6 +22,7 @@ import {
   type Backend,
   type CallInfo,
   type CallRef,
+  type Explanation,
   type Flame,
   type FlameQuery,
   type FunctionTable,
@@ -113,6 +115,10 @@ export class Questions implements Backend {
 
   async outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers> {
     return outlierFacts(await this.json("outliers", scopeParameters(scope), signal));
+  }
+
+  async explain(at: CallRef, signal?: AbortSignal): Promise<Explanation> {
+    return explanationFacts(await this.json("explain", { ...at }, signal));
   }
 
   async threads(scope: Scope): Promise<ThreadSums> {

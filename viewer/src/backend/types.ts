@@ -249,6 +249,43 @@ export interface Outlier extends CallLine {
   wait?: StateLine;
 }
 
+/** A difference between a call and the usual ones, and how much of its excess it is. */
+export interface Cause {
+  kind: string;
+  /** Names of functions, from the call's callee down; empty: the call itself. */
+  path: string[];
+  /** The same as numbers of TraceInfo.functions; -1: it has none. */
+  functions: number[];
+  place: string;
+  what: string;
+  excess: number;
+  share: number;
+  /** Who was waited for meanwhile, in words. */
+  chain: string[];
+  waited?: StateLine;
+  /** Of the path the longest call, or the one that waited; left out: the explained call has none. */
+  at?: CallLine & { depth: number };
+}
+
+/** Why a call took longer than others of its function. Times without the tracer's own. */
+export interface Explanation {
+  thread: number;
+  index: number;
+  headline: string;
+  duration: number;
+  usual: number;
+  siblings: number;
+  typical: number;
+  first: boolean;
+  standsOut: boolean;
+  excess: number;
+  causes: Cause[];
+  rest: number;
+  restShare: number;
+  /** What a call costs with the tracer, ns; 0: not known. */
+  callCost: number;
+}
+
 export interface Outliers {
   found: number;
   /** By thread: the greatest time beyond the usual, ns. */
@@ -432,6 +469,7 @@ export interface Backend {
   functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;
   /** Calls far slower than usual; one of each function. */
   outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;
+  explain(at: CallRef, signal?: AbortSignal): Promise<Explanation>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */

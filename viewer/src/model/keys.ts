@@ -10,6 +10,7 @@ import {
   scrollBy,
   showAll,
   stepCall,
+  toggleExplained,
   toggleFolded,
   togglePinned,
   zoomBy,
@@ -108,6 +109,11 @@ const PLAIN: Record<string, () => void> = {
     else store.set({ notice: "Select a call first." });
   },
   c: compareSelected,
+  e: () => {
+    const { selected } = store.state;
+    if (selected) toggleExplained(selected);
+    else store.set({ notice: "Select a call first." });
+  },
   b: () => store.set({ dockOpen: !store.state.dockOpen }),
   k: () => onTrack(toggleFolded),
   K: toggleAllFolded,

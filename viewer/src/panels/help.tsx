@@ -28,6 +28,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
       ["n p", "next, previous call of the function"],
       ["N P", "next shorter, next longer call"],
       ["h", "highlight the function’s calls"],
+      ["e", "explain why the selected call took so long"],
       ["c", "keep a call; compare the next with it"],
     ],
   },
