@@ -11,7 +11,7 @@ import { useAnswer } from "./answers";
 import { ExplanationView } from "./explanation";
 import { HistogramView } from "./histogram";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting } from "./parts";
+import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting, Whose } from "./parts";
 import { SourceView } from "./source";
 
 function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth: number; share: number }) {
@@ -243,6 +243,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
     <div class="call" data-call={`${at.trace}.${call.thread}.${call.index}`}>
       <section class="call-main" aria-label="Call">
         <h2 class="call-name" title={func?.name} data-testid="call-name">
+          <Whose trace={at.trace} />
           <Swatch trace={at.trace} func={call.function} />
           <bdi>{readable(func?.name ?? "?")}</bdi>
         </h2>

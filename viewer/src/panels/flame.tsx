@@ -10,7 +10,7 @@ import { count, duration, percent } from "../model/time";
 import { currentScene } from "../timeline/steps";
 import { Icon } from "./icon";
 import { Empty, Failed, Waiting } from "./parts";
-import { ScopeChoice, useScoped } from "./scope";
+import { ScopeChoice, TraceChoice, useScoped } from "./scope";
 
 const ROW = 20;
 
@@ -206,6 +206,7 @@ export function FlamePanel() {
     <div class="flame-panel">
       <div class="pane-tools">
         <ScopeChoice />
+        <TraceChoice trace={trace} />
         <button
           aria-pressed={inverted}
           onClick={() => store.set({ inverted: !inverted })}

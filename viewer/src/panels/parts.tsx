@@ -12,6 +12,19 @@ export function Swatch({ trace, func }: { trace: number; func: number }) {
   return <span class="swatch" style={{ background: currentScene()?.looks(trace)?.css[func] ?? "transparent" }} />;
 }
 
+export const TRACES = ["A", "B"];
+
+/** Of two traces, which one something is of; nothing when there is one. */
+export function Whose({ trace }: { trace: number }) {
+  const { traces } = store.state;
+  if (traces.length < 2) return null;
+  return (
+    <b class="whose" title={visible(traces[trace]?.info.name ?? "")}>
+      {TRACES[trace]}
+    </b>
+  );
+}
+
 export function functionName(trace: number, func: number): string {
   return visible(store.state.traces[trace]?.info.functions[func]?.name ?? "?");
 }
