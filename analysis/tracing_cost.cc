@@ -14,9 +14,7 @@ void count_below(const query::CallColumns& calls, const std::optional<query::Tic
     if (parent == reader::kNoParent) continue;
     const std::uint64_t begin = calls.begin[row], end = calls.end(row);
     const bool outside = range && (begin >= range->end || (begin < range->begin && end <= range->begin));
-    // What it cost to enter a call that began before what is known lies there, too.
-    const bool recorded = query::is_counted(calls.marks[row]) && (calls.marks[row] & reader::kCallOpenBegin) == 0;
-    below[parent] += below[row] + (recorded && !outside ? 1 : 0);
+    below[parent] += below[row] + (is_recorded(calls.marks[row]) && !outside ? 1 : 0);
   }
 }
 

@@ -204,6 +204,7 @@ Reply Api::call(const Question& question) {
   json.field("function", index.function_of(thread, place->row)).field("begin", index.since_origin(place->begin));
   json.field("duration", ns(index, place->duration));
   json.field("self", ns(index, place->duration - std::min(children.total, place->duration)));
+  json.field("cost", ns(index, cost_of(index, thread, place->row)));
   json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
   write_call_states(json, index, thread, place->row);
   std::vector<std::uint32_t> parents;

@@ -69,6 +69,8 @@ export interface ProcessInfo {
   executable: string;
   options: string;
   waitStatus: number | null;
+  /** What tracing a call costs, ns; 0: not known. */
+  callCost: number;
   damaged: boolean;
   overwrittenEvents: number;
   lostEvents: number;
@@ -219,6 +221,8 @@ export interface CallLine {
 export interface CallInfo extends CallLine {
   thread: number;
   self: number;
+  /** Of the duration: what tracing took, by an estimate, ns; 0: not known. */
+  cost: number;
   depth: number;
   parents: CallLine[];
   moreParents: number;

@@ -5,7 +5,7 @@ import { readable, visible } from "../model/names";
 import { store, useStore, type Selected } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
-import { sentence } from "../model/words";
+import { recordedWords, sentence } from "../model/words";
 import { endings } from "../timeline/endings";
 import { useAnswer } from "./answers";
 import { ExplanationView } from "./explanation";
@@ -43,7 +43,20 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
   const words = endings(call.flags);
   const open = (call.flags & (kOpenBegin | kOpenEnd)) !== 0;
   const rows: [string, string, string][] = [
-    ["Duration", `${open ? "at least " : ""}${duration(call.duration)}`, exact(call.duration)],
+    [
+      "Duration",
+      `${open ? "at least " : ""}${duration(call.duration)}`,
+      `${exact(call.duration)}, ${recordedWords(info)}`,
+    ],
+    ...(call.cost > 0
+      ? ([
+          [
+            "Without tracing",
+            `about ${duration(call.duration - call.cost)}`,
+            `An estimate: tracing took some ${exact(call.cost)} of it. All times here are as recorded.`,
+          ],
+        ] as [string, string, string][])
+      : []),
     ["Self", duration(call.self), `${exact(call.self)}: not in traced functions that it called`],
     ["Begin", duration(call.begin), `${exact(call.begin)} after the trace's first event`],
     ["Called", `${count(call.children.count)} directly, ${count(call.subtreeCalls)} in all`, ""],

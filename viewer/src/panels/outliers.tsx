@@ -11,7 +11,7 @@ import { fitThird } from "../model/view";
 import { times, waitWords } from "../model/words";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
-import { Bar, Empty, Failed, formFor, FullName, functionName, Swatch, Waiting, Whose } from "./parts";
+import { AsRecorded, Bar, Empty, Failed, formFor, FullName, functionName, Swatch, Waiting, Whose } from "./parts";
 import { ScopeChoice, scopeIn, TraceChoice, useBoth, useScope } from "./scope";
 
 const LISTED = 200;
@@ -187,6 +187,7 @@ export function OutlierPanel() {
         <ScopeChoice />
         <TraceChoice trace={trace} both={both} />
         <span class="grow" />
+        <AsRecorded trace={trace} />
         <span class="quiet" role="status" data-testid="slow-sum">
           {value &&
             `${count(value.found)} ${value.found === 1 ? "call" : "calls"} took three times their function’s usual time or more`}

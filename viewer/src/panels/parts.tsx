@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { forms, split, visible } from "../model/names";
 import { store } from "../model/store";
 import { duration, exact, percent } from "../model/time";
+import { recordedWords } from "../model/words";
 import { currentScene } from "../timeline/steps";
 import type { StateTimes } from "../backend/types";
 import type { Answer } from "./answers";
@@ -56,6 +57,22 @@ export function FullName({ text }: { text: string }) {
         </span>
         {rest && <span class="rest">{rest}</span>}
       </bdi>
+    </span>
+  );
+}
+
+/** Beside sums: times are as recorded. */
+export function AsRecorded({ trace }: { trace: number }) {
+  const info = store.state.traces[trace]?.info;
+  if (!info) return null;
+  const words = recordedWords(info);
+  return (
+    <span
+      class="quiet recorded"
+      data-testid="as-recorded"
+      title={`Times are ${words}. karst report, slow and their like take it out, by an estimate of the traced process.`}
+    >
+      {words}
     </span>
   );
 }
