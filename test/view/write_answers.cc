@@ -50,6 +50,7 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"outliers", {{"each", "1"}, {"limit", "7"}}},
                             {"threads", {}},
                             {"explain", {}},
+                            {"requests", {}},
                             {"search", {{"q", "f[1-3]$"}}},
                             {"search", {{"q", "("}}},
                             {"nothing", {}},

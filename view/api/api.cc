@@ -14,6 +14,7 @@
 #include "view/api/explain.h"
 #include "view/api/outliers.h"
 #include "view/api/question.h"
+#include "view/api/requests.h"
 #include "view/api/source.h"
 #include "view/api/states.h"
 #include "view/tiles/protocol.h"
@@ -77,6 +78,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"align", &Api::align, true},
       {"outliers", &Api::outliers, true},
       {"explain", &Api::explain, true},
+      {"requests", &Api::requests, true},
       {"threads", &Api::threads, false},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
@@ -366,6 +368,15 @@ Reply Api::explain(const Question& question) {
     return error_reply(404, "the end or begin of this call is not known, so its duration is not");
   Json json;
   write_explanation(json, index, *place, question.has("raw") && question.text("raw") != "0", question.work());
+  return json_reply(json);
+}
+
+Reply Api::requests(const Question& question) {
+  const std::uint64_t limit = question.whole("limit", 1000);
+  if (limit > kMaxRequests) question.complain("limit may be " + std::to_string(kMaxRequests));
+  if (!question.error().empty()) return {};
+  Json json;
+  write_requests(json, question.index(), limit, question.work());
   return json_reply(json);
 }
 

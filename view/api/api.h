@@ -65,6 +65,7 @@ class Api {
   Reply align(const Question& question);
   Reply outliers(const Question& question);
   Reply explain(const Question& question);
+  Reply requests(const Question& question);
   Reply threads(const Question& question);
   Reply search(const Question& question);
   Reply source(const Question& question);

@@ -14,6 +14,7 @@ import type {
   Occurrences,
   Outliers,
   ProcessInfo,
+  RequestLine,
   SourceText,
   StateLine,
   StateTimes,
@@ -313,6 +314,30 @@ export function explanationFacts(answer: Json): Explanation {
     restShare: num(json.rest_share),
     callCost: json.raw === true ? 0 : num(json.call_cost),
   };
+}
+
+export function requestFacts(answer: Json): { count: number; requests: RequestLine[] } {
+  const json = object(answer);
+  const requests = objects(json.requests).map((r) => ({
+    request: num(r.request),
+    id: text(r.id),
+    pid: num(r.pid),
+    begin: num(r.begin),
+    duration: num(r.duration_ns),
+    begun: r.begun === true,
+    ended: r.ended === true,
+    idle: num(r.idle_ns),
+    work: num(r.work_ns),
+    cpu: maybe(r.cpu_ns),
+    runnable: maybe(r.runnable_ns),
+    blocked: maybe(r.blocked_ns),
+    threads: num(r.threads),
+    calls: num(r.calls),
+    mostIn: text(r.most_in),
+    mostTime: num(r.most_in_ns),
+    function: num(r.function, -1),
+  }));
+  return { count: num(json.count, requests.length), requests };
 }
 
 export function threadFacts(answer: Json): ThreadSums {

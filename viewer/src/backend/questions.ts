@@ -8,6 +8,7 @@ import {
   histogramFacts,
   occurrenceFacts,
   outlierFacts,
+  requestFacts,
   sourceFacts,
   stateLine,
   tableFacts,
@@ -30,6 +31,7 @@ import {
   type Occurrences,
   type OccurrenceQuery,
   type Outliers,
+  type RequestLine,
   type Row,
   type Scope,
   type SourceText,
@@ -119,6 +121,10 @@ export class Questions implements Backend {
 
   async explain(at: CallRef, signal?: AbortSignal): Promise<Explanation> {
     return explanationFacts(await this.json("explain", { ...at }, signal));
+  }
+
+  async requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }> {
+    return requestFacts(await this.json("requests", {}, signal));
   }
 
   async threads(scope: Scope): Promise<ThreadSums> {

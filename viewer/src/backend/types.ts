@@ -298,6 +298,30 @@ export interface Outliers {
   slow: Outlier[];
 }
 
+/** What all threads did for a request. Work and most time without the tracer's own. */
+export interface RequestLine {
+  /** Its number, rounded where it has more than 53 bits; `id` is exact. */
+  request: number;
+  id: string;
+  pid: number;
+  begin: number;
+  duration: number;
+  begun: boolean;
+  ended: boolean;
+  idle: number;
+  work: number;
+  /** Null when the trace has no thread states. */
+  cpu: number | null;
+  runnable: number | null;
+  blocked: number | null;
+  threads: number;
+  calls: number;
+  /** The function with the greatest self time; empty: there is none. */
+  mostIn: string;
+  mostTime: number;
+  function: number; // in TraceInfo.functions; -1: none
+}
+
 /** Of each thread, by its place in TraceInfo.threads. */
 export interface ThreadSums {
   /** Levels that its calls have in the range. */
@@ -474,6 +498,8 @@ export interface Backend {
   /** Calls far slower than usual; one of each function. */
   outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;
   explain(at: CallRef, signal?: AbortSignal): Promise<Explanation>;
+  /** The longest requests, the longest first. */
+  requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */

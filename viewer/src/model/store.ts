@@ -33,7 +33,7 @@ export interface Waking {
   readonly by: { readonly thread: number; readonly index: number; readonly depth: number };
 }
 
-export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers";
+export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers" | "requests";
 export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
 export type SortKey =
   | "name"

@@ -2,7 +2,7 @@
 import { ORDERS } from "./tracks";
 import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
-const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers"];
+const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers", "requests"];
 const SCOPES: readonly ScopeKind[] = ["all", "view", "range", "thread", "call"];
 const SORTS: readonly SortKey[] = [
   "name",
