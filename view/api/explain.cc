@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -102,7 +103,9 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
   }
   analysis::ExplainedCall explained({trace, ref, function, index.origin(), waits.get(), calls_of}, explainer,
                                     explainer.take());
-  const Longest longest(explainer.functions(), its, call.row);
+  // A call without causes may be all of a thread.
+  std::optional<Longest> longest;
+  if (!explained.explanation().causes.empty()) longest.emplace(explainer.functions(), its, call.row);
   const std::vector<std::int64_t> numbers = numbers_of(index, explainer.functions());
 
   json.open('{').field("thread_index", call.thread).field("index", call.row);
@@ -110,7 +113,7 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
   json.field("call_cost", analysis::call_cost_ns(process, trace.clock())).field("raw", raw);
   explained.write(json, [&](Json& to, const analysis::Cause& cause) {
     to.list("functions", cause.path, [&](std::uint32_t number) { return numbers[number]; });
-    std::uint32_t row = longest.row_of(cause.path);
+    std::uint32_t row = longest->row_of(cause.path);
     if (cause.wait) {
       row = innermost_at(its.calls, cause.wait->begin);
       to.key("waited").open('{');
