@@ -213,8 +213,7 @@ std::vector<OutlierGroup> group_outliers(const std::vector<Outlier>& outliers, b
   return groups;
 }
 
-std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait,
-                                     const std::function<const reader::Calls&(const reader::Thread&)>& calls_of) {
+std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait, const CallsOf& calls_of) {
   std::vector<ChainLink> chain;
   Wait at = wait;
   while (chain.size() != kLongestChain && at.state == reader::ThreadState::kBlocked && at.waker.thread != nullptr) {
@@ -223,12 +222,12 @@ std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait,
     link.begin = at.begin;
     link.end = at.end;
     const std::uint64_t window = link.end - link.begin;
-    const reader::Calls& calls = calls_of(*link.thread);
+    const query::CallColumns calls = calls_of(*link.thread);
     // From the outermost call on, into the one that has most of the window.
     const auto first = static_cast<std::uint32_t>(std::lower_bound(calls.begin.begin(), calls.begin.end(), link.begin) -
                                                   calls.begin.begin());
     std::vector<std::uint32_t> open;  // at the window's begin, outermost first
-    for (std::uint32_t row = innermost_at(calls, link.begin); row != reader::kNoParent; row = calls.parent[row])
+    for (std::uint32_t row = query::innermost_at(calls, link.begin); row != reader::kNoParent; row = calls.parent[row])
       open.insert(open.begin(), row);
     std::uint32_t parent = reader::kNoParent;
     for (std::size_t level = 0;; ++level) {

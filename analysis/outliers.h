@@ -9,7 +9,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -85,10 +84,8 @@ struct ChainLink {
 };
 
 /// Who made a thread wait, who made that one wait, and so on: from `wait`, a thread's own, through the wakers. Ends
-/// where nobody is known, nothing was waited for, or after eight. `calls_of` gives a thread's calls, valid until the
-/// next one.
-std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait,
-                                     const std::function<const reader::Calls&(const reader::Thread&)>& calls_of);
+/// where nobody is known, nothing was waited for, or after eight.
+std::vector<ChainLink> follow_wakers(const Waits& waits, const Wait& wait, const CallsOf& calls_of);
 
 /// The longest of `waits` in [begin, end), by what of it lies inside; null: there is none.
 const Wait* longest_wait(const std::vector<Wait>& waits, std::uint64_t begin, std::uint64_t end);

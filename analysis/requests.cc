@@ -34,19 +34,52 @@ std::vector<RequestWork> work_on_requests(const reader::Calls& calls) {
   return work;
 }
 
-bool worked_on(const reader::Trace& trace, const reader::Thread& thread, std::uint64_t id) {
+namespace {
+
+// Whether a note of the thread is one: is_one(kind, number).
+template <typename IsOne>
+bool any_note(const reader::Trace& trace, const reader::Thread& thread, IsOne&& is_one) {
   for (const reader::BlockView& block : trace.blocks(thread)) {
     for (std::size_t i = 0; i < block.events.size(); ++i) {
       if (!event_is(block.events[i], format::Mark::kNoteHead)) continue;
       const format::NoteHead head = format::note_head(block.events[i]);
-      if (head.kind != NoteKind::kRequest || block.events.size() - i <= head.words) continue;
+      if (block.events.size() - i <= head.words) continue;
       std::uint64_t number = 0;
       for (std::uint32_t word = head.words; word != 0; --word)
         number = number << (8 * format::kNoteBytesInWord) | format::note_payload(block.events[i + word]);
-      if (number == id) return true;
+      if (is_one(head.kind, number)) return true;
     }
   }
   return false;
+}
+
+}  // namespace
+
+bool worked_on(const reader::Trace& trace, const reader::Thread& thread, std::uint64_t id) {
+  return any_note(trace, thread,
+                  [id](NoteKind kind, std::uint64_t number) { return kind == NoteKind::kRequest && number == id; });
+}
+
+bool tells_of_requests(const reader::Trace& trace, const reader::Thread& thread) {
+  return any_note(trace, thread, [](NoteKind kind, std::uint64_t) {
+    return kind == NoteKind::kRequest || kind == NoteKind::kRequestBegin || kind == NoteKind::kRequestEnd;
+  });
+}
+
+void write_request(Json& json, const reader::Trace& trace, std::uint64_t start, const Request& request) {
+  const reader::Process& process = trace.processes()[request.process];
+  const auto ns = [&](std::uint64_t ticks) { return trace.clock().to_ns(ticks); };
+  json.field("request", request.id).field("pid", process.pid);
+  json.field("begin_ns", request.begin > start ? ns(request.begin - start) : 0);
+  json.field("duration_ns", ns(request.duration())).field("begun", request.begun).field("ended", request.ended);
+  json.field("idle_ns", ns(request.idle)).field("work_ns", ns(request.worked));
+  if (request.states) {
+    json.field("cpu_ns", ns(request.states->running)).field("runnable_ns", ns(request.states->runnable));
+    json.field("blocked_ns", ns(request.states->blocked)).field("unknown_ns", ns(request.states->unknown));
+  }
+  json.field("threads", request.threads).field("calls", request.calls);
+  json.field("most_in", request.most_in == 0 ? std::string() : trace.function(process, request.most_in).name);
+  json.field("most_in_ns", ns(request.most_ticks));
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/selection.h"
+#include "base/json.h"
 #include "query/selection.h"
 #include "reader/model.h"
 #include "reader/states.h"
@@ -26,6 +27,8 @@ struct RequestWork {
 };
 /// Whether the thread ever said that it works on request `id`. Looks at events without making calls of them.
 bool worked_on(const reader::Trace& trace, const reader::Thread& thread, std::uint64_t id);
+/// Whether the thread says anything of requests. The same way.
+bool tells_of_requests(const reader::Trace& trace, const reader::Thread& thread);
 /// In order of time; they do not overlap.
 std::vector<RequestWork> work_on_requests(const reader::Calls& calls);
 
@@ -49,6 +52,9 @@ struct Request {
 
   std::uint64_t duration() const { return end - begin; }
 };
+
+/// What `karst requests --format json` and the page say of one, into an object that is open. Times count from `start`.
+void write_request(Json& json, const reader::Trace& trace, std::uint64_t start, const Request& request);
 
 /// Adds up what threads did for their requests. `trace` and `functions` must outlive it. Memory: some 100 bytes for
 /// each note of a request and each function in it. Use from one thread.

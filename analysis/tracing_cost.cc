@@ -2,20 +2,39 @@
 
 namespace karst::analysis {
 
+namespace {
+
+// By row: how many calls were recorded within it.
+void count_below(const query::CallColumns& calls, const std::optional<query::TickRange>& range,
+                 reader::Column<std::uint32_t>& below) {
+  below.clear();
+  below.resize(calls.size());
+  for (std::size_t row = calls.size(); row-- > 0;) {
+    const std::uint32_t parent = calls.parent[row];
+    if (parent == reader::kNoParent) continue;
+    const std::uint64_t begin = calls.begin[row], end = calls.end(row);
+    const bool outside = range && (begin >= range->end || (begin < range->begin && end <= range->begin));
+    below[parent] += below[row] + (is_recorded(calls.marks[row]) && !outside ? 1 : 0);
+  }
+}
+
+}  // namespace
+
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range) {
   if (process.call_cost == 0 || calls.size() == 0) return;
   calls.call_cost = process.call_cost;
   calls.call_cost_inside = process.call_cost_inside;
-  calls.below.resize(calls.size());
-  for (std::size_t row = calls.size(); row-- > 0;) {
-    const std::uint32_t parent = calls.parent[row];
-    if (parent == reader::kNoParent) continue;
-    const std::uint64_t begin = calls.begin[row], end = begin + calls.duration[row];
-    const bool outside = range && (begin >= range->end || (begin < range->begin && end <= range->begin));
-    // What it cost to enter a call that began before what is known lies there, too.
-    const bool recorded = query::is_counted(calls.marks[row]) && (calls.marks[row] & reader::kCallOpenBegin) == 0;
-    calls.below[parent] += calls.below[row] + (recorded && !outside ? 1 : 0);
-  }
+  count_below(query::CallColumns(calls), range, calls.below);
+}
+
+query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
+                                reader::Column<std::uint32_t>& below) {
+  if (process.call_cost == 0 || calls.size() == 0) return calls;
+  count_below(calls, std::nullopt, below);
+  calls.below = {below.data(), below.size()};
+  calls.call_cost = process.call_cost;
+  calls.call_cost_inside = process.call_cost_inside;
+  return calls;
 }
 
 double call_cost_ns(const reader::Process& process, const reader::Clock& clock) {

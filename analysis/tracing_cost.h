@@ -11,13 +11,24 @@
 #include <optional>
 
 #include "query/selection.h"
+#include "reader/column.h"
 #include "reader/model.h"
 
 namespace karst::analysis {
 
+/// Whether a call's own events cost its callers time: what it cost to enter one that began before what is known lies
+/// there, too.
+inline bool is_recorded(std::uint8_t marks) {
+  return query::is_counted(marks) && (marks & reader::kCallOpenBegin) == 0;
+}
+
 /// From here on calls.time() is without the tracer's cost, if `process` knows it. Calls outside of `range` are not
 /// counted; to be used before these are taken out of `calls`.
 void take_cost_out(reader::Calls& calls, const reader::Process& process, const std::optional<query::TickRange>& range);
+
+/// The same of columns that somebody else has; the result views `below` beside them.
+query::CallColumns without_cost(query::CallColumns calls, const reader::Process& process,
+                                reader::Column<std::uint32_t>& below);
 
 /// What a call costs, in ns; 0: not known.
 double call_cost_ns(const reader::Process& process, const reader::Clock& clock);

@@ -4,21 +4,13 @@
 #include <utility>
 
 #include "analysis/syscall_names.h"
+#include "query/selection.h"
 
 namespace karst::analysis {
 
 using reader::States;
 using reader::ThreadState;
 using reader::ThreadStates;
-
-std::uint32_t innermost_at(const reader::Calls& calls, std::uint64_t ticks) {
-  const auto behind = std::upper_bound(calls.begin.begin(), calls.begin.end(), ticks);
-  if (behind == calls.begin.begin()) return reader::kNoParent;
-  auto row = static_cast<std::uint32_t>(behind - calls.begin.begin()) - 1;
-  // What is open then encloses the last call that began before, or is it.
-  while (row != reader::kNoParent && calls.begin[row] + calls.duration[row] <= ticks) row = calls.parent[row];
-  return row;
-}
 
 StateThreads::StateThreads(const reader::Trace& trace) : trace_(trace) {
   for (const reader::Process& process : trace.processes()) {
@@ -75,17 +67,31 @@ std::vector<Wait> waits_of(const StateThreads& threads, const ThreadStates& stat
   return waits;
 }
 
-Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks) {
-  const StateThreads threads(trace);
+namespace {
+
+void find_waker(Wait& wait, const query::CallColumns& calls) {
+  // A blocked thread's waking is at the end of the state; where the state was not seen, at the begin of being woken.
+  wait.waker.row = query::innermost_at(calls, wait.state == ThreadState::kBlocked ? wait.end : wait.begin);
+  if (wait.waker.row != reader::kNoParent) wait.waker.function = calls.function[wait.waker.row];
+}
+
+}  // namespace
+
+std::vector<Wait> Waits::without_wakers(const reader::Thread& thread, const ThreadStates& states) const {
+  std::vector<Wait> waits = waits_of(threads_, states, min_ticks_);
+  // A number that is used again, by an exec for one, has the states of all its threads.
+  const std::uint64_t joined = std::max(thread.joined_ticks, trace_.processes()[thread.process].start_ticks);
+  std::erase_if(waits, [&](const Wait& wait) { return wait.end < joined; });
+  return waits;
+}
+
+Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks)
+    : trace_(trace), threads_(trace), min_ticks_(min_ticks) {
   std::unordered_map<const reader::Thread*, std::vector<Wait*>> woken_by;
   for (const reader::Process& process : trace.processes()) {
     for (const reader::Thread& thread : process.threads) {
-      const ThreadStates* const states = threads.states_of(thread);
-      if (states == nullptr) continue;
-      auto& waits = waits_[&thread] = waits_of(threads, *states, min_ticks);
-      // A number that is used again, by an exec for one, has the states of all its threads.
-      std::erase_if(waits,
-                    [&](const Wait& wait) { return wait.end < std::max(thread.joined_ticks, process.start_ticks); });
+      if (const ThreadStates* const states = threads_.states_of(thread); states != nullptr)
+        waits_[&thread] = without_wakers(thread, *states);
     }
   }
   for (auto& [thread, waits] : waits_) {
@@ -95,20 +101,23 @@ Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks) {
   }
   for (auto& [thread, waits] : woken_by) {
     const reader::Calls calls = reader::rebuild_calls(trace, *thread);
-    for (Wait* const wait : waits) {
-      // A blocked thread's waking is at the end of the state; where the state was not seen, at the begin of being
-      // woken.
-      const std::uint64_t at = wait->state == ThreadState::kBlocked ? wait->end : wait->begin;
-      wait->waker.row = innermost_at(calls, at);
-      if (wait->waker.row != reader::kNoParent) wait->waker.function = calls.function[wait->waker.row];
-    }
+    for (Wait* const wait : waits) find_waker(*wait, query::CallColumns(calls));
   }
 }
 
+Waits::Waits(const reader::Trace& trace, std::uint64_t min_ticks, CallsOf calls_of)
+    : trace_(trace), threads_(trace), min_ticks_(min_ticks), calls_of_(std::move(calls_of)) {}
+
 const std::vector<Wait>& Waits::of(const reader::Thread& thread) const {
   static const std::vector<Wait> kNone;
-  const auto at = waits_.find(&thread);
-  return at == waits_.end() ? kNone : at->second;
+  if (const auto at = waits_.find(&thread); at != waits_.end()) return at->second;
+  const ThreadStates* const states = calls_of_ ? threads_.states_of(thread) : nullptr;
+  if (states == nullptr) return kNone;
+  std::vector<Wait>& waits = waits_[&thread] = without_wakers(thread, *states);
+  for (Wait& wait : waits) {
+    if (wait.waker.thread != nullptr) find_waker(wait, calls_of_(*wait.waker.thread));
+  }
+  return waits;
 }
 
 std::string task_words(const States& states, std::uint32_t task) {

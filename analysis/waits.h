@@ -7,10 +7,12 @@
 // inside is a matter of the clocks' error (StateSource::clock_error_ns).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "query/columns.h"
 #include "reader/model.h"
 #include "reader/states.h"
 #include "reader/trace.h"
@@ -42,8 +44,8 @@ struct Wait {
   std::uint64_t length() const { return end - begin + runnable; }
 };
 
-/// The innermost call that is open at `ticks`, or kNoParent.
-std::uint32_t innermost_at(const reader::Calls& calls, std::uint64_t ticks);
+/// Gives a thread's calls, all of them; valid until the next one is asked for.
+using CallsOf = std::function<query::CallColumns(const reader::Thread&)>;
 
 /// Which thread of the trace is which in the kernel, and back. Keeps references to both.
 class StateThreads {
@@ -64,15 +66,23 @@ class StateThreads {
 /// The waits of a thread that last at least `min_ticks`, in order of time, without `waker.row`.
 std::vector<Wait> waits_of(const StateThreads& threads, const reader::ThreadStates& states, std::uint64_t min_ticks);
 
-/// The waits of all threads, with the calls of their wakers. Rebuilds the calls of each thread that woke another, one
-/// at a time.
+/// The waits of threads, with the calls of their wakers. Use from one thread.
 class Waits {
  public:
+  /// Of all threads. Rebuilds the calls of each thread that woke another, one at a time.
   Waits(const reader::Trace& trace, std::uint64_t min_ticks);
+  /// The same where calls are at hand. Looks at a thread when it is asked for first.
+  Waits(const reader::Trace& trace, std::uint64_t min_ticks, CallsOf calls_of);
   const std::vector<Wait>& of(const reader::Thread& thread) const;
 
  private:
-  std::unordered_map<const reader::Thread*, std::vector<Wait>> waits_;
+  std::vector<Wait> without_wakers(const reader::Thread& thread, const reader::ThreadStates& states) const;
+
+  const reader::Trace& trace_;
+  const StateThreads threads_;
+  const std::uint64_t min_ticks_;
+  const CallsOf calls_of_;
+  mutable std::unordered_map<const reader::Thread*, std::vector<Wait>> waits_;
 };
 
 /// Words for a wait: "blocked in futex, woken by 4711 worker in Queue::push(int); then 1.2 ms for a CPU". `name` gives

@@ -20,6 +20,12 @@ std::size_t utf8_character(std::string_view text) {
   return length;
 }
 
+std::uint32_t utf8_code_point(std::string_view character) {
+  std::uint32_t code = static_cast<unsigned char>(character[0]) & (0x7fU >> character.size());
+  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3fU);
+  return code;
+}
+
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/explain_words.h"
 #include "analysis/outliers.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/explain_page.h"
-#include "cli/names.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -30,7 +30,6 @@ namespace karst::cli {
 namespace {
 
 using analysis::Cause;
-using analysis::CauseKind;
 using analysis::Explanation;
 
 struct Options {
@@ -98,98 +97,40 @@ class Explain {
     each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) {
       explainer_->compare(thread, calls, waits_.get());
     });
-    of_ = explainer_->take();
+    // What others did meanwhile is told whatever the filter leaves of it.
+    const auto calls_of = [this](const reader::Thread& of) {
+      others_ = reader::rebuild_calls(trace(), of);
+      return query::CallColumns(others_);
+    };
+    explained_ = std::make_unique<analysis::ExplainedCall>(
+        analysis::ExplainedCall::About{trace(), chosen_.call, chosen_.function, analysis::first_ticks(trace()),
+                                       waits_.get(), calls_of},
+        *explainer_, explainer_->take());
   }
 
   /// For people; call once explain() has been.
   ExplainAnswer answer() {
     ExplainAnswer answer;
-    const std::string name = function_name(*chosen_.call.thread, chosen_.function);
-    if (of_.siblings == 0) {
-      answer.head = fmt::format("{} took {}; it is the only complete call, so nothing says what is usual", name,
-                                time(static_cast<double>(of_.duration)));
-    } else if (!of_.stands_out) {
-      answer.head = fmt::format("nothing stands out: {} took {}; usual are {} (median of {}), and calls differ as much",
-                                name, time(static_cast<double>(of_.duration)), time(static_cast<double>(of_.usual)),
-                                plural(of_.siblings, "other call"));
-    } else {
-      say_difference(name, answer);
-    }
+    const Explanation& of = explained_->explanation();
+    answer.head = explained_->headline();
+    if (of.siblings != 0 && of.stands_out) say_difference(answer);
     const reader::Thread& thread = *chosen_.call.thread;
-    answer.call = fmt::format("call {} in thread {} {}{}", id(), thread.tid, printable(thread.name),
-                              of_.first && of_.siblings != 0 ? "; the first call of its function" : "");
+    answer.call = fmt::format("call {} in thread {} {}{}", explained_->id(), thread.tid, printable(thread.name),
+                              of.first && of.siblings != 0 ? "; the first call of its function" : "");
     return answer;
   }
 
   void print_json(Output& output) {
     Json json;
-    const reader::Thread& thread = *chosen_.call.thread;
-    json.open('{').field("trace", trace().name()).field("call", id());
-    json.field("function", trace().function(process(thread), chosen_.function).name);
-    json.field("pid", process(thread).pid).field("tid", thread.tid).field("thread", thread.name);
-    json.field("begin_ns", since_start()).field("duration_ns", ns(of_.duration)).field("siblings", of_.siblings);
-    json.field("typical", of_.typical).field("usual_ns", ns(of_.usual)).field("first", of_.first);
-    json.field("stands_out", of_.stands_out).field("excess_ns", signed_ns(of_.excess())).key("causes").open('[');
-    for (const Cause& cause : of_.causes) {
-      json.line().open('{').field("kind", kind_name(cause.kind)).list("path", cause.path, [&](std::uint32_t number) {
-        return explainer_->functions().functions()[number].name;
-      });
-      json.field("excess_ns", signed_ns(cause.ticks)).field("share", share(cause.ticks));
-      json.field("calls", cause.calls).field("usual_calls", cause.usual_calls);
-      if (cause.wait) {
-        json.field("wait", words(*cause.wait)).field("wait_ns", ns(cause.wait->length()));
-        const auto links = chain(*cause.wait);
-        json.key("chain").open('[');
-        for (const analysis::ChainLink& link : links) {
-          json.open('{').field("tid", link.thread->tid).field("thread", link.thread->name);
-          json.list("path", link.functions,
-                    [&](std::uint32_t of) { return trace().function(process(*link.thread), of).name; });
-          json.close('}');
-        }
-        json.close(']');
-      }
-      json.close('}').flush(output);
-    }
-    json.close(']').field("rest_ns", signed_ns(of_.rest)).field("rest_share", share(of_.rest)).close('}').flush(output);
+    json.open('{');
+    explained_->write(json);
+    json.close('}').flush(output);
     output.append("\n");
   }
 
  private:
   const reader::Trace& trace() const { return input_.trace; }
-  const reader::Process& process(const reader::Thread& thread) const { return trace().processes()[thread.process]; }
   std::uint64_t ns(std::uint64_t ticks) const { return trace().clock().to_ns(ticks); }
-  std::int64_t signed_ns(double ticks) const {
-    const auto size = static_cast<std::int64_t>(ns(static_cast<std::uint64_t>(std::llround(std::abs(ticks)))));
-    return ticks < 0 ? -size : size;
-  }
-  std::string time(double ticks) const {
-    const std::int64_t of = signed_ns(ticks);
-    return (of < 0 ? "-" : "") + duration_text(static_cast<std::uint64_t>(std::abs(of)));
-  }
-  double share(double ticks) const { return of_.excess() == 0 ? 0 : ticks / of_.excess(); }
-  std::uint64_t since_start() const {
-    const std::uint64_t start = analysis::first_ticks(trace());
-    return chosen_.call.begin > start ? ns(chosen_.call.begin - start) : 0;
-  }
-  std::string id() const { return fmt::format("{}@{}ns", chosen_.call.thread->tid, since_start()); }
-  std::string function_name(const reader::Thread& thread, std::uint32_t id) const {
-    return printable(plain_name(trace().function(process(thread), id).name));
-  }
-  std::string words(const analysis::Wait& wait) const {
-    return printable(analysis::describe(
-        wait, trace().states(),
-        [this](const reader::Thread& of, std::uint32_t id) {
-          return plain_name(trace().function(process(of), id).name);
-        },
-        [this](std::uint64_t ticks) { return duration_text(ns(ticks)); }));
-  }
-  std::vector<analysis::ChainLink> chain(const analysis::Wait& wait) {
-    if (waits_ == nullptr) return {};
-    return analysis::follow_wakers(*waits_, wait, [this](const reader::Thread& of) -> const reader::Calls& {
-      others_ = reader::rebuild_calls(trace(), of, std::move(others_));
-      return others_;
-    });
-  }
 
   template <typename Use>
   void each_thread(Use&& use) {
@@ -271,112 +212,28 @@ class Explain {
                              options_.input.has_filters() ? " and passes the filter" : "")};
   }
 
-  static const char* kind_name(CauseKind kind) {
-    switch (kind) {
-      case CauseKind::kOwnTime:
-        return "own time";
-      case CauseKind::kComputing:
-        return "computing";
-      case CauseKind::kWaiting:
-        return "blocked";
-      case CauseKind::kRunnable:
-        return "without a CPU";
-      case CauseKind::kUnknown:
-        return "not known";
-      case CauseKind::kMoreCalls:
-        return "more calls";
-      case CauseKind::kFewerCalls:
-        return "fewer calls";
-      case CauseKind::kNew:
-        return "new";
-      case CauseKind::kMissing:
-        return "missing";
-    }
-    return "";
-  }
-
-  std::string place(const Cause& cause) const {
-    std::string text;
-    for (const std::uint32_t number : cause.path)
-      text += (text.empty() ? "" : " > ") + printable(plain_name(explainer_->functions().functions()[number].name));
-    return text.empty() ? std::string("its own code") : text;
-  }
-
-  // What was different, without where.
-  std::string what(const Cause& cause) {
-    const auto more = std::abs(static_cast<double>(cause.calls) - cause.usual_calls);
-    std::string text;
-    switch (cause.kind) {
-      case CauseKind::kOwnTime:
-        return "own time";
-      case CauseKind::kComputing:
-        return "computing";
-      case CauseKind::kUnknown:
-        return "in states that were not recorded";
-      case CauseKind::kMoreCalls:
-        return fmt::format("{:.4g} more calls ({} instead of {:.4g})", more, count_text(cause.calls),
-                           cause.usual_calls);
-      case CauseKind::kFewerCalls:
-        return fmt::format("{:.4g} fewer calls ({} instead of {:.4g})", more, count_text(cause.calls),
-                           cause.usual_calls);
-      case CauseKind::kMissing:
-        return "not called, as typical calls do";
-      case CauseKind::kNew:
-        text = fmt::format("{}, in no typical call", plural(cause.calls, "call"));
-        return cause.wait ? text + "; " + words(*cause.wait) : text;
-      case CauseKind::kWaiting:
-        return cause.wait ? words(*cause.wait) : "blocked";
-      case CauseKind::kRunnable:
-        return cause.wait ? words(*cause.wait) : "runnable, without a CPU";
-    }
-    return text;
-  }
-
-  // The first line names the first cause, and behind a wait who was waited for.
-  void say_difference(const std::string& name, ExplainAnswer& answer) {
-    answer.head = fmt::format("{} took {} instead of {}", name, time(static_cast<double>(of_.duration)),
-                              time(static_cast<double>(of_.usual)));
-    std::vector<std::string> meanwhile;
-    if (!of_.causes.empty()) {
-      const Cause& first = of_.causes[0];
-      answer.head += fmt::format(": {:.1f}% of the excess in {}, ", 100 * share(first.ticks), place(first));
-      const auto links = first.wait ? chain(*first.wait) : std::vector<analysis::ChainLink>();
-      for (const analysis::ChainLink& link : links) meanwhile.push_back(link_words(link));
-      // Who was waited for in the end says more than who woke the thread.
-      const bool known = !links.empty() && !links.back().functions.empty();
-      answer.head += known ? "waiting for " + who(links.back(), true) : what(first);
-    }
-    answer.usual =
-        fmt::format("usual: the median of {}; compared with {} next to it{}", plural(of_.siblings, "other call"),
-                    count_text(of_.typical), of_.siblings < 10 ? ", which are few to tell what is usual" : "");
+  void say_difference(ExplainAnswer& answer) {
+    const Explanation& of = explained_->explanation();
+    answer.usual = explained_->comparison();
     double shown = 0;
-    for (std::size_t i = 0; i < of_.causes.size() && i < kMostShown; ++i) {
-      const Cause& cause = of_.causes[i];
+    double rest = of.rest;
+    for (std::size_t i = 0; i < of.causes.size(); ++i) {
+      const Cause& cause = of.causes[i];
+      if (i >= kMostShown) {
+        rest += cause.ticks;
+        continue;
+      }
       // Shares as they are printed, so that the lines add up.
-      const double percent = std::round(1000 * share(cause.ticks)) / 10;
+      const double percent = std::round(1000 * explained_->share(cause.ticks)) / 10;
       shown += percent;
-      answer.rows.push_back({percent, time(cause.ticks), place(cause) + ": " + what(cause)});
-      if (i == 0) answer.rows.back().more = meanwhile;
+      answer.rows.push_back(
+          {percent, explained_->time(cause.ticks), explained_->place(cause) + ": " + explained_->what(cause)});
+      if (i != 0) continue;
+      for (const analysis::ChainLink& link : explained_->chain(0))
+        answer.rows.back().more.push_back(explained_->words(link));
     }
-    double rest = of_.rest;
-    for (std::size_t i = kMostShown; i < of_.causes.size(); ++i) rest += of_.causes[i].ticks;
     const double percent = std::round(10 * (100 - shown)) / 10 + 0.0;  // no "-0.0"
-    answer.rows.push_back({percent, time(rest), "the rest"});
-  }
-
-  // "812 server in Cache::lookup > Disk::flush"; `innermost`: the last function alone.
-  std::string who(const analysis::ChainLink& link, bool innermost = false) const {
-    std::string path;
-    for (const std::uint32_t of : link.functions) {
-      if (innermost) path.clear();
-      path += (path.empty() ? "" : " > ") + function_name(*link.thread, of);
-    }
-    const std::string thread = fmt::format("{} {}", link.thread->tid, printable(link.thread->name));
-    return path.empty() ? thread : thread + " in " + path;
-  }
-  std::string link_words(const analysis::ChainLink& link) const {
-    const std::string text = "meanwhile " + who(link);
-    return link.waited ? fmt::format("{}: {} {}", text, duration_text(ns(link.wait.length())), words(link.wait)) : text;
+    answer.rows.push_back({percent, explained_->time(rest), "the rest"});
   }
 
   static constexpr std::size_t kMostShown = 8;
@@ -387,7 +244,7 @@ class Explain {
   Chosen chosen_;
   std::unique_ptr<analysis::Explainer> explainer_;
   std::unique_ptr<analysis::Waits> waits_;
-  Explanation of_;
+  std::unique_ptr<analysis::ExplainedCall> explained_;
   reader::Calls others_;
 };
 

@@ -26,7 +26,7 @@ std::shared_ptr<CLI::FormatterBase> help_formatter();
 void in_group(Command command, const char* heading, const std::function<void()>& add);
 
 /// What is wrong with the command line of `command`, in words of ours.
-std::string parse_message(const Command command, const CLI::ParseError& error);
+std::string parse_message(const CLI::App& command, const CLI::ParseError& error);
 
 /// The one of `known` that `word` was probably meant to be; empty: none is near.
 std::string closest(std::string_view word, const std::vector<std::string>& known);

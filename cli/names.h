@@ -1,13 +1,11 @@
-// Function names for narrow places, as the viewer's page shortens them (viewer/src/model/names.ts).
+// Function names that fit a column of a table.
 #pragma once
 #include <string>
 #include <string_view>
 
-namespace karst::cli {
+#include "base/plain_name.h"
 
-/// The name without parameters, template arguments and clone suffixes, scopes included:
-/// `leveldb::(anonymous namespace)::f<int>(char)` is `leveldb::f`. Never empty.
-std::string plain_name(std::string_view name);
+namespace karst::cli {
 
 /// At most `width` characters of a plain name: scopes go first, the last part stays.
 std::string fit_name(std::string_view name, std::size_t width);

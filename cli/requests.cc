@@ -135,16 +135,9 @@ class RequestPrinter {
     Json json;
     json.open('{').field("trace", input_.trace.name()).field("count", requests_.size()).key("requests").open('[');
     for (std::size_t i = 0; i < shown_ && !output.failed(); ++i) {
-      const Request& r = requests_[i];
-      json.line().open('{').field("request", r.id).field("pid", process(r).pid).field("begin_ns", since_start(r.begin));
-      json.field("duration_ns", ns(r.duration())).field("begun", r.begun).field("ended", r.ended);
-      json.field("idle_ns", ns(r.idle)).field("work_ns", ns(r.worked));
-      if (r.states) {
-        json.field("cpu_ns", ns(r.states->running)).field("runnable_ns", ns(r.states->runnable));
-        json.field("blocked_ns", ns(r.states->blocked)).field("unknown_ns", ns(r.states->unknown));
-      }
-      json.field("threads", r.threads).field("calls", r.calls).field("most_in", most_in(r));
-      json.field("most_in_ns", ns(r.most_ticks)).close('}').flush(output);
+      json.line().open('{');
+      analysis::write_request(json, input_.trace, start_, requests_[i]);
+      json.close('}').flush(output);
     }
     json.close(']').close('}').flush(output);
     output.append("\n");

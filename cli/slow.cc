@@ -206,8 +206,8 @@ class SlowPrinter {
   }
 
   std::vector<analysis::ChainLink> chain(const analysis::Wait& wait) {
-    return analysis::follow_wakers(
-        *waits_, wait, [this](const reader::Thread& of) -> const reader::Calls& { return all_calls_of(of); });
+    return analysis::follow_wakers(*waits_, wait,
+                                   [this](const reader::Thread& of) { return query::CallColumns(all_calls_of(of)); });
   }
 
   void write_wait(const analysis::Wait& wait) {

@@ -190,11 +190,10 @@ TEST(WakerChain, GoesFromWhoWaitedToWhoWasWaitedFor) {
   ASSERT_NE(longest, nullptr);
   EXPECT_EQ(longest->begin, 100'000U);
   reader::Calls calls;
-  const auto chain =
-      analysis::follow_wakers(waits, *longest, [&](const reader::Thread& thread) -> const reader::Calls& {
-        calls = rebuild_calls(trace, thread);
-        return calls;
-      });
+  const auto chain = analysis::follow_wakers(waits, *longest, [&](const reader::Thread& thread) {
+    calls = rebuild_calls(trace, thread);
+    return query::CallColumns(calls);
+  });
   ASSERT_EQ(chain.size(), 2U);
   EXPECT_EQ(chain[0].thread->name, "main");
   EXPECT_EQ(chain[0].functions, (std::vector<std::uint32_t>{2}));

@@ -108,6 +108,12 @@ class SampleTrace {
     states_ = std::move(log);
     return *this;
   }
+  /// What the process measured that a call costs it, in 1/format::kCallCostUnit ticks.
+  SampleTrace& costs(std::uint32_t call, std::uint32_t inside) {
+    processes_.back().call_cost = call;
+    processes_.back().call_cost_inside = inside;
+    return *this;
+  }
   SampleTrace& switched(const reader::Switch& change) {
     processes_.back().switches.push_back(change);
     return *this;

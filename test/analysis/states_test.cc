@@ -187,7 +187,7 @@ TEST(Waits, InnermostCallIsTheNaiveOne) {
     for (std::uint32_t row = 0; row < calls.size(); ++row) {
       if (calls.begin[row] <= ticks && ticks < calls.begin[row] + calls.duration[row]) want = row;
     }
-    ASSERT_EQ(analysis::innermost_at(calls, ticks), want) << ticks;
+    ASSERT_EQ(query::innermost_at(query::CallColumns(calls), ticks), want) << ticks;
   }
 }
 

@@ -7,7 +7,7 @@ add_test(NAME cli COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli_t
                           $<TARGET_FILE:cli_traces>)
 
 add_executable(cli_text_test cli_names_test.cc cli_text_test.cc ${CMAKE_SOURCE_DIR}/cli/names.cc ${CMAKE_SOURCE_DIR}/cli/text.cc)
-target_link_libraries(cli_text_test PRIVATE karst_format karst_export fmt::fmt GTest::gtest_main)
+target_link_libraries(cli_text_test PRIVATE karst_base karst_format karst_export fmt::fmt GTest::gtest_main)
 karst_instrument(cli_text_test)
 karst_test_headers(cli_text_test)
 gtest_discover_tests(cli_text_test DISCOVERY_TIMEOUT 60)

@@ -82,6 +82,28 @@ class Case(unittest.TestCase):
                 for which in ("min", "mean", "p50", "p99", "max"):
                     self.assertEqual(rows[which][i], row[which + "_ns"], (names[function], which))
 
+    def test_explains_as_the_command_does(self):
+        """For each function its longest call; the page's answer says more, but nothing else."""
+        for name in ("sample", "before", "walk", "long", "big"):
+            process, url = self.start("--no-browser", self.path(name + ".karst"))
+            functions = json.loads(self.get(url + "api/trace"))["functions"]
+            told = 0
+            for number, function in zip(functions["number"], functions["name"]):
+                found = json.loads(self.get(f"{url}api/occurrences?function={number}&order=duration"))["calls"][0]
+                if found["flags"] & 3:
+                    continue
+                here = json.loads(self.get(f"{url}api/explain?thread={found['thread']}&index={found['index']}"))
+                there = json.loads(subprocess.run(
+                    [KARST, "explain", "--json", "--call", here["call"], "--function", "^" + re.escape(function) + "$",
+                     self.path(name + ".karst")], check=True, capture_output=True, text=True).stdout)
+                told += 1
+                causes = there.pop("causes")
+                self.assertEqual({key: here[key] for key in there}, there)
+                self.assertEqual([{key: cause[key] for key in other} for cause, other in zip(here["causes"], causes)], causes)
+                self.assertEqual(len(here["causes"]), len(causes))
+            self.assertGreater(told, 1, name)
+            process.kill()
+
     def test_an_exported_page_counts_as_report_does(self):
         """Its engine, run without a browser."""
         page = self.path("sample.html")

@@ -49,6 +49,8 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"outliers", {}},
                             {"outliers", {{"each", "1"}, {"limit", "7"}}},
                             {"threads", {}},
+                            {"explain", {}},
+                            {"requests", {}},
                             {"search", {{"q", "f[1-3]$"}}},
                             {"search", {{"q", "("}}},
                             {"nothing", {}},
@@ -76,6 +78,7 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
     all.push_back({"flame", both});
     all.push_back({"call", call});
     all.push_back({"outliers", range});
+    all.push_back({"explain", call});
     all.push_back({"threads", range});
     view::Parameters some = function;
     some["order"] = "duration";

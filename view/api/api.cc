@@ -11,8 +11,10 @@
 #include "view/api/answers.h"
 #include "view/api/calls.h"
 #include "view/api/compare.h"
+#include "view/api/explain.h"
 #include "view/api/outliers.h"
 #include "view/api/question.h"
+#include "view/api/requests.h"
 #include "view/api/source.h"
 #include "view/api/states.h"
 #include "view/tiles/protocol.h"
@@ -75,6 +77,8 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"flame", &Api::flame, true},
       {"align", &Api::align, true},
       {"outliers", &Api::outliers, true},
+      {"explain", &Api::explain, true},
+      {"requests", &Api::requests, true},
       {"threads", &Api::threads, false},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
@@ -202,6 +206,7 @@ Reply Api::call(const Question& question) {
   json.field("function", index.function_of(thread, place->row)).field("begin", index.since_origin(place->begin));
   json.field("duration", ns(index, place->duration));
   json.field("self", ns(index, place->duration - std::min(children.total, place->duration)));
+  json.field("cost", ns(index, cost_of(index, thread, place->row)));
   json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
   write_call_states(json, index, thread, place->row);
   std::vector<std::uint32_t> parents;
@@ -351,6 +356,27 @@ Reply Api::outliers(const Question& question) {
   if (!question.error().empty()) return {};
   Json json;
   write_outliers(json, scope, range, question.has("each") && question.text("each") != "0", limit);
+  return json_reply(json);
+}
+
+Reply Api::explain(const Question& question) {
+  const auto place = question.call();
+  if (!place && question.error().empty()) question.complain("which call? thread and index are missing");
+  if (!question.error().empty()) return {};
+  const TraceIndex& index = question.index();
+  if (!query::is_complete(index.threads()[place->thread].calls.marks[place->row]))
+    return error_reply(404, "the end or begin of this call is not known, so its duration is not");
+  Json json;
+  write_explanation(json, index, *place, question.has("raw") && question.text("raw") != "0", question.work());
+  return json_reply(json);
+}
+
+Reply Api::requests(const Question& question) {
+  const std::uint64_t limit = question.whole("limit", 1000);
+  if (limit > kMaxRequests) question.complain("limit may be " + std::to_string(kMaxRequests));
+  if (!question.error().empty()) return {};
+  Json json;
+  write_requests(json, question.index(), limit, question.work());
   return json_reply(json);
 }
 

@@ -64,6 +64,8 @@ class Api {
   Reply flame(const Question& question);
   Reply align(const Question& question);
   Reply outliers(const Question& question);
+  Reply explain(const Question& question);
+  Reply requests(const Question& question);
   Reply threads(const Question& question);
   Reply search(const Question& question);
   Reply source(const Question& question);

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/tracing_cost.h"
+
 namespace karst::view {
 namespace {
 
@@ -61,6 +63,16 @@ Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::ui
               return a.total != b.total ? a.total > b.total : a.function < b.function;
             });
   return result;
+}
+
+std::uint64_t cost_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {
+  const reader::Process& process = index.trace().processes()[thread.thread->process];
+  if (process.call_cost == 0) return 0;
+  std::uint32_t below = 0;
+  const std::uint32_t end = subtree_end(thread.calls, row);
+  for (std::uint32_t at = row + 1; at < end; ++at) below += analysis::is_recorded(thread.calls.marks[at]) ? 1 : 0;
+  return std::min(reader::cost_of_calls(process.call_cost, process.call_cost_inside, below),
+                  thread.calls.duration[row]);
 }
 
 Occurrences occurrences(const Scope& scope, std::uint32_t function, OccurrenceOrder order, bool backwards,

@@ -24,6 +24,9 @@ struct Children {
 };
 Children children_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, std::size_t most);
 
+/// Ticks of a call's duration that are the tracer's, by the estimate of analysis/tracing_cost.h; 0: not known.
+std::uint64_t cost_of(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row);
+
 /// A call anywhere in the trace.
 struct CallPlace {
   std::uint32_t thread = 0;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "analysis/tracing_cost.h"
 #include "format/control.h"
 #include "format/trace.h"
 #include "reader/moments.h"
@@ -158,6 +159,7 @@ void write_processes(Json& json, const TraceIndex& index) {
     } else {
       json.value(process.wait_status);
     }
+    json.field("call_cost", analysis::call_cost_ns(process, index.trace().clock()));
     json.field("ended", (process.flags & format::kProcessEnded) != 0);
     json.field("damaged", (process.flags & format::kProcessDamaged) != 0);
     json.field("overwritten_events", process.overwritten_events).field("lost_events", process.lost_events);

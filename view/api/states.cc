@@ -1,8 +1,10 @@
 #include "view/api/states.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
+#include "base/text.h"
 #include "view/api/answers.h"
 #include "view/tiles/protocol.h"
 
@@ -34,17 +36,6 @@ const char* state_word(ThreadState state) {
       break;
   }
   return "unknown";
-}
-
-std::string time_words(double time) {
-  const auto with = [](double value, const char* unit) {
-    std::string digits = std::to_string(value);
-    return digits.substr(0, digits.find('.') + 3) + " " + unit;
-  };
-  if (time < 1e3) return with(time, "ns");
-  if (time < 1e6) return with(time / 1e3, "us");
-  if (time < 1e9) return with(time / 1e6, "ms");
-  return with(time / 1e9, "s");
 }
 
 // State `i` as a wait; with the wait for a CPU that follows it.
@@ -91,7 +82,9 @@ void write_wait(Json& json, const TraceIndex& index, analysis::Wait wait) {
                           [&](const reader::Thread& of, std::uint32_t id) {
                             return index.trace().function(index.trace().processes()[of.process], id).name;
                           },
-                          [&](std::uint64_t ticks) { return time_words(ns(index, ticks)); }));
+                          [&](std::uint64_t ticks) {
+                            return duration_text(static_cast<std::uint64_t>(std::llround(ns(index, ticks))));
+                          }));
 }
 
 void write_call_states(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) {

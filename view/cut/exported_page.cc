@@ -117,7 +117,7 @@ Result<std::size_t> place_in(std::string_view page) {
   const std::size_t place = page.find(kPlace);
   if (place != std::string_view::npos) return place;
   return Error{
-      "this karst was built without the viewer's page (Node.js was missing): run script/setup and build again"};
+      "this karst was built without what a page in one file needs (script/setup demo leaves it out): run script/setup"};
 }
 
 // The trace of the scope: the file as it is when that is `all` of it, and it has its names.

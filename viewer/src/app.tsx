@@ -122,7 +122,7 @@ function show(loaded: LoadedTrace[]): void {
     document.title = `${loaded.map((t) => t.info.name).join(" ↔ ")} · Karst`;
     const change = startState(loaded);
     // What may be of a thread that is not read yet waits until all is.
-    store.set(info.reading ? { ...change, selected: null, baseline: null, highlight: null } : change);
+    store.set(info.reading ? { ...change, selected: null, explained: null, baseline: null, highlight: null } : change);
   }
   if (info.reading) return;
   const { fresh } = opened;
@@ -141,8 +141,8 @@ function showMore(loaded: LoadedTrace[]): void {
   const whole = wholeView(store.total);
   const change: Change = { traces: loaded };
   if (!info.reading) {
-    const { selected = null, baseline = null, highlight = null } = fromAddress(loaded);
-    Object.assign(change, store.state.selected ? {} : { selected }, { baseline, highlight });
+    const { selected = null, explained = null, baseline = null, highlight = null } = fromAddress(loaded);
+    Object.assign(change, store.state.selected ? {} : { selected }, { explained, baseline, highlight });
   }
   // Tracks above what is looked at grow: that stays where it is.
   const scene = currentScene();
@@ -164,6 +164,7 @@ function fromAddress(traces: readonly LoadedTrace[]): Change {
     at !== undefined && at !== null && traces[at.trace]?.info.threads[at.thread] !== undefined;
   if (!exists(said.selected)) delete said.selected;
   if (!exists(said.baseline)) delete said.baseline;
+  if (!exists(said.explained)) delete said.explained;
   if (said.highlight && !traces[said.highlight.trace]?.info.functions[said.highlight.function]) delete said.highlight;
   return said;
 }
@@ -190,7 +191,8 @@ function startState(traces: LoadedTrace[]): Partial<State> {
 }
 
 /** What the browser's Back undoes: selections and the like, not each move of the view. */
-const stepOf = ({ selected, highlight, tab, range }: State) => JSON.stringify([selected, highlight, tab, range]);
+const stepOf = ({ selected, explained, highlight, tab, range }: State) =>
+  JSON.stringify([selected, explained, highlight, tab, range]);
 
 /** Writes the address when the view has come to rest: browsers allow some hundred changes in half a minute. */
 function keepAddress(): () => void {
@@ -214,9 +216,10 @@ function keepAddress(): () => void {
   const changed = () => {
     if (location.hash === `#${toHash(store.state)}`) return;
     // What it does not name is as on a fresh page.
-    const { selected, highlight, baseline, range, tab, scope, inverted, flameBy, filter, sort, ascending } = START;
+    const { selected, explained, highlight, baseline, range, tab, scope, inverted, flameBy, filter, sort, ascending } =
+      START;
     const said = {
-      ...{ selected, highlight, baseline, range, tab, scope, inverted, flameBy, filter, sort, ascending },
+      ...{ selected, explained, highlight, baseline, range, tab, scope, inverted, flameBy, filter, sort, ascending },
       ...{ selectedSpan: null, waking: null },
       ...fromAddress(store.state.traces),
     };

@@ -4,6 +4,8 @@ import type {
   Alignment,
   CallInfo,
   CallLine,
+  Cause,
+  Explanation,
   Flame,
   FunctionInfo,
   FunctionRow,
@@ -12,6 +14,7 @@ import type {
   Occurrences,
   Outliers,
   ProcessInfo,
+  RequestLine,
   SourceText,
   StateLine,
   StateTimes,
@@ -39,6 +42,7 @@ function processFacts(p: Json, index: number): ProcessInfo {
     executable: text(p.executable),
     options: text(p.options),
     waitStatus: maybe(p.wait_status),
+    callCost: num(p.call_cost),
     damaged: p.damaged === true,
     overwrittenEvents: num(p.overwritten_events),
     lostEvents: num(p.lost_events),
@@ -223,6 +227,7 @@ export function callFacts(json: Json): CallInfo {
     ...callLine(json),
     thread: num(json.thread),
     self: num(json.self),
+    cost: num(json.cost),
     depth: num(json.depth),
     parents: objects(json.parents).map(callLine),
     moreParents: num(json.more_parents),
@@ -274,6 +279,65 @@ export function outlierFacts(answer: Json): Outliers {
       ...optional("wait", one.wait ? stateLine(object(one.wait)) : undefined),
     })),
   };
+}
+
+function causeFacts(json: Json): Cause {
+  return {
+    kind: text(json.kind),
+    path: list(json.path).map(text),
+    functions: list(json.functions).map((f) => num(f, -1)),
+    place: text(json.place),
+    what: text(json.what),
+    excess: num(json.excess_ns),
+    share: num(json.share),
+    chain: objects(json.chain).map((link) => text(link.words)),
+    ...optional("waited", json.waited ? stateLine(object(json.waited)) : undefined),
+    ...optional("at", json.at ? { ...callLine(object(json.at)), depth: num(json.at.depth) } : undefined),
+  };
+}
+
+export function explanationFacts(answer: Json): Explanation {
+  const json = object(answer);
+  return {
+    thread: num(json.thread_index),
+    index: num(json.index),
+    headline: text(json.headline),
+    duration: num(json.duration_ns),
+    usual: num(json.usual_ns),
+    siblings: num(json.siblings),
+    typical: num(json.typical),
+    first: json.first === true,
+    standsOut: json.stands_out === true,
+    excess: num(json.excess_ns),
+    causes: objects(json.causes).map(causeFacts),
+    rest: num(json.rest_ns),
+    restShare: num(json.rest_share),
+    callCost: json.raw === true ? 0 : num(json.call_cost),
+  };
+}
+
+export function requestFacts(answer: Json): { count: number; requests: RequestLine[] } {
+  const json = object(answer);
+  const requests = objects(json.requests).map((r) => ({
+    request: num(r.request),
+    id: text(r.id),
+    pid: num(r.pid),
+    begin: num(r.begin),
+    duration: num(r.duration_ns),
+    begun: r.begun === true,
+    ended: r.ended === true,
+    idle: num(r.idle_ns),
+    work: num(r.work_ns),
+    cpu: maybe(r.cpu_ns),
+    runnable: maybe(r.runnable_ns),
+    blocked: maybe(r.blocked_ns),
+    threads: num(r.threads),
+    calls: num(r.calls),
+    mostIn: text(r.most_in),
+    mostTime: num(r.most_in_ns),
+    function: num(r.function, -1),
+  }));
+  return { count: num(json.count, requests.length), requests };
 }
 
 export function threadFacts(answer: Json): ThreadSums {

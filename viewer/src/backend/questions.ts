@@ -3,10 +3,12 @@ import { byTrack, decodeMinimap } from "./decode";
 import {
   alignFacts,
   callFacts,
+  explanationFacts,
   flameFacts,
   histogramFacts,
   occurrenceFacts,
   outlierFacts,
+  requestFacts,
   sourceFacts,
   stateLine,
   tableFacts,
@@ -21,6 +23,7 @@ import {
   type Backend,
   type CallInfo,
   type CallRef,
+  type Explanation,
   type Flame,
   type FlameQuery,
   type FunctionTable,
@@ -28,6 +31,7 @@ import {
   type Occurrences,
   type OccurrenceQuery,
   type Outliers,
+  type RequestLine,
   type Row,
   type Scope,
   type SourceText,
@@ -113,6 +117,14 @@ export class Questions implements Backend {
 
   async outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers> {
     return outlierFacts(await this.json("outliers", scopeParameters(scope), signal));
+  }
+
+  async explain(at: CallRef, signal?: AbortSignal): Promise<Explanation> {
+    return explanationFacts(await this.json("explain", { ...at }, signal));
+  }
+
+  async requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }> {
+    return requestFacts(await this.json("requests", {}, signal));
   }
 
   async threads(scope: Scope): Promise<ThreadSums> {

@@ -69,6 +69,8 @@ export interface ProcessInfo {
   executable: string;
   options: string;
   waitStatus: number | null;
+  /** What tracing a call costs, ns; 0: not known. */
+  callCost: number;
   damaged: boolean;
   overwrittenEvents: number;
   lostEvents: number;
@@ -219,6 +221,8 @@ export interface CallLine {
 export interface CallInfo extends CallLine {
   thread: number;
   self: number;
+  /** Of the duration: what tracing took, by an estimate, ns; 0: not known. */
+  cost: number;
   depth: number;
   parents: CallLine[];
   moreParents: number;
@@ -249,12 +253,73 @@ export interface Outlier extends CallLine {
   wait?: StateLine;
 }
 
+/** A difference between a call and the usual ones, and how much of its excess it is. */
+export interface Cause {
+  kind: string;
+  /** Names of functions, from the call's callee down; empty: the call itself. */
+  path: string[];
+  /** The same as numbers of TraceInfo.functions; -1: it has none. */
+  functions: number[];
+  place: string;
+  what: string;
+  excess: number;
+  share: number;
+  /** Who was waited for meanwhile, in words. */
+  chain: string[];
+  waited?: StateLine;
+  /** Of the path the longest call, or the one that waited; left out: the explained call has none. */
+  at?: CallLine & { depth: number };
+}
+
+/** Why a call took longer than others of its function. Times without the tracer's own. */
+export interface Explanation {
+  thread: number;
+  index: number;
+  headline: string;
+  duration: number;
+  usual: number;
+  siblings: number;
+  typical: number;
+  first: boolean;
+  standsOut: boolean;
+  excess: number;
+  causes: Cause[];
+  rest: number;
+  restShare: number;
+  /** What a call costs with the tracer, ns; 0: not known. */
+  callCost: number;
+}
+
 export interface Outliers {
   found: number;
   /** By thread: the greatest time beyond the usual, ns. */
   excess: number[];
   /** The greatest excess first. */
   slow: Outlier[];
+}
+
+/** What all threads did for a request. Work and most time without the tracer's own. */
+export interface RequestLine {
+  /** Its number, rounded where it has more than 53 bits; `id` is exact. */
+  request: number;
+  id: string;
+  pid: number;
+  begin: number;
+  duration: number;
+  begun: boolean;
+  ended: boolean;
+  idle: number;
+  work: number;
+  /** Null when the trace has no thread states. */
+  cpu: number | null;
+  runnable: number | null;
+  blocked: number | null;
+  threads: number;
+  calls: number;
+  /** The function with the greatest self time; empty: there is none. */
+  mostIn: string;
+  mostTime: number;
+  function: number; // in TraceInfo.functions; -1: none
 }
 
 /** Of each thread, by its place in TraceInfo.threads. */
@@ -432,6 +497,9 @@ export interface Backend {
   functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;
   /** Calls far slower than usual; one of each function. */
   outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;
+  explain(at: CallRef, signal?: AbortSignal): Promise<Explanation>;
+  /** The longest requests, the longest first. */
+  requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */

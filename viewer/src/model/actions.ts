@@ -77,6 +77,13 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
   if (options.reveal && times) revealCall(at, times.begin, times.begin + times.duration);
 }
 
+/** Explains a call, or ends that; the panel of calls has the answer. */
+export function toggleExplained(at: Selected): void {
+  const { explained } = store.state;
+  const on = explained?.trace === at.trace && explained.thread === at.thread && explained.index === at.index;
+  store.set(on ? { explained: null, pointed: null } : { explained: at, tab: "call", dockOpen: true });
+}
+
 /** Called when the facts of the selected call have come. */
 export function selectedFacts(at: Selected, call: CallInfo): void {
   const { selected, selectedSpan } = store.state;

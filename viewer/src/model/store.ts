@@ -33,7 +33,7 @@ export interface Waking {
   readonly by: { readonly thread: number; readonly index: number; readonly depth: number };
 }
 
-export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers";
+export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers" | "requests";
 export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
 export type SortKey =
   | "name"
@@ -64,6 +64,10 @@ export interface State {
   readonly waking: Waking | null;
   /** By trace, once an order needs them. */
   readonly ranks: readonly (ThreadRanks | undefined)[];
+  /** The call that is explained, whichever is selected; null: none is. */
+  readonly explained: Selected | null;
+  /** What a panel points at in the timeline, in the trace's own time. */
+  readonly pointed: (Range & { trace: number; thread: number; depth: number }) | null;
   readonly range: Range | null;
   readonly highlight: { readonly trace: number; readonly function: number } | null;
   readonly baseline: Selected | null;
@@ -101,6 +105,8 @@ export const START: State = {
   selectedSpan: null,
   waking: null,
   ranks: [],
+  explained: null,
+  pointed: null,
   range: null,
   highlight: null,
   baseline: null,

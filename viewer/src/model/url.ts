@@ -2,7 +2,7 @@
 import { ORDERS } from "./tracks";
 import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
-const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers"];
+const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers", "requests"];
 const SCOPES: readonly ScopeKind[] = ["all", "view", "range", "thread", "call"];
 const SORTS: readonly SortKey[] = [
   "name",
@@ -36,6 +36,7 @@ export function toHash(state: State): string {
   add("range", state.range && `${round(state.range.begin)}+${round(state.range.end - state.range.begin)}`);
   add("func", state.highlight && `${state.highlight.trace}.${state.highlight.function}`);
   add("base", state.baseline && call(state.baseline));
+  add("why", state.explained && call(state.explained));
   add("offset", state.offset !== 0 && round(state.offset));
   add("tab", state.tab !== "functions" && state.tab);
   add("dock", !state.dockOpen && "0");
@@ -104,6 +105,9 @@ export function fromHash(hash: string, start: State): Partial<State> {
         break;
       case "base":
         change.baseline = callOf(value) ?? null;
+        break;
+      case "why":
+        change.explained = callOf(value) ?? null;
         break;
       case "range": {
         const [begin, length] = numbers(value, "+", 2) ?? [];

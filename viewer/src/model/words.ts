@@ -1,5 +1,5 @@
 // Sentences about calls: what was unusual about one, and what it waited for.
-import type { CallInfo, Histogram, StateLine } from "../backend/types";
+import type { CallInfo, Histogram, StateLine, TraceInfo } from "../backend/types";
 import { forms, visible } from "./names";
 import type { LoadedTrace } from "./store";
 import { count, duration, percent } from "./time";
@@ -11,6 +11,14 @@ const shortest = (trace: LoadedTrace, func: number) =>
 export function times(took: number, usual: number): string {
   const ratio = took / usual;
   return `${ratio >= 10 ? count(ratio) : ratio.toFixed(1)}×`;
+}
+
+/** What times on the page have in them: they are as recorded. */
+export function recordedWords({ processes }: Pick<TraceInfo, "processes">): string {
+  const costs = processes.map((process) => process.callCost).filter((ns) => ns > 0);
+  if (costs.length === 0) return "as recorded";
+  const [least, most] = [Math.min(...costs), Math.max(...costs)].map((ns) => ns.toFixed(0));
+  return `as recorded, tracing’s ${least === most ? least : `${least} to ${most}`} ns a call included`;
 }
 
 /** `18 ms in futex for worker-0 in Handle`. */

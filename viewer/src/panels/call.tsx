@@ -1,16 +1,17 @@
 // The selected call: its times, where it comes from, what it called, how it compares with its sisters, its source.
 import { kOpenBegin, kOpenEnd, type CallInfo, type CallLine } from "../backend/types";
-import { fitSelection, goTo, highlight, moveTo, offsetOf, select, stepCall } from "../model/actions";
+import { fitSelection, goTo, highlight, moveTo, offsetOf, select, stepCall, toggleExplained } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store, useStore, type Selected } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
-import { sentence } from "../model/words";
+import { recordedWords, sentence } from "../model/words";
 import { endings } from "../timeline/endings";
 import { useAnswer } from "./answers";
+import { ExplanationView } from "./explanation";
 import { HistogramView } from "./histogram";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting } from "./parts";
+import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting, Whose } from "./parts";
 import { SourceView } from "./source";
 
 function Line({ at, call, depth, share }: { at: Selected; call: CallLine; depth: number; share: number }) {
@@ -42,7 +43,20 @@ function Facts({ at, call }: { at: Selected; call: CallInfo }) {
   const words = endings(call.flags);
   const open = (call.flags & (kOpenBegin | kOpenEnd)) !== 0;
   const rows: [string, string, string][] = [
-    ["Duration", `${open ? "at least " : ""}${duration(call.duration)}`, exact(call.duration)],
+    [
+      "Duration",
+      `${open ? "at least " : ""}${duration(call.duration)}`,
+      `${exact(call.duration)}, ${recordedWords(info)}`,
+    ],
+    ...(call.cost > 0
+      ? ([
+          [
+            "Without tracing",
+            `about ${duration(call.duration - call.cost)}`,
+            `An estimate: tracing took some ${exact(call.cost)} of it. All times here are as recorded.`,
+          ],
+        ] as [string, string, string][])
+      : []),
     ["Self", duration(call.self), `${exact(call.self)}: not in traced functions that it called`],
     ["Begin", duration(call.begin), `${exact(call.begin)} after the trace's first event`],
     ["Called", `${count(call.children.count)} directly, ${count(call.subtreeCalls)} in all`, ""],
@@ -113,9 +127,20 @@ function Waits({ at, call }: { at: Selected; call: CallInfo }) {
 function Actions({ at, call }: { at: Selected; call: CallInfo }) {
   const marked = useStore((s) => s.highlight?.function === call.function && s.highlight.trace === at.trace);
   const baseline = useStore((s) => s.baseline);
+  const explained = useStore((s) => s.explained);
+  const isExplained = explained?.trace === at.trace && explained.thread === at.thread && explained.index === at.index;
+  const open = (call.flags & (kOpenBegin | kOpenEnd)) !== 0;
   const isBaseline = baseline?.trace === at.trace && baseline.thread === at.thread && baseline.index === at.index;
   return (
     <div class="actions">
+      <button
+        aria-pressed={isExplained}
+        disabled={open && !isExplained}
+        onClick={() => toggleExplained(at)}
+        title={open ? "How long it took is not known" : "Why it took longer than others of its function (e)"}
+      >
+        Explain
+      </button>
       <button onClick={() => void stepCall("previous", "time")} title="Previous call of this function (p)">
         <Icon name="left" /> Previous
       </button>
@@ -223,6 +248,7 @@ function Callees({ at, call }: { at: Selected; call: CallInfo }) {
 function Details({ at, call }: { at: Selected; call: CallInfo }) {
   const loaded = store.state.traces[at.trace]!;
   const func = loaded.info.functions[call.function];
+  const explained = useStore((s) => s.explained);
   const histogram = useAnswer(`${at.trace}.${call.function}`, (signal) =>
     loaded.backend.histogram(call.function, signal),
   );
@@ -230,6 +256,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
     <div class="call" data-call={`${at.trace}.${call.thread}.${call.index}`}>
       <section class="call-main" aria-label="Call">
         <h2 class="call-name" title={func?.name} data-testid="call-name">
+          <Whose trace={at.trace} />
           <Swatch trace={at.trace} func={call.function} />
           <bdi>{readable(func?.name ?? "?")}</bdi>
         </h2>
@@ -253,7 +280,11 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         <Callers at={at} call={call} />
         <Callees at={at} call={call} />
       </section>
-      <SourceView trace={at.trace} func={call.function} />
+      {explained && store.state.traces[explained.trace] ? (
+        <ExplanationView of={explained} />
+      ) : (
+        <SourceView trace={at.trace} func={call.function} />
+      )}
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { FlamePanel } from "./flame";
 import { Icon } from "./icon";
 import { OutlierPanel } from "./outliers";
 import { RangePanel } from "./range";
+import { RequestPanel } from "./requests";
 import { TablePanel } from "./table";
 
 const TABS: readonly { id: Tab; label: string }[] = [
@@ -15,6 +16,7 @@ const TABS: readonly { id: Tab; label: string }[] = [
   { id: "range", label: "Range" },
   { id: "compare", label: "Compare" },
   { id: "outliers", label: "Outliers" },
+  { id: "requests", label: "Requests" },
 ];
 
 const clamp = (height: number) => Math.round(Math.min(Math.max(height, 120), window.innerHeight - 220));
@@ -112,6 +114,7 @@ export function Dock() {
           {tab === "range" && <RangePanel />}
           {tab === "compare" && <ComparePanel />}
           {tab === "outliers" && <OutlierPanel />}
+          {tab === "requests" && <RequestPanel />}
         </div>
       )}
     </section>

@@ -9,8 +9,8 @@ import { store, useStore } from "../model/store";
 import { count, duration, percent } from "../model/time";
 import { currentScene } from "../timeline/steps";
 import { Icon } from "./icon";
-import { Empty, Failed, Waiting } from "./parts";
-import { ScopeChoice, useScoped } from "./scope";
+import { AsRecorded, Empty, Failed, Waiting } from "./parts";
+import { ScopeChoice, TraceChoice, useScoped } from "./scope";
 
 const ROW = 20;
 
@@ -206,6 +206,7 @@ export function FlamePanel() {
     <div class="flame-panel">
       <div class="pane-tools">
         <ScopeChoice />
+        <TraceChoice trace={trace} />
         <button
           aria-pressed={inverted}
           onClick={() => store.set({ inverted: !inverted })}
@@ -259,6 +260,7 @@ export function FlamePanel() {
           </nav>
         )}
         <span class="grow" />
+        <AsRecorded trace={trace} />
         {value && (
           <span class="quiet" role="status" data-testid="flame-sum" data-total={value.total}>
             {search && (

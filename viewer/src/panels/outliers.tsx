@@ -11,8 +11,8 @@ import { fitThird } from "../model/view";
 import { times, waitWords } from "../model/words";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
-import { Bar, Empty, Failed, formFor, FullName, functionName, Swatch, Waiting } from "./parts";
-import { ScopeChoice, useScope } from "./scope";
+import { AsRecorded, Bar, Empty, Failed, formFor, FullName, functionName, Swatch, Waiting, Whose } from "./parts";
+import { ScopeChoice, scopeIn, TraceChoice, useBoth, useScope } from "./scope";
 
 const LISTED = 200;
 
@@ -42,7 +42,9 @@ function Slow({ call, trace, most }: { call: Outlier; trace: number; most: numbe
       onClick={() => openOutlier(trace, call)}
     >
       <Bar share={most > 0 ? (call.duration - call.usual) / most : 0} />
-      <Swatch trace={trace} func={call.function} />
+      <span>
+        <Whose trace={trace} /> <Swatch trace={trace} func={call.function} />
+      </span>
       <FullName text={readable(loaded.info.functions[call.function]?.name ?? "?")} />
       <span class="num">{duration(call.duration)}</span>
       <span class="num times" title={`usually ${duration(call.usual)}`}>
@@ -78,7 +80,8 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
     <section class="by-duration" aria-label="Calls by duration">
       <header class="pane-head">
         <h3>
-          <Swatch trace={trace} func={func} /> <FullName text={readable(info.functions[func]?.name ?? "?")} />
+          <Whose trace={trace} /> <Swatch trace={trace} func={func} />{" "}
+          <FullName text={readable(info.functions[func]?.name ?? "?")} />
         </h3>
         <button onClick={() => highlight(trace, func)} title="Highlight all its calls: the longer the stronger (h)">
           Highlight
@@ -130,10 +133,11 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
   );
 }
 
-export function OutlierPanel() {
+/** Slow calls of the chosen trace, or of both, and how many there are. */
+function useSlow() {
   const { trace, label } = useScope();
+  const both = useBoth();
   const now = scopeOf(store.state);
-  const highlighted = useStore((s) => s.highlight);
   const selected = useStore((s) => s.selected);
   const span = useStore((s) => s.selectedSpan);
   const scope =
@@ -141,26 +145,49 @@ export function OutlierPanel() {
       ? { begin: span.begin, end: span.end, threads: [selected!.thread] }
       : now.scope;
   const answer = useAnswer(
-    `${trace}:${JSON.stringify(scope)}`,
-    (signal) => store.state.traces[trace]!.backend.outliers(scope, signal),
+    `${trace}:${both}:${JSON.stringify(scope)}`,
+    async (signal) => {
+      const { traces } = store.state;
+      const asked = both ? traces.map((_, t) => t) : [trace];
+      const answers = await Promise.all(
+        asked.map((t) => traces[t]!.backend.outliers(scopeIn(scope, trace, t), signal)),
+      );
+      return {
+        found: answers.reduce((sum, of) => sum + of.found, 0),
+        slow: answers
+          .flatMap((of, i) => of.slow.map((call) => ({ ...call, trace: asked[i]! })))
+          .sort((a, b) => b.duration - b.usual - (a.duration - a.usual)),
+      };
+    },
     store.state.scope === "view" ? 250 : 0,
   );
-  const { value, error, waiting } = answer;
-  const [func, setFunc] = useState<number>();
+  return { ...answer, trace, label, both };
+}
+
+export function OutlierPanel() {
+  const answer = useSlow();
+  const { value, error, waiting, trace, label, both } = answer;
+  const highlighted = useStore((s) => s.highlight);
+  const span = useStore((s) => s.selectedSpan);
+  const [func, setFunc] = useState<{ trace: number; function: number }>();
+  const shows = (t: number) => both || t === trace;
   // The function that was chosen last, by whatever way.
   useEffect(() => {
-    if (span && selected?.trace === trace) setFunc(span.function);
+    const { selected } = store.state;
+    if (span && selected && shows(selected.trace)) setFunc({ trace: selected.trace, function: span.function });
   }, [span]);
   useEffect(() => {
-    if (highlighted?.trace === trace) setFunc(highlighted.function);
+    if (highlighted && shows(highlighted.trace)) setFunc(highlighted);
   }, [highlighted]);
-  const chosen = func ?? value?.slow[0]?.function;
+  const chosen = func && shows(func.trace) ? func : value?.slow[0];
   const most = value?.slow[0] ? value.slow[0].duration - value.slow[0].usual : 0;
   return (
     <div class="outlier-panel">
       <div class="pane-tools">
         <ScopeChoice />
+        <TraceChoice trace={trace} both={both} />
         <span class="grow" />
+        <AsRecorded trace={trace} />
         <span class="quiet" role="status" data-testid="slow-sum">
           {value &&
             `${count(value.found)} ${value.found === 1 ? "call" : "calls"} took three times their function’s usual time or more`}
@@ -175,7 +202,7 @@ export function OutlierPanel() {
         <div class="outlier-columns">
           <section class="slow" aria-label="Slow calls">
             {value.slow.map((call) => (
-              <Slow key={`${call.thread}.${call.index}`} {...{ call, trace, most }} />
+              <Slow key={`${call.trace}.${call.thread}.${call.index}`} {...{ call, trace: call.trace, most }} />
             ))}
             {value.slow.length === 0 && (
               <Empty>
@@ -184,8 +211,8 @@ export function OutlierPanel() {
               </Empty>
             )}
           </section>
-          {chosen !== undefined && store.state.traces[trace]!.info.functions[chosen] && (
-            <CallsByDuration trace={trace} func={chosen} />
+          {chosen && store.state.traces[chosen.trace]?.info.functions[chosen.function] && (
+            <CallsByDuration trace={chosen.trace} func={chosen.function} />
           )}
         </div>
       )}

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { forms, split, visible } from "../model/names";
 import { store } from "../model/store";
 import { duration, exact, percent } from "../model/time";
+import { recordedWords } from "../model/words";
 import { currentScene } from "../timeline/steps";
 import type { StateTimes } from "../backend/types";
 import type { Answer } from "./answers";
@@ -10,6 +11,19 @@ import type { Answer } from "./answers";
 /** A function's colour as in the timeline. */
 export function Swatch({ trace, func }: { trace: number; func: number }) {
   return <span class="swatch" style={{ background: currentScene()?.looks(trace)?.css[func] ?? "transparent" }} />;
+}
+
+export const TRACES = ["A", "B"];
+
+/** Of two traces, which one something is of; nothing when there is one. */
+export function Whose({ trace }: { trace: number }) {
+  const { traces } = store.state;
+  if (traces.length < 2) return null;
+  return (
+    <b class="whose" title={visible(traces[trace]?.info.name ?? "")}>
+      {TRACES[trace]}
+    </b>
+  );
 }
 
 export function functionName(trace: number, func: number): string {
@@ -43,6 +57,22 @@ export function FullName({ text }: { text: string }) {
         </span>
         {rest && <span class="rest">{rest}</span>}
       </bdi>
+    </span>
+  );
+}
+
+/** Beside sums: times are as recorded. */
+export function AsRecorded({ trace }: { trace: number }) {
+  const info = store.state.traces[trace]?.info;
+  if (!info) return null;
+  const words = recordedWords(info);
+  return (
+    <span
+      class="quiet recorded"
+      data-testid="as-recorded"
+      title={`Times are ${words}. karst report, slow and their like take it out, by an estimate of the traced process.`}
+    >
+      {words}
     </span>
   );
 }

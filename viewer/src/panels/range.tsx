@@ -5,17 +5,22 @@ import { store, useStore } from "../model/store";
 import { count, duration, exact, parseTime, percent } from "../model/time";
 import { useAnswer } from "./answers";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, FullName, States, Swatch, Waiting } from "./parts";
+import { AsRecorded, Bar, Empty, Failed, FullName, States, Swatch, Waiting } from "./parts";
+import { TraceChoice } from "./scope";
 
 export function RangePanel() {
   const range = useStore((s) => s.range);
   const traces = useStore((s) => s.traces);
-  const backend = traces[0]?.backend;
+  const trace = useStore((s) => Math.max(0, Math.min(s.tableTrace, s.traces.length - 1)));
+  const moved = useStore((s) => (trace === 1 ? s.offset : 0));
+  const { backend, info } = traces[trace] ?? {};
   const begin = Math.max(0, range?.begin ?? 0);
   const end = Math.max(begin, range?.end ?? 0);
+  // In the trace's own time.
+  const own = { begin: Math.max(0, begin - moved), end: Math.max(0, end - moved) };
   const answer = useAnswer(
-    range ? `${begin}-${end}` : null,
-    (signal) => backend!.functions({ begin, end }, signal),
+    range ? `${trace}:${own.begin}-${own.end}` : null,
+    (signal) => backend!.functions(own, signal),
     120,
   );
   if (!range)
@@ -25,7 +30,7 @@ export function RangePanel() {
         <kbd>r</kbd> measures the selected call, else what is in view.
       </Empty>
     );
-  const cut = backend?.cutAddress(begin, end);
+  const cut = backend?.cutAddress(own.begin, own.end);
   const edge = (which: "begin" | "end") => (
     <label>
       {which === "begin" ? "From" : "To"}
@@ -45,7 +50,7 @@ export function RangePanel() {
   );
   const top = [...(answer.value?.rows ?? [])].sort((a, b) => b.self - a.self).slice(0, 60);
   const busy = answer.value?.busy ?? 0;
-  const functions = traces[0]?.info.functions ?? [];
+  const functions = info?.functions ?? [];
   return (
     <div class="range-panel">
       <section class="range-main" aria-label="Range">
@@ -70,6 +75,7 @@ export function RangePanel() {
             </div>
           </dl>
         )}
+        <AsRecorded trace={trace} />
         {answer.value?.states && <States times={answer.value.states} label="range" />}
         <div class="actions">
           <button onClick={() => (store.set({ tab: "range" }), fitSelection())}>
@@ -81,7 +87,7 @@ export function RangePanel() {
             <a
               class="button"
               href={cut}
-              download={`${traces[0]?.info.name.replace(/\.karst$/, "")}-range.karst`}
+              download={`${info?.name.replace(/\.karst$/, "")}-range.karst`}
               data-testid="save-range"
             >
               <Icon name="save" /> Save as .karst
@@ -95,17 +101,18 @@ export function RangePanel() {
       <section class="range-top" aria-label="Self time in the range">
         <header class="pane-head">
           <h3>Self time in the range</h3>
+          <TraceChoice trace={trace} fixed={false} />
         </header>
         {answer.waiting && <Waiting answer={answer} />}
         {answer.error && <Failed message={answer.error} again={answer.again} />}
         {top.map((row) => (
           <button
             class="call-line"
-            onClick={() => highlight(0, row.function)}
+            onClick={() => highlight(trace, row.function)}
             title={`${functions[row.function]?.name}\nClick: highlight all its calls`}
           >
             <Bar share={busy > 0 ? row.self / busy : 0} />
-            <Swatch trace={0} func={row.function} />
+            <Swatch trace={trace} func={row.function} />
             <FullName text={readable(functions[row.function]?.name ?? "?")} />
             <span class="quiet num">{count(row.calls)}×</span>
             <span class="quiet num share">{percent(busy > 0 ? row.self / busy : 0)}</span>

@@ -1,7 +1,9 @@
-// Which part of the trace table and flame graph are about.
+// Which part of the trace tables and flame graph are about; of two traces, which.
+import { visible } from "../model/names";
 import { store, useStore, type ScopeKind } from "../model/store";
 import { scopeOf } from "../model/actions";
 import { useAnswer, type Answer } from "./answers";
+import { TRACES } from "./parts";
 import type { Scope } from "../backend/types";
 
 const KINDS: readonly { id: ScopeKind; label: string; title: string }[] = [
@@ -34,6 +36,53 @@ export function ScopeChoice() {
       })}
     </div>
   );
+}
+
+/** Whether what can show both traces does. A thread or a call is of one. */
+export function useBoth(): boolean {
+  return useStore((s) => s.bothTraces && s.traces.length > 1 && s.scope !== "thread" && s.scope !== "call");
+}
+
+/** Two traces are open: whose calls a panel is about. `both`: whether it is about both; undefined: it cannot be. */
+export function TraceChoice({ trace, both, fixed }: { trace: number; both?: boolean; fixed?: boolean }) {
+  const traces = useStore((s) => s.traces);
+  const scope = useStore((s) => s.scope);
+  if (traces.length < 2) return null;
+  const bound = fixed ?? (scope === "thread" || scope === "call");
+  return (
+    <div class="segments" role="radiogroup" aria-label="Which trace">
+      {traces.map(({ info }, t) => (
+        <button
+          role="radio"
+          aria-checked={!both && trace === t}
+          disabled={bound && trace !== t}
+          title={visible(info.name)}
+          onClick={() => store.set({ bothTraces: false, tableTrace: t })}
+        >
+          {TRACES[t]}
+        </button>
+      ))}
+      {both !== undefined && (
+        <button
+          role="radio"
+          aria-checked={both}
+          disabled={bound}
+          title="Both traces in one list"
+          onClick={() => store.set({ bothTraces: true })}
+        >
+          Both
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The same part of another trace. A range is one of the timeline: trace B's own time is moved against it. */
+export function scopeIn(scope: Scope, of: number, trace: number): Scope {
+  const { offset } = store.state;
+  if (of === trace || offset === 0 || scope.begin === undefined || scope.end === undefined) return scope;
+  const moved = trace === 1 ? -offset : offset;
+  return { ...scope, begin: Math.max(0, scope.begin + moved), end: Math.max(0, scope.end + moved) };
 }
 
 /** The chosen scope as one text, which changes when the scope does. */

@@ -3,13 +3,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { FunctionRow } from "../backend/types";
 import { deselect, highlight, stepCall } from "../model/actions";
-import { readable, visible } from "../model/names";
+import { readable } from "../model/names";
 import { matcher, sortRows } from "../model/rows";
 import { store, useStore, type SortKey } from "../model/store";
 import { count, duration, percent } from "../model/time";
 import { Icon } from "./icon";
-import { Bar, Empty, Failed, FullName, Swatch, Waiting } from "./parts";
-import { ScopeChoice, useScoped } from "./scope";
+import { AsRecorded, Bar, Empty, Failed, FullName, Swatch, Waiting, Whose } from "./parts";
+import { ScopeChoice, scopeIn, TraceChoice, useBoth, useScoped } from "./scope";
 
 const ROW = 24;
 
@@ -87,7 +87,7 @@ function Cells({
   return (
     <>
       <div class="cell name" role="gridcell">
-        {several && <b class="whose">{TRACES[trace]}</b>}
+        {several && <Whose trace={trace} />}
         <Swatch trace={trace} func={row.function} />
         <FullName text={readable(f?.name ?? "?")} />
       </div>
@@ -121,8 +121,6 @@ function Cells({
     </>
   );
 }
-
-const TRACES = ["A", "B"];
 
 /** A row, and which trace it is of. */
 interface TableRow extends FunctionRow {
@@ -226,15 +224,11 @@ function Grid({ rows, several, busy }: { rows: readonly TableRow[]; several: boo
 
 /** Rows of the trace that the scope is about; of both when that is chosen. */
 function useRows() {
-  const both = useStore((s) => s.bothTraces && s.traces.length > 1);
+  const both = useBoth();
   const answer = useScoped(`table:${both}`, async (t, scope, signal) => {
-    const { traces, offset } = store.state;
+    const { traces } = store.state;
     const ask = async (trace: number) => {
-      // A range is one of the timeline: trace B's own time is moved against it.
-      const moved = trace === t || scope.begin === undefined ? 0 : trace === 1 ? -offset : offset;
-      const { begin, end } = scope;
-      const of = moved === 0 ? scope : { ...scope, begin: Math.max(0, begin! + moved), end: Math.max(0, end! + moved) };
-      const table = await traces[trace]!.backend.functions(of, signal);
+      const table = await traces[trace]!.backend.functions(scopeIn(scope, t, trace), signal);
       return { ...table, rows: table.rows.map((row): TableRow => ({ ...row, trace })) };
     };
     const tables = await Promise.all(both ? traces.map((_, trace) => ask(trace)) : [ask(t)]);
@@ -244,39 +238,6 @@ function useRows() {
     };
   });
   return { ...answer, both };
-}
-
-/** Two traces are open: whose functions these are. */
-function Whose({ trace, both }: { trace: number; both: boolean }) {
-  const traces = useStore((s) => s.traces);
-  const scope = useStore((s) => s.scope);
-  if (traces.length < 2) return null;
-  // A thread or a call is of one trace.
-  const fixed = scope === "thread" || scope === "call";
-  return (
-    <div class="segments" role="radiogroup" aria-label="Whose functions">
-      {traces.map(({ info }, t) => (
-        <button
-          role="radio"
-          aria-checked={!both && trace === t}
-          disabled={fixed && trace !== t}
-          title={visible(info.name)}
-          onClick={() => store.set({ bothTraces: false, tableTrace: t })}
-        >
-          {TRACES[t]}
-        </button>
-      ))}
-      <button
-        role="radio"
-        aria-checked={both}
-        disabled={fixed}
-        title="Functions of both traces in one table"
-        onClick={() => store.set({ bothTraces: true })}
-      >
-        Both
-      </button>
-    </div>
-  );
 }
 
 export function TablePanel() {
@@ -302,7 +263,7 @@ export function TablePanel() {
     <div class="table-panel">
       <div class="pane-tools">
         <ScopeChoice />
-        <Whose {...{ trace, both }} />
+        <TraceChoice trace={trace} both={both} />
         <label class="filter">
           <Icon name="search" />
           <input
@@ -316,6 +277,7 @@ export function TablePanel() {
         </label>
         {wanted.error && <span class="warn">taken as plain text: {wanted.error}</span>}
         <span class="grow" />
+        <AsRecorded trace={trace} />
         <span class="quiet" role="status" data-testid="table-sum">
           {count(rows.length)} functions · {count(rows.reduce((n, row) => n + row.calls, 0))} calls ·{" "}
           {duration(rows.reduce((total, row) => total + row.self, 0))} self

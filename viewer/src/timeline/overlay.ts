@@ -28,6 +28,12 @@ export function drawOverlay(
     box(c, scene, state, threadKey(selected.trace, selected.thread), call, inks.text, 2);
   }
   if (state.waking) drawWaking(c, scene, state, state.waking);
+  const { pointed } = state;
+  if (pointed) {
+    const begin = pointed.begin + scene.offset(pointed.trace);
+    const call = { begin, duration: pointed.end - pointed.begin, depth: pointed.depth };
+    box(c, scene, state, threadKey(pointed.trace, pointed.thread), call, inks.accent, 3);
+  }
   if (hover) box(c, scene, state, hover.track.key, hover, inks.accent, 1.5);
   if (pointer && pointer.x >= 0 && pointer.x <= width) drawPointer(c, scene, state, pointer);
 }

@@ -219,6 +219,25 @@ test("flame graph: what matches is found with its share, what is hidden is gone 
   await tab.close();
 });
 
+test("two traces: slow calls and flame graphs are of the one that is chosen, and slow calls of both", async () => {
+  const tab = await session.open([TRACE, trace], "#tab=outliers");
+  const whose = () => tab.page.locator("[data-testid=slow] .whose").allInnerTexts();
+  await tab.page.getByRole("radio", { name: "B", exact: true }).click();
+  await until(whose, (all) => all.length > 0 && all.every((one) => one === "B"), "the second trace's");
+  expect(await tab.page.locator("[data-testid=slow]").first().getAttribute("data-function")).toBe(worst.function);
+  await tab.page.getByRole("radio", { name: "Both" }).click();
+  await until(whose, (all) => all.includes("B") && all.length > 0, "both");
+  await tab.press("3");
+  const total = () => tab.ns("[data-testid=flame-sum]", "data-total");
+  const sums: number[] = [];
+  for (const name of ["A", "B"]) {
+    await tab.page.getByRole("radio", { name, exact: true }).click();
+    sums.push(await until(total, (ns) => ns > 0 && !sums.includes(ns), `the flame graph of ${name}`));
+  }
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
 test("two traces: the table says whose a function is, and has those of both", async () => {
   const tab = await session.open([TRACE, SWITCHING]);
   const whose = () => tab.page.locator(".grid-body .whose").allInnerTexts();

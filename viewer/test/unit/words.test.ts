@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { callFacts, histogramFacts, traceFacts } from "../../src/backend/facts";
 import { keptGroups } from "../../src/panels/notes";
-import { sentence } from "../../src/model/words";
+import { recordedWords, sentence } from "../../src/model/words";
 import type { Backend } from "../../src/backend/types";
 
 const info = traceFacts({ functions: { name: ["serve(int)", "Pool::Handle(Job&)", "work()"] } });
@@ -9,6 +9,14 @@ const trace = { number: 0, info, backend: {} as Backend };
 const plain = (text: string) => text.replace(/\u202f/g, " ");
 const usual = histogramFacts({ calls: 50, p50: 2e6 });
 const wait = { begin: 1, duration: 18e6, state: "blocked", where: "futex", by: "4711 worker-0" };
+
+test("what is in the times of a page", () => {
+  const words = (...costs: number[]) =>
+    recordedWords(traceFacts({ processes: costs.map((ns) => ({ call_cost: ns })) }));
+  expect(words(0)).toBe("as recorded");
+  expect(words(13.2, 0)).toBe("as recorded, tracing’s 13 ns a call included");
+  expect(words(13.2, 17.9)).toBe("as recorded, tracing’s 13 to 18 ns a call included");
+});
 
 describe("the sentence of a call", () => {
   const say = (call: object, histogram = usual) => plain(sentence(trace, callFacts(call), histogram));

@@ -1,0 +1,15 @@
+// api/explain: why a call took longer than its siblings, as `karst explain` says it.
+#pragma once
+#include <cstdint>
+
+#include "base/json.h"
+#include "view/api/calls.h"
+#include "view/index/index.h"
+
+namespace karst::view {
+
+/// An object, or nothing once `work` is stopped. Requires a call with both ends known. With `raw` the tracer's cost
+/// stays in the times.
+void write_explanation(Json& json, const TraceIndex& index, const CallPlace& call, bool raw, Work* work);
+
+}  // namespace karst::view

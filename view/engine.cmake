@@ -1,0 +1,58 @@
+# The engine of a page without a server: reader and view, compiled for WebAssembly by Debian's clang.
+find_program(KARST_WASM_CLANG clang++-14)
+find_program(KARST_WASM_LINKER wasm-ld-14)
+find_file(KARST_WASM_LIBC wasm32-wasi/libc.a PATHS /usr/lib NO_DEFAULT_PATH)
+find_file(KARST_WASM_LIBCXX wasm32-wasi/libc++.a PATHS /usr/lib NO_DEFAULT_PATH)
+find_file(KARST_WASM_LIBCXXABI wasm32-wasi/libc++abi.a PATHS /usr/lib NO_DEFAULT_PATH)
+find_file(KARST_WASM_BUILTINS libclang_rt.builtins-wasm32.a PATHS /usr/lib/llvm-14/lib/clang PATH_SUFFIXES 14.0.6/lib/wasi NO_DEFAULT_PATH)
+set(wasm_packages "")
+foreach(need KARST_WASM_CLANG=clang-14 KARST_WASM_LINKER=lld-14 KARST_WASM_LIBC=wasi-libc KARST_WASM_LIBCXX=libc++-14-dev-wasm32
+        KARST_WASM_LIBCXXABI=libc++abi-14-dev-wasm32 KARST_WASM_BUILTINS=libclang-rt-14-dev-wasm32)
+  string(REGEX MATCH "^(.*)=(.*)$" need ${need})
+  if(NOT ${CMAKE_MATCH_1})
+    string(APPEND wasm_packages " ${CMAKE_MATCH_2}")
+  endif()
+endforeach()
+if(wasm_packages)
+  message(FATAL_ERROR "The viewer's page needs these packages for its engine (WebAssembly):${wasm_packages}. script/setup installs them.")
+endif()
+# One thread, no files, no exceptions: viewer/engine/library has what the sources use of a library that is not there.
+# fmt is Debian's, used as headers alone.
+set(engine_dir ${CMAKE_BINARY_DIR}/page-engine)
+file(MAKE_DIRECTORY ${engine_dir}/include)
+file(CREATE_LINK /usr/include/fmt ${engine_dir}/include/fmt SYMBOLIC)
+set(engine_flags --target=wasm32-wasi -std=c++20 -O2 -fignore-exceptions -fno-rtti -Wall -Wextra -Wshadow -Werror
+  -isystem ${CMAKE_SOURCE_DIR}/viewer/engine/library -isystem ${engine_dir}/include -I${CMAKE_SOURCE_DIR}
+  -DFMT_HEADER_ONLY -DFMT_STATIC_THOUSANDS_SEPARATOR=44 -DKARST_VERSION="${PROJECT_VERSION}")
+add_executable(karst_syscall_table ${CMAKE_SOURCE_DIR}/viewer/engine/syscall_table.cc)
+target_link_libraries(karst_syscall_table PRIVATE karst_analysis)
+add_custom_command(OUTPUT ${engine_dir}/syscall_names.cc
+  COMMAND karst_syscall_table > ${engine_dir}/syscall_names.cc
+  COMMENT "Writing the page's table of system calls")
+set(engine_objects "")
+foreach(source
+    analysis/explain analysis/explain_words analysis/function_list analysis/notes analysis/outliers analysis/parts analysis/requests analysis/selection analysis/tracing_cost analysis/waits
+    base/json base/plain_name base/text base/utf8 query/flame query/selection query/table
+    reader/calls reader/clock_problems reader/chunks reader/cuts reader/model_builder reader/moments reader/state_chunks reader/state_walk reader/states
+    reader/switches reader/thread_states reader/trace symbols/function_filter view/api/align view/api/answers view/api/api view/api/calls view/api/compare
+    view/api/explain view/api/facts view/index/index view/index/index_builder view/index/lanes view/index/preview view/api/outliers view/api/requests view/api/source view/api/states view/index/strips view/tiles/tile_writer view/tiles/tiles view/tiles/track_cpus view/tiles/track_states view/tiles/track_threads view/tiles/tracks
+    viewer/engine/engine viewer/engine/file_bytes viewer/engine/throw syscall_names)
+  set(from ${CMAKE_SOURCE_DIR}/${source}.cc)
+  if(source STREQUAL syscall_names)
+    set(from ${engine_dir}/syscall_names.cc)
+  endif()
+  string(REPLACE / - name ${source})
+  set(object ${engine_dir}/${name}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${KARST_WASM_CLANG} ${engine_flags} -MD -MF ${object}.d -MT ${object} -c ${from} -o ${object}
+    DEPENDS ${from} DEPFILE ${object}.d VERBATIM
+    COMMENT "Compiling ${source} for the page")
+  list(APPEND engine_objects ${object})
+endforeach()
+set(engine_file ${CMAKE_BINARY_DIR}/page-engine.wasm)
+add_custom_command(OUTPUT ${engine_file}
+  COMMAND ${KARST_WASM_CLANG} --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--max-memory=4294967296
+          ${engine_objects} -o ${engine_file}
+  DEPENDS ${engine_objects}
+  COMMENT "Linking the page's engine")
+add_custom_target(karst_page_engine DEPENDS ${engine_file})

@@ -1,0 +1,60 @@
+// Requests on the page: those of `karst requests`; one that is clicked is the range.
+import { beforeAll, expect, test } from "vitest";
+import { join } from "node:path";
+import { karst, Session, TRACE, until, WORK } from "./browser";
+import { build, record } from "./record";
+
+const session = new Session();
+let trace = "";
+let said: { request: number; begin_ns: number; duration_ns: number; most_in: string }[] = [];
+
+beforeAll(() => {
+  ({ trace } = record(
+    "requests.karst",
+    [],
+    [build("notes/requests.cc", "requests"), join(WORK, "requests.log"), "50"],
+  ));
+  said = JSON.parse(karst("requests", "--json", trace)).requests;
+});
+
+test("the list is the command's, sorts, and a click measures a request", async () => {
+  const tab = await session.open([trace], "#tab=requests");
+  const lines = tab.page.locator("[data-testid=request]");
+  await until(
+    () => lines.count(),
+    (n) => n === said.length,
+    "all requests",
+  );
+  const ids = () => lines.evaluateAll((all) => all.map((e) => Number((e as HTMLElement).dataset.request)));
+  const durations = new Map(said.map((one) => [one.request, one.duration_ns]));
+  const shown = (await ids()).map((id) => durations.get(id)!);
+  expect(shown).toEqual([...shown].sort((a, b) => b - a));
+  await tab.page.getByRole("button", { name: "Begin" }).click();
+  const begins = new Map(said.map((one) => [one.request, one.begin_ns]));
+  const byBegin = (await ids()).map((id) => begins.get(id)!);
+  expect(byBegin).toEqual([...byBegin].sort((a, b) => a - b));
+  await lines.first().focus();
+  await tab.press("ArrowDown", "Enter");
+  const second = (await ids())[1]!;
+  const range = await until(
+    () => tab.page.evaluate(() => /range=([\d.]+)\+([\d.]+)/.exec(location.hash)?.slice(1).map(Number)),
+    (now) => now !== undefined,
+    "a range",
+  );
+  expect(Math.abs(range![0]! - begins.get(second)!)).toBeLessThanOrEqual(1);
+  expect(range![1]).toBe(durations.get(second));
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+test("a trace without requests says how to have them", async () => {
+  const tab = await session.open([TRACE]);
+  await tab.press("7");
+  await until(
+    () => tab.page.locator(".request-panel").innerText(),
+    (text) => text.includes("karst_request_begin(ID)"),
+    "the words",
+  );
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
