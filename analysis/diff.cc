@@ -101,8 +101,12 @@ std::vector<FunctionDiff> compare(const Measured& first, const Measured& second,
     const Measured& from = at == 0 ? first : second;
     for (const FunctionReport& f : from.report.functions) {
       std::string of = file_name(f.module);
-      if (is_nameless(f) && !one_trace)
-        of = build_of(from.trace, f.module).value_or(of + (at == 0 ? " in A" : " in B"));
+      if (is_nameless(f) && !one_trace) {
+        if (auto build = build_of(from.trace, f.module))
+          of = std::move(*build);
+        else
+          of += at == 0 ? " in A" : " in B";
+      }
       Both& both = functions[{f.name, std::move(of)}];
       if (both.diff.name.empty()) both.diff.name = f.name;
       if (both.diff.module.empty()) both.diff.module = f.module;

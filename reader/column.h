@@ -38,9 +38,8 @@ inline void touch_ahead([[maybe_unused]] void* begin, [[maybe_unused]] std::size
   constexpr std::uintptr_t kPage = 4096;
   constexpr std::size_t kLeast = std::size_t{1} << 18;  // less is memory that was used before, as a rule
   if (bytes < kLeast) return;
-  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(begin);
-  const std::uintptr_t first = (at + kPage - 1) & ~(kPage - 1), last = (at + bytes) & ~(kPage - 1);
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
+  const std::size_t first = (kPage - reinterpret_cast<std::uintptr_t>(begin) % kPage) % kPage;
+  madvise(static_cast<char*>(begin) + first, (bytes - first) / kPage * kPage, MADV_POPULATE_WRITE);
 #endif
 }
 
