@@ -98,8 +98,10 @@ test("a cause is framed when it has the focus; Enter selects its call, and the e
 });
 
 test("nothing to compare with, and nothing that stands out, are said plainly", async () => {
-  const tab = await session.open([trace], "");
-  await tab.find("main$");
+  const tab = await session.open([trace]);
+  await tab.settle();
+  await tab.press("1"); // the panel of calls
+  await tab.find("^main$");
   await tab.page.getByRole("button", { name: "Explain" }).click();
   const alone = await until(
     () => tab.page.locator("[data-testid=headline]").innerText(),

@@ -49,6 +49,7 @@ test("the list is the command's, sorts, and a click measures a request", async (
 
 test("a trace without requests says how to have them", async () => {
   const tab = await session.open([TRACE]);
+  await tab.settle();
   await tab.press("7");
   await until(
     () => tab.page.locator(".request-panel").innerText(),
