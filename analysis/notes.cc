@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "analysis/values.h"
 #include "format/note.h"
 
 namespace karst::analysis {
@@ -34,6 +35,10 @@ std::string_view kind_of(const reader::Note& note) {
       return "works on";
     case NoteKind::kText:
       return "text";
+    case NoteKind::kArguments:
+      return "arguments";
+    case NoteKind::kReturned:
+      return "returned";
   }
   return "unknown";
 }
@@ -57,7 +62,8 @@ std::string_view note_name(const reader::Trace& trace, const reader::Thread& thr
   return trace.function(trace.processes()[thread.process], note.name).name;
 }
 
-std::string note_value(const reader::Calls& calls, const reader::Note& note) {
+std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
+                       const reader::Note& note) {
   switch (kind(note)) {
     case NoteKind::kInteger:
       return fmt::to_string(static_cast<std::int64_t>(note_bits(calls, note)));
@@ -70,6 +76,9 @@ std::string note_value(const reader::Calls& calls, const reader::Note& note) {
     case NoteKind::kMessage:
     case NoteKind::kText:
       return std::string(calls.bytes_of(note));
+    case NoteKind::kArguments:
+    case NoteKind::kReturned:
+      return values_text(values_in(trace, thread, calls, note));
     case NoteKind::kFrame:
       break;
   }
@@ -79,7 +88,7 @@ std::string note_value(const reader::Calls& calls, const reader::Note& note) {
 std::string note_line(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                       const reader::Note& note) {
   const std::string_view name = note_name(trace, thread, note);
-  std::string value = note_value(calls, note);
+  std::string value = note_value(trace, thread, calls, note);
   switch (kind(note)) {
     case NoteKind::kMessage:
       return value.empty() ? std::string(name) : value;
@@ -94,6 +103,10 @@ std::string note_line(const reader::Trace& trace, const reader::Thread& thread, 
       return fmt::format("request {} begins", value);
     case NoteKind::kRequestEnd:
       return fmt::format("request {} ends", value);
+    case NoteKind::kArguments:
+      return fmt::format("{} is called with {}", name, value);
+    case NoteKind::kReturned:
+      return fmt::format("{} returns {}", name, value);
     case NoteKind::kRequest:
       return value == "0" ? "works on no request" : fmt::format("works on request {}", value);
   }

@@ -9,8 +9,8 @@
 
 namespace karst::analysis {
 
-/// "message", "integer", "number", "frame", "request begins", "request ends", "works on" or "text"; "unknown" for kinds
-/// of a later version.
+/// "message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "arguments" or
+/// "returned"; "unknown" for kinds of a later version.
 std::string_view kind_of(const reader::Note& note);
 
 /// The value of a request's number or of an integer. 0 where the bytes are none.
@@ -19,8 +19,9 @@ double note_number(const reader::Calls& calls, const reader::Note& note);
 
 /// The name's text; empty: it has none.
 std::string_view note_name(const reader::Trace& trace, const reader::Thread& thread, const reader::Note& note);
-/// What it says beside its name: a text as the program gave it, or a number in decimal.
-std::string note_value(const reader::Calls& calls, const reader::Note& note);
+/// What it says beside its name: a text as the program gave it, a number in decimal, or values (analysis/values.h).
+std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
+                       const reader::Note& note);
 
 /// In one line: `queue length = 12`, `request 4711 begins`, or a text. The text is the program's, with whatever control
 /// characters it has.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/values.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -40,7 +41,8 @@ constexpr const char* kFooter = R"(Output: a row for each call, thread by thread
   duration  with all it called; '<' before it: the begin is not known, '>'
             behind it: the end is not; it is then what is known of it
   call      thread id and begin, as karst explain --call takes them
-csv and json have also process, thread and caller, and times in nanoseconds.
+csv and json have also process, thread and caller, what the call was given and
+returned (karst run --args, --returns), and times in nanoseconds.
 The number of rows is that of 'karst report' with the same filters.)";
 
 /// One row, as it is printed.
@@ -51,6 +53,8 @@ struct Row {
   const reader::Thread* thread = nullptr;
   std::uint64_t begin_ns = 0, duration_ns = 0;
   bool open_begin = false, open_end = false;
+  std::string arguments, returned;  // as analysis::values_text() has them; empty: not noted
+  std::string called;               // the function's name with them; empty: neither is noted
 
   std::string call() const { return fmt::format(FMT_COMPILE("{}@{}ns"), thread->tid, begin_ns); }
   const char* open() const {
@@ -67,6 +71,7 @@ void each_call(const Input& input, const Output& output, Use&& use) {
   for (const reader::Thread* thread : input.threads) {
     calls = input.calls_of(*thread, std::move(calls));
     const reader::Process& process = trace.processes()[thread->process];
+    const analysis::CallValues values(calls);
     for (std::uint32_t row = 0; row < calls.size() && !output.failed(); ++row) {
       const std::uint32_t id = calls.function[row];
       if (!query::is_counted(calls.marks[row])) continue;
@@ -82,6 +87,11 @@ void each_call(const Input& input, const Output& output, Use&& use) {
       of.duration_ns = trace.clock().to_ns(calls.time(row));
       of.open_begin = (calls.marks[row] & reader::kCallOpenBegin) != 0;
       of.open_end = (calls.marks[row] & reader::kCallOpenEnd) != 0;
+      if (const reader::Note* note = values.arguments(row))
+        of.arguments = analysis::values_text(analysis::values_in(trace, *thread, calls, *note));
+      if (const reader::Note* note = values.returned(row))
+        of.returned = analysis::values_text(analysis::values_in(trace, *thread, calls, *note));
+      if (values.has(row)) of.called = analysis::name_with_values(of.function, values, trace, *thread, calls, row);
       use(of);
     }
   }
@@ -130,17 +140,21 @@ bool print_text(const Input& input, Screen& screen) {
     std::string duration = row.open_begin ? "<" : "";
     duration += duration_text(row.duration_ns);
     duration += row.open_end ? '>' : ' ';
-    print(duration_text(row.begin_ns), duration, row.call(), names.of(row));
+    if (row.called.empty())
+      print(duration_text(row.begin_ns), duration, row.call(), names.of(row));
+    else
+      print(duration_text(row.begin_ns), duration, row.call(), printable(row.called));
   });
   return any;
 }
 
 void print_csv(const Input& input, Output& output) {
-  output.append("call,function,begin_ns,duration_ns,open,pid,tid,thread,caller\n");
+  output.append("call,function,begin_ns,duration_ns,open,pid,tid,thread,caller,arguments,returned\n");
   each_call(input, output, [&](const Row& row) {
-    output.append(fmt::format("{},{},{},{},{},{},{},{},{}\n", row.call(), csv_field(row.function), row.begin_ns,
+    output.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", row.call(), csv_field(row.function), row.begin_ns,
                               row.duration_ns, row.open(), row.process->pid, row.thread->tid,
-                              csv_field(row.thread->name), csv_field(row.caller)));
+                              csv_field(row.thread->name), csv_field(row.caller), csv_field(row.arguments),
+                              csv_field(row.returned)));
   });
 }
 
@@ -151,6 +165,8 @@ void print_json(const Input& input, Output& output) {
     json.line().open('{').field("call", row.call()).field("function", row.function).field("begin_ns", row.begin_ns);
     json.field("duration_ns", row.duration_ns).field("open", row.open()).field("pid", row.process->pid);
     json.field("tid", row.thread->tid).field("thread", row.thread->name).field("caller", row.caller);
+    if (!row.arguments.empty()) json.field("arguments", row.arguments);
+    if (!row.returned.empty()) json.field("returned", row.returned);
     json.close('}').flush(output);
   });
   json.close(']').close('}').flush(output);

@@ -96,8 +96,8 @@ void print_csv(const Input& input, const Options& options, Output& output) {
   output.append("time_ns,kind,name,value,pid,tid,thread,in\n");
   each_note(input, options, output, [&](const Row& row) {
     output.append(fmt::format("{},{},{},{},{},{},{},{}\n", row.at_ns, analysis::kind_of(*row.note), csv_field(row.name),
-                              csv_field(analysis::note_value(*row.calls, *row.note)), row.process->pid, row.thread->tid,
-                              csv_field(row.thread->name), csv_field(row.in)));
+                              csv_field(analysis::note_value(input.trace, *row.thread, *row.calls, *row.note)),
+                              row.process->pid, row.thread->tid, csv_field(row.thread->name), csv_field(row.in)));
   });
 }
 
@@ -106,7 +106,7 @@ void print_json(const Input& input, const Options& options, Output& output) {
   json.open('{').field("trace", input.trace.name()).key("notes").open('[');
   each_note(input, options, output, [&](const Row& row) {
     json.line().open('{').field("time_ns", row.at_ns).field("kind", analysis::kind_of(*row.note));
-    json.field("name", row.name).field("value", analysis::note_value(*row.calls, *row.note));
+    json.field("name", row.name).field("value", analysis::note_value(input.trace, *row.thread, *row.calls, *row.note));
     json.field("pid", row.process->pid).field("tid", row.thread->tid).field("thread", row.thread->name);
     json.field("in", row.in).close('}').flush(output);
   });

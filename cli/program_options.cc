@@ -31,6 +31,8 @@ struct Choice {
   std::vector<std::string> no_trace;
   std::vector<std::string> only;
   std::vector<std::string> keep;
+  std::vector<std::string> arguments;
+  std::vector<std::string> returned;
   WatchArguments watch;
   std::string min_instructions;
   std::string carried_lists = "1";
@@ -76,6 +78,10 @@ bool take_choice(const std::string& entry, Choice& choice) {
     choice.only.push_back(value);
   } else if (name == "keep") {
     choice.keep.push_back(value);
+  } else if (name == "args") {
+    choice.arguments.push_back(value);
+  } else if (name == "returns") {
+    choice.returned.push_back(value);
   } else if (name == "slowest") {
     choice.watch.slowest.push_back(value);
   } else if (name == "over") {
@@ -133,6 +139,7 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   auto made = collect::FunctionChoice::make(std::move(*filter), std::move(lists), choice.carried_lists == "1");
   if (!made) return made;
   if (const Status kept = made->keep(choice.keep); !kept) return kept.error();
+  if (const Status values = made->note_values(choice.arguments, choice.returned); !values) return values.error();
   return made;
 }
 

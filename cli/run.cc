@@ -66,6 +66,8 @@ struct RunOptions {
   std::optional<std::string> min_duration;
   std::optional<std::string> clock;
   std::vector<std::string> keep;
+  std::vector<std::string> arguments;
+  std::vector<std::string> returned;
   std::vector<std::string> triggers;
   WatchArguments watch;
   std::optional<std::string> kept_memory;
@@ -89,6 +91,8 @@ std::vector<std::string> runtime_options(const RunOptions& options) {
   if (options.min_duration) entries.push_back("min-duration=" + *options.min_duration);
   if (options.clock) entries.push_back("clock=" + *options.clock);
   for (const std::string& pattern : options.keep) entries.push_back("keep=" + pattern);
+  for (const std::string& rule : options.arguments) entries.push_back("args=" + rule);
+  for (const std::string& pattern : options.returned) entries.push_back("returns=" + pattern);
   for (const std::string& rule : options.watch.slowest) entries.push_back("slowest=" + rule);
   for (const std::string& rule : options.watch.over) entries.push_back("over=" + rule);
   if (!options.watch.margin.empty()) entries.push_back("margin=" + options.watch.margin);
@@ -400,7 +404,7 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
       "ends karst. A trace that FILE holds already is kept as FILE.old.\n\n"
       "These may also stand in the environment, as in\n"
       "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\": memory, budget, keep,\n"
-      "slowest, over, margin, kept-memory, min-duration, clock, off, prefault, stats,\n"
+      "args, returns, slowest, over, margin, kept-memory, min-duration, clock, off, prefault, stats,\n"
       "file, core, on-crash, functions, not-functions, no-trace, only,\n"
       "min-instructions, carried-lists.");
   in_group(command, "The trace", [&] {
@@ -447,6 +451,18 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                      "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
     command.add_flag("--stats", options->stats,
                      "Let the runtime say how many places of calls it found and how long that took");
+  });
+  in_group(command, "What calls were about", [&] {
+    command
+        .add_option(
+            "--args", options->arguments,
+            "Note what calls of matching functions are given: by -g, as the compiler passes it. :N,... behind the "
+            "pattern: of the arguments only these, from 1 on (0: this)")
+        .type_name("REGEX")
+        .allow_extra_args(false);
+    command.add_option("--returns", options->returned, "Note what calls of matching functions return")
+        .type_name("REGEX")
+        .allow_extra_args(false);
   });
   in_group(command, "Moments to keep", [&] {
     add_watch_options(command, options->watch);

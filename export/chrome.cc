@@ -16,6 +16,7 @@
 #include "analysis/notes.h"
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
+#include "analysis/values.h"
 #include "analysis/waits.h"
 #include "base/json.h"
 #include "export/export.h"
@@ -36,12 +37,13 @@ std::string us(std::uint64_t ns) {
   return text;
 }
 
-void append_args(std::string& text, std::uint8_t marks) {
+void append_args(std::string& text, std::uint8_t marks, const analysis::NamedValues& values) {
   const Remark remark = remark_on(marks);
   Json args;
   args.open('{');
   if (remark.open != nullptr) args.field("open", remark.open);
   if (remark.ended != nullptr) args.field("ended", remark.ended);
+  for (const auto& [name, value] : values) args.field(name, value);
   args.close('}');
   text += ",\"args\":" + args.take();
 }
@@ -115,6 +117,7 @@ class ChromeWriter {
     if (named_process_ != &process) name_texts_.clear();
     named_process_ = &process;
     const reader::Calls calls = calls_of(trace_, thread, options_);
+    const analysis::CallValues values(calls);
     const std::string start = fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":)", process.pid, thread.tid);
     std::uint64_t done = 0;
     analysis::TreeOptions tree;
@@ -129,7 +132,8 @@ class ChromeWriter {
           event_ += ",\"dur\":";
           append_us(event_, end - begin);
           event_ += name_text(process, calls.function[row]);
-          if (calls.marks[row] != reader::kCallComplete) append_args(event_, calls.marks[row]);
+          const auto noted = values.named(trace_, thread, row);
+          if (calls.marks[row] != reader::kCallComplete || !noted.empty()) append_args(event_, calls.marks[row], noted);
           event_ += '}';
           json_.line().raw(event_).flush(output_);
           if ((++done & 0xfff) == 0) add_progress(0x1000);
@@ -146,18 +150,21 @@ class ChromeWriter {
     for (const reader::Note& note : calls.notes) {
       if (output_.failed()) return;
       const auto kind = static_cast<format::NoteKind>(note.kind);
+      if (analysis::is_of_call(note)) continue;
       const bool value = kind == format::NoteKind::kInteger || kind == format::NoteKind::kNumber;
       const bool begins = kind == format::NoteKind::kRequestBegin;
       json_.line().open('{').field("pid", process.pid).field("tid", thread.tid).key("ts").raw(us(ns(note.ticks)));
       if (value) {
         json_.field("ph", "C").field("name", analysis::note_name(trace_, thread, note));
         const double number = analysis::note_number(calls, note);
-        json_.key("args").open('{').key("value").raw(std::isfinite(number) ? analysis::note_value(calls, note)
-                                                                           : "null");
+        json_.key("args").open('{').key("value").raw(
+            std::isfinite(number) ? analysis::note_value(trace_, thread, calls, note) : "null");
         json_.close('}');
       } else if (begins || kind == format::NoteKind::kRequestEnd) {
-        json_.field("ph", begins ? "b" : "e").field("cat", "request").field("id", analysis::note_value(calls, note));
-        json_.field("name", "request " + analysis::note_value(calls, note));
+        json_.field("ph", begins ? "b" : "e")
+            .field("cat", "request")
+            .field("id", analysis::note_value(trace_, thread, calls, note));
+        json_.field("name", "request " + analysis::note_value(trace_, thread, calls, note));
       } else {
         json_.field("ph", "i").field("s", "t").field("cat", analysis::kind_of(note));
         json_.field("name", analysis::note_line(trace_, thread, calls, note));

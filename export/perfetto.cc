@@ -26,6 +26,7 @@
 #include "analysis/notes.h"
 #include "analysis/tree.h"
 #include "analysis/untraced.h"
+#include "analysis/values.h"
 #include "analysis/waits.h"
 #include "base/utf8.h"
 #include "export/export.h"
@@ -365,6 +366,10 @@ class PerfettoWriter {
     for (; !left.empty() && left.front().ticks < ticks && !output_.failed(); left = left.subspan(1)) {
       const reader::Note& note = left.front();
       const auto kind = static_cast<format::NoteKind>(note.kind);
+      if (analysis::is_of_call(note)) {
+        left = left.subspan(1);
+        continue;
+      }
       if (kind == format::NoteKind::kInteger || kind == format::NoteKind::kNumber) {
         const std::uint64_t uuid = counter_track(thread, note);
         start_event(raw_ns(note.ticks), event::kCounter);
@@ -480,7 +485,8 @@ class PerfettoWriter {
     }
   }
 
-  void begin(const reader::Process& process, std::uint32_t id, std::uint8_t marks, std::uint64_t ns) {
+  void begin(const reader::Process& process, std::uint32_t id, std::uint8_t marks, std::uint64_t ns,
+             const analysis::NamedValues& values) {
     start_event(ns, event::kSliceBegin);
     if (id >= known_.size()) known_.resize(id + 1, kUnknown);  // ids have 23 bits
     if (known_[id] == kUnknown) {
@@ -495,6 +501,7 @@ class PerfettoWriter {
       annotate("open", remark.open);
       annotate("ended", remark.ended);
     }
+    for (const auto& [name, value] : values) annotate(valid_utf8(name).c_str(), valid_utf8(value).c_str());
     packet_.pbf.add_message(kTrackEvent, event_.bytes);
     emit_packet();
   }
@@ -526,6 +533,7 @@ class PerfettoWriter {
     tree.roots = options_.functions;
     const auto wakings_at = wakings_.find(&thread);
     std::span<const reader::Note> notes = calls.notes;
+    const analysis::CallValues values(calls);
     std::span<const Waking> wakings;
     if (wakings_at != wakings_.end()) wakings = wakings_at->second;
     analysis::walk(
@@ -533,7 +541,8 @@ class PerfettoWriter {
         [&](std::uint32_t row, std::uint32_t) {
           write_wakings(wakings, calls.begin[row]);
           write_notes(thread, calls, notes, calls.begin[row]);
-          begin(process, calls.function[row], calls.marks[row], raw_ns(calls.begin[row]));
+          begin(process, calls.function[row], calls.marks[row], raw_ns(calls.begin[row]),
+                values.named(trace_, thread, row));
           if ((++done & 0xfff) == 0) add_progress(0x1000);
           return !output_.failed();
         },

@@ -7,9 +7,9 @@
 // It lies in a memfd, or in a file of the user's choice (file=PATH), which outlives process and machine. Tables are
 // reserved at their greatest size and take memory only where they are used; blocks are made real in steps
 // (ArenaHeader::blocks_reserved). The runtime alone writes, with two exceptions: kArenaFunctionOn and
-// kArenaFunctionKeep, what is wanted in the control page (format/control.h), and what is to be watched
-// (format/watch.h). A reader trusts nothing in here: the program may scribble over it, die in the middle of a store, or
-// be hostile.
+// kArenaFunctionKeep, what is wanted in the control page (format/control.h), what is to be watched
+// (format/watch.h), and which values are wanted (format/values.h). A reader trusts nothing in here: the program may
+// scribble over it, die in the middle of a store, or be hostile.
 //
 // block    4 KiB: a BlockHeader and 504 events, zero until written. A reader takes events up to the last
 //          non-zero one; a zero before it is the slot of a hook that a signal interrupted.
@@ -35,7 +35,7 @@ namespace karst::format {
 
 inline constexpr std::uint64_t kArenaMagic = 0x31414E4552414B00ULL;  // "\0KARENA1"
 /// Raised whenever runtime and reader would misunderstand each other; they must be equal.
-inline constexpr std::uint32_t kArenaVersion = 6;
+inline constexpr std::uint32_t kArenaVersion = 7;
 
 inline constexpr std::uint32_t kBlockSize = KARST_BLOCK_SIZE;
 inline constexpr std::uint32_t kBlockHeaderSize = KARST_BLOCK_HEADER_SIZE;
@@ -113,9 +113,10 @@ struct ArenaHeader {
   // With the clocks at the start these give the clock's rate to whoever finds the arena on another day.
   std::uint64_t clock_readings;  ///< made so far, each into clocks[number % 2], then counted
   ArenaClock clocks[2];
-  std::uint8_t boot_id[16];  ///< of the kernel that ran the process; zero: not known
+  std::uint8_t boot_id[16];     ///< of the kernel that ran the process; zero: not known
+  std::uint64_t values_offset;  ///< of the ArenaValues (format/values.h); 0: there are none
 };
-static_assert(sizeof(ArenaHeader) == 392 && sizeof(ArenaHeader) <= 4096);
+static_assert(sizeof(ArenaHeader) == 400 && sizeof(ArenaHeader) <= 4096);
 
 enum class ArenaState : std::uint32_t {
   kStarting = 1,  ///< tables are being filled
@@ -140,7 +141,7 @@ static_assert(sizeof(ArenaModule) == 88);
 struct ArenaFunction {
   std::uint64_t address;  ///< of the entry sled
   std::uint32_t module;
-  std::uint32_t flags;  ///< ArenaFunctionFlag bits
+  std::uint32_t flags;  ///< ArenaFunctionFlag bits; above them the number of its values (format/values.h)
 };
 static_assert(sizeof(ArenaFunction) == 16);
 

@@ -6,7 +6,7 @@
 //
 // They follow each other in one block, so a note is whole or is none: a reader leaves out what is short of words. A
 // name is the id of a function of the module kNotesModule, which every trace has with the others. Such functions have
-// calls, too, where they name zones.
+// calls, too, where they name zones. Notes of values name the function whose call they belong to.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,10 @@ enum class NoteKind : std::uint8_t {
   kRequestEnd = 6,    ///< it has ended
   kRequest = 7,       ///< the thread works on this request from here on; 0: on none
   kText = 8,          ///< text that belongs to the call that the thread is in
+  kArguments = 9,     ///< of the next call of the function that is named (format/values.h)
+  kReturned = 10,     ///< what the call of the named function that the thread is in returns
 };
-inline constexpr std::uint32_t kLastNoteKind = 8;
+inline constexpr std::uint32_t kLastNoteKind = 10;
 
 /// The module whose functions are the names of notes; it has no code. An address is where its text lies in the arena.
 inline constexpr char kNotesModule[] = "[notes]";

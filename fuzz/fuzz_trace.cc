@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 
+#include "analysis/notes.h"
 #include "analysis/requests.h"
+#include "analysis/values.h"
 #include "fuzz/require.h"
 #include "reader/moments.h"
 #include "reader/trace.h"
@@ -30,11 +32,23 @@ void check_promises(const reader::Trace& trace, const reader::Process& process, 
   }
 }
 
+void check_values(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls) {
+  const analysis::CallValues values(calls);
+  for (std::uint32_t row = 0; row < calls.size(); ++row) {
+    require(values.has(row) || values.named(trace, thread, row).empty(), "what is named is noted");
+    if (const reader::Note* note = values.arguments(row))
+      require(note->name == calls.function[row], "arguments are those of the call's function");
+  }
+  for (const reader::Note& note : calls.notes)
+    require(analysis::note_line(trace, thread, calls, note).size() < 1 << 20, "a note is a line");
+}
+
 void check_requests(const reader::Trace& trace) {
   analysis::RequestFinder finder(trace, nullptr, {}, false);
   for (const auto& process : trace.processes()) {
     for (const auto& thread : process.threads) {
       const reader::Calls calls = rebuild_calls(trace, thread);
+      check_values(trace, thread, calls);
       finder.add(thread, calls, calls);
       const auto work = analysis::work_on_requests(calls);
       for (std::size_t i = 1; i < work.size(); ++i)

@@ -202,6 +202,7 @@ void ModelBuilder::add_symbols(const Chunk& chunk) {
     made.name = text(table, record.name);
     made.link_name = text(table, record.link_name);
     made.file = text(table, record.file);
+    made.values = text(table, record.values);
   });
 }
 

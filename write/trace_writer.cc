@@ -314,6 +314,7 @@ void TraceWriter::add_symbols(std::uint32_t process, std::span<const reader::Fun
     record.name = table.text(function.name);
     record.link_name = table.text(function.link_name);
     record.file = table.shared_text(function.file);
+    record.values = table.text(function.values);
     table.add(record);
   }
 }

@@ -244,6 +244,34 @@
 	HOOK_END \name
 	.endm
 
+// The hooks of functions whose values are wanted (runtime/hooks/values.h): what the call was given, or returns, becomes a
+// note, then the hook in force records the event as it does for others: with the same stack, so that watched calls know
+// themselves. The sled's registers are where PUSH_SOME and PUSH_REST put them (format/values.h: SavedRegisters). Vector
+// registers are as the program left them: libkarst uses none. Conditional tail calls have no values: no flags are live.
+	.macro	VALUES name, hook
+	HOOK	\name
+	PUSH_SOME
+	PUSH_REST
+	movq	%rbp, %rdi
+	call	karst_record_values
+	POP_REST
+	POP	rsi
+	POP	rcx
+	POP	rdx
+	POP	rax
+	jmpq	*\hook(%rip)
+	HOOK_END \name
+	.endm
+
+	.hidden	karst_record_values
+	.hidden	karst_plain_enter
+	.hidden	karst_watched_enter
+	.hidden	karst_watched_exit
+	VALUES	karst_hook_values_enter, karst_plain_enter
+	VALUES	karst_hook_values_exit, karst_plain_exit
+	VALUES	karst_hook_values_watched_enter, karst_watched_enter
+	VALUES	karst_hook_values_watched_exit, karst_watched_exit
+
 	KEEP_FLAGS karst_hook_keep_flags, karst_plain_exit
 	KEEP_FLAGS karst_hook_keep_flags_watched, karst_watched_exit_deeper
 

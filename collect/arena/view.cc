@@ -42,7 +42,8 @@ bool layout_is_sound(const ArenaHeader& h, std::uint64_t size) {
          fits(h.control_offset, 1, sizeof(ArenaControl), size) &&
          fits(h.blocks_offset, h.block_capacity, kBlockSize, size) && h.count_capacity <= kArenaCountPages &&
          fits(h.counts_offset, h.count_capacity, sizeof(CountOwner), size) &&
-         fits(count_pages_offset(h), h.count_capacity, sizeof(CountPage), size);
+         fits(count_pages_offset(h), h.count_capacity, sizeof(CountPage), size) &&
+         (h.values_offset == 0 || fits(h.values_offset, 1, sizeof(ArenaValues), size));
 }
 
 /// The clocks of a process that has started on this machine since it was switched on: before now, and at a rate that
@@ -77,7 +78,7 @@ std::string bounded_name(const char (&name)[16]) { return {name, strnlen(name, s
 
 class ArenaView::Texts {
  public:
-  explicit Texts(const ArenaView& view) : capacity_(view.layout_.text_capacity) {
+  explicit Texts(const ArenaView& view) : view_(view), capacity_(view.layout_.text_capacity) {
     const std::uint64_t begin = view.layout_.text_offset;
     for (std::uint64_t at = 0; const auto data = view.bytes_.next_data(begin + at, begin + capacity_);) {
       at = data->end - begin;
@@ -92,8 +93,22 @@ class ArenaView::Texts {
     text.resize(size);
     return text;
   }
+  /// The description of what is wanted of a function (format/values.h).
+  std::string values(std::uint32_t spec) {
+    const std::uint64_t at = view_.layout_.values_offset;
+    if (spec == 0 || spec > kMostValueSpecs || at == 0) return {};
+    const auto wanted =
+        view_.bytes_.get<ArenaValueSpec>(at + offsetof(ArenaValues, specs) + (spec - 1) * sizeof(ArenaValueSpec));
+    const std::uint32_t offset = wanted.description;
+    const std::uint32_t size = wanted.description_size;
+    if (offset > kMostValueText || size > kMostValueText - offset || size > kLongestNote || size > left_) return {};
+    left_ -= size;
+    std::string text(size, '\0');
+    return view_.bytes_.read(at + offsetof(ArenaValues, text) + offset, text.data(), size) ? text : std::string();
+  }
 
  private:
+  const ArenaView& view_;
   std::uint32_t capacity_;
   std::string all_;
   std::size_t left_ = kMostText;
@@ -304,6 +319,7 @@ std::optional<reader::Function> make_function(std::uint32_t id, const ArenaFunct
   out.culled = (f.flags & kArenaFunctionCulled) != 0;
   out.tail_exit = (f.flags & kArenaFunctionTailExit) != 0;
   out.note = (f.flags & kArenaFunctionNote) != 0;
+  out.values = texts.values(value_spec_of(f.flags));
   if (out.note) name_note(texts.get(text_address_offset(f.address), text_address_size(f.address), kLongestNote), out);
   return out;
 }

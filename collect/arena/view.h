@@ -16,6 +16,7 @@
 #include "collect/arena/bytes.h"
 #include "format/arena.h"
 #include "format/control.h"
+#include "format/values.h"
 #include "format/watch.h"
 #include "reader/model.h"
 #include "symbols/credentials.h"

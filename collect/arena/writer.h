@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -26,6 +27,10 @@ class ArenaWriter {
   bool choose(std::uint32_t id, bool on);
   /// A budget leaves this function on. The same holds for `id`.
   void keep(std::uint32_t id);
+  /// These values of the function become notes, from the process's being told to go on. False: there are too many
+  /// functions with values, or none can be had in the process. At most kMostValues of both.
+  bool note_values(std::uint32_t id, const std::vector<format::ValueOp>& arguments,
+                   const std::vector<format::ValueOp>& returned, const std::string& description);
   /// The control page: shared with the process and with others, so for atomic operations alone.
   format::ArenaControl& control() const;
 

@@ -1,6 +1,7 @@
 #include "collect/launch/choose_functions.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -35,6 +36,54 @@ Status FunctionChoice::keep(const std::vector<std::string>& patterns) {
   kept_ = std::move(*filter);
   has_kept_ = !patterns.empty();
   return Unit{};
+}
+
+namespace {
+
+/// `REGEX[:N,...]`. A number that is too great is one that no function has.
+std::vector<std::uint32_t> take_numbers(std::string& text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos || colon + 1 == text.size() ||
+      text.find_first_not_of("0123456789,", colon + 1) != std::string::npos || text[colon + 1] == ',')
+    return {};
+  std::vector<std::uint32_t> numbers;
+  for (std::size_t at = colon + 1; at < text.size();) {
+    std::uint32_t number = ~std::uint32_t{0};
+    const auto [end, error] = std::from_chars(&text[at], text.data() + text.size(), number);
+    if (end != &text[at]) numbers.push_back(number);
+    at = static_cast<std::size_t>(end - text.data()) + 1;
+  }
+  text.resize(colon);
+  return numbers;
+}
+
+}  // namespace
+
+Status FunctionChoice::note_values(const std::vector<std::string>& arguments,
+                                   const std::vector<std::string>& returned) {
+  for (const bool args : {true, false})
+    for (std::string text : args ? arguments : returned) {
+      auto only = args ? take_numbers(text) : std::vector<std::uint32_t>();
+      auto filter = symbols::FunctionFilter::compile({text}, {});
+      if (!filter) return Error{std::string(args ? "--args: " : "--returns: ") + filter.error().message};
+      (args ? arguments_ : returned_).push_back({std::move(*filter), std::move(only)});
+    }
+  return Unit{};
+}
+
+std::optional<symbols::ValueWish> FunctionChoice::values_of(const std::string& name) const {
+  symbols::ValueWish wish;
+  bool all = false;
+  for (const ValueRule& rule : arguments_) {
+    if (!rule.functions.keeps(name)) continue;
+    wish.arguments = true;
+    all = all || rule.only.empty();
+    wish.only.insert(wish.only.end(), rule.only.begin(), rule.only.end());
+  }
+  if (all) wish.only.clear();
+  wish.returned = std::any_of(returned_.begin(), returned_.end(),
+                              [&](const ValueRule& rule) { return rule.functions.keeps(name); });
+  return wish.arguments || wish.returned ? std::optional(wish) : std::nullopt;
 }
 
 /// What one module carries.
@@ -89,8 +138,8 @@ const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& p
 }
 
 bool FunctionChooser::concerns(const reader::Module& module) const {
-  return !adopted_.empty() || !watch_.rules.empty() || choice_.has_kept() || !choice_.filter().keeps_all() ||
-         !choice_.lists().empty() || !carried_by(module.path).lists.empty();
+  return !adopted_.empty() || !watch_.rules.empty() || choice_.has_kept() || choice_.has_values() ||
+         !choice_.filter().keeps_all() || !choice_.lists().empty() || !carried_by(module.path).lists.empty();
 }
 
 bool FunctionChooser::keeps(const reader::Function& f, const Carried& carried) const {
@@ -159,6 +208,7 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
     std::erase_if(kept[m], [&](const reader::Function* f) {
       return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;
     });
+    note_values(*writer, module, kept[m], first == 1);
     watched_ += watch_functions(*writer, watch_, kept[m], refused);
     for (const ActiveRule& rule : adopted_) {
       std::vector<std::uint32_t> ids;
@@ -172,6 +222,45 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
                   "(prefault), or there are more than 64 rules or 65536 functions");
   }
   return true;
+}
+
+void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& module,
+                                  const std::vector<const reader::Function*>& kept, bool at_start) {
+  if (!choice_.has_values()) return;
+  std::vector<symbols::ValueWish> wishes;
+  std::vector<const reader::Function*> wanted;
+  for (const reader::Function* f : kept) {
+    if (f->tail_exit || f->note) continue;
+    auto wish = choice_.values_of(f->name);
+    if (!wish) continue;
+    wish->address = f->address - module.bias;
+    wishes.push_back(std::move(*wish));
+    wanted.push_back(f);
+  }
+  if (wishes.empty()) return;
+  if (!at_start)
+    return report_once("no values of functions of " + module.path +
+                       " are noted: it was opened after the program had begun");
+  const auto found = symbols::values_of(module.path, wishes, resolve_);
+  if (!found) return report_once("no values of functions of " + module.path + " are noted: " + found.error().message);
+  std::size_t unknown = 0;
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const symbols::FunctionValues& values = (*found)[i];
+    if (values.description.empty())
+      ++unknown;
+    else if (writer.note_values(wanted[i]->id, values.arguments, values.returned, values.description))
+      ++with_values_;
+    else
+      ++refused;
+  }
+  if (unknown == wanted.size())
+    report_once("no values of functions of " + module.path +
+                " are noted: debug information of C or C++ is missing for them");
+  if (refused != 0)
+    report_once("values of " + std::to_string(refused) + " functions of " + module.path +
+                " are not noted: there are more than " + std::to_string(format::kMostValueSpecs) +
+                " such functions, or the process counts calls");
 }
 
 void FunctionChooser::leave_out_small(ArenaWriter& writer, const reader::Module& module,

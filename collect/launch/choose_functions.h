@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "symbols/function_filter.h"
 #include "symbols/function_lists.h"
 #include "symbols/resolve.h"
+#include "symbols/values.h"
 
 namespace karst::collect {
 
@@ -31,11 +33,17 @@ class FunctionChoice {
   /// What a budget leaves on: functions that one of the patterns matches. The error is a bad pattern's.
   Status keep(const std::vector<std::string>& patterns);
 
+  /// What is noted of functions' calls: `REGEX[:N,...]` each, N: of the arguments, from 1 on. The error is a bad one's.
+  Status note_values(const std::vector<std::string>& arguments, const std::vector<std::string>& returned);
+
   const symbols::FunctionFilter& filter() const { return filter_; }
   const symbols::ListChoice& lists() const { return lists_; }
   bool uses_carried() const { return use_carried_; }
   bool has_kept() const { return has_kept_; }
   bool is_kept(const std::string& name) const { return has_kept_ && kept_.keeps(name); }
+  bool has_values() const { return !arguments_.empty() || !returned_.empty(); }
+  /// None: nothing is noted of this function.
+  std::optional<symbols::ValueWish> values_of(const std::string& name) const;
   const symbols::GlobSet& no_trace() const { return no_trace_; }
   const symbols::GlobSet& only() const { return only_; }
 
@@ -47,6 +55,12 @@ class FunctionChoice {
   bool use_carried_ = true;
   symbols::FunctionFilter kept_;
   bool has_kept_ = false;
+  struct ValueRule {
+    symbols::FunctionFilter functions;
+    std::vector<std::uint32_t> only;
+  };
+  std::vector<ValueRule> arguments_;
+  std::vector<ValueRule> returned_;
 };
 
 /// Applies a choice to processes' functions. Remembers modules' lists, not their symbols. One thread.
@@ -61,9 +75,10 @@ class FunctionChooser {
   /// any of their modules.
   bool choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count);
 
-  std::uint64_t functions() const { return functions_; }  ///< that were looked at
-  std::uint64_t off() const { return off_; }              ///< of them, left out
-  std::size_t watched() const { return watched_; }        ///< functions, once for each rule
+  std::uint64_t functions() const { return functions_; }    ///< that were looked at
+  std::uint64_t off() const { return off_; }                ///< of them, left out
+  std::size_t watched() const { return watched_; }          ///< functions, once for each rule
+  std::size_t with_values() const { return with_values_; }  ///< functions of whose calls values are noted
   /// What could not be applied, once for each module.
   std::vector<reader::Problem>& problems() { return problems_; }
 
@@ -76,6 +91,8 @@ class FunctionChooser {
   bool keeps(const reader::Function& function, const Carried& carried) const;
   void leave_out_small(ArenaWriter& writer, const reader::Module& module,
                        const std::vector<const reader::Function*>& kept, std::uint32_t least);
+  void note_values(ArenaWriter& writer, const reader::Module& module, const std::vector<const reader::Function*>& kept,
+                   bool at_start);
   void turn_off(ArenaWriter& writer, const reader::Function& function);
   void report_once(const std::string& message);
 
@@ -87,6 +104,7 @@ class FunctionChooser {
   std::map<std::string, std::unique_ptr<Carried>> carried_;
   std::uint64_t functions_ = 0;
   std::uint64_t off_ = 0;
+  std::size_t with_values_ = 0;
   std::vector<reader::Problem> problems_;
 };
 

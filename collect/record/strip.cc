@@ -186,6 +186,7 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
         fields.text(i, offsetof(format::SymbolRecord, name), names, nameless(id));
         fields.text(i, offsetof(format::SymbolRecord, link_name), names);
         fields.path(i, offsetof(format::SymbolRecord, file), names);
+        fields.text(i, offsetof(format::SymbolRecord, values), names);
         break;
       }
       case ChunkType::kThreads:

@@ -35,6 +35,11 @@ __attribute__((visibility("hidden"))) void karst_hook_watch_exit_clock_deeper();
 /// Around the exit hook in force: the flags come back as well. The second is for watched functions.
 __attribute__((visibility("hidden"))) void karst_hook_keep_flags();
 __attribute__((visibility("hidden"))) void karst_hook_keep_flags_watched();
+/// What a call was given, or returns, becomes a note; then the hook in force.
+__attribute__((visibility("hidden"))) void karst_hook_values_enter();
+__attribute__((visibility("hidden"))) void karst_hook_values_exit();
+__attribute__((visibility("hidden"))) void karst_hook_values_watched_enter();
+__attribute__((visibility("hidden"))) void karst_hook_values_watched_exit();
 __attribute__((visibility("hidden"))) void karst_hook_divide_enter();
 __attribute__((visibility("hidden"))) void karst_hook_divide_exit();
 }
@@ -64,16 +69,23 @@ class Trampolines {
   /// if the system does not let code be changed.
   bool begin_change();
   void end_change();
-  /// The function's trampolines lead to the hooks of watched functions from now on, or to those of others again.
-  void aim(std::uint32_t index, bool watched);
-  /// Some lead to the hooks of watched functions, or did.
-  bool has_watched() const { return has_watched_; }
+  /// What a function's calls are for, beside being recorded.
+  struct Aim {
+    bool watched;    ///< they are timed (watching/watch.h)
+    bool arguments;  ///< and what they are given is noted (values.h)
+    bool returned;   ///< and what they return
+    bool is_plain() const { return !watched && !arguments && !returned; }
+  };
+  /// The function's trampolines lead to the hooks for that from now on.
+  void aim(std::uint32_t index, Aim aim);
+  /// Some do not lead to the usual hooks, or did not.
+  bool has_aimed() const { return has_aimed_; }
 
  private:
   std::uintptr_t region_ = 0;
   std::uint64_t size_ = 0;
   std::uint32_t functions_ = 0;
-  bool has_watched_ = false;
+  bool has_aimed_ = false;
 };
 
 /// Sets the hooks of all trampolines there are. One store each: safe at any time, also in a forked child.

@@ -24,8 +24,12 @@ struct Slots {
   Hook exit;
   Hook watched_enter;
   Hook watched_exit;
-  Hook conditional_exit;  // these two stay
+  Hook conditional_exit;  // these stay
   Hook watched_conditional_exit;
+  Hook values_enter;
+  Hook values_exit;
+  Hook values_watched_enter;
+  Hook values_watched_exit;
 };
 // So that the displacement in a trampoline's jump is aligned, and changes by one store.
 constexpr std::uint64_t kFirst = kPage + 1;
@@ -97,6 +101,10 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
   fill(*slots);
   slots->conditional_exit = karst_hook_keep_flags;
   slots->watched_conditional_exit = karst_hook_keep_flags_watched;
+  slots->values_enter = karst_hook_values_enter;
+  slots->values_exit = karst_hook_values_exit;
+  slots->values_watched_enter = karst_hook_values_watched_enter;
+  slots->values_watched_exit = karst_hook_values_watched_exit;
   for (std::uint32_t i = 0; i < count; ++i) {
     const bool entered = i < functions;
     arch::write_trampoline(reinterpret_cast<unsigned char*>(enter(i)),
@@ -136,15 +144,16 @@ bool Trampolines::begin_change() {
 
 void Trampolines::end_change() { sys::mprotect(region_ + kPage, size_ - kPage, PROT_READ | PROT_EXEC); }
 
-void Trampolines::aim(std::uint32_t index, bool watched) {
+void Trampolines::aim(std::uint32_t index, Aim aim) {
   auto* slots = reinterpret_cast<Slots*>(region_);
-  const Hook* first = index < functions_ ? watched ? &slots->watched_enter : &slots->enter
-                      : watched          ? &slots->watched_conditional_exit
-                                         : &slots->conditional_exit;
-  arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)), reinterpret_cast<std::uintptr_t>(first));
-  arch::aim_trampoline(reinterpret_cast<unsigned char*>(exit(index)),
-                       reinterpret_cast<std::uintptr_t>(watched ? &slots->watched_exit : &slots->exit));
-  has_watched_ = has_watched_ || watched;
+  const Hook* entry = aim.watched ? &slots->watched_enter : &slots->enter;
+  const Hook* leave = aim.watched ? &slots->watched_exit : &slots->exit;
+  if (aim.arguments) entry = aim.watched ? &slots->values_watched_enter : &slots->values_enter;
+  if (aim.returned) leave = aim.watched ? &slots->values_watched_exit : &slots->values_exit;
+  if (index >= functions_) entry = aim.watched ? &slots->watched_conditional_exit : &slots->conditional_exit;
+  arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)), reinterpret_cast<std::uintptr_t>(entry));
+  arch::aim_trampoline(reinterpret_cast<unsigned char*>(exit(index)), reinterpret_cast<std::uintptr_t>(leave));
+  has_aimed_ = has_aimed_ || !aim.is_plain();
 }
 
 void set_hooks(Hook enter, Hook exit) { set_hooks(enter, exit, enter, exit); }

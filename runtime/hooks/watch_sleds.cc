@@ -1,5 +1,6 @@
 #include "runtime/hooks/watch_sleds.h"
 
+#include "runtime/hooks/values.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
@@ -11,22 +12,30 @@ namespace karst::runtime {
 
 void watch_sleds(Module& m) {
   KARST_ASSERT(holds_patching());
-  if (!m.has_trampolines || !is_watching()) return;
-  bool any = m.trampolines.has_watched();
-  for (std::uint32_t i = 0; i < m.functions.count() && !any; ++i) any = is_watched(m.first_id + i);
+  if (!m.has_trampolines) return;
+  const auto aim_of = [&m](std::uint32_t index) {
+    const std::uint32_t id = m.first_id + index;
+    const format::ArenaValueSpec* values = value_spec(id);
+    return Trampolines::Aim{is_watching() && is_watched(id), values != nullptr && values->arguments != 0,
+                            values != nullptr && values->returned != 0};
+  };
+  bool any = m.trampolines.has_aimed();
+  for (std::uint32_t i = 0; i < m.functions.count() && !any; ++i) any = !aim_of(i).is_plain();
   if (!any) return;
   if (!m.trampolines.begin_change()) {
     static bool s_said;
-    if (!s_said) Message().text("no call is kept (slowest, over): the system does not let code be changed");
+    if (!s_said)
+      Message().text("no call is kept (slowest, over) and no value noted: the system does not let code be changed");
     s_said = true;
     return;
   }
   for (std::uint32_t i = 0; i < m.functions.count(); ++i) {
-    const bool watched = is_watched(m.first_id + i);
-    if (!watched && !m.trampolines.has_watched()) continue;
-    m.trampolines.aim(i, watched);
+    const Trampolines::Aim aim = aim_of(i);
+    if (aim.is_plain() && !m.trampolines.has_aimed()) continue;
+    m.trampolines.aim(i, aim);
+    // What a tail call returns is its callee's to say.
     const std::uint32_t alias = m.functions.alias(i);
-    if (alias != FunctionTable::kNone) m.trampolines.aim(alias, watched);
+    if (alias != FunctionTable::kNone) m.trampolines.aim(alias, {aim.watched, false, false});
   }
   m.trampolines.end_change();
 }

@@ -1,4 +1,5 @@
-// The hooks of watched functions (watching/watch.h) in the place of the usual ones.
+// The hooks of functions that are watched (watching/watch.h), or whose values are wanted (values.h), in the place of
+// the usual ones.
 #pragma once
 #include <cstdint>
 

@@ -117,6 +117,7 @@ const char* Arena::create(const Options& options) {
     layout.watching_offset = place(sizeof(ArenaWatching));
     watching.rules_offset = place(sizeof(ArenaWatchRule) * std::uint64_t{kWatchRules});
     watching.watches_offset = place(sizeof(ArenaWatch) * std::uint64_t{kWatches});
+    layout.values_offset = place(sizeof(ArenaValues));
   }
   layout.text_offset = place(kArenaTextSize);
   layout.size = end;
@@ -206,7 +207,7 @@ const char* Arena::create_in_child() {
   if (!put(0, &h, sizeof h) || !put(h.control_offset, &c, sizeof c) ||
       !put(h.modules_offset, old(h.modules_offset), h.module_count * sizeof(ArenaModule)) ||
       !put(h.functions_offset, old(h.functions_offset), (h.function_count + 1ULL) * sizeof(ArenaFunction)) ||
-      !put(h.text_offset, old(h.text_offset), h.text_used)) {
+      !put(h.text_offset, old(h.text_offset), h.text_used) || !put_values()) {
     descriptor_.close();
     return "there is not enough memory for the trace";
   }
@@ -242,6 +243,17 @@ const char* Arena::create_in_child() {
     if (modules()[i].unloaded_ticks > remembered_at_) modules()[i].unloaded_ticks = 0;
   remember();
   return nullptr;
+}
+
+/// What values are wanted in the parent, into the child's arena. Their counts are the requester's, who may be hostile.
+bool Arena::put_values() const {
+  if (layout_.values_offset == 0) return true;
+  const auto* values = at<ArenaValues>(layout_.values_offset);
+  const std::uint32_t specs = load(values->count) < kMostValueSpecs ? load(values->count) : kMostValueSpecs;
+  const std::uint32_t text = load(values->text_used) < kMostValueText ? load(values->text_used) : kMostValueText;
+  if (specs == 0) return true;
+  return put(layout_.values_offset, values, offsetof(ArenaValues, specs) + specs * sizeof(ArenaValueSpec)) &&
+         put(layout_.values_offset + offsetof(ArenaValues, text), values->text, text);
 }
 
 void Arena::let_go() {
@@ -325,6 +337,7 @@ void Arena::impose_layout(ArenaHeader& h) const {
   h.control_offset = layout_.control_offset;
   h.counts_offset = layout_.counts_offset;
   h.watching_offset = layout_.watching_offset;
+  h.values_offset = layout_.values_offset;
   h.module_capacity = layout_.module_capacity;
   h.function_capacity = layout_.function_capacity;
   h.thread_capacity = layout_.thread_capacity;

@@ -11,6 +11,7 @@
 
 #include "format/arena.h"
 #include "format/control.h"
+#include "format/values.h"
 #include "format/watch.h"
 #include "runtime/clock/clock.h"
 #include "runtime/system/options.h"
@@ -41,6 +42,10 @@ class Arena {
   template <typename T>
   T* table(std::uint64_t offset) {
     return at<T>(offset);
+  }
+  /// Null where calls are counted.
+  format::ArenaValues* values() {
+    return layout_.values_offset != 0 ? at<format::ArenaValues>(layout_.values_offset) : nullptr;
   }
   format::ArenaSwitch* switches() { return at<format::ArenaSwitch>(switches_offset_); }
   format::ArenaModule* modules() { return at<format::ArenaModule>(layout_.modules_offset); }
@@ -144,7 +149,7 @@ class Arena {
 
  private:
   template <typename T>
-  T* at(std::uint64_t offset) {
+  T* at(std::uint64_t offset) const {
     return reinterpret_cast<T*>(base_ + offset);
   }
   void impose_layout(format::ArenaHeader& h) const;
@@ -155,6 +160,7 @@ class Arena {
   void advise_dump(std::uint64_t offset, std::uint64_t size) const;
   bool allocate(std::uint64_t begin, std::uint64_t end) const;
   bool put(std::uint64_t offset, const void* from, std::uint64_t size) const;
+  bool put_values() const;
   bool reserve(std::uint64_t offset, std::uint64_t size) const;
   bool reserve_blocks(std::uint32_t up_to);
   static void note_holes(format::BlockHeader& block, std::uintptr_t cursor);

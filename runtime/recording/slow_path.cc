@@ -143,6 +143,8 @@ __attribute__((always_inline)) inline void record(Put put) {
 
 }  // namespace
 
+bool may_record_notes() { return may_record(); }
+
 bool is_recording() { return may_record() && (threads_are_found_by_tid() || karst_state->live != 0); }
 
 void record_group(const Event* words, std::uint32_t count) {

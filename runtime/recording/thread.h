@@ -61,6 +61,9 @@ bool threads_are_found_by_tid();
 /// True if the calling thread has had an event and its next one will be kept. Any context.
 bool is_recording();
 
+/// A note would be kept. Any context.
+bool may_record_notes();
+
 /// Records up to 3 words in slots of one block that follow each other, whatever handlers do in between. Events get
 /// the present time, places stay as they are (format/event.h). Nothing if !is_recording(). Any context.
 void record_group(const format::Event* words, std::uint32_t count);

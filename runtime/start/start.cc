@@ -22,6 +22,7 @@
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/sleds.h"
+#include "runtime/hooks/values.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/session.h"
@@ -173,6 +174,7 @@ const char* make_arena() {
   choose_variants(h, g_options);
   prepare_budget(g_options);
   prepare_watching(g_options.prefault);
+  prepare_values(g_options.prefault);
   return nullptr;
 }
 
@@ -199,6 +201,7 @@ const char* trace_all(bool alone) {
   register_modules();
   const std::uint64_t registered = clock_ns(CLOCK_MONOTONIC_RAW);
   if (const char* why = announce_arena()) return why;
+  if (alone) take_over_values();
   const std::uint64_t chosen = clock_ns(CLOCK_MONOTONIC_RAW);
   if (!patch_modules(alone))
     return "the system does not let the program's code be changed (a W^X policy, or no memory near the code)";

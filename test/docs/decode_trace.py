@@ -120,8 +120,8 @@ class Trace:
             self.functions[process, v[0]] = v[1], v[2], v[3] & 1
 
     def symb(self, payload):
-        for process, v, text in records(payload, "8I"):
-            self.symbols[process, v[0]] = v[1], text(v[2], v[3]), text(v[4], v[5]), text(v[6], v[7])
+        for process, v, text in records(payload, "10I"):
+            self.symbols[process, v[0]] = v[1], text(v[2], v[3]), text(v[4], v[5]), text(v[6], v[7]), text(v[8], v[9])
 
     def inln(self, payload):
         for process, v, text in records(payload, "12I"):
@@ -232,9 +232,10 @@ class Trace:
                 continue
             numbers, path, _ = self.modules[process, module]
             fallback = b"%s+0x%x" % (path.split(b"/")[-1], address - numbers[0])
-            line, symbol, link, file = self.symbols.get((process, function), (0, b"", b"", b""))
-            yield "function %d module %d address %d filtered %d name %s link %s at %s %d" % (
-                function, module, address, filtered, escaped(symbol or fallback), escaped(link), escaped(file), line)
+            line, symbol, link, file, values = self.symbols.get((process, function), (0, b"", b"", b"", b""))
+            yield "function %d module %d address %d filtered %d name %s link %s at %s %d values %s" % (
+                function, module, address, filtered, escaped(symbol or fallback), escaped(link), escaped(file), line,
+                escaped(values))
         for process, function, (depth, copies, line, call_line), texts in sorted(self.inlined, key=lambda i: i[:2]):
             if process == index:
                 name, file, call_file = map(escaped, texts)

@@ -1,0 +1,250 @@
+#include "analysis/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <optional>
+
+#include "format/note.h"
+#include "format/values.h"
+
+namespace karst::analysis {
+
+using format::NoteKind;
+
+namespace {
+
+constexpr std::size_t kMostPending = 64;  // notes of arguments whose call has not begun: handlers in handlers
+
+bool is(const reader::Note& note, NoteKind kind) { return note.kind == static_cast<std::uint32_t>(kind); }
+
+/// Takes what comes before `end` off the text, and `end` with it.
+std::string_view take_until(std::string_view& text, char end) {
+  const std::string_view taken = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(taken.size() + 1, text.size()));
+  return taken;
+}
+
+std::uint64_t number_behind(std::string_view code) {
+  std::uint64_t number = 0;
+  std::from_chars(code.data() + 1, code.data() + code.size(), number);
+  return number;
+}
+
+std::uint64_t bits_of(std::string_view bytes) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < bytes.size() && i < 8; ++i)
+    bits |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  return bits;
+}
+
+std::int64_t with_sign(std::uint64_t bits, std::uint64_t size) {
+  if (size == 0 || size >= 8) return static_cast<std::int64_t>(bits);
+  const std::uint64_t sign = std::uint64_t{1} << (8 * size - 1);
+  return static_cast<std::int64_t>((bits ^ sign) - sign);
+}
+
+std::string quoted(std::string_view text, char quote) {
+  std::string out(1, quote);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == quote || c == '\\')
+      out += {'\\', c};
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (byte < 0x20 || byte == 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += c;
+  }
+  return out + quote;
+}
+
+std::string enumerator(std::string_view code, std::int64_t value) {
+  const auto brace = code.find('{');
+  if (brace != std::string_view::npos) {
+    std::string_view names = code.substr(brace + 1, code.size() - std::min(code.size(), brace + 2));
+    while (!names.empty()) {
+      std::string_view one = take_until(names, ';');
+      const std::string_view name = take_until(one, '=');
+      std::int64_t known = 0;
+      if (std::from_chars(one.data(), one.data() + one.size(), known).ec == std::errc() && known == value)
+        return std::string(name);
+    }
+  }
+  return fmt::to_string(value);
+}
+
+std::string shown(std::string_view code, std::string_view bytes, bool cut) {
+  const std::uint64_t bits = bits_of(bytes);
+  const std::uint64_t size = number_behind(code);
+  switch (code[0]) {
+    case 'i':
+      return fmt::to_string(with_sign(bits, size));
+    case 'u':
+      return fmt::to_string(bits);
+    case 'x':
+      return fmt::format("{:#x}", bits);
+    case 'b':
+      return bits == 0 ? "false" : bits == 1 ? "true" : fmt::to_string(bits);
+    case 'c':
+      return quoted(std::string_view(bits == 0 ? std::string(1, '\0') : std::string(bytes.substr(0, 1))), '\'');
+    case 'f':
+      if (size == 4) return fmt::to_string(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+      return fmt::to_string(std::bit_cast<double>(bits));
+    case 's':
+      return quoted(bytes, '"') + (cut ? "..." : "");
+    case 'v': {
+      if (bytes.size() < 16 || size == 0) return "<unreadable>";
+      const std::uint64_t length = bits_of(bytes.substr(8)) - bits;
+      return fmt::format("[{}]", length / size);
+    }
+    case 'e':
+      return enumerator(code, with_sign(bits, size));
+    default:
+      return "<not shown>";
+  }
+}
+
+}  // namespace
+
+std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
+                             const reader::Note& note) {
+  const bool returned = is(note, NoteKind::kReturned);
+  if (!returned && !is(note, NoteKind::kArguments)) return {};
+  const std::string& text = trace.function(trace.processes()[thread.process], note.name).values;
+  std::string_view left = text;
+  std::string_view description = take_until(left, '|');
+  if (returned) description = left;
+  std::string_view bytes = calls.bytes_of(note);
+  std::vector<Value> values;
+  if (bytes.empty() || static_cast<std::uint8_t>(bytes.back()) != format::kValuesEnd)
+    return values;  // torn, or stripped
+  bytes.remove_suffix(1);
+  while (!description.empty()) {
+    std::string_view code = take_until(description, ',');
+    const std::string_view name = take_until(code, ':');
+    Value value{std::string(name), {}};
+    if (code.empty() || code == "-") {
+      value.text = "<not shown>";
+    } else if (code == "?") {
+      value.text = "<optimized out>";
+    } else {
+      const auto head = static_cast<std::uint8_t>(bytes.empty() ? 0 : bytes[0]);
+      if (!bytes.empty()) bytes.remove_prefix(1);
+      if (head == format::kValueUnreadable) {
+        value.text = "<unreadable>";
+      } else if (head == format::kValueNull) {
+        value.text = "null";
+      } else if (head == format::kValueNoRoom) {
+        value.text = "<cut>";
+      } else {
+        const bool cut = (head & format::kValueCut) != 0;
+        const std::size_t size = head & 0x7f;
+        std::string own(bytes.substr(0, size));
+        own.resize(std::min<std::size_t>(size, format::kMostValueBytes));
+        bytes.remove_prefix(std::min(size, bytes.size()));
+        value.text = shown(code, own, cut);
+      }
+    }
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+bool is_of_call(const reader::Note& note) { return is(note, NoteKind::kArguments) || is(note, NoteKind::kReturned); }
+
+NamedValues CallValues::named(const reader::Trace& trace, const reader::Thread& thread, std::uint32_t row) const {
+  NamedValues named;
+  if (empty()) return named;
+  if (const reader::Note* note = arguments(row))
+    for (Value& value : values_in(trace, thread, calls_, *note))
+      named.emplace_back(std::move(value.name), std::move(value.text));
+  if (const reader::Note* note = returned(row))
+    for (Value& value : values_in(trace, thread, calls_, *note))
+      named.emplace_back(value.name.empty() ? "returned" : "returned " + value.name, std::move(value.text));
+  return named;
+}
+
+std::string values_text(const std::vector<Value>& values) {
+  std::string text;
+  for (const Value& value : values) {
+    if (!text.empty()) text += ", ";
+    if (!value.name.empty()) text += value.name + "=";
+    text += value.text;
+  }
+  return text;
+}
+
+// Arguments are noted before their call's enter, so the call is the next one of the function with the caller that the
+// note lies in. A signal handler that comes between the two has its own pairs in between: the last note belongs to the
+// first call.
+CallValues::CallValues(const reader::Calls& calls) : calls_(calls) {
+  std::vector<std::uint32_t> pending;
+  std::uint32_t next = 0;
+  const auto count = static_cast<std::uint32_t>(calls.notes.size());
+  for (std::uint32_t row = 0; row < calls.size(); ++row) {
+    for (; next < count && calls.notes[next].ticks <= calls.begin[row]; ++next) {
+      if (!is(calls.notes[next], NoteKind::kArguments)) continue;
+      if (pending.size() == kMostPending) pending.erase(pending.begin());
+      pending.push_back(next);
+    }
+    if (pending.empty()) {
+      if (next == count) break;
+      continue;
+    }
+    for (std::size_t i = pending.size(); i != 0; --i) {
+      const reader::Note& note = calls.notes[pending[i - 1]];
+      if (note.name != calls.function[row] || note.row != calls.parent[row]) continue;
+      arguments_.emplace_back(row, pending[i - 1]);
+      pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      break;
+    }
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const reader::Note& note = calls.notes[i];
+    if (is(note, NoteKind::kReturned) && note.row != reader::kNoParent && calls.function[note.row] == note.name)
+      returned_.emplace_back(note.row, i);
+  }
+  std::sort(returned_.begin(), returned_.end());
+}
+
+const reader::Note* CallValues::find(const Rows& rows, std::uint32_t row) const {
+  const auto at = std::lower_bound(rows.begin(), rows.end(), std::pair{row, std::uint32_t{0}});
+  return at != rows.end() && at->first == row ? &calls_.notes[at->second] : nullptr;
+}
+
+std::string name_with_values(std::string_view name, const CallValues& values, const reader::Trace& trace,
+                             const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row) {
+  const reader::Note* arguments = values.arguments(row);
+  const reader::Note* returned = values.returned(row);
+  std::string text(name);
+  if (arguments != nullptr) {
+    // The parameters: the last pair of parentheses on the outside.
+    std::size_t end = name.rfind(')');
+    std::size_t begin = end;
+    int depth = 0;
+    for (std::size_t i = end == std::string_view::npos ? 0 : end + 1; i != 0; --i) {
+      if (name[i - 1] == ')') ++depth;
+      if (name[i - 1] == '(' && --depth == 0) {
+        begin = i - 1;
+        break;
+      }
+    }
+    const std::string inside = "(" + values_text(values_in(trace, thread, calls, *arguments)) + ")";
+    text =
+        begin == end ? text + inside : std::string(name.substr(0, begin)) + inside + std::string(name.substr(end + 1));
+  }
+  if (returned != nullptr) {
+    const std::vector<Value> result = values_in(trace, thread, calls, *returned);
+    const bool is_structure = !result.empty() && !result[0].name.empty();
+    if (!result.empty()) text += (is_structure ? " = {" : " = ") + values_text(result) + (is_structure ? "}" : "");
+  }
+  return text;
+}
+
+}  // namespace karst::analysis

@@ -1,0 +1,60 @@
+// What calls were given and what they returned, where a trace has it (format/values.h), ready to be shown.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reader/model.h"
+#include "reader/trace.h"
+
+namespace karst::analysis {
+
+/// One value. `name` is empty for a returned one that is no structure.
+struct Value {
+  std::string name;
+  std::string text;  ///< as in C++: 7, 0x1f, true, RED, "text"; <unreadable>, <optimized out>, <not shown>, <cut>
+};
+
+/// The values in a note of arguments or of returned values, by its function's description. Bytes of the program's that
+/// are not printable are escaped. Without a description: nothing.
+std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
+                             const reader::Note& note);
+/// `n=7, path="/tmp"`
+std::string values_text(const std::vector<Value>& values);
+
+/// A note of values: it is part of a call, not something between calls.
+bool is_of_call(const reader::Note& note);
+
+/// Names and texts: of arguments, and "returned", or "returned NAME".
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+
+/// Which note has the values of which call, of one thread. The calls and their notes must outlive it.
+class CallValues {
+ public:
+  explicit CallValues(const reader::Calls& calls);
+
+  bool empty() const { return arguments_.empty() && returned_.empty(); }
+  /// Null: nothing is noted of the call.
+  const reader::Note* arguments(std::uint32_t row) const { return find(arguments_, row); }
+  const reader::Note* returned(std::uint32_t row) const { return find(returned_, row); }
+  /// What is noted of the call; mostly nothing.
+  NamedValues named(const reader::Trace& trace, const reader::Thread& thread, std::uint32_t row) const;
+  bool has(std::uint32_t row) const { return arguments(row) != nullptr || returned(row) != nullptr; }
+
+ private:
+  using Rows = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // row, number of the note; sorted
+  const reader::Note* find(const Rows& rows, std::uint32_t row) const;
+
+  const reader::Calls& calls_;
+  Rows arguments_;
+  Rows returned_;
+};
+
+/// `open(path="/etc/passwd", flags=0) = 3`: the function's name with the call's values in the place of its parameters.
+/// The name as it is where nothing is noted of the call.
+std::string name_with_values(std::string_view name, const CallValues& values, const reader::Trace& trace,
+                             const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row);
+
+}  // namespace karst::analysis

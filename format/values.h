@@ -1,0 +1,108 @@
+// Values: what a call was given, and what it returned. karst reads a function's types (symbols/values.h) and writes
+// into the arena where its values are; the runtime copies them into a note (format/note.h) as the call begins or ends;
+// readers know by the function's description how to show them.
+//
+//   arena:  ArenaValues, one ArenaValueSpec for each function; the function's flags have its number (value_spec_of)
+//   note:   for each value  size (1 byte)  its bytes
+//             size 0 to 100        the bytes of an integer, the upper ones left out if they are 0; of memory; of a text
+//             size 128 to 228      the first size - 128 bytes of a text that is longer
+//             kValueUnreadable     no memory can be read at its address; no bytes
+//             kValueNull           its address is null; no bytes
+//             kValueNoRoom         the note was full; no bytes
+//           and kValuesEnd, as zeros at a note's end are not kept
+//
+// A note of arguments lies before its call's enter, as the thread's next one of this function; a note of returned
+// values before its exit, in the call.
+//
+// A description is text: arguments, `|`, returned values; each `name:type`, a comma between two.
+//
+//   i1 i2 i4 i8  u1 u2 u4 u8    integers and their bytes      b  bool     c  a character
+//   f4 f8                       IEEE 754                      x  address, in hexadecimal
+//   s                           text                          v16  memory of a vector, 16 bytes an element: how many
+//   e4{RED=0;GREEN=1}           an enumeration of 4 bytes     ?  not there (the compiler left nothing of it): no bytes
+//                                                            -  of a kind that is not shown: no bytes
+#ifndef KARST_FORMAT_VALUES_H
+#define KARST_FORMAT_VALUES_H
+
+// Where a saved register or a word of the caller's stack lies, from what a hook has pushed (arch/x86_64/hooks.S), in
+// words of 8 bytes.
+#define KARST_SAVED_WORDS_BEFORE_STACK 12
+
+#ifndef __ASSEMBLER__
+#include <cstddef>
+#include <cstdint>
+
+namespace karst::format {
+
+/// What a hook has on the stack when it asks for values.
+struct SavedRegisters {
+  std::uint64_t rbp, r11, r10, r9, r8, rdi, rsi, rcx, rdx, rax;
+  std::uint64_t event_low_bits;
+  std::uint64_t sled;     ///< return address
+  std::uint64_t stack[];  ///< of the function: at an entry, its return address, then arguments
+};
+static_assert(offsetof(SavedRegisters, stack) == KARST_SAVED_WORDS_BEFORE_STACK * sizeof(std::uint64_t));
+
+enum class ValueHow : std::uint8_t {
+  kRegister = 1,   ///< `size` bytes of the register or word from its byte `offset` on
+  kMemory = 2,     ///< `size` bytes at the address in it + `offset`
+  kText = 3,       ///< NUL-terminated, at the address in it
+  kSizedText = 4,  ///< at the address in it + `offset` lie an address and a size (libstdc++'s std::string)
+  kViewText = 5,   ///< it is a size, and the word whose place `size` is has an address (std::string_view)
+  kViewMemory = 6  ///< at the address in it + `offset` lie a size and an address
+};
+
+/// Places: words of SavedRegisters, and vector registers from kFirstVectorPlace on.
+inline constexpr std::uint8_t kFirstVectorPlace = 128;
+inline constexpr std::uint8_t kVectorPlaces = 8;
+inline constexpr std::uint8_t kMostPlace = KARST_SAVED_WORDS_BEFORE_STACK + 64;
+
+struct ValueOp {
+  std::uint8_t how;    ///< ValueHow
+  std::uint8_t place;  ///< below kMostPlace, or of a vector register
+  std::uint16_t size;
+  std::int32_t offset;
+};
+static_assert(sizeof(ValueOp) == 8);
+
+inline constexpr std::uint32_t kMostValues = 14;  ///< of one function, arguments and returned ones
+struct ArenaValueSpec {
+  std::uint8_t arguments;  ///< ops[0...]
+  std::uint8_t returned;   ///< ops that follow
+  std::uint8_t most_text;  ///< bytes of a text, kMostValueBytes at most
+  std::uint8_t reserved;
+  std::uint32_t description;       ///< offset in ArenaValues::text
+  std::uint32_t description_size;  ///< bytes
+  std::uint32_t reserved2;
+  ValueOp ops[kMostValues];
+};
+static_assert(sizeof(ArenaValueSpec) == 128);
+
+inline constexpr std::uint32_t kMostValueSpecs = 2048;
+inline constexpr std::uint32_t kMostValueText = 1 << 20;
+/// Written by karst alone: a spec first, then its number into the function's flags.
+struct ArenaValues {
+  std::uint32_t count;      ///< specs handed out
+  std::uint32_t text_used;  ///< bytes handed out
+  std::uint64_t reserved;
+  ArenaValueSpec specs[kMostValueSpecs];
+  char text[kMostValueText];
+};
+
+inline constexpr std::uint32_t kMostValueBytes = 100;  ///< of one value
+inline constexpr std::uint32_t kUsualValueText = 64;   ///< of a text
+inline constexpr std::uint32_t kMostValuesInNote = 400;
+inline constexpr std::uint8_t kValuesEnd = 0xff;
+inline constexpr std::uint8_t kValueCut = 0x80;
+inline constexpr std::uint8_t kValueUnreadable = 0x7f;
+inline constexpr std::uint8_t kValueNull = 0x7e;
+inline constexpr std::uint8_t kValueNoRoom = 0x7d;
+
+/// ArenaFunction::flags has a spec's number + 1 in these bits; 0: the function's values are not wanted.
+inline constexpr std::uint32_t kValueSpecShift = 16;
+static_assert(kMostValueSpecs < 1U << (32 - kValueSpecShift));
+constexpr std::uint32_t value_spec_of(std::uint32_t function_flags) { return function_flags >> kValueSpecShift; }
+
+}  // namespace karst::format
+#endif
+#endif

@@ -1,0 +1,205 @@
+#include "runtime/hooks/values.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+
+#include "runtime/maintenance/switches.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
+
+namespace karst::runtime {
+
+using namespace format;
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+bool g_reads_memory;
+ArenaValueSpec* g_specs;   // private copies
+std::uint16_t* g_numbers;  // of specs, by function: 1 + index; 0: none
+
+/// Bytes from `address` on that could be read, `size` at most. Not an instruction of ours touches them.
+std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size) {
+  if (!g_reads_memory || size == 0 || address + size < address || sys::is_deadly(SYS_process_vm_readv)) return 0;
+  // What lies behind the end of a page may not be there: the kernel copies up to it if a part ends there.
+  const std::uint64_t here = kPage - address % kPage < size ? kPage - address % kPage : size;
+  const iovec local{to, size};
+  const iovec remote[2] = {{reinterpret_cast<void*>(address), here},
+                           {reinterpret_cast<void*>(address + here), size - here}};
+  const long got =
+      sys::call(SYS_process_vm_readv, sys::getpid(), sys::word(&local), 1, sys::word(remote), here < size ? 2 : 1, 0);
+  return got > 0 ? static_cast<std::uint32_t>(got) : 0;
+}
+
+std::uint64_t vector_register(std::uint32_t number) {
+  std::uint64_t low = 0;
+  switch (number) {
+    case 0:
+      asm volatile("movq %%xmm0, %0" : "=m"(low));
+      break;
+    case 1:
+      asm volatile("movq %%xmm1, %0" : "=m"(low));
+      break;
+    case 2:
+      asm volatile("movq %%xmm2, %0" : "=m"(low));
+      break;
+    case 3:
+      asm volatile("movq %%xmm3, %0" : "=m"(low));
+      break;
+    case 4:
+      asm volatile("movq %%xmm4, %0" : "=m"(low));
+      break;
+    case 5:
+      asm volatile("movq %%xmm5, %0" : "=m"(low));
+      break;
+    case 6:
+      asm volatile("movq %%xmm6, %0" : "=m"(low));
+      break;
+    case 7:
+      asm volatile("movq %%xmm7, %0" : "=m"(low));
+      break;
+    default:
+      break;
+  }
+  return low;
+}
+
+/// A note that is being put together.
+struct Values {
+  unsigned char bytes[kMostValuesInNote];
+  std::uint32_t used = 0;
+  std::uint32_t most_text = 0;
+
+  /// Where the value may be written behind its size; null: there is no room, which is noted.
+  unsigned char* room(std::uint32_t size) {
+    // So many values as there can be have at least their size byte.
+    if (used + 1 + size + kMostValues + 1 > sizeof bytes) {
+      end(kValueNoRoom, 0);
+      return nullptr;
+    }
+    return bytes + used + 1;
+  }
+  void end(std::uint8_t head, std::uint32_t size) {
+    if (used + 1 + size >= sizeof bytes) return;
+    bytes[used] = head;
+    used += 1 + size;
+  }
+  void add(std::uint64_t value, std::uint32_t size) {
+    if (size < 8) value &= (std::uint64_t{1} << (8 * size)) - 1;
+    unsigned char* to = room(8);
+    if (to == nullptr) return;
+    copy(to, &value, 8);
+    const std::uint32_t kept = note_bytes_of(value);
+    end(static_cast<std::uint8_t>(kept), kept);
+  }
+  void add_memory(std::uint64_t address, std::uint32_t size) {
+    if (size > kMostValueBytes) size = kMostValueBytes;
+    unsigned char* to = room(size);
+    if (to == nullptr) return;
+    if (read_memory(address, to, size) == size)
+      end(static_cast<std::uint8_t>(size), size);
+    else
+      end(kValueUnreadable, 0);
+  }
+  /// `size`: of the text, if it is known; else it ends with a NUL.
+  void add_text(std::uint64_t address, std::uint64_t size, bool sized) {
+    if (address == 0 && (!sized || size == 0)) return sized ? end(0, 0) : end(kValueNull, 0);
+    const bool cut = !sized || size > most_text;
+    const std::uint32_t most = cut ? most_text + (sized ? 0 : 1) : static_cast<std::uint32_t>(size);
+    if (most == 0) return end(0, 0);
+    unsigned char* to = room(most);
+    if (to == nullptr) return;
+    const std::uint32_t got = read_memory(address, to, most);
+    if (sized)
+      return got == most ? end(static_cast<std::uint8_t>(cut ? kValueCut + most : most), most)
+                         : end(kValueUnreadable, 0);
+    std::uint32_t length = 0;
+    while (length < got && to[length] != 0) ++length;
+    if (length < got) return end(static_cast<std::uint8_t>(length), length);
+    if (length < most) return end(kValueUnreadable, 0);
+    end(static_cast<std::uint8_t>(kValueCut + most_text), most_text);
+  }
+};
+
+void add(Values& values, const ValueOp& op, const SavedRegisters& saved) {
+  const auto* words = reinterpret_cast<const std::uint64_t*>(&saved);
+  const auto place = [&](std::uint32_t number) -> std::uint64_t {
+    if (number >= kFirstVectorPlace) return vector_register(number - kFirstVectorPlace);
+    return number < kMostPlace ? words[number] : 0;
+  };
+  const std::uint64_t value = place(op.place);
+  const std::uint64_t address = value + static_cast<std::uint64_t>(std::int64_t{op.offset});
+  switch (static_cast<ValueHow>(op.how)) {
+    case ValueHow::kRegister:
+      return values.add(value >> (8 * (static_cast<std::uint32_t>(op.offset) & 7)), op.size < 8 ? op.size : 8);
+    case ValueHow::kMemory:
+      return value == 0 ? values.end(kValueNull, 0) : values.add_memory(address, op.size);
+    case ValueHow::kText:
+      return values.add_text(value, 0, false);
+    case ValueHow::kViewText:
+      return values.add_text(place(op.size & 0xff), value, true);
+    case ValueHow::kSizedText:
+    case ValueHow::kViewMemory: {
+      std::uint64_t pair[2];
+      if (value == 0) return values.end(kValueNull, 0);
+      if (read_memory(address, reinterpret_cast<unsigned char*>(pair), sizeof pair) != sizeof pair)
+        return values.end(kValueUnreadable, 0);
+      const bool view = op.how == static_cast<std::uint8_t>(ValueHow::kViewMemory);
+      return values.add_text(pair[view ? 1 : 0], pair[view ? 0 : 1], true);
+    }
+  }
+  values.end(kValueUnreadable, 0);
+}
+
+}  // namespace
+
+const ArenaValueSpec* value_spec(std::uint32_t function) {
+  const std::uint16_t* numbers = load(g_numbers);
+  if (numbers == nullptr || function > kMaxFunctionId || numbers[function] == 0) return nullptr;
+  return &g_specs[numbers[function] - 1];
+}
+
+void take_over_values() {
+  const ArenaValues* wanted = g_arena.values();
+  if (wanted == nullptr || load(wanted->count) == 0) return;
+  const std::uint64_t specs = sizeof(ArenaValueSpec) * kMostValueSpecs;
+  const std::uint64_t size = specs + sizeof(std::uint16_t) * (std::uint64_t{kMaxFunctionId} + 1);
+  const long got = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (sys::failed(got)) return;
+  g_specs = reinterpret_cast<ArenaValueSpec*>(got);
+  auto* numbers = reinterpret_cast<std::uint16_t*>(got + static_cast<long>(specs));
+  const std::uint32_t count = load(wanted->count) < kMostValueSpecs ? load(wanted->count) : kMostValueSpecs;
+  copy(g_specs, wanted->specs, count * sizeof(ArenaValueSpec));
+  for (std::uint32_t id = 1; id <= g_arena.function_count(); ++id)
+    if (const std::uint32_t number = value_spec_of(load(g_arena.functions()[id].flags)); number != 0 && number <= count)
+      numbers[id] = static_cast<std::uint16_t>(number);
+  store(g_numbers, numbers);
+}
+
+// A filter that the process began under is not known to us, and might end it for such a call.
+void prepare_values(bool no_system_calls) {
+  g_reads_memory = !no_system_calls && sys::call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) == 0;
+}
+
+extern "C" void karst_record_values(const SavedRegisters* saved) {
+  const auto low_bits = static_cast<std::uint32_t>(saved->event_low_bits);
+  const std::uint32_t id = low_bits & KARST_EVENT_ID_MASK;
+  const bool returns = (low_bits & KARST_EVENT_EXIT_BIT) != 0;
+  if (!may_record_notes() || id > g_arena.function_count()) return;
+  const ArenaValueSpec* spec = value_spec(id);
+  if (spec == nullptr) return;
+  const std::uint32_t arguments = spec->arguments;
+  const std::uint32_t first = returns ? arguments : 0;
+  const std::uint32_t end = returns ? arguments + spec->returned : arguments;
+  if (end > kMostValues || first == end) return;
+  Values values;
+  values.most_text = spec->most_text < kMostValueBytes ? spec->most_text : kMostValueBytes;
+  for (std::uint32_t i = first; i < end; ++i) add(values, spec->ops[i], *saved);
+  values.bytes[values.used++] = kValuesEnd;
+  record_note(returns ? NoteKind::kReturned : NoteKind::kArguments, id, values.bytes, values.used);
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,27 @@
+// Arguments and returned values of functions that karst chose (format/values.h): copied into a note by the hooks of
+// arch/*/hooks.S. Which values, and where they are, stands in the arena, and is taken over once, into private memory,
+// before any code of the program has run: whoever could write to the arena later, like a forked child with fewer
+// rights, would else choose what of the process's memory is copied to where they can read it (docs/security.md). What a
+// pointer leads to is read by the kernel, so a bad one is an answer and no fault.
+#pragma once
+#include <cstdint>
+
+#include "format/arena.h"
+#include "format/values.h"
+
+namespace karst::runtime {
+
+/// What is wanted of the function; null: nothing. Any context.
+const format::ArenaValueSpec* value_spec(std::uint32_t function);
+
+/// At start. `no_system_calls`: none may be made; then only what lies in registers is noted.
+void prepare_values(bool no_system_calls);
+/// At start, once karst has chosen and before any other code of the program runs.
+void take_over_values();
+
+extern "C" {
+/// Called by the hooks, at an entry or a return. Async-signal-safe; takes no lock, uses 1 KiB of stack at most.
+__attribute__((visibility("hidden"))) void karst_record_values(const format::SavedRegisters* saved);
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,620 @@
+#include "symbols/values.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "symbols/dwarf_functions.h"
+#include "symbols/elf_module.h"
+#include "symbols/sandbox.h"
+
+namespace karst::symbols {
+
+using namespace format;
+
+namespace {
+
+constexpr int kDeepestType = 32;  // typedefs of typedefs; more is a damaged file
+constexpr int kDeepestMember = 2;
+constexpr std::size_t kMostMembers = 6;  // of a structure that is shown by its members
+constexpr std::size_t kMostEnumerators = 64;
+constexpr std::size_t kLongestName = 120;
+constexpr std::uint64_t kNoPlace = ~std::uint64_t{0};
+
+// Places of registers, as SavedRegisters has them.
+constexpr std::uint8_t kRax = 9;
+constexpr std::uint8_t kRdx = 8;
+constexpr std::array<std::uint8_t, 6> kIntegerArguments = {5, 6, kRdx, 7, 4, 3};  // rdi rsi rdx rcx r8 r9
+
+/// DWARF's number of a register to its place, if a hook has saved it.
+std::optional<std::uint8_t> place_of_register(std::uint64_t number) {
+  constexpr std::array<std::uint8_t, 17> kPlaces = {kRax, kRdx, 7, 255, 6,   5,   255, 255, 4,
+                                                    3,    2,    1, 255, 255, 255, 255, 255};
+  if (number < kPlaces.size() && kPlaces[number] != 255) return kPlaces[number];
+  if (number >= 17 && number < 17U + kVectorPlaces) return static_cast<std::uint8_t>(kFirstVectorPlace + number - 17);
+  return std::nullopt;
+}
+
+/// A word of the stack at `offset` bytes from the canonical frame address: the word behind the return address is at 0.
+std::optional<std::uint8_t> place_of_stack(std::int64_t offset) {
+  constexpr std::int64_t kFirst = KARST_SAVED_WORDS_BEFORE_STACK + 1;
+  if (offset < 0 || offset % 8 != 0 || kFirst + offset / 8 >= kMostPlace) return std::nullopt;
+  return static_cast<std::uint8_t>(kFirst + offset / 8);
+}
+
+std::string plain(std::string_view name) {
+  std::string text(name.substr(0, kLongestName));
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return c == ',' || c == ':' || c == '|' || c == ';' || c == '=' || c == '{' || c == '}'; }, '_');
+  return text;
+}
+
+std::string_view name_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  const char* name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attribute));
+  return name != nullptr ? name : "";
+}
+
+std::optional<std::uint64_t> number_of(Dwarf_Die* die, unsigned attribute) {
+  Dwarf_Attribute at;
+  Dwarf_Word value = 0;
+  if (dwarf_formudata(dwarf_attr_integrate(die, attribute, &at), &value) != 0) return std::nullopt;
+  return value;
+}
+
+/// The type without names and qualifiers; none: void.
+std::optional<Dwarf_Die> type_of(Dwarf_Die* die) {
+  Dwarf_Die type;
+  Dwarf_Attribute at;
+  if (dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &at), &type) == nullptr) return std::nullopt;
+  for (int depth = 0; depth < kDeepestType; ++depth) {
+    switch (dwarf_tag(&type)) {
+      case DW_TAG_typedef:
+      case DW_TAG_const_type:
+      case DW_TAG_volatile_type:
+      case DW_TAG_restrict_type:
+      case DW_TAG_atomic_type:
+        if (dwarf_formref_die(dwarf_attr(&type, DW_AT_type, &at), &type) == nullptr) return std::nullopt;
+        continue;
+      default:
+        return type;
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_class(const Dwarf_Die& type) {
+  const int tag = dwarf_tag(const_cast<Dwarf_Die*>(&type));
+  return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+std::uint64_t size_of(Dwarf_Die type) {
+  Dwarf_Word size = 0;
+  return dwarf_aggregate_size(&type, &size) == 0 ? size : 0;
+}
+
+struct Member {
+  Dwarf_Die type;
+  std::uint64_t offset;
+  std::string_view name;
+};
+
+/// Data members, those of bases among them without names; nothing if there are too many, or bit fields.
+std::optional<std::vector<Member>> members_of(Dwarf_Die type) {
+  std::vector<Member> members;
+  Dwarf_Die child;
+  if (dwarf_child(&type, &child) != 0) return members;
+  do {
+    const int tag = dwarf_tag(&child);
+    if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
+    if (dwarf_hasattr(&child, DW_AT_external) != 0 || dwarf_hasattr(&child, DW_AT_declaration) != 0)
+      continue;  // static
+    if (dwarf_hasattr(&child, DW_AT_bit_size) != 0 || dwarf_hasattr(&child, DW_AT_virtuality) != 0) return std::nullopt;
+    const auto member = type_of(&child);
+    if (!member || members.size() == 64) return std::nullopt;
+    if (tag == DW_TAG_inheritance && size_of(*member) <= 1) continue;  // empty
+    members.push_back({*member, number_of(&child, DW_AT_data_member_location).value_or(0), name_of(&child)});
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return members;
+}
+
+enum class Class : std::uint8_t { kNone, kInteger, kVector, kMemory };
+
+/// The class of each of two eightbytes (System V ABI): what a value of the type is passed in.
+using Classes = std::array<Class, 2>;
+
+void join(Class& into, Class other) {
+  if (into == Class::kNone)
+    into = other;
+  else if (other == Class::kMemory || into == Class::kMemory)
+    into = Class::kMemory;
+  else if (other == Class::kInteger)
+    into = Class::kInteger;
+}
+
+bool is_vector_type(Dwarf_Die type) {
+  return dwarf_tag(&type) == DW_TAG_array_type && dwarf_hasattr(&type, DW_AT_GNU_vector) != 0;
+}
+
+void classify(Dwarf_Die type, std::uint64_t offset, Classes& classes, int depth);
+
+void classify_number(Dwarf_Die type, std::uint64_t offset, std::uint64_t size, Classes& classes) {
+  Class& first = classes[offset / 8 % 2];
+  switch (number_of(&type, DW_AT_encoding).value_or(0)) {
+    case DW_ATE_float:
+      if (size > 8 && name_of(&type) == "long double") return join(first, Class::kMemory);
+      return join(first, Class::kVector);  // one register, also of 16 bytes
+    case DW_ATE_decimal_float:
+      return join(first, Class::kVector);
+    case DW_ATE_complex_float:
+      if (size > 16) return join(first, Class::kMemory);
+      join(first, Class::kVector);
+      if (size > 8) join(classes[1], Class::kVector);
+      return;
+    default:
+      join(first, Class::kInteger);
+      if (size > 8) join(classes[1], Class::kInteger);
+  }
+}
+
+void classify_members(Dwarf_Die type, std::uint64_t offset, Classes& classes, int depth) {
+  Dwarf_Die child;
+  if (dwarf_child(&type, &child) != 0) return;
+  do {
+    const int tag = dwarf_tag(&child);
+    if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
+    if (dwarf_hasattr(&child, DW_AT_external) != 0 || dwarf_hasattr(&child, DW_AT_declaration) != 0)
+      continue;  // static
+    const auto member = type_of(&child);
+    if (!member) continue;
+    std::uint64_t at = number_of(&child, DW_AT_data_member_location).value_or(0);
+    if (const auto bits = number_of(&child, DW_AT_data_bit_offset)) at += *bits / 8;
+    if (tag == DW_TAG_inheritance && size_of(*member) <= 1) continue;  // empty
+    classify(*member, offset + at, classes, depth + 1);
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+void classify(Dwarf_Die type, std::uint64_t offset, Classes& classes, int depth) {
+  const std::uint64_t size = size_of(type);
+  // Bit fields may lie in a type that is longer than what is left.
+  if (depth > 8 || size > 16 || offset >= 16) return join(classes[0], Class::kMemory);
+  switch (dwarf_tag(&type)) {
+    case DW_TAG_base_type:
+      return classify_number(type, offset, size, classes);
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+      return classify_members(type, offset, classes, depth);
+    case DW_TAG_array_type: {
+      const auto element = type_of(&type);
+      const std::uint64_t each = element ? size_of(*element) : 0;
+      if (is_vector_type(type)) return join(classes[offset / 8 % 2], Class::kVector);
+      for (std::uint64_t at = 0; each != 0 && at < size; at += each)
+        classify(*element, offset + at, classes, depth + 1);
+      return;
+    }
+    default:
+      join(classes[offset / 8 % 2], Class::kInteger);
+      if (size > 8) join(classes[1], Class::kInteger);
+  }
+}
+
+/// Copying it calls a function, so it is passed by a hidden reference.
+bool goes_by_reference(Dwarf_Die type) {
+  if (number_of(&type, DW_AT_calling_convention).value_or(0) == DW_CC_pass_by_reference) return true;
+  // Compilers that do not say so: a destructor or copy constructor that the source has.
+  const std::string_view name = name_of(&type);
+  return name.starts_with("basic_string<") || name.starts_with("vector<");
+}
+
+/// Where an object is: in words (registers, or the caller's stack), or at the address in one.
+struct Source {
+  bool by_address = false;
+  std::vector<std::uint8_t> words;
+};
+
+struct Builder {
+  FunctionValues& out;
+  std::vector<ValueOp>* ops = nullptr;
+  std::string text;
+
+  std::size_t used() const { return out.arguments.size() + out.returned.size(); }
+
+  void describe(const std::string& name, std::string_view type) {
+    if (!text.empty()) text += ',';
+    text += name;
+    text += ':';
+    text += type;
+  }
+  void put(const std::string& name, std::string_view type, ValueHow how, std::uint8_t place, std::uint64_t size,
+           std::uint64_t offset) {
+    if (used() == kMostValues || size > 0xffff || offset > 0x7fffffff) return describe(name, "-");
+    ops->push_back(
+        {static_cast<std::uint8_t>(how), place, static_cast<std::uint16_t>(size), static_cast<std::int32_t>(offset)});
+    describe(name, type);
+  }
+  /// A part of the object that is no more than 8 bytes.
+  void scalar(const std::string& name, std::string_view type, const Source& source, std::uint64_t size,
+              std::uint64_t offset) {
+    if (source.by_address) return put(name, type, ValueHow::kMemory, source.words[0], size, offset);
+    if (offset / 8 >= source.words.size() || offset % 8 + size > 8) return describe(name, "-");
+    put(name, type, ValueHow::kRegister, source.words[offset / 8], size, offset % 8);
+  }
+
+  void enumeration(Dwarf_Die type, const std::string& name, const Source& source, std::uint64_t offset) {
+    const std::uint64_t size = size_of(type);
+    std::string code = "e" + std::to_string(size) + "{";
+    std::size_t count = 0;
+    Dwarf_Die child;
+    if (dwarf_child(&type, &child) == 0) do {
+        Dwarf_Attribute at;
+        Dwarf_Sword value = 0;
+        if (dwarf_tag(&child) != DW_TAG_enumerator ||
+            dwarf_formsdata(dwarf_attr(&child, DW_AT_const_value, &at), &value) != 0)
+          continue;
+        if (count++ != 0) code += ';';
+        code += plain(name_of(&child)) + "=" + std::to_string(value);
+      } while (count < kMostEnumerators && dwarf_siblingof(&child, &child) == 0);
+    scalar(name, code + "}", source, size, offset);
+  }
+
+  /// One value, or a structure's members.
+  void object(Dwarf_Die type, const std::string& name, const Source& source, std::uint64_t offset, int depth = 0) {
+    const std::uint64_t size = size_of(type);
+    switch (dwarf_tag(&type)) {
+      case DW_TAG_base_type:
+        return base(type, name, source, offset);
+      case DW_TAG_enumeration_type:
+        return enumeration(type, name, source, offset);
+      case DW_TAG_pointer_type: {
+        const auto target = type_of(&type);
+        const bool is_text = target && dwarf_tag(&const_cast<Dwarf_Die&>(*target)) == DW_TAG_base_type &&
+                             name_of(&const_cast<Dwarf_Die&>(*target)) == "char";
+        // A text behind a pointer in memory would be two steps away.
+        if (is_text && !source.by_address && offset % 8 == 0 && offset / 8 < source.words.size())
+          return put(name, "s", ValueHow::kText, source.words[offset / 8], 0, 0);
+        return scalar(name, "x", source, 8, offset);
+      }
+      case DW_TAG_reference_type:
+      case DW_TAG_rvalue_reference_type: {
+        const auto target = type_of(&type);
+        if (!target || source.by_address || offset / 8 >= source.words.size() || is_opaque(*target))
+          return scalar(name, "x", source, 8, offset);
+        return object(*target, name, {true, {source.words[offset / 8]}}, 0, depth);
+      }
+      case DW_TAG_structure_type:
+      case DW_TAG_class_type:
+        return structure(type, name, source, offset, depth);
+      case DW_TAG_ptr_to_member_type:
+      case DW_TAG_unspecified_type:  // nullptr_t
+        return size <= 8 ? scalar(name, "x", source, 8, offset) : describe(name, "-");
+      default:
+        return describe(name, "-");
+    }
+  }
+
+  static bool is_opaque(Dwarf_Die type) {
+    const int tag = dwarf_tag(&type);
+    return (is_class(type) && dwarf_hasattr(&type, DW_AT_declaration) != 0) || tag == DW_TAG_array_type ||
+           tag == DW_TAG_subroutine_type || tag == DW_TAG_union_type;
+  }
+
+  void base(Dwarf_Die type, const std::string& name, const Source& source, std::uint64_t offset) {
+    const std::uint64_t size = size_of(type);
+    if (size != 1 && size != 2 && size != 4 && size != 8) return describe(name, "-");
+    const std::string digits = std::to_string(size);
+    switch (number_of(&type, DW_AT_encoding).value_or(0)) {
+      case DW_ATE_boolean:
+        return scalar(name, "b", source, size, offset);
+      case DW_ATE_signed_char:
+      case DW_ATE_unsigned_char:
+        return name_of(&type) == "char"                                 ? scalar(name, "c", source, size, offset)
+               : number_of(&type, DW_AT_encoding) == DW_ATE_signed_char ? scalar(name, "i1", source, size, offset)
+                                                                        : scalar(name, "u1", source, size, offset);
+      case DW_ATE_signed:
+        return scalar(name, "i" + digits, source, size, offset);
+      case DW_ATE_unsigned:
+      case DW_ATE_UTF:
+        return scalar(name, "u" + digits, source, size, offset);
+      case DW_ATE_float:
+        return size >= 4 ? scalar(name, "f" + digits, source, size, offset) : describe(name, "-");
+      default:
+        return describe(name, "-");
+    }
+  }
+
+  void structure(Dwarf_Die type, const std::string& name, const Source& source, std::uint64_t offset, int depth) {
+    const std::string_view called = name_of(&type);
+    if (called.starts_with("basic_string<char,") && size_of(type) == 32 && source.by_address)
+      return put(name, "s", ValueHow::kSizedText, source.words[0], 0, offset);
+    if (called.starts_with("basic_string_view<char,") && size_of(type) == 16) {
+      if (source.by_address) return put(name, "s", ValueHow::kViewMemory, source.words[0], 0, offset);
+      if (offset == 0 && source.words.size() == 2)
+        return put(name, "s", ValueHow::kViewText, source.words[0], source.words[1], 0);
+    }
+    if (called.starts_with("vector<") && size_of(type) == 24 && source.by_address)
+      if (const std::uint64_t each = element_size(type); each != 0)
+        return put(name, "v" + std::to_string(each), ValueHow::kMemory, source.words[0], 16, offset);
+    const auto members = members_of(type);
+    if (!members || members->empty() || members->size() > kMostMembers || depth == kDeepestMember)
+      return source.by_address ? put(name, "x", ValueHow::kRegister, source.words[0], 8, 0) : describe(name, "-");
+    for (const Member& m : *members)
+      object(m.type,
+             m.name.empty() ? name
+             : name.empty() ? plain(m.name)
+                            : name + "." + plain(m.name),
+             source, offset + m.offset, depth + 1);
+  }
+
+  /// Bytes of an element of std::vector<T>, by its first template parameter; 0: not known, or of bits.
+  static std::uint64_t element_size(Dwarf_Die type) {
+    Dwarf_Die child;
+    if (dwarf_child(&type, &child) != 0) return 0;
+    do {
+      if (dwarf_tag(&child) != DW_TAG_template_type_parameter) continue;
+      auto element = type_of(&child);
+      if (!element || name_of(&*element) == "bool") return 0;
+      return size_of(*element);
+    } while (dwarf_siblingof(&child, &child) == 0);
+    return 0;
+  }
+};
+
+/// Hands out registers and words of the stack to arguments in their order.
+class Convention {
+ public:
+  explicit Convention(bool hidden_result) : integers_(hidden_result ? 1 : 0) {}
+
+  /// None: it takes no place, or one that is not known.
+  std::optional<Source> next(Dwarf_Die type) {
+    const std::uint64_t size = size_of(type);
+    // Longer vectors have a register or a place on the stack, as the processor has it that was compiled for.
+    lost_ = lost_ || (is_vector_type(type) && size > 16);
+    if (lost_) return std::nullopt;
+    if (is_class(type) && goes_by_reference(type)) {
+      const auto word = integer();
+      return word ? std::optional<Source>({true, {*word}}) : std::nullopt;
+    }
+    Classes classes{Class::kNone, Class::kNone};
+    classify(type, 0, classes, 0);
+    if (is_class(type) && classes[0] == Class::kNone && classes[1] == Class::kNone) return std::nullopt;  // empty
+    const auto memory = classes[0] == Class::kMemory || classes[1] == Class::kMemory || size > 16;
+    const auto wanted = [&](Class c) {
+      return static_cast<std::size_t>(std::count(classes.begin(), classes.end(), c));
+    };
+    if (memory || integers_ + wanted(Class::kInteger) > kIntegerArguments.size() ||
+        vectors_ + wanted(Class::kVector) > kVectorPlaces)
+      return on_stack(std::max<std::uint64_t>(size, 8), memory && size == 16 && !is_class(type));
+    Source source;
+    for (const Class c : classes) {
+      if (c == Class::kInteger) source.words.push_back(kIntegerArguments[integers_++]);
+      if (c == Class::kVector) source.words.push_back(static_cast<std::uint8_t>(kFirstVectorPlace + vectors_++));
+    }
+    return source;
+  }
+
+ private:
+  std::optional<std::uint8_t> integer() {
+    if (integers_ < kIntegerArguments.size()) return kIntegerArguments[integers_++];
+    const auto there = on_stack(8, false);
+    return there ? std::optional(there->words[0]) : std::nullopt;
+  }
+  std::optional<Source> on_stack(std::uint64_t size, bool aligned) {
+    if (aligned) stack_ = (stack_ + 15) / 16 * 16;
+    Source source;
+    for (std::uint64_t at = 0; at < size; at += 8)
+      if (const auto place = place_of_stack(static_cast<std::int64_t>(stack_ + at))) source.words.push_back(*place);
+    stack_ += (size + 7) / 8 * 8;
+    return source.words.empty() ? std::nullopt : std::optional(source);
+  }
+
+  std::size_t integers_;
+  std::size_t vectors_ = 0;
+  std::uint64_t stack_ = 0;
+  bool lost_ = false;  ///< where arguments are from here on is not known
+};
+
+/// What DWARF says of an argument at its function's first instruction.
+enum class Told : std::uint8_t { kPlace, kFrame, kGone };
+
+struct Location {
+  Told told = Told::kGone;
+  Source source;
+};
+
+Location location_of(Dwarf_Die* parameter, Dwarf_Addr entry) {
+  Dwarf_Attribute at;
+  Dwarf_Op* ops = nullptr;
+  std::size_t count = 0;
+  if (dwarf_attr(parameter, DW_AT_location, &at) == nullptr ||
+      dwarf_getlocation_addr(&at, entry, &ops, &count, 1) != 1 || count == 0)
+    return {};
+  const auto atom = ops[0].atom;
+  if (atom == DW_OP_fbreg) return {Told::kFrame, {}};  // on the stack, or where the function will put it
+  if (count == 1 && atom >= DW_OP_breg0 && atom <= DW_OP_breg31 && ops[0].number == 0) {
+    const auto place = place_of_register(atom - DW_OP_breg0);
+    return place ? Location{Told::kPlace, {true, {*place}}} : Location{};
+  }
+  Location found{Told::kPlace, {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    if (ops[i].atom == DW_OP_piece) {
+      if (ops[i].number != 8 && i + 1 != count) return {};
+      continue;
+    }
+    const std::uint64_t number = ops[i].atom == DW_OP_regx                                 ? ops[i].number
+                                 : ops[i].atom >= DW_OP_reg0 && ops[i].atom <= DW_OP_reg31 ? ops[i].atom - DW_OP_reg0
+                                                                                           : kNoPlace;
+    const auto place = place_of_register(number);
+    if (!place) return {};
+    found.source.words.push_back(*place);
+  }
+  return found.source.words.empty() ? Location{} : found;
+}
+
+bool is_c_or_cpp(Dwarf_Die* function) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(function, &unit, nullptr, nullptr) == nullptr) return false;
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_C:
+    case DW_LANG_C89:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14:
+    case 0x2a:  // C++17, C++20 and C17, which elfutils 0.188 has no names for
+    case 0x2b:
+    case 0x2c:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// A result that its caller makes room for: its address comes as a hidden first argument, and goes back in rax.
+bool has_hidden_result(const std::optional<Dwarf_Die>& type) {
+  if (!type || !is_class(*type)) return false;
+  Classes classes{Class::kNone, Class::kNone};
+  classify(*type, 0, classes, 0);
+  return goes_by_reference(*type) || size_of(*type) > 16 || classes[0] == Class::kMemory ||
+         classes[1] == Class::kMemory;
+}
+
+std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_result, const ValueWish& wish,
+                         FunctionValues& out) {
+  Builder builder{out, &out.arguments, {}};
+  Convention convention(hidden_result);
+  Dwarf_Die child;
+  if (dwarf_child(&function, &child) != 0) return {};
+  std::uint32_t number = 0;
+  do {
+    if (dwarf_tag(&child) != DW_TAG_formal_parameter) continue;
+    Dwarf_Attribute at;
+    bool artificial = false;
+    if (dwarf_attr_integrate(&child, DW_AT_artificial, &at) != nullptr) dwarf_formflag(&at, &artificial);
+    if (!artificial) ++number;
+    const auto type = type_of(&child);
+    if (!type) continue;
+    auto source = convention.next(*type);
+    const std::uint32_t wanted = artificial ? 0 : number;
+    if (!wish.only.empty() && std::find(wish.only.begin(), wish.only.end(), wanted) == wish.only.end()) continue;
+    std::string name = plain(name_of(&child));
+    if (name.empty()) name = artificial ? "hidden" : "#" + std::to_string(number);
+    const Location told = location_of(&child, entry);
+    if (told.told == Told::kGone && !is_class(*type)) {
+      builder.describe(name, "?");
+      continue;
+    }
+    // Classes with members apart may have no one place, though they are there: the convention has one.
+    if (told.told == Told::kPlace && !(is_class(*type) && !told.source.by_address)) source = told.source;
+    if (told.told == Told::kGone) source = std::nullopt;
+    if (source)
+      builder.object(*type, name, *source, 0);
+    else
+      builder.describe(name, told.told == Told::kGone ? "?" : "-");
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return builder.text;
+}
+
+std::string returned_by(const std::optional<Dwarf_Die>& type, bool hidden_result, FunctionValues& out) {
+  if (!type) return {};
+  Builder builder{out, &out.returned, {}};
+  Source source;
+  if (hidden_result) {
+    source = {true, {kRax}};
+  } else {
+    Classes classes{Class::kNone, Class::kNone};
+    classify(*type, 0, classes, 0);
+    std::size_t integers = 0;
+    std::uint8_t vectors = 0;
+    for (const Class c : classes) {
+      if (c == Class::kInteger) source.words.push_back(integers++ == 0 ? kRax : kRdx);
+      if (c == Class::kVector) source.words.push_back(static_cast<std::uint8_t>(kFirstVectorPlace + vectors++));
+      if (c == Class::kMemory) source.words.clear();
+    }
+  }
+  if (source.words.empty()) return ":-";
+  builder.object(*type, "", source, 0);
+  return builder.text;
+}
+
+FunctionValues values_of_function(Dwarf_Die function, const ValueWish& wish) {
+  FunctionValues out;
+  Dwarf_Addr entry = 0;
+  if (!is_c_or_cpp(&function) || dwarf_entrypc(&function, &entry) != 0) return out;
+  const std::optional<Dwarf_Die> result = type_of(&function);
+  const bool hidden_result = has_hidden_result(result);
+  std::string arguments;
+  std::string returned;
+  if (wish.arguments) arguments = arguments_of(function, entry, hidden_result, wish, out);
+  if (wish.returned) returned = returned_by(result, hidden_result, out);
+  out.description = arguments + "|" + returned;
+  if (out.description == "|") out.description.clear();
+  return out;
+}
+
+void write(AnswerWriter& out, const std::vector<ValueOp>& ops) {
+  out.number(ops.size());
+  for (const ValueOp& op : ops) {
+    out.number(op.how | std::uint64_t{op.place} << 8 | std::uint64_t{op.size} << 16 |
+               std::uint64_t{static_cast<std::uint32_t>(op.offset)} << 32);
+  }
+}
+
+bool read(AnswerReader& in, std::vector<ValueOp>& ops) {
+  const std::uint64_t count = in.count(sizeof(std::uint64_t));
+  if (count > kMostValues) return false;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t op = in.number();
+    ops.push_back({static_cast<std::uint8_t>(op), static_cast<std::uint8_t>(op >> 8),
+                   static_cast<std::uint16_t>(op >> 16), static_cast<std::int32_t>(op >> 32)});
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<FunctionValues>> values_of(const std::filesystem::path& module, const std::vector<ValueWish>& wishes,
+                                              const ResolveOptions& options) {
+  SandboxOptions sandbox{.as = options.as};
+  if (options.debug.servers != nullptr) sandbox.keep = options.debug.servers->descriptors();
+  const auto answer = in_sandbox(sandbox, [&](AnswerWriter& out) {
+    DebugSearch search = options.debug;
+    if (search.servers != nullptr) search.servers->stay_offline();
+    auto elf = ElfModule::open(module, search);
+    if (!elf) return out.text(elf.error().message);
+    ImageBuilder texts;
+    const DwarfFunctions functions(*elf, texts);
+    if (!functions.present())
+      return out.text("it has no debug information, which says what arguments functions have: compile it with -g");
+    out.text(std::string_view());
+    for (const ValueWish& wish : wishes) {
+      const auto [first, end] = functions.at(wish.address);
+      const FunctionValues found =
+          first != end ? values_of_function(functions.functions()[first].die, wish) : FunctionValues{};
+      write(out, found.arguments);
+      write(out, found.returned);
+      out.text(found.description);
+    }
+  });
+  if (!answer) return Error{answer.error().message};
+  AnswerReader in(*answer);
+  if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
+  std::vector<FunctionValues> found(wishes.size());
+  for (FunctionValues& values : found) {
+    if (!read(in, values.arguments) || !read(in, values.returned)) return Error{"its reader gave no sound answer"};
+    values.description = std::string(in.text());
+    if (values.arguments.size() + values.returned.size() > kMostValues) return Error{"its reader gave no sound answer"};
+  }
+  if (!in.is_whole()) return Error{"its reader gave no sound answer"};
+  return found;
+}
+
+}  // namespace karst::symbols

@@ -1,0 +1,147 @@
+"""Arguments and returned values (karst run --args, --returns), against what programs pass, and against gdb."""
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+import unittest
+
+import torture_support as support
+from torture_support import KARST, TortureTest, build, main
+
+# Of program.cc. Its addresses differ from run to run.
+EXPECTED = {
+    "ints": ["ints(a=-1, b=200, c=-300, d=4000000000, e=-5, f=1099511627776, g=7, h=8) = -294967387"],
+    "floats": ["floats(a=1.5, b=-2.25, n=3) = 2.25"],
+    "texts": ['texts(a="hello", b="it\'s \\"b\\"\\n", c="' + "c" * 64 + '"..., d="a view") = true'],
+    "enums": ["enums(c=GREEN, f=kOne, b=true, ch='z') = BLUE"],
+    "points": ["points(p.x=1, p.y=2, q.x=3, q.y=4, big.a=10, big.b=20, big.c=30, m.d=2.5, m.n=6) = {x=4, y=38}"],
+    "joins": ['joins[abi:cxx11](v=[3], p=0x, w=[2]) = "xxxxx"'],
+    "bigs": ["bigs(n=7) = {a=7, b=8, c=9}"],
+    "Thing::method": ["Thing::method(this=0x, n=9) const = 12"],
+    "name": ['name(n=0) = null', 'name(n=1) = "a name"'],
+    "behind": ["behind(g.k=1, a=2, y.b=<not shown>, b=4, t=<not shown>, c=7, d=<not shown>, e=9, #9=<not shown>, f=10, "
+               "v=<not shown>, h=12.5, w=<not shown>, last=14) = 99"],
+    "bad": ["bad(p=<unreadable>, s=0x0) = 1"],
+}
+
+
+def called(trace):
+    """Function to its calls as the tree has them, addresses left out."""
+    found = {}
+    for line in trace.timed_tree():
+        text = re.sub(r"^ *[\d.]+ [nmu]?s *[=!~]? *", "", line)
+        function = re.match(r"[\w:]+", text)
+        if function:
+            found.setdefault(function[0], []).append(re.sub(r"0x[0-9a-f]{3,}", "0x", text))
+    return found
+
+
+def rows(trace, *options):
+    done = subprocess.run([KARST, "calls", "--format", "csv", str(trace.path), *options], check=True, capture_output=True,
+                          text=True, timeout=support.TIMEOUT)
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+class Values(TortureTest):
+    def check(self, compiler, optimised):
+        program = build(f"values_{compiler}{optimised}", "values/program.cc", optimised, "-std=c++17", compiler=compiler)
+        plain = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+        functions = "^(" + "|".join(EXPECTED) + r")(\[|\()"
+        run = self.run_traced(program, options=("--args", functions, "--returns", functions))
+        self.assertEqual(run.out, plain)
+        self.assert_whole(run.trace)
+        found = called(run.trace)
+        for function, calls in EXPECTED.items():
+            self.assertEqual(sorted(found[function]), sorted(calls))
+        return run
+
+    def test_gcc_O0(self):
+        self.check("karst-g++", "-O0")
+
+    def test_gcc_O2(self):
+        self.check("karst-g++", "-O2")
+
+    def test_clang_O0(self):
+        self.check("karst-clang++", "-O0")
+
+    def test_clang_O2(self):
+        self.check("karst-clang++", "-O2")
+
+    def test_a_program_that_was_not_built_for_karst(self):
+        self.check("g++", "-O2")
+
+    def test_every_command_shows_them(self):
+        run = self.check("karst-g++", "-O1")
+        row, = rows(run.trace, "--function", "^floats")
+        self.assertEqual((row["arguments"], row["returned"]), ("a=1.5, b=-2.25, n=3", "2.25"))
+        notes = json.loads(subprocess.run([KARST, "notes", "--json", run.trace.path], check=True, capture_output=True,
+                                          text=True).stdout)["notes"]
+        self.assertIn(("returned", "bigs(int)", "a=7, b=8, c=9"), [(n["kind"], n["name"], n["value"]) for n in notes])
+        chrome = json.loads(subprocess.run([KARST, "export", run.trace.path, "--to", "chrome", "-o", "/dev/stdout"],
+                                           check=True, capture_output=True, text=True).stdout)
+        event, = [e for e in chrome["traceEvents"] if str(e.get("name")).startswith("enums(")]
+        self.assertEqual(event["args"], {"c": "GREEN", "f": "kOne", "b": "true", "ch": "'z'", "returned": "BLUE"})
+
+    def test_only_some_arguments_are_noted(self):
+        program = build("values_some", "values/program.cc", "-O1")
+        run = self.run_traced(program, options=("--args", "^ints:2,8", "--args", "^floats:0", "--returns", "^name"))
+        found = called(run.trace)
+        self.assertEqual(found["ints"], ["ints(b=200, h=8)"])
+        self.assertEqual(found["floats"], ["floats(float, double, int)"])
+        self.assertEqual(sorted(found["name"]), ['name(int) = "a name"', "name(int) = null"])
+
+    def test_calls_fit_together_in_threads_handlers_and_children(self):
+        program = build("values_random", "values/random.cc", "-O2", "-pthread")
+        run = self.run_traced(program, "3000", options=("--args", "twice|depth", "--returns", "twice|depth"))
+        twice = rows(run.trace, "--function", "^twice")
+        self.assertGreaterEqual(len(twice), 9100)
+        for row in twice:
+            n, d = re.fullmatch(r"n=(\d+), d=([\d.]+)", row["arguments"]).groups()
+            self.assertEqual(int(row["returned"]), 2 * int(n) + int(float(d)))
+        for row in rows(run.trace, "--function", "^depth"):
+            self.assertEqual(row["arguments"], "n=" + row["returned"])
+
+    def test_slow_calls_that_keep_themselves_have_them(self):
+        program = build("values_random", "values/random.cc", "-O2", "-pthread")
+        run = self.run_traced(program, "3000", options=("--slowest", "^twice:3", "--args", "^twice", "--returns", "^twice"))
+        for row in rows(run.trace, "--function", "^twice"):
+            self.assertNotEqual(row["arguments"], "")
+
+    def test_bad_input_is_named(self):
+        program = build("values_stripped", "values/program.cc", "-O1", "-g0")
+        run = self.run_traced(program, options=("--args", "ints"))
+        self.assertIn("no debug information", run.err)
+        self.assertEqual(called(run.trace)["ints"], ["ints(signed char, unsigned char, short, unsigned int, long, "
+                                                     "unsigned long long, int, int)"])
+        for option in ("--args", "--returns"):
+            done = subprocess.run([KARST, "run", option, "(", program], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{option}: ", done.stderr)
+
+    @unittest.skipUnless(shutil.which("gdb"), "gdb is not installed")
+    def test_gdb_sees_the_same_arguments(self):
+        program = build("values_gdb", "values/program.cc", "-O0", compiler="g++")
+        functions = ["ints", "floats", "recurse", "bigs"]
+        script = []
+        for function in functions:
+            script += ["-ex", f"break {function}"]
+        script += ["-ex", "run"] + ["-ex", "info args", "-ex", "continue"] * 7
+        done = subprocess.run(["gdb", "-batch", "-nx", *script, program], capture_output=True, text=True, timeout=120)
+        if "ptrace" in done.stderr:
+            self.skipTest("gdb may not trace here")
+        by_gdb = [dict(re.findall(r"^(\w+) = (\S+)", part, re.M))
+                  for part in re.split(r"^Breakpoint \d+, ", done.stdout, flags=re.M)[1:]]
+        by_gdb = [args for args in by_gdb if args]
+        self.assertEqual(len(by_gdb), 7)
+        run = self.run_traced(build("values_for_gdb", "values/program.cc", "-O0"),
+                              options=("--args", "^(" + "|".join(functions) + r")\("))
+        ours = [dict(pair.split("=") for pair in row["arguments"].split(", ")) for row in rows(run.trace)
+                if row["arguments"]]
+        self.assertEqual([{k: float(v) for k, v in args.items()} for args in ours],
+                         [{k: float(v) for k, v in args.items()} for args in by_gdb])
+
+
+if __name__ == "__main__":
+    main()
