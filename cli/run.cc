@@ -404,9 +404,9 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
       "ends karst. A trace that FILE holds already is kept as FILE.old.\n\n"
       "These may also stand in the environment, as in\n"
       "KARST_OPTIONS=\"memory=256M,off=1,no-trace=list.txt\": memory, budget, keep,\n"
-      "args, returns, slowest, over, margin, kept-memory, min-duration, clock, off, prefault, stats,\n"
-      "file, core, on-crash, functions, not-functions, no-trace, only,\n"
-      "min-instructions, carried-lists.");
+      "args, returns, slowest, over, margin, kept-memory, min-duration, clock, off,\n"
+      "prefault, stats, file, core, on-crash, functions, not-functions, no-trace,\n"
+      "only, min-instructions, carried-lists.");
   in_group(command, "The trace", [&] {
     command.add_option("-o,--output", options->output, "Trace file to write (default: PROGRAM.karst)")
         .type_name("FILE");

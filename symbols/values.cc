@@ -205,18 +205,68 @@ void classify(Dwarf_Die type, std::uint64_t offset, Classes& classes, int depth)
   }
 }
 
-/// Copying it calls a function, so it is passed by a hidden reference.
-bool goes_by_reference(Dwarf_Die type) {
-  if (number_of(&type, DW_AT_calling_convention).value_or(0) == DW_CC_pass_by_reference) return true;
-  // Compilers that do not say so: a destructor or copy constructor that the source has.
-  const std::string_view name = name_of(&type);
-  return name.starts_with("basic_string<") || name.starts_with("vector<");
+/// A destructor, or a constructor from another object of the class, that the source gives or takes away.
+bool is_own_copy_or_end(Dwarf_Die function, const Dwarf_Die& of, std::string_view class_name) {
+  Dwarf_Attribute at;
+  bool artificial = false;
+  if (dwarf_attr(&function, DW_AT_artificial, &at) != nullptr) dwarf_formflag(&at, &artificial);
+  const bool defaulted = number_of(&function, DW_AT_defaulted).value_or(0) == DW_DEFAULTED_in_class;
+  if (artificial || (defaulted && dwarf_hasattr(&function, DW_AT_deleted) == 0)) return false;
+  const std::string_view name = name_of(&function);
+  if (name.starts_with('~')) return true;
+  if (name.empty() || name != class_name.substr(0, class_name.find('<'))) return false;
+  std::size_t parameters = 0;
+  bool from_another = false;
+  Dwarf_Die child;
+  if (dwarf_child(&function, &child) == 0) do {
+      if (dwarf_tag(&child) != DW_TAG_formal_parameter || ++parameters != 2) continue;
+      auto type = type_of(&child);
+      const int tag = type ? dwarf_tag(&*type) : 0;
+      const auto target =
+          tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type ? type_of(&*type) : std::nullopt;
+      from_another = target && target->addr == of.addr;
+    } while (dwarf_siblingof(&child, &child) == 0);
+  return from_another && parameters == 2;
+}
+
+/// Copying it, or its end, calls a function: it is passed by a hidden reference.
+bool goes_by_reference(Dwarf_Die type, int depth = 0) {
+  if (dwarf_tag(&type) == DW_TAG_array_type) {
+    const auto element = type_of(&type);
+    return element && depth < kDeepestType && goes_by_reference(*element, depth + 1);
+  }
+  if (!is_class(type) || depth == kDeepestType) return false;
+  if (const auto said = number_of(&type, DW_AT_calling_convention)) return *said == DW_CC_pass_by_reference;
+  const std::string_view class_name = name_of(&type);
+  Dwarf_Die child;
+  if (dwarf_child(&type, &child) != 0) return false;
+  do {
+    switch (dwarf_tag(&child)) {
+      case DW_TAG_subprogram:
+        if (is_own_copy_or_end(child, type, class_name)) return true;
+        break;
+      case DW_TAG_inheritance:
+        if (dwarf_hasattr(&child, DW_AT_virtuality) != 0) return true;
+        [[fallthrough]];
+      case DW_TAG_member: {
+        if (dwarf_hasattr(&child, DW_AT_external) != 0 || dwarf_hasattr(&child, DW_AT_declaration) != 0) break;
+        if (name_of(&child).starts_with("_vptr")) return true;
+        const auto member = type_of(&child);
+        if (member && goes_by_reference(*member, depth + 1)) return true;
+        break;
+      }
+      default:
+        break;
+    }
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return false;
 }
 
 /// Where an object is: in words (registers, or the caller's stack), or at the address in one.
 struct Source {
   bool by_address = false;
   std::vector<std::uint8_t> words;
+  std::uint32_t missing = 0;  ///< a bit for each of its first bytes that the compiler left nothing of
 };
 
 struct Builder {
@@ -242,6 +292,8 @@ struct Builder {
   /// A part of the object that is no more than 8 bytes.
   void scalar(const std::string& name, std::string_view type, const Source& source, std::uint64_t size,
               std::uint64_t offset) {
+    for (std::uint64_t at = offset; at < offset + size && at < 32; ++at)
+      if ((source.missing >> at & 1) != 0) return describe(name, "?");
     if (source.by_address) return put(name, type, ValueHow::kMemory, source.words[0], size, offset);
     if (offset / 8 >= source.words.size() || offset % 8 + size > 8) return describe(name, "-");
     put(name, type, ValueHow::kRegister, source.words[offset / 8], size, offset % 8);
@@ -420,39 +472,60 @@ class Convention {
   bool lost_ = false;  ///< where arguments are from here on is not known
 };
 
-/// What DWARF says of an argument at its function's first instruction.
-enum class Told : std::uint8_t { kPlace, kFrame, kGone };
-
-struct Location {
-  Told told = Told::kGone;
-  Source source;
+/// What DWARF says of where an argument is at its function's first instruction.
+enum class Told : std::uint8_t {
+  kPlace,      ///< there
+  kFrame,      ///< in the frame that is to come, all along: code that is not optimised
+  kElsewhere,  ///< somewhere later
+  kGone,
 };
 
-Location location_of(Dwarf_Die* parameter, Dwarf_Addr entry) {
+struct Location {
+  Told told = Told::kElsewhere;
+  Source source{};
+};
+
+/// A place in the frame, `offset` bytes from its base.
+Location in_frame(Dwarf_Die* function, Dwarf_Addr entry, std::int64_t offset) {
+  Dwarf_Attribute at;
+  Dwarf_Op* base = nullptr;
+  std::size_t count = 0;
+  if (dwarf_attr_integrate(function, DW_AT_frame_base, &at) != nullptr &&
+      dwarf_getlocation_addr(&at, entry, &base, &count, 1) == 1 && count == 1 && base[0].atom == DW_OP_call_frame_cfa)
+    if (const auto place = place_of_stack(offset)) return {Told::kPlace, {false, {*place}}};
+  return {Told::kFrame};
+}
+
+Location location_of(Dwarf_Die* parameter, Dwarf_Die* function, Dwarf_Addr entry) {
   Dwarf_Attribute at;
   Dwarf_Op* ops = nullptr;
   std::size_t count = 0;
-  if (dwarf_attr(parameter, DW_AT_location, &at) == nullptr ||
-      dwarf_getlocation_addr(&at, entry, &ops, &count, 1) != 1 || count == 0)
-    return {};
+  if (dwarf_attr(parameter, DW_AT_location, &at) == nullptr) return {Told::kGone};
+  if (dwarf_getlocation_addr(&at, entry, &ops, &count, 1) != 1 || count == 0) return {};
   const auto atom = ops[0].atom;
-  if (atom == DW_OP_fbreg) return {Told::kFrame, {}};  // on the stack, or where the function will put it
+  if (atom == DW_OP_fbreg)
+    return count == 1 ? in_frame(function, entry, static_cast<std::int64_t>(ops[0].number)) : Location{Told::kFrame};
   if (count == 1 && atom >= DW_OP_breg0 && atom <= DW_OP_breg31 && ops[0].number == 0) {
     const auto place = place_of_register(atom - DW_OP_breg0);
     return place ? Location{Told::kPlace, {true, {*place}}} : Location{};
   }
   Location found{Told::kPlace, {}};
+  std::uint64_t bytes = 0;
+  bool is_there = false;
   for (std::size_t i = 0; i < count; ++i) {
     if (ops[i].atom == DW_OP_piece) {
-      if (ops[i].number != 8 && i + 1 != count) return {};
+      for (std::uint64_t end = bytes + std::min<std::uint64_t>(ops[i].number, 32); bytes < end; ++bytes)
+        if (!is_there && bytes < 32) found.source.missing |= 1U << bytes;
+      is_there = false;
       continue;
     }
     const std::uint64_t number = ops[i].atom == DW_OP_regx                                 ? ops[i].number
                                  : ops[i].atom >= DW_OP_reg0 && ops[i].atom <= DW_OP_reg31 ? ops[i].atom - DW_OP_reg0
                                                                                            : kNoPlace;
     const auto place = place_of_register(number);
-    if (!place) return {};
-    found.source.words.push_back(*place);
+    if (!place && count == 1) return {};
+    is_there = place.has_value();
+    if (place) found.source.words.push_back(*place);
   }
   return found.source.words.empty() ? Location{} : found;
 }
@@ -493,10 +566,13 @@ std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_resul
   Convention convention(hidden_result);
   Dwarf_Die child;
   if (dwarf_child(&function, &child) != 0) return {};
+  Dwarf_Attribute at;
+  // Of functions that nobody else calls compilers change the arguments.
+  bool conventional = false;
+  if (dwarf_attr_integrate(&function, DW_AT_external, &at) != nullptr) dwarf_formflag(&at, &conventional);
   std::uint32_t number = 0;
   do {
     if (dwarf_tag(&child) != DW_TAG_formal_parameter) continue;
-    Dwarf_Attribute at;
     bool artificial = false;
     if (dwarf_attr_integrate(&child, DW_AT_artificial, &at) != nullptr) dwarf_formflag(&at, &artificial);
     if (!artificial) ++number;
@@ -507,18 +583,18 @@ std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_resul
     if (!wish.only.empty() && std::find(wish.only.begin(), wish.only.end(), wanted) == wish.only.end()) continue;
     std::string name = plain(name_of(&child));
     if (name.empty()) name = artificial ? "hidden" : "#" + std::to_string(number);
-    const Location told = location_of(&child, entry);
-    if (told.told == Told::kGone && !is_class(*type)) {
-      builder.describe(name, "?");
-      continue;
-    }
-    // Classes with members apart may have no one place, though they are there: the convention has one.
-    if (told.told == Told::kPlace && !(is_class(*type) && !told.source.by_address)) source = told.source;
+    const Location told = location_of(&child, &function, entry);
+    // Of classes in registers DWARF has each member's place; the convention has the whole.
+    if (told.told == Told::kPlace && (!is_class(*type) || told.source.by_address))
+      source = told.source;
+    else if (told.told == Told::kPlace && source)
+      source->missing = told.source.missing;
+    if (told.told == Told::kElsewhere && !conventional) source = std::nullopt;
     if (told.told == Told::kGone) source = std::nullopt;
     if (source)
       builder.object(*type, name, *source, 0);
     else
-      builder.describe(name, told.told == Told::kGone ? "?" : "-");
+      builder.describe(name, told.told == Told::kGone || told.told == Told::kElsewhere ? "?" : "-");
   } while (dwarf_siblingof(&child, &child) == 0);
   return builder.text;
 }

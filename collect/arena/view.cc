@@ -21,11 +21,11 @@ using namespace format;
 
 namespace {
 
-constexpr std::uint32_t kLongestPath = 4096;           // and command line, and options
-constexpr std::uint32_t kLongestNote = 4 << 10;        // a name, a file and a line
-constexpr std::uint32_t kLongestName = 64 << 10;       // as karst_thread_set_name() takes it
-constexpr std::uint64_t kMuch = 256 << 10;             // of blocks, for which a mapping pays
-constexpr std::size_t kMostText = 4 * kArenaTextSize;  // of one look: libkarst has each text once
+constexpr std::uint32_t kLongestPath = 4096;                        // and command line, and options
+constexpr std::uint32_t kLongestNote = 4 << 10;                     // a name, a file and a line
+constexpr std::uint32_t kLongestName = 64 << 10;                    // as karst_thread_set_name() takes it
+constexpr std::uint64_t kMuch = 256 << 10;                          // of blocks, for which a mapping pays
+constexpr std::size_t kMostText = std::size_t{4} * kArenaTextSize;  // of one look: libkarst has each text once
 
 std::uint64_t count_pages_offset(const ArenaHeader& h) {
   return (h.counts_offset + std::uint64_t{h.count_capacity} * sizeof(CountOwner) + kBlockSize - 1) / kBlockSize *

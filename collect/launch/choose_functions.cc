@@ -256,7 +256,7 @@ void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& mod
   }
   if (unknown == wanted.size())
     report_once("no values of functions of " + module.path +
-                " are noted: debug information of C or C++ is missing for them");
+                " are noted: they have no debug information of C or C++: compile them with -g");
   if (refused != 0)
     report_once("values of " + std::to_string(refused) + " functions of " + module.path +
                 " are not noted: there are more than " + std::to_string(format::kMostValueSpecs) +

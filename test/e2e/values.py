@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import unittest
+from pathlib import Path
 
 import torture_support as support
 from torture_support import KARST, TortureTest, build, main
@@ -44,17 +45,27 @@ def rows(trace, *options):
     return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
+def agrees(ours, expected, may_be_gone):
+    """`may_be_gone`: the compiler passes nothing in what is not used, and says so."""
+    ours, expected = ours.split(", "), expected.split(", ")
+    return len(ours) == len(expected) and all(
+        a == b or (may_be_gone and "<optimized out>" in a and a.split("=")[0] == b.split("=")[0])
+        for a, b in zip(ours, expected))
+
+
 class Values(TortureTest):
-    def check(self, compiler, optimised):
-        program = build(f"values_{compiler}{optimised}", "values/program.cc", optimised, "-std=c++17", compiler=compiler)
+    def check(self, compiler, optimised, options=(), least=None, may_be_gone=False):
+        program = build(f"values_{Path(compiler).name}{optimised}", "values/program.cc", optimised, "-std=c++17", compiler=compiler)
         plain = subprocess.run([program], check=True, capture_output=True, text=True).stdout
         functions = "^(" + "|".join(EXPECTED) + r")(\[|\()"
-        run = self.run_traced(program, options=("--args", functions, "--returns", functions))
+        run = self.run_traced(program, options=("--args", functions, "--returns", functions, *options))
         self.assertEqual(run.out, plain)
         self.assert_whole(run.trace)
         found = called(run.trace)
-        for function, calls in EXPECTED.items():
-            self.assertEqual(sorted(found[function]), sorted(calls))
+        self.assertGreaterEqual(len(EXPECTED.keys() & found.keys()), least or len(EXPECTED))
+        for function in EXPECTED.keys() & found.keys():
+            for ours, expected in zip(sorted(found[function]), sorted(EXPECTED[function]), strict=True):
+                self.assertTrue(agrees(ours, expected, may_be_gone), f"{ours}\nis not\n{expected}")
         return run
 
     def test_gcc_O0(self):
@@ -64,13 +75,14 @@ class Values(TortureTest):
         self.check("karst-g++", "-O2")
 
     def test_clang_O0(self):
-        self.check("karst-clang++", "-O0")
+        self.check(str(support.BIN / "karst-clang++"), "-O0")
 
     def test_clang_O2(self):
-        self.check("karst-clang++", "-O2")
+        self.check(str(support.BIN / "karst-clang++"), "-O2", may_be_gone=True)
 
     def test_a_program_that_was_not_built_for_karst(self):
-        self.check("g++", "-O2")
+        # Functions that are shorter than a jump cannot be patched.
+        self.check("g++", "-O2", ("--min-instructions", "1"), least=8)
 
     def test_every_command_shows_them(self):
         run = self.check("karst-g++", "-O1")
@@ -112,12 +124,12 @@ class Values(TortureTest):
     def test_bad_input_is_named(self):
         program = build("values_stripped", "values/program.cc", "-O1", "-g0")
         run = self.run_traced(program, options=("--args", "ints"))
-        self.assertIn("no debug information", run.err)
+        self.assertIn("they have no debug information of C or C++: compile them with -g", run.err)
         self.assertEqual(called(run.trace)["ints"], ["ints(signed char, unsigned char, short, unsigned int, long, "
                                                      "unsigned long long, int, int)"])
         for option in ("--args", "--returns"):
             done = subprocess.run([KARST, "run", option, "(", program], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 1)
+            self.assertNotEqual(done.returncode, 0)
             self.assertIn(f"{option}: ", done.stderr)
 
     @unittest.skipUnless(shutil.which("gdb"), "gdb is not installed")
