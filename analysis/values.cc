@@ -223,7 +223,8 @@ std::string name_with_values(std::string_view name, const CallValues& values, co
   const reader::Note* arguments = values.arguments(row);
   const reader::Note* returned = values.returned(row);
   std::string text(name);
-  if (arguments != nullptr) {
+  const auto given = arguments != nullptr ? values_in(trace, thread, calls, *arguments) : std::vector<Value>();
+  if (!given.empty()) {
     // The parameters: the last pair of parentheses on the outside.
     std::size_t end = name.rfind(')');
     std::size_t begin = end;
@@ -235,7 +236,7 @@ std::string name_with_values(std::string_view name, const CallValues& values, co
         break;
       }
     }
-    const std::string inside = "(" + values_text(values_in(trace, thread, calls, *arguments)) + ")";
+    const std::string inside = "(" + values_text(given) + ")";
     text =
         begin == end ? text + inside : std::string(name.substr(0, begin)) + inside + std::string(name.substr(end + 1));
   }

@@ -13,6 +13,11 @@ KINDS = {
     "value": ("a value", 3, None, "event"),
 }
 OFF_NS = 0.3
+# Calls with one argument, which is noted: kind -> (title, target in ns on top of the pair, events that one makes).
+ARGUMENTS = {
+    "number": ("an argument in a register, noted", 5, 5),
+    "name": ("an argument that is a text of 16 bytes, noted", 15, 8),
+}
 
 
 def judge(value, target):
@@ -41,6 +46,12 @@ def bench_notes(rounds, scratch, remarks):
         variants[kind] = lambda kind=kind, events=events: on(kind, events)
         variants[f"{kind} off"] = lambda kind=kind: off(kind)
         variants[f"{kind} without libkarst"] = lambda kind=kind: parse_ns(run_child(arguments(kind, PAIRS)).output)
+    def noted(kind, events):
+        run = measure.karst_run(scratch, ["--args", f"^{kind}$"], arguments(kind, KARST_WARMUP * 2 // events), 0)
+        return parse_ns(run.output)
+
+    for kind, (_, _, events) in ARGUMENTS.items():
+        variants[kind] = lambda kind=kind, events=events: noted(kind, events)
     samples, failures = interleaved(variants, rounds, "notes")
     remarks += [f"notes: {name} failed: {why}" for name, why in failures.items()]
     if "nothing" not in samples or "call" not in samples:
@@ -59,4 +70,8 @@ def bench_notes(rounds, scratch, remarks):
             value = median(samples[f"{kind} {state}"]) - loop
             met = value <= OFF_NS if state == "off" else None
             rows.append(Row("notes", f"{title}, {state}", value, "ns", None, "", f"<= {OFF_NS} ns" if state == "off" else "", met))
+    for kind, (title, target, _) in ARGUMENTS.items():
+        if kind in samples:
+            value = median(samples[kind]) - loop - pair
+            rows.append(Row("notes", title, value, "ns", value / pair, "call pair", f"<= {target} ns", value <= target))
     return rows

@@ -165,8 +165,7 @@ void print_json(const Input& input, Output& output) {
     json.line().open('{').field("call", row.call()).field("function", row.function).field("begin_ns", row.begin_ns);
     json.field("duration_ns", row.duration_ns).field("open", row.open()).field("pid", row.process->pid);
     json.field("tid", row.thread->tid).field("thread", row.thread->name).field("caller", row.caller);
-    if (!row.arguments.empty()) json.field("arguments", row.arguments);
-    if (!row.returned.empty()) json.field("returned", row.returned);
+    json.field("arguments", row.arguments).field("returned", row.returned);
     json.close('}').flush(output);
   });
   json.close(']').close('}').flush(output);

@@ -584,6 +584,10 @@ std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_resul
     std::string name = plain(name_of(&child));
     if (name.empty()) name = artificial ? "hidden" : "#" + std::to_string(number);
     const Location told = location_of(&child, &function, entry);
+    // Behind clang's sled its lists begin, and tell what of a structure the callers leave unset.
+    constexpr Dwarf_Addr kClangSled = 11;
+    if (told.told == Told::kElsewhere && is_class(*type) && source)
+      source->missing = location_of(&child, &function, entry + kClangSled).source.missing;
     // Of classes in registers DWARF has each member's place; the convention has the whole.
     if (told.told == Told::kPlace && (!is_class(*type) || told.source.by_address))
       source = told.source;

@@ -256,7 +256,8 @@ TEST(ArenaView, SurvivesRandomBytesBehindASoundLayout) {
     for (std::size_t at = offsetof(ArenaHeader, pid); at < bytes.size(); ++at) {
       if (round % 2 == 0 || at >= sizeof(ArenaHeader)) bytes[at] = static_cast<std::byte>(random());
     }
-    // When it began is looked at with the layout. Where counters, the control page and the watches are is layout, too.
+    // When it began is looked at with the layout. Where counters, the control page, the watches and values are is
+    // layout, too.
     constexpr std::size_t kStart = offsetof(ArenaHeader, start_ticks);
     std::copy_n(sound.begin() + kStart, 2 * sizeof ArenaHeader::start_ticks, bytes.begin() + kStart);
     constexpr std::size_t kControl = offsetof(ArenaHeader, control_offset);
@@ -265,6 +266,8 @@ TEST(ArenaView, SurvivesRandomBytesBehindASoundLayout) {
     std::copy_n(sound.begin() + kCounts, offsetof(ArenaHeader, count_pages) - kCounts, bytes.begin() + kCounts);
     constexpr std::size_t kWatching = offsetof(ArenaHeader, watching_offset);
     std::copy_n(sound.begin() + kWatching, sizeof ArenaHeader::watching_offset, bytes.begin() + kWatching);
+    constexpr std::size_t kValues = offsetof(ArenaHeader, values_offset);
+    std::copy_n(sound.begin() + kValues, sizeof ArenaHeader::values_offset, bytes.begin() + kValues);
     EXPECT_TRUE(read_all(bytes));
   }
 }

@@ -233,9 +233,10 @@ class Trace:
             numbers, path, _ = self.modules[process, module]
             fallback = b"%s+0x%x" % (path.split(b"/")[-1], address - numbers[0])
             line, symbol, link, file, values = self.symbols.get((process, function), (0, b"", b"", b"", b""))
-            yield "function %d module %d address %d filtered %d name %s link %s at %s %d values %s" % (
-                function, module, address, filtered, escaped(symbol or fallback), escaped(link), escaped(file), line,
-                escaped(values))
+            yield "function %d module %d address %d filtered %d name %s link %s at %s %d" % (
+                function, module, address, filtered, escaped(symbol or fallback), escaped(link), escaped(file), line)
+            if values:
+                yield "values " + escaped(values)
         for process, function, (depth, copies, line, call_line), texts in sorted(self.inlined, key=lambda i: i[:2]):
             if process == index:
                 name, file, call_file = map(escaped, texts)

@@ -364,7 +364,8 @@ class Calls(Case):
         sample = self.path("sample.karst")
         rows = self.rows("--function", "work", sample)
         self.assertEqual(rows[1], {"call": "10@3000ns", "function": "work(int)", "begin_ns": "3000", "duration_ns": "1500000",
-                                   "open": "", "pid": "10", "tid": "10", "thread": "app", "caller": "main"})
+                                   "open": "", "pid": "10", "tid": "10", "thread": "app", "caller": "main",
+                                   "arguments": "", "returned": ""})
         self.assertEqual([(row["open"], row["caller"]) for row in rows[2:]], [("begin", ""), ("end", "")])
         data = json.loads(self.good("calls", "--json", sample))["calls"]
         self.assertEqual([{key: str(value) for key, value in row.items()} for row in data], self.rows(sample))
@@ -662,7 +663,7 @@ class Language(Case):
 
     def test_run_has_its_options_in_groups_and_examples(self):
         text = self.good("help", "run")
-        self.assertEqual(len(re.findall(r"(?m)^[A-Z][a-z ]+:$", text)), 10, text)
+        self.assertEqual(len(re.findall(r"(?m)^[A-Z][a-z ]+:$", text)), 11, text)
         self.assertEqual(len(re.findall(r"(?m)^  karst run ", text)), 3, text)
 
     def test_did_you_mean(self):

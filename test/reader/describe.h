@@ -50,9 +50,10 @@ inline std::string describe(const reader::Trace& trace) {
     }
     for (const auto& function : process.functions) {
       if (function.id == 0) continue;
-      line("function {} module {} address {} filtered {} name {} link {} at {} {} values {}", function.id,
-           function.module, function.address, function.filtered ? 1 : 0, escaped(function.name),
-           escaped(function.link_name), escaped(function.file), function.line, escaped(function.values));
+      line("function {} module {} address {} filtered {} name {} link {} at {} {}", function.id, function.module,
+           function.address, function.filtered ? 1 : 0, escaped(function.name), escaped(function.link_name),
+           escaped(function.file), function.line);
+      if (!function.values.empty()) line("values {}", escaped(function.values));
     }
     for (const auto& call : process.inlined.all()) {
       line("inlined {} depth {} copies {} name {} at {} {} called {} {}", call.function, call.depth, call.copies,

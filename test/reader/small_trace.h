@@ -46,6 +46,7 @@ inline SmallTrace small_values() {
   process.modules[1] = {1, 0x7f0000, 0x7f1000, 0x7f2000, 1002, 8000, "/usr/lib/libfoo.so", ""};
   process.functions.resize(4);
   process.functions[1] = {1, 0, 0x401010, 10, false, "main", "main", "/home/me/app.cc"};
+  process.functions[1].values = "n:i4|:i4";
   process.functions[2] = {2, 0, 0x401050, 20, false, "ns::work(int)", "_ZN2ns4workEi", "/home/me/app.cc"};
   process.functions[3] = {3, 1, 0x7f1010, 30, true, "foo\xc3\xa4", "foo", "foo.c"};
   auto& inlined = process.inlined;

@@ -95,7 +95,9 @@ class Hooks(unittest.TestCase):
     def test_no_vector_or_x87_register_is_touched(self):
         code = disassemble()
         self.assertGreater(len(code), 1000)
-        found = [f"{a:x}: {i}" for a, i in code if VECTOR_REGISTER.search(i)]
+        # Arguments and returned values in such registers are read where they are noted (runtime/hooks/values.cc).
+        reads = re.compile(r"movq +%xmm[0-7],0x[0-9a-f]+\(%rsp\)")
+        found = [f"{a:x}: {i}" for a, i in code if VECTOR_REGISTER.search(i) and not reads.fullmatch(i)]
         self.assertEqual(found, [])
         x87 = [i.split()[0] for _, i in code if i.startswith("f") and not i.startswith("fs")]
         self.assertEqual(sorted(set(x87)), ["fxrstor64", "fxsave64"])
