@@ -238,6 +238,7 @@ void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& mod
     wanted.push_back(f);
   }
   if (wishes.empty()) return;
+  meant_for_values_ += wishes.size();
   if (!at_start)
     return report_once("no values of functions of " + module.path +
                        " are noted: it was opened after the program had begun");
@@ -249,9 +250,7 @@ void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& mod
     const symbols::FunctionValues& values = (*found)[i];
     if (values.description.empty())
       ++unknown;
-    else if (writer.note_values(wanted[i]->id, values.arguments, values.returned, values.description))
-      ++with_values_;
-    else
+    else if (!writer.note_values(wanted[i]->id, values.arguments, values.returned, values.description))
       ++refused;
   }
   if (unknown == wanted.size())

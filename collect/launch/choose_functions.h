@@ -75,10 +75,10 @@ class FunctionChooser {
   /// any of their modules.
   bool choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count);
 
-  std::uint64_t functions() const { return functions_; }    ///< that were looked at
-  std::uint64_t off() const { return off_; }                ///< of them, left out
-  std::size_t watched() const { return watched_; }          ///< functions, once for each rule
-  std::size_t with_values() const { return with_values_; }  ///< functions of whose calls values are noted
+  std::uint64_t functions() const { return functions_; }              ///< that were looked at
+  std::uint64_t off() const { return off_; }                          ///< of them, left out
+  std::size_t watched() const { return watched_; }                    ///< functions, once for each rule
+  std::size_t meant_for_values() const { return meant_for_values_; }  ///< functions that a pattern for values matches
   /// What could not be applied, once for each module.
   std::vector<reader::Problem>& problems() { return problems_; }
 
@@ -104,7 +104,7 @@ class FunctionChooser {
   std::map<std::string, std::unique_ptr<Carried>> carried_;
   std::uint64_t functions_ = 0;
   std::uint64_t off_ = 0;
-  std::size_t with_values_ = 0;
+  std::size_t meant_for_values_ = 0;
   std::vector<reader::Problem> problems_;
 };
 

@@ -127,6 +127,8 @@ class Values(TortureTest):
         self.assertIn("they have no debug information of C or C++: compile them with -g", run.err)
         self.assertEqual(called(run.trace)["ints"], ["ints(signed char, unsigned char, short, unsigned int, long, "
                                                      "unsigned long long, int, int)"])
+        run = self.run_traced(program, options=("--args", "nothing is called so"))
+        self.assertIn("no traced function is one that --args or --returns means", run.err)
         for option in ("--args", "--returns"):
             done = subprocess.run([KARST, "run", option, "(", program], capture_output=True, text=True)
             self.assertNotEqual(done.returncode, 0)
