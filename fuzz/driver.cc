@@ -60,10 +60,11 @@ Input mutate(const std::vector<Input>& seeds) {
     if (below(8) == 0) {  // the rest of another one
       const Input& other = seeds[below(seeds.size())];
       const std::size_t from = below(other.size());
-      size = std::min(below(size + 1), input.size() - (other.size() - from));
-      std::copy(other.begin() + static_cast<std::ptrdiff_t>(from), other.end(),
-                input.begin() + static_cast<std::ptrdiff_t>(size));
-      size += other.size() - from;
+      const std::size_t rest = std::min(other.size() - from, input.size());
+      size = std::min(below(size + 1), input.size() - rest);
+      std::copy_n(other.begin() + static_cast<std::ptrdiff_t>(from), rest,
+                  input.begin() + static_cast<std::ptrdiff_t>(size));
+      size += rest;
     }
     size = LLVMFuzzerCustomMutator != nullptr
                ? LLVMFuzzerCustomMutator(input.data(), size, input.size(), static_cast<unsigned>(g_random()))
