@@ -27,7 +27,7 @@ def judge(value, target):
 def bench_notes(rounds, scratch, remarks):
     source = FIXTURES / "notes.c"
     program = measure.compile_program(WORK / "notes" / "notes",
-                                      [str(karst_tool("karst-gcc")), "-O2", "-pthread", "-I", ROOT / "include", source],
+                                      [str(karst_tool("karst-gcc")), "-O2", "-g", "-pthread", "-I", ROOT / "include", source],
                                       [source, FIXTURES / "timing.h", ROOT / "include/karst/karst.h"])
 
     def arguments(kind, warmup):
