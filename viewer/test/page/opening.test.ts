@@ -232,6 +232,7 @@ test("two traces: slow calls and flame graphs are of the one that is chosen, and
   const sums: number[] = [];
   for (const name of ["A", "B"]) {
     await tab.page.getByRole("radio", { name, exact: true }).click();
+    await tab.page.waitForTimeout(500); // what is there before is the other trace's
     sums.push(await until(total, (ns) => ns > 0 && !sums.includes(ns), `the flame graph of ${name}`));
   }
   expect(tab.errors).toEqual([]);
