@@ -101,7 +101,7 @@ class ArenaView::Texts {
         view_.bytes_.get<ArenaValueSpec>(at + offsetof(ArenaValues, specs) + (spec - 1) * sizeof(ArenaValueSpec));
     const std::uint32_t offset = wanted.description;
     const std::uint32_t size = wanted.description_size;
-    if (offset > kMostValueText || size > kMostValueText - offset || size > kLongestNote || size > left_) return {};
+    if (offset > kMostValueText || size > kMostValueText - offset || size > left_) return {};
     left_ -= size;
     std::string text(size, '\0');
     return view_.bytes_.read(at + offsetof(ArenaValues, text) + offset, text.data(), size) ? text : std::string();
