@@ -115,6 +115,15 @@ class Values(TortureTest):
         for row in rows(run.trace, "--function", "^depth"):
             self.assertEqual(row["arguments"], "n=" + row["returned"])
 
+    def test_an_enumeration_of_many_long_names(self):
+        source = self.directory / "names.cc"
+        names = [f"k{'A' * 90}{i:02}" for i in range(64)]
+        source.write_text(f"enum Names {{ {', '.join(names)} }};\n"
+                          "__attribute__((noinline)) int named(Names n) { asm volatile(\"\" ::: \"memory\"); return n; }\n"
+                          "int main() { return named(static_cast<Names>(63)) - 63; }\n")
+        run = self.run_traced(build("values_names", source, "-O1"), options=("--args", "^named"))
+        self.assertEqual(rows(run.trace, "--function", "^named")[0]["arguments"], "n=" + names[63])
+
     def test_slow_calls_that_keep_themselves_have_them(self):
         program = build("values_random", "values/random.cc", "-O2", "-pthread")
         run = self.run_traced(program, "3000", options=("--slowest", "^twice:3", "--args", "^twice", "--returns", "^twice"))
