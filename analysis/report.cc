@@ -1,10 +1,12 @@
 #include "analysis/report.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <tuple>
 #include <utility>
 
+#include "analysis/values.h"
 #include "query/table.h"
 #include "reader/column.h"
 
@@ -28,7 +30,16 @@ struct ReportBuilder::Impl {
   std::vector<reader::Column<std::uint64_t>> store;  // what the pieces look into
   std::vector<Piece> pieces;
 
-  Impl(const reader::Trace& t, const FunctionSet* f) : trace(t), parts(t, f) {}
+  CallGroups* const groups;  // null: rows are functions
+
+  Impl(const reader::Trace& t, const FunctionSet* f, CallGroups* g) : trace(t), parts(t, f), groups(g) {
+    report.of_groups = g != nullptr;
+  }
+
+  std::size_t rows() const { return groups != nullptr ? groups->size() : parts.size(); }
+  bool is_wanted(std::uint32_t number) const {
+    return groups != nullptr ? number != CallGroups::kOthers : parts.wanted()[number];
+  }
 
   void add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states) {
     report.threads += calls.size() != 0 ? 1 : 0;
@@ -38,30 +49,29 @@ struct ReportBuilder::Impl {
     report.missing_exits += calls.missing_exits;
     report.unknown_ids += calls.unknown_ids;
     report.missing_blocks += calls.missing_blocks;
-    const query::Scope::Part& part = parts.of(thread, calls, states);
+    const query::Scope::Part& all = parts.of(thread, calls, states);
     if (calls.size() == 0) return;
-    sums.grow(parts.size());
+    const query::Scope::Part& part = groups != nullptr ? groups->of(thread, calls, all) : all;
+    sums.grow(rows());
     sums.add(part, report.has_states);
     keep_durations(part);
-    count_thread_long(thread.process, calls);
+    count_thread_long(part, calls);
   }
 
-  void count_thread_long(std::uint32_t process, const reader::Calls& calls) {
+  void count_thread_long(const query::Scope::Part& part, const reader::Calls& calls) {
     const std::uint64_t least = (calls.last_ticks - calls.first_ticks) / 10 * 9;
-    thread_long.resize(parts.size());
-    const std::span<const std::uint32_t> numbers = parts.functions().of_process(process);
+    thread_long.resize(rows());
     for (std::uint32_t row = 0; row < calls.size(); ++row) {
-      if (calls.duration[row] >= least && !reader::call_is_open(calls.marks[row]))
-        ++thread_long[numbers[calls.function[row]]];
+      if (calls.duration[row] >= least && !reader::call_is_open(calls.marks[row])) ++thread_long[part.function(row)];
     }
   }
 
   void keep_durations(const query::Scope::Part& part) {
     std::vector<query::Durations::Wanted> of_thread;
     for (const auto& [function, complete] : sums.latest()) {
-      if (parts.wanted()[function] && complete != 0) of_thread.push_back({function, complete});
+      if (is_wanted(function) && complete != 0) of_thread.push_back({function, complete});
     }
-    query::Durations durations(of_thread, parts.size());
+    query::Durations durations(of_thread, rows());
     durations.add(part);
     for (std::size_t slot = 0; slot < of_thread.size(); ++slot)
       pieces.push_back({of_thread[slot].function, durations.of(slot)});
@@ -76,14 +86,18 @@ struct ReportBuilder::Impl {
 
   FunctionReport row_of(std::uint32_t number, std::span<std::uint64_t> durations) const {
     const reader::Clock& clock = trace.clock();
-    const FunctionInfo& function = parts.functions().functions()[number];
     const query::FunctionSums& of = sums.functions()[number];
     FunctionReport row;
     row.number = number;
-    row.name = function.name;
-    if (function.module >= 0) row.module = parts.functions().modules()[static_cast<std::size_t>(function.module)];
-    if (function.file >= 0) row.file = parts.functions().files()[static_cast<std::size_t>(function.file)];
-    row.line = function.line;
+    if (groups != nullptr) {
+      row.name = groups->text(number);
+    } else {
+      const FunctionInfo& function = parts.functions().functions()[number];
+      row.name = function.name;
+      if (function.module >= 0) row.module = parts.functions().modules()[static_cast<std::size_t>(function.module)];
+      if (function.file >= 0) row.file = parts.functions().files()[static_cast<std::size_t>(function.file)];
+      row.line = function.line;
+    }
     row.calls = of.calls;
     row.open_calls = of.open_calls;
     row.unwound_calls = of.unwound;
@@ -115,10 +129,10 @@ struct ReportBuilder::Impl {
                      [](const Piece& a, const Piece& b) { return a.function < b.function; });
     std::vector<std::uint64_t> joined;
     auto piece = pieces.begin();
-    for (std::uint32_t number = 0; number < parts.size(); ++number) {
+    for (std::uint32_t number = 0; number < sums.functions().size(); ++number) {
       const auto first = piece;
       while (piece != pieces.end() && piece->function == number) ++piece;
-      if (!parts.wanted()[number]) continue;
+      if (!is_wanted(number) || !sums.functions()[number].seen) continue;
       if (piece - first == 1) {  // already in one place
         report.functions.push_back(row_of(number, first->durations));
         continue;
@@ -130,8 +144,8 @@ struct ReportBuilder::Impl {
   }
 };
 
-ReportBuilder::ReportBuilder(const reader::Trace& trace, const FunctionSet* functions)
-    : impl_(std::make_unique<Impl>(trace, functions)) {}
+ReportBuilder::ReportBuilder(const reader::Trace& trace, const FunctionSet* functions, CallGroups* groups)
+    : impl_(std::make_unique<Impl>(trace, functions, groups)) {}
 ReportBuilder::~ReportBuilder() = default;
 
 void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls) {
@@ -220,9 +234,17 @@ void sort_report(Report& report, ReportOrder order) {
   auto runs_threads = [order](const FunctionReport& f) {
     return order == ReportOrder::kMax && f.thread_long_calls != 0 && f.thread_long_calls + f.open_calls == f.calls;
   };
+  const auto by_name = [&](const FunctionReport& a, const FunctionReport& b) {
+    if (report.of_groups) {  // numbers before other texts
+      constexpr double kLast = std::numeric_limits<double>::infinity();
+      const double number_a = number_in(a.name).value_or(kLast), number_b = number_in(b.name).value_or(kLast);
+      if (number_a != number_b) return number_a < number_b;
+    }
+    return std::tie(a.name, a.module, a.file, a.line) < std::tie(b.name, b.module, b.file, b.line);
+  };
   std::sort(report.functions.begin(), report.functions.end(), [&](const FunctionReport& a, const FunctionReport& b) {
-    return std::tuple(runs_threads(a), value(b), std::tie(a.name, a.module, a.file, a.line)) <
-           std::tuple(runs_threads(b), value(a), std::tie(b.name, b.module, b.file, b.line));
+    if (runs_threads(a) != runs_threads(b)) return runs_threads(b);
+    return value(a) != value(b) ? value(a) > value(b) : by_name(a, b);
   });
 }
 

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/call_groups.h"
 #include "analysis/parts.h"
 #include "analysis/selection.h"
 #include "reader/model.h"
@@ -37,7 +38,7 @@ struct StateReport {
 
 struct FunctionReport {
   std::uint32_t number = 0;  ///< in ReportBuilder::parts()
-  std::string name;          ///< demangled
+  std::string name;          ///< demangled; of a group of calls, its value
   std::string module;        ///< path; empty: not known
   std::string file;          ///< empty: not known
   std::uint32_t line = 0;
@@ -71,6 +72,7 @@ struct Report {
   std::uint64_t span_ns = 0;  ///< from the first to the last event
   std::uint64_t self_ns = 0;  ///< in calls of all functions, also of those that were not asked for
   bool has_states = false;
+  bool of_groups = false;
   std::uint64_t out_of_order = 0, unmatched_exits = 0, missing_exits = 0, unknown_ids = 0, missing_blocks = 0;
 };
 
@@ -78,7 +80,9 @@ struct Report {
 class ReportBuilder {
  public:
   /// Reports only on `functions` when it is not null; it must outlive the builder.
-  explicit ReportBuilder(const reader::Trace& trace, const FunctionSet* functions = nullptr);
+  /// With `groups`, which then says which calls are asked for, rows are groups of calls.
+  explicit ReportBuilder(const reader::Trace& trace, const FunctionSet* functions = nullptr,
+                         CallGroups* groups = nullptr);
   ~ReportBuilder();
   ReportBuilder(ReportBuilder&&) = delete;
 
@@ -116,8 +120,8 @@ enum class ReportOrder {
   kName
 };
 
-/// Greatest first; equals by name, so that the order is the same every time. By max, those come last all of whose
-/// complete calls lasted as long as their thread: what runs a thread is no long call.
+/// Greatest first; equals by name (values that are numbers by these), so that the order is the same every time. By max,
+/// those come last all of whose complete calls lasted as long as their thread: what runs a thread is no long call.
 void sort_report(Report& report, ReportOrder order);
 
 }  // namespace karst::analysis

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -87,14 +88,14 @@ namespace {
 // Makes rows of parts of calls.
 class Cutter {
  public:
-  explicit Cutter(const reader::Calls& from)
-      : from_(from), place_(from.size(), reader::kNoParent), seen_(from.size()) {}
+  explicit Cutter(const reader::Calls& from) : from_(from), place_(from.size(), reader::kNoParent) {}
 
-  void add(query::TickRange range) {
+  /// Ranges in order of time, each for a request.
+  void add(query::TickRange range, std::uint64_t id) {
     const query::RowRange rows = query::rows_in(query::CallColumns(from_), range);
     query::each_row(rows, [&](std::uint32_t row) {
       if (row >= rows.first || from_.begin[row] + from_.duration[row] > range.begin)
-        add(row, range);
+        add(row, range, id);
       else
         place_[row] = reader::kNoParent;
     });
@@ -117,16 +118,16 @@ class Cutter {
   }
 
  private:
-  void add(std::uint32_t row, query::TickRange range) {
+  void add(std::uint32_t row, query::TickRange range, std::uint64_t id) {
     const std::uint64_t begin = from_.begin[row], end = begin + from_.duration[row];
     std::uint8_t marks = from_.marks[row];
     if (begin < range.begin) marks |= reader::kCallOpenBegin;
-    if (seen_[row]) marks |= reader::kCallResumed;
+    // Only a call that goes on behind a range, or began before it, can be in two.
+    if ((begin < range.begin || end > range.end) && !seen_.emplace(row, id).second) marks |= reader::kCallResumed;
     if (end > range.end) {
       constexpr std::uint8_t kEnds = reader::kCallUnwound | reader::kCallJumped | reader::kCallTail;
       marks = static_cast<std::uint8_t>((marks & ~kEnds) | reader::kCallOpenEnd);
     }
-    seen_[row] = true;
     const std::uint32_t parent = from_.parent[row] == reader::kNoParent ? reader::kNoParent : place_[from_.parent[row]];
     place_[row] = static_cast<std::uint32_t>(function_.size());
     constexpr std::uint16_t kDeepest = std::numeric_limits<std::uint16_t>::max();
@@ -140,8 +141,8 @@ class Cutter {
   }
 
   const reader::Calls& from_;
-  std::vector<std::uint32_t> place_;  // of each row that the latest range has, among the new ones
-  std::vector<bool> seen_;
+  std::vector<std::uint32_t> place_;                        // of each row that the latest range has, among the new ones
+  std::set<std::pair<std::uint32_t, std::uint64_t>> seen_;  // rows and requests
   std::size_t note_ = 0;
   reader::Column<std::uint32_t> function_, parent_;
   reader::Column<std::uint64_t> begin_, duration_;
@@ -157,13 +158,25 @@ void cut_to_request(reader::Calls& calls, std::uint64_t id) {
   std::optional<query::TickRange> all;
   for (const RequestWork& work : work_on_requests(calls)) {
     if (work.id != id) continue;
-    cutter.add(work.range);
+    cutter.add(work.range, id);
     all = query::TickRange{all ? all->begin : work.range.begin, work.range.end};
   }
   cutter.take(calls);
   if (!all) all = query::TickRange{calls.last_ticks, calls.last_ticks};
   calls.first_ticks = std::max(calls.first_ticks, all->begin);
   calls.last_ticks = std::min(calls.last_ticks, all->end);
+}
+
+void cut_at_requests(reader::Calls& calls, const std::vector<RequestWork>& work) {
+  Cutter cutter(calls);
+  std::uint64_t since = 0;
+  for (const RequestWork& one : work) {
+    if (one.range.begin > since) cutter.add({since, one.range.begin}, 0);
+    cutter.add(one.range, one.id);
+    since = one.range.end;
+  }
+  cutter.add({since, query::TickRange{}.end}, 0);
+  cutter.take(calls);
 }
 
 // ---- adding up ---------------------------------------------------------------------------------------------------

@@ -37,6 +37,10 @@ std::vector<RequestWork> work_on_requests(const reader::Calls& calls);
 /// also kCallResumed, so that it counts once. Needs all notes, and calls without costs (analysis/tracing_cost.h).
 void cut_to_request(reader::Calls& calls, std::uint64_t id);
 
+/// Cuts all calls where `work`, which is that of the thread, begins and ends, so that each row is of one request or of
+/// none. A call counts once for each request; the rest as in cut_to_request().
+void cut_at_requests(reader::Calls& calls, const std::vector<RequestWork>& work);
+
 struct Request {
   std::uint64_t id = 0;
   std::uint32_t process = 0;                 ///< index into Trace::processes()

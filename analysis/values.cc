@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "format/note.h"
@@ -154,6 +155,30 @@ std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& t
     values.push_back(std::move(value));
   }
   return values;
+}
+
+std::optional<double> number_in(std::string_view text) {
+  if (text.size() > 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return {};
+  return number;
+}
+
+std::vector<std::string> argument_names(const reader::Function& function) {
+  std::string_view left = function.values;
+  std::string_view description = take_until(left, '|');
+  std::vector<std::string> names;
+  while (!description.empty()) {
+    std::string_view code = take_until(description, ',');
+    names.emplace_back(take_until(code, ':'));
+  }
+  return names;
+}
+
+bool has_returned(const reader::Function& function) {
+  const auto bar = function.values.find('|');
+  return bar != std::string::npos && bar + 1 < function.values.size();
 }
 
 bool is_of_call(const reader::Note& note) { return is(note, NoteKind::kArguments) || is(note, NoteKind::kReturned); }

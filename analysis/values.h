@@ -1,6 +1,7 @@
 // What calls were given and what they returned, where a trace has it (format/values.h), ready to be shown.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,14 @@ std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& t
                              const reader::Note& note);
 /// `n=7, path="/tmp"`
 std::string values_text(const std::vector<Value>& values);
+
+/// The number that a value's text is, or the size of what it shows as `[3]`; nothing for an address and other texts.
+std::optional<double> number_in(std::string_view text);
+
+/// Names of the function's arguments that were asked for.
+std::vector<std::string> argument_names(const reader::Function& function);
+/// Whether what the function returns was asked for.
+bool has_returned(const reader::Function& function);
 
 /// A note of values: it is part of a call, not something between calls.
 bool is_of_call(const reader::Note& note);

@@ -1,4 +1,4 @@
-// karst report: time by function.
+// karst report: time by function, or by value of the calls of some.
 #include "analysis/report.h"
 
 #include <fmt/format.h>
@@ -10,10 +10,13 @@
 #include <string>
 #include <utility>
 
+#include "analysis/values.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/csv.h"
+#include "cli/help.h"
+#include "cli/names.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -25,6 +28,7 @@ namespace {
 
 struct Options {
   InputOptions input;
+  std::string by;  // empty: by function
   std::string sort = "total";
   std::string format = "text";
   std::string columns;    // empty: the default ones
@@ -53,7 +57,14 @@ self as self-cpu, self-runnable, self-blocked:
   What is missing from the sum was not recorded; csv and json: unknown.
 By max, functions that last as long as their thread come last, like main.
 Threads add up: four threads busy for a second make four seconds.
-csv and json give all times in whole nanoseconds.)";
+csv and json give all times in whole nanoseconds.
+
+--by: a row for each value of the calls of --function, with the same columns.
+  arg:NAME  what that argument was (karst run --args)
+  returned  what they returned (karst run --returns)
+  request   the request that their thread worked on; calls are cut at its ends
+Calls without a value are '<not noted>'. After 262,144 values the calls of
+further ones are '<other values>'.)";
 
 std::string place(const analysis::FunctionReport& f) {
   if (f.file.empty()) return {};
@@ -96,7 +107,8 @@ constexpr Sortable kSortable[] = {{"self%", ReportOrder::kSelf},
                                   {"self-cpu", ReportOrder::kSelfCpu, true},
                                   {"self-runnable", ReportOrder::kSelfRunnable, true},
                                   {"self-blocked", ReportOrder::kSelfBlocked, true},
-                                  {"function", ReportOrder::kName}};
+                                  {"function", ReportOrder::kName},
+                                  {"value", ReportOrder::kName}};
 
 std::vector<std::string> sort_keys() {
   std::vector<std::string> keys;
@@ -121,6 +133,12 @@ bool shows_tracing(const Options& options) {
   return options.overhead || options.sort == "tracing" || options.columns.find("tracing") != std::string::npos;
 }
 
+constexpr std::string_view kArgument = "arg:";
+
+std::string by_title(const Options& options) {
+  return options.by.starts_with(kArgument) ? printable(options.by.substr(kArgument.size())) : options.by;
+}
+
 Table make_table(const Options& options, bool has_states, bool wide) {
   // Of the default ones p50 goes first where they are too many, then total, the longest, calls.
   std::vector<Column> columns = {{"self%", "self%", false, true, 0, 6},  {"total%", "total%", false, false, 0, 6},
@@ -135,13 +153,17 @@ Table make_table(const Options& options, bool has_states, bool wide) {
                                      std::pair("self-runnable", "s.runnable"), std::pair("self-blocked", "s.blocked")})
       columns.push_back({key, title, false, std::string_view(key) == "blocked", 1, 10});
   }
-  columns.push_back({"function", wide ? "function  [module]  file:line" : "function"});
+  if (!options.by.empty()) {
+    columns.push_back({"value", by_title(options)});
+  } else {
+    columns.push_back({"function", wide ? "function  [module]  file:line" : "function"});
+  }
   for (Column& column : columns) {
     if (column.key != options.sort) continue;
     column.narrow = true;  // what it is sorted by is always shown
     column.rank = 0;
   }
-  return Table(std::move(columns), Shorten::kName);
+  return Table(std::move(columns), options.by.empty() ? Shorten::kName : Shorten::kEnd);
 }
 
 void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Report& report, const Options& options,
@@ -182,13 +204,32 @@ void add_row(Table& table, const analysis::FunctionReport& f, const analysis::Re
   table.add(std::move(cells), std::move(more));
 }
 
-Status print_text(const analysis::Report& report, const reader::Trace& trace, const Options& options, Screen& screen) {
+/// What --limit left out of the groups.
+struct Rest {
+  std::uint64_t values = 0, calls = 0, self_ns = 0;
+};
+
+Rest cut_to(analysis::Report& report, std::size_t limit) {
+  Rest rest;
+  if (limit == 0 || report.functions.size() <= limit) return rest;
+  for (std::size_t i = limit; i < report.functions.size(); ++i) {
+    const analysis::FunctionReport& f = report.functions[i];
+    ++rest.values;
+    rest.calls += f.calls;
+    rest.self_ns += f.self_ns;
+  }
+  report.functions.resize(limit);
+  return rest;
+}
+
+Status print_text(const analysis::Report& report, const Rest& rest, const reader::Trace& trace, const Options& options,
+                  Screen& screen) {
   const bool wide = screen.width() == 0;
   Table table = make_table(options, report.has_states, wide);
   // What a screen shows; self first, as that is where the time went.
   std::string keys = options.columns;
   if (keys.empty() && options.overhead) {
-    keys = "tracing,calls,self%,self,total,function";
+    keys = "tracing,calls,self%,self,total";
   } else if (keys.empty() && !wide) {
     keys = "self%,self,total,calls,p50,max";
     if (report.has_states) keys += ",blocked";
@@ -201,20 +242,27 @@ Status print_text(const analysis::Report& report, const reader::Trace& trace, co
   screen.output().append(shorten(head, screen.width(), Shorten::kPath) + "\n");
   for (const analysis::FunctionReport& f : report.functions) add_row(table, f, report, options, wide);
   table.print(screen);
+  if (report.of_groups && rest.values != 0)
+    screen.output().append(shorten(fmt::format("... and {}: {}, {} of self time", plural(rest.values, "more value"),
+                                               plural(rest.calls, "call"), duration_text(rest.self_ns)),
+                                   screen.width(), Shorten::kEnd) +
+                           "\n");
   return Unit{};
 }
 
 void print_csv(const analysis::Report& report, Output& out) {
+  out.append(report.of_groups ? "value" : "name,module,file,line");
   out.append(
-      "name,module,file,line,calls,open_calls,unwound_calls,jumped_calls,tail_calls,total_ns,self_ns,min_ns,mean_ns,"
+      ",calls,open_calls,unwound_calls,jumped_calls,tail_calls,total_ns,self_ns,min_ns,mean_ns,"
       "p50_ns,p99_ns,max_ns,total_cost_ns,self_cost_ns,tracing_ns");
   for (const char* column : kStateColumns) {
     if (report.has_states) out.append(fmt::format(",{}", column));
   }
   out.append("\n");
   for (const analysis::FunctionReport& f : report.functions) {
-    out.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(f.name),
-                           csv_field(f.module), csv_field(f.file), f.line, f.calls, f.open_calls, f.unwound_calls,
+    out.append(csv_field(f.name));
+    if (!report.of_groups) out.append(fmt::format(",{},{},{}", csv_field(f.module), csv_field(f.file), f.line));
+    out.append(fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", f.calls, f.open_calls, f.unwound_calls,
                            f.jumped_calls, f.tail_calls, f.total_ns, f.self_ns, f.min_ns, f.mean_ns, f.p50_ns, f.p99_ns,
                            f.max_ns, f.total_cost_ns, f.self_cost_ns, f.tracing_ns));
     for (const std::uint64_t ns : state_times(f)) {
@@ -224,11 +272,15 @@ void print_csv(const analysis::Report& report, Output& out) {
   }
 }
 
-void print_json(const analysis::Report& report, const reader::Trace& trace, Output& out) {
+void print_json(const analysis::Report& report, const Rest& rest, const std::string& by, const reader::Trace& trace,
+                Output& out) {
   Json json;
-  json.open('{').key("functions").open('[');
+  json.open('{');
+  if (report.of_groups) json.field("by", by);
+  json.key(report.of_groups ? "values" : "functions").open('[');
   for (const analysis::FunctionReport& f : report.functions) {
-    json.line().open('{').field("name", f.name).field("module", f.module).field("file", f.file).field("line", f.line);
+    json.line().open('{').field(report.of_groups ? "value" : "name", f.name);
+    if (!report.of_groups) json.field("module", f.module).field("file", f.file).field("line", f.line);
     json.field("calls", f.calls).field("open_calls", f.open_calls).field("unwound_calls", f.unwound_calls);
     json.field("jumped_calls", f.jumped_calls).field("tail_calls", f.tail_calls).field("total_ns", f.total_ns);
     json.field("self_ns", f.self_ns).field("min_ns", f.min_ns).field("mean_ns", f.mean_ns).field("p50_ns", f.p50_ns);
@@ -239,7 +291,12 @@ void print_json(const analysis::Report& report, const reader::Trace& trace, Outp
     for (std::size_t i = 0; report.has_states && i < states.size(); ++i) json.field(kStateColumns[i], states[i]);
     json.close('}').flush(out);
   }
-  json.line().close(']').key("trace").open('{').field("file", trace.name()).field("threads", report.threads);
+  json.line().close(']');
+  if (report.of_groups) {
+    json.key("rest").open('{').field("values", rest.values).field("calls", rest.calls);
+    json.field("self_ns", rest.self_ns).close('}');
+  }
+  json.key("trace").open('{').field("file", trace.name()).field("threads", report.threads);
   json.field("calls", report.calls).field("events", report.events).field("span_ns", report.span_ns);
   json.field("complete", trace.complete()).field("out_of_order", report.out_of_order);
   json.field("unmatched_exits", report.unmatched_exits).field("missing_exits", report.missing_exits);
@@ -270,7 +327,66 @@ void print_threads(const std::vector<ThreadOverhead>& threads, Screen& screen) {
   screen.output().append("\n");
 }
 
+std::string is_by(const std::string& text) {
+  if (text == "returned" || text == "request" || (text.starts_with(kArgument) && text.size() > kArgument.size()))
+    return {};
+  return "'" + text + "' is none of arg:NAME, returned, request" + did_you_mean(text, {"returned", "request"});
+}
+
+/// The groups that --by asks for. Error: the trace has no such values.
+Result<std::unique_ptr<analysis::CallGroups>> groups_of(const Input& input, const Options& options) {
+  using analysis::GroupBy;
+  const reader::Trace& trace = input.trace;
+  const auto groups = [&](GroupBy by, std::string name = {}) {
+    return std::make_unique<analysis::CallGroups>(trace, by, std::move(name), input.function_set());
+  };
+  if (options.by == "request") {
+    if (std::none_of(input.threads.begin(), input.threads.end(),
+                     [&](const reader::Thread* of) { return analysis::tells_of_requests(trace, *of); }))
+      return Error{fmt::format("no thread of {} says which request it works on: see karst_request() in karst/karst.h",
+                               trace.name())};
+    return groups(GroupBy::kRequest);
+  }
+  const bool returned = options.by == "returned";
+  const std::string name = returned ? options.by : options.by.substr(kArgument.size());
+  // What was asked for when it was recorded: of these functions, and of others.
+  std::vector<std::string> names, others;
+  const auto add = [](std::vector<std::string>& to, std::string text) {
+    if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(std::move(text));
+  };
+  for (const reader::Process& process : trace.processes()) {
+    for (std::uint32_t id = 1; id < process.functions.size(); ++id) {
+      const reader::Function& function = process.functions[id];
+      std::vector<std::string> its = analysis::argument_names(function);
+      if (returned) its.assign(analysis::has_returned(function) ? 1 : 0, name);
+      const bool asked = !input.functions || input.functions->contains(process.index, id);
+      for (std::string& one : its) add(asked ? names : others, asked ? std::move(one) : plain_name(function.name));
+    }
+  }
+  if (std::find(names.begin(), names.end(), name) != names.end())
+    return groups(returned ? GroupBy::kReturned : GroupBy::kArgument, name);
+  const auto list = [](const std::vector<std::string>& words) {
+    constexpr std::size_t kMost = 20;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(words.size(), kMost); ++i) text += (i == 0 ? "" : ", ") + printable(words[i]);
+    return words.size() > kMost ? text + ", ..." : text;
+  };
+  if (!names.empty())
+    return Error{fmt::format("no function that matches '{}' has an argument '{}' noted; there are {}",
+                             options.input.function, name, list(names))};
+  const char* const what = returned ? "returned values" : "arguments";
+  if (others.empty())
+    return Error{fmt::format("{} has no {} noted: record with 'karst run {} REGEX PROGRAM'", trace.name(), what,
+                             returned ? "--returns" : "--args")};
+  return Error{fmt::format("{} has no {} noted of functions that match '{}'; it has those of {}", trace.name(), what,
+                           options.input.function, list(others))};
+}
+
 int report_command(const Options& options) {
+  if (options.by.starts_with(kArgument) && !options.input.has_function)
+    return usage_error(fmt::format("--by {} needs --function REGEX: whose argument it is", options.by), "report");
+  if ((options.by.empty() && options.sort == "value") || (!options.by.empty() && options.sort == "function"))
+    return usage_error(options.by.empty() ? "--sort value needs --by" : "with --by, it is --sort value", "report");
   if (options.overhead && options.input.raw)
     return usage_error("--overhead and --raw do not go together: with --raw nothing is taken for tracing's", "report");
   auto input = open_input(options.input);
@@ -282,11 +398,22 @@ int report_command(const Options& options) {
                    [&](const reader::Thread* thread) { return trace.processes()[thread->process].call_cost != 0; }))
     return fail({trace.name() + " does not know what tracing cost"});
   std::vector<ThreadOverhead> overheads;
-  analysis::ReportBuilder builder(trace, (*input)->function_set());
-  (*input)->each_thread("adding up calls", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    builder.add(thread, calls);
-    if (options.overhead) overheads.push_back(overhead_of(thread, calls, trace.clock()));
-  });
+  std::unique_ptr<analysis::CallGroups> groups;
+  if (!options.by.empty()) {
+    auto found = groups_of(**input, options);
+    if (!found) return fail(found.error());
+    groups = std::move(*found);
+  }
+  std::vector<analysis::RequestWork> work;
+  analysis::ReportBuilder builder(trace, (*input)->function_set(), groups.get());
+  (*input)->each_thread(
+      "adding up calls",
+      [&](const reader::Thread& thread, const reader::Calls& calls) {
+        if (groups != nullptr) groups->works_on(std::move(work));
+        builder.add(thread, calls);
+        if (options.overhead) overheads.push_back(overhead_of(thread, calls, trace.clock()));
+      },
+      options.by == "request" ? &work : nullptr);
   analysis::Report report = builder.finish();
   if (const auto& range = (*input)->filter.range) {
     const query::TickRange whole{analysis::first_ticks(trace), analysis::last_ticks(trace)};
@@ -300,19 +427,19 @@ int report_command(const Options& options) {
   if (options.format == "text" && report.functions.empty() && options.input.has_filters())
     return fail(nothing_passes(**input));
   analysis::sort_report(report, by.order);
-  if (options.limit != 0 && report.functions.size() > options.limit) report.functions.resize(options.limit);
+  const Rest rest = cut_to(report, options.limit);
 
   if (options.format == "text") {
     Screen screen(options.text);
     if (options.overhead) print_threads(overheads, screen);
-    if (const Status printed = print_text(report, trace, options, screen); !printed)
+    if (const Status printed = print_text(report, rest, trace, options, screen); !printed)
       return usage_error("--columns: " + printed.error().message, "report");
     say_cost(screen, **input);
     return screen.finish(&trace);
   }
   Output out = Output::to_stdout();
   if (options.format == "json") {
-    print_json(report, trace, out);
+    print_json(report, rest, options.by, trace, out);
   } else {
     print_csv(report, out);
   }
@@ -326,13 +453,17 @@ void register_report(Command app, int& status) {
   Command command = app.add_subcommand("report", "Show which functions were called how often and took how long");
   command.footer(kFooter);
   add_newest_file_option(command, options->input);
+  command
+      .add_option("--by", options->by, "A row for each value of an argument, of what was returned, or of the request")
+      .check(is_by)
+      .type_name("arg:NAME|returned|request");
   command.add_option("-s,--sort", options->sort, "Greatest first by this column, total unless another is named")
       .check(one_of(sort_keys()))
       .type_name(sort_words());
   command.add_option("--columns", options->columns, "Show these columns, with commas between; see below")
       .type_name("COLUMN,...");
   add_format_options(command, options->format, {"text", "csv", "json"});
-  command.add_option("-n,--limit", options->limit, "Show only the first N functions").type_name("N").check(positive());
+  command.add_option("-n,--limit", options->limit, "Show only the first N rows").type_name("N").check(positive());
   add_selection_options(command, options->input, "Show only functions whose name matches");
   add_raw_option(command, options->input);
   command.add_flag("--overhead", options->overhead, "What tracing took, by thread and by function");

@@ -312,21 +312,26 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
 
 std::uint64_t Input::ticks_of(std::uint64_t ns) const { return ticks_in(trace.clock(), ns); }
 
-reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used) const {
+reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used,
+                              std::vector<analysis::RequestWork>* work) const {
   reader::Calls calls = reader::rebuild_calls(trace, thread, std::move(used));
   analysis::CallFilter rest = filter;
+  if (work != nullptr) {
+    *work = analysis::work_on_requests(calls);
+    analysis::cut_at_requests(calls, *work);
+  }
   if (rest.request) analysis::cut_to_request(calls, *std::exchange(rest.request, std::nullopt));
   if (!raw) analysis::take_cost_out(calls, trace.processes()[thread.process], filter.range);
   analysis::filter_calls(calls, thread.process, rest);
   return calls;
 }
 
-void Input::each_thread(const char* what,
-                        const std::function<void(const reader::Thread&, const reader::Calls&)>& use) const {
+void Input::each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use,
+                        std::vector<analysis::RequestWork>* work) const {
   Progress progress(what, events);
   reader::Calls calls;
   for (const reader::Thread* thread : threads) {
-    calls = calls_of(*thread, std::move(calls));
+    calls = calls_of(*thread, std::move(calls), work);
     use(*thread, calls);
     progress.done += calls.events;
   }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/requests.h"
 #include "analysis/selection.h"
 #include "base/output.h"
 #include "base/result.h"
@@ -78,9 +79,13 @@ struct Input {
   bool raw = false;  ///< --raw
   /// A thread's calls, as far as they pass the filter. Unless `raw`, their time() is without the tracer's cost.
   /// `used`: calls of another thread that are needed no more, whose memory is taken.
-  reader::Calls calls_of(const reader::Thread& thread, reader::Calls used = {}) const;
+  /// With `work` cut where the thread begins to work on another request; it is then what the thread worked on.
+  reader::Calls calls_of(const reader::Thread& thread, reader::Calls used = {},
+                         std::vector<analysis::RequestWork>* work = nullptr) const;
   /// For each thread in turn its calls, which are valid until `use` returns; on a terminal `what` tells of it.
-  void each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use) const;
+  /// `work` as calls_of() has it.
+  void each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use,
+                   std::vector<analysis::RequestWork>* work = nullptr) const;
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
 };
 

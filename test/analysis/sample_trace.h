@@ -88,6 +88,29 @@ class SampleTrace {
       events.push_back(format::make_note_word(number & ((std::uint64_t{1} << 8 * format::kNoteBytesInWord) - 1)));
     return *this;
   }
+  /// A note of values with these bytes (format/values.h); function().values says what they are.
+  SampleTrace& values(format::NoteKind kind, std::uint32_t function, const std::string& bytes, std::uint64_t at) {
+    std::vector<format::Event>& events = events_.back().second;
+    const std::uint32_t words = format::note_words(static_cast<std::uint32_t>(bytes.size()));
+    events.push_back(format::make_mark(at, format::Mark::kNote));
+    events.push_back(format::make_note_head({kind, function, words}));
+    for (std::size_t from = 0; from < bytes.size(); from += format::kNoteBytesInWord) {
+      std::uint64_t word = 0;
+      for (std::size_t i = std::min(bytes.size() - from, std::size_t{format::kNoteBytesInWord}); i != 0; --i)
+        word = word << 8 | static_cast<unsigned char>(bytes[from + i - 1]);
+      events.push_back(format::make_note_word(word));
+    }
+    return *this;
+  }
+  /// The bytes of two integers of 4 bytes, which such a note has.
+  static std::string two_integers(std::uint32_t a, std::uint32_t b) {
+    std::string bytes;
+    for (std::uint32_t number : {a, b}) {
+      bytes += '\4';
+      for (int i = 0; i < 4; ++i, number >>= 8) bytes += static_cast<char>(number & 0xff);
+    }
+    return bytes + '\xff';
+  }
   SampleTrace& exit(std::uint32_t function, std::uint64_t at) {
     events_.back().second.push_back(format::make_event(at, true, function));
     return *this;

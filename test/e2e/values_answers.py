@@ -1,0 +1,149 @@
+"""What reports and explanations make of noted values, against naive sums over the calls one by one."""
+import csv
+import io
+import json
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import torture_support as support
+from torture_support import KARST, TortureTest, build, main
+
+INCLUDE = ("-I", str(Path(__file__).resolve().parents[2] / "include"))
+
+
+def karst(*arguments, status=0):
+    done = subprocess.run([KARST, *map(str, arguments)], capture_output=True, text=True, timeout=support.TIMEOUT)
+    assert done.returncode == status, done.stderr
+    return done.stderr if status else done.stdout
+
+
+def table(*arguments):
+    return list(csv.DictReader(io.StringIO(karst(*arguments, "--format", "csv"))))
+
+
+def naive(trace, key, *filters):
+    """Group to [calls, total, self, durations] of all calls that `key` has a group for."""
+    sums = defaultdict(lambda: [0, 0, 0, []])
+    stacks = defaultdict(list)
+    for row in table("calls", trace, *filters):
+        begin, duration = int(row["begin_ns"]), int(row["duration_ns"])
+        stack = stacks[row["tid"]]
+        # A call that begins as its sibling ends may seem to lie in it by what is rounded: its caller tells.
+        while stack and (begin >= stack[-1][1] or row["caller"] != stack[-1][3]):
+            stack.pop()
+        group = key(row)
+        of = sums[group]
+        if all(above[2] != group for above in stack):
+            of[1] += duration
+        of[0] += 1
+        of[2] += duration
+        of[3].append(duration)
+        if stack:
+            sums[stack[-1][2]][2] -= duration
+        stack.append((begin, begin + duration, group, row["function"]))
+    sums.pop(None, None)
+    return sums
+
+
+def argument(name, function):
+    def key(row):
+        if not re.search(function, row["function"]):
+            return None
+        found = re.search(rf'(?:^|, ){name}=("[^"]*"|[^,]*)', row["arguments"])
+        return found[1] if found else "<not noted>"
+    return key
+
+
+def returned(function):
+    return lambda row: (row["returned"] or "<not noted>") if re.search(function, row["function"]) else None
+
+
+class ValuesAnswers(TortureTest):
+    VALUES = "^(step|serve|count_down)"
+
+    def record(self, *options):
+        program = build("values_answers", "values/answers.cc", "-O1", "-pthread")
+        run = self.run_traced(program, "300", options=options or ("--args", self.VALUES, "--returns", self.VALUES))
+        self.assert_whole(run.trace)
+        return run.trace.path
+
+    def agrees(self, rows, sums):
+        self.assertEqual({row["value"] for row in rows}, sums.keys())
+        for row in rows:
+            calls, total, own, durations = sums[row["value"]]
+            self.assertEqual(int(row["calls"]), calls)
+            # Each call's time is rounded by itself here.
+            self.assertAlmostEqual(int(row["total_ns"]), total, delta=calls + 1)
+            self.assertAlmostEqual(int(row["self_ns"]), own, delta=12 * calls + 1)
+            durations.sort()
+            self.assertEqual(int(row["p50_ns"]), durations[(len(durations) + 1) // 2 - 1])
+            self.assertEqual(int(row["max_ns"]), durations[-1])
+
+    def test_report_by_value_is_the_sum_of_its_calls(self):
+        trace = self.record()
+        for name, function in (("n", "^step"), ("mode", "^step"), ("n", "^count_down"), ("n", "^(step|serve)"),
+                               ("mode", "^(step|spin)"), ("id", "^serve")):
+            for filters in ((), ("--range", "1us..1ms"), ("--thread", str(table("calls", trace)[0]["tid"]))):
+                rows = table("report", trace, "--by", f"arg:{name}", "--function", function, "--raw", *filters)
+                with self.subTest(name=name, function=function, filters=filters):
+                    if not filters or filters[0] == "--thread":
+                        self.agrees(rows, naive(trace, argument(name, function), "--raw", *filters))
+                    else:
+                        sums = naive(trace, argument(name, function), "--raw", *filters)
+                        self.assertEqual({r["value"]: int(r["calls"]) for r in rows},
+                                         {value: of[0] for value, of in sums.items()})
+        self.agrees(table("report", trace, "--by", "returned", "-f", "^step", "--raw"),
+                    naive(trace, returned("^step"), "--raw"))
+        self.agrees(table("report", trace, "--by", "returned", "--raw"), naive(trace, returned(self.VALUES), "--raw"))
+
+    def test_report_by_value_in_every_format(self):
+        trace = self.record()
+        by_calls = table("report", trace, "--by", "arg:id", "-f", "^serve", "--sort", "value")
+        self.assertEqual([row["value"] for row in by_calls], [str(i) for i in range(300)])
+        answer = json.loads(karst("report", trace, "--by", "arg:id", "-f", "^serve", "--sort", "value", "--json", "-n", 3))
+        self.assertEqual([row["value"] for row in answer["values"]], ["0", "1", "2"])
+        self.assertEqual([(row["calls"], row["total_ns"]) for row in answer["values"]],
+                         [(int(row["calls"]), int(row["total_ns"])) for row in by_calls[:3]])
+        self.assertEqual(answer["rest"], {"values": 297, "calls": 594,
+                                          "self_ns": sum(int(row["self_ns"]) for row in by_calls[3:])})
+        text = karst("report", trace, "--by", "arg:n", "-f", "^step", "--columns", "calls,p50", "--sort", "p50")
+        self.assertRegex(text.splitlines()[1], "calls +p50 +n$")
+        self.assertRegex(text.splitlines()[2], r"^ +1 +[\d.]+ [mu]s +500000$")
+        self.assertIn("... and 299 more values: 598 calls, ", karst("report", trace, "--by", "arg:id", "-f", "^serve", "-n", 1))
+
+    def test_report_by_request_is_that_of_each_request(self):
+        program = build("values_requests", "notes/requests.cc", "-O1", "-pthread", *INCLUDE, output="values_requests")
+        trace = self.run_traced(program, self.directory / "log", "30").trace.path
+        for filters in ((), ("-f", "^step")):
+            rows = {row["value"]: row for row in table("report", trace, "--by", "request", "--raw", *filters)}
+            self.assertEqual(rows.keys() - {"<no request>"}, {str(i) for i in range(1, 31)} & rows.keys())
+            self.assertGreater(len(rows), 20)
+            for request in ("1", "17", "30"):
+                alone = table("report", trace, "--request", request, "--raw", *filters)
+                self.assertEqual(int(rows[request]["calls"]), sum(int(row["calls"]) for row in alone))
+                self.assertAlmostEqual(int(rows[request]["self_ns"]), sum(int(row["self_ns"]) for row in alone),
+                                       delta=len(alone))
+
+    def test_what_cannot_be_grouped_is_told(self):
+        trace = self.record("--args", "^step")
+        for arguments, message in (
+                (("--by", "arg:n"), "--by arg:n needs --function REGEX"),
+                (("--by", "arg:x", "-f", "^step"), "has an argument 'x' noted; there are n, mode"),
+                (("--by", "arg:n", "-f", "^spin"), "has no arguments noted of functions that match '^spin'; it has those of step"),
+                (("--by", "arg:n", "-f", "^stop"), "did you mean 'step'?"),
+                (("--by", "returned", "-f", "^step"), "has no returned values noted: record with 'karst run --returns REGEX"),
+                (("--by", "request"), "no thread of "),
+                (("--by", "size", "-f", "^step"), "'size' is none of arg:NAME, returned, request"),
+                (("--sort", "value"), "--sort value needs --by")):
+            done = subprocess.run([KARST, "report", trace, *arguments], capture_output=True, text=True)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stderr)
+        trace = self.record("--not-function", "spin")
+        self.assertIn("has no arguments noted: record with 'karst run --args REGEX PROGRAM'",
+                      karst("report", trace, "--by", "arg:n", "-f", "^step", status=1))
+
+
+if __name__ == "__main__":
+    main()
