@@ -6,6 +6,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 
 #include "format/note.h"
@@ -159,9 +160,12 @@ std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& t
 
 std::optional<double> number_in(std::string_view text) {
   if (text.size() > 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return {};
+  if (text.empty() || text.find_first_not_of("0123456789+-.e") != std::string_view::npos) return {};
+  if ((text[0] < '0' || text[0] > '9') && text[0] != '-') return {};
+  const std::string whole(text);
+  char* end = nullptr;
+  const double number = std::strtod(whole.c_str(), &end);
+  if (end != whole.c_str() + whole.size() || !std::isfinite(number)) return {};
   return number;
 }
 
@@ -243,13 +247,10 @@ const reader::Note* CallValues::find(const Rows& rows, std::uint32_t row) const 
   return at != rows.end() && at->first == row ? &calls_.notes[at->second] : nullptr;
 }
 
-std::string name_with_values(std::string_view name, const CallValues& values, const reader::Trace& trace,
-                             const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row) {
-  const reader::Note* arguments = values.arguments(row);
-  const reader::Note* returned = values.returned(row);
+std::string name_with_values(std::string_view name, const std::vector<Value>& arguments,
+                             const std::vector<Value>& returned) {
   std::string text(name);
-  const auto given = arguments != nullptr ? values_in(trace, thread, calls, *arguments) : std::vector<Value>();
-  if (!given.empty()) {
+  if (!arguments.empty()) {
     // The parameters: the last pair of parentheses on the outside.
     std::size_t end = name.rfind(')');
     std::size_t begin = end;
@@ -261,16 +262,23 @@ std::string name_with_values(std::string_view name, const CallValues& values, co
         break;
       }
     }
-    const std::string inside = "(" + values_text(given) + ")";
+    const std::string inside = "(" + values_text(arguments) + ")";
     text =
         begin == end ? text + inside : std::string(name.substr(0, begin)) + inside + std::string(name.substr(end + 1));
   }
-  if (returned != nullptr) {
-    const std::vector<Value> result = values_in(trace, thread, calls, *returned);
-    const bool is_structure = !result.empty() && !result[0].name.empty();
-    if (!result.empty()) text += (is_structure ? " = {" : " = ") + values_text(result) + (is_structure ? "}" : "");
+  if (!returned.empty()) {
+    const bool is_structure = !returned[0].name.empty();
+    text += (is_structure ? " = {" : " = ") + values_text(returned) + (is_structure ? "}" : "");
   }
   return text;
+}
+
+std::string name_with_values(std::string_view name, const CallValues& values, const reader::Trace& trace,
+                             const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row) {
+  const auto decoded = [&](const reader::Note* note) {
+    return note == nullptr ? std::vector<Value>() : values_in(trace, thread, calls, *note);
+  };
+  return name_with_values(name, decoded(values.arguments(row)), decoded(values.returned(row)));
 }
 
 }  // namespace karst::analysis

@@ -61,8 +61,11 @@ class CallValues {
   Rows returned_;
 };
 
-/// `open(path="/etc/passwd", flags=0) = 3`: the function's name with the call's values in the place of its parameters.
-/// The name as it is where nothing is noted of the call.
+/// `open(path="/etc/passwd", flags=0) = 3`: the function's name with values in the place of its parameters. The name as
+/// it is where there are none.
+std::string name_with_values(std::string_view name, const std::vector<Value>& arguments,
+                             const std::vector<Value>& returned);
+/// The same with what is noted of a call.
 std::string name_with_values(std::string_view name, const CallValues& values, const reader::Trace& trace,
                              const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row);
 

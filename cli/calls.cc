@@ -87,11 +87,15 @@ void each_call(const Input& input, const Output& output, Use&& use) {
       of.duration_ns = trace.clock().to_ns(calls.time(row));
       of.open_begin = (calls.marks[row] & reader::kCallOpenBegin) != 0;
       of.open_end = (calls.marks[row] & reader::kCallOpenEnd) != 0;
-      if (const reader::Note* note = values.arguments(row))
-        of.arguments = analysis::values_text(analysis::values_in(trace, *thread, calls, *note));
-      if (const reader::Note* note = values.returned(row))
-        of.returned = analysis::values_text(analysis::values_in(trace, *thread, calls, *note));
-      if (values.has(row)) of.called = analysis::name_with_values(of.function, values, trace, *thread, calls, row);
+      if (values.has(row)) {
+        const auto decoded = [&](const reader::Note* note) {
+          return note == nullptr ? std::vector<analysis::Value>() : analysis::values_in(trace, *thread, calls, *note);
+        };
+        const auto arguments = decoded(values.arguments(row)), returned = decoded(values.returned(row));
+        of.arguments = analysis::values_text(arguments);
+        of.returned = analysis::values_text(returned);
+        of.called = analysis::name_with_values(of.function, arguments, returned);
+      }
       use(of);
     }
   }
