@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostTypical = 101;
 constexpr double kLeastShare = 0.01;  // of the excess, for a cause of its own
+constexpr double kLeastShareOfValues = 0.1;
 // A call stands out when it took longer than the median by so many deviations, and by a tenth of the median. Times with
 // a long tail stay below eight in a thousand calls.
 constexpr double kDeviations = 8;
@@ -71,8 +72,10 @@ void Explainer::settle() {
   spread_ = kDeviationOfMad * static_cast<double>(median(away));
 }
 
-void Explainer::compare(const reader::Thread& thread, const query::CallColumns& calls, const Waits* waits) {
+void Explainer::compare(const reader::Thread& thread, const query::CallColumns& calls, const Waits* waits,
+                        PathValues* values) {
   settle();
+  values_ = values;
   if (&thread == call_.thread) add(thread, calls, call_.row, &Node::call, waits);
   each_outermost(thread, calls, [&](std::uint32_t row) {
     if ((&thread == call_.thread && row == call_.row) || typical_ == kMostTypical) return;
@@ -98,6 +101,7 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
   const std::uint32_t end = query::subtree_end(calls, root);
   std::vector<std::uint32_t> node_of(end - root);  // by row
   std::size_t begin_hint = 0, end_hint = 0;
+  std::unordered_map<std::uint32_t, std::uint32_t> longest_of;  // of calls with values, by node
   for (std::uint32_t row = root; row < end; ++row) {
     const std::uint32_t caller = row == root ? 0 : node_of[calls.parent[row] - root];
     const std::uint32_t node = row == root ? 0 : child(caller, functions_.of(thread.process, calls.function[row]));
@@ -116,7 +120,15 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
     to.total += time;
     to.calls += query::is_counted(calls.marks[row]) ? 1 : 0;
     if (row != root) give(nodes_[caller].*side, -1);
+    if (values_ == nullptr || !values_->has(row)) continue;
+    if (side == &Node::typical) {
+      values_->add_typical(node, row);
+      continue;
+    }
+    const auto [at, fresh] = longest_of.emplace(node, row);
+    if (!fresh && calls.duration[row] > calls.duration[at->second]) at->second = row;
   }
+  for (const auto& [node, row] : longest_of) values_->set_here(node, row);
   if (waits == nullptr) return;
   for (const Wait& wait : waits->of(thread)) {
     if (wait.begin < calls.begin[root] || wait.begin >= calls.end(root)) continue;
@@ -206,6 +218,33 @@ void Explainer::find_causes(Explanation& of) const {
                    [](const Cause& a, const Cause& b) { return a.ticks > b.ticks; });
 }
 
+// A path's values are told with the greatest cause that has it.
+void Explainer::find_values(Explanation& of) const {
+  if (values_ == nullptr || !of.stands_out) return;
+  const auto hints_of = [&](std::uint32_t node) {
+    const Node& of_it = nodes_[node];
+    return values_->hints(node, of_it.function, node != 0, static_cast<std::uint64_t>(of_it.call.calls));
+  };
+  of.values = hints_of(0);
+  std::vector<bool> told(nodes_.size());
+  for (Cause& cause : of.causes) {
+    if (cause.ticks < kLeastShareOfValues * of.excess()) break;
+    // Which of more calls than usual is the longest says less than that there are more.
+    const std::size_t count = cause.path.size() - (cause.kind == CauseKind::kMoreCalls && !cause.path.empty() ? 1 : 0);
+    std::uint32_t node = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const std::uint32_t below : nodes_[node].children) {
+        if (nodes_[below].function != cause.path[i]) continue;
+        node = below;
+        break;
+      }
+      if (told[node]) continue;
+      told[node] = true;
+      for (ValueHint& hint : hints_of(node)) cause.values.push_back(std::move(hint));
+    }
+  }
+}
+
 Explanation Explainer::take() {
   settle();
   Explanation of;
@@ -219,6 +258,7 @@ Explanation Explainer::take() {
   if (of.excess() > 0) find_causes(of);
   of.rest = of.excess();
   for (const Cause& cause : of.causes) of.rest -= cause.ticks;
+  find_values(of);
   return of;
 }
 

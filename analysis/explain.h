@@ -21,6 +21,7 @@
 #include "analysis/function_list.h"
 #include "analysis/selection.h"
 #include "analysis/tree.h"
+#include "analysis/value_hints.h"
 #include "analysis/waits.h"
 #include "query/columns.h"
 #include "reader/trace.h"
@@ -46,6 +47,7 @@ struct Cause {
   std::uint64_t calls = 0;          ///< of the path in this call
   double usual_calls = 0;           ///< in a typical one
   std::optional<Wait> wait;         ///< the longest in the path; of kWaiting, kRunnable and kNew
+  std::vector<ValueHint> values{};  ///< of a great cause: what calls on its path were given that is not usual
 };
 
 struct Explanation {
@@ -57,6 +59,8 @@ struct Explanation {
   bool first = false;         ///< no sibling began earlier
   std::vector<Cause> causes;  ///< by falling share of the excess; those below 1% of it are in the rest
   double rest = 0;            ///< excess less all causes
+  /// What the call itself was given or returned that is not usual. Values have no share of the excess.
+  std::vector<ValueHint> values{};
 
   double excess() const { return static_cast<double>(duration) - static_cast<double>(usual); }
 };
@@ -69,8 +73,10 @@ class Explainer {
   Explainer(const reader::Trace& trace, const CallRef& call, std::uint32_t function);
 
   void learn(const reader::Thread& thread, const query::CallColumns& calls);
-  /// `waits`: null where the trace has no thread states.
-  void compare(const reader::Thread& thread, const query::CallColumns& calls, const Waits* waits);
+  /// `waits`: null where the trace has no thread states; `values`: which looks at these calls, outlives this and is the
+  /// same each time; null where values are not looked at.
+  void compare(const reader::Thread& thread, const query::CallColumns& calls, const Waits* waits,
+               PathValues* values = nullptr);
   /// Call once.
   Explanation take();
   const FunctionList& functions() const { return functions_; }
@@ -98,6 +104,7 @@ class Explainer {
            const Waits* waits);
   std::uint32_t child(std::uint32_t parent, std::uint32_t function);
   void find_causes(Explanation& of) const;
+  void find_values(Explanation& of) const;
   void subtree_wait(std::uint32_t node, std::optional<Wait>& longest) const;
   void add_cause(Explanation& of, std::uint32_t node, CauseKind kind, double ticks) const;
 
@@ -112,7 +119,8 @@ class Explainer {
   double spread_ = 0;
   std::uint64_t typical_ = 0;
   std::vector<Node> nodes_;
-  WaitOf blocked_, runnable_;  // by node: the longest blocking that began in it, and the longest other wait
+  PathValues* values_ = nullptr;  // by node
+  WaitOf blocked_, runnable_;     // by node: the longest blocking that began in it, and the longest other wait
 
   void settle();
 };

@@ -99,6 +99,24 @@ std::string ExplainedCall::words(const ChainLink& link) const {
   return link.waited ? fmt::format("{}: {} {}", text, duration_text(ns(link.wait.length())), words(link.wait)) : text;
 }
 
+std::string ExplainedCall::words(const ValueHint& hint) const {
+  std::string text = printable(hint.words);
+  if (!hint.below) return text;
+  return printable(plain_name(explainer_.functions().functions()[hint.function].name)) + ": " + text;
+}
+
+void ExplainedCall::write_values(Json& json, const std::vector<ValueHint>& values) const {
+  json.key("values").open('[');
+  for (const ValueHint& hint : values) {
+    json.open('{').field("function", explainer_.functions().functions()[hint.function].name);
+    json.field("name", hint.name).field("here", hint.here).field("calls", hint.calls).field("typical", hint.typical);
+    json.field("commonest", hint.commonest).field("times", hint.times);
+    if (hint.numbers) json.field("least", hint.least).field("median", hint.mid).field("most", hint.most);
+    json.field("words", words(hint)).close('}');
+  }
+  json.close(']');
+}
+
 std::string ExplainedCall::place(const Cause& cause) const {
   std::string text;
   for (const std::uint32_t number : cause.path)
@@ -167,6 +185,7 @@ void ExplainedCall::write(Json& json, const std::function<void(Json&, const Caus
   json.field("stands_out", of_.stands_out).field("excess_ns", signed_ns(of_.excess()));
   json.field("headline", headline());
   if (of_.siblings != 0) json.field("comparison", comparison());
+  if (!of_.values.empty()) write_values(json, of_.values);
   json.key("causes").open('[');
   for (std::size_t i = 0; i < of_.causes.size(); ++i) {
     const Cause& cause = of_.causes[i];
@@ -187,6 +206,7 @@ void ExplainedCall::write(Json& json, const std::function<void(Json&, const Caus
       }
       json.close(']');
     }
+    if (!cause.values.empty()) write_values(json, cause.values);
     if (more) more(json, cause);
     json.close('}');
   }

@@ -41,6 +41,8 @@ class ExplainedCall {
   /// Who was waited for meanwhile, behind the wait of cause number `cause`.
   const std::vector<ChainLink>& chain(std::size_t cause);
   std::string words(const ChainLink& link) const;
+  /// What a value is and what it usually is; of a call on a cause's path behind that function's name.
+  std::string words(const ValueHint& hint) const;
   /// `4711@1200ns`: names the call.
   std::string id() const;
 
@@ -57,6 +59,7 @@ class ExplainedCall {
   std::uint64_t since_start() const;
   std::string function_name(const reader::Thread& thread, std::uint32_t id) const;
   std::string words(const Wait& wait) const;
+  void write_values(Json& json, const std::vector<ValueHint>& values) const;
   std::string who(const ChainLink& link, bool innermost) const;
 
   const About about_;

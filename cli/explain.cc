@@ -62,6 +62,8 @@ next to the median. Each line is one difference, with its share of the excess:
 Fewer calls and missing ones have shares below 0. Causes under 1% are in the
 rest. A call stands out if its excess is eight times what its siblings usually
 differ, and a tenth of the median at least. Page faults are not told apart.
+A noted value (karst run --args, --returns) that typical calls do not have is a
+line below, as a hint; it has no share of the excess.
 json gives all times in whole nanoseconds; html is a page of one file.)";
 
 /// A call and the id of its function.
@@ -94,9 +96,12 @@ class Explain {
     if (!trace().states().empty()) waits_ = std::make_unique<analysis::Waits>(trace(), 0);
     each_thread(
         [&](const reader::Thread& thread, const query::CallColumns& calls) { explainer_->learn(thread, calls); });
-    each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) {
-      explainer_->compare(thread, calls, waits_.get());
-    });
+    for (const reader::Thread* thread : input_.threads) {
+      const reader::Calls& calls = calls_.of(*thread);
+      const analysis::CallValues noted(calls);
+      values_.look_at(trace(), *thread, noted);
+      explainer_->compare(*thread, query::CallColumns(calls), waits_.get(), &values_);
+    }
     // What others did meanwhile is told whatever the filter leaves of it.
     const auto calls_of = [this](const reader::Thread& of) {
       others_ = reader::rebuild_calls(trace(), of);
@@ -215,6 +220,7 @@ class Explain {
   void say_difference(ExplainAnswer& answer) {
     const Explanation& of = explained_->explanation();
     answer.usual = explained_->comparison();
+    for (const analysis::ValueHint& hint : of.values) answer.values.push_back(explained_->words(hint));
     double shown = 0;
     double rest = of.rest;
     for (std::size_t i = 0; i < of.causes.size(); ++i) {
@@ -228,9 +234,10 @@ class Explain {
       shown += percent;
       answer.rows.push_back(
           {percent, explained_->time(cause.ticks), explained_->place(cause) + ": " + explained_->what(cause)});
-      if (i != 0) continue;
-      for (const analysis::ChainLink& link : explained_->chain(0))
-        answer.rows.back().more.push_back(explained_->words(link));
+      if (i == 0)
+        for (const analysis::ChainLink& link : explained_->chain(0))
+          answer.rows.back().more.push_back(explained_->words(link));
+      for (const analysis::ValueHint& hint : cause.values) answer.rows.back().more.push_back(explained_->words(hint));
     }
     const double percent = std::round(10 * (100 - shown)) / 10 + 0.0;  // no "-0.0"
     answer.rows.push_back({percent, explained_->time(rest), "the rest"});
@@ -242,6 +249,7 @@ class Explain {
   const Options& options_;
   const std::uint64_t min_ticks_;
   Chosen chosen_;
+  analysis::ValueSamples values_;
   std::unique_ptr<analysis::Explainer> explainer_;
   std::unique_ptr<analysis::Waits> waits_;
   std::unique_ptr<analysis::ExplainedCall> explained_;
@@ -256,6 +264,7 @@ void print_text(const ExplainAnswer& answer, Screen& screen) {
   output.append(wrap(answer.head, width, differs ? 2 : 0) + "\n");
   if (differs) {
     output.append(wrap(answer.usual, width, 2) + "\n");
+    for (const std::string& value : answer.values) output.append(wrap(value, width, 2) + "\n");
     output.append(fmt::format("{:>8} {:>10}  where and what\n", "share", "excess"));
   }
   for (const ExplainAnswer::Row& row : answer.rows) {

@@ -30,6 +30,7 @@ void print_explain_page(const ExplainAnswer& answer, const std::string& trace, O
     if (!text.empty()) output.append("<p>" + markup(text) + "</p>\n");
   };
   paragraph(answer.usual);
+  for (const std::string& value : answer.values) paragraph(value);
   if (!answer.rows.empty()) {
     output.append(
         "<table><thead><tr><th>share</th><th>excess</th><th></th><th>where and what</th></tr></thead><tbody>\n");

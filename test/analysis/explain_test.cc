@@ -30,7 +30,9 @@ enum class Plant {
   kPreempted,
   kFirst,
   kPageFaults,
-  kArgument
+  kArgument,
+  kArgumentOfCall,  // more steps, as serve() was asked for
+  kReturned,        // own time, and then something else is returned
 };
 
 struct Program {
@@ -40,7 +42,8 @@ struct Program {
 };
 
 // 60 calls of serve() by thread 10, each parse() { step()... } and lock(), with times that differ by some percent.
-Program make(Plant plant, std::uint32_t seed) {
+// `noted`: arguments and returned values are, of which most have nothing to do with the time.
+Program make(Plant plant, std::uint32_t seed, bool noted = false) {
   std::mt19937 random(seed);
   const auto about = [&](double ticks) {
     return static_cast<std::uint64_t>(std::max(1.0, std::normal_distribution(ticks, ticks * 0.05)(random)));
@@ -53,6 +56,14 @@ Program make(Plant plant, std::uint32_t seed) {
   states.task(10, 10, "app").task(11, 10, "other").task(99, 98, "stranger", false);
   states.go(1000, 0, 0, 'R', 10).go(1000, 1, 0, 'R', 11);
   std::uint64_t now = 1001;
+  std::mt19937 others(seed + 1000);
+  std::uint32_t counter = 0;
+  const auto note = [&](std::uint32_t function, std::uint32_t n, std::uint64_t k) {
+    if (noted)
+      sample.values(format::NoteKind::kArguments, function, SampleTrace::two_integers(n, static_cast<std::uint32_t>(k)),
+                    now);
+  };
+  for (const std::uint32_t function : {kServe, kStep}) sample.function(function).values = "n:i4,k:u4|:i4,r:u4";
   sample.enter(kMain, now);
   constexpr std::uint32_t kCalls = 60;
   const std::uint32_t which = plant == Plant::kFirst ? 0 : static_cast<std::uint32_t>(random() % kCalls);
@@ -60,12 +71,21 @@ Program make(Plant plant, std::uint32_t seed) {
     const bool slow = i == which;
     const std::uint64_t amount = 3000 + random() % 5000;
     if (slow) program.begin = now;
+    const bool more_steps = slow && (plant == Plant::kMoreSteps || plant == Plant::kArgumentOfCall);
+    note(kServe, slow && plant == Plant::kArgumentOfCall ? 60 : 10, about(100));
     sample.enter(kServe, now);
     sample.enter(kParse, now += about(300));
-    const std::uint32_t steps = slow && plant == Plant::kMoreSteps ? 60 : 10;
+    const std::uint32_t steps = more_steps ? 60 : 10;
     const std::uint32_t odd_step = static_cast<std::uint32_t>(random() % steps);
     for (std::uint32_t step = 0; step < steps; ++step) {
-      sample.enter(kStep, now += about(10));
+      now += about(10);
+      // Some steps are given more and are not longer.
+      note(kStep,
+           slow && plant == Plant::kArgument && step == odd_step ? 500000
+           : others() % 25 == 0                                  ? 1010
+                                                                 : 1000,
+           ++counter);
+      sample.enter(kStep, now);
       std::uint64_t length = about(100);
       // Each page that is touched for the first time, and one argument that takes long, are the program's own time: a
       // trace has neither faults nor arguments.
@@ -78,7 +98,7 @@ Program make(Plant plant, std::uint32_t seed) {
       sample.exit(kStep, now += length);
       if (step >= 10) program.planted += length;  // the time between steps is parse's own
     }
-    if (slow && plant == Plant::kOwnTime) now += program.planted = amount;
+    if (slow && (plant == Plant::kOwnTime || plant == Plant::kReturned)) now += program.planted = amount;
     sample.exit(kParse, now += about(100));
     if (slow && plant == Plant::kOneMoreCall) {
       program.planted = amount;
@@ -102,7 +122,12 @@ Program make(Plant plant, std::uint32_t seed) {
       states.go(now + 10, 0, 10, 'R', 99).go(now + 10 + amount, 0, 99, 'S', 10);
       now += 10 + amount;
     }
-    sample.exit(kServe, now += about(100));
+    now += about(100);
+    if (noted)
+      sample.values(format::NoteKind::kReturned, kServe,
+                    SampleTrace::two_integers(slow && plant == Plant::kReturned ? 0xffffffff : others() % 3, others()),
+                    now);
+    sample.exit(kServe, now);
     now += about(200);
   }
   sample.exit(kMain, now);
@@ -127,13 +152,16 @@ Answer explain(const reader::Trace& trace, std::uint64_t begin) {
     }
   }
   Explainer explainer(trace, call, kServe);
+  ValueSamples values;
   std::unique_ptr<Waits> waits;
   if (!trace.states().empty()) waits = std::make_unique<Waits>(trace, 0);
   for (const auto pass : {0, 1}) {
     for (const reader::Thread& thread : process.threads) {
       const reader::Calls calls = reader::rebuild_calls(trace, thread);
       if (pass == 0) explainer.learn(thread, query::CallColumns(calls));
-      if (pass == 1) explainer.compare(thread, query::CallColumns(calls), waits.get());
+      const CallValues noted(calls);
+      values.look_at(trace, thread, noted);
+      if (pass == 1) explainer.compare(thread, query::CallColumns(calls), waits.get(), &values);
     }
   }
   Answer answer{explainer.take(), {}};
@@ -187,6 +215,81 @@ TEST(Explain, NamesACallThatNoOtherMakes) { names_it_first(Plant::kNewCall, {Cau
 TEST(Explain, NamesAWait) { names_it_first(Plant::kWait, {CauseKind::kWaiting}, {"lock"}); }
 TEST(Explain, NamesPreemption) { names_it_first(Plant::kPreempted, {CauseKind::kRunnable}, {}); }
 TEST(Explain, NamesWhatOnlyTheFirstCallDoes) { names_it_first(Plant::kFirst, {CauseKind::kNew}, {"set_up"}); }
+
+std::string all_words(const Explanation& of) {
+  std::string text;
+  for (const ValueHint& hint : of.values) text += "call: " + hint.words + "\n";
+  for (const Cause& cause : of.causes)
+    for (const ValueHint& hint : cause.values) text += "below: " + hint.words + "\n";
+  return text;
+}
+
+// Exactly one value, and the cause's share is what it is without values.
+void names_the_value(Plant plant, const std::string& begin) {
+  int named = 0;
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    Program program = make(plant, seed, true);
+    const Explanation of = explain(program.sample.open(), program.begin).explanation;
+    const std::string text = all_words(of);
+    const bool right = text.starts_with(begin) && text.find('\n') == text.size() - 1;
+    named += right;
+    if (!right) std::printf("seed %u: %s\n", seed, text.c_str());
+    double sum = of.rest;
+    for (const Cause& cause : of.causes) sum += cause.ticks;
+    EXPECT_NEAR(sum, of.excess(), 0.001);
+  }
+  EXPECT_GE(named, 95);
+}
+
+TEST(Explain, NamesAnArgumentOfTheSlowStep) {
+  names_the_value(Plant::kArgument, "below: n=500000 in the longest of 10 calls; n=1000 in ");
+}
+TEST(Explain, NamesAnArgumentOfTheCallItself) { names_the_value(Plant::kArgumentOfCall, "call: n=60 here; n=10 in "); }
+TEST(Explain, NamesWhatOnlyTheSlowCallReturned) { names_the_value(Plant::kReturned, "call: returned -1 here; "); }
+
+TEST(Explain, NamesNoValueWhereNoneIsTheCause) {
+  for (const Plant plant : {Plant::kNothing, Plant::kOwnTime, Plant::kMoreSteps, Plant::kOneMoreCall, Plant::kNewCall,
+                            Plant::kWait, Plant::kPreempted, Plant::kFirst, Plant::kPageFaults}) {
+    int silent = 0;
+    for (std::uint32_t seed = 0; seed < 100; ++seed) {
+      Program program = make(plant, seed, true);
+      const std::string text = all_words(explain(program.sample.open(), program.begin).explanation);
+      silent += text.empty();
+      if (!text.empty()) std::printf("plant %d, seed %u: %s\n", static_cast<int>(plant), seed, text.c_str());
+    }
+    EXPECT_GE(silent, 95) << static_cast<int>(plant);
+  }
+}
+
+// The differ rule by itself.
+std::string hint_of(const std::vector<std::string>& typical, const std::string& here) {
+  ValueSamples samples;
+  for (const std::string& text : typical) samples.add_typical(3, NamedValues{{"a", text}});
+  samples.set_here(3, NamedValues{{"a", here}});
+  const std::vector<ValueHint> hints = samples.hints(3, 0, false, 1);
+  return hints.empty() ? "" : hints[0].words;
+}
+
+TEST(ValueHints, AreValuesThatAreNewWhereTheyRepeat) {
+  std::vector<std::string> addresses, sizes, modes;
+  for (int i = 0; i < 100; ++i) {
+    addresses.push_back("0x" + std::to_string(1000 + i));
+    sizes.push_back(std::to_string(900 + i));
+    modes.push_back(i % 3 == 0 ? "RED" : i % 3 == 1 ? "BLUE" : "GREEN");
+  }
+  EXPECT_EQ(hint_of(addresses, "0x7"), "");
+  EXPECT_EQ(hint_of(sizes, "1005"), "");
+  EXPECT_EQ(hint_of(sizes, "950"), "");
+  EXPECT_EQ(hint_of(sizes, "5000"), "a=5000 here; 900 to 999, median 949, in 100 typical calls");
+  EXPECT_EQ(hint_of(sizes, "-5000"), "a=-5000 here; 900 to 999, median 949, in 100 typical calls");
+  EXPECT_EQ(hint_of(modes, "RED"), "");
+  EXPECT_EQ(hint_of(modes, "BLACK"), "a=BLACK here; never in 100 typical calls");
+  EXPECT_EQ(hint_of(modes, "<optimized out>"), "");
+  EXPECT_EQ(hint_of({"1", "1", "1", "1"}, "7"), "") << "too few";
+  EXPECT_EQ(hint_of({"1", "1", "1", "1", "1"}, "7"), "a=7 here; a=1 in 5 of 5 typical calls");
+  EXPECT_EQ(hint_of({"\"a\"", "\"a\"", "\"b\"", "\"b\"", "\"a\""}, "null"),
+            "a=null here; a=\"a\" in 3 of 5 typical calls");
+}
 
 TEST(Explain, SaysNothingWhereNothingStandsOut) {
   int silent = 0;

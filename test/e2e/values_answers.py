@@ -126,6 +126,30 @@ class ValuesAnswers(TortureTest):
                 self.assertAlmostEqual(int(rows[request]["self_ns"]), sum(int(row["self_ns"]) for row in alone),
                                        delta=len(alone))
 
+    def test_explain_names_the_argument_that_took_long(self):
+        trace = self.record()
+        slow, = [row for row in table("calls", trace, "-f", "^serve") if row["arguments"].endswith("n=500000")]
+        self.assertEqual(slow["arguments"], "id=150, n=500000")
+        answer = json.loads(karst("explain", trace, "--call", slow["call"], "--json"))
+        self.assertTrue(answer["stands_out"])
+        of_call, = answer["values"]  # not the id, which is another in each call
+        self.assertEqual((of_call["function"], of_call["name"], of_call["here"], of_call["commonest"]),
+                         ("serve(int, int)", "n", "500000", "1000"))
+        self.assertEqual(of_call["words"], "n=500000 here; n=1000 in {0} of {0} typical calls".format(answer["typical"]))
+        first = answer["causes"][0]
+        self.assertEqual(first["path"][0], "step(int, char const*)")
+        below, = [value for value in first["values"] if value["name"] == "n"]
+        words = "step: n=500000 in the longest of 5 calls; n=1000 in {0} of {0} calls within typical ones".format(
+            5 * answer["typical"])
+        self.assertEqual(below["words"], words)
+        self.assertAlmostEqual(sum(cause["share"] for cause in answer["causes"]) + answer["rest_share"], 1, places=6)
+        text = karst("explain", trace, "--call", slow["call"])
+        self.assertIn("\n" + of_call["words"] + "\n", text)
+        self.assertIn("\n" + 21 * " " + words + "\n", text)
+        page = karst("explain", trace, "--call", slow["call"], "--format", "html")
+        self.assertIn(f"<p>{of_call['words']}</p>", page)
+        self.assertIn(f"<small>{words}</small>", page)
+
     def test_what_cannot_be_grouped_is_told(self):
         trace = self.record("--args", "^step")
         for arguments, message in (
