@@ -503,6 +503,8 @@ Location location_of(Dwarf_Die* parameter, Dwarf_Die* function, Dwarf_Addr entry
   if (dwarf_attr(parameter, DW_AT_location, &at) == nullptr) return {Told::kGone};
   if (dwarf_getlocation_addr(&at, entry, &ops, &count, 1) != 1 || count == 0) return {};
   const auto atom = ops[0].atom;
+  // gcc has taken it away from this copy of the function: debuggers look for what callers had in mind.
+  if (atom == DW_OP_GNU_parameter_ref) return {Told::kGone};
   if (atom == DW_OP_fbreg)
     return count == 1 ? in_frame(function, entry, static_cast<std::int64_t>(ops[0].number)) : Location{Told::kFrame};
   if (count == 1 && atom >= DW_OP_breg0 && atom <= DW_OP_breg31 && ops[0].number == 0) {
@@ -551,6 +553,39 @@ bool is_c_or_cpp(Dwarf_Die* function) {
   }
 }
 
+bool is_by_clang(Dwarf_Die* function) {
+  Dwarf_Die unit;
+  Dwarf_Attribute at;
+  const char* producer = dwarf_diecu(function, &unit, nullptr, nullptr) == nullptr
+                             ? nullptr
+                             : dwarf_formstring(dwarf_attr(&unit, DW_AT_producer, &at));
+  return producer != nullptr && std::string_view(producer).find("clang") != std::string_view::npos;
+}
+
+/// What compilers have done to a function of which they know every call: arguments are gone, moved, passed by value.
+struct Changes {
+  bool by_clang = false;
+  bool arguments = false;
+  bool result = false;  ///< maybe nothing is returned, and frames say nothing of the convention
+};
+
+Changes changes_of(Dwarf_Die* function, Dwarf_Addr entry, const std::string& name) {
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  Changes found{is_by_clang(function), has(".part.") || has(".constprop.") || has(".isra."), has(".isra.")};
+  Dwarf_Attribute at;
+  bool external = false;
+  if (dwarf_attr_integrate(function, DW_AT_external, &at) != nullptr) dwarf_formflag(&at, &external);
+  if (external) return found;
+  found.arguments = true;
+  // clang gives what it has changed no other name. What is not optimised has its frame's base in rbp.
+  if (!found.by_clang) return found;
+  Dwarf_Op* base = nullptr;
+  std::size_t count = 0;
+  found.result = dwarf_attr(function, DW_AT_frame_base, &at) == nullptr ||
+                 dwarf_getlocation_addr(&at, entry, &base, &count, 1) != 1 || count != 1 || base[0].atom != DW_OP_reg6;
+  return found;
+}
+
 /// A result that its caller makes room for: its address comes as a hidden first argument, and goes back in rax.
 bool has_hidden_result(const std::optional<Dwarf_Die>& type) {
   if (!type || !is_class(*type)) return false;
@@ -560,16 +595,18 @@ bool has_hidden_result(const std::optional<Dwarf_Die>& type) {
          classes[1] == Class::kMemory;
 }
 
-std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_result, const ValueWish& wish,
-                         FunctionValues& out) {
+bool is_among(const std::vector<std::uint8_t>& some, const std::vector<std::uint8_t>& all) {
+  return std::all_of(some.begin(), some.end(),
+                     [&](std::uint8_t word) { return std::find(all.begin(), all.end(), word) != all.end(); });
+}
+
+std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_result, const Changes& changes,
+                         const ValueWish& wish, FunctionValues& out) {
   Builder builder{out, &out.arguments, {}};
   Convention convention(hidden_result);
   Dwarf_Die child;
   if (dwarf_child(&function, &child) != 0) return {};
   Dwarf_Attribute at;
-  // Of functions that nobody else calls compilers change the arguments.
-  bool conventional = false;
-  if (dwarf_attr_integrate(&function, DW_AT_external, &at) != nullptr) dwarf_formflag(&at, &conventional);
   std::uint32_t number = 0;
   do {
     if (dwarf_tag(&child) != DW_TAG_formal_parameter) continue;
@@ -583,18 +620,20 @@ std::string arguments_of(Dwarf_Die function, Dwarf_Addr entry, bool hidden_resul
     if (!wish.only.empty() && std::find(wish.only.begin(), wish.only.end(), wanted) == wish.only.end()) continue;
     std::string name = plain(name_of(&child));
     if (name.empty()) name = artificial ? "hidden" : "#" + std::to_string(number);
-    const Location told = location_of(&child, &function, entry);
-    // Behind clang's sled its lists begin, and tell what of a structure the callers leave unset.
+    Location told = location_of(&child, &function, entry);
+    // clang's lists begin behind its sled, which changes no register.
     constexpr Dwarf_Addr kClangSled = 11;
-    if (told.told == Told::kElsewhere && is_class(*type) && source)
-      source->missing = location_of(&child, &function, entry + kClangSled).source.missing;
-    // Of classes in registers DWARF has each member's place; the convention has the whole.
+    if (told.told == Told::kElsewhere && changes.by_clang)
+      if (Location behind = location_of(&child, &function, entry + kClangSled); behind.told == Told::kPlace)
+        told = std::move(behind);
+    // Of classes in registers DWARF has each member's place; the convention has the whole, if it is kept.
     if (told.told == Told::kPlace && (!is_class(*type) || told.source.by_address))
       source = told.source;
-    else if (told.told == Told::kPlace && source)
+    else if (told.told == Told::kPlace && source && (!changes.arguments || is_among(told.source.words, source->words)))
       source->missing = told.source.missing;
-    if (told.told == Told::kElsewhere && !conventional) source = std::nullopt;
-    if (told.told == Told::kGone) source = std::nullopt;
+    else if (told.told == Told::kPlace || told.told == Told::kGone ||
+             (told.told == Told::kElsewhere && changes.arguments) || (told.told == Told::kFrame && changes.result))
+      source = std::nullopt;
     if (source)
       builder.object(*type, name, *source, 0);
     else
@@ -631,10 +670,11 @@ FunctionValues values_of_function(Dwarf_Die function, const ValueWish& wish) {
   if (!is_c_or_cpp(&function) || dwarf_entrypc(&function, &entry) != 0) return out;
   const std::optional<Dwarf_Die> result = type_of(&function);
   const bool hidden_result = has_hidden_result(result);
+  const Changes changes = changes_of(&function, entry, wish.name);
   std::string arguments;
   std::string returned;
-  if (wish.arguments) arguments = arguments_of(function, entry, hidden_result, wish, out);
-  if (wish.returned) returned = returned_by(result, hidden_result, out);
+  if (wish.arguments) arguments = arguments_of(function, entry, hidden_result, changes, wish, out);
+  if (wish.returned) returned = changes.result && result ? ":-" : returned_by(result, hidden_result, out);
   out.description = arguments + "|" + returned;
   if (out.description == "|") out.description.clear();
   return out;

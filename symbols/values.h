@@ -15,6 +15,7 @@ namespace karst::symbols {
 
 struct ValueWish {
   std::uint64_t address = 0;  ///< in the ELF file; of the function's entry, or its sled
+  std::string name;           ///< the symbol's: what compilers have changed is called f.isra.0, f.part.0, f.constprop.0
   bool arguments = false;
   bool returned = false;
   std::vector<std::uint32_t> only;  ///< of the arguments, from 1 on (`this` is 0); empty: all

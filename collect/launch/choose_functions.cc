@@ -234,6 +234,7 @@ void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& mod
     auto wish = choice_.values_of(f->name);
     if (!wish) continue;
     wish->address = f->address - module.bias;
+    wish->name = f->name;
     wishes.push_back(std::move(*wish));
     wanted.push_back(f);
   }

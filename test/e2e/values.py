@@ -124,6 +124,40 @@ class Values(TortureTest):
         run = self.run_traced(build("values_names", source, "-O1"), options=("--args", "^named"))
         self.assertEqual(rows(run.trace, "--function", "^named")[0]["arguments"], "n=" + names[63])
 
+    def check_copies(self, compiler):
+        """What is shown is right, and what is gone is not shown; how often something is gone, and parts of functions."""
+        program = build(f"values_copies_{Path(compiler).name}", "values/copies.c", "-O2", compiler=compiler)
+        run = self.run_traced(program, options=("--args", ".", "--returns", "."))
+        right = {"field": {"obj": ["7"], "event": ['"event"']},
+                 "middle": {"first": ["1", "2", "3"], "unused": ["2", "3", "4"], "same": ["40"], "last": ["51", "52", "53"]},
+                 "alone": {"n": ["11", "12", "13"]}}
+        gone = parts = compared = 0
+        for row in rows(run.trace):
+            name, _, suffix = row["function"].partition(".")
+            parts += suffix != ""
+            if name not in right:
+                continue
+            for pair in row["arguments"].split(", "):
+                argument, _, value = pair.partition("=")
+                gone += value.startswith("<")
+                if argument in right[name] and not value.startswith("<"):
+                    compared += 1
+                    self.assertIn(value, right[name][argument], f"{row['function']}({row['arguments']})")
+            if name == "alone" and row["returned"]:
+                self.assertGreaterEqual(int(row["returned"]), 11 * 11, row)
+            if name == "middle":
+                self.assertIn(row["returned"], ("", "51", "104", "159"))
+        self.assertGreaterEqual(compared, 9)
+        return gone, parts
+
+    def test_copies_that_gcc_changed(self):
+        gone, parts = self.check_copies("karst-gcc")
+        self.assertGreaterEqual(gone, 3)
+        self.assertGreaterEqual(parts, 3)
+
+    def test_functions_that_clang_changed(self):
+        self.check_copies(str(support.BIN / "karst-clang"))
+
     def test_slow_calls_that_keep_themselves_have_them(self):
         program = build("values_random", "values/random.cc", "-O2", "-pthread")
         run = self.run_traced(program, "3000", options=("--slowest", "^twice:3", "--args", "^twice", "--returns", "^twice"))

@@ -9,6 +9,7 @@ flags; gcov's counters and the sleds then count the same runs. -fno-inline makes
 source; the flags but for the compiler's name are the comparison's need, not Karst's.
 """
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -39,6 +40,8 @@ class Bench:
         self.bin = karst_bin
         self.third_party = third_party
         self.directory = home / recipe.name
+        self.options = []  # of karst run, besides
+        self.before = []  # a command that starts karst
         self.traces = []
         self.runs = []
         self.log = home / f"{recipe.name}.log"
@@ -80,9 +83,9 @@ class Bench:
     def run(self, *words, cwd=None, env=None, stdin=None, memory="4G"):
         """Runs a program traced."""
         trace = self.directory / f"run-{len(self.traces)}.karst"
-        options = ["--memory", memory, "--no-source", "-o", trace]
+        options = ["--memory", memory, "--no-source", *self.options, "-o", trace]
         with open(stdin or os.devnull) as stream:
-            self.command(self.bin / "karst", "run", *options, "--", *words, cwd=cwd or self.directory, env=env, stdin=stream)
+            self.command(*self.before, self.bin / "karst", "run", *options, "--", *words, cwd=cwd or self.directory, env=env, stdin=stream)
         self.traces.append(trace)
         self.runs.append((words, cwd or self.directory, env, stdin))
 
@@ -116,9 +119,8 @@ class Arbitration:
                                             {place: comparison.seen.pop(place, 0)})
 
 
-def karst_json(bench, what, trace):
-    import json
-    return json.loads(subprocess.run([bench.bin / "karst", what, "--format", "json", trace], check=True, capture_output=True,
+def karst_json(bench, what, trace, *options):
+    return json.loads(subprocess.run([bench.bin / "karst", what, "--format", "json", *options, trace], check=True, capture_output=True,
                                      text=True).stdout)
 
 
