@@ -178,15 +178,19 @@ def examine(bench, level):
     if not Path(wish["output"]).exists():
         raise ProgramError(f"gdb wrote nothing, see {bench.log}")
     by_gdb = json.loads(Path(wish["output"]).read_text())
-    module = (PROGRAM, PROGRAM + 4 * binary.stat().st_size)
+    loads = re.findall(r"^ +LOAD +\S+ (0x\w+) \S+ \S+ (0x\w+)", subprocess.run(
+        ["readelf", "-lW", str(binary)], check=True, capture_output=True, text=True).stdout, re.MULTILINE)
+    module = (PROGRAM, PROGRAM + max(int(begin, 16) + int(size, 16) for begin, size in loads))
     tally, wrong, functions = Counter(), [], 0
     for name in names:
         theirs = by_gdb.get(name, [])
         functions += bool(theirs)
+        # gdb loses some returns, and then takes another stop for one.
+        returns = all("returned" in call for call in theirs)
         for i, (call, row, other) in enumerate(zip(theirs, rows.get(name, []), again.get(name, []))):
             where = f"{name}, call {i + 1}"
             compared(split(row["arguments"]), split(other["arguments"]), call["arguments"], module, tally, where, wrong)
-            if "returned" in call and row["returned"]:
+            if returns and row["returned"]:
                 ours, second = (returned(r["returned"], call["returned"][0]) for r in (row, other))
                 compared(ours, second, {"returned": call["returned"]}, module, tally, where, wrong)
     return functions, tally, wrong

@@ -86,7 +86,10 @@ class Returned(gdb.FinishBreakpoint):
 
 
 def arguments(frame):
-    block = frame.block()
+    try:
+        block = frame.block()
+    except RuntimeError:  # without debug information
+        return {}
     while block is not None and block.function is None:
         block = block.superblock
     return {s.print_name: safely(s.value(frame)) for s in block if s.is_argument} if block is not None else {}

@@ -1,0 +1,50 @@
+// The calling convention: in which registers, and where on the stack, arguments and results are passed (System V ABI,
+// AMD64 supplement, 3.2.3; for C++ classes the Itanium C++ ABI, 3.1.2).
+#pragma once
+#include <elfutils/libdw.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "format/values.h"
+
+namespace karst::symbols {
+
+/// DWARF's number of a register to its place (format/values.h), if a hook has saved it.
+std::optional<std::uint8_t> place_of_register(std::uint64_t number);
+/// A word of the stack at `offset` bytes from the canonical frame address: the word behind the return address is at 0.
+std::optional<std::uint8_t> place_of_stack(std::int64_t offset);
+
+/// Where an object is: in words (registers, or the caller's stack), or at the address in one.
+struct Source {
+  bool by_address = false;
+  std::vector<std::uint8_t> words;
+  std::uint32_t missing = 0;  ///< a bit for each of its first bytes that the compiler left nothing of
+};
+
+/// A result that its caller makes room for: its address comes as a hidden first argument, and goes back in rax.
+bool has_hidden_result(const std::optional<Dwarf_Die>& type);
+/// Where what a function returns is, as it returns; no words: in no register that a hook has.
+Source place_of_result(Dwarf_Die type);
+
+/// Hands out registers and words of the stack to arguments in their order.
+class Convention {
+ public:
+  explicit Convention(bool hidden_result) : integers_(hidden_result ? 1 : 0) {}
+
+  /// None: it takes no place, or one that is not known.
+  std::optional<Source> next(Dwarf_Die type);
+
+ private:
+  std::optional<std::uint8_t> integer();
+  std::optional<Source> on_stack(std::uint64_t size, bool aligned);
+
+  std::size_t integers_;
+  std::size_t vectors_ = 0;
+  std::uint64_t stack_ = 0;
+  bool lost_ = false;  ///< where arguments are from here on is not known
+};
+
+}  // namespace karst::symbols
