@@ -113,4 +113,47 @@ std::string note_line(const reader::Trace& trace, const reader::Thread& thread, 
   return fmt::format("a note of kind {}, which this karst does not know", note.kind);
 }
 
+// Arguments are noted before their call's enter, so the call is the next one of the function with the caller that the
+// note lies in. A signal handler that comes between the two has its own pairs in between: the last note belongs to the
+// first call.
+std::vector<std::uint32_t> rows_of_values(const reader::Calls& calls) {
+  constexpr std::size_t kMostPending = 64;  // notes of arguments whose call has not begun: handlers in handlers
+  const auto is = [&](std::uint32_t i, NoteKind kind) {
+    return calls.notes[i].kind == static_cast<std::uint32_t>(kind);
+  };
+  const auto count = static_cast<std::uint32_t>(calls.notes.size());
+  std::vector<std::uint32_t> rows;
+  bool any_arguments = false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const bool returned = is(i, NoteKind::kReturned);
+    if (!returned && !is(i, NoteKind::kArguments)) continue;
+    if (rows.empty()) rows.assign(count, reader::kNoParent);
+    any_arguments = any_arguments || !returned;
+    const std::uint32_t row = calls.notes[i].row;
+    if (returned && row != reader::kNoParent && calls.function[row] == calls.notes[i].name) rows[i] = row;
+  }
+  if (!any_arguments) return rows;
+  std::vector<std::uint32_t> pending;
+  std::uint32_t next = 0;
+  for (std::uint32_t row = 0; row < calls.size(); ++row) {
+    for (; next < count && calls.notes[next].ticks <= calls.begin[row]; ++next) {
+      if (!is(next, NoteKind::kArguments)) continue;
+      if (pending.size() == kMostPending) pending.erase(pending.begin());
+      pending.push_back(next);
+    }
+    if (pending.empty()) {
+      if (next == count) break;
+      continue;
+    }
+    for (std::size_t i = pending.size(); i != 0; --i) {
+      const reader::Note& note = calls.notes[pending[i - 1]];
+      if (note.name != calls.function[row] || note.row != calls.parent[row]) continue;
+      rows[pending[i - 1]] = row;
+      pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      break;
+    }
+  }
+  return rows;
+}
+
 }  // namespace karst::analysis

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reader/model.h"
 #include "reader/trace.h"
@@ -22,6 +23,10 @@ std::string_view note_name(const reader::Trace& trace, const reader::Thread& thr
 /// What it says beside its name: a text as the program gave it, a number in decimal, or values (analysis/values.h).
 std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                        const reader::Note& note);
+
+/// By note: the row of the call whose values it has; reader::kNoParent where it has none, or the call is not there.
+/// Empty where there are no such notes.
+std::vector<std::uint32_t> rows_of_values(const reader::Calls& calls);
 
 /// In one line: `queue length = 12`, `request 4711 begins`, or a text. The text is the program's, with whatever control
 /// characters it has.

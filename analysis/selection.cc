@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "analysis/notes.h"
 #include "analysis/requests.h"
 #include "format/event.h"
 
@@ -154,6 +155,7 @@ bool is_in(const reader::Calls& calls, std::uint32_t row, query::TickRange range
 void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter& filter) {
   if (filter.request) cut_to_request(calls, *filter.request);
   if (!filter.range && filter.below == nullptr && filter.min_ticks == 0) return;
+  const std::vector<std::uint32_t> owners = rows_of_values(calls);
   const auto count = static_cast<std::uint32_t>(calls.size());
   constexpr std::uint32_t kGone = reader::kNoParent;
   std::vector<std::uint32_t> place(count, kGone);                              // of each row, among those that stay
@@ -192,14 +194,19 @@ void filter_calls(reader::Calls& calls, std::uint32_t process, const CallFilter&
   if (calls.below.size() != 0) calls.below.resize(kept);
   calls.parent.resize(kept);
   calls.depth.resize(kept);
-  // A note belongs to the innermost of its calls that stays.
-  std::erase_if(calls.notes, [&](const reader::Note& note) {
+  // A note belongs to the innermost of its calls that stays; but one of values goes with its call.
+  std::size_t stay = 0;
+  for (std::size_t i = 0; i < calls.notes.size(); ++i) {
+    reader::Note note = calls.notes[i];
     const bool inside = note.row != reader::kNoParent;
-    return (filter.below != nullptr && (!inside || !below[note.row])) ||
-           (filter.range && (note.ticks < filter.range->begin || note.ticks >= filter.range->end));
-  });
-  for (reader::Note& note : calls.notes)
-    if (note.row != reader::kNoParent) note.row = nearest[note.row];
+    const bool is_of_call = !owners.empty() && owners[i] != reader::kNoParent;
+    if (is_of_call && place[owners[i]] == kGone) continue;
+    if (!is_of_call && filter.below != nullptr && (!inside || !below[note.row])) continue;
+    if (filter.range && (note.ticks < filter.range->begin || note.ticks >= filter.range->end)) continue;
+    if (inside) note.row = nearest[note.row];
+    calls.notes[stay++] = note;
+  }
+  calls.notes.resize(stay);
   if (!filter.range) return;
   calls.first_ticks = std::clamp(calls.first_ticks, filter.range->begin, filter.range->end);
   calls.last_ticks = std::clamp(calls.last_ticks, filter.range->begin, filter.range->end);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "analysis/notes.h"
 #include "format/note.h"
 #include "format/values.h"
 
@@ -17,8 +18,6 @@ namespace karst::analysis {
 using format::NoteKind;
 
 namespace {
-
-constexpr std::size_t kMostPending = 64;  // notes of arguments whose call has not begun: handlers in handlers
 
 bool is(const reader::Note& note, NoteKind kind) { return note.kind == static_cast<std::uint32_t>(kind); }
 
@@ -209,36 +208,13 @@ std::string values_text(const std::vector<Value>& values) {
   return text;
 }
 
-// Arguments are noted before their call's enter, so the call is the next one of the function with the caller that the
-// note lies in. A signal handler that comes between the two has its own pairs in between: the last note belongs to the
-// first call.
 CallValues::CallValues(const reader::Calls& calls) : calls_(calls) {
-  std::vector<std::uint32_t> pending;
-  std::uint32_t next = 0;
-  const auto count = static_cast<std::uint32_t>(calls.notes.size());
-  for (std::uint32_t row = 0; row < calls.size(); ++row) {
-    for (; next < count && calls.notes[next].ticks <= calls.begin[row]; ++next) {
-      if (!is(calls.notes[next], NoteKind::kArguments)) continue;
-      if (pending.size() == kMostPending) pending.erase(pending.begin());
-      pending.push_back(next);
-    }
-    if (pending.empty()) {
-      if (next == count) break;
-      continue;
-    }
-    for (std::size_t i = pending.size(); i != 0; --i) {
-      const reader::Note& note = calls.notes[pending[i - 1]];
-      if (note.name != calls.function[row] || note.row != calls.parent[row]) continue;
-      arguments_.emplace_back(row, pending[i - 1]);
-      pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(i - 1));
-      break;
-    }
+  const std::vector<std::uint32_t> rows = rows_of_values(calls);
+  for (std::uint32_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] == reader::kNoParent) continue;
+    (is(calls.notes[i], NoteKind::kReturned) ? returned_ : arguments_).emplace_back(rows[i], i);
   }
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const reader::Note& note = calls.notes[i];
-    if (is(note, NoteKind::kReturned) && note.row != reader::kNoParent && calls.function[note.row] == note.name)
-      returned_.emplace_back(note.row, i);
-  }
+  std::sort(arguments_.begin(), arguments_.end());
   std::sort(returned_.begin(), returned_.end());
 }
 

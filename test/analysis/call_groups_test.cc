@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "analysis/report.h"
@@ -173,6 +174,34 @@ TEST(CallGroups, ByRequestAreWhatEachRequestHasAlone) {
       std::uint64_t all = 0;
       for (const FunctionReport& of : whole.functions) all += of.self_ns;
       EXPECT_EQ(self, all);
+    }
+  }
+}
+
+// What a filter leaves of calls has the values that it had.
+TEST(Values, GoWithTheirCallsThroughFilters) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    SampleTrace sample;
+    make(sample, seed);
+    const reader::Trace trace = sample.open();
+    const FunctionSet f(trace, [](std::string_view name) { return name == "f"; });
+    const reader::Thread& thread = trace.processes()[0].threads[0];
+    const reader::Calls all = reader::rebuild_calls(trace, thread);
+    const CallValues all_values(all);
+    std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>, NamedValues> expected;
+    for (std::uint32_t row = 0; row < all.size(); ++row)
+      expected[{all.begin[row], all.duration[row], all.function[row]}] = all_values.named(trace, thread, row);
+    for (const CallFilter& filter : {CallFilter{.range = {}, .below = nullptr, .min_ticks = 60, .request = {}},
+                                     CallFilter{.range = {}, .below = &f, .min_ticks = 0, .request = {}},
+                                     CallFilter{.range = {}, .below = &f, .min_ticks = 40, .request = {}}}) {
+      reader::Calls calls = all;
+      filter_calls(calls, 0, filter);
+      ASSERT_NE(calls.size(), 0U);
+      const CallValues values(calls);
+      for (std::uint32_t row = 0; row < calls.size(); ++row)
+        EXPECT_EQ(values.named(trace, thread, row),
+                  (expected[{calls.begin[row], calls.duration[row], calls.function[row]}]))
+            << "seed " << seed << ", row " << row;
     }
   }
 }
