@@ -92,6 +92,7 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
     all.push_back({"tiles", std::move(tiles)});
     all.push_back({"source", function});
     all.push_back({"state", call});
+    all.push_back({"values", call});
     all.push_back({"align", std::move(align)});
   }
   return all;

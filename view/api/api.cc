@@ -83,6 +83,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"search", &Api::search, false},
       {"source", &Api::source, false},
       {"state", &Api::state, false},
+      {"values", &Api::values, false},
       {"cut", &Api::cut, false},
   };
   for (const Route& route : kRoutes) {
@@ -208,6 +209,7 @@ Reply Api::call(const Question& question) {
   json.field("self", ns(index, place->duration - std::min(children.total, place->duration)));
   json.field("cost", ns(index, cost_of(index, thread, place->row)));
   json.field("flags", calls.marks[place->row]).field("depth", calls.depth[place->row]);
+  values_.write(json, index, thread, place->row, question.work());
   write_call_states(json, index, thread, place->row);
   std::vector<std::uint32_t> parents;
   std::uint64_t more = 0;
@@ -233,6 +235,22 @@ Reply Api::call(const Question& question) {
   for (const std::uint32_t row : children.longest) write_call(json, index, thread, row);
   json.close(']').close('}');
   json.field("subtree_calls", subtree_end(calls, place->row) - place->row - 1).close('}');
+  return json_reply(json);
+}
+
+Reply Api::values(const Question& question) {
+  const TraceIndex& index = question.index();
+  const std::uint64_t number = question.whole("thread", index.threads().size());
+  if (number >= index.threads().size()) question.complain("there is no thread '" + question.text("thread") + "'");
+  if (!question.error().empty()) return {};
+  const ThreadIndex& thread = index.threads()[number];
+  const auto rows = question.numbers("index", thread.calls.size());
+  if (!rows) question.complain("which calls? index is missing");
+  if (rows && rows->size() > kMostValues)
+    question.complain("index names at most " + std::to_string(kMostValues) + " calls");
+  if (!question.error().empty()) return {};
+  Json json;
+  values_.write_calls(json, index, thread, *rows, question.work());
   return json_reply(json);
 }
 

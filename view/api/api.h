@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "view/api/values.h"
 #include "view/index/index.h"
 #include "view/selection.h"
 #include "view/tiles/tiles.h"
@@ -70,6 +71,7 @@ class Api {
   Reply search(const Question& question);
   Reply source(const Question& question);
   Reply state(const Question& question);
+  Reply values(const Question& question);
   Reply cut(const Question& question);
 
   std::shared_ptr<const FilteredLanes> filtered(const TraceIndex& index, const std::vector<std::uint32_t>& functions,
@@ -78,6 +80,7 @@ class Api {
   std::vector<const TraceIndex*> traces_;
   std::string version_;
   Server server_;
+  Values values_;
   std::mutex mutex_;  // of what was answered lately
   struct Filtered {
     const TraceIndex* index;

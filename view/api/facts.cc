@@ -10,6 +10,7 @@
 #include "reader/moments.h"
 #include "view/api/api.h"
 #include "view/api/states.h"
+#include "view/api/values.h"
 #include "view/tiles/protocol.h"
 #include "view/tiles/tracks.h"
 
@@ -284,6 +285,8 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   write_threads(json, index);
   write_tracks(json, index);
   write_functions(json, index);
+  const std::vector<std::uint32_t> with_values = functions_with_values(index);
+  if (!with_values.empty()) json.list("values", with_values, [](std::uint32_t number) { return number; });
   write_state_facts(json, index);
   json.key("features").open('[');
   if (can_cut) json.value("cut");

@@ -1,0 +1,45 @@
+// What calls were given and what they returned (analysis/values.h), for the page.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "view/engine.h"
+#include "view/index/index.h"
+
+namespace karst::view {
+
+/// Calls that api/values answers about at once, at most.
+inline constexpr std::size_t kMostValues = 1000;
+
+/// Numbers in functions() of those that occur and whose values were asked for.
+std::vector<std::uint32_t> functions_with_values(const TraceIndex& index);
+
+/// Finds values of calls. Which note is whose takes a walk over a thread's calls, so it is remembered for the threads
+/// that were asked for lately. An index that came from a cache has no notes: the thread is then read again, which
+/// `work` may stop. Thread-safe. The indices must outlive it.
+class Values {
+ public:
+  Values();
+  ~Values();
+
+  /// Fields `arguments` and `returned`, each where it is noted, into an object that is open.
+  void write(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work = nullptr);
+  /// api/values: those of `rows` of which something is noted.
+  void write_calls(Json& json, const TraceIndex& index, const ThreadIndex& thread,
+                   const std::vector<std::uint32_t>& rows, Work* work = nullptr);
+
+ private:
+  class OfThread;
+  /// Null: its function's values were not asked for, or `work` was stopped.
+  std::shared_ptr<const OfThread> find(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
+                                       Work* work);
+
+  std::mutex mutex_;
+  std::vector<std::pair<const ThreadIndex*, std::shared_ptr<const OfThread>>> known_;  // the latest first
+};
+
+}  // namespace karst::view
