@@ -10,10 +10,11 @@
 namespace karst::analysis {
 namespace {
 
-constexpr std::uint64_t kMostCalls = 100'000;   // of a path that are looked at
-constexpr std::size_t kMostDifferent = 10'000;  // values of an argument; then they vary freely
-constexpr std::uint64_t kLeastTypical = 5;      // values, to say what is usual
-constexpr std::uint64_t kMostAlone = 33;        // one of so many values may occur once alone
+constexpr std::uint64_t kMostCalls = 100'000;          // of a path that are looked at
+constexpr std::size_t kMostDifferent = 10'000;         // values of an argument; then they vary freely
+constexpr std::uint64_t kLeastTypical = 5;             // values, to say what is usual
+constexpr std::uint64_t kMostAlone = 33;               // one of so many values may occur once alone
+constexpr std::uint64_t kMostOfFive = 4, kOfFive = 5;  // numbers that rise so often are counters
 constexpr std::uint64_t kHalf = 2;
 
 std::string words(const ValueHint& hint) {
@@ -46,6 +47,12 @@ void ValueSamples::add_typical(std::uint32_t path, NamedValues values) {
     Usual& usual = usual_[{path, std::move(name)}];
     if (usual.times.size() > kMostDifferent) continue;
     ++usual.count;
+    const std::optional<double> number = number_in(text);
+    if (number && usual.latest) {
+      usual.rises += *number > *usual.latest ? 1 : 0;
+      usual.falls += *number < *usual.latest ? 1 : 0;
+    }
+    usual.latest = number;
     ++usual.times[std::move(text)];
   }
 }
@@ -72,7 +79,9 @@ std::optional<ValueHint> ValueSamples::hint(const std::string& here, const Usual
   if (hint.numbers) {
     std::sort(numbers.begin(), numbers.end());
     const double least = std::get<0>(numbers.front()), most = std::get<0>(numbers.back());
-    is_other = is_other || *its >= most + (most - least) || *its <= least - (most - least);
+    const bool counts = std::max(usual.rises, usual.falls) * kOfFive >= (usual.count - 1) * kMostOfFive;
+    const bool outside = *its >= most + (most - least) || *its <= least - (most - least);
+    is_other = is_other || (outside && !counts);
     hint.least = std::get<1>(numbers.front());
     hint.most = std::get<1>(numbers.back());
     std::uint64_t before = 0;

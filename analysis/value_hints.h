@@ -5,7 +5,8 @@
 //
 // A value that a typical call has is no hint. Any other one is, if typical calls' values repeat so much that a new one
 // is rare: by how many of them occur once alone (Good and Turing's estimate). Addresses and counters, which are new in
-// each call, are no hints therefore. A number is one, too, that lies outside those of typical calls by all their range.
+// each call, are no hints therefore. A number is one, too, that lies outside those of typical calls by all their range,
+// unless they mostly rise or fall from call to call, as counters do.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -70,6 +71,8 @@ class ValueSamples : public PathValues {
   struct Usual {
     std::unordered_map<std::string, std::uint64_t> times;
     std::uint64_t count = 0;
+    std::optional<double> latest;        // where that is a number
+    std::uint64_t rises = 0, falls = 0;  // from each number to the next
   };
   static std::optional<ValueHint> hint(const std::string& here, const Usual& usual);
 

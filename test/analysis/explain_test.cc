@@ -271,13 +271,15 @@ std::string hint_of(const std::vector<std::string>& typical, const std::string& 
 }
 
 TEST(ValueHints, AreValuesThatAreNewWhereTheyRepeat) {
-  std::vector<std::string> addresses, sizes, modes;
+  std::vector<std::string> addresses, counters, sizes, modes;
   for (int i = 0; i < 100; ++i) {
     addresses.push_back("0x" + std::to_string(1000 + i));
-    sizes.push_back(std::to_string(900 + i));
+    sizes.push_back(std::to_string(900 + i * 37 % 100));
+    counters.push_back(std::to_string(i + 1));
     modes.push_back(i % 3 == 0 ? "RED" : i % 3 == 1 ? "BLUE" : "GREEN");
   }
   EXPECT_EQ(hint_of(addresses, "0x7"), "");
+  EXPECT_EQ(hint_of(counters, "360285"), "");
   EXPECT_EQ(hint_of(sizes, "1005"), "");
   EXPECT_EQ(hint_of(sizes, "950"), "");
   EXPECT_EQ(hint_of(sizes, "5000"), "a=5000 here; 900 to 999, median 949, in 100 typical calls");
