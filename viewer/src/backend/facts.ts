@@ -4,6 +4,7 @@ import type {
   Alignment,
   CallInfo,
   CallLine,
+  CallValues,
   Cause,
   Explanation,
   Flame,
@@ -154,6 +155,7 @@ export function traceFacts(answer: Json): TraceInfo {
       lanes: num(t.lanes),
     })),
     functions: functionFacts(json),
+    valued: new Set(list(json.values).map((f) => num(f, -1))),
     canCut: list(json.features).includes("cut"),
     ...optional("range", json.range ? { begin: num(json.range.begin), end: num(json.range.end, extent) } : undefined),
     ...(json.aggregated ? { aggregated: true as const } : {}),
@@ -222,7 +224,24 @@ export function callLine(json: Json): CallLine {
   };
 }
 
-export function callFacts(json: Json): CallInfo {
+function valuesFacts(json: Json): CallValues | undefined {
+  const some = (values: unknown) => objects(values).map((one) => ({ name: text(one.name), text: text(one.text) }));
+  const values = { arguments: some(json.arguments), returned: some(json.returned) };
+  return values.arguments.length + values.returned.length > 0 ? values : undefined;
+}
+
+/** By the calls' places in their thread. */
+export function callValues(answer: Json): Map<number, CallValues> {
+  const found = new Map<number, CallValues>();
+  for (const call of objects(object(answer).calls)) {
+    const values = valuesFacts(call);
+    if (values) found.set(num(call.index, -1), values);
+  }
+  return found;
+}
+
+export function callFacts(answer: Json): CallInfo {
+  const json = object(answer);
   return {
     ...callLine(json),
     thread: num(json.thread),
@@ -243,6 +262,7 @@ export function callFacts(json: Json): CallInfo {
       longest: objects(json.children?.longest).map(callLine),
     },
     subtreeCalls: num(json.subtree_calls),
+    ...optional("values", valuesFacts(json)),
     ...optional("states", stateTimes(json.states)),
     ...optional("selfStates", stateTimes(json.self_states)),
     waits: objects(json.waits).map(stateLine),

@@ -3,6 +3,7 @@ import { byTrack, decodeMinimap } from "./decode";
 import {
   alignFacts,
   callFacts,
+  callValues,
   explanationFacts,
   flameFacts,
   histogramFacts,
@@ -23,6 +24,7 @@ import {
   type Backend,
   type CallInfo,
   type CallRef,
+  type CallValues,
   type Explanation,
   type Flame,
   type FlameQuery,
@@ -101,6 +103,10 @@ export class Questions implements Backend {
 
   async call(at: CallRef): Promise<CallInfo> {
     return callFacts(await this.json("call", { ...at }));
+  }
+
+  async values(thread: number, indices: readonly number[], signal?: AbortSignal): Promise<Map<number, CallValues>> {
+    return callValues(await this.json("values", { thread, index: indices.join(",") }, signal));
   }
 
   async occurrences({ at, ...query }: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences> {

@@ -171,6 +171,8 @@ export interface TraceInfo {
   tracks: TrackInfo[];
   /** By their numbers, with holes for those that do not occur. */
   functions: FunctionInfo[];
+  /** Numbers of those whose values are noted. */
+  valued: ReadonlySet<number>;
   canCut: boolean;
   states: StatesInfo | null;
   tasks: TaskInfo[];
@@ -182,6 +184,9 @@ export interface TraceInfo {
   /** An exported page that holds one picture and sums instead of each call. */
   aggregated?: boolean;
 }
+
+/** Calls whose values are asked for at once, at most. */
+export const MOST_VALUES = 500;
 
 /** A part of a trace: a range of time in some threads (all when left out), or what happened within one call. */
 export interface Scope {
@@ -210,6 +215,18 @@ export interface CallRef {
   index: number;
 }
 
+/** A value as C++ writes it. What a call returns has no name, but the members of a structure have theirs. */
+export interface NamedValue {
+  name: string;
+  text: string;
+}
+
+/** What a call was given, and what it returned, as far as it is noted. */
+export interface CallValues {
+  arguments: readonly NamedValue[];
+  returned: readonly NamedValue[];
+}
+
 export interface CallLine {
   index: number;
   function: number;
@@ -233,6 +250,7 @@ export interface CallInfo extends CallLine {
     longest: CallLine[];
   };
   subtreeCalls: number;
+  values?: CallValues;
   states?: StateTimes;
   selfStates?: StateTimes;
   waits: StateLine[];
@@ -492,6 +510,8 @@ export interface Backend {
   /** By thread: the share of each pixel within calls; `of`: in that state. */
   minimap(width: number, of?: TimeOf): Promise<Uint8Array[]>;
   call(at: CallRef): Promise<CallInfo>;
+  /** Of calls of one thread, MOST_VALUES at most; those without values are left out. */
+  values(thread: number, indices: readonly number[], signal?: AbortSignal): Promise<Map<number, CallValues>>;
   occurrences(query: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences>;
   histogram(func: number, signal?: AbortSignal): Promise<Histogram>;
   functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;

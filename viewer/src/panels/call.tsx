@@ -7,6 +7,7 @@ import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
 import { recordedWords, sentence } from "../model/words";
 import { endings } from "../timeline/endings";
+import { ValueList } from "../timeline/value_list";
 import { useAnswer } from "./answers";
 import { ExplanationView } from "./explanation";
 import { HistogramView } from "./histogram";
@@ -264,6 +265,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
           {sentence(loaded, call, histogram.value?.function === call.function ? histogram.value : undefined)}
         </p>
         <Actions at={at} call={call} />
+        {call.values && <ValueList values={call.values} />}
         <Facts at={at} call={call} />
         <Waits at={at} call={call} />
         {histogram.value && histogram.value.function === call.function && (

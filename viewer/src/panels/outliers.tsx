@@ -9,6 +9,7 @@ import { store, useStore, type LoadedTrace } from "../model/store";
 import { count, duration } from "../model/time";
 import { fitThird } from "../model/view";
 import { times, waitWords } from "../model/words";
+import { askValues, callKey, valueWords } from "../model/values";
 import { useAnswer } from "./answers";
 import { HistogramView } from "./histogram";
 import { AsRecorded, Bar, Empty, Failed, formFor, FullName, functionName, Swatch, Waiting, Whose } from "./parts";
@@ -71,6 +72,10 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
     backend.occurrences({ function: func, order: "duration", direction: "next", limit: LISTED, ...limits }, signal),
   );
   const calls = answer.value?.function === func ? answer.value.calls : [];
+  const noted = info.valued.has(func) && calls.length > 0;
+  const values = useAnswer(noted ? `${trace}.${calls.map(callKey).join()}` : null, (signal) =>
+    askValues(backend, calls, signal),
+  );
   const here =
     selected?.trace === trace
       ? calls.find((c) => c.thread === selected.thread && c.index === selected.index)
@@ -108,6 +113,9 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
       </div>
       {calls.map((call) => {
         const on = here === call;
+        const known = noted ? values.value?.get(callKey(call)) : undefined;
+        const thread = visible(info.threads[call.thread]?.name ?? "?");
+        const words = known && valueWords(known);
         return (
           <button
             class={`call-line${on ? " on" : ""}`}
@@ -123,7 +131,13 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
             }}
           >
             <Bar share={longest > 0 ? call.duration / longest : 0} />
-            <span class="name">{visible(info.threads[call.thread]?.name ?? "?")}</span>
+            {words ? (
+              <span class="name noted" title={`${words}\nin ${thread}`}>
+                {words}
+              </span>
+            ) : (
+              <span class="name">{thread}</span>
+            )}
             <span class="quiet num">at {duration(call.begin)}</span>
             <span class="num">{duration(call.duration)}</span>
           </button>

@@ -3,6 +3,7 @@
 import { kSummed, kOpenBegin, type Row, type TrackInfo } from "../backend/types";
 import type { State } from "../model/store";
 import { duration } from "../model/time";
+import { valueWords } from "../model/values";
 import { drawEnds } from "./endings_drawn";
 import { RowPainter, type Label, type Palette } from "./paint";
 import { FONT, SMALL, type Band, type Renderer } from "./renderer";
@@ -11,10 +12,14 @@ import type { Looks } from "./theme";
 import type { Need, TileStore } from "./tile_store";
 
 const MOST_LABELS = 2200;
+const VALUES_FROM = 70; // pixels of room: behind a short name some of them can be read
+const LEAST_WORDS = 8;
 const painters: RowPainter[] = [];
 
 interface PlacedLabel extends Label {
   readonly trace: number;
+  /** Whose calls they are; left out: slices of something else. */
+  readonly thread?: number;
   readonly y: number;
   readonly height: number;
   /** What it is named by. */
@@ -143,6 +148,17 @@ export class Frame {
     }
   }
 
+  /** A name, and what the call was given where there is room for it. */
+  private labelText(
+    { row, at, looks, trace, thread }: Omit<PlacedLabel, "y" | "height" | "how">,
+    room: number,
+  ): string {
+    const forms = looks.forms(row.func[at]!);
+    const values =
+      thread !== undefined && room >= VALUES_FROM ? this.scene.valuesOf(trace, thread, row, at) : undefined;
+    return values ? fittedWith(this.r, forms, valueWords(values), room) : fitted(this.r, forms, room);
+  }
+
   private drawLabel({ row, at, y, height, how, looks, ...label }: PlacedLabel, least: number): void {
     const { r, scene } = this;
     const from = label.from / r.scale;
@@ -157,7 +173,7 @@ export class Frame {
     if (to - from < least || room < 14) return;
     const { inks } = scene;
     const middle = y + height / 2 + 0.5;
-    const text = fitted(r, looks.forms(row.func[at]!), room);
+    const text = this.labelText({ row, at, looks, ...label }, room);
     if (text === "") return;
     r.text(text, left, middle, how === "dim" ? inks.quiet : how === "strong" ? inks.onStrong : inks.onCall, FONT);
     if (how === "dim" || room < 110) return;
@@ -166,6 +182,26 @@ export class Frame {
     if (room > r.textWidth(text) + timeWidth + 14)
       r.text(time, right - timeWidth, middle, how === "strong" ? inks.onStrong : inks.onCallQuiet, SMALL);
   }
+}
+
+/**
+ * The same with `words` behind the name: as much of them as fits behind the longest form that leaves room for all of
+ * them, else behind the shortest. Less than LEAST_WORDS letters of them are not worth a shorter name.
+ */
+export function fittedWith(
+  r: Pick<Renderer, "textWidth">,
+  forms: readonly string[],
+  words: string,
+  room: number,
+): string {
+  const shortest = forms[forms.length - 1]!;
+  const least = shortest + words.slice(0, LEAST_WORDS);
+  if (least.length >= room || r.textWidth(least) > room) return fitted(r, forms, room);
+  return fitted(
+    r,
+    forms.map((form) => form + words),
+    room,
+  );
 }
 
 /** The longest form that fits; else the shortest, cut; else nothing. Never wider than `room`. */

@@ -14,7 +14,7 @@ export interface FrameLog {
   frames: number;
   milliseconds: number[];
   complete: boolean;
-  /** Whether the tracks' heights are those of what is in view. */
+  /** Whether the tracks' heights are those of what is in view, and values are beside names. */
   settled: boolean;
   /** Rows with calls or states in the last picture. */
   rows: number;

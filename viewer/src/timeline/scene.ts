@@ -1,7 +1,8 @@
 // What the timeline knows between frames: tracks, tiles, looks; and what lies under a point.
-import { kSummed, type Row, type TrackInfo } from "../backend/types";
+import { kSummed, type CallValues, type Row, type TrackInfo } from "../backend/types";
 import type { Theme } from "../model/colour";
 import type { LoadedTrace, State, Store } from "../model/store";
+import { ValueStore } from "../model/values";
 import { isUnread, isUntouched, moreRead } from "../model/reading";
 import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from "../model/tracks";
 import { kindOf, KINDS } from "./kinds";
@@ -33,6 +34,7 @@ export interface Placed {
 interface TraceScene {
   readonly loaded: LoadedTrace;
   readonly tiles: TileStore;
+  readonly values: ValueStore;
   readonly looks: Record<Theme, Looks>;
   /** Of tasks, for CPU lanes. */
   readonly taskLooks: Record<Theme, Looks>;
@@ -91,6 +93,7 @@ export class Scene {
         const foreign = [...tasks.map((task) => !task.ofRun), true];
         return {
           loaded,
+          values: before && tiles ? before.values : new ValueStore(loaded.backend, this.onChange),
           tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
           looks: inThemes((inks) => new Looks(names, inks)),
           taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
@@ -110,6 +113,15 @@ export class Scene {
 
   tiles(trace: number): TileStore | undefined {
     return this.scenesOf(this.store.state)[trace]?.tiles;
+  }
+
+  /** What is known by now of what a slice's call was given and returned. It is asked for, if nothing is. */
+  valuesOf(trace: number, thread: number, row: Row, at: number): CallValues | undefined {
+    const scene = this.scenesOf(this.store.state)[trace];
+    if (!scene || row.flags[at]! & kSummed) return undefined;
+    const { valued, reading, aggregated } = scene.loaded.info;
+    if (!valued.has(row.func[at]!) || reading || aggregated) return undefined;
+    return scene.values.of({ thread, index: row.index[at]! });
   }
 
   /** Tiles of the highlighted function alone, when one of this trace is highlighted. */
@@ -276,9 +288,9 @@ export class Scene {
     if (anchor && now && now.y !== anchor.y) this.store.set({ scroll: Math.max(0, scroll + now.y - anchor.y) });
   }
 
-  /** Whether heights are those of the view. */
+  /** Whether heights are those of the view, and calls are named with their values. */
   get settled(): boolean {
-    return this.levelsTimer === undefined;
+    return this.levelsTimer === undefined && this.scenes.every((scene) => scene.values.complete);
   }
 
   /** Whether all that is in view is there. */

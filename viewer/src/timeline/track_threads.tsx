@@ -12,7 +12,9 @@ import type { Label, RowPainter } from "./paint";
 import type { Placed } from "./scene";
 import { BAND_LEVELS } from "./tile_store";
 import { laneOfRow, type SliceHit, type TrackRenderer } from "./track_renderer";
+import { currentScene } from "./steps";
 import { drawUnread } from "./unread";
+import { ValueList } from "./value_list";
 
 type Painted = Parameters<Frame["addBand"]>[0];
 
@@ -37,7 +39,7 @@ function drawBand(
   const at = (depth: number) => (used[depth - low] ??= frame.painter());
   const yOf = (depth: number) => top + 2 + track.lead + depth * track.rowHeight;
   const label = (found: readonly Label[], depth: number, how: "plain" | "dim" | "strong") =>
-    frame.addLabels(found, { trace, y: yOf(depth), height: track.rowHeight - 1, looks, how });
+    frame.addLabels(found, { trace, thread: track.thread, y: yOf(depth), height: track.rowHeight - 1, looks, how });
   for (const { tile, from, to } of frame.cover(trace, need))
     for (const row of tile.rows) {
       if (row.depth < low || row.depth >= high) continue;
@@ -92,9 +94,12 @@ function washWaits(frame: Frame, { track }: Placed, lines: readonly Painted[]): 
   }
 }
 
-function CallTip({ hit: { trace, row, at, begin, pixelNs } }: { hit: SliceHit }) {
+const MOST_VALUES_TOLD = 8;
+
+function CallTip({ hit: { trace, track, row, at, begin, pixelNs } }: { hit: SliceHit }) {
   const func = store.state.traces[trace]!.info.functions[row.func[at]!];
   const length = duration(row.duration[at]!);
+  const values = currentScene()?.valuesOf(trace, track.thread, row, at);
   return (
     <>
       <div class="tip-name">{readable(func?.name ?? "?")}</div>
@@ -113,6 +118,7 @@ function CallTip({ hit: { trace, row, at, begin, pixelNs } }: { hit: SliceHit })
           </>
         )}
       </div>
+      {values && <ValueList values={values} most={MOST_VALUES_TOLD} />}
     </>
   );
 }

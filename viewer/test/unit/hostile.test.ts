@@ -2,7 +2,7 @@
 // reader's own error or with values that can be drawn. The mutations are the same in each run.
 import { describe, expect, test } from "vitest";
 import { decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
-import { flameFacts, tableFacts, traceFacts, type Json } from "../../src/backend/facts";
+import { callFacts, callValues, flameFacts, tableFacts, traceFacts, type Json } from "../../src/backend/facts";
 import { BackendError } from "../../src/backend/types";
 import { random, sampleFacts } from "../sample";
 
@@ -85,6 +85,8 @@ test("facts of other kinds than expected show as nothing", () => {
     [sampleFacts(2, 4), traceFacts],
     [{ calls: 1, rows }, tableFacts],
     [{ total: 5, nodes }, flameFacts],
+    [{ function: 1, arguments: [{ name: "n", text: "7" }], returned: [{ name: "", text: "8" }] }, callFacts],
+    [{ calls: [{ index: 5, arguments: [{ name: "n", text: "7" }] }] }, callValues],
   ];
   for (let round = 0; round < 3000; ++round) {
     const [facts, read] = readers[round % readers.length]!;
