@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/values.h"
+#include "format/note.h"
 #include "test/view/random_trace.h"
 
 namespace karst {
@@ -240,6 +242,59 @@ TEST(Cut, HasTheCallsOfItsRangeWhateverWaysTheyWent) {
   }
   EXPECT_GT(jumped, 1000U * kSeeds / 60);
   EXPECT_GT(resumed, 1000U * kSeeds / 60);
+}
+
+// What a call was given and returned is noted just outside of it.
+TEST(Cut, KeepsWhatCallsWereGivenAndReturned) {
+  test::SampleTrace sample;
+  sample.process(1, "app", {"main", "f", "g"}).thread(1, "app").enter(1, 1000);
+  for (const std::uint32_t function : {2U, 3U}) sample.function(function).values = "a:i4,b:u4|:i4,r:u4";
+  std::uint32_t next = 0;
+  std::uint64_t now = 1000;
+  const auto note = [&](format::NoteKind kind, std::uint32_t function) {
+    ++next;
+    sample.values(kind, function, test::SampleTrace::two_integers(next, 1000 - next), now += 5);
+  };
+  const auto enter = [&](std::uint32_t function) {
+    note(format::NoteKind::kArguments, function);
+    sample.enter(function, now += 5);
+  };
+  const auto exit = [&](std::uint32_t function) {
+    if (next % 3 != 0) note(format::NoteKind::kReturned, function);
+    sample.exit(function, now += 5);
+  };
+  for (int i = 0; i < 4; ++i) {
+    enter(2);
+    enter(3);
+    if (i == 1) enter(3);
+    if (i == 1) exit(3);
+    exit(3);
+    exit(2);
+  }
+  sample.exit(1, now += 5);
+  const auto index = test::index_of(sample);
+  const auto values_in = [](const view::TraceIndex& of) {
+    const view::ThreadIndex& thread = of.threads()[0];
+    const analysis::CallValues values(*thread.owned);
+    std::map<std::pair<std::uint64_t, std::uint32_t>, analysis::NamedValues> all;
+    for (std::uint32_t row = 0; row < thread.calls.size(); ++row)
+      all[{thread.calls.begin[row], thread.calls.function[row]}] = values.named(of.trace(), *thread.thread, row);
+    return all;
+  };
+  const auto whole = values_in(*index);
+  std::size_t noted = 0;
+  for (std::uint64_t begin = 1000; begin < now; begin += 3) {
+    for (std::uint64_t end = begin + 1; end < now + 10; end += 4) {
+      const auto cut = view::cut_trace(test::scope_of(*index, {begin, end}));
+      ASSERT_TRUE(cut) << cut.error().message;
+      for (const auto& [call, values] : values_in(*reopen(*cut))) {
+        ASSERT_TRUE(whole.contains(call));
+        EXPECT_EQ(values, whole.at(call)) << begin << " to " << end << ", call at " << call.first;
+        noted += values.empty() ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(noted, 1000U);
 }
 
 TEST(Cut, KeepsGapsApart) {

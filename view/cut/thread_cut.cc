@@ -111,7 +111,25 @@ ThreadCut::ThreadCut(const Scope& scope, const Scope::Part& part)
   };
   if (mark_before(to_)) --to_.event;
   if (mark_before(from_)) --from_.event;
+  from_ = with_values(from_);
   find_state();
+  find_values(scope.thread(part));
+}
+
+// A call's values are noted right before its enter, and before its exit: they stay with it.
+ThreadCut::Place ThreadCut::with_values(Place at) const {
+  if (at.block == blocks_.size()) return at;
+  const std::span<const Event> events = blocks_[at.block].events;
+  std::size_t head = at.event;
+  while (head != 0 && format::event_is(events[head - 1], Mark::kNoteWord)) --head;
+  if (head < 2 || !format::event_is(events[head - 1], Mark::kNoteHead) ||
+      !format::event_is(events[head - 2], Mark::kNote))
+    return at;
+  const format::NoteHead note = format::note_head(events[head - 1]);
+  const bool is_exit = format::event_is_exit(events[at.event]);
+  const bool own = note.kind == (is_exit ? format::NoteKind::kReturned : format::NoteKind::kArguments) &&
+                   note.name == format::event_function(events[at.event]);
+  return own ? Place{at.block, head - 2} : at;
 }
 
 // The first event at or behind `ticks`; what has no time of its own belongs to the event before it.
@@ -180,6 +198,49 @@ void ThreadCut::find_state() {
     thread_.inherited += static_cast<std::uint32_t>(aside.functions.size());
 }
 
+// What a call was given is noted before it begins, what it returned before it ends. Of calls that the range cuts both
+// may lie outside: they go with the ends that are put there.
+void ThreadCut::find_values(const ThreadIndex& thread) {
+  const auto is_noted = [&](std::uint32_t row) {
+    return !trace_.function(process_, thread.calls.function[row]).values.empty();
+  };
+  std::vector<std::uint32_t> cut = part_.rows.outer;
+  const std::uint64_t end = part_.rows.range.end;
+  if (end != std::numeric_limits<std::uint64_t>::max()) {
+    const std::vector<std::uint32_t> open = rows_in(thread.calls, {end, end + 1}).outer;
+    cut.insert(cut.end(), open.begin(), open.end());
+  }
+  if (std::none_of(cut.begin(), cut.end(), is_noted)) return;
+  // An index that came from a cache has no notes.
+  noted_ = thread.owned != nullptr
+               ? thread.owned
+               : std::make_shared<const reader::Calls>(reader::rebuild_calls(trace_, *thread.thread));
+  values_.emplace(*noted_);
+}
+
+// Of a call that was open when the range began; kNoParent: it is none of the index.
+std::uint32_t ThreadCut::row_of(const reader::OpenState::Call& call) const {
+  const CallColumns& calls = part_.thread->calls;
+  for (const std::uint32_t row : part_.rows.outer)
+    if (calls.begin[row] == call.begin && calls.function[row] == call.function) return row;
+  return reader::kNoParent;
+}
+
+void ThreadCut::put_values(Sink& sink, std::uint64_t ticks, const reader::Note* note) const {
+  if (note == nullptr) return;
+  const std::string_view bytes = noted_->bytes_of(*note);
+  const std::uint32_t count = format::note_words(static_cast<std::uint32_t>(bytes.size()));
+  std::vector<Event> words = {format::make_mark(ticks, Mark::kNote),
+                              format::make_note_head({static_cast<format::NoteKind>(note->kind), note->name, count})};
+  for (std::size_t from = 0; from < bytes.size(); from += format::kNoteBytesInWord) {
+    std::uint64_t word = 0;
+    const std::string_view some = bytes.substr(from, format::kNoteBytesInWord);
+    for (std::size_t i = 0; i < some.size(); ++i) word |= std::uint64_t{static_cast<unsigned char>(some[i])} << (8 * i);
+    words.push_back(format::make_note_word(word));
+  }
+  sink.put(ticks, words);
+}
+
 void ThreadCut::write(writing::TraceWriter& writer, std::vector<bool>& seen) const {
   // Number 0 says that nothing is lost before: stacks that were never seen are new, exits without an enter are those of
   // calls that were switched off. That the history is cut the thread's flag says.
@@ -216,6 +277,10 @@ void ThreadCut::before(Sink& sink) const {
     if (i == state_.calls.size()) break;
     // The switch brought it back.
     const bool back = resumed && stack != 0;
+    if (!back && values_) {
+      const std::uint32_t row = row_of(state_.calls[i]);
+      if (row != reader::kNoParent) put_values(sink, ticks, values_->arguments(row));
+    }
     if (!back) sink.enter(ticks, state_.calls[i].function);
     // Those that came back with it are all there already.
     const bool more = back && i + 1 < state_.calls.size() && (state_.calls[i + 1].marks & reader::kCallResumed) != 0 &&
@@ -352,6 +417,9 @@ void ThreadCut::after(Sink& sink) const {
     if ((marks & reader::kCallTail) != 0) {
       if (const auto second = tail_exit_of.find(id); second != tail_exit_of.end()) id = second->second;
     }
+    // One that lies in the range is there already.
+    if (values_ && values_->returned(row) != nullptr && values_->returned(row)->ticks >= end)
+      put_values(sink, ticks, values_->returned(row));
     const Event words[] = {format::make_mark(ticks, Mark::kUnwound), format::make_event(ticks, true, id)};
     sink.put(ticks, (marks & reader::kCallUnwound) != 0 ? std::span<const Event>(words)
                                                         : std::span<const Event>(words + 1, 1));

@@ -2,10 +2,13 @@
 // began, the range's events as they are, and the ends of what runs on behind it.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
+#include "analysis/values.h"
 #include "format/note.h"
 #include "reader/open_state.h"
 #include "view/selection.h"
@@ -35,6 +38,10 @@ class ThreadCut {
   bool is_boundary(std::size_t block) const { return blocks_[block].sequence != blocks_[block - 1].sequence + 1; }
   std::vector<reader::BlockView> segment_before(Place end) const;
   void find_state();
+  void find_values(const ThreadIndex& thread);
+  Place with_values(Place at) const;
+  std::uint32_t row_of(const reader::OpenState::Call& call) const;
+  void put_values(Sink& sink, std::uint64_t ticks, const reader::Note* note) const;
   void before(Sink& sink) const;
   void find_aside();
   void stacks_aside(Sink& sink, std::uint64_t ticks) const;
@@ -57,6 +64,8 @@ class ThreadCut {
   bool stacks_ = false;     // and it switched stacks, or noted places to jump to
   reader::OpenState state_;
   std::vector<reader::OpenState::Aside> aside_;  // what the cut needs of them
+  std::shared_ptr<const reader::Calls> noted_;   // what has values_' notes
+  std::optional<analysis::CallValues> values_;   // nothing: those that the range cuts have none
   std::set<std::uint64_t> gone_;                 // places that the range jumps to, and that do not stand
 };
 
