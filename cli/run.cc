@@ -163,7 +163,7 @@ double overhead_of(const collect::RecordingSummary& s, double cpu_ns) {
 }
 
 std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
-                         double overhead) {
+                         double overhead, bool noted_values) {
   std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
                                  plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
@@ -173,7 +173,8 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
   if (s.lost != 0) line += fmt::format(", {} lost", plural(s.lost, "event"));
   line += moments_words(file);
   if (overhead >= 0 && s.calls != 0)
-    line += fmt::format("; tracing cost about {:.1f}% of its CPU time", 100 * overhead);
+    line += fmt::format("; tracing cost about {:.1f}% of its CPU time{}", 100 * overhead,
+                        noted_values ? ", and what noting values took" : "");
   line += killed_words(wait_status);
   return line + fmt::format("; next: karst {} {}", s.calls == 0 ? "info" : "slow", file);
 }
@@ -370,8 +371,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   report_missing_states(options.states, ran->states.source);
   say_what_was_patched(ran->plain, "as it was loaded");
   const double overhead = overhead_of(*summary, cpu_ns);
-  fail({printable(
-      summary_line(output, *summary, ran->wait_status, overhead))});  // no failure: it wraps the line as well
+  fail({printable(summary_line(output, *summary, ran->wait_status, overhead,
+                               launch.choice.has_values()))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   if (most_overhead != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});

@@ -5,6 +5,13 @@
 
 namespace karst::arch {
 
+/// Of the calling thread, as the ABI of thread-local storage has it: libc's own data are there, on the thread's stack.
+inline std::uintptr_t thread_pointer() {
+  std::uintptr_t pointer = 0;
+  asm("movq %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+}
+
 inline std::uint64_t time_stamp() { return __builtin_ia32_rdtsc(); }
 
 inline std::uint64_t time_stamp_behind_stores() {

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include "runtime/hooks/steady_memory.h"
 #include "runtime/hooks/ways_out.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
@@ -23,6 +24,7 @@ struct Start {
   std::uint32_t taken;
   void* (*function)(void*);
   void* argument;
+  std::uint64_t stack_size;
 };
 constexpr std::uint32_t kStarts = 1024;
 Start g_starts[kStarts];
@@ -64,6 +66,7 @@ __attribute__((visibility("hidden"))) void karst_thread_begins(karst::runtime::S
   using namespace karst::runtime;
   frame[0] = reinterpret_cast<void*>(start->function);
   frame[1] = start->argument;
+  note_own_stack(reinterpret_cast<std::uintptr_t>(frame), start->stack_size);
   store(start->taken, 0U);
 }
 
@@ -87,6 +90,7 @@ int karst_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, vo
   if (start == nullptr) return libc_create()(thread, attributes, function, argument);
   start->function = function;
   start->argument = argument;
+  start->stack_size = stack_size_of(attributes);
   const int result = libc_create()(thread, attributes, karst_thread_start, start);
   if (result != 0) store(start->taken, 0U);
   return result;

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
+#include "runtime/hooks/steady_memory.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
@@ -21,8 +22,13 @@ bool g_reads_memory;
 ArenaValueSpec* g_specs;   // private copies
 std::uint16_t* g_numbers;  // of specs, by function: 1 + index; 0: none
 
-/// Bytes from `address` on that could be read, `size` at most. Not an instruction of ours touches them.
-std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size) {
+/// Bytes from `address` on that could be read, `size` at most. No instruction of ours touches memory that might go
+/// away. `stack`: of the function that is called.
+std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack) {
+  if (size != 0 && steady_bytes(address, size, stack) == size) {
+    copy(to, reinterpret_cast<const void*>(address), size);
+    return size;
+  }
   if (!g_reads_memory || size == 0 || address + size < address || sys::is_deadly(SYS_process_vm_readv)) return 0;
   // What lies behind the end of a page may not be there: the kernel copies up to it if a part ends there.
   const std::uint64_t here = kPage - address % kPage < size ? kPage - address % kPage : size;
@@ -72,6 +78,7 @@ struct Values {
   unsigned char bytes[kMostValuesInNote];
   std::uint32_t used = 0;
   std::uint32_t most_text = 0;
+  std::uintptr_t stack = 0;
 
   /// Where the value may be written behind its size; null: there is no room, which is noted.
   unsigned char* room(std::uint32_t size) {
@@ -95,11 +102,20 @@ struct Values {
     const std::uint32_t kept = note_bytes_of(value);
     end(static_cast<std::uint8_t>(kept), kept);
   }
+  /// As read_memory(). One that ends by a NUL need not be followed by `size` bytes of such memory.
+  std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, bool ends_by_nul) const {
+    if (!ends_by_nul) return read_memory(address, to, size, stack);
+    const std::uint32_t steady = steady_bytes(address, size, stack);
+    const auto* from = reinterpret_cast<const unsigned char*>(address);
+    for (std::uint32_t i = 0; i < steady; ++i)
+      if ((to[i] = from[i]) == 0) return i + 1;
+    return steady == size ? size : read_memory(address, to, size, stack);
+  }
   void add_memory(std::uint64_t address, std::uint32_t size) {
     if (size > kMostValueBytes) size = kMostValueBytes;
     unsigned char* to = room(size);
     if (to == nullptr) return;
-    if (read_memory(address, to, size) == size)
+    if (read_memory(address, to, size, stack) == size)
       end(static_cast<std::uint8_t>(size), size);
     else
       end(kValueUnreadable, 0);
@@ -112,7 +128,7 @@ struct Values {
     if (most == 0) return end(0, 0);
     unsigned char* to = room(most);
     if (to == nullptr) return;
-    const std::uint32_t got = read_memory(address, to, most);
+    const std::uint32_t got = read_text(address, to, most, !sized);
     if (sized)
       return got == most ? end(static_cast<std::uint8_t>(cut ? kValueCut + most : most), most)
                          : end(kValueUnreadable, 0);
@@ -145,7 +161,7 @@ void add(Values& values, const ValueOp& op, const SavedRegisters& saved) {
     case ValueHow::kViewMemory: {
       std::uint64_t pair[2];
       if (value == 0) return values.end(kValueNull, 0);
-      if (read_memory(address, reinterpret_cast<unsigned char*>(pair), sizeof pair) != sizeof pair)
+      if (read_memory(address, reinterpret_cast<unsigned char*>(pair), sizeof pair, values.stack) != sizeof pair)
         return values.end(kValueUnreadable, 0);
       const bool view = op.how == static_cast<std::uint8_t>(ValueHow::kViewMemory);
       return values.add_text(pair[view ? 1 : 0], pair[view ? 0 : 1], true);
@@ -176,6 +192,7 @@ void take_over_values() {
   for (std::uint32_t id = 1; id <= g_arena.function_count(); ++id)
     if (const std::uint32_t number = value_spec_of(load(g_arena.functions()[id].flags)); number != 0 && number <= count)
       numbers[id] = static_cast<std::uint16_t>(number);
+  find_steady_memory();
   store(g_numbers, numbers);
 }
 
@@ -196,6 +213,7 @@ extern "C" void karst_record_values(const SavedRegisters* saved) {
   const std::uint32_t end = returns ? arguments + spec->returned : arguments;
   if (end > kMostValues || first == end) return;
   Values values;
+  values.stack = reinterpret_cast<std::uintptr_t>(saved->stack);
   values.most_text = spec->most_text < kMostValueBytes ? spec->most_text : kMostValueBytes;
   for (std::uint32_t i = first; i < end; ++i) add(values, spec->ops[i], *saved);
   values.bytes[values.used++] = kValuesEnd;

@@ -158,6 +158,40 @@ class Values(TortureTest):
     def test_functions_that_clang_changed(self):
         self.check_copies(str(support.BIN / "karst-clang"))
 
+    def texts(self, *options):
+        """Place to the set of what was noted there: texts, and strings."""
+        run = self.run_traced(build("values_places", "values/places.cc", "-O1", "-pthread"),
+                              options=("--args", r"^(text|object)\b", *options))
+        self.assertEqual(run.out, "done\n")
+        found = {}
+        for row in rows(run.trace, "--function", r"^(text|object)\b"):
+            where, value = re.fullmatch(r'where="([^"]*)", s=(.*)', row["arguments"]).groups()
+            found.setdefault(where, set()).add(value)
+        return found
+
+    BAD = ("one", "highest", "non-canonical", "gone", "fiber's guard", "fiber's other guard", "below the stack")
+    STACKS = ("main", "thread", "small thread", "least thread", "own stack")
+
+    def test_texts_wherever_they_lie(self):
+        found = self.texts()
+        stack = {'"on a stack"', '"short"', '"a text that is longer than a string itself"'}
+        expected = {"literal": {'"a literal"'}, "constant": {'"a constant"'}, "end of the constants": {'""'},
+                    "heap": {'"on the heap"'}, "null": {"null"}, "end of a page": {'"at an end"'},
+                    **{where: {"<unreadable>"} for where in self.BAD}, **{where: stack for where in self.STACKS},
+                    "fiber": stack, "handler": stack}
+        self.assertTrue(found.pop("argv").pop().endswith('values_places"'))
+        self.assertEqual(found, expected)
+
+    def test_what_is_read_without_the_kernel(self):
+        # With prefault no system call is made: what stays readable is read all the same.
+        found = self.texts("--prefault")
+        stack = {'"on a stack"', '"short"', "<unreadable>"}  # a long string's text is on the heap
+        self.assertEqual(found["literal"] | found["constant"], {'"a literal"', '"a constant"'})
+        for where in ("main", "thread", "small thread", "own stack"):
+            self.assertEqual(found[where], stack, where)
+        for where in (*self.BAD, "heap", "end of a page"):
+            self.assertEqual(found[where], {"<unreadable>"}, where)
+
     def test_slow_calls_that_keep_themselves_have_them(self):
         program = build("values_random", "values/random.cc", "-O2", "-pthread")
         run = self.run_traced(program, "3000", options=("--slowest", "^twice:3", "--args", "^twice", "--returns", "^twice"))

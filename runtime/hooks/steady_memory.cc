@@ -1,0 +1,93 @@
+#include "runtime/hooks/steady_memory.h"
+
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+
+#include "arch/cpu.h"
+#include "runtime/system/syscalls.h"
+
+namespace karst::runtime {
+
+namespace {
+
+struct Range {
+  std::uintptr_t begin, end;
+};
+constexpr std::size_t kRanges = 4;
+Range g_constants[kRanges];  // of the program
+std::size_t g_constant_count;
+bool g_wanted;
+
+// Of the thread: where its first frame is, and how far below that its stack reaches at least. 0: not known.
+struct OwnStack {
+  std::uintptr_t top;
+  std::uint64_t below;
+};
+__attribute__((tls_model("initial-exec"))) __thread OwnStack t_stack;
+
+// What of a stack may be something else: the guard, and what libc keeps at its end.
+constexpr std::uint64_t kNotFrames = 64 << 10;
+constexpr std::uint64_t kMostOfFirstStack = 8 << 20;
+
+int note_program(dl_phdr_info* info, std::size_t, void*) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& p = info->dlpi_phdr[i];
+    if (p.p_type != PT_LOAD || (p.p_flags & PF_R) == 0 || (p.p_flags & PF_W) != 0 || g_constant_count == kRanges)
+      continue;
+    // What a file lacks of its last page reads as zeros; beyond p_filesz nothing is promised.
+    const std::uintptr_t begin = info->dlpi_addr + p.p_vaddr;
+    g_constants[g_constant_count++] = {begin, begin + p.p_filesz};
+  }
+  return 1;  // the program is the first
+}
+
+}  // namespace
+
+void find_steady_memory() {
+  g_wanted = true;
+  dl_iterate_phdr(note_program, nullptr);
+  const std::uintptr_t top = getauxval(AT_EXECFN);  // a text at the very top of the stack
+  rlimit limit{};
+  if (top == 0 || sys::call(SYS_prlimit64, 0, RLIMIT_STACK, 0, sys::word(&limit)) != 0) return;
+  const std::uint64_t most = limit.rlim_cur < kMostOfFirstStack ? limit.rlim_cur : kMostOfFirstStack;
+  t_stack = {top, most > kNotFrames ? most - kNotFrames : 0};
+}
+
+std::uint64_t stack_size_of(const void* attributes) {
+  if (!g_wanted) return 0;
+  std::size_t size = 0;
+  if (attributes != nullptr)
+    return pthread_attr_getstacksize(static_cast<const pthread_attr_t*>(attributes), &size) == 0 ? size : 0;
+  pthread_attr_t usual;
+  if (pthread_getattr_default_np(&usual) != 0) return 0;
+  if (pthread_attr_getstacksize(&usual, &size) != 0) size = 0;
+  pthread_attr_destroy(&usual);
+  return size;
+}
+
+void note_own_stack(std::uintptr_t first_frame, std::uint64_t size) {
+  // Thread-local storage lies above the first frame, and may take most of a stack.
+  const std::uintptr_t thread = arch::thread_pointer();
+  const std::uint64_t above = thread - first_frame;
+  t_stack =
+      thread > first_frame && size > above + kNotFrames ? OwnStack{first_frame, size - above - kNotFrames} : OwnStack{};
+}
+
+std::uint32_t steady_bytes(std::uintptr_t address, std::uint32_t size, std::uintptr_t stack) {
+  const auto within = [&](std::uintptr_t begin, std::uintptr_t end) {
+    return address < begin || address >= end ? 0
+           : end - address < size            ? static_cast<std::uint32_t>(end - address)
+                                             : size;
+  };
+  const OwnStack own = t_stack;
+  if (stack < own.top && own.top - stack < own.below)
+    if (const std::uint32_t bytes = within(stack, own.top)) return bytes;
+  for (std::size_t i = 0; i < g_constant_count; ++i)
+    if (const std::uint32_t bytes = within(g_constants[i].begin, g_constants[i].end)) return bytes;
+  return 0;
+}
+
+}  // namespace karst::runtime
