@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/outliers.h"
+#include "analysis/values.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -45,6 +46,9 @@ call is listed if it took three times as long. Calls inside a listed one are
 not listed again: the third line leads down to where the time went.
 What it waited for is known where the trace has thread states
 (karst run --sched), and who ended a wait where ftrace recorded it.
+
+What such calls were given and returned is told where that is noted (karst run
+--args --returns).
 
 --follow goes on from who ended the wait to what that thread did meanwhile, and
 whom it waited for itself.
@@ -151,6 +155,31 @@ class SlowPrinter {
     screen_.output().append(std::string(indent, ' ') + rest + "\n");
   }
 
+  // Slow calls of one thread mostly follow each other.
+  const analysis::CallValues& values_of(const reader::Thread& thread, const reader::Calls& calls) {
+    if (!values_ || values_thread_ != &thread || values_calls_ != &calls) values_.emplace(calls);
+    values_thread_ = &thread;
+    values_calls_ = &calls;
+    return *values_;
+  }
+
+  // What a call was given and what it returned, if that is noted.
+  void print_values(const reader::Thread& thread, const reader::Calls& calls, const analysis::CallValues& values,
+                    std::uint32_t row) {
+    if (!values.has(row)) return;
+    line("      " + printable(analysis::name_with_values(full_name(thread, calls.function[row]), values, trace(),
+                                                         thread, calls, row)));
+  }
+
+  void write_values(const reader::Thread& thread, const reader::Calls& calls, const analysis::CallValues& values,
+                    std::uint32_t row) {
+    const auto write = [&](std::string_view key, const reader::Note* note) {
+      if (note != nullptr) json_.field(key, analysis::values_text(analysis::values_in(trace(), thread, calls, *note)));
+    };
+    write("arguments", values.arguments(row));
+    write("returned", values.returned(row));
+  }
+
   void print_group(std::size_t number, const analysis::OutlierGroup& group) {
     const analysis::Outlier& outlier = group.worst;
     const reader::Thread& thread = *outlier.call.thread;
@@ -171,13 +200,17 @@ class SlowPrinter {
       where += fmt::format("; {}, {} in all", plural(group.calls - 1, "more such call"), time(group.duration));
     line(where);
     const reader::Calls& calls = calls_.of(thread);
+    const analysis::CallValues& values = values_of(thread, calls);
+    print_values(thread, calls, values, outlier.call.row);
     std::vector<std::uint32_t> path;
     std::uint64_t last = 0;
-    for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
+    const std::vector<std::uint32_t> rows = finder_.path_below(thread, calls, outlier.call.row);
+    for (const std::uint32_t row : rows) {
       path.push_back(calls.function[row]);
       last = calls.time(row);
     }
     if (!path.empty()) line(fmt::format("      {} in {}", time(last), path_text(thread, path, 20)));
+    for (const std::uint32_t row : rows) print_values(thread, calls, values, row);
     const analysis::Wait* wait = wait_of(outlier);
     if (wait != nullptr) {
       line(fmt::format("      {} {}", time(wait->length()), words(*wait)));
@@ -222,11 +255,15 @@ class SlowPrinter {
     json_.field("begin_ns", since_start(outlier.call.begin)).field("duration_ns", ns(outlier.call.duration));
     json_.field("usual_ns", ns(outlier.usual)).field("pid", process(thread).pid).field("tid", thread.tid);
     json_.field("thread", thread.name).field("such_calls", group.calls).field("such_ns", ns(group.duration));
-    json_.key("path").open('[');
     const reader::Calls& calls = calls_.of(thread);
+    const analysis::CallValues& values = values_of(thread, calls);
+    write_values(thread, calls, values, outlier.call.row);
+    json_.key("path").open('[');
     for (const std::uint32_t row : finder_.path_below(thread, calls, outlier.call.row)) {
       json_.open('{').field("function", full_name(thread, calls.function[row]));
-      json_.field("duration_ns", ns(calls.time(row))).close('}');
+      json_.field("duration_ns", ns(calls.time(row)));
+      write_values(thread, calls, values, row);
+      json_.close('}');
     }
     json_.close(']');
     if (const analysis::Wait* wait = wait_of(outlier); wait != nullptr) {
@@ -255,6 +292,9 @@ class SlowPrinter {
   const std::size_t width_;
   std::unique_ptr<analysis::Waits> waits_;
   CallsCache& calls_;
+  std::optional<analysis::CallValues> values_;
+  const reader::Thread* values_thread_ = nullptr;
+  const reader::Calls* values_calls_ = nullptr;
   reader::Calls all_calls_;
   const reader::Thread* all_calls_thread_ = nullptr;
 };
