@@ -43,7 +43,7 @@ class Values::OfThread {
  public:
   explicit OfThread(std::shared_ptr<const reader::Calls> calls) : calls_(std::move(calls)), values_(*calls_) {}
   /// Of calls that nobody else has: only their notes are kept.
-  explicit OfThread(std::shared_ptr<reader::Calls> calls) : calls_(calls), values_(*calls) {
+  explicit OfThread(const std::shared_ptr<reader::Calls>& calls) : calls_(calls), values_(*calls) {
     calls->function = {};
     calls->begin = {};
     calls->duration = {};
