@@ -41,10 +41,10 @@ void ValueSamples::set_here(std::uint32_t path, std::uint32_t row) {
   set_here(path, values_->named(*trace_, *thread_, row));
 }
 
-void ValueSamples::add_typical(std::uint32_t path, NamedValues values) {
+void ValueSamples::add_typical(std::uint32_t path, const NamedValues& values) {
   ++calls_[path];
-  for (auto& [name, text] : values) {
-    Usual& usual = usual_[{path, std::move(name)}];
+  for (const auto& [name, text] : values) {
+    Usual& usual = usual_[{path, name}];
     if (usual.times.size() > kMostDifferent) continue;
     ++usual.count;
     const std::optional<double> number = number_in(text);
@@ -53,7 +53,7 @@ void ValueSamples::add_typical(std::uint32_t path, NamedValues values) {
       usual.falls += *number < *usual.latest ? 1 : 0;
     }
     usual.latest = number;
-    ++usual.times[std::move(text)];
+    ++usual.times[text];
   }
 }
 

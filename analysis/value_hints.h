@@ -64,7 +64,7 @@ class ValueSamples : public PathValues {
   std::vector<ValueHint> hints(std::uint32_t path, std::uint32_t function, bool below,
                                std::uint64_t calls) const override;
 
-  void add_typical(std::uint32_t path, NamedValues values);
+  void add_typical(std::uint32_t path, const NamedValues& values);
   void set_here(std::uint32_t path, NamedValues values) { here_[path] = std::move(values); }
 
  private:

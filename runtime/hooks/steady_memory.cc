@@ -21,12 +21,11 @@ Range g_constants[kRanges];  // of the program
 std::size_t g_constant_count;
 bool g_wanted;
 
-// Of the thread: where its first frame is, and how far below that its stack reaches at least. 0: not known.
-struct OwnStack {
-  std::uintptr_t top;
-  std::uint64_t below;
-};
-__attribute__((tls_model("initial-exec"))) __thread OwnStack t_stack;
+std::uintptr_t g_first_top;  // of the first thread's stack
+
+/// How far down the thread's stack is its own, at least. Its upper end is the thread pointer, as libc keeps its data of
+/// a thread above the first frame; the first thread's are elsewhere, below all of its stack. 0: not known.
+__attribute__((tls_model("initial-exec"))) __thread std::uintptr_t t_lowest;
 
 // What of a stack may be something else: the guard, and what libc keeps at its end.
 constexpr std::uint64_t kNotFrames = 64 << 10;
@@ -53,7 +52,9 @@ void find_steady_memory() {
   rlimit limit{};
   if (top == 0 || sys::call(SYS_prlimit64, 0, RLIMIT_STACK, 0, sys::word(&limit)) != 0) return;
   const std::uint64_t most = limit.rlim_cur < kMostOfFirstStack ? limit.rlim_cur : kMostOfFirstStack;
-  t_stack = {top, most > kNotFrames ? most - kNotFrames : 0};
+  if (most <= kNotFrames || top - (most - kNotFrames) < arch::thread_pointer()) return;
+  g_first_top = top;
+  t_lowest = top - (most - kNotFrames);
 }
 
 std::uint64_t stack_size_of(const void* attributes) {
@@ -68,12 +69,8 @@ std::uint64_t stack_size_of(const void* attributes) {
   return size;
 }
 
-void note_own_stack(std::uintptr_t first_frame, std::uint64_t size) {
-  // Thread-local storage lies above the first frame, and may take most of a stack.
-  const std::uintptr_t thread = arch::thread_pointer();
-  const std::uint64_t above = thread - first_frame;
-  t_stack =
-      thread > first_frame && size > above + kNotFrames ? OwnStack{first_frame, size - above - kNotFrames} : OwnStack{};
+void note_own_stack(std::uint64_t size) {
+  t_lowest = size > kNotFrames ? arch::thread_pointer() - (size - kNotFrames) : 0;
 }
 
 std::uint32_t steady_bytes(std::uintptr_t address, std::uint32_t size, std::uintptr_t stack) {
@@ -82,9 +79,11 @@ std::uint32_t steady_bytes(std::uintptr_t address, std::uint32_t size, std::uint
            : end - address < size            ? static_cast<std::uint32_t>(end - address)
                                              : size;
   };
-  const OwnStack own = t_stack;
-  if (stack < own.top && own.top - stack < own.below)
-    if (const std::uint32_t bytes = within(stack, own.top)) return bytes;
+  const std::uintptr_t lowest = t_lowest;
+  const std::uintptr_t thread = arch::thread_pointer();
+  const std::uintptr_t top = lowest > thread ? g_first_top : thread;
+  if (lowest != 0 && stack > lowest && stack < top)
+    if (const std::uint32_t bytes = within(stack, top)) return bytes;
   for (std::size_t i = 0; i < g_constant_count; ++i)
     if (const std::uint32_t bytes = within(g_constants[i].begin, g_constants[i].end)) return bytes;
   return 0;

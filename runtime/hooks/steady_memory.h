@@ -12,9 +12,8 @@ namespace karst::runtime {
 
 /// At start, in the program's first thread, before it has others.
 void find_steady_memory();
-/// In a thread that begins, in its first frame. `size`: bytes of its stack, thread-local storage included; 0: not
-/// known.
-void note_own_stack(std::uintptr_t first_frame, std::uint64_t size);
+/// In a thread that begins. `size`: bytes of its stack, thread-local storage included; 0: not known.
+void note_own_stack(std::uint64_t size);
 /// Bytes of the stack that pthread_create gives a thread with these attributes, if find_steady_memory() was called.
 std::uint64_t stack_size_of(const void* attributes);
 

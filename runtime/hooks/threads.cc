@@ -66,7 +66,7 @@ __attribute__((visibility("hidden"))) void karst_thread_begins(karst::runtime::S
   using namespace karst::runtime;
   frame[0] = reinterpret_cast<void*>(start->function);
   frame[1] = start->argument;
-  note_own_stack(reinterpret_cast<std::uintptr_t>(frame), start->stack_size);
+  note_own_stack(start->stack_size);
   store(start->taken, 0U);
 }
 

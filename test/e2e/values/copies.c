@@ -1,5 +1,5 @@
-/* Functions that compilers change, as they know every call of the copy: an argument is gone, nothing is returned, only a
-   part is left to be called. */
+/* Functions that compilers change, as they know every call: an argument is gone, nothing is returned, a part is left.
+ */
 #include <stdio.h>
 
 #define NI __attribute__((noinline))

@@ -40,6 +40,7 @@ static char* stack_with_guards(std::size_t size) {
 
 static ucontext_t g_main, g_fiber;
 static char* g_fiber_stack;
+static char* g_thread_stack;  // null: not the program's own
 constexpr std::size_t kFiber = 64 << 10;
 
 static void fiber() {
@@ -53,8 +54,7 @@ static void handler(int) { on_stack("handler"); }
 static void* thread(void* where) {
   on_stack(static_cast<const char*>(where));
   deep(4, static_cast<const char*>(where));
-  char here;
-  text("below the stack", &here - (64 << 20));
+  if (g_thread_stack != nullptr) text("below the stack", g_thread_stack - 100);
   // A fiber of this thread, on the heap.
   g_fiber_stack = stack_with_guards(kFiber);
   getcontext(&g_fiber);
@@ -69,9 +69,9 @@ static void* thread(void* where) {
 static void in_thread(const char* where, std::size_t size, bool own) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  char* stack = own ? stack_with_guards(size) : nullptr;
+  g_thread_stack = own ? stack_with_guards(size) : nullptr;
   if (own)
-    pthread_attr_setstack(&attributes, stack, size);
+    pthread_attr_setstack(&attributes, g_thread_stack, size);
   else if (size != 0)
     pthread_attr_setstacksize(&attributes, size);
   pthread_t id;
