@@ -4,6 +4,7 @@
 #include <elfutils/libdw.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -353,15 +354,26 @@ std::string returned_by(const std::optional<Dwarf_Die>& type, FunctionValues& ou
   return builder.text;
 }
 
+/// Where the part of the function begins that has this address: a function with a cold part has two, and no lowest pc.
+std::optional<Dwarf_Addr> entry_of(Dwarf_Die* function, Dwarf_Addr address) {
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  std::ptrdiff_t offset = 0;
+  while ((offset = dwarf_ranges(function, offset, &base, &begin, &end)) > 0)
+    if (begin <= address && address < end) return begin;
+  return std::nullopt;
+}
+
 FunctionValues values_of_function(Dwarf_Die function, const ValueWish& wish) {
   FunctionValues out;
-  Dwarf_Addr entry = 0;
-  if (!is_c_or_cpp(&function) || dwarf_entrypc(&function, &entry) != 0) return out;
+  const auto entry = entry_of(&function, wish.address);
+  if (!is_c_or_cpp(&function) || !entry) return out;
   const std::optional<Dwarf_Die> result = type_of(&function);
-  const Changes changes = changes_of(&function, entry, wish.name);
+  const Changes changes = changes_of(&function, *entry, wish.name);
   std::string arguments;
   std::string returned;
-  if (wish.arguments) arguments = arguments_of(function, entry, has_hidden_result(result), changes, wish, out);
+  if (wish.arguments) arguments = arguments_of(function, *entry, has_hidden_result(result), changes, wish, out);
   if (wish.returned) returned = changes.result && result ? ":-" : returned_by(result, out);
   out.description = arguments + "|" + returned;
   if (out.description == "|") out.description.clear();

@@ -130,7 +130,7 @@ class Values(TortureTest):
         run = self.run_traced(program, options=("--args", ".", "--returns", "."))
         right = {"field": {"obj": ["7"], "event": ['"event"']},
                  "middle": {"first": ["1", "2", "3"], "unused": ["2", "3", "4"], "same": ["40"], "last": ["51", "52", "53"]},
-                 "alone": {"n": ["11", "12", "13"]}}
+                 "alone": {"n": ["11", "12", "13"]}, "parts": {"n": ["21", "22", "23"]}}
         gone = parts = compared = 0
         for row in rows(run.trace):
             name, _, suffix = row["function"].partition(".")
@@ -145,13 +145,17 @@ class Values(TortureTest):
                     self.assertIn(value, right[name][argument], f"{row['function']}({row['arguments']})")
             if name == "alone" and row["returned"]:
                 self.assertGreaterEqual(int(row["returned"]), 11 * 11, row)
+            if name == "parts":
+                self.assertEqual("n=" + row["returned"], row["arguments"])
             if name == "middle":
                 self.assertIn(row["returned"], ("", "51", "104", "159"))
-        self.assertGreaterEqual(compared, 9)
-        return gone, parts
+        self.assertGreaterEqual(compared, 12)
+        symbols = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+        return gone, parts, symbols
 
     def test_copies_that_gcc_changed(self):
-        gone, parts = self.check_copies("karst-gcc")
+        gone, parts, symbols = self.check_copies("karst-gcc")
+        self.assertIn(" parts.cold\n", symbols)
         self.assertGreaterEqual(gone, 3)
         self.assertGreaterEqual(parts, 3)
 

@@ -35,12 +35,24 @@ static NI int alone(int n) {
   return n * n + g_sum;
 }
 
+/* Its unlikely lines go elsewhere. */
+__attribute__((cold)) NI void rarely(int n) { printf("%d\n", n); }
+NI int parts(int n) {
+  if (n < 0) {
+    rarely(n);
+    rarely(n + 1);
+    g_sum += n;
+  }
+  return get(0) + n - g_sum;
+}
+
 int main(int argc, char** argv) {
   for (int i = 1; i < 4; ++i) {
     field(argv, 7, "event");
     field(argv, 7, "event");
     middle(i, argc + i, 40, 50 + i);
     alone(i + 10);
+    parts(i + 20);
   }
   return field(argv, 7, "event") == -1;
 }
