@@ -190,6 +190,8 @@ def examine(bench, level):
         returns = all("returned" in call for call in theirs)
         for i, (call, row, other) in enumerate(zip(theirs, rows.get(name, []), again.get(name, []))):
             where = f"{name}, call {i + 1}"
+            if not row["arguments"] and any(kind not in ("gone", "error") for kind, _ in call["arguments"].values()):
+                tally["nothing noted"] += 1
             compared(split(row["arguments"]), split(other["arguments"]), call["arguments"], module, tally, where, wrong)
             if returns and row["returned"]:
                 ours, second = (returned(r["returned"], call["returned"][0]) for r in (row, other))
@@ -224,7 +226,8 @@ def main():
                 continue
             failed = failed or bool(wrong) or tally["equal"] < LEAST
             print(f"{name} {level}: {functions} functions, {tally['equal']} values equal, {tally['DIFFERENT']} DIFFERENT, "
-                  f"{tally['not compared']} not compared; {time.time() - begin:.0f} s", flush=True)
+                  f"{tally['not compared']} not compared; of {tally['nothing noted']} calls nothing is noted that gdb "
+                  f"has something of; {time.time() - begin:.0f} s", flush=True)
             for line in wrong[:30]:
                 print(f"    {line}")
     sys.exit(1 if failed else 0)
