@@ -19,6 +19,8 @@ std::uint64_t time_stamp_behind_stores();
 bool counter_is_invariant();
 /// What stands before it is done before anything behind it begins: sets a time stamp apart from the work it times.
 void finish_before();
+/// Of the calling thread, as the ABI of thread-local storage has it: libc's own data are there, on the thread's stack.
+std::uintptr_t thread_pointer();
 /// For loops that wait: leaves the core to others for a moment.
 void pause();
 

@@ -5,7 +5,6 @@
 
 namespace karst::arch {
 
-/// Of the calling thread, as the ABI of thread-local storage has it: libc's own data are there, on the thread's stack.
 inline std::uintptr_t thread_pointer() {
   std::uintptr_t pointer = 0;
   asm("movq %%fs:0, %0" : "=r"(pointer));

@@ -152,16 +152,15 @@ class ValuesAnswers(TortureTest):
 
     def test_slow_says_what_slow_calls_were_given(self):
         trace = self.record()
-        worst, = [row for row in json.loads(karst("slow", trace, "--json", "-f", "^(serve|step)"))["slow"]
-                  if row["function"] == "serve(int, int)"]
-        self.assertEqual(worst["arguments"], "id=150, n=500000")
+        # Others may have been slow, too: a busy machine stops them.
+        slow = ("slow", trace, "--each", "-n", "1000")
+        worst, = [row for row in json.loads(karst(*slow, "--json"))["slow"] if row.get("arguments") == "id=150, n=500000"]
+        self.assertEqual(worst["function"], "serve(int, int)")
         step = next(row for row in worst["path"] if row["function"].startswith("step"))
         self.assertEqual(step["arguments"], 'n=500000, mode="odd"')
-        self.assertIn(step["returned"], ("1", "2", "3"))
-        lines = karst("slow", trace).splitlines()
-        head = next(i for i, line in enumerate(lines) if re.match(r" *\d+\. serve took", line))
-        self.assertEqual(lines[head + 2].strip(), f"serve(id=150, n=500000) = {worst['returned']}")
-        self.assertIn(f"      step(n=500000, mode=\"odd\") = {step['returned']}", lines)
+        lines = [line.strip() for line in karst(*slow).splitlines()]
+        self.assertIn(f"serve(id=150, n=500000) = {worst['returned']}", lines)
+        self.assertIn(f"step(n=500000, mode=\"odd\") = {step['returned']}", lines)
 
     def test_what_cannot_be_grouped_is_told(self):
         trace = self.record("--args", "^step")
