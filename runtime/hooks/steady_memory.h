@@ -1,8 +1,8 @@
 // Memory that stays readable whatever other threads do, so that it is read without asking the kernel:
 //
-//   the calling thread's stack, from the running function's frame up to the thread's first one, if it runs on the stack
-//   that it was started with. How large that is says who creates the thread; of the program's first thread, the kernel
-//   keeps what lies below its arguments and environment free of other mappings for RLIMIT_STACK.
+//   the calling thread's stack, from the running function's frame up to libc's data at its upper end, if it runs on the
+//   stack that it was started with. How large that is says who creates the thread; of the program's first thread, the
+//   kernel keeps what lies below its arguments and environment free of other mappings for RLIMIT_STACK.
 //   the program's own code and constants, which nothing ever takes away: no segment that it can write, as programs
 //   protect parts of those against themselves, and none of a library, whose file may be truncated.
 #pragma once
