@@ -14,7 +14,7 @@ namespace karst::analysis {
 namespace {
 
 // The durations of a function's complete calls in one thread.
-struct Piece {
+struct FunctionPiece {
   std::uint32_t function;
   std::span<std::uint64_t> durations;
 };
@@ -28,7 +28,7 @@ struct ReportBuilder::Impl {
   std::vector<std::uint64_t> thread_long;  // by function
   query::TableSums sums;
   std::vector<reader::Column<std::uint64_t>> store;  // what the pieces look into
-  std::vector<Piece> pieces;
+  std::vector<FunctionPiece> pieces;
 
   CallGroups* const groups;  // null: rows are functions
 
@@ -126,7 +126,7 @@ struct ReportBuilder::Impl {
 
   void make_rows() {
     std::stable_sort(pieces.begin(), pieces.end(),
-                     [](const Piece& a, const Piece& b) { return a.function < b.function; });
+                     [](const FunctionPiece& a, const FunctionPiece& b) { return a.function < b.function; });
     std::vector<std::uint64_t> joined;
     auto piece = pieces.begin();
     for (std::uint32_t number = 0; number < sums.functions().size(); ++number) {
@@ -166,8 +166,9 @@ void ReportBuilder::add(const reader::Thread& thread, const reader::Calls& calls
 const Parts& ReportBuilder::parts() const { return impl_->parts; }
 
 std::vector<std::uint64_t> ReportBuilder::durations_of(std::uint32_t number) const {
-  const auto [first, last] = std::equal_range(impl_->pieces.begin(), impl_->pieces.end(), Piece{number, {}},
-                                              [](const Piece& a, const Piece& b) { return a.function < b.function; });
+  const auto [first, last] =
+      std::equal_range(impl_->pieces.begin(), impl_->pieces.end(), FunctionPiece{number, {}},
+                       [](const FunctionPiece& a, const FunctionPiece& b) { return a.function < b.function; });
   std::vector<std::uint64_t> durations;
   std::size_t size = 0;
   for (auto piece = first; piece != last; ++piece) size += piece->durations.size();

@@ -12,6 +12,9 @@
 
 namespace karst::patch {
 
+inline constexpr std::uint64_t kJumpSize = 5;       ///< bytes of jmp rel32
+inline constexpr std::uint64_t kShortJumpSize = 2;  ///< bytes of jmp rel8
+
 enum class Kind : std::uint8_t {
   kPlain,         ///< may be executed anywhere
   kRelative,      ///< names an address by its distance from itself (rip): that must be written anew

@@ -12,8 +12,6 @@
 namespace karst::patch {
 namespace {
 
-constexpr std::uint64_t kJump = 5;
-constexpr std::uint64_t kShortJump = 2;
 constexpr std::int64_t kCalled = 8;  // the depth where a return address is on top of the stack
 constexpr std::uint64_t kEndbr64 = 4;
 
@@ -179,7 +177,7 @@ class Finder {
     stub.what = Stub::What::kEntry;
     stub.from = begin;
     std::uint64_t size = 0;
-    for (std::size_t n = first; n < instructions.size() && size < kJump; ++n) {
+    for (std::size_t n = first; n < instructions.size() && size < kJumpSize; ++n) {
       const Instruction& i = instructions[n];
       if (size != 0 && code_.is_target(at + size)) break;
       if (code_.has_target(at + size + 1, at + size + i.size)) return LeftOut::kNoRoomAtEntry;
@@ -188,7 +186,7 @@ class Finder {
       if (stub.leaves && frames_.depth(at + size) != kCalled) return LeftOut::kSharedCode;
       if (!stub.leaves && (is_jump_out || !may_move(i))) {
         if (i.kind == Kind::kCall) return redirect(function, at, at + size, i);
-        if (size < kShortJump) return LeftOut::kFixedEntry;
+        if (size < kShortJumpSize) return LeftOut::kFixedEntry;
         break;
       }
       stub.moved.push_back(i);
@@ -200,10 +198,10 @@ class Finder {
     // Where flow ends the stub goes on by itself; what follows may be padding, which is as good as code of the
     // function.
     std::uint64_t room = size;
-    if (size < kJump && !stub.moved.empty() && stub.moved.back().ends_flow && is_free(at + size, at + kJump))
-      room += code_.padding(at + size, kJump - size);
-    if (room < kShortJump || !is_free(at, at + room)) return LeftOut::kNoRoomAtEntry;
-    stub.jump.how = room >= kJump ? Jump::How::kDirect : Jump::How::kByPadding;
+    if (size < kJumpSize && !stub.moved.empty() && stub.moved.back().ends_flow && is_free(at + size, at + kJumpSize))
+      room += code_.padding(at + size, kJumpSize - size);
+    if (room < kShortJumpSize || !is_free(at, at + room)) return LeftOut::kNoRoomAtEntry;
+    stub.jump.how = room >= kJumpSize ? Jump::How::kDirect : Jump::How::kByPadding;
     take(at, at + room);
     function.stubs.push_back(std::move(stub));
     return LeftOut::kNot;
@@ -308,12 +306,12 @@ class Finder {
     const Instruction& last = instructions[n];
     const std::uint64_t last_at = address(f, last);
     const std::uint64_t end = last_at + last.size;
-    const std::uint64_t behind = is_free(end, end + kJump) ? code_.padding(end, kJump) : 0;
+    const std::uint64_t behind = is_free(end, end + kJumpSize) ? code_.padding(end, kJumpSize) : 0;
     std::size_t first = n;
     std::uint64_t at = last_at;
     if (code_.has_target(at + 1, end) || !is_free(at, end)) return false;
     // Instructions before it, until there is room; the first may be a place that something goes to.
-    while (end + behind - at < kJump && first != 0 && !code_.is_target(at)) {
+    while (end + behind - at < kJumpSize && first != 0 && !code_.is_target(at)) {
       const Instruction& before = instructions[first - 1];
       const std::uint64_t before_at = address(f, before);
       if (!may_move(before) || is_jump(before) || code_.has_target(before_at + 1, at) || !is_free(before_at, at)) break;
@@ -321,15 +319,15 @@ class Finder {
       at = before_at;
     }
     const std::uint64_t room = end + behind - at;
-    if (room < kShortJump) return false;
+    if (room < kShortJumpSize) return false;
     Stub stub;
     stub.what = what;
     stub.from = frame(f).code.begin;
     stub.moved.assign(instructions.begin() + static_cast<std::ptrdiff_t>(first),
                       instructions.begin() + static_cast<std::ptrdiff_t>(n) + 1);
     stub.jump.at = at;
-    stub.jump.how = room >= kJump ? Jump::How::kDirect : Jump::How::kByPadding;
-    take(at, std::max(end, at + std::min(room, room >= kJump ? kJump : kShortJump)));
+    stub.jump.how = room >= kJumpSize ? Jump::How::kDirect : Jump::How::kByPadding;
+    take(at, std::max(end, at + std::min(room, room >= kJumpSize ? kJumpSize : kShortJumpSize)));
     function.stubs.push_back(std::move(stub));
     return true;
   }
@@ -377,7 +375,7 @@ class Finder {
 void Finder::gather_padding() {
   constexpr std::size_t kMost = 64;
   const auto see = [this](std::uint64_t at) {
-    if (const std::size_t size = code_.padding(at, kMost); size >= kJump) padding_[at] = at + size;
+    if (const std::size_t size = code_.padding(at, kMost); size >= kJumpSize) padding_[at] = at + size;
   };
   for (std::size_t f = 0; f < frames_.all().size(); ++f) {
     const auto instructions = code_.of(f);
@@ -397,8 +395,8 @@ std::optional<std::uint64_t> Finder::find_padding(std::uint64_t at) {
   constexpr std::uint64_t kLongestRun = 64;
   for (auto run = padding_.lower_bound(at - kBack - kLongestRun); run != padding_.end() && run->first <= at + kForth;
        ++run)
-    for (std::uint64_t p = std::max(run->first, at - kBack); p + kJump <= run->second && p <= at + kForth; ++p)
-      if (is_free(p, p + kJump)) return p;
+    for (std::uint64_t p = std::max(run->first, at - kBack); p + kJumpSize <= run->second && p <= at + kForth; ++p)
+      if (is_free(p, p + kJumpSize)) return p;
   return std::nullopt;
 }
 
@@ -413,7 +411,7 @@ void Finder::settle_short_jumps(std::vector<Function>& functions) {
         break;
       }
       stub.jump.padding = *padding;
-      take(*padding, *padding + kJump);
+      take(*padding, *padding + kJumpSize);
     }
     if (function.left_out != LeftOut::kNot) function.stubs.clear();
   }

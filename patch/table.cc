@@ -18,7 +18,6 @@ constexpr std::uint8_t kNop = 0x90;
 constexpr std::uint8_t kTrap = 0xcc;
 constexpr std::uint8_t kJump = 0xe9;       // jmp rel32
 constexpr std::uint8_t kShortJump = 0xeb;  // jmp rel8
-constexpr std::size_t kJumpSize = 5;
 
 class TableMaker {
  public:

@@ -4,29 +4,21 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "query/pair_hash.h"
+
 namespace karst::query {
-namespace {
-
-std::size_t hash(std::uint32_t caller, std::uint32_t callee) {
-  std::uint64_t key = std::uint64_t{caller} << 32U | callee;
-  key *= 0x9e3779b97f4a7c15ULL;  // Fibonacci hashing: the upper bits are well mixed
-  return static_cast<std::size_t>(key >> 29U);
-}
-
-}  // namespace
-
 std::uint32_t EdgeSums::number(std::uint32_t caller, std::uint32_t callee) {
   if (edges_.size() * 2 >= table_.size()) {
     std::vector<std::uint32_t>(table_.size() * 2).swap(table_);
     const std::size_t mask = table_.size() - 1;
     for (std::uint32_t i = 0; i < edges_.size(); ++i) {
-      std::size_t at = hash(edges_[i].caller, edges_[i].callee) & mask;
+      std::size_t at = pair_hash(edges_[i].caller, edges_[i].callee) & mask;
       while (table_[at] != 0) at = (at + 1) & mask;
       table_[at] = i + 1;
     }
   }
   const std::size_t mask = table_.size() - 1;
-  for (std::size_t at = hash(caller, callee) & mask;; at = (at + 1) & mask) {
+  for (std::size_t at = pair_hash(caller, callee) & mask;; at = (at + 1) & mask) {
     if (table_[at] == 0) {
       edges_.push_back({caller, callee});
       active_.push_back(0);

@@ -4,17 +4,13 @@
 #include <memory>
 #include <utility>
 
+#include "query/pair_hash.h"
+
 namespace karst::query {
 namespace {
 
 constexpr std::size_t kFirstTable = 1024;
 constexpr std::size_t kMostShown = 50'000;  // nodes of a view; what is left then is summed
-
-std::size_t hash(std::uint32_t parent, std::uint32_t function) {
-  std::uint64_t key = std::uint64_t{parent} << 32U | function;
-  key *= 0x9e3779b97f4a7c15ULL;  // Fibonacci hashing: the upper bits are well mixed
-  return static_cast<std::size_t>(key >> 29U);
-}
 
 }  // namespace
 
@@ -31,7 +27,7 @@ std::uint32_t FlameTree::lookup(std::uint32_t parent, std::uint32_t function) co
     return kRoot;
   }
   const std::size_t mask = table_.size() - 1;
-  for (std::size_t at = hash(parent, function) & mask;; at = (at + 1) & mask) {
+  for (std::size_t at = pair_hash(parent, function) & mask;; at = (at + 1) & mask) {
     const std::uint32_t node = table_[at];
     if (node == 0) return kRoot;
     if (nodes_[node].parent == parent && nodes_[node].function == function) return node;
@@ -41,7 +37,7 @@ std::uint32_t FlameTree::lookup(std::uint32_t parent, std::uint32_t function) co
 // Puts a node into the table, which has room.
 void FlameTree::insert(std::uint32_t node) {
   const std::size_t mask = table_.size() - 1;
-  std::size_t at = hash(nodes_[node].parent, nodes_[node].function) & mask;
+  std::size_t at = pair_hash(nodes_[node].parent, nodes_[node].function) & mask;
   while (table_[at] != 0) at = (at + 1) & mask;
   table_[at] = node;
 }

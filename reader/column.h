@@ -21,6 +21,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "arch/page.h"
+
 namespace karst::reader {
 
 /// Throws std::bad_alloc; where there are no exceptions (WebAssembly), ends the program.
@@ -35,11 +37,10 @@ namespace karst::reader {
 /// Has the kernel put pages behind the whole pages of `bytes` from `begin` on. Where it cannot, they come one by one.
 inline void touch_ahead([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
-  constexpr std::uintptr_t kPage = 4096;
   constexpr std::size_t kLeast = std::size_t{1} << 18;  // less is memory that was used before, as a rule
   if (bytes < kLeast) return;
-  const std::size_t first = (kPage - reinterpret_cast<std::uintptr_t>(begin) % kPage) % kPage;
-  madvise(static_cast<char*>(begin) + first, (bytes - first) / kPage * kPage, MADV_POPULATE_WRITE);
+  const std::size_t first = (arch::kPage - reinterpret_cast<std::uintptr_t>(begin) % arch::kPage) % arch::kPage;
+  madvise(static_cast<char*>(begin) + first, (bytes - first) / arch::kPage * arch::kPage, MADV_POPULATE_WRITE);
 #endif
 }
 

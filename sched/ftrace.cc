@@ -32,8 +32,8 @@ extern "C" {
 namespace karst::sched {
 namespace {
 
-constexpr std::size_t kSmallestRing = std::size_t{64} << 10;
-constexpr std::size_t kLargestRing = std::size_t{4} << 20;
+constexpr std::size_t kSmallestBuffer = std::size_t{64} << 10;
+constexpr std::size_t kLargestBuffer = std::size_t{4} << 20;
 constexpr std::uint64_t kCloneThread = 0x10000;
 constexpr std::uint64_t kPreempted = 0x100;         // TASK_REPORT_MAX
 constexpr std::uint8_t kInInterrupt = 0x08 | 0x10;  // TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ
@@ -102,7 +102,7 @@ Status Ftrace::set_up(const FtraceOptions& options) {
   if (tracefs_instance_file_write(instance_, "trace_clock", "x86-tsc") < 0) return refused("the clock x86-tsc");
   const auto numbers = online_cpus();
   const std::size_t each =
-      std::clamp(options.bytes / std::max<std::size_t>(1, numbers.size()), kSmallestRing, kLargestRing);
+      std::clamp(options.bytes / std::max<std::size_t>(1, numbers.size()), kSmallestBuffer, kLargestBuffer);
   if (tracefs_instance_set_buffer_size(instance_, each >> 10, -1) < 0) return refused("memory for its rings");
   const std::string marker = place_.path() + "/instances/" + own_instance_name() + "/trace_marker";
   marker_ = ::open(marker.c_str(), O_WRONLY | O_CLOEXEC);

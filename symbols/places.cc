@@ -33,7 +33,7 @@ bool looks_like_file(std::string_view text) {
 }
 
 /// The name up to its parameters: "f(int)" is "f", "(anonymous namespace)::f(int)" "(anonymous namespace)::f".
-std::string_view without_parameters(std::string_view name) {
+std::string_view up_to_parameters(std::string_view name) {
   int depth = 0;
   for (std::size_t i = name.size(); i != 0; --i) {
     const char c = name[i - 1];
@@ -48,8 +48,8 @@ std::string_view without_clone(std::string_view name) { return name.substr(0, na
 
 bool is_called(std::string_view name, std::string_view wanted) {
   const std::string_view plain = without_clone(name);
-  return plain == wanted || without_parameters(plain) == wanted ||
-         (plain.ends_with(" const") && without_parameters(plain.substr(0, plain.size() - 6)) == wanted);
+  return plain == wanted || up_to_parameters(plain) == wanted ||
+         (plain.ends_with(" const") && up_to_parameters(plain.substr(0, plain.size() - 6)) == wanted);
 }
 
 bool is_cold(const Symbol& symbol) {

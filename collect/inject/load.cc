@@ -21,17 +21,14 @@
 namespace karst::collect {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kStackSize = 1 << 20;          // touched as far as it is used
 constexpr std::chrono::seconds kLookFor{5};            // a thread that is free
 constexpr std::chrono::seconds kReturnsWithin{20};     // what is called
-constexpr int kStopsWithinMs = 100;                    // a thread that is interrupted
 constexpr int kLooksEveryMs = 1000;                    // for the end of the thread
 constexpr useconds_t kRoundMicroseconds = 5000;        // between two looks at all threads
 constexpr std::uint64_t kUsualVectorControl = 0x1f80;  // mxcsr at a program's start
-
-std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 /// The first number of a line of /proc/PID/status; 0 if there is none.
 long status_number(pid_t pid, const std::string& key) {
@@ -93,7 +90,7 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, st
   target.mappings = mappings_of(pid);
   bool has_linker = false;
   for (const Mapping& m : target.mappings) {
-    const std::string name = file_name(m.path);
+    const std::string name = m.file_name();
     if (m.offset != 0 || m.path.empty() || m.path[0] != '/') continue;
     if (name.starts_with("ld-musl")) return Error{"it runs with musl's libc; libkarst.so needs glibc"};
     has_linker = has_linker || name.starts_with("ld-linux") || name.starts_with("ld-2.");
@@ -162,8 +159,8 @@ std::vector<char> code_for(const Target& target, const Resumption& resumption, c
 /// From where the thread is sent to the code, until the function has returned. The thread then goes on alone. The code
 /// stays where it is: a signal's handler may yet return into it, on whatever stack.
 Status follow(Tracee& tracee, const ForeignMemory& memory, const Target& target, const Call& call) {
-  const auto until = Clock::now() + kReturnsWithin;
-  while (Clock::now() < until) {
+  const auto until = SteadyClock::now() + kReturnsWithin;
+  while (SteadyClock::now() < until) {
     const auto at = tracee.to_system_call(kLooksEveryMs);
     if (!tracee.attached()) return Error{"it ended meanwhile"};
     if (!at || !at->begins || at->number != SYS_munmap || at->arguments[0] != target.stack) continue;
@@ -214,14 +211,14 @@ Status call_in_process(pid_t pid, const Call& call) {
   if (!memory) return Error{why_not_traced(EPERM)};
   const std::size_t size = static_cast<std::size_t>(karst_remote_call_end - karst_remote_call) +
                            sizeof(arch::RemoteCall) + call.argument.size() + 1;
-  const auto until = Clock::now() + kLookFor;
+  const auto until = SteadyClock::now() + kLookFor;
   do {
     auto target = look(pid, *memory, call, size);
     if (!target) return target.error();
     for (const pid_t thread : threads_to_try(pid))
       if (auto called = call_in(thread, *memory, *target, call)) return *called;
     usleep(kRoundMicroseconds);
-  } while (Clock::now() < until);
+  } while (SteadyClock::now() < until);
   return Error{
       "for 5 s each of its threads was in the dynamic linker, the allocator or a signal handler, or did not stop; try "
       "again"};

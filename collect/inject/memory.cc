@@ -9,10 +9,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "arch/page.h"
+
 namespace karst::collect {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kLowest = std::uint64_t{1} << 32;
 constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;
 constexpr unsigned kMostHeaders = 64;
@@ -57,7 +58,7 @@ std::optional<std::uint64_t> free_place(const std::vector<Mapping>& mappings, st
     before = m.end > before ? m.end : before;
   }
   if (largest / 4 < size) return std::nullopt;
-  return best & ~(kPage - 1);
+  return best & ~(arch::kPage - 1);
 }
 
 Result<ForeignMemory> ForeignMemory::open(pid_t pid) {
@@ -93,7 +94,7 @@ std::optional<ForeignModule> ForeignModule::of(const ForeignMemory& memory, std:
   for (unsigned i = 0; i < header->e_phnum; ++i) {
     const auto part = memory.get<Elf64_Phdr>(base + header->e_phoff + i * sizeof(Elf64_Phdr));
     if (!part) return std::nullopt;
-    if (part->p_type == PT_LOAD && !first) first = part->p_vaddr & ~(kPage - 1);
+    if (part->p_type == PT_LOAD && !first) first = part->p_vaddr & ~(arch::kPage - 1);
     if (part->p_type == PT_LOAD && (part->p_flags & PF_X) != 0 && part->p_filesz == part->p_memsz)
       code_end = part->p_vaddr + part->p_filesz;
     if (part->p_type == PT_DYNAMIC) dynamic = part->p_vaddr;
@@ -102,7 +103,7 @@ std::optional<ForeignModule> ForeignModule::of(const ForeignMemory& memory, std:
   module.base_ = base - *first;
   if (code_end != 0) {
     module.slack_ = (module.base_ + code_end + 15) & ~std::uint64_t{15};
-    module.slack_size_ = (kPage - module.slack_ % kPage) % kPage;
+    module.slack_size_ = (arch::kPage - module.slack_ % arch::kPage) % arch::kPage;
   }
   for (unsigned i = 0; dynamic != 0 && i < kMostEntries; ++i) {
     const auto entry = memory.get<Elf64_Dyn>(module.base_ + dynamic + i * sizeof(Elf64_Dyn));

@@ -22,6 +22,7 @@ struct Mapping {
   std::uint64_t offset = 0;  ///< in the file
   std::string rights;        ///< like "r-xp"
   std::string path;          ///< empty: no file
+  std::string file_name() const { return path.substr(path.find_last_of('/') + 1); }
 };
 
 /// In order of addresses; empty when the process is gone or may not be looked into.

@@ -11,7 +11,9 @@
 #include <set>
 #include <vector>
 
+#include "arch/page.h"
 #include "collect/inject/memory.h"
+#include "collect/inject/threads.h"
 #include "collect/inject/tracee.h"
 #include "format/patch_table.h"
 
@@ -19,13 +21,11 @@ namespace karst::collect {
 namespace {
 
 using namespace format;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kMostStack = 16 << 20;           // bytes that are looked through
+constexpr std::uint64_t kDeepestStack = 16 << 20;        // bytes that are looked through
 constexpr std::chrono::microseconds kChangeLasts{1000};  // then no further function is begun
-constexpr int kStopsWithinMs = 100;                      // a thread that is interrupted
 constexpr int kMostStops = 200;                          // while they bring something forward
 constexpr int kIdleStops = 20;                           // while they do not
 constexpr useconds_t kBetweenStops = 10'000;             // microseconds
@@ -38,7 +38,7 @@ struct Edit {
   unsigned char after[8] = {};
 
   bool has_inside(std::uint64_t at) const { return at > address && at < address + size; }
-  bool is_in_one_page() const { return address / kPage == (address + size - 1) / kPage; }
+  bool is_in_one_page() const { return address / arch::kPage == (address + size - 1) / arch::kPage; }
 };
 
 /// One function's.
@@ -128,15 +128,6 @@ std::vector<Edits> functions_of(const ForeignMemory& memory, const std::vector<M
   return functions;
 }
 
-std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> threads;
-  std::error_code error;
-  for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end; !error && at != end;
-       at.increment(error))
-    threads.push_back(static_cast<pid_t>(std::atol(at->path().filename().c_str())));
-  return threads;
-}
-
 /// All threads of a process, stopped until this goes.
 class Stopped {
  public:
@@ -152,7 +143,7 @@ class Stopped {
         if (tracee.attached()) fresh.push_back(std::move(tracee));
         more = true;
       }
-      if (known.size() == fresh.size()) began_ = Clock::now();
+      if (known.size() == fresh.size()) began_ = SteadyClock::now();
       for (Tracee& tracee : fresh) tracee.interrupt();
       for (Tracee& tracee : fresh) {
         if (!tracee.stop(kStopsWithinMs)) all_ = all_ && !tracee.attached();  // an end is as good as a stop
@@ -162,7 +153,7 @@ class Stopped {
   }
 
   bool all() const { return all_; }
-  Clock::time_point began() const { return began_; }
+  SteadyClock::time_point began() const { return began_; }
 
   /// Addresses in `code` at which something goes on, sooner or later: threads, and what handlers have interrupted. In
   /// order. None: it cannot be known.
@@ -181,7 +172,7 @@ class Stopped {
       const std::uint64_t top = registers->rsp / sizeof(std::uint64_t) * sizeof(std::uint64_t);
       const auto stack = std::find_if(mappings.begin(), mappings.end(),
                                       [&](const Mapping& m) { return top >= m.begin && top < m.end; });
-      if (stack == mappings.end() || stack->end - top > kMostStack) return std::nullopt;
+      if (stack == mappings.end() || stack->end - top > kDeepestStack) return std::nullopt;
       words.resize((stack->end - top) / sizeof(std::uint64_t));
       if (!memory.read(top, words.data(), words.size() * sizeof(std::uint64_t))) return std::nullopt;
       std::for_each(words.begin(), words.end(), look);
@@ -193,7 +184,7 @@ class Stopped {
  private:
   std::vector<Tracee> threads_;
   bool all_ = true;
-  Clock::time_point began_;
+  SteadyClock::time_point began_;
 };
 
 bool is_stood_in(const Edits& edits, const std::vector<std::uint64_t>& places) {
@@ -222,21 +213,21 @@ class Pages {
   void change(const Edits& edits) {
     for (const Edit& edit : edits) {
       std::memcpy(at(edit.address), edit.after, edit.size);
-      changed_.insert(edit.address / kPage * kPage);
+      changed_.insert(edit.address / arch::kPage * arch::kPage);
     }
   }
   bool write() {
     return std::all_of(changed_.begin(), changed_.end(),
-                       [&](std::uint64_t page) { return memory_.write(page, pages_[page].data(), kPage); });
+                       [&](std::uint64_t page) { return memory_.write(page, pages_[page].data(), arch::kPage); });
   }
 
  private:
   unsigned char* at(std::uint64_t address) {
-    const std::uint64_t page = address / kPage * kPage;
+    const std::uint64_t page = address / arch::kPage * arch::kPage;
     const auto [found, fresh] = pages_.try_emplace(page);
     if (fresh) {
-      found->second.resize(kPage);
-      if (!memory_.read(page, found->second.data(), kPage)) found->second.clear();
+      found->second.resize(arch::kPage);
+      if (!memory_.read(page, found->second.data(), arch::kPage)) found->second.clear();
     }
     return found->second.empty() ? nullptr : found->second.data() + (address - page);
   }
@@ -276,7 +267,7 @@ class Patcher {
   Status stop_once() {
     const std::vector<Mapping> mappings = mappings_of(pid_);
     if (mappings.empty()) return Error{"it has ended"};
-    std::optional<Clock::time_point> began;
+    std::optional<SteadyClock::time_point> began;
     {
       const Stopped stopped(pid_);
       began = stopped.began();
@@ -286,17 +277,17 @@ class Patcher {
       if (!places) return Unit{};
       if (!change(*places)) return Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"};
     }
-    const auto lasted = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - *began).count();
+    const auto lasted = std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now() - *began).count();
     done_.longest_stop_ns = std::max(done_.longest_stop_ns, static_cast<std::uint64_t>(lasted));
     return Unit{};
   }
 
   bool change(const std::vector<std::uint64_t>& places) {
-    const auto began = Clock::now();
+    const auto began = SteadyClock::now();
     Pages pages(memory_);
     std::vector<Edits> later;
     for (std::size_t i = 0; i < left_.size(); ++i) {
-      if (Clock::now() - began > kChangeLasts) {
+      if (SteadyClock::now() - began > kChangeLasts) {
         later.insert(later.end(), std::make_move_iterator(left_.begin() + static_cast<std::ptrdiff_t>(i)),
                      std::make_move_iterator(left_.end()));
         break;

@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 // What the kernel has in rax while a thread is stopped in a system call that it will begin anew; not in any header.
 constexpr std::int64_t kRestartSys = -512;
 constexpr std::int64_t kRestartNoIntr = -513;
-constexpr std::int64_t kRestartNoHand = -514;
 constexpr std::int64_t kRestartBlock = -516;
 constexpr std::uint64_t kSystemCallSize = 2;  // bytes of the instruction
 
@@ -30,7 +29,6 @@ constexpr std::array<long, 20> kSleeps = {
     SYS_pause,  SYS_accept, SYS_accept4,    SYS_recvmsg,     SYS_recvfrom,        SYS_recvmmsg,     SYS_wait4,
     SYS_waitid, SYS_futex,  SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_rt_sigsuspend};
 
-std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 bool is_sleep(long number) { return std::find(kSleeps.begin(), kSleeps.end(), number) != kSleeps.end(); }
 
 /// The instruction before `address` is a call, as far as its bytes tell.
@@ -62,7 +60,7 @@ BusyCode::BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mapp
       path = m.path;
     }
     if (m.rights.size() < 3 || m.rights[2] != 'x') continue;
-    const std::string name = file_name(m.path);
+    const std::string name = m.file_name();
     code_.push_back({m.begin, m.end});
     if (name.starts_with("ld-linux") || name.starts_with("ld-2.")) ranges_.push_back({m.begin, m.end});
     const auto module = m.path == path ? ForeignModule::of(memory, base) : std::nullopt;
@@ -107,16 +105,23 @@ bool BusyCode::is_free(const user_regs_struct& registers, const ForeignMemory& m
   });
 }
 
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end; !error && at != end;
+       at.increment(error))
+    threads.push_back(static_cast<pid_t>(std::atol(at->path().filename().c_str())));
+  return threads;
+}
+
 std::vector<pid_t> threads_to_try(pid_t pid) {
   std::vector<pid_t> asleep;
   std::vector<pid_t> others;
-  std::error_code error;
-  for (fs::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end; !error && at != end;
-       at.increment(error)) {
-    std::ifstream file(at->path() / "syscall");
+  for (const pid_t thread : threads_of(pid)) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/syscall");
     long number = -1;
     const bool sleeping = static_cast<bool>(file >> number) && is_sleep(number);
-    (sleeping ? asleep : others).push_back(static_cast<pid_t>(std::atol(at->path().filename().c_str())));
+    (sleeping ? asleep : others).push_back(thread);
   }
   asleep.insert(asleep.end(), others.begin(), others.end());
   return asleep;

@@ -31,6 +31,8 @@ class BusyCode {
   std::vector<Range> libc_;
 };
 
+/// Of the process; empty if it is gone.
+std::vector<pid_t> threads_of(pid_t pid);
 /// Threads in the order in which they are tried: those that sleep in system calls first.
 std::vector<pid_t> threads_to_try(pid_t pid);
 

@@ -26,9 +26,6 @@ long request(int what, pid_t thread, std::uint64_t address, const void* data) {
   return syscall(SYS_ptrace, what, thread, address, data);
 }
 
-// What the kernel has in rax for a system call that it begins anew unless a handler runs; not in any header.
-constexpr std::int64_t kRestartNoHand = -514;
-
 /// System calls that end with EINTR when their thread is stopped, though no signal came (signal(7)), and have done
 /// nothing then.
 bool ends_when_stopped(std::uint64_t number) {

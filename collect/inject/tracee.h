@@ -16,6 +16,10 @@ struct AtSystemCall {
   std::uint64_t arguments[6] = {};
 };
 
+/// What the kernel has in rax for a system call that it begins anew unless a handler runs; not in any header.
+inline constexpr std::int64_t kRestartNoHand = -514;
+inline constexpr int kStopsWithinMs = 100;  ///< what is interrupted: a thread that runs
+
 class Tracee {
  public:
   /// Check with `attached()`; if not, errno says why.

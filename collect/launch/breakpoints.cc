@@ -20,13 +20,15 @@
 #include <set>
 #include <string>
 
+#include "arch/page.h"
 #include "base/clock.h"
+#include "collect/inject/threads.h"
 
 namespace karst::collect {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t kDataSize = 2 * kPage;  // some 60 hits until they are taken; small, as perf counts locked memory
+constexpr std::size_t kDataSize =
+    2 * arch::kPage;  // some 60 hits until they are taken; small, as perf counts locked memory
 
 // asm/perf_regs.h: bits of ax bx cx dx si di bp sp ... r8 r9.
 constexpr std::uint64_t kRegisters = 1U << 2 | 1U << 3 | 1U << 4 | 1U << 5 | 1U << 16 | 1U << 17;
@@ -84,18 +86,6 @@ Error explain(int error) {
   }
 }
 
-std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> threads;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at("/proc/" + std::to_string(pid) + "/task", error), end;
-       !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    pid_t tid = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), tid).ec == std::errc()) threads.push_back(tid);
-  }
-  return threads;
-}
-
 __attribute__((noinline)) void place_of_a_breakpoint() { asm volatile(""); }
 
 /// False where the kernel takes a breakpoint that is then never hit: a virtual machine whose host keeps the debug
@@ -122,7 +112,7 @@ bool breakpoints_are_hit() {
 Breakpoints::Breakpoints() : clock_(make_clock({read_clock_pair()})) {}
 
 Breakpoints::~Breakpoints() {
-  for (const Ring& ring : rings_) munmap(ring.pages, kPage + kDataSize);
+  for (const Ring& ring : rings_) munmap(ring.pages, arch::kPage + kDataSize);
 }
 
 Status Breakpoints::open_rings() {
@@ -144,7 +134,7 @@ Status Breakpoints::open_rings() {
     if (fd < 0 && errno == ENODEV) continue;  // a processor that is not there
     if (fd < 0) return explain(errno);
     Ring ring{cpu, Descriptor(fd), nullptr};
-    ring.pages = mmap(nullptr, kPage + kDataSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ring.pages = mmap(nullptr, arch::kPage + kDataSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (ring.pages == MAP_FAILED)
       return Error{std::string("no memory for breakpoints (") + std::strerror(errno) +
                    "; see kernel.perf_event_mlock_kb)"};
@@ -203,7 +193,7 @@ void Breakpoints::add_descriptors(std::vector<pollfd>& descriptors) const {
 
 void Breakpoints::read_ring(const Ring& ring, std::vector<BreakpointHit>& hits) {
   auto& control = *static_cast<perf_event_mmap_page*>(ring.pages);
-  const auto* data = static_cast<const char*>(ring.pages) + kPage;
+  const auto* data = static_cast<const char*>(ring.pages) + arch::kPage;
   const std::uint64_t head = __atomic_load_n(&control.data_head, __ATOMIC_ACQUIRE);
   std::uint64_t tail = control.data_tail;
   const auto copy = [&](std::uint64_t at, void* to, std::size_t size) {

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "arch/page.h"
 #include "base/clock.h"
 #include "collect/launch/foreign_file.h"
 #include "format/moments.h"
@@ -33,8 +34,7 @@ std::optional<std::uint64_t> bias_of(const std::string& path, std::uint64_t begi
       if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD ||
           (segment.p_flags & PF_X) == 0)
         continue;
-      constexpr std::uint64_t kPage = 4096;
-      const std::uint64_t first = segment.p_offset / kPage * kPage;
+      const std::uint64_t first = segment.p_offset / arch::kPage * arch::kPage;
       if (offset < first || offset >= segment.p_offset + segment.p_filesz) continue;
       bias = begin - offset - (segment.p_vaddr - segment.p_offset);
     }

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "arch/page.h"
 #include "format/event.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
@@ -14,7 +15,6 @@ using format::SledKind;
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostBeforeSled = 5;  // of gcc's: an endbr64, and a byte that makes the address even
 
 // Heap sort (Williams, Floyd 1964). libstdc++'s <algorithm> does not compile without floating point, which the runtime
@@ -76,7 +76,7 @@ bool FunctionTable::create(const ModuleImage& image) {
   if (entries == 0) return true;
   if (entries > format::kMaxFunctionId || colds > format::kMaxFunctionId) return false;
   const std::uint64_t each = sizeof *sorted_ + sizeof *order_ + sizeof *aliases_ + sizeof *functions_of_aliases_ + 1;
-  const std::uint64_t size = align_up(entries * each + colds * sizeof(Cold), kPage);
+  const std::uint64_t size = align_up(entries * each + colds * sizeof(Cold), arch::kPage);
   const long memory = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (sys::failed(memory)) return false;
   text_begin_ = image.text_begin;

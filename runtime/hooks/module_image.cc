@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
+#include "arch/page.h"
 #include "runtime/system/syscalls.h"
 
 namespace karst::runtime {
@@ -14,7 +15,6 @@ using namespace format;
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kNtGnuBuildId = 3;
 constexpr std::uint64_t kMostBeforeSled = 64;  // of clang's: an endbr64, padding, and whatever a later version may put
 #ifdef KARST_STATIC
@@ -167,7 +167,7 @@ struct Search {
 
 void leave_out_of_cores(const CodeSegment& s) {
   const bool has_header = __builtin_memcmp(reinterpret_cast<const void*>(s.begin), ELFMAG, SELFMAG) == 0;
-  const std::uintptr_t begin = s.begin + (has_header ? kPage : 0);
+  const std::uintptr_t begin = s.begin + (has_header ? arch::kPage : 0);
   if (begin < s.end) sys::madvise(reinterpret_cast<void*>(begin), s.end - begin, MADV_DONTDUMP);
 }
 
@@ -189,7 +189,7 @@ bool read_image(const dl_phdr_info& info, ModuleImage& image) {
       if (begin + segment.p_memsz > image.text_end) image.text_end = begin + segment.p_memsz;
       if (image.segment_count < ModuleImage::kMostSegments)
         image.segments[image.segment_count++] = {
-            align_down(begin, kPage), align_up(begin + segment.p_memsz, kPage),
+            align_down(begin, arch::kPage), align_up(begin + segment.p_memsz, arch::kPage),
             PROT_READ | PROT_EXEC | ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0)};
     }
   }

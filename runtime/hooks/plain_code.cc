@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "arch/page.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/process/session.h"
 #include "runtime/system/memory.h"
@@ -21,7 +22,6 @@ using namespace format;
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 // In a static program we are ourselves in the code that is patched.
 #ifdef KARST_STATIC
 constexpr int kWhilePatching = PROT_READ | PROT_WRITE | PROT_EXEC;
@@ -121,7 +121,7 @@ void put32(unsigned char* at, std::uint64_t value) {
 /// Distances of 32 bits reach from the stubs to all of the module, and to what its code names near it.
 bool map_stubs(const ModuleImage& image, PlainCode& p) {
   const PatchTable& t = *p.table;
-  const std::uint64_t size = align_up(t.code_size, kPage);
+  const std::uint64_t size = align_up(t.code_size, arch::kPage);
   const long at = map_near_code(image.text_begin, image.text_end, size);
   if (at == -1) return false;
   auto* code = reinterpret_cast<unsigned char*>(at);

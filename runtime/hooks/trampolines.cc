@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "arch/arch.h"
+#include "arch/page.h"
 #include "format/event.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/instrument.h"
@@ -17,8 +18,6 @@
 namespace karst::runtime {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-
 struct Slots {
   Hook enter;
   Hook exit;
@@ -32,7 +31,7 @@ struct Slots {
   Hook values_watched_exit;
 };
 // So that the displacement in a trampoline's jump is aligned, and changes by one store.
-constexpr std::uint64_t kFirst = kPage + 1;
+constexpr std::uint64_t kFirst = arch::kPage + 1;
 
 constexpr std::uint32_t kMostRegions = 4096;  // as many as modules
 Slots* g_regions[kMostRegions];
@@ -69,16 +68,16 @@ long map_at(std::uintptr_t at, std::uint64_t size) {
 // The nearest free place below the code: above an executable lies its heap, which must be able to grow. Else the
 // farthest one above it.
 long map_near_code(std::uintptr_t text_begin, std::uintptr_t text_end, std::uint64_t size) {
-  const std::uint64_t step = size < (std::uint64_t{1} << 20) ? std::uint64_t{1} << 20 : align_up(size, kPage);
-  const std::uintptr_t lowest = text_end > arch::kReach ? text_end - arch::kReach : 16 * kPage;
-  for (std::uintptr_t at = align_down(text_begin, kPage); at > lowest + size;) {
+  const std::uint64_t step = size < (std::uint64_t{1} << 20) ? std::uint64_t{1} << 20 : align_up(size, arch::kPage);
+  const std::uintptr_t lowest = text_end > arch::kReach ? text_end - arch::kReach : 16 * arch::kPage;
+  for (std::uintptr_t at = align_down(text_begin, arch::kPage); at > lowest + size;) {
     const std::uintptr_t candidate = at - size;
     const long got = map_at(candidate, size);
     if (got != -1) return got;
     if (at < step + lowest) break;
     at -= step;
   }
-  const std::uintptr_t highest = align_down(text_begin + arch::kReach - size, kPage);
+  const std::uintptr_t highest = align_down(text_begin + arch::kReach - size, arch::kPage);
   for (std::uintptr_t at = highest; at > text_end; at -= step) {
     const long got = map_at(at, size);
     if (got != -1) return got;
@@ -91,7 +90,8 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
                          std::uint32_t functions, std::uint32_t tail_exits) {
   const std::uint32_t count = functions + tail_exits;
   if (g_region_count == kMostRegions || text_end - text_begin > arch::kReach) return false;
-  const std::uint64_t size = kPage + align_up(kFirst - kPage + std::uint64_t{count} * 2 * arch::kTrampolineSize, kPage);
+  const std::uint64_t size =
+      arch::kPage + align_up(kFirst - arch::kPage + std::uint64_t{count} * 2 * arch::kTrampolineSize, arch::kPage);
   const long at = map_near_code(text_begin, text_end, size);
   if (at == -1) return false;
   region_ = static_cast<std::uintptr_t>(at);
@@ -113,7 +113,7 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
     arch::write_trampoline(reinterpret_cast<unsigned char*>(exit(i)), (first_id + i) | KARST_EVENT_EXIT_BIT,
                            reinterpret_cast<std::uintptr_t>(&slots->exit));
   }
-  if (sys::mprotect(region_ + kPage, size_ - kPage, PROT_READ | PROT_EXEC) != 0) {
+  if (sys::mprotect(region_ + arch::kPage, size_ - arch::kPage, PROT_READ | PROT_EXEC) != 0) {
     destroy();
     return false;
   }
@@ -139,10 +139,10 @@ std::uintptr_t Trampolines::enter(std::uint32_t index) const {
 std::uintptr_t Trampolines::exit(std::uint32_t index) const { return enter(index) + arch::kTrampolineSize; }
 
 bool Trampolines::begin_change() {
-  return sys::mprotect(region_ + kPage, size_ - kPage, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
+  return sys::mprotect(region_ + arch::kPage, size_ - arch::kPage, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
 }
 
-void Trampolines::end_change() { sys::mprotect(region_ + kPage, size_ - kPage, PROT_READ | PROT_EXEC); }
+void Trampolines::end_change() { sys::mprotect(region_ + arch::kPage, size_ - arch::kPage, PROT_READ | PROT_EXEC); }
 
 void Trampolines::aim(std::uint32_t index, Aim aim) {
   auto* slots = reinterpret_cast<Slots*>(region_);

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
+#include "arch/page.h"
 #include "runtime/hooks/steady_memory.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
@@ -17,7 +18,6 @@ using namespace format;
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 bool g_reads_memory;
 ArenaValueSpec* g_specs;   // private copies
 std::uint16_t* g_numbers;  // of specs, by function: 1 + index; 0: none
@@ -31,7 +31,7 @@ std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_
   }
   if (!g_reads_memory || size == 0 || address + size < address || sys::is_deadly(SYS_process_vm_readv)) return 0;
   // What lies behind the end of a page may not be there: the kernel copies up to it if a part ends there.
-  const std::uint64_t here = kPage - address % kPage < size ? kPage - address % kPage : size;
+  const std::uint64_t here = arch::kPage - address % arch::kPage < size ? arch::kPage - address % arch::kPage : size;
   const iovec local{to, size};
   const iovec remote[2] = {{reinterpret_cast<void*>(address), here},
                            {reinterpret_cast<void*>(address + here), size - here}};

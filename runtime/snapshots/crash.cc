@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "arch/cpu.h"
+#include "arch/page.h"
 #include "runtime/clock/clock.h"
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
@@ -40,8 +41,7 @@ std::uint32_t g_done;
 // The default action as the program last asked for it: its flags and mask.
 struct sigaction g_defaults[sizeof kCrashes / sizeof kCrashes[0]];
 
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t kStackSize = 16 * kPage;  // above a page that nobody may touch
+constexpr std::size_t kStackSize = 16 * arch::kPage;  // above a page that nobody may touch
 __attribute__((tls_model("initial-exec"))) __thread char* t_stack;
 
 std::uint32_t index_of(int number) {
@@ -129,7 +129,7 @@ struct sigaction our_action() {
   return ours;
 }
 
-bool has_our_stack(const stack_t& stack) { return t_stack != nullptr && stack.ss_sp == t_stack + kPage; }
+bool has_our_stack(const stack_t& stack) { return t_stack != nullptr && stack.ss_sp == t_stack + arch::kPage; }
 
 stack_t no_stack() {
   stack_t none{};
@@ -180,7 +180,7 @@ long change_signal_stack(const stack_t* stack, stack_t* before) {
   const stack_t asked = stack != nullptr ? *stack : no_stack();
   stack_t ours{};
   if (t_stack != nullptr) {
-    ours.ss_sp = t_stack + kPage;
+    ours.ss_sp = t_stack + arch::kPage;
     ours.ss_size = kStackSize;
   }
   const bool back_to_ours = stack != nullptr && (asked.ss_flags & SS_DISABLE) != 0 && t_stack != nullptr;
@@ -195,15 +195,15 @@ void give_crash_stack() {
   if (!g_on || t_stack != nullptr || sys::call(SYS_sigaltstack, 0, sys::word(&there)) != 0 ||
       (there.ss_flags & SS_DISABLE) == 0)
     return;
-  const long got = sys::mmap(0, kPage + kStackSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  const long got = sys::mmap(0, arch::kPage + kStackSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(got)) return;
   t_stack = reinterpret_cast<char*>(got);
   stack_t ours{};
-  ours.ss_sp = t_stack + kPage;
+  ours.ss_sp = t_stack + arch::kPage;
   ours.ss_size = kStackSize;
-  if (sys::mprotect(static_cast<std::uintptr_t>(got) + kPage, kStackSize, PROT_READ | PROT_WRITE) != 0 ||
+  if (sys::mprotect(static_cast<std::uintptr_t>(got) + arch::kPage, kStackSize, PROT_READ | PROT_WRITE) != 0 ||
       sys::call(SYS_sigaltstack, sys::word(&ours), 0) != 0) {
-    sys::munmap(t_stack, kPage + kStackSize);
+    sys::munmap(t_stack, arch::kPage + kStackSize);
     t_stack = nullptr;
   }
 }
@@ -214,7 +214,7 @@ void take_crash_stack() {
   const stack_t none = no_stack();
   // The thread may be in a handler on it.
   if (has_our_stack(there) && sys::call(SYS_sigaltstack, sys::word(&none), 0) != 0) return;
-  sys::munmap(t_stack, kPage + kStackSize);
+  sys::munmap(t_stack, arch::kPage + kStackSize);
   t_stack = nullptr;
 }
 

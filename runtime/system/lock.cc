@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "arch/page.h"
 #include "runtime/system/assertion.h"
 #include "runtime/system/memory.h"
 
@@ -12,7 +13,6 @@
 namespace karst::runtime {
 
 namespace {
-constexpr std::uint64_t kPage = 4096;
 
 /// Assertions: the word behind the lock's own is its owner's thread id.
 [[maybe_unused]] bool is_own(const std::uint32_t& owner) {
@@ -22,9 +22,9 @@ constexpr std::uint64_t kPage = 4096;
 
 bool WipedLock::create() {
   if (word_ != nullptr) return true;
-  const long page = sys::mmap(0, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  const long page = sys::mmap(0, arch::kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (sys::failed(page)) return false;
-  if (sys::madvise(reinterpret_cast<void*>(page), kPage, MADV_WIPEONFORK) != 0) return false;
+  if (sys::madvise(reinterpret_cast<void*>(page), arch::kPage, MADV_WIPEONFORK) != 0) return false;
   word_ = reinterpret_cast<std::uint32_t*>(page);
   return true;
 }

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "arch/arch.h"
+#include "arch/page.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -12,12 +13,11 @@ namespace karst::runtime {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 // Thread-local area (a page on each side of the thread pointer), a guard page, the stack. Nothing of ours needs a tenth
 // of it; what is not touched is not there.
-constexpr std::uint64_t kLocalSize = 2 * kPage;
+constexpr std::uint64_t kLocalSize = 2 * arch::kPage;
 constexpr std::uint64_t kStackSize = 128 << 10;
-constexpr std::uint64_t kSize = kLocalSize + kPage + kStackSize;
+constexpr std::uint64_t kSize = kLocalSize + arch::kPage + kStackSize;
 
 }  // namespace
 
@@ -26,9 +26,9 @@ bool OwnThread::start(Body body) {
     const long got = sys::mmap(0, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (sys::failed(got)) return false;
     memory_ = static_cast<std::uintptr_t>(got);
-    sys::mprotect(memory_ + kLocalSize, kPage, PROT_NONE);
+    sys::mprotect(memory_ + kLocalSize, arch::kPage, PROT_NONE);
   }
-  const std::uintptr_t pointer = memory_ + kPage;
+  const std::uintptr_t pointer = memory_ + arch::kPage;
   auto* words = reinterpret_cast<std::uintptr_t*>(pointer);
   words[0] = pointer;  // as the ABI has it: for debuggers that look
   words[2] = pointer;

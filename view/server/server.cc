@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kTick = std::chrono::milliseconds(250);
+constexpr auto kLookEvery = std::chrono::milliseconds(250);
 constexpr int kLongestWait = 80;  // ticks that `api/progress?wait=1` takes to answer
 
 // Of every answer.
@@ -160,7 +160,7 @@ struct Server::Impl {
     if (path == "api/progress") {
       // In slices, so that a server that ends need not wait.
       for (int i = 0; request.has("wait") && i < kLongestWait && !is_stopping(); ++i) {
-        if (loader->wait_for(kTick, request.parameter("wait") == "picture")) break;
+        if (loader->wait_for(kLookEvery, request.parameter("wait") == "picture")) break;
       }
       return json_reply(loader->progress_json());
     }
@@ -234,7 +234,7 @@ struct Server::Impl {
       // Not before the first: a page is to hear at once.
       if (!last.empty()) {
         std::unique_lock lock(mutex);
-        stopping_changed.wait_for(lock, kTick, [this] { return stopping; });
+        stopping_changed.wait_for(lock, kLookEvery, [this] { return stopping; });
       }
       if (is_stopping()) return false;
       const std::string now = loader->progress_json();
@@ -253,7 +253,7 @@ struct Server::Impl {
   void watch() {
     std::unique_lock lock(mutex);
     while (!stopping) {
-      stopping_changed.wait_for(lock, kTick);
+      stopping_changed.wait_for(lock, kLookEvery);
       if (!options.keep && had_page && pages == 0 && Clock::now() - last_page_left > options.patience) {
         stopping = true;
         stopping_changed.notify_all();
