@@ -36,6 +36,11 @@ function(karst_room name)
     if(NOT type STREQUAL "UTILITY")
       karst_may_include(${target} ${reach})
     endif()
+    if(type STREQUAL "STATIC_LIBRARY" AND KARST_UNITY AND NOT name STREQUAL "runtime")
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 7)
+      # What is in an anonymous namespace is in no source of its own then, as gcc sees it.
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+    endif()
   endforeach()
 endfunction()
 
