@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/noting.h"
 #include "cli/program_options.h"
 #include "cli/states.h"
 #include "cli/target.h"
@@ -53,6 +54,7 @@ struct Options {
   std::string min_instructions;
   std::string budget = kPlainBudget;
   std::string memory;
+  ValueArguments values;
 };
 
 enum class Ended { kDone, kStopped, kProcessGone };
@@ -225,7 +227,7 @@ Status trace_again(collect::Attached& target) {
 }
 
 /// Without a place to wait for: the process is traced from here on.
-int bring_in(const Options& options, const collect::PlainAttach& plain) {
+int bring_in(const Options& options, const collect::PlainAttach& plain, const collect::ValueChoice& values) {
   collect::Brought brought;
   auto target = find_or_load(options, plain, brought);
   if (!target) return fail(target.error());
@@ -238,6 +240,8 @@ int bring_in(const Options& options, const collect::PlainAttach& plain) {
                                      : "is traced again";
   std::fprintf(stderr, "karst: process %d (%s) %s, %s functions\n", pid, printable(target->process.name).c_str(), what,
                count_text(state.functions).c_str());
+  if (values.any())
+    if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
   std::fprintf(stderr, "karst: its last moments: karst snapshot %d; untraced: karst detach %d\n", pid, pid);
   return kExitOk;
 }
@@ -245,7 +249,9 @@ int bring_in(const Options& options, const collect::PlainAttach& plain) {
 int attach(const Options& options) {
   const auto plain = plain_attach(options);
   if (!plain) return kExitUsage;
-  if (options.triggers.empty()) return bring_in(options, *plain);
+  const auto values = collect::ValueChoice::make(options.values.arguments, options.values.returned);
+  if (!values) return usage_error(values.error().message, "attach");
+  if (options.triggers.empty()) return bring_in(options, *plain, *values);
   std::vector<symbols::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
@@ -261,6 +267,8 @@ int attach(const Options& options) {
   collect::Brought brought;
   auto target = find_or_load(options, *plain, brought);
   if (!target) return fail(target.error());
+  if (values->any())
+    if (const auto begun = begin_noting(*target, *values, 0); !begun) return fail(begun.error());
   const pid_t pid = target->process.pid;
   const std::string output =
       options.output.empty() ? free_name(target->process.name + "-" + std::to_string(pid)) : options.output;
@@ -325,6 +333,7 @@ void register_attach(Command app, int& status) {
   command.add_option("--trigger", options->triggers, "The place; may be given several times")
       .type_name("PLACE")
       .allow_extra_args(false);
+  add_value_options(command, options->values);
   in_group(command, kNeedsPlace, [&] {
     command.add_flag("--multi", options->multi, "A name may be that of several functions");
     command.add_option("--last", options->last, "How much of what came before is kept (default 200ms)")

@@ -13,6 +13,7 @@
 #include "arch/cpu.h"
 #include "cli/command.h"
 #include "cli/live.h"
+#include "cli/noting.h"
 #include "cli/program_options.h"
 #include "cli/target.h"
 #include "cli/text.h"
@@ -36,6 +37,8 @@ struct Options {
   WatchArguments watch;
   bool stay = false;
   bool watches = false;
+  ValueArguments values;
+  bool end_values = false;
 };
 
 /// Millionths; 0 for "none".
@@ -78,6 +81,7 @@ struct Wish {
   symbols::FunctionFilter keep;
   std::optional<std::uint32_t> budget;
   collect::WatchOptions watch;
+  collect::ValueChoice values;
 };
 
 /// Error: what of them cannot be read, or what does not go together.
@@ -108,8 +112,15 @@ Result<Wish> wish_of(const Options& options) {
     return Error{"--slowest and --over go with --margin, --stay and --for alone; ask for the rest separately"};
   if (wish.watch.rules.empty() && (options.stay || !options.watch.margin.empty()))
     return Error{"--stay and --margin belong to --slowest and --over"};
-  if (options.watches && (other_options || wish.time_ns != 0))
-    return Error{"--watches goes with nothing else: tracing stays as it is"};
+  auto values = collect::ValueChoice::make(options.values.arguments, options.values.returned);
+  if (!values) return values.error();
+  wish.values = std::move(*values);
+  if (wish.values.any() && (other_options || !wish.watch.rules.empty()))
+    return Error{"--args and --returns go with --for alone; ask for the rest separately"};
+  if ((options.watches || options.end_values) &&
+      (other_options || wish.time_ns != 0 || (options.watches && options.end_values)))
+    return Error{std::string(options.watches ? "--watches" : "--values") +
+                 " goes with nothing else: tracing stays as it is"};
   return wish;
 }
 
@@ -198,6 +209,14 @@ Status switch_back(collect::Attached& target, const Undo& undo) {
   return requester->apply(kLimit);
 }
 
+int note_for(collect::Attached& target, const Wish& wish) {
+  const auto begun = begin_noting(target, wish.values, wish.time_ns);
+  if (!begun) return fail(begun.error());
+  if (wish.time_ns == 0 || begun->begun.empty()) return kExitOk;
+  wait_for(wish.time_ns);
+  return end_noting(target, begun->begun);
+}
+
 int change(const Options& options, bool on) {
   const auto wish = wish_of(options);
   if (!wish) return usage_error(wish.error().message, on ? "on" : "off");
@@ -205,6 +224,8 @@ int change(const Options& options, bool on) {
   if (!target) return fail(target.error());
   if (!wish->watch.rules.empty()) return begin_watching(*target, wish->watch, {options.stay, wish->time_ns});
   if (options.watches) return end_watching(*target);
+  if (wish->values.any()) return note_for(*target, *wish);
+  if (options.end_values) return end_noting(*target, {});
   const auto chosen = chosen_by(*wish, options, *target);
   if (!chosen) return fail(chosen.error());
   const auto undo = switch_now(*target, *wish, *chosen, on);
@@ -247,11 +268,14 @@ Command add(Command app, int& status, bool on) {
         .type_name("REGEX")
         .allow_extra_args(false);
     add_watch_options(command, options->watch);
+    add_value_options(command, options->values);
     command.add_flag("--stay", options->stay,
                      "With --slowest, --over: until Ctrl-C, watch the functions of libraries that come, too");
   } else {
     command.add_flag("--watches", options->watches,
                      "Watch for no slow calls any more (on --slowest, --over); tracing and what was kept stay");
+    command.add_flag("--values", options->end_values,
+                     "Note no arguments and results any more (run or on --args, --returns); tracing stays");
   }
   command.callback([options, &status, on] { status = change(*options, on); });
   return command;

@@ -139,7 +139,9 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   auto made = collect::FunctionChoice::make(std::move(*filter), std::move(lists), choice.carried_lists == "1");
   if (!made) return made;
   if (const Status kept = made->keep(choice.keep); !kept) return kept.error();
-  if (const Status values = made->note_values(choice.arguments, choice.returned); !values) return values.error();
+  auto values = collect::ValueChoice::make(choice.arguments, choice.returned);
+  if (!values) return values.error();
+  made->note(std::move(*values));
   return made;
 }
 

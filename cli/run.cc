@@ -26,6 +26,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/names.h"
+#include "cli/noting.h"
 #include "cli/program_options.h"
 #include "cli/progress.h"
 #include "cli/states.h"
@@ -66,8 +67,7 @@ struct RunOptions {
   std::optional<std::string> min_duration;
   std::optional<std::string> clock;
   std::vector<std::string> keep;
-  std::vector<std::string> arguments;
-  std::vector<std::string> returned;
+  ValueArguments values;
   std::vector<std::string> triggers;
   WatchArguments watch;
   std::optional<std::string> kept_memory;
@@ -91,8 +91,8 @@ std::vector<std::string> runtime_options(const RunOptions& options) {
   if (options.min_duration) entries.push_back("min-duration=" + *options.min_duration);
   if (options.clock) entries.push_back("clock=" + *options.clock);
   for (const std::string& pattern : options.keep) entries.push_back("keep=" + pattern);
-  for (const std::string& rule : options.arguments) entries.push_back("args=" + rule);
-  for (const std::string& pattern : options.returned) entries.push_back("returns=" + pattern);
+  for (const std::string& rule : options.values.arguments) entries.push_back("args=" + rule);
+  for (const std::string& pattern : options.values.returned) entries.push_back("returns=" + pattern);
   for (const std::string& rule : options.watch.slowest) entries.push_back("slowest=" + rule);
   for (const std::string& rule : options.watch.over) entries.push_back("over=" + rule);
   if (!options.watch.margin.empty()) entries.push_back("margin=" + options.watch.margin);
@@ -372,7 +372,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   say_what_was_patched(ran->plain, "as it was loaded");
   const double overhead = overhead_of(*summary, cpu_ns);
   fail({printable(summary_line(output, *summary, ran->wait_status, overhead,
-                               launch.choice.has_values()))});  // no failure: it wraps the line as well
+                               launch.choice.values().any()))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   if (most_overhead != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});
@@ -453,18 +453,7 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
     command.add_flag("--stats", options->stats,
                      "Let the runtime say how many places of calls it found and how long that took");
   });
-  in_group(command, "What calls were about", [&] {
-    command
-        .add_option(
-            "--args", options->arguments,
-            "Note what calls of matching functions are given: by -g, as the compiler passes it. :N,... behind the "
-            "pattern: of the arguments only these, from 1 on (0: this)")
-        .type_name("REGEX")
-        .allow_extra_args(false);
-    command.add_option("--returns", options->returned, "Note what calls of matching functions return")
-        .type_name("REGEX")
-        .allow_extra_args(false);
-  });
+  in_group(command, "What calls were about", [&] { add_value_options(command, options->values); });
   in_group(command, "Moments to keep", [&] {
     add_watch_options(command, options->watch);
     command

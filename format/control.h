@@ -28,7 +28,7 @@ struct ArenaControl {
   std::uint32_t new_functions;  ///< 1: functions that come later (libraries) are on, 0: off
   std::uint64_t off_at_ticks;   ///< `enabled` becomes 0 then (TSC); 0: never
   std::uint32_t budget_ppm;     ///< share of time that tracing may cost, in millionths; 0: no budget
-  std::uint32_t reserved0;
+  std::uint32_t values_wanted;  ///< 1: there shall be tables of values to note (format/values.h)
   std::uint64_t reserved1[3];
 
   // State: written by the process.

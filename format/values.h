@@ -89,6 +89,21 @@ struct ArenaValues {
   char text[kMostValueText];
 };
 
+/// What the hooks go by: `karst_noted_values`, in the process's private memory. It begins as a copy of ArenaValues;
+/// while the process runs, karst adds to it through the kernel (/proc/PID/mem), which knows who may change the
+/// process's memory. The arena would not do: forked children with fewer rights can write to it.
+struct ValueTables {
+  std::uint32_t version;  ///< kValueTablesVersion
+  std::uint8_t changes;   ///< raised when what was added is whole: the process then looks at `count`
+  std::uint8_t reserved[3];
+  std::uint32_t count;  ///< specs that are in use
+  std::uint32_t reserved2;
+  std::uint64_t specs;      ///< address of ArenaValueSpec[kMostValueSpecs]; 0: ask for it (ArenaControl::values_wanted)
+  std::uint64_t functions;  ///< address of std::uint64_t[kMostValueSpecs]: addresses of the functions whose specs they
+                            ///< are. Not ids: the arena alone has their addresses. A later spec replaces an earlier
+};
+inline constexpr std::uint32_t kValueTablesVersion = 1;
+
 inline constexpr std::uint32_t kMostValueBytes = 100;  ///< of one value
 inline constexpr std::uint32_t kUsualValueText = 64;   ///< of a text
 inline constexpr std::uint32_t kMostValuesInNote = 400;

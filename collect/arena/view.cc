@@ -93,18 +93,10 @@ class ArenaView::Texts {
     text.resize(size);
     return text;
   }
-  /// The description of what is wanted of a function (format/values.h).
   std::string values(std::uint32_t spec) {
-    const std::uint64_t at = view_.layout_.values_offset;
-    if (spec == 0 || spec > kMostValueSpecs || at == 0) return {};
-    const auto wanted =
-        view_.bytes_.get<ArenaValueSpec>(at + offsetof(ArenaValues, specs) + (spec - 1) * sizeof(ArenaValueSpec));
-    const std::uint32_t offset = wanted.description;
-    const std::uint32_t size = wanted.description_size;
-    if (offset > kMostValueText || size > kMostValueText - offset || size > left_) return {};
-    left_ -= size;
-    std::string text(size, '\0');
-    return view_.bytes_.read(at + offsetof(ArenaValues, text) + offset, text.data(), size) ? text : std::string();
+    std::string text = view_.value_description(spec, left_);
+    left_ -= text.size();
+    return text;
   }
 
  private:
@@ -363,6 +355,18 @@ std::vector<std::uint64_t> ArenaView::counts() const {
           sums[first + i] += counters.calls[i];
       });
   return sums;
+}
+
+std::string ArenaView::value_description(std::uint32_t spec, std::size_t most) const {
+  const std::uint64_t at = layout_.values_offset;
+  if (spec == 0 || spec > kMostValueSpecs || at == 0) return {};
+  const auto wanted =
+      bytes_.get<ArenaValueSpec>(at + offsetof(ArenaValues, specs) + (spec - 1) * sizeof(ArenaValueSpec));
+  const std::uint32_t offset = wanted.description;
+  const std::uint32_t size = wanted.description_size;
+  if (offset > kMostValueText || size > kMostValueText - offset || size > most) return {};
+  std::string text(size, '\0');
+  return bytes_.read(at + offsetof(ArenaValues, text) + offset, text.data(), size) ? text : std::string();
 }
 
 std::uint64_t ArenaView::address_of(std::uint32_t id) const {

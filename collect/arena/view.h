@@ -63,6 +63,9 @@ class ArenaView {
   /// Of a function's entry sled; 0 when there is no such function.
   std::uint64_t address_of(std::uint32_t id) const;
   bool is_tail_exit(std::uint32_t id) const;
+  /// What is noted of a function with this spec (format/values.h); empty: there is
+  /// no such spec, or it has more than `most` bytes.
+  std::string value_description(std::uint32_t spec, std::size_t most) const;
   /// Of a second id, whose exits are tail calls': the function's at its address; 0 when `id` is none, or there is none.
   std::uint32_t tail_owner(std::uint32_t id) const;
   /// The clock's reading at the start of tracing.

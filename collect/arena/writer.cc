@@ -43,29 +43,35 @@ void ArenaWriter::keep(std::uint32_t id) {
   __atomic_or_fetch(&flags, static_cast<std::uint32_t>(kArenaFunctionKeep), __ATOMIC_RELEASE);
 }
 
-bool ArenaWriter::note_values(std::uint32_t id, const std::vector<ValueOp>& arguments,
-                              const std::vector<ValueOp>& returned, const std::string& description) {
+std::optional<ArenaValueSpec> ArenaWriter::note_values(std::uint32_t id, const symbols::FunctionValues& wanted) {
   const std::uint64_t offset = arena_->layout_.values_offset;
-  if (offset == 0 || arguments.size() + returned.size() > kMostValues) return false;
+  if (offset == 0 || wanted.arguments.size() + wanted.returned.size() > kMostValues) return std::nullopt;
   auto& values = *at<ArenaValues>(offset);
+  ArenaValueSpec spec{};
+  spec.arguments = static_cast<std::uint8_t>(wanted.arguments.size());
+  spec.returned = static_cast<std::uint8_t>(wanted.returned.size());
+  spec.most_text = kUsualValueText;
+  std::copy(wanted.returned.begin(), wanted.returned.end(),
+            std::copy(wanted.arguments.begin(), wanted.arguments.end(), spec.ops));
+  std::uint32_t& flags = at<ArenaFunction>(arena_->layout_.functions_offset)[id].flags;
+  if (const std::uint32_t known = value_spec_of(load(flags)); known != 0) {
+    // One text says what all notes of a function mean.
+    if (arena_->value_description(known, wanted.description.size()) != wanted.description) return std::nullopt;
+    return spec;
+  }
   const std::uint32_t number = load(values.count);
   const std::uint32_t text = load(values.text_used);
+  const std::string& description = wanted.description;
   const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(description.size(), kMostValueText));
-  if (number >= kMostValueSpecs || text > kMostValueText || size > kMostValueText - text) return false;
-  ArenaValueSpec spec{};
-  spec.arguments = static_cast<std::uint8_t>(arguments.size());
-  spec.returned = static_cast<std::uint8_t>(returned.size());
-  spec.most_text = kUsualValueText;
+  if (number >= kMostValueSpecs || text > kMostValueText || size > kMostValueText - text) return std::nullopt;
   spec.description = text;
   spec.description_size = size;
-  std::copy(returned.begin(), returned.end(), std::copy(arguments.begin(), arguments.end(), spec.ops));
   std::memcpy(values.text + text, description.data(), size);
   values.specs[number] = spec;
   __atomic_store_n(&values.text_used, text + size, __ATOMIC_RELEASE);
   __atomic_store_n(&values.count, number + 1, __ATOMIC_RELEASE);
-  std::uint32_t& flags = at<ArenaFunction>(arena_->layout_.functions_offset)[id].flags;
   __atomic_or_fetch(&flags, (number + 1) << kValueSpecShift, __ATOMIC_ACQ_REL);
-  return !arena_->bytes_.met_error();
+  return arena_->bytes_.met_error() ? std::nullopt : std::optional(spec);
 }
 
 ArenaControl& ArenaWriter::control() const { return *at<ArenaControl>(arena_->layout_.control_offset); }

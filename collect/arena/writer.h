@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "collect/arena/view.h"
+#include "symbols/values.h"
 
 namespace karst::collect {
 
@@ -27,10 +28,10 @@ class ArenaWriter {
   bool choose(std::uint32_t id, bool on);
   /// A budget leaves this function on. The same holds for `id`.
   void keep(std::uint32_t id);
-  /// These values of the function become notes, from the process's being told to go on. False: there are too many
-  /// functions with values, or none can be had in the process. At most kMostValues of both.
-  bool note_values(std::uint32_t id, const std::vector<format::ValueOp>& arguments,
-                   const std::vector<format::ValueOp>& returned, const std::string& description);
+  /// These values of the function become notes, from the process's being told to go on. What a process that runs goes
+  /// by is elsewhere (collect/live/noted_values.h); the arena then says what its notes mean. None: there are too many
+  /// functions with values, none can be had in the process, or other values of the function are noted.
+  std::optional<format::ArenaValueSpec> note_values(std::uint32_t id, const symbols::FunctionValues& values);
   /// The control page: shared with the process and with others, so for atomic operations alone.
   format::ArenaControl& control() const;
 

@@ -61,12 +61,14 @@ class ForeignModule {
   static std::optional<ForeignModule> of(const ForeignMemory& memory, std::uint64_t base);
   /// The address of a function or variable that the module exports; 0: there is none.
   std::uint64_t find(const ForeignMemory& memory, const std::string& name) const;
+  /// Added to the file's addresses.
+  std::uint64_t bias() const { return base_; }
   /// The bytes between the end of its code and the end of its last page. Nothing executes them.
   std::uint64_t slack() const { return slack_; }
   std::uint64_t slack_size() const { return slack_size_; }
 
  private:
-  std::uint64_t base_ = 0;  ///< added to the file's addresses
+  std::uint64_t base_ = 0;
   std::uint64_t symbols_ = 0;
   std::uint64_t names_ = 0;
   std::uint64_t hashes_ = 0;  ///< DT_GNU_HASH

@@ -38,54 +38,6 @@ Status FunctionChoice::keep(const std::vector<std::string>& patterns) {
   return Unit{};
 }
 
-namespace {
-
-/// `REGEX[:N,...]`. A number that is too great is one that no function has.
-std::vector<std::uint32_t> take_numbers(std::string& text) {
-  const auto colon = text.rfind(':');
-  if (colon == std::string::npos || colon + 1 == text.size() ||
-      text.find_first_not_of("0123456789,", colon + 1) != std::string::npos || text[colon + 1] == ',')
-    return {};
-  std::vector<std::uint32_t> numbers;
-  for (std::size_t at = colon + 1; at < text.size();) {
-    std::uint32_t number = ~std::uint32_t{0};
-    const auto [end, error] = std::from_chars(&text[at], text.data() + text.size(), number);
-    if (end != &text[at]) numbers.push_back(number);
-    at = static_cast<std::size_t>(end - text.data()) + 1;
-  }
-  text.resize(colon);
-  return numbers;
-}
-
-}  // namespace
-
-Status FunctionChoice::note_values(const std::vector<std::string>& arguments,
-                                   const std::vector<std::string>& returned) {
-  for (const bool args : {true, false})
-    for (std::string text : args ? arguments : returned) {
-      auto only = args ? take_numbers(text) : std::vector<std::uint32_t>();
-      auto filter = symbols::FunctionFilter::compile({text}, {});
-      if (!filter) return Error{std::string(args ? "--args: " : "--returns: ") + filter.error().message};
-      (args ? arguments_ : returned_).push_back({std::move(*filter), std::move(only)});
-    }
-  return Unit{};
-}
-
-std::optional<symbols::ValueWish> FunctionChoice::values_of(const std::string& name) const {
-  symbols::ValueWish wish;
-  bool all = false;
-  for (const ValueRule& rule : arguments_) {
-    if (!rule.functions.keeps(name)) continue;
-    wish.arguments = true;
-    all = all || rule.only.empty();
-    wish.only.insert(wish.only.end(), rule.only.begin(), rule.only.end());
-  }
-  if (all) wish.only.clear();
-  wish.returned = std::any_of(returned_.begin(), returned_.end(),
-                              [&](const ValueRule& rule) { return rule.functions.keeps(name); });
-  return wish.arguments || wish.returned ? std::optional(wish) : std::nullopt;
-}
-
 /// What one module carries.
 struct FunctionChooser::Carried {
   ListChoice lists;
@@ -138,7 +90,7 @@ const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& p
 }
 
 bool FunctionChooser::concerns(const reader::Module& module) const {
-  return !adopted_.empty() || !watch_.rules.empty() || choice_.has_kept() || choice_.has_values() ||
+  return !adopted_.empty() || !watch_.rules.empty() || choice_.has_kept() || choice_.values().any() ||
          !choice_.filter().keeps_all() || !choice_.lists().empty() || !carried_by(module.path).lists.empty();
 }
 
@@ -208,7 +160,7 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
     std::erase_if(kept[m], [&](const reader::Function* f) {
       return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;
     });
-    note_values(*writer, module, kept[m], first == 1);
+    if (choice_.values().any()) note_values(*writer, module, kept[m], first == 1);
     watched_ += watch_functions(*writer, watch_, kept[m], refused);
     for (const ActiveRule& rule : adopted_) {
       std::vector<std::uint32_t> ids;
@@ -226,37 +178,16 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
 
 void FunctionChooser::note_values(ArenaWriter& writer, const reader::Module& module,
                                   const std::vector<const reader::Function*>& kept, bool at_start) {
-  if (!choice_.has_values()) return;
-  std::vector<symbols::ValueWish> wishes;
-  std::vector<const reader::Function*> wanted;
-  for (const reader::Function* f : kept) {
-    if (f->tail_exit || f->note) continue;
-    auto wish = choice_.values_of(f->name);
-    if (!wish) continue;
-    wish->address = f->address - module.bias;
-    wish->name = f->name;
-    wishes.push_back(std::move(*wish));
-    wanted.push_back(f);
-  }
-  if (wishes.empty()) return;
-  meant_for_values_ += wishes.size();
+  const std::string of = "of functions of " + module.path + " are noted: ";
+  const ValuesOfModule values = choice_.values().of_module(module, kept, resolve_);
+  meant_for_values_ += values.meant;
+  if (values.meant == 0) return;
   if (!at_start)
-    return report_once("no values of functions of " + module.path +
-                       " are noted: it was opened after the program had begun");
-  const auto found = symbols::values_of(module.path, wishes, resolve_);
-  if (!found) return report_once("no values of functions of " + module.path + " are noted: " + found.error().message);
-  std::size_t unknown = 0;
+    return report_once("no values " + of + "it was opened after the program had begun; 'karst on PID --args' can");
+  if (!values.problem.empty()) return report_once("no values " + of + values.problem);
   std::size_t refused = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const symbols::FunctionValues& values = (*found)[i];
-    if (values.description.empty())
-      ++unknown;
-    else if (!writer.note_values(wanted[i]->id, values.arguments, values.returned, values.description))
-      ++refused;
-  }
-  if (unknown == wanted.size())
-    report_once("no values of functions of " + module.path +
-                " are noted: they have no debug information of C or C++: compile them with -g");
+  for (const auto& [function, noted] : values.functions)
+    if (!writer.note_values(function->id, noted)) ++refused;
   if (refused != 0)
     report_once("values of " + std::to_string(refused) + " functions of " + module.path +
                 " are not noted: there are more than " + std::to_string(format::kMostValueSpecs) +

@@ -15,11 +15,11 @@
 
 #include "collect/arena/view.h"
 #include "collect/arena/watch.h"
+#include "collect/launch/value_choice.h"
 #include "reader/model.h"
 #include "symbols/function_filter.h"
 #include "symbols/function_lists.h"
 #include "symbols/resolve.h"
-#include "symbols/values.h"
 
 namespace karst::collect {
 
@@ -33,17 +33,15 @@ class FunctionChoice {
   /// What a budget leaves on: functions that one of the patterns matches. The error is a bad pattern's.
   Status keep(const std::vector<std::string>& patterns);
 
-  /// What is noted of functions' calls: `REGEX[:N,...]` each, N: of the arguments, from 1 on. The error is a bad one's.
-  Status note_values(const std::vector<std::string>& arguments, const std::vector<std::string>& returned);
+  /// What is noted of functions' calls.
+  void note(ValueChoice values) { values_ = std::move(values); }
 
   const symbols::FunctionFilter& filter() const { return filter_; }
   const symbols::ListChoice& lists() const { return lists_; }
   bool uses_carried() const { return use_carried_; }
   bool has_kept() const { return has_kept_; }
   bool is_kept(const std::string& name) const { return has_kept_ && kept_.keeps(name); }
-  bool has_values() const { return !arguments_.empty() || !returned_.empty(); }
-  /// None: nothing is noted of this function.
-  std::optional<symbols::ValueWish> values_of(const std::string& name) const;
+  const ValueChoice& values() const { return values_; }
   const symbols::GlobSet& no_trace() const { return no_trace_; }
   const symbols::GlobSet& only() const { return only_; }
 
@@ -55,12 +53,7 @@ class FunctionChoice {
   bool use_carried_ = true;
   symbols::FunctionFilter kept_;
   bool has_kept_ = false;
-  struct ValueRule {
-    symbols::FunctionFilter functions;
-    std::vector<std::uint32_t> only;
-  };
-  std::vector<ValueRule> arguments_;
-  std::vector<ValueRule> returned_;
+  ValueChoice values_;
 };
 
 /// Applies a choice to processes' functions. Remembers modules' lists, not their symbols. One thread.

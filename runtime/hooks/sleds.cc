@@ -14,6 +14,7 @@
 #include "runtime/hooks/module_image.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/plain_code.h"
+#include "runtime/hooks/values.h"
 #include "runtime/hooks/watch_sleds.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/assertion.h"
@@ -400,6 +401,7 @@ bool is_program(std::uintptr_t note) {
 
 void patch_module(std::uint32_t module) {
   apply_watches();
+  apply_values();
   Module& m = g_modules[module];
   ModuleImage image;
   {

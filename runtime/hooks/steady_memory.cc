@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "arch/cpu.h"
+#include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
 namespace karst::runtime {
@@ -45,8 +46,9 @@ int note_program(dl_phdr_info* info, std::size_t, void*) {
 
 }  // namespace
 
+void note_stacks_of_threads() { store(g_wanted, true); }
+
 void find_steady_memory() {
-  g_wanted = true;
   dl_iterate_phdr(note_program, nullptr);
   const std::uintptr_t top = getauxval(AT_EXECFN);  // a text at the very top of the stack
   rlimit limit{};
@@ -58,7 +60,7 @@ void find_steady_memory() {
 }
 
 std::uint64_t stack_size_of(const void* attributes) {
-  if (!g_wanted) return 0;
+  if (!load(g_wanted)) return 0;
   std::size_t size = 0;
   if (attributes != nullptr)
     return pthread_attr_getstacksize(static_cast<const pthread_attr_t*>(attributes), &size) == 0 ? size : 0;

@@ -12,9 +12,12 @@ namespace karst::runtime {
 
 /// At start, in the program's first thread, before it has others.
 void find_steady_memory();
+/// From now on threads that begin note their stacks.
+void note_stacks_of_threads();
 /// In a thread that begins. `size`: bytes of its stack, thread-local storage included; 0: not known.
 void note_own_stack(std::uint64_t size);
-/// Bytes of the stack that pthread_create gives a thread with these attributes, if find_steady_memory() was called.
+/// Bytes of the stack that pthread_create gives a thread with these attributes; 0 if note_stacks_of_threads() was not
+/// called.
 std::uint64_t stack_size_of(const void* attributes);
 
 /// How many of the `size` bytes at `address` are such memory: all up to there may be read. `stack`: where the frame of

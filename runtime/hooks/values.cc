@@ -5,12 +5,21 @@
 #include <sys/uio.h>
 
 #include "arch/page.h"
+#include "runtime/hooks/modules.h"
 #include "runtime/hooks/steady_memory.h"
+#include "runtime/maintenance/control.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
+#include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
+#include "runtime/watching/watch.h"
+
+// Read and written from outside, by karst (collect/live/noted_values.h).
+extern "C" {
+__attribute__((visibility("default"))) karst::format::ValueTables karst_noted_values;
+}
 
 namespace karst::runtime {
 
@@ -19,8 +28,11 @@ using namespace format;
 namespace {
 
 bool g_reads_memory;
-ArenaValueSpec* g_specs;   // private copies
-std::uint16_t* g_numbers;  // of specs, by function: 1 + index; 0: none
+ArenaValueSpec* g_specs;     // private copies
+std::uint64_t* g_functions;  // whose they are: addresses
+std::uint16_t* g_numbers;    // of specs, by function: 1 + index; 0: none
+std::uint32_t g_taken;       // specs that g_numbers has
+std::uint8_t g_changes;      // karst_noted_values.changes, when these were taken
 
 /// Bytes from `address` on that could be read, `size` at most. No instruction of ours touches memory that might go
 /// away. `stack`: of the function that is called.
@@ -170,6 +182,54 @@ void add(Values& values, const ValueOp& op, const SavedRegisters& saved) {
   values.end(kValueUnreadable, 0);
 }
 
+/// False: there is no memory for them.
+bool make_tables() {
+  if (g_specs != nullptr) return true;
+  constexpr std::uint64_t kSpecs = sizeof(ArenaValueSpec) * kMostValueSpecs;
+  constexpr std::uint64_t kFunctions = sizeof(std::uint64_t) * kMostValueSpecs;
+  constexpr std::uint64_t kNumbers = sizeof(std::uint16_t) * (std::uint64_t{kMaxFunctionId} + 1);
+  const long got = sys::mmap(0, kSpecs + kFunctions + kNumbers, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (sys::failed(got)) return false;
+  const auto at = static_cast<std::uintptr_t>(got);
+  g_specs = reinterpret_cast<ArenaValueSpec*>(at);
+  g_functions = reinterpret_cast<std::uint64_t*>(at + kSpecs);
+  note_stacks_of_threads();
+  store(g_numbers, reinterpret_cast<std::uint16_t*>(at + kSpecs + kFunctions));
+  karst_noted_values.specs = at;
+  karst_noted_values.functions = at + kSpecs;
+  store(karst_noted_values.version, kValueTablesVersion);
+  return true;
+}
+
+/// By what is in private memory alone. 0: no function with sleds begins there.
+std::uint32_t function_at(std::uintptr_t address) {
+  const std::uint32_t count = load(g_module_count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Module& m = g_modules[i];
+    if (load(m.loaded) != 1 || !m.has_trampolines || address < m.reach_begin || address >= m.reach_end) continue;
+    const std::uint32_t index = m.functions.find(address);
+    if (index != FunctionTable::kNone) return m.first_id + index;
+  }
+  return 0;
+}
+
+std::uintptr_t address_of(std::uint32_t id) {
+  const std::uint32_t count = load(g_module_count);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (const Module& m = g_modules[i]; id - m.first_id < m.functions.count())
+      return m.functions.address(id - m.first_id);
+  return 0;
+}
+
+/// Those that karst has added.
+void take_specs() {
+  const std::uint32_t count = load(karst_noted_values.count);
+  for (; g_taken < count && g_taken < kMostValueSpecs; ++g_taken)
+    if (const std::uint32_t id = function_at(g_functions[g_taken]); id != 0)
+      store(g_numbers[id], static_cast<std::uint16_t>(g_taken + 1));
+}
+
 }  // namespace
 
 const ArenaValueSpec* value_spec(std::uint32_t function) {
@@ -179,26 +239,40 @@ const ArenaValueSpec* value_spec(std::uint32_t function) {
 }
 
 void take_over_values() {
-  const ArenaValues* wanted = g_arena.values();
-  if (wanted == nullptr || load(wanted->count) == 0) return;
-  const std::uint64_t specs = sizeof(ArenaValueSpec) * kMostValueSpecs;
-  const std::uint64_t size = specs + sizeof(std::uint16_t) * (std::uint64_t{kMaxFunctionId} + 1);
-  const long got = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-  if (sys::failed(got)) return;
-  g_specs = reinterpret_cast<ArenaValueSpec*>(got);
-  auto* numbers = reinterpret_cast<std::uint16_t*>(got + static_cast<long>(specs));
-  const std::uint32_t count = load(wanted->count) < kMostValueSpecs ? load(wanted->count) : kMostValueSpecs;
-  copy(g_specs, wanted->specs, count * sizeof(ArenaValueSpec));
-  for (std::uint32_t id = 1; id <= g_arena.function_count(); ++id)
-    if (const std::uint32_t number = value_spec_of(load(g_arena.functions()[id].flags)); number != 0 && number <= count)
-      numbers[id] = static_cast<std::uint16_t>(number);
   find_steady_memory();
-  store(g_numbers, numbers);
+  const ArenaValues* wanted = g_arena.values();
+  if (wanted == nullptr || load(wanted->count) == 0 || !make_tables()) return;
+  const std::uint32_t wanted_count = load(wanted->count);
+  const std::uint32_t count = wanted_count < kMostValueSpecs ? wanted_count : kMostValueSpecs;
+  copy(g_specs, wanted->specs, count * sizeof(ArenaValueSpec));
+  for (std::uint32_t id = 1; id <= g_arena.function_count(); ++id) {
+    const std::uint32_t number = value_spec_of(load(g_arena.functions()[id].flags));
+    if (number == 0 || number > count) continue;
+    g_numbers[id] = static_cast<std::uint16_t>(number);
+    g_functions[number - 1] = address_of(id);
+  }
+  karst_noted_values.count = g_taken = count;
+}
+
+void apply_values() {
+  // Whoever may write to the arena may ask for tables. They are empty.
+  if (!g_arena.exists() || load(g_arena.control().values_wanted) == 0) return;
+  const Patching lock;
+  if (!make_tables()) return;
+  const std::uint8_t changes = load(karst_noted_values.changes);
+  if (changes == g_changes) return;
+  g_changes = changes;
+  take_specs();
+  watch_sleds();
 }
 
 // A filter that the process began under is not known to us, and might end it for such a call.
 void prepare_values(bool no_system_calls) {
   g_reads_memory = !no_system_calls && sys::call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) == 0;
+  add_task([](const Moment&) {
+    apply_values();
+    return kOnWake;
+  });
 }
 
 extern "C" void karst_record_values(const SavedRegisters* saved) {

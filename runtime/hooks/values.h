@@ -1,7 +1,8 @@
 // Arguments and returned values of functions that karst chose (format/values.h): copied into a note by the hooks of
-// arch/*/hooks.S. Which values, and where they are, stands in the arena, and is taken over once, into private memory,
-// before any code of the program has run: whoever could write to the arena later, like a forked child with fewer
-// rights, would else choose what of the process's memory is copied to where they can read it (docs/security.md). What a
+// arch/*/hooks.S. Which values, and where they are, stands in the arena at first, and is taken over into private
+// memory before any code of the program has run: whoever could write to the arena later, like a forked child with fewer
+// rights, would else choose what of the process's memory is copied to where they can read it (docs/security.md). What
+// is wanted later karst writes into that private memory, by the kernel's leave (format/values.h). What a
 // pointer leads to is read by the kernel, so a bad one is an answer and no fault.
 #pragma once
 #include <cstdint>
@@ -18,6 +19,9 @@ const format::ArenaValueSpec* value_spec(std::uint32_t function);
 void prepare_values(bool no_system_calls);
 /// At start, once karst has chosen and before any other code of the program runs.
 void take_over_values();
+/// Takes over what karst has added to karst_noted_values since. Any thread, outside of signal handlers and of the lock
+/// of patching.
+void apply_values();
 
 extern "C" {
 /// Called by the hooks, at an entry or a return. Async-signal-safe; takes no lock, uses 1 KiB of stack at most.

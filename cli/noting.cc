@@ -1,0 +1,54 @@
+#include "cli/noting.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/text.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{10'000};
+
+void say(const collect::Attached& target, const std::string& what) {
+  std::fprintf(stderr, "karst: process %d (%s): values of %s\n", static_cast<int>(target.process.pid),
+               printable(target.process.name).c_str(), what.c_str());
+}
+
+}  // namespace
+
+void add_value_options(Command command, ValueArguments& values) {
+  command
+      .add_option(
+          "--args", values.arguments,
+          "Note what calls of matching functions are given: by -g, as the compiler passes it. :N,... behind the "
+          "pattern: of the arguments only these, from 1 on (0: this)")
+      .type_name("REGEX")
+      .allow_extra_args(false);
+  command.add_option("--returns", values.returned, "Note what calls of matching functions return")
+      .type_name("REGEX")
+      .allow_extra_args(false);
+}
+
+Result<collect::NotingBegun> begin_noting(collect::Attached& target, const collect::ValueChoice& choice,
+                                          std::uint64_t time_ns) {
+  auto begun = collect::note_values(target, choice, kPatience);
+  if (!begun) return begun;
+  const std::string pid = std::to_string(target.process.pid);
+  if (begun->meant == 0) return Error{"no function of process " + pid + " is one that --args or --returns means"};
+  if (begun->noted == 0 && !begun->problems.empty()) return Error{begun->problems.front()};
+  for (const std::string& problem : begun->problems) fail({problem});
+  say(target, plural(begun->noted, "function") + " noted" +
+                  (time_ns != 0 ? " for " + duration_text(time_ns) + "; Ctrl-C ends that at once" : std::string()));
+  return begun;
+}
+
+int end_noting(collect::Attached& target, const std::vector<std::uint64_t>& functions) {
+  const auto ended = collect::end_noting(target, functions, kPatience);
+  if (!ended) return fail(ended.error());
+  say(target, plural(*ended, "function") + " not noted any more");
+  return kExitOk;
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,52 @@
+// Which calls' arguments and results are noted: what --args and --returns say.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "reader/model.h"
+#include "symbols/function_filter.h"
+#include "symbols/resolve.h"
+#include "symbols/values.h"
+
+namespace karst::collect {
+
+/// Of one module's functions.
+struct ValuesOfModule {
+  struct Function {
+    const reader::Function* function;
+    symbols::FunctionValues values;
+  };
+  std::size_t meant = 0;            ///< functions that a pattern matches
+  std::vector<Function> functions;  ///< of them, those whose values can be noted
+  std::string problem;              ///< why there are none of those; else empty
+};
+
+/// Immutable once made.
+class ValueChoice {
+ public:
+  /// Nothing is noted.
+  ValueChoice() = default;
+  /// `REGEX[:N,...]` each, N: of the arguments, from 1 on. The error is a bad one's.
+  static Result<ValueChoice> make(const std::vector<std::string>& arguments, const std::vector<std::string>& returned);
+
+  bool any() const { return !arguments_.empty() || !returned_.empty(); }
+  /// What is wanted of these functions, which are of this module and have names.
+  ValuesOfModule of_module(const reader::Module& module, const std::vector<const reader::Function*>& functions,
+                           const symbols::ResolveOptions& resolve) const;
+
+ private:
+  struct Rule {
+    symbols::FunctionFilter functions;
+    std::vector<std::uint32_t> only;
+  };
+  /// None: nothing is noted of this function.
+  std::optional<symbols::ValueWish> wish_of(const std::string& name) const;
+
+  std::vector<Rule> arguments_;
+  std::vector<Rule> returned_;
+};
+
+}  // namespace karst::collect
