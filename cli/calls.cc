@@ -200,7 +200,7 @@ void register_calls(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("calls", "List each call with its begin, duration, thread and caller");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "csv", "json"});
   add_selection_options(command, options->input, "List only calls of functions whose name matches");
   add_raw_option(command, options->input);

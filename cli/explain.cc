@@ -312,7 +312,7 @@ void register_explain(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("explain", "Say why a call took longer than others of its function");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   command.add_option("--slowest", options->slowest, "Explain the slowest call of functions whose name matches")
       .type_name("REGEX");
   command.add_option("--call", options->call, "Explain the call that begins then in that thread").type_name("TID@TIME");

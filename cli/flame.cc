@@ -122,7 +122,7 @@ void register_flame(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("flame", "Make a flame graph: folded stacks, a picture or a page");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   command.add_option("--format", options->format, "folded (the default), svg or html")
       .check(one_of({"folded", "svg", "html"}))
       .type_name("folded|svg|html");

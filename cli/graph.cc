@@ -229,7 +229,7 @@ void register_graph(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("graph", "Show functions with their callers and callees");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "dot", "mermaid", "json"});
   command.add_option("-n,--limit", options->limit, "Show only the first N functions (20; json: all)")
       .type_name("N")

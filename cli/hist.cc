@@ -155,7 +155,7 @@ void register_hist(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("hist", "Show how the durations of a function's calls spread");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "json"});
   command.add_option("-n,--limit", options->limit, "Show only the first N functions (text: 3; json: all)")
       .type_name("N")

@@ -403,12 +403,18 @@ void print_json(const reader::Trace& trace, const Facts& facts, Output& out) {
 }
 
 int info(const Options& options) {
-  auto trace = reader::Trace::open(options.input.file);
+  std::string file = options.input.file;
+  if (file.empty()) {
+    auto newest = newest_trace();
+    if (!newest) return fail(newest.error());
+    file = std::move(*newest);
+  }
+  auto trace = reader::Trace::open(file);
   // Of functions only those of kept moments are named here.
   const auto keeps = [](const reader::Process& process) { return !process.moments.empty(); };
   if (trace && std::any_of(trace->processes().begin(), trace->processes().end(), keeps)) {
     const symbols::ResolveOptions names;
-    symbols::name_functions(*trace, names.with(symbols::Credentials::of_file(options.input.file)), nullptr);
+    symbols::name_functions(*trace, names.with(symbols::Credentials::of_file(file)), nullptr);
   }
   if (!trace) return fail(trace.error());
   const Facts facts = gather(*trace);

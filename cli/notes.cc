@@ -137,7 +137,7 @@ void register_notes(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("notes", "List what the program said of itself: messages, values, requests");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "csv", "json"});
   command.add_option("--kind", options->kind, "List notes of this kind alone")
       .check(one_of({"message", "integer", "number", "frame", "request begins", "request ends", "works on", "text"}))

@@ -119,7 +119,7 @@ void register_order(Command app, int& status) {
   Command command =
       app.add_subcommand("order", "Say in which order a linker should lay out functions, for fewer pages");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   command.add_option("--by", options->by, "first: by first call (the default); calls: those called most first")
       .check(one_of({"first", "calls"}))
       .type_name("first|calls");

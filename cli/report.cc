@@ -452,7 +452,7 @@ void register_report(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("report", "Show which functions were called how often and took how long");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   command
       .add_option("--by", options->by, "A row for each value of an argument, of what was returned, or of the request")
       .check(is_by)

@@ -255,7 +255,7 @@ void register_requests(Command app, int& status) {
   Command command =
       app.add_subcommand("requests", "List requests: how long each took, in which threads, and where its time went");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   command.add_option("-n,--limit", options->limit, "Show only the first N requests (text: 20; csv and json: all)")
       .type_name("N")
       .check(positive());

@@ -345,7 +345,7 @@ void register_slow(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("slow", "Show calls that took far longer than usual, and what they waited for");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   command.add_option("-n,--limit", options->limit, "Show N functions (default 10)").type_name("N").check(positive());
   command.add_flag("--each", options->each, "Show each call, not the slowest of its function alone");
   command.add_flag("--follow", options->follow,

@@ -128,7 +128,7 @@ void register_stacks(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("stacks", "Show calls merged by their path: a tree with counts and times");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "json"});
   add_by_option(command, options->by, false);
   command.add_option("--depth", options->depth, "Show only N levels").type_name("N").check(positive());

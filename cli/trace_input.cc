@@ -30,10 +30,6 @@
 namespace karst::cli {
 
 void add_file_option(Command command, InputOptions& options) {
-  command.add_option("FILE", options.file, "The trace, as 'karst run' wrote it").type_name("").required();
-}
-
-void add_newest_file_option(Command command, InputOptions& options) {
   command.add_option("FILE", options.file, "The trace (default: the newest .karst file here that is yours)")
       .type_name("");
 }

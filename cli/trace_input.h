@@ -40,10 +40,8 @@ struct InputOptions {
 /// Error: it is no range, or an empty one.
 Result<query::TickRange> parse_range(std::string_view text);
 
-/// FILE.
-void add_file_option(Command command, InputOptions& options);
 /// FILE, which may be left out: newest_trace() then.
-void add_newest_file_option(Command command, InputOptions& options);
+void add_file_option(Command command, InputOptions& options);
 /// The newest .karst file in this directory that is regular and belongs to the user (under sudo: or to the caller);
 /// others' are not opened unasked. Says on stderr which it is. Error: there is none.
 Result<std::string> newest_trace();

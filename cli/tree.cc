@@ -398,7 +398,7 @@ void register_tree(Command app, int& status) {
   auto options = std::make_shared<Options>();
   Command command = app.add_subcommand("tree", "Print every call of every thread, nested, with its duration");
   command.footer(kFooter);
-  add_newest_file_option(command, options->input);
+  add_file_option(command, options->input);
   add_selection_options(command, options->input,
                         "Show only calls of functions whose name matches, with what they called (of nested ones the "
                         "outermost)");

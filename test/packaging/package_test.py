@@ -1,11 +1,13 @@
 """The packages: the .tar.gz unpacked somewhere, the .deb unpacked into a root of its own; both trace from there."""
+import os
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-from installed import ALL_CALLS, BUILD, WORK, Installed, command
+from installed import ALL_CALLS, BUILD, ROOT, WORK, Installed, command
 
 
 class PackageTest(Installed):
@@ -67,6 +69,49 @@ class PackageTest(Installed):
         command("md5sum", "--quiet", "-c", "DEBIAN/md5sums", cwd=root)
         # The dynamic linker's cache learns of libkarst.
         self.assertIn("ldconfig", (root / "DEBIAN/postinst").read_text())
+
+    def bring(self, root, program, to=None):
+        """Puts a program and the libraries that it loads into the root, where they are here."""
+        files = {str(program): to or str(program)}
+        for path in re.findall(r"(/\S+) \(0x", command("ldd", program)):
+            files[path] = path
+        for here, there in files.items():
+            target = root / there.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists():
+                shutil.copy(os.path.realpath(here), target)
+
+    def test_packages_in_a_root_without_compilers(self):
+        namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+        may = subprocess.run([*namespace, "true"], capture_output=True, text=True)
+        if may.returncode != 0:
+            self.skipTest(f"no mount namespace can be made: {may.stderr.strip()}")
+        server = self.directory / "server"
+        command(BUILD / "bin/karst-g++", "-O2", "-g", "-pthread", ROOT / "examples/server/server.cc", "-o", server)
+        archive, = (self.base / "out").glob("karst-*-linux-x86_64.tar.gz")
+        unpack = {"deb": lambda root: command("dpkg-deb", "-x", self.deb(), root),
+                  "tar.gz": lambda root: command("tar", "-xzf", archive, "-C", root / "usr", "--strip-components=1")}
+        for kind, unpacked_in in unpack.items():
+            with self.subTest(kind):
+                root = self.directory / kind
+                for directory in ("usr", "proc", "tmp", "dev"):
+                    (root / directory).mkdir(parents=True)
+                unpacked_in(root)
+                for program in ("/bin/sh", "/usr/bin/sort"):
+                    self.bring(root, os.path.realpath(program), program)
+                self.bring(root, root / "usr/bin/karst", "/usr/bin/karst")
+                self.bring(root, server, "/tmp/server")
+                (root / "dev/null").touch()
+
+                def inside(line):
+                    return command(*namespace, "sh", "-c", 'mount --bind /proc "$0/proc" && exec chroot "$0" /bin/sh -c "$1"',
+                                   root, f"cd /tmp && {line}", env={"PATH": "/usr/bin:/bin:/usr/sbin"})
+
+                self.assertRegex(inside("karst run ./server && karst slow"), r" 1\. Server::serve took [\d.]+ ms, [\d,]+ times")
+                self.assertRegex(inside("echo b > words; karst run -o sort.karst sort words && karst report sort.karst --limit 3"),
+                                 r"sort: [\d,]+ of [\d,]+ functions patched")
+                said = inside("echo 'int main() {}' > a.c; karst-gcc a.c; echo $?")
+                self.assertRegex(said, r"karst-gcc: .*gcc.*\n127")
 
 
 if __name__ == "__main__":
