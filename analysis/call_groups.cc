@@ -16,8 +16,13 @@ CallGroups::CallGroups(const reader::Trace& trace, GroupBy by, std::string argum
       argument_(std::move(argument)),
       functions_(functions),
       most_(kRest + 1 + most_values),
-      texts_{"<others>", by == GroupBy::kRequest ? "<no request>" : "<not noted>",
-             by == GroupBy::kRequest ? "<other requests>" : "<other values>"} {}
+      texts_{"<others>",
+             by == GroupBy::kRequest ? "<no request>"
+             : by == GroupBy::kFrame ? "<no frame>"
+                                     : "<not noted>",
+             by == GroupBy::kRequest ? "<other requests>"
+             : by == GroupBy::kFrame ? "<other frames>"
+                                     : "<other values>"} {}
 
 bool CallGroups::is_asked_for(const reader::Thread& thread, std::uint32_t function) const {
   if (functions_ != nullptr) return functions_->contains(thread.process, function);
@@ -69,7 +74,7 @@ void CallGroups::by_requests(const reader::Thread& thread, const reader::Calls& 
 const query::Scope::Part& CallGroups::of(const reader::Thread& thread, const reader::Calls& calls,
                                          const query::Scope::Part& part) {
   group_.assign(calls.size(), kOthers);
-  if (by_ == GroupBy::kRequest) {
+  if (by_ == GroupBy::kRequest || by_ == GroupBy::kFrame) {
     by_requests(thread, calls);
   } else {
     by_values(thread, calls);

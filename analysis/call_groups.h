@@ -1,4 +1,5 @@
-// Calls put into groups by a key: what an argument was, what they returned, or which request their thread worked on.
+// Calls put into groups by a key: what an argument was, what they returned, which request their thread worked on, or
+// in which frame they were.
 //
 // A group has a number as a function has one (analysis/parts.h). CallGroups puts it into the column where the
 // function's stands, so that whatever adds up calls by function adds them up by group. There is no second table.
@@ -22,7 +23,7 @@
 
 namespace karst::analysis {
 
-enum class GroupBy { kArgument, kReturned, kRequest };
+enum class GroupBy { kArgument, kReturned, kRequest, kFrame };
 
 /// `trace` and `functions` must outlive it. Use from one thread at a time.
 class CallGroups {
@@ -35,7 +36,8 @@ class CallGroups {
   CallGroups(const reader::Trace& trace, GroupBy by, std::string argument, const FunctionSet* functions,
              std::size_t most_values = kMostValues);
 
-  /// For kRequest: what the thread that comes next worked on. Its calls are cut at these times (cut_at_requests()).
+  /// For kRequest: what the thread that comes next worked on; for kFrame: the frames (analysis/frames.h). Its calls are
+  /// cut at these times (cut_at_requests()).
   void works_on(std::vector<RequestWork> work) { work_ = std::move(work); }
   /// `part`, which is all of `calls`, with groups in the place of functions. Good until the next call of this, and as
   /// long as `part` is.

@@ -10,7 +10,6 @@
 #include "analysis/notes.h"
 #include "analysis/parts.h"
 #include "analysis/waits.h"
-#include "format/note.h"
 #include "query/scope.h"
 
 namespace karst::analysis {
@@ -65,6 +64,10 @@ bool tells_of_requests(const reader::Trace& trace, const reader::Thread& thread)
   return any_note(trace, thread, [](NoteKind kind, std::uint64_t) {
     return kind == NoteKind::kRequest || kind == NoteKind::kRequestBegin || kind == NoteKind::kRequestEnd;
   });
+}
+
+bool has_note(const reader::Trace& trace, const reader::Thread& thread, NoteKind kind) {
+  return any_note(trace, thread, [kind](NoteKind its, std::uint64_t) { return its == kind; });
 }
 
 void write_request(Json& json, const reader::Trace& trace, std::uint64_t start, const Request& request) {

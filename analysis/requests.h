@@ -13,6 +13,7 @@
 
 #include "analysis/selection.h"
 #include "base/json.h"
+#include "format/note.h"
 #include "query/selection.h"
 #include "reader/model.h"
 #include "reader/states.h"
@@ -29,6 +30,8 @@ struct RequestWork {
 bool worked_on(const reader::Trace& trace, const reader::Thread& thread, std::uint64_t id);
 /// Whether the thread says anything of requests. The same way.
 bool tells_of_requests(const reader::Trace& trace, const reader::Thread& thread);
+/// Whether the thread has a note of this kind. The same way.
+bool has_note(const reader::Trace& trace, const reader::Thread& thread, format::NoteKind kind);
 /// In order of time; they do not overlap.
 std::vector<RequestWork> work_on_requests(const reader::Calls& calls);
 

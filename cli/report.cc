@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/frames.h"
 #include "analysis/values.h"
 #include "base/json.h"
 #include "base/output.h"
@@ -63,6 +64,8 @@ csv and json give all times in whole nanoseconds.
   arg:NAME  what that argument was (karst run --args)
   returned  what they returned (karst run --returns)
   request   the request that their thread worked on; calls are cut at its ends
+  frame     the frame they were in (KARST_FRAME), all threads together, from 1
+            on; frame:NAME where a program has several kinds
 Calls without a value are '<not noted>'. After 262,144 values the calls of
 further ones are '<other values>'.)";
 
@@ -133,7 +136,7 @@ bool shows_tracing(const Options& options) {
   return options.overhead || options.sort == "tracing" || options.columns.find("tracing") != std::string::npos;
 }
 
-constexpr std::string_view kArgument = "arg:";
+constexpr std::string_view kArgument = "arg:", kFrame = "frame:";
 
 std::string by_title(const Options& options) {
   return options.by.starts_with(kArgument) ? printable(options.by.substr(kArgument.size())) : options.by;
@@ -328,13 +331,16 @@ void print_threads(const std::vector<ThreadOverhead>& threads, Screen& screen) {
 }
 
 std::string is_by(const std::string& text) {
-  if (text == "returned" || text == "request" || (text.starts_with(kArgument) && text.size() > kArgument.size()))
+  if (text == "returned" || text == "request" || text == "frame" || text.starts_with(kFrame) ||
+      (text.starts_with(kArgument) && text.size() > kArgument.size()))
     return {};
-  return "'" + text + "' is none of arg:NAME, returned, request" + did_you_mean(text, {"returned", "request"});
+  return "'" + text + "' is none of arg:NAME, returned, request, frame, frame:NAME" +
+         did_you_mean(text, {"returned", "request", "frame"});
 }
 
-/// The groups that --by asks for. Error: the trace has no such values.
-Result<std::unique_ptr<analysis::CallGroups>> groups_of(const Input& input, const Options& options) {
+/// The groups that --by asks for, and the parts that calls are cut at for them, if any. Error: the trace has no such
+/// values.
+Result<std::unique_ptr<analysis::CallGroups>> groups_of(const Input& input, const Options& options, CallParts& parts) {
   using analysis::GroupBy;
   const reader::Trace& trace = input.trace;
   const auto groups = [&](GroupBy by, std::string name = {}) {
@@ -345,7 +351,23 @@ Result<std::unique_ptr<analysis::CallGroups>> groups_of(const Input& input, cons
                      [&](const reader::Thread* of) { return analysis::tells_of_requests(trace, *of); }))
       return Error{fmt::format("no thread of {} says which request it works on: see karst_request() in karst/karst.h",
                                trace.name())};
+    parts.of = [](const reader::Thread&, const reader::Calls& calls) { return analysis::work_on_requests(calls); };
     return groups(GroupBy::kRequest);
+  }
+  if (options.by == "frame" || options.by.starts_with(kFrame)) {
+    const auto frames = std::make_shared<const analysis::Frames>(trace);
+    const std::vector<std::string> names = frames->names();
+    if (names.empty()) return Error{trace.name() + " has no frames: see KARST_FRAME() in karst/karst.h"};
+    std::string name = options.by == "frame" ? names.front() : options.by.substr(kFrame.size());
+    if (options.by == "frame" ? names.size() != 1 : std::find(names.begin(), names.end(), name) == names.end()) {
+      std::string list;
+      for (const std::string& one : names) list += (list.empty() ? " --by frame:" : ", --by frame:") + printable(one);
+      return Error{trace.name() + " has frames of these names:" + list};
+    }
+    parts.of = [frames, name](const reader::Thread& thread, const reader::Calls&) {
+      return frames->of(thread.process, name);
+    };
+    return groups(GroupBy::kFrame);
   }
   const bool returned = options.by == "returned";
   const std::string name = returned ? options.by : options.by.substr(kArgument.size());
@@ -399,21 +421,21 @@ int report_command(const Options& options) {
     return fail({trace.name() + " does not know what tracing cost"});
   std::vector<ThreadOverhead> overheads;
   std::unique_ptr<analysis::CallGroups> groups;
+  CallParts parts;
   if (!options.by.empty()) {
-    auto found = groups_of(**input, options);
+    auto found = groups_of(**input, options, parts);
     if (!found) return fail(found.error());
     groups = std::move(*found);
   }
-  std::vector<analysis::RequestWork> work;
   analysis::ReportBuilder builder(trace, (*input)->function_set(), groups.get());
   (*input)->each_thread(
       "adding up calls",
       [&](const reader::Thread& thread, const reader::Calls& calls) {
-        if (groups != nullptr) groups->works_on(std::move(work));
+        if (groups != nullptr) groups->works_on(std::move(parts.latest));
         builder.add(thread, calls);
         if (options.overhead) overheads.push_back(overhead_of(thread, calls, trace.clock()));
       },
-      options.by == "request" ? &work : nullptr);
+      parts.of ? &parts : nullptr);
   analysis::Report report = builder.finish();
   if (const auto& range = (*input)->filter.range) {
     const query::TickRange whole{analysis::first_ticks(trace), analysis::last_ticks(trace)};
@@ -454,9 +476,10 @@ void register_report(Command app, int& status) {
   command.footer(kFooter);
   add_file_option(command, options->input);
   command
-      .add_option("--by", options->by, "A row for each value of an argument, of what was returned, or of the request")
+      .add_option("--by", options->by,
+                  "A row for each value of an argument, of what was returned, each request or frame")
       .check(is_by)
-      .type_name("arg:NAME|returned|request");
+      .type_name("arg:NAME|returned|request|frame");
   command.add_option("-s,--sort", options->sort, "Greatest first by this column, total unless another is named")
       .check(one_of(sort_keys()))
       .type_name(sort_words());

@@ -308,13 +308,12 @@ Result<std::unique_ptr<Input>> open_input(const InputOptions& given) {
 
 std::uint64_t Input::ticks_of(std::uint64_t ns) const { return ticks_in(trace.clock(), ns); }
 
-reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used,
-                              std::vector<analysis::RequestWork>* work) const {
+reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used, CallParts* parts) const {
   reader::Calls calls = reader::rebuild_calls(trace, thread, std::move(used));
   analysis::CallFilter rest = filter;
-  if (work != nullptr) {
-    *work = analysis::work_on_requests(calls);
-    analysis::cut_at_requests(calls, *work);
+  if (parts != nullptr) {
+    parts->latest = parts->of(thread, calls);
+    analysis::cut_at_requests(calls, parts->latest);
   }
   if (rest.request) analysis::cut_to_request(calls, *std::exchange(rest.request, std::nullopt));
   if (!raw) analysis::take_cost_out(calls, trace.processes()[thread.process], filter.range);
@@ -323,11 +322,11 @@ reader::Calls Input::calls_of(const reader::Thread& thread, reader::Calls used,
 }
 
 void Input::each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use,
-                        std::vector<analysis::RequestWork>* work) const {
+                        CallParts* parts) const {
   Progress progress(what, events);
   reader::Calls calls;
   for (const reader::Thread* thread : threads) {
-    calls = calls_of(*thread, std::move(calls), work);
+    calls = calls_of(*thread, std::move(calls), parts);
     use(*thread, calls);
     progress.done += calls.events;
   }

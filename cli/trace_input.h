@@ -63,6 +63,12 @@ Check number_to(std::uint64_t most);
 Check one_of(const std::vector<std::string>& words);
 
 /// A trace, open, and the part of it that was asked for.
+/// Parts of time that calls are cut at, so that each row is in one or in none: work on requests, or frames.
+struct CallParts {
+  std::function<std::vector<analysis::RequestWork>(const reader::Thread&, const reader::Calls&)> of;
+  std::vector<analysis::RequestWork> latest;  ///< of the thread whose calls were made last
+};
+
 struct Input {
   std::vector<std::byte> bytes;  ///< of a trace that was made in memory
   reader::Trace trace;
@@ -77,13 +83,12 @@ struct Input {
   bool raw = false;  ///< --raw
   /// A thread's calls, as far as they pass the filter. Unless `raw`, their time() is without the tracer's cost.
   /// `used`: calls of another thread that are needed no more, whose memory is taken.
-  /// With `work` cut where the thread begins to work on another request; it is then what the thread worked on.
-  reader::Calls calls_of(const reader::Thread& thread, reader::Calls used = {},
-                         std::vector<analysis::RequestWork>* work = nullptr) const;
+  /// With `parts` cut at those.
+  reader::Calls calls_of(const reader::Thread& thread, reader::Calls used = {}, CallParts* parts = nullptr) const;
   /// For each thread in turn its calls, which are valid until `use` returns; on a terminal `what` tells of it.
-  /// `work` as calls_of() has it.
+  /// `parts` as calls_of() has it.
   void each_thread(const char* what, const std::function<void(const reader::Thread&, const reader::Calls&)>& use,
-                   std::vector<analysis::RequestWork>* work = nullptr) const;
+                   CallParts* parts = nullptr) const;
   const analysis::FunctionSet* function_set() const { return functions ? &*functions : nullptr; }
 };
 

@@ -126,6 +126,28 @@ class ValuesAnswers(TortureTest):
                 self.assertAlmostEqual(int(rows[request]["self_ns"]), sum(int(row["self_ns"]) for row in alone),
                                        delta=len(alone))
 
+    def test_report_by_frame_is_that_of_each_range_of_time(self):
+        program = build("values_frames", "values/frames.cc", "-O1", "-pthread", *INCLUDE, output="values_frames")
+        trace = self.run_traced(program).trace.path
+        steps = {row["value"]: int(row["calls"]) for row in table("report", trace, "--by", "frame", "-f", "^step")}
+        self.assertEqual(steps, {str(frame): frame for frame in range(1, 41)})
+        marks = [int(row["time_ns"]) for row in table("notes", trace, "--kind", "frame")]
+        self.assertEqual(len(marks), 40)
+        rows = {row["value"]: row for row in table("report", trace, "--by", "frame", "--raw", "-f", "^other")}
+        for frame in (2, 17, 40):
+            alone, = table("report", trace, "--raw", "-f", "^other", "--range", f"{marks[frame - 2]}ns..{marks[frame - 1]}ns")
+            self.assertAlmostEqual(int(rows[str(frame)]["self_ns"]), int(alone["self_ns"]), delta=int(alone["calls"]) + 4)
+            self.assertAlmostEqual(int(rows[str(frame)]["calls"]), int(alone["calls"]), delta=1)
+
+    def test_report_by_frames_of_several_names(self):
+        program = build("values_frames", "values/frames.cc", "-O1", "-pthread", *INCLUDE, output="values_frames")
+        trace = self.run_traced(program, "two").trace.path
+        for by in ("frame", "frame:nothing"):
+            self.assertIn("has frames of these names: --by frame:picture, --by frame:sound",
+                          karst("report", trace, "--by", by, status=1))
+        sounds = {row["value"]: int(row["calls"]) for row in table("report", trace, "--by", "frame:sound", "-f", "^step")}
+        self.assertEqual(sounds, {str(n + 1): sum(range(10 * n + 1, 10 * n + 11)) for n in range(4)})
+
     def test_explain_names_the_argument_that_took_long(self):
         trace = self.record()
         slow, = [row for row in table("calls", trace, "-f", "^serve") if row["arguments"].endswith("n=500000")]
