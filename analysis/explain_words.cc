@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "analysis/path_text.h"
 #include "base/plain_name.h"
 #include "base/text.h"
 
@@ -85,11 +86,10 @@ const std::vector<ChainLink>& ExplainedCall::chain(std::size_t cause) {
 
 // "812 server in Cache::lookup > Disk::flush"; `innermost`: the last function alone.
 std::string ExplainedCall::who(const ChainLink& link, bool innermost) const {
-  std::string path;
-  for (const std::uint32_t of : link.functions) {
-    if (innermost) path.clear();
-    path += (path.empty() ? "" : " > ") + function_name(*link.thread, of);
-  }
+  std::vector<std::string> names;
+  for (const std::uint32_t of : link.functions) names.push_back(function_name(*link.thread, of));
+  if (innermost && !names.empty()) names.erase(names.begin(), names.end() - 1);
+  const std::string path = path_text(std::move(names));
   const std::string thread = fmt::format("{} {}", link.thread->tid, printable(link.thread->name));
   return path.empty() ? thread : thread + " in " + path;
 }
@@ -118,9 +118,10 @@ void ExplainedCall::write_values(Json& json, const std::vector<ValueHint>& value
 }
 
 std::string ExplainedCall::place(const Cause& cause) const {
-  std::string text;
+  std::vector<std::string> names;
   for (const std::uint32_t number : cause.path)
-    text += (text.empty() ? "" : " > ") + printable(plain_name(explainer_.functions().functions()[number].name));
+    names.push_back(printable(plain_name(explainer_.functions().functions()[number].name)));
+  const std::string text = path_text(std::move(names));
   return text.empty() ? std::string("its own code") : text;
 }
 

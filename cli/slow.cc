@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/outliers.h"
+#include "analysis/path_text.h"
 #include "analysis/values.h"
 #include "base/json.h"
 #include "base/output.h"
@@ -134,9 +135,12 @@ class SlowPrinter {
   // A path of names; on a terminal the first ones give way to the last.
   std::string path_text(const reader::Thread& thread, const std::vector<std::uint32_t>& functions, std::size_t used) {
     const std::size_t width = width_ > used + 20 ? width_ - used : width_ == 0 ? std::string::npos : 20;
+    std::vector<std::string> names;
+    for (const std::uint32_t id : functions) names.push_back(name(thread, id));
+    names = analysis::folded(std::move(names));
     std::string text;
-    for (auto id = functions.rbegin(); id != functions.rend(); ++id) {
-      const std::string part = width == std::string::npos ? name(thread, *id) : fit_name(name(thread, *id), width);
+    for (auto one = names.rbegin(); one != names.rend(); ++one) {
+      const std::string part = width == std::string::npos ? *one : fit_name(*one, width);
       if (text.empty()) {
         text = part;
       } else if (width == std::string::npos || part.size() + 3 + text.size() + 6 <= width) {
