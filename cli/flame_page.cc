@@ -19,7 +19,7 @@ g.hit rect { fill: #c77dff; }
 text { pointer-events: none; }
 )";
 
-// Its hash is that of the text between the delimiters; test/e2e/cli_test.py compares them.
+// Its hash is that of the text between the delimiters; test/e2e/cli_sums.py compares them.
 constexpr PageScript kScript{R"js(
 'use strict';
 const kLeft = 10, kWidth = 1200, kCharacter = 6.7;

@@ -1,4 +1,4 @@
-// Writes the traces that cli_test.py looks at: cli_traces DIRECTORY.
+// Writes the traces that the tests cli_*.py look at: cli_traces DIRECTORY.
 #include <cstdio>
 #include <exception>
 #include <filesystem>

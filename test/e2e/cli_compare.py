@@ -1,0 +1,80 @@
+"""Commands that compare calls: diff, explain."""
+
+import json
+
+from cli_case import Case, main
+
+
+class Diff(Case):
+    def functions(self, *arguments):
+        return {f["name"].split("::")[-1]: f for f in json.loads(self.good("diff", "--json", *arguments))["functions"]}
+
+    def test_a_trace_and_itself(self):
+        walk = self.path("walk.karst")
+        self.assertIn("4 functions compared: none changed", self.good("diff", walk, walk))
+        self.good("diff", "--fail-over", "0%", walk, walk)
+        report = {f["name"].split("::")[-1]: f for f in json.loads(self.good("report", "--json", walk))["functions"]}
+        for name, f in self.functions(walk, walk).items():
+            self.assertEqual(f["a"], f["b"])
+            self.assertEqual({key: f["a"][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")},
+                             {key: report[name][key] for key in ("calls", "total_ns", "self_ns", "p50_ns")})
+
+    def test_what_became_slower_is_listed_and_fails(self):
+        # The same program with twice the time for one function.
+        before, after = self.path("before.karst"), self.path("after.karst")
+        text = self.good("diff", "--width", "80", before, after)
+        self.assertIn("2 functions compared: 1 changed", text.replace("\n", " "))
+        self.assertRegex(text, r"\+100\.\d% .* slower$")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        self.assertEqual(self.functions(before, after)["slower"]["changed"], True)
+        run = self.karst("diff", "--fail-over", "5%", before, after)
+        self.assertEqual((run.returncode, run.stderr), (3, b"karst: calls of 1 function take over 5% longer\n"))
+        for fine in (["--fail-over", "150%", before, after], ["--fail-over", "5%", after, before],
+                     ["--fail-over", "5%", "--function", "same", before, after]):
+            self.assertEqual(self.karst("diff", *fine).returncode, 0)
+
+    def test_two_ranges_of_one_trace(self):
+        after = self.path("after.karst")
+        whole = self.functions(after, after)["same"]["a"]["calls"]
+        parts = self.functions(after, "--range-a", "..8us", "--range-b", "8us..")["same"]
+        self.assertEqual(parts["a"]["complete"] + parts["b"]["complete"], whole)
+        self.assertGreater(min(parts["a"]["calls"], parts["b"]["calls"]), 10)
+
+    def test_mistakes(self):
+        sample, walk = self.path("sample.karst"), self.path("walk.karst")
+        self.assertIn("no function was called both in", self.bad(1, "diff", sample, walk))
+        self.assertIn("--range-a and --range-b say which", self.bad(2, "diff", sample))
+        self.assertIn("it goes with neither", self.bad(2, "diff", "--range", "1us..", "--range-a", "..2us", sample, walk))
+        self.assertIn("'5' is no percentage; one looks like 5%", self.bad(2, "diff", "--fail-over", "5", sample, walk))
+        self.assertIn("'x' is no range", self.bad(2, "diff", "--range-a", "x", sample))
+        self.assertIn("passes all filters", self.bad(1, "diff", "--min-duration", "5s", "--thread", "app", sample, sample))
+        run = self.karst("diff", sample, self.path("long.karst"))
+        self.assertEqual((run.returncode, run.stderr), (0, b""))
+        self.assertRegex(run.stdout.decode(), r"(?m)^ +gone .* work\(int\)$")
+
+
+class Explain(Case):
+    def test_which_call(self):
+        sample = self.path("sample.karst")
+        answer = json.loads(self.good("explain", "--json", "--slowest", "work", sample))
+        self.assertEqual((answer["call"], answer["duration_ns"], answer["siblings"]), ("10@3000ns", 1_500_000, 1))
+        self.assertEqual(answer["usual_ns"], 2500)
+        self.assertEqual([cause["path"] for cause in answer["causes"]], [[]])
+        self.assertAlmostEqual(sum(c["share"] for c in answer["causes"]) + answer["rest_share"], 1, 2)
+        again = json.loads(self.good("explain", "--json", "--call", answer["call"], sample))
+        self.assertEqual(again, answer)
+        longer = json.loads(self.good("explain", "--json", "--function", "work", "--min-duration", "1ms", sample))
+        self.assertEqual(longer, answer)
+        self.assertIn("it is the only complete call", self.good("explain", "--slowest", "main", sample))
+
+    def test_mistakes(self):
+        sample = self.path("sample.karst")
+        self.assertIn("'5' names no call", self.bad(1, "explain", "--call", "5", sample))
+        self.assertIn("no call that begins at 10@5ns", self.bad(1, "explain", "--call", "10@5ns", sample))
+        self.assertIn("end or begin of call 11@6000ns", self.bad(1, "explain", "--call", "11@6000ns", sample))
+        self.assertIn("no complete call to explain", self.bad(1, "explain", "--min-duration", "1s", sample))
+        self.assertIn("each says which call", self.bad(2, "explain", "--slowest", "a", "--call", "1@2s", sample))
+
+
+if __name__ == "__main__":
+    main()
