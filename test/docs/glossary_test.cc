@@ -2,26 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "test/docs/read_file.h"
+
 namespace karst::test {
 namespace {
 
 namespace fs = std::filesystem;
 const fs::path kRoot = KARST_SOURCE_DIR;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path);
-  EXPECT_TRUE(file.is_open()) << path;
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 struct Row {
   std::string word, file, name;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -16,19 +15,12 @@
 #include "format/note.h"
 #include "format/trace.h"
 #include "reader/trace.h"
+#include "test/docs/read_file.h"
 #include "test/docs/worked_trace.h"
 #include "test/reader/describe.h"
 
 namespace karst::test {
 namespace {
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(std::string(KARST_SOURCE_DIR) + "/" + path);
-  EXPECT_TRUE(file.is_open()) << path;
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 struct Field {
   std::string name;
