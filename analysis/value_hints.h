@@ -35,8 +35,7 @@ struct ValueHint {
   std::string words;
 };
 
-/// Values by path; paths have numbers. What Explainer asks; so it needs nothing that reads values, and no more has the
-/// page's engine.
+/// Values by path; paths have numbers. What Explainer asks; so it needs nothing that reads values.
 class PathValues {
  public:
   virtual ~PathValues() = default;
@@ -52,11 +51,11 @@ class PathValues {
 /// Memory is bounded for each path. Use from one thread.
 class ValueSamples : public PathValues {
  public:
-  /// The calls of this thread come next. All must outlive that.
-  void look_at(const reader::Trace& trace, const reader::Thread& thread, const CallValues& values) {
+  /// The calls of this thread come next. All must outlive that. `values`: null where nothing is noted.
+  void look_at(const reader::Trace& trace, const reader::Thread& thread, const CallValues* values) {
     trace_ = &trace;
     thread_ = &thread;
-    values_ = values.empty() ? nullptr : &values;
+    values_ = values == nullptr || values->empty() ? nullptr : values;
   }
   bool has(std::uint32_t row) const override { return values_ != nullptr && values_->has(row); }
   void add_typical(std::uint32_t path, std::uint32_t row) override;

@@ -99,7 +99,7 @@ class Explain {
     for (const reader::Thread* thread : input_.threads) {
       const reader::Calls& calls = calls_.of(*thread);
       const analysis::CallValues noted(calls);
-      values_.look_at(trace(), *thread, noted);
+      values_.look_at(trace(), *thread, &noted);
       explainer_->compare(*thread, query::CallColumns(calls), waits_.get(), &values_);
     }
     // What others did meanwhile is told whatever the filter leaves of it.

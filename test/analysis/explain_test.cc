@@ -160,7 +160,7 @@ Answer explain(const reader::Trace& trace, std::uint64_t begin) {
       const reader::Calls calls = reader::rebuild_calls(trace, thread);
       if (pass == 0) explainer.learn(thread, query::CallColumns(calls));
       const CallValues noted(calls);
-      values.look_at(trace, thread, noted);
+      values.look_at(trace, thread, &noted);
       if (pass == 1) explainer.compare(thread, query::CallColumns(calls), waits.get(), &values);
     }
   }

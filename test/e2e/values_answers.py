@@ -4,6 +4,7 @@ import io
 import json
 import re
 import subprocess
+import urllib.request
 from collections import defaultdict
 from pathlib import Path
 
@@ -147,6 +148,30 @@ class ValuesAnswers(TortureTest):
                           karst("report", trace, "--by", by, status=1))
         sounds = {row["value"]: int(row["calls"]) for row in table("report", trace, "--by", "frame:sound", "-f", "^step")}
         self.assertEqual(sounds, {str(n + 1): sum(range(10 * n + 1, 10 * n + 11)) for n in range(4)})
+
+    def test_the_page_explains_with_the_same_values(self):
+        trace = self.record()
+        slow, = [row for row in table("calls", trace, "-f", "^serve") if row["arguments"].endswith("n=500000")]
+        told = json.loads(karst("explain", trace, "--call", slow["call"], "--json"))
+        server = subprocess.Popen([KARST, "view", "--no-browser", "--keep", str(trace)], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        url = server.stdout.readline().strip() + "api/"
+
+        def ask(what):
+            with urllib.request.urlopen(url + what) as answer:
+                return json.load(answer)
+
+        ask("progress?wait=1")
+        threads = [one["tid"] for one in ask("trace")["threads"]]
+        thread = threads.index(int(slow["tid"]))
+        rows = [row for row in table("calls", trace, "--raw") if row["tid"] == slow["tid"]]
+        index, = [i for i, row in enumerate(rows) if row["call"] == slow["call"] and row["function"] == slow["function"]]
+        answer = ask(f"explain?thread={thread}&index={index}")
+        self.assertEqual(answer["call"], slow["call"])
+        self.assertEqual(answer["values"], told["values"])
+        self.assertEqual([cause.get("values") for cause in answer["causes"]],
+                         [cause.get("values") for cause in told["causes"]])
 
     def test_explain_names_the_argument_that_took_long(self):
         trace = self.record()

@@ -385,7 +385,7 @@ Reply Api::explain(const Question& question) {
   if (!query::is_complete(index.threads()[place->thread].calls.marks[place->row]))
     return error_reply(404, "the end or begin of this call is not known, so its duration is not");
   Json json;
-  write_explanation(json, index, *place, question.has("raw") && question.text("raw") != "0", question.work());
+  write_explanation(json, index, *place, question.has("raw") && question.text("raw") != "0", values_, question.work());
   return json_reply(json);
 }
 

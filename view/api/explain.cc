@@ -11,6 +11,7 @@
 
 #include "analysis/explain_words.h"
 #include "analysis/tracing_cost.h"
+#include "analysis/value_hints.h"
 #include "view/api/states.h"
 
 namespace karst::view {
@@ -70,7 +71,8 @@ void write_place(Json& json, const TraceIndex& index, const ThreadIndex& thread,
 
 }  // namespace
 
-void write_explanation(Json& json, const TraceIndex& index, const CallPlace& call, bool raw, Work* work) {
+void write_explanation(Json& json, const TraceIndex& index, const CallPlace& call, bool raw, Values& values,
+                       Work* work) {
   const reader::Trace& trace = index.trace();
   const ThreadIndex& its = index.threads()[call.thread];
   reader::Column<std::uint32_t> below;
@@ -97,8 +99,11 @@ void write_explanation(Json& json, const TraceIndex& index, const CallPlace& cal
     explainer.learn(*thread.thread, times_of(thread));
     if (!go_on(work, thread.calls.size())) return;
   }
+  analysis::ValueSamples samples;
   for (const ThreadIndex& thread : index.threads()) {
-    explainer.compare(*thread.thread, times_of(thread), waits.get());
+    const auto noted = values.of_thread(index, thread, work);
+    samples.look_at(trace, *thread.thread, noted.get());
+    explainer.compare(*thread.thread, times_of(thread), waits.get(), &samples);
     if (!go_on(work, thread.calls.size())) return;
   }
   analysis::ExplainedCall explained({trace, ref, function, index.origin(), waits.get(), calls_of}, explainer,

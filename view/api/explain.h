@@ -4,12 +4,14 @@
 
 #include "base/json.h"
 #include "view/api/calls.h"
+#include "view/api/values.h"
 #include "view/index/index.h"
 
 namespace karst::view {
 
 /// An object, or nothing once `work` is stopped. Requires a call with both ends known. With `raw` the tracer's cost
-/// stays in the times.
-void write_explanation(Json& json, const TraceIndex& index, const CallPlace& call, bool raw, Work* work);
+/// stays in the times. `values` are those of the same index.
+void write_explanation(Json& json, const TraceIndex& index, const CallPlace& call, bool raw, Values& values,
+                       Work* work);
 
 }  // namespace karst::view

@@ -52,6 +52,7 @@ class Values::OfThread {
     calls->marks = {};
   }
 
+  const analysis::CallValues& values() const { return values_; }
   bool has(std::uint32_t row) const { return values_.has(row); }
   std::vector<analysis::Value> read(const TraceIndex& index, const ThreadIndex& thread,
                                     const reader::Note* note) const {
@@ -74,6 +75,10 @@ std::shared_ptr<const Values::OfThread> Values::find(const TraceIndex& index, co
                                                      std::uint32_t row, Work* work) {
   const reader::Process& process = index.trace().processes()[thread.thread->process];
   if (index.trace().function(process, thread.calls.function[row]).values.empty()) return nullptr;
+  return made(index, thread, work);
+}
+
+std::shared_ptr<const Values::OfThread> Values::made(const TraceIndex& index, const ThreadIndex& thread, Work* work) {
   {
     const std::lock_guard lock(mutex_);
     for (auto at = known_.begin(); at != known_.end(); ++at) {
@@ -82,20 +87,29 @@ std::shared_ptr<const Values::OfThread> Values::find(const TraceIndex& index, co
       return known_.front().second;
     }
   }
-  std::shared_ptr<const OfThread> made;
+  std::shared_ptr<const OfThread> fresh;
   if (thread.owned != nullptr) {
-    made = std::make_shared<const OfThread>(thread.owned);
+    fresh = std::make_shared<const OfThread>(thread.owned);
   } else {
     reader::RebuildLimits limits;
     if (work != nullptr) limits.stop[0] = &work->stop;
     auto calls = std::make_shared<reader::Calls>(reader::rebuild_calls(index.trace(), *thread.thread, limits));
     if (is_stopped(work)) return nullptr;
-    made = std::make_shared<const OfThread>(std::move(calls));
+    fresh = std::make_shared<const OfThread>(std::move(calls));
   }
   const std::lock_guard lock(mutex_);
-  known_.insert(known_.begin(), {&thread, made});
+  known_.insert(known_.begin(), {&thread, fresh});
   if (known_.size() > kKnownThreads) known_.resize(kKnownThreads);
-  return made;
+  return fresh;
+}
+
+std::shared_ptr<const analysis::CallValues> Values::of_thread(const TraceIndex& index, const ThreadIndex& thread,
+                                                              Work* work) {
+  const std::vector<reader::Function>& known = index.trace().processes()[thread.thread->process].functions;
+  if (std::none_of(known.begin(), known.end(), [](const reader::Function& f) { return !f.values.empty(); }))
+    return nullptr;
+  const auto of = made(index, thread, work);
+  return of == nullptr ? nullptr : std::shared_ptr<const analysis::CallValues>(of, &of->values());
 }
 
 Values::Values() = default;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/values.h"
 #include "base/json.h"
 #include "view/engine.h"
 #include "view/index/index.h"
@@ -26,6 +27,9 @@ class Values {
   Values();
   ~Values();
 
+  /// Which note is whose, of a thread some of whose functions' values were asked for. Null: it has none, or `work` was
+  /// stopped.
+  std::shared_ptr<const analysis::CallValues> of_thread(const TraceIndex& index, const ThreadIndex& thread, Work* work);
   /// Fields `arguments` and `returned`, each where it is noted, into an object that is open.
   void write(Json& json, const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row, Work* work = nullptr);
   /// api/values: those of `rows` of which something is noted.
@@ -37,6 +41,7 @@ class Values {
   /// Null: its function's values were not asked for, or `work` was stopped.
   std::shared_ptr<const OfThread> find(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
                                        Work* work);
+  std::shared_ptr<const OfThread> made(const TraceIndex& index, const ThreadIndex& thread, Work* work);
 
   std::mutex mutex_;
   std::vector<std::pair<const ThreadIndex*, std::shared_ptr<const OfThread>>> known_;  // the latest first

@@ -301,6 +301,8 @@ export function outlierFacts(answer: Json): Outliers {
   };
 }
 
+const hintWords = (json: Json): string[] => objects(json.values).map((hint) => text(hint.words));
+
 function causeFacts(json: Json): Cause {
   return {
     kind: text(json.kind),
@@ -311,6 +313,7 @@ function causeFacts(json: Json): Cause {
     excess: num(json.excess_ns),
     share: num(json.share),
     chain: objects(json.chain).map((link) => text(link.words)),
+    values: hintWords(json),
     ...optional("waited", json.waited ? stateLine(object(json.waited)) : undefined),
     ...optional("at", json.at ? { ...callLine(object(json.at)), depth: num(json.at.depth) } : undefined),
   };
@@ -329,6 +332,7 @@ export function explanationFacts(answer: Json): Explanation {
     first: json.first === true,
     standsOut: json.stands_out === true,
     excess: num(json.excess_ns),
+    values: hintWords(json),
     causes: objects(json.causes).map(causeFacts),
     rest: num(json.rest_ns),
     restShare: num(json.rest_share),

@@ -284,6 +284,8 @@ export interface Cause {
   share: number;
   /** Who was waited for meanwhile, in words. */
   chain: string[];
+  /** What calls on its path were given or returned that is not usual, in words. */
+  values: string[];
   waited?: StateLine;
   /** Of the path the longest call, or the one that waited; left out: the explained call has none. */
   at?: CallLine & { depth: number };
@@ -301,6 +303,8 @@ export interface Explanation {
   first: boolean;
   standsOut: boolean;
   excess: number;
+  /** What the call was given or returned that is not usual, in words. */
+  values: string[];
   causes: Cause[];
   rest: number;
   restShare: number;

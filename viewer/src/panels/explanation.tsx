@@ -73,6 +73,11 @@ function CauseLine({ of, cause, greatest }: { of: Selected; cause: Cause; greate
           <div class="cause-chain quiet">{visible(words)}</div>
         );
       })}
+      {cause.values.map((words) => (
+        <div class="cause-chain" data-testid="cause-value">
+          {visible(words)}
+        </div>
+      ))}
     </li>
   );
 }
@@ -89,6 +94,11 @@ function Answer({ of, value }: { of: Selected; value: Explanation }) {
       <p class="sentence" data-testid="headline">
         {visible(value.headline)}
       </p>
+      {value.values.map((words) => (
+        <p data-testid="explained-value">
+          {visible(words)}
+        </p>
+      ))}
       {value.siblings > 0 && (
         <dl class="facts">
           {facts.map(([name, text]) => (
