@@ -95,9 +95,7 @@ function Answer({ of, value }: { of: Selected; value: Explanation }) {
         {visible(value.headline)}
       </p>
       {value.values.map((words) => (
-        <p data-testid="explained-value">
-          {visible(words)}
-        </p>
+        <p data-testid="explained-value">{visible(words)}</p>
       ))}
       {value.siblings > 0 && (
         <dl class="facts">
