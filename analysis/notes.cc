@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "analysis/log_text.h"
 #include "analysis/values.h"
 #include "format/note.h"
 
@@ -39,6 +40,8 @@ std::string_view kind_of(const reader::Note& note) {
       return "arguments";
     case NoteKind::kReturned:
       return "returned";
+    case NoteKind::kLog:
+      return "log";
   }
   return "unknown";
 }
@@ -79,10 +82,18 @@ std::string note_value(const reader::Trace& trace, const reader::Thread& thread,
     case NoteKind::kArguments:
     case NoteKind::kReturned:
       return values_text(values_in(trace, thread, calls, note));
+    case NoteKind::kLog:
+      if (note.name == 0 || calls.bytes_of(note).empty()) break;
+      return log_text(note_name(trace, thread, note),
+                      trace.function(trace.processes()[thread.process], note.name).values, calls.bytes_of(note));
     case NoteKind::kFrame:
       break;
   }
   return {};
+}
+
+std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note) {
+  return kind(note) == NoteKind::kLog ? log_level(calls.bytes_of(note)) : 0;
 }
 
 std::string note_line(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
@@ -107,6 +118,10 @@ std::string note_line(const reader::Trace& trace, const reader::Thread& thread, 
       return fmt::format("{} is called with {}", name, value);
     case NoteKind::kReturned:
       return fmt::format("{} returns {}", name, value);
+    case NoteKind::kLog:
+      if (const std::uint32_t level = note_level(calls, note); level != 0)
+        return fmt::format("{}: {}", log_level_name(level), value);
+      return std::string(name);
     case NoteKind::kRequest:
       return value == "0" ? "works on no request" : fmt::format("works on request {}", value);
   }

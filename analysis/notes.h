@@ -10,8 +10,8 @@
 
 namespace karst::analysis {
 
-/// "message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "arguments" or
-/// "returned"; "unknown" for kinds of a later version.
+/// "message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "arguments",
+/// "returned" or "log"; "unknown" for kinds of a later version.
 std::string_view kind_of(const reader::Note& note);
 
 /// The value of a request's number or of an integer. 0 where the bytes are none.
@@ -20,16 +20,20 @@ double note_number(const reader::Calls& calls, const reader::Note& note);
 
 /// The name's text; empty: it has none.
 std::string_view note_name(const reader::Trace& trace, const reader::Thread& thread, const reader::Note& note);
-/// What it says beside its name: a text as the program gave it, a number in decimal, or values (analysis/values.h).
+/// What it says beside its name: a text as the program gave it, a number in decimal, values (analysis/values.h), or a
+/// log's text (analysis/log_text.h).
 std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                        const reader::Note& note);
+
+/// Of a log, as its call site says (analysis/log_text.h); 0: it has none.
+std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note);
 
 /// By note: the row of the call whose values it has; reader::kNoParent where it has none, or the call is not there.
 /// Empty where there are no such notes.
 std::vector<std::uint32_t> rows_of_values(const reader::Calls& calls);
 
-/// In one line: `queue length = 12`, `request 4711 begins`, or a text. The text is the program's, with whatever control
-/// characters it has.
+/// In one line: `queue length = 12`, `request 4711 begins`, `warning: 3 are left`, or a text. The text is the
+/// program's, with whatever control characters it has.
 std::string note_line(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                       const reader::Note& note);
 

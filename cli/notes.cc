@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/log_text.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -26,6 +27,7 @@ struct Options {
   InputOptions input;
   std::string format = "text";
   std::string kind;
+  std::string level;
   TextOptions text;
 };
 
@@ -37,10 +39,11 @@ constexpr const char* kFooter = R"(Output: a row for each note, thread by thread
 
   time  since the trace's first event
   note  what the program said with karst.h: messages, values, frames, requests,
-        texts
+        texts, and logs with their level
   in    the innermost call or zone that the thread was in
 
-csv and json have also kind, name, value and process, and times in nanoseconds.
+csv and json have also kind, name (of a log: its format), value, process and
+level, and times in nanoseconds.
 --function takes notes made in calls of these functions, not below them;
 --below takes those below as well.)";
 
@@ -54,16 +57,27 @@ struct Row {
   std::string_view in;  // empty: in no call
 };
 
+const std::vector<std::string> kLevels = {"debug", "info", "warning", "error"};
+
+/// 0: none is asked for.
+std::uint32_t level_number(std::string_view name) {
+  for (std::uint32_t level = 1; level <= kLevels.size(); ++level)
+    if (analysis::log_level_name(level) == name) return level;
+  return 0;
+}
+
 template <typename Use>
 void each_note(const Input& input, const Options& options, const Output& output, Use&& use) {
   const reader::Trace& trace = input.trace;
   const std::uint64_t start = analysis::first_ticks(trace);
+  const std::uint32_t least_level = level_number(options.level);
   for (const reader::Thread* thread : input.threads) {
     const reader::Calls calls = input.calls_of(*thread);
     const reader::Process& process = trace.processes()[thread->process];
     for (const reader::Note& note : calls.notes) {
       if (output.failed()) return;
       if (!options.kind.empty() && analysis::kind_of(note) != options.kind) continue;
+      if (analysis::note_level(calls, note) < least_level) continue;
       const bool inside = note.row != reader::kNoParent;
       const std::uint32_t id = inside ? calls.function[note.row] : 0;
       if (input.functions && (!inside || !input.functions->contains(thread->process, id))) continue;
@@ -92,12 +106,15 @@ void print_text(const Input& input, const Options& options, Screen& screen) {
   });
 }
 
+std::string level_of(const Row& row) { return analysis::log_level_name(analysis::note_level(*row.calls, *row.note)); }
+
 void print_csv(const Input& input, const Options& options, Output& output) {
-  output.append("time_ns,kind,name,value,pid,tid,thread,in\n");
+  output.append("time_ns,kind,name,value,pid,tid,thread,in,level\n");
   each_note(input, options, output, [&](const Row& row) {
-    output.append(fmt::format("{},{},{},{},{},{},{},{}\n", row.at_ns, analysis::kind_of(*row.note), csv_field(row.name),
-                              csv_field(analysis::note_value(input.trace, *row.thread, *row.calls, *row.note)),
-                              row.process->pid, row.thread->tid, csv_field(row.thread->name), csv_field(row.in)));
+    output.append(
+        fmt::format("{},{},{},{},{},{},{},{},{}\n", row.at_ns, analysis::kind_of(*row.note), csv_field(row.name),
+                    csv_field(analysis::note_value(input.trace, *row.thread, *row.calls, *row.note)), row.process->pid,
+                    row.thread->tid, csv_field(row.thread->name), csv_field(row.in), level_of(row)));
   });
 }
 
@@ -108,7 +125,7 @@ void print_json(const Input& input, const Options& options, Output& output) {
     json.line().open('{').field("time_ns", row.at_ns).field("kind", analysis::kind_of(*row.note));
     json.field("name", row.name).field("value", analysis::note_value(input.trace, *row.thread, *row.calls, *row.note));
     json.field("pid", row.process->pid).field("tid", row.thread->tid).field("thread", row.thread->name);
-    json.field("in", row.in).close('}').flush(output);
+    json.field("in", row.in).field("level", level_of(row)).close('}').flush(output);
   });
   json.close(']').close('}').flush(output);
   output.append("\n");
@@ -135,13 +152,18 @@ int notes(const Options& options) {
 
 void register_notes(Command app, int& status) {
   auto options = std::make_shared<Options>();
-  Command command = app.add_subcommand("notes", "List what the program said of itself: messages, values, requests");
+  Command command =
+      app.add_subcommand("notes", "List what the program said of itself: messages, logs, values, requests");
   command.footer(kFooter);
   add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "csv", "json"});
   command.add_option("--kind", options->kind, "List notes of this kind alone")
-      .check(one_of({"message", "integer", "number", "frame", "request begins", "request ends", "works on", "text"}))
+      .check(one_of(
+          {"message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "log"}))
       .type_name("KIND");
+  command.add_option("--level", options->level, "List logs of this level and above alone")
+      .check(one_of(kLevels))
+      .type_name("LEVEL");
   add_selection_options(command, options->input, "List only notes made in calls of functions whose name matches");
   add_text_options(command, options->text);
   command.callback([options, &status] { status = notes(*options); });

@@ -26,8 +26,9 @@ enum class NoteKind : std::uint8_t {
   kText = 8,          ///< text that belongs to the call that the thread is in
   kArguments = 9,     ///< of the next call of the function that is named (format/values.h)
   kReturned = 10,     ///< what the call of the named function that the thread is in returns
+  kLog = 11,          ///< a level and arguments of the format that is named (format/log.h)
 };
-inline constexpr std::uint32_t kLastNoteKind = 10;
+inline constexpr std::uint32_t kLastNoteKind = 11;
 
 /// The module whose functions are the names of notes; it has no code. An address is where its text lies in the arena.
 inline constexpr char kNotesModule[] = "[notes]";
@@ -78,7 +79,8 @@ constexpr std::uint32_t note_bytes_of(std::uint64_t value) {
   return bytes;
 }
 
-/// An arena's text as an address that no code has: a name, a source file and a line, with a NUL between each two.
+/// An arena's text as an address that no code has: a name, a source file, a line, and of formats their `values`
+/// (format/log.h), with a NUL between each two.
 constexpr std::uint64_t make_text_address(std::uint32_t offset, std::uint32_t size) {
   return std::uint64_t{1} << 63 | std::uint64_t{size} << 32 | offset;
 }

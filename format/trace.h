@@ -189,7 +189,8 @@ struct SymbolRecord {
   StringRef name;       ///< demangled, with parameters, without return type
   StringRef link_name;  ///< as the linker knows it; empty when there is no symbol
   StringRef file;       ///< source path as in SRCF; empty when not known
-  StringRef values;     ///< names and types of what its notes of values have (format/values.h); empty: not known
+  StringRef values;     ///< names and types of what its notes of values have (format/values.h), or types of a format's
+                        ///< arguments (format/log.h); empty: not known
 };
 static_assert(sizeof(SymbolRecord) == 40);
 

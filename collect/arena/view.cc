@@ -288,14 +288,17 @@ reader::Process ArenaView::process_without_functions() const {
 
 namespace {
 
-/// `text` is a name, a source file and a line, with a NUL between each two.
+/// `text` is a name, a source file, a line and perhaps values, with a NUL between each two.
 void name_note(const std::string& text, reader::Function& f) {
   const std::size_t name_end = std::min(text.find('\0'), text.size());
   f.name = f.link_name = name_end != 0 ? text.substr(0, name_end) : "note#" + std::to_string(f.id);
   if (name_end == text.size()) return;
   const std::size_t file_end = std::min(text.find('\0', name_end + 1), text.size());
   f.file = text.substr(name_end + 1, file_end - name_end - 1);
-  if (file_end != text.size()) std::from_chars(text.data() + file_end + 1, text.data() + text.size(), f.line);
+  if (file_end == text.size()) return;
+  std::from_chars(text.data() + file_end + 1, text.data() + text.size(), f.line);
+  const std::size_t line_end = text.find('\0', file_end + 1);
+  if (line_end != std::string::npos) f.values = text.substr(line_end + 1);
 }
 
 template <typename Texts>

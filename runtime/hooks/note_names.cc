@@ -1,6 +1,8 @@
 #include "runtime/hooks/note_names.h"
 
+#include "format/log.h"
 #include "format/note.h"
+#include "format/printf.h"
 #include "runtime/hooks/sleds.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/process/fork.h"
@@ -33,14 +35,15 @@ std::uint32_t bounded_length(const char* text) {
   return n;
 }
 
-/// The name, its file and its line, put into the arena's text; 0: there is no room.
-std::uint64_t add_text(const NoteName& name) {
+/// The name, its file, its line and a format's values, put into the arena's text; 0: there is no room.
+std::uint64_t add_text(const NoteName& name, const char* values, std::uint32_t values_size) {
   char line[10];
   std::uint32_t digits = 0;
   for (std::uint32_t rest = name.line; rest != 0; rest /= 10) line[digits++] = static_cast<char>('0' + rest % 10);
   const std::uint32_t name_size = bounded_length(name.name);
   const std::uint32_t file_size = bounded_length(name.file);
-  const std::uint32_t size = name_size + 1 + file_size + 1 + digits;
+  const std::uint32_t line_end = name_size + 1 + file_size + 1 + digits;
+  const std::uint32_t size = line_end + (values_size != 0 ? 1 + values_size : 0);
   const std::uint32_t offset = g_arena.take_text(size);
   char* to = offset != 0 ? g_arena.text(offset, size) : nullptr;
   if (to == nullptr) return 0;
@@ -48,15 +51,19 @@ std::uint64_t add_text(const NoteName& name) {
   to[name_size] = '\0';
   if (file_size != 0) copy(to + name_size + 1, name.file, file_size);
   to[name_size + 1 + file_size] = '\0';
-  for (std::uint32_t i = 0; i < digits; ++i) to[size - 1 - i] = line[i];
+  for (std::uint32_t i = 0; i < digits; ++i) to[line_end - 1 - i] = line[i];
+  if (values_size != 0) {
+    to[line_end] = '\0';
+    copy(to + line_end + 1, values, values_size);
+  }
   return make_text_address(offset, size);
 }
 
 /// Signals wait, as a handler may come to the same name. Two threads may both enter it: the first one's id stays.
-std::uint32_t enter(NoteName& name) {
+std::uint32_t enter(NoteName& name, const char* values = nullptr, std::uint32_t values_size = 0) {
   const sys::SignalsBlocked guard;
   if (!g_arena.exists() || !own_arena()) return 0;
-  const std::uint64_t text = add_text(name);
+  const std::uint64_t text = add_text(name, values, values_size);
   const std::uint32_t id = text != 0 ? enter_note_name(text) : 0;
   if (id == 0) {
     store(name.id, kRefused);
@@ -74,7 +81,53 @@ std::uint32_t enter(NoteName& name) {
   return exchange_if(name.id, 0U, id) ? id : load(name.id);
 }
 
+/// Which of a format's arguments are texts to be read. printf's says so: a pointer to characters may be there for its
+/// address, and characters with a precision may lack a NUL.
+std::uint32_t texts_of(const char* format, const char* types) {
+  std::uint32_t texts = 0;
+  const auto is = [types](std::uint32_t argument, char type) { return types[1 + argument] == type; };
+  std::uint32_t count = 0;
+  for (; count < kMostLogArguments && types[1 + count] != '\0'; ++count)
+    if (is(count, 'S') || (types[0] == '{' && is(count, kLogText))) texts |= 1U << count;
+  if (types[0] != '%') return texts;
+  const std::uint32_t size = bounded_length(format);
+  PrintfConversion found;
+  int next = 0;
+  for (std::uint32_t at = 0; next_conversion(format, size, at, next, found);) {
+    if (found.argument < 0 || found.argument >= static_cast<int>(count)) continue;
+    const auto argument = static_cast<std::uint32_t>(found.argument);
+    if (found.conversion != 's' || found.length != 0 || !(is(argument, kLogText) || is(argument, 'u'))) continue;
+    texts |= 1U << argument;
+    if (found.precision >= 0) texts |= 1U << (kBoundedTexts + argument);
+  }
+  return texts;
+}
+
+std::uint32_t enter_format(NoteFormat& format, const char* types) {
+  const std::uint32_t texts = texts_of(format.name.name, types);
+  store(format.texts, texts);
+  char values[1 + kMostLogArguments] = {types[0]};
+  std::uint32_t size = 1;
+  for (; size <= kMostLogArguments && types[size] != '\0'; ++size) {
+    const bool is_text = (texts >> (size - 1) & 1) != 0;
+    values[size] = is_text ? kLogText : log_bytes(types[size]) != 0 ? types[size] : kLogAddress;
+  }
+  return enter(format.name, values, size);
+}
+
+/// The id if notes of it are recorded now.
+std::uint32_t wanted(std::uint32_t id) {
+  if (id == 0 || id > g_arena.function_count() || !is_switched_on()) return 0;
+  const std::uint32_t flags = load(g_arena.functions()[id].flags);
+  return (flags & kArenaFunctionNote) != 0 && (flags & kArenaFunctionSwitchedOn) != 0 ? id : 0;
+}
+
 }  // namespace
+
+std::uint32_t note_format_id(NoteFormat* format, const char* types) {
+  const std::uint32_t id = load(format->name.id);
+  return wanted(id != 0 ? id : enter_format(*format, types));
+}
 
 NoteName* note_name_of(const char* text) {
   // Entries are claimed and never given back. A name is whole before `whole` says whose it is.
@@ -108,11 +161,8 @@ NoteName* note_name_of(const char* text) {
 
 extern "C" std::uint32_t karst_note_id(NoteName* name) {
   if (name == nullptr || name->name == nullptr) return 0;
-  std::uint32_t id = load(name->id);
-  if (id == 0) id = enter(*name);
-  if (id == 0 || id > g_arena.function_count() || !is_switched_on()) return 0;
-  const std::uint32_t flags = load(g_arena.functions()[id].flags);
-  return (flags & kArenaFunctionNote) != 0 && (flags & kArenaFunctionSwitchedOn) != 0 ? id : 0;
+  const std::uint32_t id = load(name->id);
+  return wanted(id != 0 ? id : enter(*name));
 }
 
 }  // namespace karst::runtime

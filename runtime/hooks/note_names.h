@@ -14,6 +14,16 @@ struct NoteName {
   std::uint32_t id;  ///< 0: not entered yet
 };
 
+/// A log's format, as karst.h has it. What `texts` says is that of all threads that enter it.
+struct NoteFormat {
+  NoteName name;
+  std::uint32_t texts;  ///< a bit for each argument that is text, and from kBoundedTexts on if its end is bounded
+};
+inline constexpr std::uint32_t kBoundedTexts = 16;
+
+/// As karst_note_id, of a format whose arguments have these types: the style, and a letter for each. Any context.
+std::uint32_t note_format_id(NoteFormat* format, const char* types);
+
 /// The name whose text lies at `text`, for as long as the process runs; null: there are too many. Any context.
 NoteName* note_name_of(const char* text);
 

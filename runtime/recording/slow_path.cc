@@ -151,7 +151,8 @@ void record_group(const Event* words, std::uint32_t count) {
   if (is_recording()) record([=](ThreadState& state) { return put_group(state, words, count); });
 }
 
-void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size) {
+void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size,
+                 std::uint32_t readable) {
   if (!may_record()) return;
   const std::uint32_t words = note_words(size);
   KARST_ASSERT(size <= kMostNoteBytes && name <= kMaxFunctionId);
@@ -161,11 +162,42 @@ void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, 
     if (i == 1) return head;
     std::uint64_t payload = 0;
     const std::uint32_t first = (i - 2) * kNoteBytesInWord;
-    for (std::uint32_t b = 0; b < kNoteBytesInWord && first + b < size; ++b)
-      payload |= std::uint64_t{bytes[first + b]} << (8 * b);
+    const std::uint32_t left = size - first < kNoteBytesInWord ? size - first : kNoteBytesInWord;
+    if (first + sizeof payload <= readable) {
+      __builtin_memcpy(&payload, bytes + first, sizeof payload);
+      payload &= (std::uint64_t{1} << (8 * left)) - 1;
+    } else {
+      for (std::uint32_t b = 0; b < left; ++b) payload |= std::uint64_t{bytes[first + b]} << (8 * b);
+    }
     return make_note_word(payload);
   };
   record([=](ThreadState& state) { return put_words(state, 2 + words, true, word); });
+}
+
+void record_note(NoteKind kind, std::uint32_t name, const NotePiece* pieces, std::uint32_t count, std::uint32_t size) {
+  if (!may_record()) return;
+  const std::uint32_t words = note_words(size);
+  KARST_ASSERT(size <= kMostNoteBytes && name <= kMaxFunctionId);
+  const Event head = make_note_head({kind, name, words});
+  struct Place {
+    std::uint32_t piece, byte;
+  } place{};
+  // Words are asked for in their order, and from the first one on again.
+  const auto word = [=, &place](std::uint32_t i) {
+    if (i == 0) return make_mark(0, Mark::kNote);
+    if (i == 1) {
+      place = {};
+      return head;
+    }
+    std::uint64_t payload = 0;
+    for (std::uint32_t b = 0; b < kNoteBytesInWord && place.piece < count; ++b) {
+      const NotePiece& piece = pieces[place.piece];
+      payload |= std::uint64_t{piece.from[place.byte]} << (8 * b);
+      if (++place.byte == piece.size) place = {place.piece + 1, 0};
+    }
+    return make_note_word(payload);
+  };
+  record([&](ThreadState& state) { return put_words(state, 2 + words, true, word); });
 }
 
 }  // namespace karst::runtime

@@ -68,8 +68,21 @@ bool may_record_notes();
 /// the present time, places stay as they are (format/event.h). Nothing if !is_recording(). Any context.
 void record_group(const format::Event* words, std::uint32_t count);
 /// Records a note (format/note.h), also as the thread's first event. `bytes` are the program's; kMostNoteBytes at most.
-/// Nothing while nothing is recorded. Any context.
-void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size);
+/// Nothing while nothing is recorded. `readable`: so many bytes may be read, of which those behind `size` say nothing;
+/// 7 more make it faster. Any context.
+void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size,
+                 std::uint32_t readable);
+inline void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size) {
+  record_note(kind, name, bytes, size, size);
+}
+
+/// The same with bytes that lie apart, `size` in all.
+struct NotePiece {
+  const unsigned char* from;
+  std::uint32_t size;  ///< not 0
+};
+void record_note(format::NoteKind kind, std::uint32_t name, const NotePiece* pieces, std::uint32_t count,
+                 std::uint32_t size);
 
 extern "C" {
 /// Called by a hook that has no slot: the calling thread's first event, a full block, a new epoch, a forked child.

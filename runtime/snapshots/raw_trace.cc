@@ -134,11 +134,14 @@ void write_note_names(RawFile& file, char* space) {
     const Text source = part(file_at);
     SymbolRecord r{};
     r.id = id;
-    for (std::uint32_t i = file_at + source.size + 1; i < all.size; ++i)
-      r.line = r.line * 10 + static_cast<std::uint32_t>(all.data[i] - '0');
-    table.make_room(std::size_t{name.size} + source.size);
+    std::uint32_t at = file_at + source.size + 1;
+    for (; at < all.size && all.data[at] != '\0'; ++at)
+      r.line = r.line * 10 + static_cast<std::uint32_t>(all.data[at] - '0');
+    const std::uint32_t values_at = at < all.size ? at + 1 : all.size;
+    table.make_room(all.size);
     r.name = r.link_name = table.text(name.data, name.size);
     r.file = table.text(source.data, source.size);
+    r.values = table.text(all.data + values_at, all.size - values_at);
     table.add(r);
   }
 }
