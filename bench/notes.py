@@ -11,6 +11,7 @@ KINDS = {
     "message": ("a message without arguments", 2, 1.5, "event"),
     "text": ("a text of 16 bytes", 6, None, "event"),
     "value": ("a value", 3, None, "event"),
+    "log": ("a log with two integers", 4, 2.0, "event"),
 }
 OFF_NS = 0.3
 # Calls with one argument, which is noted: kind -> (title, target in ns on top of the pair, events that one makes).
