@@ -24,9 +24,9 @@ void record_text(NoteKind kind, const char* text, std::size_t most = format::kMo
 
 /// Numbers are stored as x86 has them, the lowest byte first.
 void record_number(NoteKind kind, std::uint32_t name, std::uint64_t bits) {
-  unsigned char bytes[8];
-  copy(bytes, &bits, sizeof bytes);
-  record_note(kind, name, bytes, format::note_bytes_of(bits));
+  unsigned char bytes[2 * sizeof bits];
+  __builtin_memcpy(bytes, &bits, sizeof bits);
+  record_note(kind, name, bytes, format::note_bytes_of(bits), sizeof bytes);
 }
 
 }  // namespace
