@@ -312,7 +312,7 @@ KARST_STUB_ uint64_t karst_address_word_(const volatile void* value) { return (u
 #define KARST_EACH_6(what, f, a, ...) , what(a) KARST_EACH_5(what, f, __VA_ARGS__)
 #define KARST_EACH_7(what, f, a, ...) , what(a) KARST_EACH_6(what, f, __VA_ARGS__)
 #define KARST_EACH_8(what, f, a, ...) , what(a) KARST_EACH_7(what, f, __VA_ARGS__)
-#define KARST_STATIC_FORMAT_(format) static struct karst_format karst_format_ = {{format, __FILE__, __LINE__, 0}, 0}
+#define KARST_STATIC_FORMAT_(format) static struct karst_format karst_format_ = {{"" format, __FILE__, __LINE__, 0}, 0}
 
 #ifndef __cplusplus
 #define KARST_CHECK_BRACES_(...) (void)0

@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 import torture_support as support
 from torture_support import KARST, ROOT, TortureTest, Trace, build, main
 
+PEDANTIC = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+LEVELS = {"1": "debug", "2": "info", "3": "warning", "4": "error"}
 INCLUDE = ("-I", str(ROOT / "include"))
 HANDLED = "in a handler"
 
@@ -117,7 +119,7 @@ class Notes(TortureTest):
             lines = [line.split("\t") for line in log.read_text().splitlines()]
             self.assertEqual(lines[-1][0], "handled")
             wanted = [tuple(line) for line in lines[:-1]]
-            kept = [n for n in notes.get(log.name, []) if n["name"] != HANDLED]
+            kept = [n for n in notes.get(log.name, []) if not n["name"].startswith(HANDLED)]
             seen = [(n["kind"], f"{float(n['value']):.17g}" if n["kind"] == "number" else n["value"], n["in"])
                     for n in kept]
             if whole:
@@ -217,6 +219,114 @@ class Notes(TortureTest):
         self.assertIn("neither --request-a", karst("diff", path, "--request", "1", "--request-a", "17",
                                                    "--request-b", "2", status=2))
         self.assertIn("passes all filters", karst("requests", path, "--min-duration", "10s", status=1))
+
+    def check_logs(self, path, printed):
+        """Each log says what the program has printed of the same arguments."""
+        logs = notes_of(path, "--kind", "log")
+        said = [(n["level"], n["value"]) for n in logs]
+        wanted = [line.split(" ", 1) for line in printed.splitlines()]
+        self.assertGreater(len(wanted), 15)
+        self.assertEqual(said[:-2], [(LEVELS.get(level, f"level {level}"), text) for level, text in wanted])
+        self.assertTrue(all(n["in"].startswith("all") for n in logs[:-2]))
+        # Two texts of 2999 bytes: of the first is kept what leaves room for what is behind it.
+        first, second, number = re.fullmatch("(y+)\\.\\.\\. and (y*)\\.\\.\\., (.*)", said[-2][1]).groups()
+        self.assertGreater(len(first) + len(second), 1950)
+        self.assertLessEqual(len(first) + len(second), 2000)
+        self.assertEqual(number, "77")
+        self.assertEqual(said[-1], ("info", "(null)"))
+
+    def test_logs_say_what_printf_says(self):
+        source = "notes/logs.c"
+        programs = [("karst-gcc", ("-O2",)), ("karst-gcc", ("-O0", "-std=c99", "-D_GNU_SOURCE", *PEDANTIC)),
+                    ("gcc", ("-O1", "-std=c11", "-D_GNU_SOURCE", *PEDANTIC)), ("clang-14", ("-O1", *PEDANTIC[:2])),
+                    ("karst-gcc", ("-O1", "-static", "--karst-link"))]
+        programs += [(compiler, ("-x", "c++", "-O1", f"-std={standard}", "-D_GNU_SOURCE", *PEDANTIC))
+                     for standard in ("c++11", "c++14", "c++17", "c++20") for compiler in ("g++", "clang++-14")]
+        for number, (compiler, flags) in enumerate(programs):
+            with self.subTest(compiler=compiler, flags=flags):
+                # Behind the source a language would be that of what is linked as well.
+                before = flags[:2] if flags[0] == "-x" else ()
+                output = support.WORK / "programs" / f"notes_logs_{number}"
+                output.parent.mkdir(parents=True, exist_ok=True)
+                subprocess.run([str(support.BIN / compiler) if "karst" in compiler else compiler, *before,
+                                support.HERE / source, *(("-x", "none") if before else ()), *flags[len(before):],
+                                *INCLUDE, "-g", "-o", output], check=True, timeout=support.TIMEOUT)
+                run = self.run_traced(output, options=("--min-instructions", "0"))
+                self.check_logs(run.trace.path, run.out)
+                alone = subprocess.run([output], capture_output=True, text=True, timeout=support.TIMEOUT)
+                address = "(0x[0-9a-f]{6,}|[(]nil[)]) .*"
+                self.assertEqual(re.sub(address, "", alone.stdout), re.sub(address, "", run.out))
+
+    def test_logs_by_level_in_every_command_and_file(self):
+        program = build("notes_logs", "notes/logs.c", "-O1", *INCLUDE, compiler="karst-gcc")
+        snapshot = self.directory / "snapshot.karst"
+        run = self.run_traced(program, snapshot)
+        self.check_logs(run.trace.path, run.out)
+        self.check_logs(snapshot, run.out)  # the process's own file
+        kept = {level: [n["level"] for n in notes_of(run.trace.path, "--level", level)]
+                for level in ("debug", "info", "warning", "error")}
+        self.assertEqual([len(k) for k in kept.values()], sorted((len(k) for k in kept.values()), reverse=True))
+        self.assertEqual(set(kept["warning"]), {"warning", "error", "level 5", "level 200"})
+        self.assertEqual(set(kept["debug"]) - set(kept["info"]), {"debug"})
+        tree = subprocess.run([KARST, "tree", str(run.trace.path)], check=True, capture_output=True, text=True).stdout
+        self.assertRegex(tree, r"\n +info: -5    6 0xff 1\.25 \{\} a text: café\n")
+        text = subprocess.run([KARST, "notes", str(run.trace.path), "--level", "error"], check=True,
+                              capture_output=True, text=True).stdout
+        self.assertIn("error: again 1  in all", text)
+        csv = subprocess.run([KARST, "notes", str(run.trace.path), "--format", "csv", "--level", "error"], check=True,
+                             capture_output=True, text=True).stdout.splitlines()
+        self.assertEqual(csv[0], "time_ns,kind,name,value,pid,tid,thread,in,level")
+        self.assertRegex(csv[-1], r',log,"again %d","again 1",.*,error$')
+        for to in ("chrome", "perfetto"):
+            subprocess.run([KARST, "export", str(run.trace.path), "--to", to, "-o", self.directory / to], check=True,
+                           capture_output=True, timeout=support.TIMEOUT)
+            self.assertIn(b"error: again 1", (self.directory / to).read_bytes())
+        # Without what the program said there is the format.
+        bare = self.directory / "bare.karst"
+        subprocess.run([KARST, "resolve", "--strip=values", str(run.trace.path), "-o", str(bare)], check=True,
+                       capture_output=True, timeout=support.TIMEOUT)
+        self.assertEqual({(n["value"], n["level"]) for n in notes_of(bare)}, {("", "")})
+        self.assertEqual({n["name"] for n in notes_of(bare)}, {n["name"] for n in notes_of(run.trace.path)})
+        # A format is a name, which filters know.
+        run = self.run_traced(program, options=("--not-function", "^again %d$"))
+        self.assertNotIn("again %d", {n["name"] for n in notes_of(run.trace.path)})
+
+    def test_wrong_logs_do_not_compile(self):
+        source = self.directory / "wrong.cc"
+
+        def compiled(line, compiler, standard, *more):
+            language = "c++" if "++" in compiler else "c"
+            source.write_text(f"#include <karst/karst.h>\nstruct s {{ int i; }};\n"
+                              f"void f(int n, const char* t, double x, struct s s);\n"
+                              f"void f(int n, const char* t, double x, struct s s) {{\n"
+                              f"  (void)n, (void)t, (void)x, (void)s;\n  {line};\n}}\n")
+            return subprocess.run([compiler, "-x", language, f"-std={standard}", *PEDANTIC, *INCLUDE, *more,
+                                   "-fsyntax-only", source], capture_output=True, text=True, timeout=support.TIMEOUT)
+
+        everywhere = [('karst_log("%d", t)', "format"), ('karst_log("%s")', "format"), ('karst_log("%d", n, n)', "format"),
+                      ('karst_log("%d", s)', ""), ('karst_log(t)', ""),
+                      ('karst_log("%d%d%d%d%d%d%d%d%d", n, n, n, n, n, n, n, n, n)', "more_than_8_arguments")]
+        braces = [('"{", n', "brace"), ('"}", n', "brace"), ('"{}"', "has no argument"), ('"{} {}", n', "has no argument"),
+                  ('"{1}", n', "has no argument"), ('"{} {0}", n', "has no argument"), ('"{}", n, n', "has no field"),
+                  ('"{:x}", t', "does not fit"), ('"{:d}", x', "does not fit"), ('"{:s}", n', "does not fit"),
+                  ('"{:f}", n', "does not fit"), ('"{:{}}", n, t', "does not fit"), ('"{:.3}", n', "cannot be so"),
+                  ('"{:+}", t', "cannot be so"), ('"{:q}", n', "cannot be so"), ('"{:2001}", n', "cannot be so")]
+        right = ['karst_log("%d %s %f %%", n, t, x)', 'karst_log_format("{} {} {} {{}}", n, t, x)',
+                 'karst_log_format("{2:.3f} {0:#x} {1:>9}", n, t, x)', 'karst_log_format("{:{}}", t, n)',
+                 'karst_log("%d%d%d%d%d%d%d%d", n, n, n, n, n, n, n, n)']
+        for compiler, standard in (("gcc", "c99"), ("clang-14", "c11"), ("g++", "c++14"), ("g++", "c++20"),
+                                   ("clang++-14", "c++14"), ("clang++-14", "c++20")):
+            with self.subTest(compiler=compiler, standard=standard):
+                for line in right:
+                    done = compiled(line, compiler, standard)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                wrong = list(everywhere)
+                if "++" in compiler:
+                    wrong += [(f"karst_log_format({given})", why) for given, why in braces]
+                for line, why in wrong:
+                    done = compiled(line, compiler, standard)
+                    self.assertNotEqual(done.returncode, 0, line)
+                    self.assertIn(why, done.stderr, line)
 
     def test_names_that_are_chosen_at_run_time_are_so_many(self):
         run = self.run_traced(build("notes_names", "notes/names.c", "-O1", *INCLUDE, compiler="karst-gcc"))

@@ -3,6 +3,7 @@
 // kind, value, innermost function.
 #include <karst/karst.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -31,9 +32,47 @@ NOTRACE static void log_note(const char* kind, const std::string& value, const c
   t_log->text += std::string(kind) + "\t" + value + "\t" + in + "\n";
 }
 
+// What karst is to make of a log's arguments, snprintf makes as well.
+NOTRACE __attribute__((format(printf, 2, 3))) static void log_printed(const char* in, const char* format, ...) {
+  char text[500];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  log_note("log", text, in);
+}
+
+NOTRACE static void formatted(const char* in) {
+  std::mt19937& random = t_log->random;
+  const auto n = static_cast<int>(random());
+  const uint64_t big = static_cast<uint64_t>(random()) << (random() % 33);
+  const double x = static_cast<double>(static_cast<int>(random())) / 512;
+  const std::string text(random() % 60, static_cast<char>('a' + random() % 26));
+  switch (random() % 6) {
+    case 0:
+      karst_log("%d of %d", n, n % 100);
+      return log_printed(in, "%d of %d", n, n % 100);
+    case 1:
+      karst_log("%s, %lx, %g", text.c_str(), big, x);
+      return log_printed(in, "%s, %lx, %g", text.c_str(), big, x);
+    case 2:
+      karst_log_at(KARST_LOG_WARNING, "%*.*s|%c", n % 20, n % 7, text.c_str(), 'a' + n % 10);
+      return log_printed(in, "%*.*s|%c", n % 20, n % 7, text.c_str(), 'a' + n % 10);
+    case 3:
+      karst_log_format("{} {:>8} {:.3f} {:#x}", text, n % 1000, x, big);
+      return log_printed(in, "%s %8d %.3f %#lx", text.c_str(), n % 1000, x, big);
+    case 4:
+      karst_log("nothing but %%");
+      return log_printed(in, "nothing but %%");
+    default:
+      karst_log_format_at(KARST_LOG_ERROR, "{2} {0} {1}", n, text.c_str(), n % 2 == 0);
+      return log_printed(in, "%s %d %s", n % 2 == 0 ? "true" : "false", n, text.c_str());
+  }
+}
+
 NOTRACE static void note(const char* in) {
   std::mt19937& random = t_log->random;
-  switch (random() % 7) {
+  switch (random() % 10) {
     case 0: {
       const std::string text(random() % 90 + 1, static_cast<char>('a' + random() % 26));
       karst_message(text.c_str());
@@ -71,6 +110,11 @@ NOTRACE static void note(const char* in) {
       log_note("text", text, in);
       break;
     }
+    case 6:
+    case 7:
+    case 8:
+      formatted(in);
+      break;
     default:
       KARST_FRAME("frame");
       log_note("frame", "", in);
@@ -100,6 +144,7 @@ __attribute__((noinline)) static void branch(int depth) {
 // line.
 static void on_signal(int) {
   KARST_VALUE("in a handler", static_cast<int>(t_handled));
+  karst_log("in a handler %d, %s", static_cast<int>(t_handled), "text");
   t_handled = t_handled + 1;
 }
 
