@@ -197,6 +197,27 @@ class Trace:
             if len(words) == count:
                 yield events[begin], head & 0xFF, head >> 8 & 0x7FFFFF, b"".join(words).rstrip(b"\0")
 
+    @staticmethod
+    def log(name, values, said):
+        """A log's level and text, formatted by Python's own % and str.format."""
+        arguments, left = [], said[1:]
+        for letter in values[1:].decode():
+            size = 2 if letter == "s" else struct.calcsize("<" + letter.replace("P", "Q"))
+            part, left = left[:size].ljust(size, b"\0"), left[size:]
+            value, = struct.unpack("<" + letter.replace("P", "Q").replace("s", "H"), part)
+            if letter == "s" and value == 32767:
+                value = "(null)"
+            elif letter == "s":
+                size = value & 32767
+                value, left = left[:size].decode() + ("..." if value & 32768 else ""), left[size:]
+            elif letter == "c":
+                value = value.decode()
+            elif letter == "?":
+                value = "true" if value else "false"
+            arguments.append(value)
+        name = name.decode()
+        return said[0], name % tuple(arguments) if values[:1] == b"%" else name.format(*arguments)
+
     def lines(self):
         kinds = "resolved" if self.flags & 1 else "raw", "complete" if self.complete else "cut"
         yield "trace 1.%d %s %s" % ((self.minor,) + kinds)
@@ -270,6 +291,10 @@ class Trace:
             for _, ticks, events in self.blocks.get((process, thread), []):
                 for event, kind, name, said in self.notes(events):
                     yield "note %d kind %d name %d says %s" % (ticks >> 40 << 40 | event >> 24, kind, name, escaped(said))
+                    if kind == 11 and said:
+                        symbol = self.symbols[process, name]
+                        level, text = self.log(symbol[1], symbol[4], said)
+                        yield "log of level %d: %s" % (level, escaped(text.encode()))
 
 
 def main():

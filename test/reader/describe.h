@@ -24,7 +24,11 @@ inline std::string escaped(std::string_view text) {
   return out + '"';
 }
 
-inline std::string describe(const reader::Trace& trace) {
+/// More lines about a note; empty: there is no more to say.
+using DescribeNote = std::string (*)(const reader::Trace&, const reader::Thread&, const reader::Calls&,
+                                     const reader::Note&);
+
+inline std::string describe(const reader::Trace& trace, DescribeNote describe_note = nullptr) {
   std::string text;
   const auto line = [&text](fmt::string_view format, const auto&... values) {
     fmt::vformat_to(std::back_inserter(text), format, fmt::make_format_args(values...));
@@ -92,8 +96,10 @@ inline std::string describe(const reader::Trace& trace) {
         }
       }
       const reader::Calls calls = reader::rebuild_calls(trace, thread);
-      for (const reader::Note& note : calls.notes)
+      for (const reader::Note& note : calls.notes) {
         line("note {} kind {} name {} says {}", note.ticks, note.kind, note.name, escaped(calls.bytes_of(note)));
+        if (describe_note != nullptr) text += describe_note(trace, thread, calls, note);
+      }
     }
   }
   for (const auto& u : trace.untraced()) line("untraced {} {}", escaped(u.program), escaped(u.reason));
