@@ -198,7 +198,9 @@ class Printf {
         return print(spec + c.conversion, a->number());
       case 'p':
         if (a->type != format::kLogAddress) break;
-        return print(spec + 'p', reinterpret_cast<const void*>(static_cast<std::uintptr_t>(a->bits)));
+        // As glibc does it.
+        if (a->bits == 0) return print(spec.substr(0, spec.find('.')) + 's', "(nil)");
+        return print("%#" + spec.substr(1) + "llx", static_cast<unsigned long long>(a->bits));
       case 's': {
         if (!a->is_text() || c.length != 0) break;
         const std::string text = a->is_null ? (has_precision && *precision < 6 ? "" : "(null)") : std::string(a->text);
@@ -357,8 +359,12 @@ class Braces {
     switch (a.type) {
       case format::kLogText:
         return formatted(spec, a.is_null ? std::string_view("(null)") : a.text);
-      case format::kLogAddress:
-        return formatted(spec, reinterpret_cast<const void*>(static_cast<std::uintptr_t>(a.bits)));
+      case format::kLogAddress: {
+        // Addresses are the program's: here they may have fewer bits.
+        std::string of_text = spec.find_first_of("<>^") == std::string::npos ? ">" + spec : spec;
+        if (of_text.back() == 'p') of_text.pop_back();
+        return formatted(of_text, fmt::format("{:#x}", a.bits));
+      }
       case 'f':
         return formatted(spec, static_cast<float>(a.number()));
       case 'd':

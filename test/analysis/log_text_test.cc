@@ -105,8 +105,9 @@ TEST(LogText, SaysWhatSnprintfSaysOfNumbersTextsAndAddresses) {
               printed("%*.*s%f", width, precision, text.c_str(), number));
     ASSERT_EQ(Logged().number('d', number).number('i', width).text(text).print("%3$s %1$*2$f"),
               printed("%3$s %1$*2$f", number, width, text.c_str()));
-    const auto* address = reinterpret_cast<const void*>(std::uintptr_t{random()} >> random() % 32);
-    ASSERT_EQ(Logged().number('P', address).print("%20p %%"), printed("%20p %%", address));
+    const auto* address = std::bit_cast<const void*>(std::uintptr_t{random()} >> random() % 33);
+    const std::string of_address = "%" + std::string(random() % 2, '-') + std::to_string(random() % 25 + 1) + "p %%";
+    ASSERT_EQ(Logged().number('P', address).print(of_address), printed(of_address, address)) << of_address;
   }
   EXPECT_EQ(Logged().number('f', 0.1F).print("%f"), printed("%f", static_cast<double>(0.1F)));
 }
@@ -130,6 +131,9 @@ TEST(LogText, SaysWhatFmtSays) {
                                  (random() % 2 == 0 ? std::string(1, "aAeEfFgG"[random() % 8]) : "") + "}";
     const double real = static_cast<double>(number) / 1024;
     ASSERT_EQ(Logged().number('d', real).format(floating), fmt::format(fmt::runtime(floating), real)) << floating;
+    const std::string address = "{:" + spec + width + (random() % 2 == 0 ? "p}" : "}");
+    const auto* pointer = std::bit_cast<const void*>(number);
+    ASSERT_EQ(Logged().number('P', pointer).format(address), fmt::format(fmt::runtime(address), pointer)) << address;
     const std::string text =
         "{:" + spec + width + (random() % 2 == 0 ? "." + std::to_string(random() % 12) : "") + "} {{}}";
     ASSERT_EQ(Logged().text("t\xc3\xa9xt here").format(text), fmt::format(fmt::runtime(text), "t\xc3\xa9xt here"))
