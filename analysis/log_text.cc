@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kMostText = 64 << 10;  // bytes of a log's text; what is longer is cut
 constexpr int kMostSize = 2000;              // a width or a precision
+constexpr std::string_view kOfInteger = "bBdoxX";
 
 struct Argument {
   char type = 0;
@@ -219,6 +220,20 @@ class Printf {
 
 // std::format's.
 
+/// Bytes of the first character; npos: it is none of UTF-8.
+std::size_t character_size(std::string_view text) {
+  const auto byte = [&text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const std::size_t size = byte(0) < 0x80   ? 1
+                           : byte(0) < 0xc0 ? 0
+                           : byte(0) < 0xe0 ? 2
+                           : byte(0) < 0xf0 ? 3
+                           : byte(0) < 0xf8 ? 4
+                                            : 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return std::string_view::npos;
+  return size != 0 ? size : std::string_view::npos;
+}
+
 /// Whether {fmt} takes `[[FILL]ALIGN][SIGN][#][0][WIDTH][.PRECISION][L][TYPE]` for the argument.
 bool fits(std::string_view spec, const Argument& a) {
   const auto takes = [&spec](std::string_view letters) {
@@ -232,9 +247,9 @@ bool fits(std::string_view spec, const Argument& a) {
     return any;
   };
   constexpr std::string_view kAlign = "<>^";
-  std::size_t fill = 1;
-  while (fill < spec.size() && (static_cast<unsigned char>(spec[fill]) & 0xc0) == 0x80) ++fill;
-  if (fill < spec.size() && fill <= 4 && kAlign.find(spec[fill]) != std::string_view::npos) spec.remove_prefix(fill);
+  if (const std::size_t fill = character_size(spec);
+      fill < spec.size() && kAlign.find(spec[fill]) != std::string_view::npos)
+    spec.remove_prefix(fill);
   takes(kAlign);
   bool of_number = takes("+- ");
   of_number = takes("#") || of_number;
@@ -249,7 +264,7 @@ bool fits(std::string_view spec, const Argument& a) {
   if (a.is_floating()) return type == '\0' || std::string_view("aAeEfFgG").find(type) != std::string_view::npos;
   if (has_precision) return false;
   if (a.type == format::kLogAddress) return !of_number && !has_locale && (type == '\0' || type == 'p');
-  if (type != '\0' && std::string_view("bBdoxX").find(type) != std::string_view::npos) return true;
+  if (type != '\0' && kOfInteger.find(type) != std::string_view::npos) return true;
   const bool is_letter = a.type == 'c' || (a.type == '?' && a.bits <= 1);
   if (is_letter && (of_number || has_locale)) return false;
   return type == '\0' || (type == 'c' && a.type == 'c') || (type == 's' && a.type == '?' && a.bits <= 1);
@@ -303,7 +318,11 @@ class Braces {
       if (!resolve(inside.substr(1), spec)) return wrong("size");
     }
     if (!fits(spec, *a)) return wrong(a->what());
-    out_ += formatted(spec, *a);
+    try {
+      out_ += formatted(spec, *a);
+    } catch (const fmt::format_error&) {
+      return wrong(a->what());
+    }
     if (a->is_cut) out_ += "...";
   }
 
@@ -331,28 +350,26 @@ class Braces {
         if (a == nullptr || !inside.empty() || !a->is_integer() || a->bits > kMostSize) return false;
         spec += fmt::to_string(a->bits);
         from.remove_prefix(end + 1);
-      } else if (from[0] >= '0' && from[0] <= '9') {
-        int number = 0;
-        const auto digits = std::from_chars(from.data(), from.data() + from.size(), number);
-        if (digits.ec != std::errc() || number > kMostSize) return false;
-        const auto size = static_cast<std::size_t>(digits.ptr - from.data());
-        spec += from.substr(0, size);
-        from.remove_prefix(size);
       } else {
         spec += from[0];
         from.remove_prefix(1);
       }
     }
+    // What was put in may stand beside digits.
+    for (const char* at = spec.data(); at != spec.data() + spec.size(); ++at) {
+      int number = 0;
+      if (*at < '0' || *at > '9') continue;
+      const auto digits = std::from_chars(at, spec.data() + spec.size(), number);
+      if (digits.ec != std::errc() || number > kMostSize) return false;
+      at = digits.ptr - 1;
+    }
     return true;
   }
 
+  // The page's engine has no exceptions: what {fmt} would throw for, fits() refuses.
   template <typename Value>
   static std::string formatted(const std::string& spec, const Value& value) {
-    try {
-      return fmt::vformat("{:" + spec + "}", fmt::make_format_args(value));
-    } catch (const fmt::format_error&) {
-      return {};  // what fits() has let through
-    }
+    return fmt::vformat("{:" + spec + "}", fmt::make_format_args(value));
   }
 
   static std::string formatted(const std::string& spec, const Argument& a) {
@@ -372,15 +389,17 @@ class Braces {
       case 'c':
         return formatted(spec, static_cast<char>(a.bits));
       case '?':
-        return a.bits > 1 ? formatted(spec, a.bits) : formatted(spec, a.bits == 1);
+        if (a.bits > 1 || (!spec.empty() && kOfInteger.find(spec.back()) != std::string_view::npos)) break;
+        return formatted(spec, a.bits == 1);
       case 'b':
       case 'h':
       case 'i':
       case 'q':
         return formatted(spec, static_cast<std::int64_t>(a.bits));
       default:
-        return formatted(spec, a.bits);
+        break;
     }
+    return formatted(spec, static_cast<__int128>(a.bits));  // {fmt} takes + for what has a sign alone
   }
 
   std::string_view left_;

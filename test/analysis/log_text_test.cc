@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -151,6 +152,45 @@ TEST(LogText, SaysWhatFmtSays) {
   EXPECT_EQ(Logged().number('P', std::uint64_t{0x1f}).format("{} {0}"), "0x1f 0x1f");
 }
 
+/// What {fmt} says, or nothing where it throws.
+template <typename Value>
+std::optional<std::string> or_nothing(const std::string& format, Value value) {
+  try {
+    return fmt::format(fmt::runtime(format), value);
+  } catch (const fmt::format_error&) {
+    return {};
+  }
+}
+
+TEST(LogText, RefusesTheFieldsThatFmtRefuses) {
+  std::mt19937 random(5);
+  constexpr std::string_view kSpec = "<>^*+- #00123..LbBdoxXcsaAeEfFgGp?!\xc3\xa9";
+  // Beyond the standard {fmt} 9 takes 0 for a bool, ? and the like, which are refused.
+  int formatted = 0;
+  const auto check = [&](const std::string& said, const std::optional<std::string>& of_fmt) {
+    if (said.compare(0, 3, "{!:") == 0) return true;
+    ++formatted;
+    return of_fmt && said == *of_fmt;
+  };
+  for (int i = 0; i < 100000; ++i) {
+    std::string format = "{:";
+    for (auto n = random() % 6; n != 0; --n) format += one_of(random, kSpec);
+    format += "}";
+    const auto number = static_cast<std::int64_t>(random()) - (1 << 30);
+    ASSERT_PRED2(check, Logged().number('q', number).format(format), or_nothing(format, number)) << format;
+    ASSERT_PRED2(check, Logged().number('d', 2.5).format(format), or_nothing(format, 2.5)) << format;
+    auto of_bool = or_nothing(format, true);
+    if (!of_bool) of_bool = or_nothing(format, 1);  // std::format takes signs of bools that are shown as numbers
+    ASSERT_PRED2(check, Logged().number('?', true).format(format), of_bool) << format;
+    ASSERT_PRED2(check, Logged().number('c', 'x').format(format), or_nothing(format, 'x')) << format;
+    ASSERT_PRED2(check, Logged().text("text").format(format), or_nothing(format, std::string("text"))) << format;
+    const auto* address = std::bit_cast<const void*>(std::uintptr_t{0x1234});
+    ASSERT_PRED2(check, Logged().number('P', address).format(format), or_nothing(format, address)) << format;
+  }
+  EXPECT_GT(formatted, 100000);
+  EXPECT_EQ(Logged().number('Q', ~std::uint64_t{0}).format("{:+} {0:x}"), "+18446744073709551615 ffffffffffffffff");
+}
+
 TEST(LogText, WhatCannotBeFormattedIsSaidInItsPlace) {
   EXPECT_EQ(Logged().number('i', 1).print("a %d %s %%"), "a 1 %!s(missing) %");
   EXPECT_EQ(Logged().text("x").print("%5d|"), "%!5d(text)|");
@@ -166,6 +206,8 @@ TEST(LogText, WhatCannotBeFormattedIsSaidInItsPlace) {
             "{!:s(integer)} {!0:2001(size)} {!0:9999999999999(size)}");
   EXPECT_EQ(Logged().number('i', 1).format("{x} {0!r} {"), "{!x(missing)} {!0!r(format)} {");
   EXPECT_EQ(Logged().number('i', -1).number('i', 1).format("{1:{0}}"), "{!1:{0}(size)}");
+  EXPECT_EQ(Logged().text("x").number('i', 2000).format("{:{}0}"), "{!:{}0(size)}");
+  EXPECT_EQ(Logged().number('?', true).format("{:+d}"), "+1");
   EXPECT_EQ(Logged().text("abc", 0x8000).print("<%s>"), "<abc...>");
   EXPECT_EQ(log_text("%s %.3s", "%ss", std::string_view("\2\xff\x7f\xff\x7f", 5)), "(null) ");
   // Zeros at a note's end are not kept; without any byte nothing is known.
@@ -185,6 +227,9 @@ TEST(LogText, BytesOfAnyKindMakeABoundedText) {
     for (auto n = random() % 30; n != 0; --n) format += one_of(random, kFormat);
     for (auto n = random() % 10; n != 0; --n) values += one_of(random, kTypes);
     for (auto n = random() % 60; n != 0; --n) bytes += static_cast<char>(random() % 4 == 0 ? 0 : random());
+    longest = std::max(longest, log_text(format, values, bytes).size());
+    // Sizes out of arguments, beside digits.
+    format = "{0:" + format + "}";
     longest = std::max(longest, log_text(format, values, bytes).size());
   }
   EXPECT_GT(longest, 100U);
