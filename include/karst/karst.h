@@ -150,7 +150,7 @@ KARST_STUB_ int karst_thread_set_history(uint64_t bytes) {
   KARST_CALL_(int, thread_set_history, (uint64_t), (bytes), KARST_NOT_TRACED_);
 }
 
-/* Notes: what the program says of itself, among its calls in every trace. Each costs a call that looks while nothing is
+/* Notes: what the program says of itself, among its calls in every trace. Each costs a look at a byte while nothing is
  * recorded, and about what a traced call does otherwise; the first use of a name waits for karst run (some 150 us). All
  * of them may be used in signal handlers. Texts are UTF-8 and end at a NUL; what is longer than 2000 bytes is cut.
  * Names are string literals, or live as long as the program.
@@ -188,11 +188,17 @@ struct karst_name {
   uint32_t id; /* libkarst's */
 };
 
-#define KARST_NOTE_(type, name, arguments, given) \
-  {                                               \
-    type(*karst_found_) arguments;                \
-    KARST_FIND_(karst_found_, name);              \
-    if (karst_found_) karst_found_ given;         \
+/* Whether libkarst has said that nothing is recorded. */
+KARST_STUB_ int karst_is_off_(void) {
+  const uint8_t* on;
+  KARST_FIND_(on, on);
+  return on && !__atomic_load_n(on, __ATOMIC_RELAXED);
+}
+#define KARST_NOTE_(type, name, arguments, given)             \
+  {                                                           \
+    type(*karst_found_) arguments;                            \
+    KARST_FIND_(karst_found_, name);                          \
+    if (karst_found_ && !karst_is_off_()) karst_found_ given; \
   }
 KARST_STUB_ void karst_message(const char* text) KARST_NOTE_(void, message, (const char*), (text)) KARST_STUB_
     void karst_text(const char* text) KARST_NOTE_(void, text, (const char*), (text)) KARST_STUB_

@@ -16,6 +16,10 @@
 #include "runtime/system/patch_lock.h"
 #include "runtime/system/syscalls.h"
 
+/// 0: notes need not ask libkarst. Programs read it (include/karst/karst.h); nothing here trusts it.
+extern "C" __attribute__((visibility("default"))) std::uint8_t karst_api_on;
+std::uint8_t karst_api_on = 1;
+
 namespace karst::runtime {
 
 using namespace format;
@@ -28,6 +32,11 @@ bool g_mending;    // every sled is written, whatever it seems to be
 
 constexpr long kNoMemory = -12;  // ENOMEM
 constexpr long kNotRegistered = -1;
+
+void set_on(bool on) {
+  store(g_on, on);
+  store(karst_api_on, static_cast<std::uint8_t>(on ? 1 : 0));
+}
 
 std::uint64_t now() { return event_time(); }
 
@@ -306,7 +315,7 @@ void change(bool gate, bool functions, SwitchReason reason) {
     for (std::uint32_t id = 1; id <= count; ++id)
       set_flag(id, kArenaFunctionSwitchedOn, is_chosen(load(g_arena.functions()[id].flags)));
   }
-  store(g_on, gate);
+  set_on(gate);
   choose_marks();
   // Sleds come last of what is switched on and off, as they are what takes time.
   switch_instrument_calls();
@@ -333,7 +342,7 @@ ControlOutcome apply_switches(SwitchReason reason) {
 void prepare_live_patch() { sys::call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0); }
 
 void start_switches() {
-  store(g_on, load(g_arena.control().enabled) != 0);
+  set_on(load(g_arena.control().enabled) != 0);
   choose_marks();
 }
 

@@ -103,7 +103,7 @@ std::uint32_t texts_of(const char* format, const char* types) {
   return texts;
 }
 
-std::uint32_t enter_format(NoteFormat& format, const char* types) {
+__attribute__((noinline)) std::uint32_t enter_format(NoteFormat& format, const char* types) {
   const std::uint32_t texts = texts_of(format.name.name, types);
   store(format.texts, texts);
   char values[1 + kMostLogArguments] = {types[0]};
@@ -116,7 +116,7 @@ std::uint32_t enter_format(NoteFormat& format, const char* types) {
 }
 
 /// The id if notes of it are recorded now.
-std::uint32_t wanted(std::uint32_t id) {
+__attribute__((always_inline)) inline std::uint32_t wanted(std::uint32_t id) {
   if (id == 0 || id > g_arena.function_count() || !is_switched_on()) return 0;
   const std::uint32_t flags = load(g_arena.functions()[id].flags);
   return (flags & kArenaFunctionNote) != 0 && (flags & kArenaFunctionSwitchedOn) != 0 ? id : 0;

@@ -151,8 +151,7 @@ void record_group(const Event* words, std::uint32_t count) {
   if (is_recording()) record([=](ThreadState& state) { return put_group(state, words, count); });
 }
 
-void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size,
-                 std::uint32_t readable) {
+void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size) {
   if (!may_record()) return;
   const std::uint32_t words = note_words(size);
   KARST_ASSERT(size <= kMostNoteBytes && name <= kMaxFunctionId);
@@ -162,14 +161,20 @@ void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, 
     if (i == 1) return head;
     std::uint64_t payload = 0;
     const std::uint32_t first = (i - 2) * kNoteBytesInWord;
-    const std::uint32_t left = size - first < kNoteBytesInWord ? size - first : kNoteBytesInWord;
-    if (first + sizeof payload <= readable) {
-      __builtin_memcpy(&payload, bytes + first, sizeof payload);
-      payload &= (std::uint64_t{1} << (8 * left)) - 1;
-    } else {
-      for (std::uint32_t b = 0; b < left; ++b) payload |= std::uint64_t{bytes[first + b]} << (8 * b);
-    }
+    for (std::uint32_t b = 0; b < kNoteBytesInWord && first + b < size; ++b)
+      payload |= std::uint64_t{bytes[first + b]} << (8 * b);
     return make_note_word(payload);
+  };
+  record([=](ThreadState& state) { return put_words(state, 2 + words, true, word); });
+}
+
+void record_note_words(NoteKind kind, std::uint32_t name, const std::uint64_t* payloads, std::uint32_t words) {
+  if (!may_record()) return;
+  KARST_ASSERT(words <= note_words(kMostNoteBytes) && name <= kMaxFunctionId);
+  const Event head = make_note_head({kind, name, words});
+  const auto word = [=](std::uint32_t i) {
+    if (i == 0) return make_mark(0, Mark::kNote);
+    return i == 1 ? head : make_note_word(payloads[i - 2]);
   };
   record([=](ThreadState& state) { return put_words(state, 2 + words, true, word); });
 }

@@ -68,13 +68,11 @@ bool may_record_notes();
 /// the present time, places stay as they are (format/event.h). Nothing if !is_recording(). Any context.
 void record_group(const format::Event* words, std::uint32_t count);
 /// Records a note (format/note.h), also as the thread's first event. `bytes` are the program's; kMostNoteBytes at most.
-/// Nothing while nothing is recorded. `readable`: so many bytes may be read, of which those behind `size` say nothing;
-/// 7 more make it faster. Any context.
-void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size,
-                 std::uint32_t readable);
-inline void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size) {
-  record_note(kind, name, bytes, size, size);
-}
+/// Nothing while nothing is recorded. Any context.
+void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size);
+
+/// The same with what each word says, kNoteBytesInWord bytes.
+void record_note_words(format::NoteKind kind, std::uint32_t name, const std::uint64_t* payloads, std::uint32_t words);
 
 /// The same with bytes that lie apart, `size` in all.
 struct NotePiece {

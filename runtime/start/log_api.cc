@@ -22,11 +22,24 @@ struct SizedText {
   std::size_t size;
 };
 
-/// A letter for an argument that is no text.
-std::uint32_t number_bytes(char type) {
-  const std::uint32_t bytes = log_bytes(type);
-  return bytes != 0 ? bytes : kMostNumberBytes;
+/// 0 is no level: a note without any byte is one whose bytes were taken away.
+unsigned char level_byte(std::uint32_t level) {
+  return static_cast<unsigned char>(level < 1 ? 1 : level > 255 ? 255 : level);
 }
+
+/// By letter: bytes of an argument that is no text.
+struct NumberBytes {
+  unsigned char of[128];
+};
+constexpr NumberBytes kNumberBytes = [] {
+  NumberBytes bytes{};
+  for (int type = 0; type < 128; ++type) {
+    const std::uint32_t known = log_bytes(static_cast<char>(type));
+    bytes.of[type] = static_cast<unsigned char>(known != 0 ? known : kMostNumberBytes);
+  }
+  return bytes;
+}();
+std::uint32_t number_bytes(char type) { return kNumberBytes.of[type & 0x7f]; }
 
 /// How many bytes of the text the format wants: its precision. A negative one is none.
 std::uint32_t bound_of(const char* format, const std::uint64_t* words, std::uint32_t count, std::uint32_t argument) {
@@ -52,7 +65,7 @@ class Log {
   }
 
   void record(std::uint32_t id, std::uint32_t level, std::uint32_t texts) {
-    own_[used_++] = static_cast<unsigned char>(level < 1 ? 1 : level > 255 ? 255 : level);
+    own_[used_++] = level_byte(level);
     for (std::uint32_t i = 0; i < count_; ++i) {
       if ((texts >> i & 1) != 0)
         add_text(i, (texts >> (kBoundedTexts + i) & 1) != 0);
@@ -107,16 +120,31 @@ class Log {
   std::uint32_t total_ = 0;  // bytes of pieces
 };
 
-/// Numbers alone.
+/// Numbers alone: put together in registers, as bytes that are written in parts and read as words make the processor
+/// wait.
 void record_numbers(std::uint32_t id, std::uint32_t level, const char* types, const std::uint64_t* words) {
-  unsigned char bytes[1 + kMostLogArguments * kMostNumberBytes + sizeof(std::uint64_t)];
-  std::uint32_t size = 0;
-  bytes[size++] = static_cast<unsigned char>(level < 1 ? 1 : level > 255 ? 255 : level);
+  constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
+  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
+  std::uint64_t payloads[note_words(1 + kMostLogArguments * kMostNumberBytes)];
+  std::uint32_t count = 0;
+  unsigned __int128 bits = level_byte(level);
+  std::uint32_t used = 8;  // bits
   for (std::uint32_t i = 0; i < kMostLogArguments && types[1 + i] != '\0'; ++i) {
-    __builtin_memcpy(bytes + size, &words[i], sizeof words[i]);
-    size += number_bytes(types[1 + i]);
+    const std::uint32_t size = 8 * number_bytes(types[1 + i]);
+    bits |= static_cast<unsigned __int128>(words[i] & (~std::uint64_t{0} >> (64 - size))) << used;
+    for (used += size; used >= kBits; used -= kBits) {
+      payloads[count++] = static_cast<std::uint64_t>(bits) & kMask;
+      bits >>= kBits;
+    }
   }
-  record_note(NoteKind::kLog, id, bytes, size, size + kMostNumberBytes);
+  if (used != 0) payloads[count++] = static_cast<std::uint64_t>(bits);
+  record_note_words(NoteKind::kLog, id, payloads, count);
+}
+
+/// Apart: it needs many registers and some hundred bytes of stack.
+__attribute__((noinline)) void record_texts(const NoteFormat& format, std::uint32_t id, std::uint32_t level,
+                                            const char* types, const std::uint64_t* words) {
+  Log(format, types, words).record(id, level, load(format.texts));
 }
 
 }  // namespace
@@ -128,7 +156,6 @@ extern "C" __attribute__((visibility("default"))) void karst_api_log(NoteFormat*
                                                                      std::uint32_t level, const std::uint64_t* words) {
   const std::uint32_t id = note_format_id(format, types);
   if (id == 0) return;
-  const std::uint32_t texts = load(format->texts);
-  if (texts == 0) return record_numbers(id, level, types, words);
-  Log(*format, types, words).record(id, level, texts);
+  if (load(format->texts) == 0) return record_numbers(id, level, types, words);
+  record_texts(*format, id, level, types, words);
 }

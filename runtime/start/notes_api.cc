@@ -8,7 +8,6 @@
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
-#include "runtime/system/memory.h"
 
 namespace karst::runtime {
 namespace {
@@ -22,11 +21,10 @@ void record_text(NoteKind kind, const char* text, std::size_t most = format::kMo
   record_note(kind, 0, reinterpret_cast<const unsigned char*>(text), size);
 }
 
-/// Numbers are stored as x86 has them, the lowest byte first.
 void record_number(NoteKind kind, std::uint32_t name, std::uint64_t bits) {
-  unsigned char bytes[2 * sizeof bits];
-  __builtin_memcpy(bytes, &bits, sizeof bits);
-  record_note(kind, name, bytes, format::note_bytes_of(bits), sizeof bytes);
+  constexpr std::uint32_t kBits = 8 * format::kNoteBytesInWord;
+  const std::uint64_t payloads[2] = {bits & ((std::uint64_t{1} << kBits) - 1), bits >> kBits};
+  record_note_words(kind, name, payloads, format::note_words(format::note_bytes_of(bits)));
 }
 
 }  // namespace
