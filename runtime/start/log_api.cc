@@ -127,17 +127,23 @@ void record_numbers(std::uint32_t id, std::uint32_t level, const char* types, co
   constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
   std::uint64_t payloads[note_words(1 + kMostLogArguments * kMostNumberBytes)];
   std::uint32_t count = 0;
-  unsigned __int128 bits = level_byte(level);
-  std::uint32_t used = 8;  // bits
+  std::uint64_t bits = level_byte(level);
+  std::uint32_t used = 8;  // of bits; less than kBits
   for (std::uint32_t i = 0; i < kMostLogArguments && types[1 + i] != '\0'; ++i) {
     const std::uint32_t size = 8 * number_bytes(types[1 + i]);
-    bits |= static_cast<unsigned __int128>(words[i] & (~std::uint64_t{0} >> (64 - size))) << used;
-    for (used += size; used >= kBits; used -= kBits) {
-      payloads[count++] = static_cast<std::uint64_t>(bits) & kMask;
-      bits >>= kBits;
-    }
+    const std::uint64_t value = words[i] & (~std::uint64_t{0} >> (64 - size));
+    bits |= value << used;
+    used += size;
+    if (used < kBits) continue;
+    payloads[count++] = bits & kMask;
+    used -= kBits;
+    bits = value >> (size - used);
+    if (used < kBits) continue;
+    payloads[count++] = bits & kMask;
+    used -= kBits;
+    bits >>= kBits;
   }
-  if (used != 0) payloads[count++] = static_cast<std::uint64_t>(bits);
+  if (used != 0) payloads[count++] = bits;
   record_note_words(NoteKind::kLog, id, payloads, count);
 }
 

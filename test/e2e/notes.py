@@ -87,6 +87,24 @@ class Notes(TortureTest):
         run = self.run_traced(self.program(), options=("--off",))
         self.assertEqual(run.out, "3\n")
 
+    def test_what_is_said_while_tracing_is_off_is_not_kept(self):
+        for number, (compiler, *flags) in enumerate((("karst-gcc", "-O2"), ("gcc", "-O0"),
+                                                     ("karst-gcc", "-O1", "-static", "--karst-link"))):
+            for options in ((), ("--off",)):
+                with self.subTest(compiler=compiler, flags=flags, options=options):
+                    program = build("notes_off", "notes/off.c", *flags, *INCLUDE, compiler=compiler,
+                                    output=f"notes_off_{number}")
+                    run = self.run_traced(program, options=(*options, "--min-instructions", "0"))
+                    self.assertEqual(run.out, "0 0\n")
+                    said = {}
+                    for n in notes_of(run.trace.path):
+                        said.setdefault(n["pid"], []).append((n["kind"], n["value"]))
+
+                    def of(number):
+                        return [("message", "on"), ("log", f"log {number}"), ("integer", str(number)), ("text", "on")]
+                    self.assertEqual(sorted(said.values()), sorted([of(2) + of(7), of(5)]))
+                    self.assertEqual(run.trace.counts.get("zone"), 3)
+
     def test_exported(self):
         run = self.run_traced(self.program())
         for to in ("chrome", "perfetto"):
