@@ -25,7 +25,7 @@ reader::Calls calls_of(const reader::Trace& trace, std::size_t thread = 0) {
 }
 
 // main(1000-2000){ serve(1100-1500){ parse(1150-1250) } serve(1600-1900) }; 7 from 1120 to 1400 and from 1700 to 1800.
-void sample(SampleTrace& values) {
+void request_sample(SampleTrace& values) {
   values.process(1, "app", {"main", "serve", "parse"}).thread(1, "app").enter(1, 1000).enter(2, 1100);
   values.note(NoteKind::kRequest, 7, 1120).call(3, 1150, 1250).note(NoteKind::kRequest, 0, 1400).exit(2, 1500);
   values.enter(2, 1600).note(NoteKind::kRequest, 7, 1700).note(NoteKind::kRequest, 1ULL << 63, 1800).exit(2, 1900);
@@ -34,7 +34,7 @@ void sample(SampleTrace& values) {
 
 TEST(Requests, WorkEndsWithTheNextNoteOrTheHistory) {
   SampleTrace values;
-  sample(values);
+  request_sample(values);
   const reader::Trace trace = values.open();
   const auto work = work_on_requests(calls_of(trace));
   ASSERT_EQ(work.size(), 3U);
@@ -52,7 +52,7 @@ TEST(Requests, WorkEndsWithTheNextNoteOrTheHistory) {
 
 TEST(Requests, CallsAreCutToThePartsAndCountOnce) {
   SampleTrace values;
-  sample(values);
+  request_sample(values);
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
   cut_to_request(calls, 7);
@@ -80,7 +80,7 @@ TEST(Requests, CallsAreCutToThePartsAndCountOnce) {
 // The cost of a call that was entered before the part lies there.
 TEST(Requests, CostsAreOfCallsThatBeginInThePart) {
   SampleTrace values;
-  sample(values);
+  request_sample(values);
   const reader::Trace trace = values.open();
   reader::Calls calls = calls_of(trace);
   cut_to_request(calls, 7);
