@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "test/view/random_calls.h"
+#include "test/view/random_notes.h"
 #include "view/api/api.h"
 #include "view/cut/cut.h"
 
@@ -51,6 +52,10 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"threads", {}},
                             {"explain", {}},
                             {"requests", {}},
+                            {"notes", {}},
+                            {"notes", {{"order", "newest"}, {"limit", "20"}, {"kind", "message,value"}}},
+                            {"notes", {{"q", "LINE 1"}}},
+                            {"notes", {{"q", "x"}, {"limit", "many"}}},
                             {"search", {{"q", "f[1-3]$"}}},
                             {"search", {{"q", "("}}},
                             {"nothing", {}},
@@ -80,6 +85,11 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
     all.push_back({"outliers", range});
     all.push_back({"explain", call});
     all.push_back({"threads", range});
+    all.push_back({"notes", range});
+    all.push_back({"notes", call});
+    view::Parameters marks = range;
+    marks["width"] = below(400);
+    all.push_back({"notes", std::move(marks)});
     view::Parameters some = function;
     some["order"] = "duration";
     some["least"] = time();
@@ -154,5 +164,7 @@ int main(int argc, char** argv) {
     const auto cut = view::cut_trace(test::scope_of(index, range));
     if (cut) writer.ask(*cut, view::TraceIndex::Part{index.origin(), range}, seed);
   }
+  test::SampleTrace noted = test::random_notes(1, 60);
+  writer.ask(noted.open().bytes(), std::nullopt, 1);
   writer.finish();
 }

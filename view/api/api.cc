@@ -79,6 +79,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"outliers", &Api::outliers, true},
       {"explain", &Api::explain, true},
       {"requests", &Api::requests, true},
+      {"notes", &Api::notes, false},
       {"threads", &Api::threads, false},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
@@ -395,6 +396,38 @@ Reply Api::requests(const Question& question) {
   if (!question.error().empty()) return {};
   Json json;
   write_requests(json, question.index(), limit, question.work());
+  return json_reply(json);
+}
+
+Reply Api::notes(const Question& question) {
+  Notes::Question asked;
+  asked.threads = question.threads();
+  asked.within = question.call();
+  asked.range = question.ticks();
+  asked.text = question.text("q");
+  asked.limit = question.whole("limit", 1000);
+  if (asked.limit > kMaxNotes) question.complain("limit may be " + std::to_string(kMaxNotes));
+  const std::string order = question.has("order") ? question.text("order") : "oldest";
+  if (order != "oldest" && order != "newest") question.complain("order must be oldest or newest");
+  asked.newest = order == "newest";
+  if (question.has("kind")) {
+    asked.groups = 0;
+    for (const std::string& name : question.words("kind")) {
+      const auto group = note_group_named(name);
+      if (!group) question.complain("kind must be message, value, frame, request, text or other, not '" + name + "'");
+      if (group) asked.groups |= 1U << static_cast<unsigned>(*group);
+    }
+  }
+  const std::uint64_t width = question.whole("width", 0);
+  if (width > kMaxWidth || (question.has("width") && width == 0))
+    question.complain("width must be 1 to " + std::to_string(kMaxWidth));
+  asked.width = static_cast<std::uint32_t>(width);
+  asked.begin = question.begin();
+  asked.end = question.end();
+  if (width != 0 && !(asked.end > asked.begin)) question.complain("end must be greater than begin");
+  if (!question.error().empty()) return {};
+  Json json;
+  notes_.write(json, question.index(), asked, question.work());
   return json_reply(json);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "view/api/notes.h"
 #include "view/api/values.h"
 #include "view/index/index.h"
 #include "view/selection.h"
@@ -67,6 +68,7 @@ class Api {
   Reply outliers(const Question& question);
   Reply explain(const Question& question);
   Reply requests(const Question& question);
+  Reply notes(const Question& question);
   Reply threads(const Question& question);
   Reply search(const Question& question);
   Reply source(const Question& question);
@@ -81,6 +83,7 @@ class Api {
   std::string version_;
   Server server_;
   Values values_;
+  Notes notes_;
   std::mutex mutex_;  // of what was answered lately
   struct Filtered {
     const TraceIndex* index;

@@ -9,6 +9,7 @@
 #include "format/trace.h"
 #include "reader/moments.h"
 #include "view/api/api.h"
+#include "view/api/notes.h"
 #include "view/api/states.h"
 #include "view/api/values.h"
 #include "view/tiles/protocol.h"
@@ -192,6 +193,7 @@ void write_threads(Json& json, const TraceIndex& index) {
       json.field("kind", gap.overwritten ? "overwritten" : "missing").field("blocks", gap.blocks).close('}');
     }
     json.close(']').field("gap_count", thread.gap_count).field("states", thread.states != nullptr);
+    write_note_counts(json, thread);
     if (!thread.is_read()) json.field("unread_from", index.since_origin(thread.unread_from));
     json.close('}');
   }

@@ -78,6 +78,13 @@ class Api::Question {
     }
     return result;
   }
+  /// What stands between commas.
+  std::vector<std::string> words(std::string_view name) const {
+    const std::string text = this->text(name);
+    std::vector<std::string> result;
+    for (const std::string_view part : split(text)) result.emplace_back(part);
+    return result;
+  }
   /// cpu, runnable or blocked; else it must be `all`, which stands for all time.
   query::TimeOf time_of(std::string_view name, std::string_view all) const {
     if (!has(name) || text(name) == all) return query::TimeOf::kAll;

@@ -2,18 +2,21 @@
 //
 // Memory: the columns (27 bytes a call) and about 6.2 bytes a call for the lanes.
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/function_list.h"
 #include "base/result.h"
+#include "format/note.h"
 #include "reader/trace.h"
 #include "view/engine.h"
 #include "view/index/known_trace.h"
@@ -42,6 +45,15 @@ struct ThreadIndex : query::ThreadCalls {
   std::uint64_t first_ticks = 0;  ///< kept history
   std::uint64_t last_ticks = 0;
   std::uint64_t events = 0, out_of_order = 0, unmatched_exits = 0, missing_exits = 0, unknown_ids = 0;
+
+  /// How many there are of each kind; in the first place those of kinds that are not known.
+  std::array<std::uint64_t, format::kLastNoteKind + 1> notes{};
+  /// Without those that have values of calls.
+  std::uint64_t listed_notes() const {
+    return std::accumulate(notes.begin(), notes.end(), std::uint64_t{0}) -
+           notes[static_cast<std::size_t>(format::NoteKind::kArguments)] -
+           notes[static_cast<std::size_t>(format::NoteKind::kReturned)];
+  }
 
   std::shared_ptr<const reader::Calls> owned;  ///< what `calls` views; null: a mapped file's
 

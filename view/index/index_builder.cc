@@ -55,6 +55,8 @@ void take_facts(ThreadIndex& index, const reader::Calls& calls) {
   index.unmatched_exits = calls.unmatched_exits;
   index.missing_exits = calls.missing_exits;
   index.unknown_ids = calls.unknown_ids;
+  index.notes = {};
+  for (const reader::Note& note : calls.notes) ++index.notes[note.kind < index.notes.size() ? note.kind : 0];
 }
 
 }  // namespace

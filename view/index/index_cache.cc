@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMagic = 0x0033584449545352ULL;  // "RSTIDX3"
+constexpr std::uint64_t kMagic = 0x0034584449545352ULL;  // "RSTIDX4"
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kAtOnce = std::size_t{16} << 20U;  // bytes between two looks at `stop`
 
@@ -249,6 +249,7 @@ bool IndexCache::save(const TraceIndex& index, const std::atomic<bool>& stop) co
         meta.insert(meta.end(), {gap.begin, gap.end, gap.blocks, gap.overwritten ? 1U : 0U});
       meta.insert(meta.end(), {thread.gap_count, thread.first_ticks, thread.last_ticks, thread.events,
                                thread.out_of_order, thread.unmatched_exits, thread.missing_exits, thread.unknown_ids});
+      meta.insert(meta.end(), thread.notes.begin(), thread.notes.end());
     }
     meta.push_back(index.counts_.size());
     for (const auto& counts : index.counts_) {
@@ -332,6 +333,7 @@ bool IndexCache::load(TraceIndex& index) const {
           &thread.unmatched_exits, &thread.missing_exits, &thread.unknown_ids}) {
       *field = meta.next();
     }
+    for (std::uint64_t& count : thread.notes) count = meta.next();
   }
   if (meta.count() != index.trace().processes().size()) return false;
   index.counts_.resize(index.trace().processes().size());

@@ -1,0 +1,345 @@
+// A thread's notes are put in order of time once; a range of them is then found by bisection, and only a question with
+// a text, kinds or a call looks at each. Of all threads the first ones are kept in a heap as large as the answer.
+#include "view/api/notes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "analysis/notes.h"
+#include "reader/partial.h"
+
+namespace karst::view {
+namespace {
+
+using format::NoteKind;
+
+constexpr std::size_t kKeptBytes = std::size_t{256} << 20U;
+constexpr std::size_t kMostText = format::kMostNoteBytes;  // of a name or a value that is told
+constexpr std::size_t kMostMarkText = 200;
+
+constexpr std::string_view kGroupNames[kNoteGroups] = {"message", "value", "frame", "request", "text", "other"};
+
+bool is_values(std::uint32_t kind) {
+  return kind == static_cast<std::uint32_t>(NoteKind::kArguments) ||
+         kind == static_cast<std::uint32_t>(NoteKind::kReturned);
+}
+
+// Names come from the trace, and may have any length.
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most != 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80) --most;
+  return std::string(text.substr(0, most)) + "\u2026";
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), lower);
+  return text;
+}
+
+}  // namespace
+
+std::string_view name_of(NoteGroup group) { return kGroupNames[static_cast<std::size_t>(group)]; }
+
+std::optional<NoteGroup> note_group_named(std::string_view name) {
+  const auto* const at = std::find(std::begin(kGroupNames), std::end(kGroupNames), name);
+  if (at == std::end(kGroupNames)) return std::nullopt;
+  return static_cast<NoteGroup>(at - std::begin(kGroupNames));
+}
+
+NoteGroup group_of(std::uint32_t kind) {
+  switch (static_cast<NoteKind>(kind)) {
+    case NoteKind::kMessage:
+      return NoteGroup::kMessage;
+    case NoteKind::kInteger:
+    case NoteKind::kNumber:
+      return NoteGroup::kValue;
+    case NoteKind::kFrame:
+      return NoteGroup::kFrame;
+    case NoteKind::kRequestBegin:
+    case NoteKind::kRequestEnd:
+    case NoteKind::kRequest:
+      return NoteGroup::kRequest;
+    case NoteKind::kText:
+      return NoteGroup::kText;
+    case NoteKind::kArguments:
+    case NoteKind::kReturned:
+      break;
+  }
+  return NoteGroup::kOther;
+}
+
+void write_note_counts(Json& json, const ThreadIndex& thread) {
+  if (thread.listed_notes() == 0) return;
+  std::uint64_t counts[kNoteGroups] = {};
+  for (std::uint32_t kind = 0; kind < thread.notes.size(); ++kind)
+    if (!is_values(kind)) counts[static_cast<std::size_t>(group_of(kind))] += thread.notes[kind];
+  json.key("notes").open('{');
+  for (std::size_t group = 0; group < kNoteGroups; ++group)
+    if (counts[group] != 0) json.field(kGroupNames[group], counts[group]);
+  json.close('}');
+}
+
+class Notes::OfThread {
+ public:
+  explicit OfThread(std::shared_ptr<const reader::Calls> calls) : calls_(std::move(calls)) { sort(); }
+  /// Of calls that nobody else has: only their notes are kept.
+  explicit OfThread(const std::shared_ptr<reader::Calls>& calls) : calls_(calls), owned_(true) {
+    sort();
+    calls->function = {};
+    calls->begin = {};
+    calls->duration = {};
+    calls->parent = {};
+    calls->depth = {};
+    calls->marks = {};
+  }
+
+  const reader::Calls& calls() const { return *calls_; }
+  std::size_t size() const { return order_.size(); }
+  const reader::Note& operator[](std::size_t at) const { return calls_->notes[order_[at]]; }
+  /// The first one that is not before `ticks`.
+  std::size_t first_at(std::uint64_t ticks) const {
+    const auto at = std::partition_point(order_.begin(), order_.end(),
+                                         [&](std::uint32_t i) { return calls_->notes[i].ticks < ticks; });
+    return static_cast<std::size_t>(at - order_.begin());
+  }
+  std::size_t bytes() const {
+    const std::size_t notes = calls_->notes.capacity() * sizeof(reader::Note) + calls_->note_bytes.capacity();
+    return order_.capacity() * sizeof(std::uint32_t) + (owned_ ? notes : 0);
+  }
+
+ private:
+  void sort() {
+    const std::vector<reader::Note>& notes = calls_->notes;
+    order_.reserve(notes.size());
+    for (std::uint32_t i = 0; i < notes.size(); ++i)
+      if (!is_values(notes[i].kind)) order_.push_back(i);
+    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return notes[a].ticks < notes[b].ticks; };
+    // Unless a clock ran backwards they are in order.
+    if (!std::is_sorted(order_.begin(), order_.end(), earlier)) std::stable_sort(order_.begin(), order_.end(), earlier);
+  }
+
+  std::shared_ptr<const reader::Calls> calls_;
+  bool owned_ = false;
+  std::vector<std::uint32_t> order_;  // of those that are listed, by time
+};
+
+Notes::Notes() = default;
+Notes::~Notes() = default;
+
+std::shared_ptr<const Notes::OfThread> Notes::find(const TraceIndex& index, const ThreadIndex& thread, Work* work) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto at = known_.begin(); at != known_.end(); ++at) {
+      if (at->first != &thread) continue;
+      std::rotate(known_.begin(), at, at + 1);
+      return known_.front().second;
+    }
+  }
+  std::shared_ptr<const OfThread> made;
+  if (thread.owned != nullptr) {
+    made = std::make_shared<const OfThread>(thread.owned);
+  } else {
+    reader::RebuildLimits limits;
+    if (work != nullptr) limits.stop[0] = &work->stop;
+    auto calls = std::make_shared<reader::Calls>(reader::rebuild_calls(index.trace(), *thread.thread, limits));
+    if (is_stopped(work)) return nullptr;
+    made = std::make_shared<const OfThread>(std::move(calls));
+  }
+  const std::lock_guard lock(mutex_);
+  known_.insert(known_.begin(), {&thread, made});
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < known_.size(); ++i) {
+    bytes += known_[i].second->bytes();
+    if (i != 0 && bytes > kKeptBytes) {
+      known_.resize(i);
+      break;
+    }
+  }
+  return made;
+}
+
+// One question: what it finds, and how that is written.
+class Notes::Finder {
+ public:
+  Finder(Json& json, const TraceIndex& index, const Question& question, Work* work)
+      : json_(json), index_(index), question_(question), text_(lowered(question.text)), work_(work) {
+    if (!question.within) return;
+    const CallColumns& calls = index.threads()[question.within->thread].calls;
+    rows_ = {question.within->row, subtree_end(calls, question.within->row)};
+  }
+
+  /// False: `work` was stopped.
+  bool look_at(std::uint32_t number, std::shared_ptr<const OfThread> notes) {
+    const std::size_t first = notes->first_at(question_.range.begin);
+    const std::size_t last = std::max(first, notes->first_at(question_.range.end));
+    of_.push_back({number, std::move(notes)});
+    return question_.width != 0 ? add_marks(first, last) : add_notes(first, last);
+  }
+
+  void write_notes() {
+    std::sort(found_.begin(), found_.end(), Before{question_.newest});
+    json_.open('{').field("count", count_).key("notes").open('[');
+    for (const Found& one : found_) write_note(of_[one.of], (*of_[one.of].notes)[one.at], kMostText);
+    json_.close(']').close('}');
+  }
+  void write_marks() {
+    json_.open('{').field("count", count_).field("truncated", truncated_).key("marks").open('[');
+    for (const Mark& mark : marks_) write_note(of_[mark.of], (*of_[mark.of].notes)[mark.at], kMostMarkText, mark.count);
+    json_.close(']').close('}');
+  }
+
+ private:
+  struct Of {
+    std::uint32_t number;
+    std::shared_ptr<const OfThread> notes;
+  };
+  struct Found {
+    std::uint64_t ticks;
+    std::uint32_t of;  // in of_, which is in the order of threads that was asked for
+    std::uint32_t at;
+  };
+  // In the order of the answer.
+  struct Before {
+    bool newest;
+    bool operator()(const Found& a, const Found& b) const {
+      const auto key = [](const Found& one) { return std::tuple(one.ticks, one.of, one.at); };
+      return newest ? key(b) < key(a) : key(a) < key(b);
+    }
+  };
+  struct Mark {
+    std::uint32_t of;
+    std::uint32_t at;
+    std::uint64_t count;
+  };
+
+  bool filters() const { return !text_.empty() || question_.groups != ~0U || question_.within; }
+
+  std::string line_of(const Of& of, const reader::Note& note) const {
+    return analysis::note_line(index_.trace(), *index_.threads()[of.number].thread, of.notes->calls(), note);
+  }
+
+  bool is_wanted(const Of& of, const reader::Note& note) const {
+    if ((question_.groups >> static_cast<unsigned>(group_of(note.kind)) & 1U) == 0) return false;
+    if (question_.within && (note.row < rows_.first || note.row >= rows_.second)) return false;
+    if (text_.empty()) return true;
+    const auto has = [&](std::string_view line) {
+      return std::search(line.begin(), line.end(), text_.begin(), text_.end(),
+                         [](char a, char b) { return lower(a) == b; }) != line.end();
+    };
+    const std::string_view bytes = of.notes->calls().bytes_of(note);
+    const auto kind = static_cast<NoteKind>(note.kind);
+    // As note_line(), without a copy.
+    if (kind == NoteKind::kText || (kind == NoteKind::kMessage && !bytes.empty())) return has(bytes);
+    return has(line_of(of, note));
+  }
+
+  void add(const Found& one) {
+    if (found_.size() == question_.limit) {
+      if (found_.empty() || !Before{question_.newest}(one, found_.front())) return;
+      std::pop_heap(found_.begin(), found_.end(), Before{question_.newest});
+      found_.pop_back();
+    }
+    found_.push_back(one);
+    std::push_heap(found_.begin(), found_.end(), Before{question_.newest});
+  }
+
+  bool add_notes(std::size_t first, std::size_t last) {
+    const auto number = static_cast<std::uint32_t>(of_.size() - 1);
+    const Of& of = of_.back();
+    const auto found = [&](std::size_t at) {
+      return Found{(*of.notes)[at].ticks, number, static_cast<std::uint32_t>(at)};
+    };
+    if (!filters()) {
+      count_ += last - first;
+      const std::size_t some = std::min(last - first, question_.limit);
+      for (std::size_t i = 0; i < some; ++i) add(found(question_.newest ? last - 1 - i : first + i));
+      return go_on(work_, last - first);
+    }
+    for (std::size_t at = first; at < last; ++at) {
+      if ((at - first) % kWorkStep == kWorkStep - 1 && !go_on(work_, kWorkStep)) return false;
+      if (!is_wanted(of, (*of.notes)[at])) continue;
+      ++count_;
+      add(found(at));
+    }
+    return true;
+  }
+
+  bool add_marks(std::size_t first, std::size_t last) {
+    const auto number = static_cast<std::uint32_t>(of_.size() - 1);
+    const Of& of = of_.back();
+    const double pixels = question_.width / (question_.end - question_.begin);
+    double pixel = -1;
+    for (std::size_t at = first; at < last; ++at) {
+      if ((at - first) % kWorkStep == kWorkStep - 1 && !go_on(work_, kWorkStep)) return false;
+      const reader::Note& note = (*of.notes)[at];
+      if (!is_wanted(of, note)) continue;
+      const double here = std::floor(std::max(0.0, index_.since_origin(note.ticks) - question_.begin) * pixels);
+      if (here != pixel) {
+        if (marks_.size() == kMaxNoteMarks) {
+          truncated_ = true;
+          return true;
+        }
+        pixel = here;
+        marks_.push_back({number, static_cast<std::uint32_t>(at), 0});
+      }
+      ++marks_.back().count;
+      ++count_;
+    }
+    return true;
+  }
+
+  // `count`: that it stands for; 0: it is one of a list.
+  void write_note(const Of& of, const reader::Note& note, std::size_t most, std::uint64_t count = 0) {
+    const ThreadIndex& thread = index_.threads()[of.number];
+    json_.open('{').field("time", index_.since_origin(note.ticks)).field("thread", of.number);
+    json_.field("kind", analysis::kind_of(note)).field("group", name_of(group_of(note.kind)));
+    if (count != 0) {
+      json_.field("count", count);
+    } else {
+      const std::string_view name = analysis::note_name(index_.trace(), *thread.thread, note);
+      if (!name.empty()) json_.field("name", shortened(name, most));
+      const std::string value = analysis::note_value(index_.trace(), *thread.thread, of.notes->calls(), note);
+      if (!value.empty()) json_.field("value", shortened(value, most));
+    }
+    json_.field("line", shortened(line_of(of, note), most));
+    if (note.row < thread.calls.size())
+      json_.field("index", note.row).field("function", index_.function_of(thread, note.row));
+    json_.close('}');
+  }
+
+  Json& json_;
+  const TraceIndex& index_;
+  const Question& question_;
+  const std::string text_;
+  Work* work_;
+  std::pair<std::uint32_t, std::uint32_t> rows_{};
+  std::vector<Of> of_;
+  std::vector<Found> found_;  // a heap, the last one in front
+  std::vector<Mark> marks_;
+  std::uint64_t count_ = 0;
+  bool truncated_ = false;
+};
+
+void Notes::write(Json& json, const TraceIndex& index, const Question& question, Work* work) {
+  Finder finder(json, index, question, work);
+  const auto asked = [&](std::uint32_t number) {
+    return index.threads()[number].listed_notes() != 0 && (!question.within || question.within->thread == number);
+  };
+  for (const std::uint32_t number : question.threads)
+    if (asked(number)) expect(work, index.threads()[number].listed_notes());
+  for (const std::uint32_t number : question.threads) {
+    if (!asked(number)) continue;
+    auto notes = find(index, index.threads()[number], work);
+    if (notes == nullptr || !finder.look_at(number, std::move(notes))) return;
+  }
+  if (question.width != 0) {
+    finder.write_marks();
+  } else {
+    finder.write_notes();
+  }
+}
+
+}  // namespace karst::view

@@ -1,0 +1,71 @@
+// api/notes: what programs said of themselves beside their calls (analysis/notes.h), for the page. What calls were
+// given and returned lies among the notes, too, but belongs to the calls: api/values has that.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "format/note.h"
+#include "view/api/calls.h"
+#include "view/engine.h"
+#include "view/index/index.h"
+
+namespace karst::view {
+
+inline constexpr std::size_t kMaxNotes = 10'000;      ///< in an answer
+inline constexpr std::size_t kMaxNoteMarks = 20'000;  ///< the same, in pixels that have notes
+
+/// Kinds that the page tells apart: an integer and a number are values, and requests have three kinds.
+enum class NoteGroup : std::uint8_t { kMessage, kValue, kFrame, kRequest, kText, kOther };
+inline constexpr std::size_t kNoteGroups = 6;
+/// "message", "value", "frame", "request", "text"; "other": a kind of a later version.
+std::string_view name_of(NoteGroup group);
+/// Of what name_of() says.
+std::optional<NoteGroup> note_group_named(std::string_view name);
+/// `kind` is none of a call's values.
+NoteGroup group_of(std::uint32_t kind);
+
+/// Field `notes` of a thread in api/trace, if it has any: how many of each group.
+void write_note_counts(Json& json, const ThreadIndex& thread);
+
+/// Finds notes. Their order in time is remembered for the threads that were asked for lately, 256 MiB at most. An index
+/// that came from a cache has no notes: threads that have some are then read again, which `work` may stop. Thread-safe.
+/// The indices must outlive it.
+class Notes {
+ public:
+  struct Question {
+    std::vector<std::uint32_t> threads;
+    TickRange range;                  ///< those made in it, its end left out
+    std::optional<CallPlace> within;  ///< only those made in this call and what it called
+    std::string text;                 ///< part of what a note says; ASCII letters are the same in both cases
+    std::uint32_t groups = ~0U;       ///< bits by NoteGroup
+    std::size_t limit = 1000;
+    bool newest = false;        ///< the last ones, the last first; else the first ones
+    double begin = 0, end = 0;  ///< with `width`: where its pixels lie, ns from the trace's start
+    std::uint32_t width = 0;    ///< not 0: a mark for each pixel of a thread that has notes, instead of a list
+  };
+
+  Notes();
+  ~Notes();
+
+  /// Nothing of use once `work` is stopped.
+  void write(Json& json, const TraceIndex& index, const Question& question, Work* work = nullptr);
+
+ private:
+  class OfThread;
+  class Finder;
+  /// Null: `work` was stopped.
+  std::shared_ptr<const OfThread> find(const TraceIndex& index, const ThreadIndex& thread, Work* work);
+
+  std::mutex mutex_;
+  std::vector<std::pair<const ThreadIndex*, std::shared_ptr<const OfThread>>> known_;  // the latest first
+};
+
+}  // namespace karst::view
