@@ -194,6 +194,7 @@ TEST_P(NotesTest, MarksAddUpWhatPixelsHave) {
         EXPECT_EQ(std::uint64_t(mark["thread"]), thread);
         EXPECT_EQ(std::uint64_t(mark["count"]), pixel.size());
         EXPECT_EQ(double(mark["time"]), index_->since_origin(pixel.front()->ticks));
+        EXPECT_EQ(double(mark["last"]), index_->since_origin(pixel.back()->ticks));
         EXPECT_EQ(std::string_view(mark["line"]), pixel.front()->line);
         EXPECT_EQ(std::uint64_t(mark["index"]), pixel.front()->row);
       }

@@ -187,7 +187,7 @@ class Notes::Finder {
   }
   void write_marks() {
     json_.open('{').field("count", count_).field("truncated", truncated_).key("marks").open('[');
-    for (const Mark& mark : marks_) write_note(of_[mark.of], (*of_[mark.of].notes)[mark.at], kMostMarkText, mark.count);
+    for (const Mark& mark : marks_) write_note(of_[mark.of], (*of_[mark.of].notes)[mark.at], kMostMarkText, &mark);
     json_.close(']').close('}');
   }
 
@@ -213,6 +213,7 @@ class Notes::Finder {
     std::uint32_t of;
     std::uint32_t at;
     std::uint64_t count;
+    std::uint64_t last;  // ticks
   };
 
   bool filters() const { return !text_.empty() || question_.groups != ~0U || question_.within; }
@@ -283,21 +284,22 @@ class Notes::Finder {
           return true;
         }
         pixel = here;
-        marks_.push_back({number, static_cast<std::uint32_t>(at), 0});
+        marks_.push_back({number, static_cast<std::uint32_t>(at), 0, 0});
       }
       ++marks_.back().count;
+      marks_.back().last = note.ticks;
       ++count_;
     }
     return true;
   }
 
-  // `count`: that it stands for; 0: it is one of a list.
-  void write_note(const Of& of, const reader::Note& note, std::size_t most, std::uint64_t count = 0) {
+  // `mark`: that it is the first one of; null: it is one of a list.
+  void write_note(const Of& of, const reader::Note& note, std::size_t most, const Mark* mark = nullptr) {
     const ThreadIndex& thread = index_.threads()[of.number];
     json_.open('{').field("time", index_.since_origin(note.ticks)).field("thread", of.number);
     json_.field("kind", analysis::kind_of(note)).field("group", name_of(group_of(note.kind)));
-    if (count != 0) {
-      json_.field("count", count);
+    if (mark != nullptr) {
+      json_.field("count", mark->count).field("last", index_.since_origin(mark->last));
     } else {
       const std::string_view name = analysis::note_name(index_.trace(), *thread.thread, note);
       if (!name.empty()) json_.field("name", shortened(name, most));

@@ -1,5 +1,6 @@
 // Answers in JSON to the page's own types. What is missing gets a value that shows as nothing: a
 // page must not fail because a fact does.
+import { NOTE_GROUPS, type NoteGroup, type NoteLine, type NoteMark } from "./types";
 import type {
   Alignment,
   CallInfo,
@@ -73,6 +74,12 @@ function processFacts(p: Json, index: number): ProcessInfo {
   };
 }
 
+function noteCounts(json: Json): Partial<Record<NoteGroup, number>> {
+  const counts: Partial<Record<NoteGroup, number>> = {};
+  for (const group of NOTE_GROUPS) if (num(json[group]) > 0) counts[group] = num(json[group]);
+  return counts;
+}
+
 /** What is not known of its end is that of the trace. */
 function threadInfo(t: Json, index: number, span: number, extent: number): ThreadInfo {
   return {
@@ -97,6 +104,7 @@ function threadInfo(t: Json, index: number, span: number, extent: number): Threa
       blocks: num(g.blocks),
     })),
     states: t.states === true,
+    notes: noteCounts(object(t.notes)),
     ...optional("unreadFrom", typeof t.unread_from === "number" ? t.unread_from : undefined),
   };
 }
@@ -362,6 +370,32 @@ export function requestFacts(answer: Json): { count: number; requests: RequestLi
     function: num(r.function, -1),
   }));
   return { count: num(json.count, requests.length), requests };
+}
+
+function noteLine(n: Json): NoteLine {
+  return {
+    time: num(n.time),
+    thread: num(n.thread),
+    kind: text(n.kind),
+    group: NOTE_GROUPS.find((group) => group === n.group) ?? "other",
+    line: text(n.line),
+    ...optional("index", typeof n.index === "number" ? n.index : undefined),
+    ...optional("function", typeof n.function === "number" ? n.function : undefined),
+  };
+}
+
+export function noteFacts(answer: Json): { count: number; notes: NoteLine[] } {
+  const json = object(answer);
+  const notes = objects(json.notes).map(noteLine);
+  return { count: num(json.count, notes.length), notes };
+}
+
+export function noteMarks(answer: Json): NoteMark[] {
+  return objects(object(answer).marks).map((mark) => ({
+    ...noteLine(mark),
+    count: num(mark.count, 1),
+    last: num(mark.last, num(mark.time)),
+  }));
 }
 
 export function threadFacts(answer: Json): ThreadSums {

@@ -7,6 +7,8 @@ import {
   explanationFacts,
   flameFacts,
   histogramFacts,
+  noteFacts,
+  noteMarks,
   occurrenceFacts,
   outlierFacts,
   requestFacts,
@@ -30,6 +32,10 @@ import {
   type FlameQuery,
   type FunctionTable,
   type Histogram,
+  type NoteGroup,
+  type NoteLine,
+  type NoteMark,
+  type NoteQuery,
   type Occurrences,
   type OccurrenceQuery,
   type Outliers,
@@ -131,6 +137,31 @@ export class Questions implements Backend {
 
   async requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }> {
     return requestFacts(await this.json("requests", {}, signal));
+  }
+
+  async notes(
+    scope: Scope,
+    { text, groups, newest, limit }: NoteQuery,
+    signal?: AbortSignal,
+  ): Promise<{ count: number; notes: NoteLine[] }> {
+    const parameters: Parameters = {
+      ...scopeParameters(scope),
+      q: text === "" ? undefined : text,
+      kind: groups?.join(","),
+      order: newest ? "newest" : undefined,
+      limit,
+    };
+    return noteFacts(await this.json("notes", parameters, signal));
+  }
+
+  async noteMarks(
+    scope: Scope,
+    width: number,
+    groups: readonly NoteGroup[],
+    signal?: AbortSignal,
+  ): Promise<NoteMark[]> {
+    const parameters: Parameters = { ...scopeParameters(scope), width, kind: groups.join(",") };
+    return noteMarks(await this.json("notes", parameters, signal));
   }
 
   async threads(scope: Scope): Promise<ThreadSums> {

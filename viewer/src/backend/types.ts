@@ -27,9 +27,15 @@ export interface ThreadInfo {
   gaps: Gap[];
   /** Whether it is known what the thread did beside its calls. */
   states: boolean;
+  /** How many notes it has of each group; those that it has none of are left out. */
+  notes: Readonly<Partial<Record<NoteGroup, number>>>;
   /** While the trace is being read: from when on its calls are not there yet. */
   unreadFrom?: number;
 }
+
+/** Kinds of notes that the page tells apart; "other": of a later version. */
+export const NOTE_GROUPS = ["message", "value", "frame", "request", "text", "other"] as const;
+export type NoteGroup = (typeof NOTE_GROUPS)[number];
 
 /** Functions were switched off or on. */
 export interface SwitchInfo {
@@ -344,6 +350,35 @@ export interface RequestLine {
   function: number; // in TraceInfo.functions; -1: none
 }
 
+/** What a program said of itself. */
+export interface NoteLine {
+  time: number;
+  thread: number; // in TraceInfo.threads
+  kind: string;
+  group: NoteGroup;
+  /** All of it in one line, with whatever characters the program's text has. */
+  line: string;
+  /** The call in which it was said; left out: the thread was in none. */
+  index?: number;
+  function?: number;
+}
+
+/** The notes of a thread that share a pixel: how many, and the first of them. */
+export interface NoteMark extends NoteLine {
+  count: number;
+  /** The time of the last one. */
+  last: number;
+}
+
+export interface NoteQuery {
+  /** A part of what they say; empty: whatever. */
+  text: string;
+  /** Left out: all. */
+  groups?: readonly NoteGroup[];
+  newest: boolean;
+  limit: number;
+}
+
 /** Of each thread, by its place in TraceInfo.threads. */
 export interface ThreadSums {
   /** Levels that its calls have in the range. */
@@ -524,6 +559,10 @@ export interface Backend {
   explain(at: CallRef, signal?: AbortSignal): Promise<Explanation>;
   /** The longest requests, the longest first. */
   requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }>;
+  /** The first or the last ones, and how many there are in all. */
+  notes(scope: Scope, query: NoteQuery, signal?: AbortSignal): Promise<{ count: number; notes: NoteLine[] }>;
+  /** For a picture of `width` pixels, by thread in order of time. Of too many the last threads' are left out. */
+  noteMarks(scope: Scope, width: number, groups: readonly NoteGroup[], signal?: AbortSignal): Promise<NoteMark[]>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */

@@ -1,6 +1,6 @@
 // What a person can do, in one place: buttons, keys and the timeline call these.
-import type { CallInfo, CallLine, CallRef, Scope } from "../backend/types";
-import { store, type Selected, type State, type Tab } from "./store";
+import type { CallInfo, CallLine, CallRef, NoteLine, Scope } from "../backend/types";
+import { store, type ScopeKind, type Selected, type State, type Tab } from "./store";
 import { threadKey } from "./tracks";
 import { longestWait } from "./words";
 import { between, clampView, fit, pan, reveal, wholeView, zoom, type View } from "./view";
@@ -72,6 +72,7 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
       ? { begin: times.begin, end: times.begin + times.duration, depth: times.depth, function: times.function }
       : null;
   change.waking = null;
+  change.note = null;
   store.set(change);
   void attempt(() => completeSelection(at));
   if (options.reveal && times) revealCall(at, times.begin, times.begin + times.duration);
@@ -137,7 +138,19 @@ export function revealCall(at: Selected, begin: number, end: number): void {
 }
 
 export function deselect(): void {
-  store.set({ selected: null, selectedSpan: null, waking: null });
+  store.set({ selected: null, selectedSpan: null, waking: null, note: null });
+}
+
+/** Chooses a note, and selects the call that it was said in. Its time comes into view if it is not there. */
+export function selectNote(trace: number, note: NoteLine): void {
+  if (note.index !== undefined) select({ trace, thread: note.thread, index: note.index }, undefined, { tab: "notes" });
+  else deselect();
+  store.set({ note: { ...note, trace }, tab: "notes", dockOpen: true });
+  const { view } = store.state;
+  const time = note.time + offsetOf(trace);
+  if (time < view.begin || time > view.begin + view.span)
+    moveTo(clampView({ begin: time - view.span / 2, span: view.span }, store.total));
+  scrollTrack(trace, note.thread);
 }
 
 export async function attempt(work: () => Promise<void>): Promise<void> {
@@ -259,11 +272,11 @@ export function wantRanks(): void {
 }
 
 /** The part of the trace that table and flame graph are about. Which trace: the selection's, else the first. */
-export function scopeOf(state: State): { trace: number; scope: Scope; label: string } {
-  const chosen = state.scope === "thread" || state.scope === "call" ? state.selected?.trace : undefined;
+export function scopeOf(state: State, kind: ScopeKind = state.scope): { trace: number; scope: Scope; label: string } {
+  const chosen = kind === "thread" || kind === "call" ? state.selected?.trace : undefined;
   const trace = Math.min(chosen ?? state.tableTrace, Math.max(0, state.traces.length - 1));
   const offset = trace === 1 ? state.offset : 0;
-  switch (state.scope) {
+  switch (kind) {
     case "view":
       return {
         trace,

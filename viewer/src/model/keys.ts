@@ -20,7 +20,7 @@ import { store, type Tab } from "./store";
 import { threadKey } from "./tracks";
 import { fitThird } from "./view";
 
-const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers", "requests"];
+const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers", "requests", "notes"];
 export const THEMES = ["auto", "light", "dark"] as const;
 
 export function nextTheme(): void {
@@ -148,7 +148,7 @@ export function onKey(event: KeyboardEvent): void {
   // Buttons, lists and scrolling boxes keep the keys that are theirs.
   if (!inTimeline && /^(Enter| |Arrow|Page|Home|End)/.test(event.key)) return;
   let action = event.shiftKey ? (SHIFTED[event.key] ?? PLAIN[event.key]) : PLAIN[event.key];
-  if (/^[1-7]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!, dockOpen: true });
+  if (/^[1-8]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!, dockOpen: true });
   if (event.key === "Enter" && inTimeline) action = fitOrSelect;
   if (!action) return;
   event.preventDefault();

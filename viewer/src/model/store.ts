@@ -1,7 +1,7 @@
 // The page's state in one place, and who wants to know of changes. Components take what they need
 // with useStore(); the timeline, which draws itself, subscribes.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Backend, TimeOf, TraceInfo } from "../backend/types";
+import type { Backend, NoteGroup, NoteLine, TimeOf, TraceInfo } from "../backend/types";
 import type { ThreadRanks, TrackChoice } from "./tracks";
 import { NO_CHOICE } from "./tracks";
 import type { View } from "./view";
@@ -33,7 +33,7 @@ export interface Waking {
   readonly by: { readonly thread: number; readonly index: number; readonly depth: number };
 }
 
-export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers" | "requests";
+export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers" | "requests" | "notes";
 export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
 export type SortKey =
   | "name"
@@ -77,6 +77,13 @@ export interface State {
   readonly dockOpen: boolean;
   readonly dockHeight: number;
   readonly scope: ScopeKind;
+  /** The same for the list of notes, which goes with the view unless one says otherwise. */
+  readonly noteScope: ScopeKind;
+  readonly noteFilter: string;
+  readonly noteGroup: NoteGroup | "all";
+  readonly newestNotes: boolean;
+  /** The note that was chosen, in the trace's own time. */
+  readonly note: (NoteLine & { readonly trace: number }) | null;
   /** Two traces: the table has the functions of both; else those of this one, when no call or function is chosen. */
   readonly bothTraces: boolean;
   readonly tableTrace: number;
@@ -115,6 +122,11 @@ export const START: State = {
   dockOpen: true,
   dockHeight: 320,
   scope: "all",
+  noteScope: "view",
+  noteFilter: "",
+  noteGroup: "all",
+  newestNotes: false,
+  note: null,
   bothTraces: false,
   tableTrace: 0,
   inverted: false,

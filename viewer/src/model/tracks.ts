@@ -86,9 +86,10 @@ export interface Track {
   readonly subtitle: string;
   readonly rows: number;
   readonly rowHeight: number;
-  /** Height of what stands above the first row: the strips, below them the lane of what was left out. */
+  /** Height of what stands above the first row: the strips, below them the lanes of messages and of what was left out. */
   readonly lead: number;
-  /** Height of that lane. */
+  /** Heights of the two lanes; 0: there is none. */
+  readonly notes: number;
   readonly lane: number;
   readonly folded: boolean;
   readonly pinned: boolean;
@@ -119,6 +120,10 @@ export const STRIP_AIR = 2;
 /** In which a thread shows that functions were not traced for a while, if its process ever left some out. */
 const LANE = 12;
 const FOLDED_LANE = 4;
+/** In which a thread shows its messages, if it has any; and the air below. */
+const NOTES = 14;
+const FOLDED_NOTES = 5;
+export const NOTE_AIR = 1;
 /** No thread takes more rows at once; deeper levels are reached by scrolling in recursion this deep never looks at. */
 export const MOST_ROWS = 512;
 
@@ -228,7 +233,7 @@ function placeProcess(
   if (headings)
     area.place({
       ...{ kind: "process", key, trace: t, process: process.index, thread: -1, info: undefined, strips: [] },
-      ...{ rows: 0, rowHeight: 0, lead: 0, lane: 0, folded, pinned: false, height: HEADING },
+      ...{ rows: 0, rowHeight: 0, lead: 0, notes: 0, lane: 0, folded, pinned: false, height: HEADING },
       title: several ? `${t === 0 ? "A" : "B"} · ${process.name}` : process.name,
       subtitle: `${process.pid} · ${shown.length === 1 ? "1 thread" : `${shown.length} threads`}`,
     });
@@ -241,7 +246,7 @@ function placeProcess(
 
 /** `partial`: its process ever left some functions out. */
 function placeThread(
-  { t, ofThread, choice, known, place }: Area,
+  { trace, t, ofThread, choice, known, place }: Area,
   thread: ThreadInfo,
   partial: boolean,
   open: readonly Strip[],
@@ -255,9 +260,12 @@ function placeThread(
   // Calls of this moment: the deepest stack there ever was would keep the other threads off the screen.
   const rows = Math.min(known.levels?.[t]?.[thread.index] ?? deepest, deepest, MOST_ROWS);
   const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
-  const lead = strips.reduce((sum, strip) => sum + strip.height + STRIP_AIR, lane);
+  const says = (thread.notes.message ?? 0) > 0 && !trace.aggregated;
+  const notes = says ? (folded ? FOLDED_NOTES : NOTES) + NOTE_AIR : 0;
+  const lead = strips.reduce((sum, strip) => sum + strip.height + STRIP_AIR, lane + notes);
   place({
-    ...{ kind: "thread", key, trace: t, process: thread.process, thread: thread.index, strips, lead, lane, folded },
+    ...{ kind: "thread", key, trace: t, process: thread.process, thread: thread.index, strips, lead, notes, lane },
+    folded,
     info: ofThread.get(thread.index),
     title: thread.name || `thread ${thread.tid}`,
     subtitle: `${thread.tid}`,
@@ -290,7 +298,7 @@ function stripsOf(trace: TraceInfo, forms: readonly TrackForm[]): Map<number, St
 function placeSection({ trace, t, several, choice, place }: Area, { kind, section }: TrackForm): void {
   const tracks = trace.tracks.filter((info) => info.kind === kind);
   if (!section || tracks.length === 0) return;
-  const common = { trace: t, process: -1, thread: -1, strips: [], lead: 0, lane: 0 };
+  const common = { trace: t, process: -1, thread: -1, strips: [], lead: 0, notes: 0, lane: 0 };
   const key = `${t}:${section.key}`;
   const folded = choice.folded.has(key);
   place({

@@ -1,8 +1,9 @@
 // The address holds what is seen: zoom, selection, filters. A link or a reload shows the same again.
 import { ORDERS } from "./tracks";
+import { NOTE_GROUPS } from "../backend/types";
 import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
-const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers", "requests"];
+const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers", "requests", "notes"];
 const SCOPES: readonly ScopeKind[] = ["all", "view", "range", "thread", "call"];
 const SORTS: readonly SortKey[] = [
   "name",
@@ -41,6 +42,10 @@ export function toHash(state: State): string {
   add("tab", state.tab !== "functions" && state.tab);
   add("dock", !state.dockOpen && "0");
   add("of", state.scope !== "all" && state.scope);
+  add("notesof", state.noteScope !== "view" && state.noteScope);
+  add("nq", state.noteFilter);
+  add("nkind", state.noteGroup !== "all" && state.noteGroup);
+  add("nlast", state.newestNotes && "1");
   add("up", state.inverted && "1");
   add("by", state.flameBy !== "wall" && state.flameBy);
   add("cmp", state.comparing !== "order" && state.comparing);
@@ -137,6 +142,18 @@ export function fromHash(hash: string, start: State): Partial<State> {
         break;
       case "of":
         change.scope = one(value, SCOPES) ?? start.scope;
+        break;
+      case "notesof":
+        change.noteScope = one(value, SCOPES) ?? start.noteScope;
+        break;
+      case "nq":
+        change.noteFilter = value;
+        break;
+      case "nkind":
+        change.noteGroup = one(value, NOTE_GROUPS) ?? "all";
+        break;
+      case "nlast":
+        change.newestNotes = value === "1";
         break;
       case "up":
         change.inverted = value === "1";

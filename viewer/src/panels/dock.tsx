@@ -5,6 +5,7 @@ import { ComparePanel } from "./compare";
 import { FlamePanel } from "./flame";
 import { Icon } from "./icon";
 import { OutlierPanel } from "./outliers";
+import { NotePanel } from "./program_notes";
 import { RangePanel } from "./range";
 import { RequestPanel } from "./requests";
 import { TablePanel } from "./table";
@@ -17,6 +18,7 @@ const TABS: readonly { id: Tab; label: string }[] = [
   { id: "compare", label: "Compare" },
   { id: "outliers", label: "Outliers" },
   { id: "requests", label: "Requests" },
+  { id: "notes", label: "Notes" },
 ];
 
 const clamp = (height: number) => Math.round(Math.min(Math.max(height, 120), window.innerHeight - 220));
@@ -115,6 +117,7 @@ export function Dock() {
           {tab === "compare" && <ComparePanel />}
           {tab === "outliers" && <OutlierPanel />}
           {tab === "requests" && <RequestPanel />}
+          {tab === "notes" && <NotePanel />}
         </div>
       )}
     </section>

@@ -14,8 +14,11 @@ const KINDS: readonly { id: ScopeKind; label: string; title: string }[] = [
   { id: "call", label: "Call", title: "The selected call and all that it called" },
 ];
 
-export function ScopeChoice() {
-  const scope = useStore((s) => s.scope);
+/** Where the state has it: lists of notes have a part of their own. */
+export type ScopeOf = "scope" | "noteScope";
+
+export function ScopeChoice({ of = "scope" }: { of?: ScopeOf }) {
+  const scope = useStore((s) => s[of]);
   const range = useStore((s) => s.range);
   const selected = useStore((s) => s.selected);
   return (
@@ -28,7 +31,7 @@ export function ScopeChoice() {
             aria-checked={scope === id}
             disabled={off}
             title={off ? `${title} (there is none yet)` : title}
-            onClick={() => store.set({ scope: id })}
+            onClick={() => store.set({ [of]: id })}
           >
             {label}
           </button>
@@ -86,13 +89,13 @@ export function scopeIn(scope: Scope, of: number, trace: number): Scope {
 }
 
 /** The chosen scope as one text, which changes when the scope does. */
-export function useScope(): { trace: number; scope: Scope; label: string; key: string } {
-  const kind = useStore((s) => s.scope);
+export function useScope(of: ScopeOf = "scope"): { trace: number; scope: Scope; label: string; key: string } {
+  const kind = useStore((s) => s[of]);
   useStore((s) => (kind === "range" ? s.range : null));
   useStore((s) => s.selected);
   useStore((s) => s.tableTrace);
   useStore((s) => (kind === "view" ? s.view : null));
-  const now = scopeOf(store.state);
+  const now = scopeOf(store.state, kind);
   return { ...now, key: `${now.trace}:${JSON.stringify(now.scope)}` };
 }
 

@@ -3,6 +3,7 @@ import { firstPictureDrawn } from "../model/first_picture";
 import { store } from "../model/store";
 import { drawFrame } from "./draw";
 import { gapAt, type GapHit } from "./gaps";
+import { noteAt, type NoteHit } from "./note_marks";
 import { drawOverlay, type Pointer } from "./overlay";
 import { CanvasRenderer } from "./renderer";
 import { Scene } from "./scene";
@@ -29,7 +30,9 @@ declare global {
 
 /** What lies under the pointer. */
 export type Under =
-  { hit: SliceHit; gap?: undefined } | { gap: GapHit; trace: number; thread: number; hit?: undefined };
+  | { hit: SliceHit; gap?: undefined; note?: undefined }
+  | { gap: GapHit; trace: number; thread: number; hit?: undefined; note?: undefined }
+  | { note: NoteHit; hit?: undefined; gap?: undefined };
 
 interface Canvases {
   base: HTMLCanvasElement | null;
@@ -99,8 +102,10 @@ export class FrameLoop {
 
   private drawPointer(context: CanvasRenderingContext2D): void {
     const { scene, pointer, hooks } = this;
+    const note = pointer && noteAt(scene, store.state, pointer.x, pointer.y);
     const hit = pointer && scene.hit(pointer.x, pointer.y);
     drawOverlay(context, scene, store.state, hit, pointer);
+    if (note) return hooks.tip({ note, pointer });
     const slice = hit ?? (pointer && scene.sliceHit(pointer.x, pointer.y));
     const gap = pointer && !slice ? gapAt(scene, store.state, pointer.x, pointer.y) : undefined;
     const track = gap && scene.trackAt(pointer!.y)!.track;

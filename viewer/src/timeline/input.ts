@@ -1,11 +1,12 @@
 // Mouse, touch and touchpad on the timeline, like a map: the wheel zooms at the pointer, dragging moves in
 // time and across tracks. Dragging on the ruler, with Shift, or while measuring, marks a range.
 import { kSummed } from "../backend/types";
-import { deselect, moveTo, setView } from "../model/actions";
+import { deselect, moveTo, selectNote, setView } from "../model/actions";
 import type { Store } from "../model/store";
-import { fit, toTime, zoom } from "../model/view";
+import { fit, NARROWEST_NS, toTime, zoom } from "../model/view";
 import { kindOf } from "./kinds";
-import { RULER, type Scene } from "./scene";
+import { noteAt, type NoteHit } from "./note_marks";
+import { RULER, type Placed, type Scene } from "./scene";
 import type { SliceHit } from "./track_renderer";
 
 const CLICK = 4; // pixels that a click may move
@@ -96,8 +97,10 @@ class Pointers {
       if (ended.mode !== "pan" && this.store.state.range) this.store.set({ tab: "range", dockOpen: true });
       return;
     }
+    const said = noteAt(this.scene, this.store.state, ended.x, ended.y);
     const hit = this.scene.sliceHit(ended.x, ended.y);
-    if (hit) this.click(hit, event.ctrlKey || event.metaKey);
+    if (said) this.clickNote(said);
+    else if (hit) this.click(hit, event.ctrlKey || event.metaKey);
     else if (ended.y < RULER) this.store.set({ range: null });
     else deselect();
   }
@@ -149,6 +152,13 @@ class Pointers {
     } else {
       kindOf(info.kind)?.click(hit, all);
     }
+  }
+
+  private clickNote({ mark, bucketNs, place }: NoteHit & { place: Placed }): void {
+    const { trace } = place.track;
+    const begin = Math.floor(mark.time / bucketNs) * bucketNs + this.scene.offset(trace);
+    if (mark.count > 1 && bucketNs > NARROWEST_NS) moveTo(fit(begin, begin + bucketNs, this.store.total));
+    else selectNote(trace, mark);
   }
 
   /** The end of a call near the pointer, so that ranges are easily exact. */

@@ -28,6 +28,7 @@ export function drawOverlay(
     box(c, scene, state, threadKey(selected.trace, selected.thread), call, inks.text, 2);
   }
   if (state.waking) drawWaking(c, scene, state, state.waking);
+  if (state.note) drawNote(c, scene, state, state.note);
   const { pointed } = state;
   if (pointed) {
     const begin = pointed.begin + scene.offset(pointed.trace);
@@ -95,6 +96,34 @@ function drawWaking(c: CanvasRenderingContext2D, scene: Scene, state: State, wak
   c.globalAlpha = 1;
   c.fillStyle = inks.text;
   c.fillText(text, left + 5, y);
+  c.restore();
+}
+
+/** The chosen note: a line over its thread's track, and a head on it. */
+function drawNote(c: CanvasRenderingContext2D, scene: Scene, state: State, note: NonNullable<State["note"]>): void {
+  const { inks, width, height } = scene;
+  const place = scene.placed().find((p) => p.track.key === threadKey(note.trace, note.thread));
+  const x = toX(scene, state, note.time + scene.offset(note.trace));
+  if (!place || x < 0 || x > width) return;
+  const top = RULER + scene.pinnedShown;
+  c.save();
+  c.beginPath();
+  if (place.pinned) c.rect(0, RULER, width, scene.pinnedShown);
+  else c.rect(0, top, width, height - top);
+  c.clip();
+  c.fillStyle = inks.note;
+  c.fillRect(Math.round(x) - 1, place.top, 2, place.track.height - 1);
+  const y = place.top + 2 + place.track.lead - place.track.lane - place.track.notes;
+  const middle = place.track.notes > 0 ? y + place.track.notes / 2 : place.top + HEAD;
+  c.beginPath();
+  for (const [dx, dy] of [
+    [0, -HEAD],
+    [HEAD, 0],
+    [0, HEAD],
+    [-HEAD, 0],
+  ] as const)
+    c.lineTo(x + dx, middle + dy);
+  c.fill();
   c.restore();
 }
 

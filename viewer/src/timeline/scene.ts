@@ -6,6 +6,7 @@ import { ValueStore } from "../model/values";
 import { isUnread, isUntouched, moreRead } from "../model/reading";
 import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from "../model/tracks";
 import { kindOf, KINDS } from "./kinds";
+import { NoteMarks } from "./note_marks";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
 import type { SliceHit } from "./track_renderer";
@@ -35,6 +36,7 @@ interface TraceScene {
   readonly loaded: LoadedTrace;
   readonly tiles: TileStore;
   readonly values: ValueStore;
+  readonly notes: NoteMarks;
   readonly looks: Record<Theme, Looks>;
   /** Of tasks, for CPU lanes. */
   readonly taskLooks: Record<Theme, Looks>;
@@ -94,6 +96,7 @@ export class Scene {
         return {
           loaded,
           values: before && tiles ? before.values : new ValueStore(loaded.backend, this.onChange),
+          notes: new NoteMarks(loaded.backend, loaded.info, this.onChange),
           tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
           looks: inThemes((inks) => new Looks(names, inks)),
           taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
@@ -113,6 +116,10 @@ export class Scene {
 
   tiles(trace: number): TileStore | undefined {
     return this.scenesOf(this.store.state)[trace]?.tiles;
+  }
+
+  noteMarks(trace: number): NoteMarks | undefined {
+    return this.scenesOf(this.store.state)[trace]?.notes;
   }
 
   /** What is known by now of what a slice's call was given and returned. It is asked for, if nothing is. */
@@ -229,10 +236,12 @@ export class Scene {
     const unread: number[] = [];
     this.askLevels();
     traces.forEach(({ info }, trace) => {
+      const said: number[] = [];
       const calls: Need[] = [];
       const others: Need[] = [];
       for (const place of placed) {
         if (place.track.trace !== trace) continue;
+        if (place.track.notes > 0) said.push(place.track.thread);
         for (const strip of place.track.strips) others.push({ track: strip.info.id, band: 0 });
         const thread = info.threads[place.track.thread];
         if (info.reading && thread) {
@@ -244,6 +253,7 @@ export class Scene {
       const begin = view.begin - this.offset(trace);
       this.tiles(trace)!.want([...calls, ...others], begin, begin + view.span, pixel);
       this.highlightTiles(trace)?.want(calls, begin, begin + view.span, pixel);
+      if (!info.reading) this.noteMarks(trace)!.want(begin, begin + view.span, view.span / this.width, said);
     });
     if (unread.length > 0 && unread.join() !== this.unread.join()) traces[0]?.backend.readFirst?.(unread);
     this.unread = unread;
@@ -288,9 +298,10 @@ export class Scene {
     if (anchor && now && now.y !== anchor.y) this.store.set({ scroll: Math.max(0, scroll + now.y - anchor.y) });
   }
 
-  /** Whether heights are those of the view, and calls are named with their values. */
+  /** Whether heights are those of the view, calls are named with their values, and messages are marked. */
   get settled(): boolean {
-    return this.levelsTimer === undefined && this.scenes.every((scene) => scene.values.complete);
+    const all = this.scenes.every(({ values, notes }) => values.complete && notes.complete);
+    return this.levelsTimer === undefined && all;
   }
 
   /** Whether all that is in view is there. */

@@ -18,6 +18,8 @@ export interface Inks {
   readonly onStrong: string;
   readonly accent: string;
   readonly accentSoft: string;
+  /** What the program said. */
+  readonly note: string;
   readonly gapGround: string;
   /** Patterns over gaps: of what was overwritten or switched off, and of what was lost. */
   readonly gapLine: string;
@@ -51,6 +53,7 @@ export const LIGHT: Inks = {
   onStrong: "#0b0e12",
   accent: "#0b57d0",
   accentSoft: "rgb(11 87 208 / 0.10)",
+  note: "#8a2da8",
   gapGround: "#eef0f3",
   gapLine: "#c3cad3",
   lost: "#e2a58f",
@@ -84,6 +87,7 @@ export const DARK: Inks = {
   onStrong: "#0b0e12",
   accent: "#8ab4f8",
   accentSoft: "rgb(138 180 248 / 0.14)",
+  note: "#e0a3f5",
   gapGround: "#1d2229",
   gapLine: "#424b58",
   lost: "#8a4a3a",

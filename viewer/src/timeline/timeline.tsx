@@ -9,6 +9,7 @@ import { Gutter } from "./gutter";
 import { Legend } from "./legend";
 import { attachInput } from "./input";
 import { kindOf } from "./kinds";
+import { NoteTip } from "./note_tip";
 import type { Pointer } from "./overlay";
 import { RULER, type Scene } from "./scene";
 
@@ -28,7 +29,13 @@ function Tip({ pointer, area, ...under }: Under & { pointer: Pointer; area: { wi
         bottom: above ? `${area.height - pointer.y + 12}px` : "auto",
       }}
     >
-      {under.gap ? <GapTip {...under} /> : OfSlice && <OfSlice hit={under.hit} />}
+      {under.gap ? (
+        <GapTip {...under} />
+      ) : under.note ? (
+        <NoteTip {...under.note} />
+      ) : (
+        OfSlice && <OfSlice hit={under.hit} />
+      )}
     </div>
   );
 }

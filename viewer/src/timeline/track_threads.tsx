@@ -8,6 +8,7 @@ import { count, duration } from "../model/time";
 import { endings } from "./endings";
 import type { Frame } from "./frame";
 import { drawGaps, drawMoments } from "./gaps";
+import { drawNoteMarks } from "./note_marks";
 import type { Label, RowPainter } from "./paint";
 import type { Placed } from "./scene";
 import { BAND_LEVELS } from "./tile_store";
@@ -149,6 +150,7 @@ export const threadTracks: TrackRenderer = {
   },
 
   drawAbove({ r, scene, state }, place) {
+    drawNoteMarks(r, scene, state, place);
     drawMoments(r, scene, state, place);
   },
 

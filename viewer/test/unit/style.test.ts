@@ -21,7 +21,7 @@ describe.each([
   ["dark", DARK],
 ] as const)("%s", (theme, inks) => {
   const of = colours(theme);
-  test.each(["text", "quiet", "accent", "warn", "keyword", "string", "number", "comment", "type", "title"])(
+  test.each(["text", "quiet", "accent", "note", "warn", "keyword", "string", "number", "comment", "type", "title"])(
     "%s can be read on every ground: contrast 4.5:1",
     (name) => {
       for (const ground of ["ground", "surface"])
@@ -31,8 +31,8 @@ describe.each([
   test("warnings on their own ground", () =>
     expect(contrast(rgb(of.get("warn")!), rgb(of.get("warn-ground")!))).toBeGreaterThanOrEqual(4.5));
   test("text and canvas have the same colours", () => {
-    expect([inks.ground, inks.text, inks.quiet, inks.accent, inks.rule]).toEqual(
-      ["ground", "text", "quiet", "accent", "rule"].map((name) => of.get(name)),
+    expect([inks.ground, inks.text, inks.quiet, inks.accent, inks.note, inks.rule]).toEqual(
+      ["ground", "text", "quiet", "accent", "note", "rule"].map((name) => of.get(name)),
     );
   });
 });

@@ -1,0 +1,198 @@
+// Messages in the timeline: in a lane above a thread's calls a mark each, with its text where there is room; one mark
+// for all that share some pixels. They are asked for when the view rests, with half a view more on either side: while
+// it moves, what is there is drawn.
+import type { Backend, NoteMark, TraceInfo } from "../backend/types";
+import { visible } from "../model/names";
+import type { State } from "../model/store";
+import { count } from "../model/time";
+import { NOTE_AIR } from "../model/tracks";
+import { SMALL, type Renderer } from "./renderer";
+import type { Placed, Scene } from "./scene";
+
+const REST_MS = 90;
+/** Pixels that share a mark, at least; twice as many at most. */
+const SHARED = 6;
+const TEXT_FROM = 26; // px to the next mark: less is no word
+const SIGN = 4; // half of a mark's width
+const MOST_LETTERS = 300;
+
+/** Messages of a thread that share a mark. */
+export interface NoteHit {
+  readonly mark: NoteMark;
+  /** What shares a mark, ns. */
+  readonly bucketNs: number;
+}
+
+interface Kept {
+  readonly bucketNs: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly threads: ReadonlySet<number>;
+  readonly marks: ReadonlyMap<number, readonly NoteMark[]>;
+}
+
+/** A power of two, so that marks stay where they are while the view moves. */
+export function bucketOf(pixelNs: number): number {
+  return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(pixelNs * SHARED, 1e-9))));
+}
+
+/** Marks of one trace. */
+export class NoteMarks {
+  private kept: Kept | undefined;
+  private asked = "";
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private running: AbortController | undefined;
+
+  constructor(
+    private readonly backend: Backend,
+    private readonly info: TraceInfo,
+    private readonly onChange: () => void,
+  ) {}
+
+  get complete(): boolean {
+    return this.timer === undefined && this.running === undefined;
+  }
+
+  of(thread: number): readonly NoteMark[] {
+    return this.kept?.marks.get(thread) ?? [];
+  }
+
+  get bucketNs(): number {
+    return this.kept?.bucketNs ?? 1;
+  }
+
+  /** What the next picture shows: a range in the trace's own time, pixels of that length, and threads with messages. */
+  want(begin: number, end: number, pixelNs: number, threads: readonly number[]): void {
+    const bucketNs = bucketOf(pixelNs);
+    if (threads.length === 0 || this.has(begin, end, bucketNs, threads)) return this.drop();
+    const key = `${begin}+${end}/${bucketNs}/${threads.join()}`;
+    if (key === this.asked) return;
+    this.drop();
+    this.asked = key;
+    this.timer = setTimeout(() => void this.ask(begin, end, bucketNs, threads), REST_MS);
+  }
+
+  private has(begin: number, end: number, bucketNs: number, threads: readonly number[]): boolean {
+    const { kept } = this;
+    return (
+      kept?.bucketNs === bucketNs &&
+      kept.begin <= Math.max(0, begin) &&
+      kept.end >= Math.min(end, this.info.extent) &&
+      threads.every((thread) => kept.threads.has(thread))
+    );
+  }
+
+  private drop(): void {
+    this.asked = "";
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.running?.abort();
+    this.running = undefined;
+  }
+
+  private async ask(begin: number, end: number, bucketNs: number, threads: readonly number[]): Promise<void> {
+    this.timer = undefined;
+    const { signal } = (this.running = new AbortController());
+    const more = (end - begin) / 2;
+    const from = Math.max(0, Math.floor((begin - more) / bucketNs)) * bucketNs;
+    const to = Math.max(from + bucketNs, Math.ceil((end + more) / bucketNs) * bucketNs);
+    const scope = { begin: from, end: to, threads };
+    const found = await this.backend
+      .noteMarks(scope, Math.min(8192, Math.round((to - from) / bucketNs)), ["message"], signal)
+      .catch(() => undefined);
+    if (signal.aborted) return;
+    this.running = undefined;
+    if (found) {
+      const marks = new Map<number, NoteMark[]>();
+      for (const mark of found) {
+        const of = marks.get(mark.thread);
+        if (of) of.push(mark);
+        else marks.set(mark.thread, [mark]);
+      }
+      this.kept = { bucketNs, begin: from, end: to, threads: new Set(threads), marks };
+    }
+    this.onChange();
+  }
+}
+
+/** Where the lane of a placed thread lies. */
+function laneOf({ track, top }: Placed): { y: number; height: number } {
+  return { y: top + 2 + track.lead - track.lane - track.notes, height: track.notes - NOTE_AIR };
+}
+
+/** The marks that may be seen, by bisection: the first at or behind `ns`. */
+function firstAt(marks: readonly NoteMark[], ns: number): number {
+  let low = 0;
+  let high = marks.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (marks[middle]!.time < ns) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const words = ({ line, count: n }: NoteMark) => (n > 1 ? `${count(n)}×` : visible(line.slice(0, MOST_LETTERS)));
+
+export function drawNoteMarks(r: Renderer, scene: Scene, state: State, place: Placed): void {
+  const { track } = place;
+  const marks = track.notes > 0 ? (scene.noteMarks(track.trace)?.of(track.thread) ?? []) : [];
+  if (marks.length === 0) return;
+  const { inks } = scene;
+  const { y, height } = laneOf(place);
+  const { begin, span } = state.view;
+  const offset = scene.offset(track.trace);
+  const x = (ns: number) => ((ns + offset - begin) / span) * r.width;
+  const middle = y + height / 2;
+  const half = Math.min(SIGN, height / 2);
+  // One step back: the text of a mark left of the edge.
+  for (let i = Math.max(0, firstAt(marks, begin - offset) - 1); i < marks.length; ++i) {
+    const mark = marks[i]!;
+    const at = x(mark.time);
+    if (at > r.width + SIGN) break;
+    const room = (i + 1 < marks.length ? x(marks[i + 1]!.time) : r.width) - x(mark.last) - SIGN * 2 - 4;
+    if (mark.count > 1) r.rect(at - 1, middle - half, x(mark.last) - at + 2, half * 2, inks.note);
+    else if (room < 4) r.rect(at - 1, middle - half, 2, half * 2, inks.note);
+    else r.polygon([at, middle - half, at + half, middle, at, middle + half, at - half, middle], inks.note);
+    if (room < TEXT_FROM || height < 10) continue;
+    const text = clipped(r, words(mark), room);
+    if (text !== "") r.text(text, x(mark.last) + SIGN + 3, middle + 0.5, inks.note, SMALL);
+  }
+}
+
+/** As much of a text as fits, with a sign that there is more. */
+function clipped(r: Pick<Renderer, "textWidth">, text: string, room: number): string {
+  if (text.length * 3 < room * 2 && r.textWidth(text, SMALL) <= room) return text;
+  let n = Math.min(text.length, Math.floor(room / 3));
+  if (n === text.length && r.textWidth(text, SMALL) <= room) return text;
+  n = Math.min(n, text.length - 1);
+  while (n > 1 && r.textWidth(`${text.slice(0, n)}…`, SMALL) > room) n -= Math.max(1, n >> 4);
+  return n > 1 ? `${text.slice(0, n)}…` : "";
+}
+
+/** The mark under a point of a thread's track, or the text beside it. */
+export function noteAt(scene: Scene, state: State, x: number, y: number): (NoteHit & { place: Placed }) | undefined {
+  const place = scene.trackAt(y);
+  if (!place || place.track.notes === 0) return undefined;
+  const lane = laneOf(place);
+  if (y < lane.y - 1 || y > lane.y + lane.height + 1) return undefined;
+  const store = scene.noteMarks(place.track.trace);
+  const marks = store?.of(place.track.thread) ?? [];
+  const { begin, span } = state.view;
+  const toX = (ns: number) => ((ns + scene.offset(place.track.trace) - begin) / span) * scene.width;
+  const ns = begin + ((x + SIGN + 1) / scene.width) * span - scene.offset(place.track.trace);
+  const at = firstAt(marks, ns) - 1;
+  const hit = (i: number, from: number, to: number) => {
+    const mark = marks[i];
+    return mark && x >= toX(mark.time) + from && x <= toX(mark.last) + to
+      ? { mark, bucketNs: store!.bucketNs, place }
+      : undefined;
+  };
+  const next = marks[at + 1] ? toX(marks[at + 1]!.time) : scene.width;
+  const last = marks[at];
+  if (!last) return undefined;
+  // Its own sign; else its text, some 6 pixels a letter, as far as that is drawn.
+  const room = next - toX(last.last) - SIGN * 2 - 4;
+  const text = room < TEXT_FROM || lane.height < 10 ? 0 : Math.min(room, words(last).length * 6);
+  return hit(at, -SIGN - 1, SIGN + 3 + text);
+}
