@@ -2,7 +2,16 @@
 // reader's own error or with values that can be drawn. The mutations are the same in each run.
 import { describe, expect, test } from "vitest";
 import { decodeMinimap, decodeTiles, unpack } from "../../src/backend/decode";
-import { callFacts, callValues, flameFacts, tableFacts, traceFacts, type Json } from "../../src/backend/facts";
+import {
+  callFacts,
+  callValues,
+  flameFacts,
+  noteFacts,
+  noteMarks,
+  tableFacts,
+  traceFacts,
+  type Json,
+} from "../../src/backend/facts";
 import { BackendError } from "../../src/backend/types";
 import { random, sampleFacts } from "../sample";
 
@@ -87,6 +96,8 @@ test("facts of other kinds than expected show as nothing", () => {
     [{ total: 5, nodes }, flameFacts],
     [{ function: 1, arguments: [{ name: "n", text: "7" }], returned: [{ name: "", text: "8" }] }, callFacts],
     [{ calls: [{ index: 5, arguments: [{ name: "n", text: "7" }] }] }, callValues],
+    [{ count: 1, notes: [{ time: 5, thread: 1, kind: "text", group: "text", line: "a", index: 2 }] }, noteFacts],
+    [{ marks: [{ time: 5, thread: 1, group: "message", line: "a", count: 2, last: 7 }] }, noteMarks],
   ];
   for (let round = 0; round < 3000; ++round) {
     const [facts, read] = readers[round % readers.length]!;
