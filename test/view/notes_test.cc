@@ -211,9 +211,10 @@ TEST_P(NotesTest, TheTraceCountsThem) {
   const simdjson::dom::array threads = parser.parse(body)["threads"];
   for (std::uint32_t number = 0; number < 3; ++number)
     for (const auto [group, count] : simdjson::dom::object(threads.at(number)["notes"]))
-      EXPECT_EQ(std::uint64_t(count), static_cast<std::uint64_t>(std::count_if(
-                                          all_.begin(), all_.end(),
-                                          [&](const Said& one) { return one.thread == number && one.group == group; })))
+      EXPECT_EQ(std::uint64_t(count),
+                static_cast<std::uint64_t>(std::count_if(
+                    all_.begin(), all_.end(),
+                    [&, of = group](const Said& one) { return one.thread == number && one.group == of; })))
           << group;
   EXPECT_EQ(threads.at(0)["notes"].get_object().size(), 6U);
   EXPECT_EQ(threads.at(3)["notes"].error(), simdjson::NO_SUCH_FIELD);

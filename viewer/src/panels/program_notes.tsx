@@ -165,15 +165,24 @@ function Search() {
 /** Why there is no list at all; undefined: there may be one. */
 function Without({ info, all }: { info: TraceInfo; all: number }) {
   if (info.aggregated)
-    return <Empty>This file holds one picture and the sums of its range: no notes. `karst view` shows them.</Empty>;
+    return <Empty>This file holds one picture and the sums of its range, and no notes. karst view shows them.</Empty>;
   if (all > 0) return null;
   return (
     <Empty>
-      No notes: this program says nothing of itself. It says it with <code>KARST_MESSAGE("cache is full")</code>,{" "}
-      <code>KARST_VALUE("queue length", n)</code>, <code>KARST_FRAME("main")</code>, <code>karst_request(ID)</code> and{" "}
+      This trace has no notes: what a program says of itself with <code>KARST_MESSAGE("cache is full")</code>,{" "}
+      <code>KARST_VALUE("queue", n)</code>, <code>KARST_FRAME("main")</code>, <code>karst_request(ID)</code> or{" "}
       <code>karst_text(url)</code> of karst/karst.h.
     </Empty>
   );
+}
+
+/** How many there are, and how many of them are listed. */
+function sumWords(
+  { count: n, notes, which }: { count: number; notes: readonly NoteLine[]; which: string },
+  label: string,
+) {
+  const all = `${count(n)} ${n === 1 ? "note" : "notes"} ${label === "everything" ? "in all" : label}`;
+  return n > notes.length ? `${all}, the ${which} ${count(notes.length)} of them` : all;
 }
 
 export function NotePanel() {
@@ -203,7 +212,6 @@ export function NotePanel() {
         <Search />
         <Kinds counts={counts} />
         <button
-          aria-pressed={newest}
           title={newest ? "The last note is on top" : "The first note is on top"}
           onClick={() => store.set({ newestNotes: !newest })}
         >
@@ -211,11 +219,7 @@ export function NotePanel() {
         </button>
         <span class="grow" />
         <span class="quiet" role="status" data-testid="note-sum">
-          {asks &&
-            value &&
-            `${count(value.count)} ${value.count === 1 ? "note" : "notes"} ${label === "everything" ? "in all" : label}${
-              value.count > value.notes.length ? `, the ${value.which} ${count(value.notes.length)} of them` : ""
-            }`}
+          {asks && value && sumWords(value, label)}
         </span>
       </div>
       {!asks ? (

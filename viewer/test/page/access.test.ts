@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
 import { Session, SWITCHING, TRACE, until, type Tab } from "./browser";
+import { build, record } from "./record";
 
 const session = new Session();
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -88,4 +89,24 @@ describe("accessibility", () => {
       await tab.close();
     },
   );
+  test.each(["light", "dark"] as const)("%s: the lists of notes and of requests do too", async (colorScheme) => {
+    const { trace } = record("notes.karst", [], [build("viewer_notes.cc", "notes")]);
+    const tab = await session.open([trace], "", { colorScheme });
+    await tab.settle();
+    for (const [key, row] of [
+      ["8", "note"],
+      ["7", "request"],
+    ] as const) {
+      await tab.press(key);
+      const rows = tab.page.locator(`[data-testid=${row}]`);
+      await until(
+        () => rows.count(),
+        (n) => n > 0,
+        row,
+      );
+      await rows.first().click();
+      expect.soft(await violations(tab), row).toEqual([]);
+    }
+    await tab.close();
+  });
 });
