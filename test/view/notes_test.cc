@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -205,6 +206,63 @@ TEST_P(NotesTest, MarksAddUpWhatPixelsHave) {
   }
 }
 
+// By pixel: least, most, how many, and the last one; before the first pixel the last of all before.
+TEST_P(NotesTest, PlotsAreThoseOfTheValues) {
+  simdjson::dom::parser parser;
+  const auto of = [&](const Said& one) { return one.group == "value"; };
+  const std::string list = api_.answer("plots", {}).body;
+  const simdjson::dom::element plots = parser.parse(list)["plots"];
+  ASSERT_EQ(plots.get_array().size(), 1U);
+  EXPECT_EQ(std::string_view(plots.at(0)["name"]), "queue length");
+  EXPECT_EQ(std::uint64_t(plots.at(0)["count"]),
+            static_cast<std::uint64_t>(std::count_if(all_.begin(), all_.end(), of)));
+  double least = 1e9, most = -1;
+  for (const Said& one : all_) {
+    if (!of(one)) continue;
+    least = std::min(least, std::stod(one.value));
+    most = std::max(most, std::stod(one.value));
+  }
+  EXPECT_EQ(double(plots.at(0)["min"]), least);
+  EXPECT_EQ(double(plots.at(0)["max"]), most);
+  const double span = index_->since_origin(index_->last_ticks());
+  const double begin = std::floor(span / 4), end = std::floor(span * 3 / 4);
+  for (const std::uint32_t width : {1U, 50U, 3000U}) {
+    const std::string body = api_.answer("plots", {{"begin", std::to_string(begin)},
+                                                   {"end", std::to_string(end)},
+                                                   {"plot", "0"},
+                                                   {"width", std::to_string(width)}})
+                                 .body;
+    const simdjson::dom::element plot = parser.parse(body)["plots"].at(0);
+    std::vector<std::vector<const Said*>> pixels(width);
+    const Said* before = nullptr;
+    for (const Said& one : all_) {
+      const double time = index_->since_origin(one.ticks);
+      if (!of(one) || time >= end) continue;
+      if (time < begin) {
+        before = &one;
+      } else {
+        pixels[static_cast<std::size_t>((time - begin) / (end - begin) * width)].push_back(&one);
+      }
+    }
+    ASSERT_NE(before, nullptr);
+    EXPECT_EQ(double(plot["before"]), std::stod(before->value));
+    std::size_t next = 0;
+    for (std::uint32_t pixel = 0; pixel < width; ++pixel) {
+      if (pixels[pixel].empty()) continue;
+      ASSERT_LT(next, plot["at"].get_array().size());
+      EXPECT_EQ(std::uint64_t(plot["at"].at(next)), pixel);
+      EXPECT_EQ(std::uint64_t(plot["count"].at(next)), pixels[pixel].size());
+      std::vector<double> values;
+      for (const Said* one : pixels[pixel]) values.push_back(std::stod(one->value));
+      EXPECT_EQ(double(plot["last"].at(next)), values.back());
+      EXPECT_EQ(double(plot["min"].at(next)), *std::min_element(values.begin(), values.end()));
+      EXPECT_EQ(double(plot["max"].at(next++)), *std::max_element(values.begin(), values.end()));
+    }
+    EXPECT_EQ(next, plot["at"].get_array().size());
+    EXPECT_GT(next, 0U);
+  }
+}
+
 TEST_P(NotesTest, TheTraceCountsThem) {
   const std::string body = api_.answer("trace", {}).body;
   simdjson::dom::parser parser;
@@ -297,6 +355,33 @@ TEST(ViewNotes, AClockThatRanBackwards) {
   std::vector<std::string> lines;
   for (const auto note : parser.parse(body)["notes"]) lines.emplace_back(std::string_view(note["line"]));
   EXPECT_EQ(lines, (std::vector<std::string>{"1300", "1400"}));
+}
+
+TEST(ViewNotes, PlotsOfOddValues) {
+  SampleTrace made;
+  made.process(1, "app", {"main", "b", "a"}).thread(1, "app").enter(kMain, 1000);
+  const auto number = [&](double value, std::uint64_t at) {
+    std::string bytes(8, '\0');
+    std::memcpy(bytes.data(), &value, 8);
+    made.values(NoteKind::kNumber, 2, bytes, at);
+  };
+  number(-2.5, 1100);
+  number(std::nan(""), 1200);
+  number(HUGE_VAL, 1300);
+  number(0.125, 1400);
+  made.values(NoteKind::kInteger, 3, std::string(8, '\xff'), 1500).exit(kMain, 2000);
+  const auto index = test::index_of(made);
+  view::Api api({index.get()}, "1");
+  EXPECT_EQ(api.answer("plots", {}).body, R"({"plots":[{"process":0,"name":"a","count":1,"min":-1,"max":-1},)"
+                                          R"({"process":0,"name":"b","count":2,"min":-2.5,"max":0.125}]})");
+  EXPECT_EQ(
+      api.answer("plots", {{"begin", "0"}, {"end", "1000"}, {"width", "10"}, {"plot", "1"}}).body,
+      R"({"plots":[{"plot":1,"before":null,"at":[1,4],"count":[1,1],"min":[-2.5,0.125],"max":[-2.5,0.125],"last":[-2.5,0.125]}]})");
+  EXPECT_EQ(api.answer("plots", {{"width", "10"}, {"plot", "2"}}).status, 400);
+  EXPECT_EQ(api.answer("plots", {{"width", "0"}}).status, 400);
+  std::string many = "0";
+  for (int i = 0; i < 50; ++i) many += ",0";
+  EXPECT_EQ(api.answer("plots", {{"width", "8192"}, {"plot", many}}).status, 400);
 }
 
 TEST(ViewNotes, MarksHaveALimit) {

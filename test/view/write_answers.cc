@@ -56,6 +56,8 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"notes", {{"order", "newest"}, {"limit", "20"}, {"kind", "message,value"}}},
                             {"notes", {{"q", "LINE 1"}}},
                             {"notes", {{"q", "x"}, {"limit", "many"}}},
+                            {"plots", {}},
+                            {"plots", {{"width", "77"}, {"plot", "0"}}},
                             {"search", {{"q", "f[1-3]$"}}},
                             {"search", {{"q", "("}}},
                             {"nothing", {}},

@@ -80,6 +80,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"explain", &Api::explain, true},
       {"requests", &Api::requests, true},
       {"notes", &Api::notes, false},
+      {"plots", &Api::plots, false},
       {"threads", &Api::threads, false},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
@@ -428,6 +429,37 @@ Reply Api::notes(const Question& question) {
   if (!question.error().empty()) return {};
   Json json;
   notes_.write(json, question.index(), asked, question.work());
+  return json_reply(json);
+}
+
+Reply Api::plots(const Question& question) {
+  const TraceIndex& index = question.index();
+  const std::uint64_t width = question.whole("width", 0);
+  if (width > kMaxWidth || (question.has("width") && width == 0))
+    question.complain("width must be 1 to " + std::to_string(kMaxWidth));
+  const double begin = question.begin();
+  const double end = question.end();
+  if (width != 0 && !(end > begin)) question.complain("end must be greater than begin");
+  if (!question.error().empty()) return {};
+  const std::vector<Notes::Plot> plots = notes_.plots(index, question.work());
+  if (is_stopped(question.work())) return {};
+  const auto wanted = question.numbers("plot", plots.size());
+  if (wanted && wanted->size() * width > kMaxPlotPixels)
+    question.complain("that is too much for one answer: ask for fewer plots or pixels");
+  if (!question.error().empty()) return {};
+  Json json;
+  if (width != 0) {
+    notes_.write_plots(json, index, plots, wanted.value_or(std::vector<std::uint32_t>()), begin, end,
+                       static_cast<std::uint32_t>(width), question.work());
+    return json_reply(json);
+  }
+  json.open('{').key("plots").open('[');
+  for (const Notes::Plot& plot : plots) {
+    json.open('{').field("process", plot.process);
+    json.field("name", index.trace().function(index.trace().processes()[plot.process], plot.name).name);
+    json.field("count", plot.count).key("min").value(plot.least, 6).key("max").value(plot.most, 6).close('}');
+  }
+  json.close(']').close('}');
   return json_reply(json);
 }
 

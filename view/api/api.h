@@ -69,6 +69,7 @@ class Api {
   Reply explain(const Question& question);
   Reply requests(const Question& question);
   Reply notes(const Question& question);
+  Reply plots(const Question& question);
   Reply threads(const Question& question);
   Reply search(const Question& question);
   Reply source(const Question& question);

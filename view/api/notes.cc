@@ -17,6 +17,7 @@ using format::NoteKind;
 constexpr std::size_t kKeptBytes = std::size_t{256} << 20U;
 constexpr std::size_t kMostText = format::kMostNoteBytes;  // of a name or a value that is told
 constexpr std::size_t kMostMarkText = 200;
+constexpr int kPlotDecimals = 6;
 
 constexpr std::string_view kGroupNames[kNoteGroups] = {"message", "value", "frame", "request", "text", "other"};
 
@@ -159,6 +160,142 @@ std::shared_ptr<const Notes::OfThread> Notes::find(const TraceIndex& index, cons
     }
   }
   return made;
+}
+
+namespace {
+
+bool has_values(const ThreadIndex& thread) {
+  return thread.notes[static_cast<std::size_t>(NoteKind::kInteger)] != 0 ||
+         thread.notes[static_cast<std::size_t>(NoteKind::kNumber)] != 0;
+}
+
+bool is_value(const reader::Note& note) { return group_of(note.kind) == NoteGroup::kValue && note.name != 0; }
+
+// What one plot has in a pixel.
+struct PlotPixel {
+  std::uint64_t count = 0;
+  double least = 0, most = 0, last = 0;
+  std::uint64_t last_ticks = 0;
+
+  void add(double value, std::uint64_t ticks) {
+    least = count == 0 ? value : std::min(least, value);
+    most = count == 0 ? value : std::max(most, value);
+    if (count == 0 || ticks >= last_ticks) {
+      last = value;
+      last_ticks = ticks;
+    }
+    ++count;
+  }
+};
+
+}  // namespace
+
+std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = plots_.find(&index); at != plots_.end()) return at->second;
+  }
+  std::map<std::pair<std::uint32_t, std::uint32_t>, PlotPixel> found;
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!has_values(thread)) continue;
+    const auto notes = find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->size())) return {};
+    for (std::size_t at = 0; at < notes->size(); ++at) {
+      const reader::Note& note = (*notes)[at];
+      const double value = is_value(note) ? analysis::note_number(notes->calls(), note) : NAN;
+      if (std::isfinite(value)) found[{thread.thread->process, note.name}].add(value, note.ticks);
+    }
+  }
+  std::vector<Plot> plots;
+  for (const auto& [key, sum] : found) plots.push_back({key.first, key.second, sum.count, sum.least, sum.most});
+  if (plots.size() > kMaxPlots) {
+    std::stable_sort(plots.begin(), plots.end(), [](const Plot& a, const Plot& b) { return a.count > b.count; });
+    plots.resize(kMaxPlots);
+  }
+  const auto key = [&](const Plot& plot) {
+    return std::tuple(plot.process,
+                      std::string_view(index.trace().function(index.trace().processes()[plot.process], plot.name).name),
+                      plot.name);
+  };
+  std::sort(plots.begin(), plots.end(), [&](const Plot& a, const Plot& b) { return key(a) < key(b); });
+  const std::lock_guard lock(mutex_);
+  plots_[&index] = plots;
+  return plots;
+}
+
+void Notes::write_plots(Json& json, const TraceIndex& index, const std::vector<Plot>& plots,
+                        const std::vector<std::uint32_t>& wanted, double begin, double end, std::uint32_t width,
+                        Work* work) {
+  std::vector<std::vector<PlotPixel>> pixels(wanted.size(), std::vector<PlotPixel>(width));
+  std::vector<PlotPixel> before(wanted.size());
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> place;
+  for (std::size_t i = 0; i < wanted.size(); ++i) place[{plots[wanted[i]].process, plots[wanted[i]].name}] = i;
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!has_values(thread)) continue;
+    const auto notes = find(index, thread, work);
+    if (notes == nullptr) return;
+    const auto find_plot = [&](const reader::Note& note) {
+      return is_value(note) ? place.find({thread.thread->process, note.name}) : place.end();
+    };
+    // Its first note that is in the picture.
+    const auto time_of = [&](std::size_t at) { return index.since_origin((*notes)[at].ticks); };
+    std::size_t first = 0;
+    for (std::size_t low = 0, high = notes->size(); low < high; first = low) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (time_of(middle) < begin) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    for (std::size_t at = first; at < notes->size() && time_of(at) < end; ++at) {
+      if ((at - first) % kWorkStep == kWorkStep - 1 && !go_on(work, kWorkStep)) return;
+      const reader::Note& note = (*notes)[at];
+      const auto of = find_plot(note);
+      const double value = of == place.end() ? NAN : analysis::note_number(notes->calls(), note);
+      if (!std::isfinite(value)) continue;
+      const double pixel = (time_of(at) - begin) / (end - begin) * width;
+      pixels[of->second][std::min<std::size_t>(width - 1, static_cast<std::size_t>(pixel))].add(value, note.ticks);
+    }
+    // What each was when the picture begins.
+    std::vector<bool> known(wanted.size());
+    std::size_t left = wanted.size();
+    for (std::size_t at = first; at != 0 && left != 0; --at) {
+      if ((first - at) % kWorkStep == kWorkStep - 1 && !go_on(work, kWorkStep)) return;
+      const reader::Note& note = (*notes)[at - 1];
+      const auto of = find_plot(note);
+      if (of == place.end() || known[of->second]) continue;
+      const double value = analysis::note_number(notes->calls(), note);
+      if (!std::isfinite(value)) continue;
+      known[of->second] = true;
+      --left;
+      before[of->second].add(value, note.ticks);
+    }
+  }
+  json.open('{').key("plots").open('[');
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    json.open('{').field("plot", wanted[i]).key("before");
+    if (before[i].count == 0) {
+      json.null();
+    } else {
+      json.value(before[i].last, kPlotDecimals);
+    }
+    std::vector<std::uint32_t> at;
+    for (std::uint32_t pixel = 0; pixel < width; ++pixel)
+      if (pixels[i][pixel].count != 0) at.push_back(pixel);
+    json.list("at", at, [](std::uint32_t pixel) { return pixel; });
+    const auto numbers = [&](const char* name, double PlotPixel::*of) {
+      json.key(name).open('[');
+      for (const std::uint32_t pixel : at) json.value(pixels[i][pixel].*of, kPlotDecimals);
+      json.close(']');
+    };
+    json.list("count", at, [&](std::uint32_t pixel) { return pixels[i][pixel].count; });
+    numbers("min", &PlotPixel::least);
+    numbers("max", &PlotPixel::most);
+    numbers("last", &PlotPixel::last);
+    json.close('}');
+  }
+  json.close(']').close('}');
 }
 
 // One question: what it finds, and how that is written.

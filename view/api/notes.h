@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,8 +20,10 @@
 
 namespace karst::view {
 
-inline constexpr std::size_t kMaxNotes = 10'000;      ///< in an answer
-inline constexpr std::size_t kMaxNoteMarks = 20'000;  ///< the same, in pixels that have notes
+inline constexpr std::size_t kMaxNotes = 10'000;        ///< in an answer
+inline constexpr std::size_t kMaxPlots = 200;           ///< names of values that are plotted
+inline constexpr std::size_t kMaxPlotPixels = 400'000;  ///< in an answer
+inline constexpr std::size_t kMaxNoteMarks = 20'000;    ///< the same, in pixels that have notes
 
 /// Kinds that the page tells apart: an integer and a number are values, and requests have three kinds.
 enum class NoteGroup : std::uint8_t { kMessage, kValue, kFrame, kRequest, kText, kOther };
@@ -55,6 +58,21 @@ class Notes {
   Notes();
   ~Notes();
 
+  /// What a process's values of one name are, of all its threads. Values that are no numbers are left out.
+  struct Plot {
+    std::uint32_t process = 0;
+    std::uint32_t name = 0;  ///< id of a function
+    std::uint64_t count = 0;
+    double least = 0;
+    double most = 0;
+  };
+  /// The kMaxPlots names with the most values, in order of process and name; empty once `work` is stopped.
+  std::vector<Plot> plots(const TraceIndex& index, Work* work = nullptr);
+  /// api/plots: how the values of each of `plots` go from `begin` to `end`, ns from the trace's start.
+  void write_plots(Json& json, const TraceIndex& index, const std::vector<Plot>& plots,
+                   const std::vector<std::uint32_t>& wanted, double begin, double end, std::uint32_t width,
+                   Work* work = nullptr);
+
   /// Nothing of use once `work` is stopped.
   void write(Json& json, const TraceIndex& index, const Question& question, Work* work = nullptr);
 
@@ -66,6 +84,7 @@ class Notes {
 
   std::mutex mutex_;
   std::vector<std::pair<const ThreadIndex*, std::shared_ptr<const OfThread>>> known_;  // the latest first
+  std::map<const TraceIndex*, std::vector<Plot>> plots_;
 };
 
 }  // namespace karst::view

@@ -15,6 +15,8 @@ import type {
   Histogram,
   Occurrences,
   Outliers,
+  PlotInfo,
+  PlotPart,
   ProcessInfo,
   RequestLine,
   SourceText,
@@ -396,6 +398,27 @@ export function noteMarks(answer: Json): NoteMark[] {
     count: num(mark.count, 1),
     last: num(mark.last, num(mark.time)),
   }));
+}
+
+export function plotFacts(answer: Json): PlotInfo[] {
+  return objects(object(answer).plots).map((p) => ({
+    process: num(p.process),
+    name: text(p.name),
+    count: num(p.count),
+    min: num(p.min),
+    max: num(p.max),
+  }));
+}
+
+export function plotParts(answer: Json): PlotPart[] {
+  return objects(object(answer).plots).map((p) => {
+    const at = list(p.at).map((n) => num(n));
+    const column = (values: unknown) => at.map((_, i) => num(list(values)[i]));
+    return {
+      ...{ plot: num(p.plot), before: maybe(p.before), at },
+      ...{ count: column(p.count), min: column(p.min), max: column(p.max), last: column(p.last) },
+    };
+  });
 }
 
 export function threadFacts(answer: Json): ThreadSums {

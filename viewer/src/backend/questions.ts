@@ -11,6 +11,8 @@ import {
   noteMarks,
   occurrenceFacts,
   outlierFacts,
+  plotFacts,
+  plotParts,
   requestFacts,
   sourceFacts,
   stateLine,
@@ -39,6 +41,8 @@ import {
   type Occurrences,
   type OccurrenceQuery,
   type Outliers,
+  type PlotInfo,
+  type PlotPart,
   type RequestLine,
   type Row,
   type Scope,
@@ -162,6 +166,15 @@ export class Questions implements Backend {
   ): Promise<NoteMark[]> {
     const parameters: Parameters = { ...scopeParameters(scope), width, kind: groups.join(",") };
     return noteMarks(await this.json("notes", parameters, signal));
+  }
+
+  async plots(signal?: AbortSignal): Promise<PlotInfo[]> {
+    return plotFacts(await this.json("plots", {}, signal));
+  }
+
+  async plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]> {
+    const parameters: Parameters = { ...scopeParameters(range), width, plot: plots.join(",") };
+    return plotParts(await this.json("plots", parameters, signal));
   }
 
   async threads(scope: Scope): Promise<ThreadSums> {

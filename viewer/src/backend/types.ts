@@ -370,6 +370,27 @@ export interface NoteMark extends NoteLine {
   last: number;
 }
 
+/** Values of one name, of all threads of a process. */
+export interface PlotInfo {
+  process: number;
+  name: string;
+  count: number;
+  min: number;
+  max: number;
+}
+
+/** How they go in a picture: columns, by pixel that has some. */
+export interface PlotPart {
+  plot: number;
+  /** When the picture begins; null: there was none yet. */
+  before: number | null;
+  at: number[];
+  count: number[];
+  min: number[];
+  max: number[];
+  last: number[];
+}
+
 export interface NoteQuery {
   /** A part of what they say; empty: whatever. */
   text: string;
@@ -563,6 +584,9 @@ export interface Backend {
   notes(scope: Scope, query: NoteQuery, signal?: AbortSignal): Promise<{ count: number; notes: NoteLine[] }>;
   /** For a picture of `width` pixels, by thread in order of time. Of too many the last threads' are left out. */
   noteMarks(scope: Scope, width: number, groups: readonly NoteGroup[], signal?: AbortSignal): Promise<NoteMark[]>;
+  plots(signal?: AbortSignal): Promise<PlotInfo[]>;
+  /** Of some of plots(), by their places there. */
+  plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */

@@ -271,6 +271,23 @@ export function wantRanks(): void {
   });
 }
 
+const plotting = new Set<number>();
+
+/** Asks once for the names of values, of traces that have some. */
+export function wantPlots(): void {
+  store.state.traces.forEach(({ backend, info }, t) => {
+    const has = info.threads.some((thread) => (thread.notes.value ?? 0) > 0);
+    if (!has || info.reading || info.aggregated || store.state.plots[t] || plotting.has(t)) return;
+    plotting.add(t);
+    void attempt(async () => {
+      const found = await backend.plots();
+      const plots = [...store.state.plots];
+      plots[t] = found;
+      store.set({ plots });
+    }).finally(() => plotting.delete(t));
+  });
+}
+
 /** The part of the trace that table and flame graph are about. Which trace: the selection's, else the first. */
 export function scopeOf(state: State, kind: ScopeKind = state.scope): { trace: number; scope: Scope; label: string } {
   const chosen = kind === "thread" || kind === "call" ? state.selected?.trace : undefined;

@@ -1,7 +1,7 @@
 // The page's state in one place, and who wants to know of changes. Components take what they need
 // with useStore(); the timeline, which draws itself, subscribes.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Backend, NoteGroup, NoteLine, TimeOf, TraceInfo } from "../backend/types";
+import type { Backend, NoteGroup, NoteLine, PlotInfo, TimeOf, TraceInfo } from "../backend/types";
 import type { ThreadRanks, TrackChoice } from "./tracks";
 import { NO_CHOICE } from "./tracks";
 import type { View } from "./view";
@@ -64,6 +64,8 @@ export interface State {
   readonly waking: Waking | null;
   /** By trace, once an order needs them. */
   readonly ranks: readonly (ThreadRanks | undefined)[];
+  /** The same: names of values, once they are known. */
+  readonly plots: readonly (readonly PlotInfo[] | undefined)[];
   /** The call that is explained, whichever is selected; null: none is. */
   readonly explained: Selected | null;
   /** What a panel points at in the timeline, in the trace's own time. */
@@ -112,6 +114,7 @@ export const START: State = {
   selectedSpan: null,
   waking: null,
   ranks: [],
+  plots: [],
   explained: null,
   pointed: null,
   range: null,

@@ -1,9 +1,11 @@
 // Draws the timeline on the next frame after anything changed, and only then; finds out what lies under the pointer.
 import { firstPictureDrawn } from "../model/first_picture";
 import { store } from "../model/store";
+import type { Layout } from "../model/tracks";
 import { drawFrame } from "./draw";
 import { gapAt, type GapHit } from "./gaps";
 import { noteAt, type NoteHit } from "./note_marks";
+import { plotAt, type PlotHit } from "./plots";
 import { drawOverlay, type Pointer } from "./overlay";
 import { CanvasRenderer } from "./renderer";
 import { Scene } from "./scene";
@@ -32,7 +34,8 @@ declare global {
 export type Under =
   | { hit: SliceHit; gap?: undefined; note?: undefined }
   | { gap: GapHit; trace: number; thread: number; hit?: undefined; note?: undefined }
-  | { note: NoteHit; hit?: undefined; gap?: undefined };
+  | { note: NoteHit; hit?: undefined; gap?: undefined }
+  | { plot: PlotHit; hit?: undefined; gap?: undefined; note?: undefined };
 
 interface Canvases {
   base: HTMLCanvasElement | null;
@@ -43,6 +46,8 @@ interface Canvases {
 interface Hooks {
   tip(what: (Under & { pointer: Pointer }) | undefined): void;
   busy(waits: boolean): void;
+  /** What was drawn: the names beside it must be where their tracks are. */
+  laidOut(layout: Layout): void;
 }
 
 export class FrameLoop {
@@ -97,6 +102,7 @@ export class FrameLoop {
     fitCanvas(above, context, scene);
     this.drawPointer(context);
     this.hooks.busy(!scene.complete);
+    this.hooks.laidOut(scene.layout());
     this.note(performance.now() - started);
   }
 
@@ -106,6 +112,8 @@ export class FrameLoop {
     const hit = pointer && scene.hit(pointer.x, pointer.y);
     drawOverlay(context, scene, store.state, hit, pointer);
     if (note) return hooks.tip({ note, pointer });
+    const plot = pointer && plotAt(scene, store.state, pointer.x, pointer.y);
+    if (plot) return hooks.tip({ plot, pointer });
     const slice = hit ?? (pointer && scene.sliceHit(pointer.x, pointer.y));
     const gap = pointer && !slice ? gapAt(scene, store.state, pointer.x, pointer.y) : undefined;
     const track = gap && scene.trackAt(pointer!.y)!.track;

@@ -150,7 +150,7 @@ class Pointers {
       const middle = begin + row.duration[at]! / 2;
       moveTo(fit(middle - pixelNs, middle + pixelNs, this.store.total));
     } else {
-      kindOf(info.kind)?.click(hit, all);
+      kindOf(info.kind)?.click?.(hit, all);
     }
   }
 

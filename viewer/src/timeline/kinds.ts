@@ -3,7 +3,8 @@ import type { TrackRenderer } from "./track_renderer";
 import { cpuTracks } from "./track_cpus";
 import { stateTracks } from "./track_states";
 import { threadTracks } from "./track_threads";
+import { valueTracks } from "./track_values";
 
-export const KINDS: readonly TrackRenderer[] = [threadTracks, stateTracks, cpuTracks];
+export const KINDS: readonly TrackRenderer[] = [threadTracks, stateTracks, valueTracks, cpuTracks];
 
 export const kindOf = (kind: string): TrackRenderer | undefined => KINDS.find((one) => one.kind === kind);

@@ -1,6 +1,5 @@
 // Messages in the timeline: in a lane above a thread's calls a mark each, with its text where there is room; one mark
-// for all that share some pixels. They are asked for when the view rests, with half a view more on either side: while
-// it moves, what is there is drawn.
+// for all that share some pixels.
 import type { Backend, NoteMark, TraceInfo } from "../backend/types";
 import { visible } from "../model/names";
 import type { State } from "../model/store";
@@ -8,8 +7,8 @@ import { count } from "../model/time";
 import { NOTE_AIR } from "../model/tracks";
 import { SMALL, type Renderer } from "./renderer";
 import type { Placed, Scene } from "./scene";
+import { bucketOf, ViewAnswer, type Buckets } from "./view_answer";
 
-const REST_MS = 90;
 /** Pixels that share a mark, at least; twice as many at most. */
 const SHARED = 6;
 const TEXT_FROM = 26; // px to the next mark: less is no word
@@ -23,95 +22,38 @@ export interface NoteHit {
   readonly bucketNs: number;
 }
 
-interface Kept {
-  readonly bucketNs: number;
-  readonly begin: number;
-  readonly end: number;
-  readonly threads: ReadonlySet<number>;
-  readonly marks: ReadonlyMap<number, readonly NoteMark[]>;
-}
-
-/** A power of two, so that marks stay where they are while the view moves. */
-export function bucketOf(pixelNs: number): number {
-  return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(pixelNs * SHARED, 1e-9))));
-}
-
-/** Marks of one trace. */
+/** Marks of one trace, by thread. */
 export class NoteMarks {
-  private kept: Kept | undefined;
-  private asked = "";
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private running: AbortController | undefined;
+  private readonly answer: ViewAnswer<ReadonlyMap<number, readonly NoteMark[]>>;
 
-  constructor(
-    private readonly backend: Backend,
-    private readonly info: TraceInfo,
-    private readonly onChange: () => void,
-  ) {}
-
-  get complete(): boolean {
-    return this.timer === undefined && this.running === undefined;
-  }
-
-  of(thread: number): readonly NoteMark[] {
-    return this.kept?.marks.get(thread) ?? [];
-  }
-
-  get bucketNs(): number {
-    return this.kept?.bucketNs ?? 1;
-  }
-
-  /** What the next picture shows: a range in the trace's own time, pixels of that length, and threads with messages. */
-  want(begin: number, end: number, pixelNs: number, threads: readonly number[]): void {
-    const bucketNs = bucketOf(pixelNs);
-    if (threads.length === 0 || this.has(begin, end, bucketNs, threads)) return this.drop();
-    const key = `${begin}+${end}/${bucketNs}/${threads.join()}`;
-    if (key === this.asked) return;
-    this.drop();
-    this.asked = key;
-    this.timer = setTimeout(() => void this.ask(begin, end, bucketNs, threads), REST_MS);
-  }
-
-  private has(begin: number, end: number, bucketNs: number, threads: readonly number[]): boolean {
-    const { kept } = this;
-    return (
-      kept?.bucketNs === bucketNs &&
-      kept.begin <= Math.max(0, begin) &&
-      kept.end >= Math.min(end, this.info.extent) &&
-      threads.every((thread) => kept.threads.has(thread))
-    );
-  }
-
-  private drop(): void {
-    this.asked = "";
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.running?.abort();
-    this.running = undefined;
-  }
-
-  private async ask(begin: number, end: number, bucketNs: number, threads: readonly number[]): Promise<void> {
-    this.timer = undefined;
-    const { signal } = (this.running = new AbortController());
-    const more = (end - begin) / 2;
-    const from = Math.max(0, Math.floor((begin - more) / bucketNs)) * bucketNs;
-    const to = Math.max(from + bucketNs, Math.ceil((end + more) / bucketNs) * bucketNs);
-    const scope = { begin: from, end: to, threads };
-    const found = await this.backend
-      .noteMarks(scope, Math.min(8192, Math.round((to - from) / bucketNs)), ["message"], signal)
-      .catch(() => undefined);
-    if (signal.aborted) return;
-    this.running = undefined;
-    if (found) {
+  constructor(backend: Backend, info: TraceInfo, onChange: () => void) {
+    const ask = async ({ begin, end }: Buckets, width: number, threads: readonly number[], signal: AbortSignal) => {
       const marks = new Map<number, NoteMark[]>();
-      for (const mark of found) {
+      for (const mark of await backend.noteMarks({ begin, end, threads }, width, ["message"], signal)) {
         const of = marks.get(mark.thread);
         if (of) of.push(mark);
         else marks.set(mark.thread, [mark]);
       }
-      this.kept = { bucketNs, begin: from, end: to, threads: new Set(threads), marks };
-    }
-    this.onChange();
+      return marks;
+    };
+    this.answer = new ViewAnswer(info.extent, ask, onChange);
+  }
+
+  get complete(): boolean {
+    return this.answer.complete;
+  }
+
+  of(thread: number): readonly NoteMark[] {
+    return this.answer.kept?.value.get(thread) ?? [];
+  }
+
+  get bucketNs(): number {
+    return this.answer.kept?.bucketNs ?? 1;
+  }
+
+  /** What the next picture shows: a range in the trace's own time, pixels of that length, and threads with messages. */
+  want(begin: number, end: number, pixelNs: number, threads: readonly number[]): void {
+    this.answer.want(begin, end, bucketOf(pixelNs, SHARED), threads);
   }
 }
 

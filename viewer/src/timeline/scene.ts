@@ -7,6 +7,7 @@ import { isUnread, isUntouched, moreRead } from "../model/reading";
 import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from "../model/tracks";
 import { kindOf, KINDS } from "./kinds";
 import { NoteMarks } from "./note_marks";
+import { PlotStore, withPlots } from "./plots";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
 import type { SliceHit } from "./track_renderer";
@@ -37,6 +38,7 @@ interface TraceScene {
   readonly tiles: TileStore;
   readonly values: ValueStore;
   readonly notes: NoteMarks;
+  readonly plots: PlotStore;
   readonly looks: Record<Theme, Looks>;
   /** Of tasks, for CPU lanes. */
   readonly taskLooks: Record<Theme, Looks>;
@@ -97,6 +99,7 @@ export class Scene {
           loaded,
           values: before && tiles ? before.values : new ValueStore(loaded.backend, this.onChange),
           notes: new NoteMarks(loaded.backend, loaded.info, this.onChange),
+          plots: new PlotStore(loaded.backend, loaded.info, this.onChange),
           tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
           looks: inThemes((inks) => new Looks(names, inks)),
           taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
@@ -120,6 +123,10 @@ export class Scene {
 
   noteMarks(trace: number): NoteMarks | undefined {
     return this.scenesOf(this.store.state)[trace]?.notes;
+  }
+
+  plots(trace: number): PlotStore | undefined {
+    return this.scenesOf(this.store.state)[trace]?.plots;
   }
 
   /** What is known by now of what a slice's call was given and returned. It is asked for, if nothing is. */
@@ -157,13 +164,13 @@ export class Scene {
 
   /** Tracks, laid out anew only when what they depend on has changed. */
   layout(): Layout {
-    const { traces, choice, view, offset, ranks, waking } = this.store.state;
+    const { traces, choice, view, offset, ranks, waking, plots } = this.store.state;
     const idle = choice.hideIdle ? [view.begin, view.span, offset] : [];
     const waits = choice.order === "waits" ? [waking] : [];
-    const key = [traces, choice, this.levelsInView, ranks, ...waits, ...idle];
+    const key = [traces, choice, this.levelsInView, ranks, plots, ...waits, ...idle];
     if (!this.layoutNow || key.length !== this.layoutFor.length || key.some((k, i) => k !== this.layoutFor[i])) {
       this.layoutFor = key;
-      const infos = traces.map((trace) => trace.info);
+      const infos = traces.map((trace, t) => withPlots(trace.info, plots[t]));
       this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span }, KINDS, {
         levels: this.levelsInView,
         ranks,
@@ -220,7 +227,7 @@ export class Scene {
   /** What a placed track needs of its own. */
   private needsOf(place: Placed): Need[] {
     const { info } = place.track;
-    if (!info) return [];
+    if (!info || kindOf(info.kind)?.tiles === false) return [];
     const { from, to } = this.levels(place);
     const needs: Need[] = [];
     for (let band = Math.floor(from / BAND_LEVELS); band * BAND_LEVELS < to; ++band)
@@ -237,10 +244,12 @@ export class Scene {
     this.askLevels();
     traces.forEach(({ info }, trace) => {
       const said: number[] = [];
+      const plots: number[] = [];
       const calls: Need[] = [];
       const others: Need[] = [];
       for (const place of placed) {
         if (place.track.trace !== trace) continue;
+        if (place.track.info?.kind === "value") plots.push(place.track.info.owner);
         if (place.track.notes > 0) said.push(place.track.thread);
         for (const strip of place.track.strips) others.push({ track: strip.info.id, band: 0 });
         const thread = info.threads[place.track.thread];
@@ -254,6 +263,7 @@ export class Scene {
       this.tiles(trace)!.want([...calls, ...others], begin, begin + view.span, pixel);
       this.highlightTiles(trace)?.want(calls, begin, begin + view.span, pixel);
       if (!info.reading) this.noteMarks(trace)!.want(begin, begin + view.span, view.span / this.width, said);
+      this.plots(trace)!.want(begin, begin + view.span, view.span / this.width, plots);
     });
     if (unread.length > 0 && unread.join() !== this.unread.join()) traces[0]?.backend.readFirst?.(unread);
     this.unread = unread;
@@ -300,7 +310,7 @@ export class Scene {
 
   /** Whether heights are those of the view, calls are named with their values, and messages are marked. */
   get settled(): boolean {
-    const all = this.scenes.every(({ values, notes }) => values.complete && notes.complete);
+    const all = this.scenes.every(({ values, notes, plots }) => values.complete && notes.complete && plots.complete);
     return this.levelsTimer === undefined && all;
   }
 

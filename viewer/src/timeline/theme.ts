@@ -20,6 +20,8 @@ export interface Inks {
   readonly accentSoft: string;
   /** What the program said. */
   readonly note: string;
+  /** Lines of values. */
+  readonly plot: string;
   readonly gapGround: string;
   /** Patterns over gaps: of what was overwritten or switched off, and of what was lost. */
   readonly gapLine: string;
@@ -54,6 +56,7 @@ export const LIGHT: Inks = {
   accent: "#0b57d0",
   accentSoft: "rgb(11 87 208 / 0.10)",
   note: "#8a2da8",
+  plot: "#1c6f8c",
   gapGround: "#eef0f3",
   gapLine: "#c3cad3",
   lost: "#e2a58f",
@@ -88,6 +91,7 @@ export const DARK: Inks = {
   accent: "#8ab4f8",
   accentSoft: "rgb(138 180 248 / 0.14)",
   note: "#e0a3f5",
+  plot: "#6cc4de",
   gapGround: "#1d2229",
   gapLine: "#424b58",
   lost: "#8a4a3a",

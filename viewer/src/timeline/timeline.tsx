@@ -1,8 +1,9 @@
 // The timeline: the tracks' names beside a canvas, which FrameLoop draws.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Theme } from "../model/colour";
-import { onScrollTo } from "../model/actions";
+import { onScrollTo, wantPlots } from "../model/actions";
 import { store, useStore } from "../model/store";
+import type { Layout } from "../model/tracks";
 import { FrameLoop, type Under } from "./frame_loop";
 import { GapTip } from "./gap_tip";
 import { Gutter } from "./gutter";
@@ -10,6 +11,7 @@ import { Legend } from "./legend";
 import { attachInput } from "./input";
 import { kindOf } from "./kinds";
 import { NoteTip } from "./note_tip";
+import { PlotTip } from "./track_values";
 import type { Pointer } from "./overlay";
 import { RULER, type Scene } from "./scene";
 
@@ -29,7 +31,9 @@ function Tip({ pointer, area, ...under }: Under & { pointer: Pointer; area: { wi
         bottom: above ? `${area.height - pointer.y + 12}px` : "auto",
       }}
     >
-      {under.gap ? (
+      {"plot" in under ? (
+        <PlotTip {...under.plot} />
+      ) : under.gap ? (
         <GapTip {...under} />
       ) : under.note ? (
         <NoteTip {...under.note} />
@@ -59,9 +63,12 @@ export function Timeline({ theme }: { theme: Theme }) {
   const [tip, setTip] = useState<(Under & { pointer: Pointer }) | undefined>();
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [busy, setBusy] = useState(false);
+  const [, setLaidOut] = useState<Layout | undefined>();
   const choice = useStore((s) => s.choice);
   const scroll = useStore((s) => s.scroll);
   const traces = useStore((s) => s.traces);
+  const plots = useStore((s) => s.plots);
+  useEffect(wantPlots, [traces]);
   const view = useStore((s) => (s.choice.hideIdle ? s.view : null));
 
   const work = useMemo(
@@ -69,6 +76,7 @@ export function Timeline({ theme }: { theme: Theme }) {
       new FrameLoop(() => ({ base: base.current, above: above.current }), {
         tip: setTip,
         busy: setBusy,
+        laidOut: setLaidOut,
       }),
     [],
   );
@@ -101,6 +109,7 @@ export function Timeline({ theme }: { theme: Theme }) {
   const layout = work.scene.layout();
   void choice;
   void traces;
+  void plots;
   void view;
   // The scrollbar is a plain one beside the canvas, so that it looks and works as everywhere.
   useEffect(() => {

@@ -25,10 +25,12 @@ export interface TrackRenderer extends TrackForm {
   drawAbove?(frame: Frame, place: Placed): void;
   /** The lanes under a height on screen, the likeliest first; none: it is beside the track. */
   lanesAt(place: Placed, y: number): readonly number[];
-  /** What the pointer shows of a slice. */
-  readonly Tip: (props: { hit: SliceHit }) => JSX.Element;
+  /** Whether the server has tiles of it; left out: it does. */
+  readonly tiles?: false;
+  /** What the pointer shows of a slice. Left out, as the next one: it has none. */
+  readonly Tip?: (props: { hit: SliceHit }) => JSX.Element;
   /** A click on a slice that stands for one thing alone. `all`: on everything that is like it. */
-  click(hit: SliceHit, all: boolean): void;
+  click?(hit: SliceHit, all: boolean): void;
 }
 
 /** The lane of a track with a row for each. */

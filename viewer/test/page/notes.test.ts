@@ -180,6 +180,31 @@ test("messages are marks in the timeline: a click selects one, or takes many apa
   await tab.close();
 });
 
+test("values are plots below the threads, and the pointer reads them", async () => {
+  const span = all.at(-1)!.time_ns;
+  const tab = await session.open([trace], `#t=0+${span}&dock=0`);
+  await tab.settle();
+  const heads = tab.page.locator(".heads .head");
+  await until(
+    () => heads.locator(".title").allInnerTexts(),
+    (found) => ["load", "queue length"].every((name) => found.includes(name)),
+    "a plot for each name",
+  );
+  await tab.settle();
+  // A value stays until the next one of its name: read it behind the last one of all.
+  const last = all.filter(({ name }) => name === "queue length").at(-1)!;
+  const box = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
+  const head = (await heads.filter({ hasText: "queue length" }).boundingBox())!;
+  await tab.page.mouse.move(box.x + (last.time_ns / span) * box.width + 4, head.y + head.height / 2);
+  await until(
+    async () => (await tab.page.locator(".tip").allInnerTexts())[0] ?? "",
+    (tip) => tip.startsWith("queue length") && tip.includes(`${last.value} at `),
+    `the value ${last.value}`,
+  );
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
 test("panning asks for marks when it rests, and never while it moves", async () => {
   const tab = await session.open([trace], `#t=0+2000000`);
   await tab.settle();

@@ -5,7 +5,8 @@ import type { Backend, NoteMark, Scope } from "../../src/backend/types";
 import { START, Store } from "../../src/model/store";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
 import { notesIn } from "../../src/panels/program_notes";
-import { bucketOf, drawNoteMarks, noteAt, NoteMarks } from "../../src/timeline/note_marks";
+import { drawNoteMarks, noteAt, NoteMarks } from "../../src/timeline/note_marks";
+import { bucketOf } from "../../src/timeline/view_answer";
 import type { Renderer } from "../../src/timeline/renderer";
 import { Scene } from "../../src/timeline/scene";
 
@@ -85,7 +86,7 @@ test("threads with messages have a lane for them, and others have none", () => {
 describe("questions", () => {
   test("share a mark: some pixels, by a power of two", () => {
     for (const pixel of [0.01, 0.3, 1, 7, 1000, 12345.6]) {
-      const bucket = bucketOf(pixel);
+      const bucket = bucketOf(pixel, 6);
       expect(Math.log2(bucket) % 1).toBe(0);
       expect(bucket).toBeGreaterThanOrEqual(Math.min(1, pixel * 6));
       expect(bucket).toBeLessThanOrEqual(Math.max(1, pixel * 12));

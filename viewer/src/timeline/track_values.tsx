@@ -1,0 +1,46 @@
+// Values: a plot for each name. Their tracks are the page's own, so they have no tiles.
+import { visible } from "../model/names";
+import { count, duration } from "../model/time";
+import { drawPlot, plotNumber, type PlotHit } from "./plots";
+import type { TrackRenderer } from "./track_renderer";
+
+export function PlotTip({ plot, time, now, several }: PlotHit) {
+  return (
+    <>
+      <div class="tip-name">{visible(plot.name)}</div>
+      <div class="tip-facts">
+        {now === undefined ? (
+          <>not said yet at {duration(time)}</>
+        ) : several ? (
+          <>
+            <b>
+              {plotNumber(several.min)} to {plotNumber(several.max)}
+            </b>{" "}
+            at {duration(time)}: {count(several.count)} values, the last {plotNumber(now)}
+          </>
+        ) : (
+          <>
+            <b>{plotNumber(now)}</b> at {duration(time)}
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+export const valueTracks: TrackRenderer = {
+  kind: "value",
+  section: {
+    title: "Values",
+    key: "values",
+    letter: "v",
+    words: (n) => (n === 1 ? "1" : `${n}: of the program`),
+  },
+  tiles: false,
+
+  draw({ r, scene, state }, place, info) {
+    drawPlot(r, scene, state, place, info.owner);
+  },
+
+  lanesAt: () => [],
+};
