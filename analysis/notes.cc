@@ -46,18 +46,25 @@ std::string_view kind_of(const reader::Note& note) {
   return "unknown";
 }
 
-std::uint64_t note_bits(const reader::Calls& calls, const reader::Note& note) {
-  const std::string_view bytes = calls.bytes_of(note);
+namespace {
+
+std::uint64_t bits_of(std::string_view bytes) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < bytes.size() && i < 8; ++i)
     bits |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
   return bits;
 }
 
+double number_of(NoteKind kind, std::uint64_t bits) {
+  return kind == NoteKind::kNumber ? std::bit_cast<double>(bits) : static_cast<double>(static_cast<std::int64_t>(bits));
+}
+
+}  // namespace
+
+std::uint64_t note_bits(const reader::Calls& calls, const reader::Note& note) { return bits_of(calls.bytes_of(note)); }
+
 double note_number(const reader::Calls& calls, const reader::Note& note) {
-  const std::uint64_t bits = note_bits(calls, note);
-  return kind(note) == NoteKind::kNumber ? std::bit_cast<double>(bits)
-                                         : static_cast<double>(static_cast<std::int64_t>(bits));
+  return number_of(kind(note), note_bits(calls, note));
 }
 
 std::string_view note_name(const reader::Trace& trace, const reader::Thread& thread, const reader::Note& note) {
@@ -65,29 +72,25 @@ std::string_view note_name(const reader::Trace& trace, const reader::Thread& thr
   return trace.function(trace.processes()[thread.process], note.name).name;
 }
 
-std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
-                       const reader::Note& note) {
-  switch (kind(note)) {
+std::string note_value(NoteKind kind, std::string_view bytes, std::string_view name, std::string_view types) {
+  switch (kind) {
     case NoteKind::kInteger:
-      return fmt::to_string(static_cast<std::int64_t>(note_bits(calls, note)));
+      return fmt::to_string(static_cast<std::int64_t>(bits_of(bytes)));
     case NoteKind::kNumber:
-      return fmt::to_string(note_number(calls, note));
+      return fmt::to_string(number_of(kind, bits_of(bytes)));
     case NoteKind::kRequestBegin:
     case NoteKind::kRequestEnd:
     case NoteKind::kRequest:
-      return fmt::to_string(note_bits(calls, note));
+      return fmt::to_string(bits_of(bytes));
     case NoteKind::kMessage:
     case NoteKind::kText:
-      return std::string(calls.bytes_of(note));
+      return std::string(bytes);
     case NoteKind::kArguments:
     case NoteKind::kReturned:
-      return values_text(values_in(trace, thread, calls, note));
-    case NoteKind::kLog:
-      if (note.name == 0 || calls.bytes_of(note).empty()) break;
-      return log_text(note_name(trace, thread, note),
-                      trace.function(trace.processes()[thread.process], note.name).values, calls.bytes_of(note));
     case NoteKind::kFrame:
       break;
+    case NoteKind::kLog:
+      return bytes.empty() ? std::string() : log_text(name, types, bytes);
   }
   return {};
 }
@@ -96,15 +99,20 @@ std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note) {
   return kind(note) == NoteKind::kLog ? log_level(calls.bytes_of(note)) : 0;
 }
 
-std::string note_line(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
-                      const reader::Note& note) {
-  const std::string_view name = note_name(trace, thread, note);
-  std::string value = note_value(trace, thread, calls, note);
-  switch (kind(note)) {
+std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
+                       const reader::Note& note) {
+  if (is_of_call(note)) return values_text(values_in(trace, thread, calls, note));
+  if (note.name == 0) return note_value(kind(note), calls.bytes_of(note), {}, {});
+  const reader::Function& name = trace.function(trace.processes()[thread.process], note.name);
+  return note_value(kind(note), calls.bytes_of(note), name.name, name.values);
+}
+
+std::string note_line(NoteKind kind, std::string_view name, std::string_view value, std::uint32_t level) {
+  switch (kind) {
     case NoteKind::kMessage:
-      return value.empty() ? std::string(name) : value;
+      return std::string(value.empty() ? name : value);
     case NoteKind::kText:
-      return value;
+      return std::string(value);
     case NoteKind::kInteger:
     case NoteKind::kNumber:
       return fmt::format("{} = {}", name, value);
@@ -119,13 +127,17 @@ std::string note_line(const reader::Trace& trace, const reader::Thread& thread, 
     case NoteKind::kReturned:
       return fmt::format("{} returns {}", name, value);
     case NoteKind::kLog:
-      if (const std::uint32_t level = note_level(calls, note); level != 0)
-        return fmt::format("{}: {}", log_level_name(level), value);
-      return std::string(name);
+      return level != 0 ? fmt::format("{}: {}", log_level_name(level), value) : std::string(name);
     case NoteKind::kRequest:
       return value == "0" ? "works on no request" : fmt::format("works on request {}", value);
   }
-  return fmt::format("a note of kind {}, which this karst does not know", note.kind);
+  return fmt::format("a note of kind {}, which this karst does not know", static_cast<unsigned>(kind));
+}
+
+std::string note_line(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
+                      const reader::Note& note) {
+  return note_line(kind(note), note_name(trace, thread, note), note_value(trace, thread, calls, note),
+                   note_level(calls, note));
 }
 
 // Arguments are noted before their call's enter, so the call is the next one of the function with the caller that the

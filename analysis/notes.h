@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/note.h"
 #include "reader/model.h"
 #include "reader/trace.h"
 
@@ -31,6 +32,11 @@ std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note);
 /// By note: the row of the call whose values it has; reader::kNoParent where it has none, or the call is not there.
 /// Empty where there are no such notes.
 std::vector<std::uint32_t> rows_of_values(const reader::Calls& calls);
+
+/// The same of a note that is no trace's: what it says beside its name, and in one line. Without those of values.
+/// `types`: Function::values of the name; `level`: log_level() of its bytes, if it is a log.
+std::string note_value(format::NoteKind kind, std::string_view bytes, std::string_view name, std::string_view types);
+std::string note_line(format::NoteKind kind, std::string_view name, std::string_view value, std::uint32_t level);
 
 /// In one line: `queue length = 12`, `request 4711 begins`, `warning: 3 are left`, or a text. The text is the
 /// program's, with whatever control characters it has.

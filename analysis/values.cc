@@ -115,13 +115,15 @@ std::string shown(std::string_view code, std::string_view bytes, bool cut) {
 
 std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                              const reader::Note& note) {
-  const bool returned = is(note, NoteKind::kReturned);
-  if (!returned && !is(note, NoteKind::kArguments)) return {};
-  const std::string& text = trace.function(trace.processes()[thread.process], note.name).values;
-  std::string_view left = text;
-  std::string_view description = take_until(left, '|');
-  if (returned) description = left;
-  std::string_view bytes = calls.bytes_of(note);
+  if (!is_of_call(note)) return {};
+  return values_in(trace.function(trace.processes()[thread.process], note.name).values,
+                   static_cast<NoteKind>(note.kind), calls.bytes_of(note));
+}
+
+std::vector<Value> values_in(std::string_view description, NoteKind kind, std::string_view bytes) {
+  if (kind != NoteKind::kReturned && kind != NoteKind::kArguments) return {};
+  const std::string_view of_arguments = take_until(description, '|');
+  if (kind == NoteKind::kArguments) description = of_arguments;
   std::vector<Value> values;
   if (bytes.empty() || static_cast<std::uint8_t>(bytes.back()) != format::kValuesEnd)
     return values;  // torn, or stripped

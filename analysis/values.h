@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/note.h"
 #include "reader/model.h"
 #include "reader/trace.h"
 
@@ -22,6 +23,8 @@ struct Value {
 /// are not printable are escaped. Without a description: nothing.
 std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                              const reader::Note& note);
+/// The same by the description alone: reader::Function::values of the function, and the note's bytes.
+std::vector<Value> values_in(std::string_view description, format::NoteKind kind, std::string_view bytes);
 /// `n=7, path="/tmp"`
 std::string values_text(const std::vector<Value>& values);
 

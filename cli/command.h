@@ -62,6 +62,7 @@ void register_ps(Command app, int& status);
 void register_on_off(Command app, int& status);
 void register_status(Command app, int& status);
 void register_top(Command app, int& status);
+void register_tail(Command app, int& status);
 void register_snapshot(Command app, int& status);
 void register_recover(Command app, int& status);
 void register_where(Command app, int& status);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/target.h"
+#include "cli/text.h"
 #include "collect/live/sample.h"
 
 namespace karst::cli {
@@ -38,6 +39,30 @@ LiveFacts live_facts(const collect::Attached& target) {
   facts.calls_per_second = static_cast<std::uint64_t>(s.calls_per_tick * static_cast<double>(second));
   facts.read_share = s.blocks == 0 ? 1 : static_cast<double>(s.blocks_read) / static_cast<double>(s.blocks);
   return facts;
+}
+
+void LiveNames::learn() {
+  reader::Process now = arena_.process();
+  // Those that have a name keep it: resolve() looks up the others.
+  const std::size_t known = std::min(process_.functions.size(), now.functions.size());
+  for (std::size_t id = 1; id < known; ++id)
+    if (process_.functions[id].id != 0) now.functions[id] = std::move(process_.functions[id]);
+  process_ = std::move(now);
+  symbols::resolve(process_, options_);
+  for (reader::Function& f : process_.functions) {
+    if (f.link_name.empty()) f.link_name = f.name;  // as known as it can be
+    f.name = f.name.empty() ? "?" : printable(f.name);
+  }
+}
+
+const reader::Function& LiveNames::function(std::uint32_t id) {
+  if (id >= process_.functions.size() && arena_.function_count() >= process_.functions.size()) learn();
+  static const reader::Function kUnknown = [] {
+    reader::Function unknown;
+    unknown.name = "?";
+    return unknown;
+  }();
+  return id < process_.functions.size() && id != 0 ? process_.functions[id] : kUnknown;
 }
 
 std::string cost_text(const collect::ControlState& control) {

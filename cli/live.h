@@ -2,11 +2,13 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "base/json.h"
 #include "collect/launch/attach.h"
 #include "collect/live/control.h"
 #include "reader/model.h"
+#include "symbols/resolve.h"
 
 namespace karst::cli {
 
@@ -25,6 +27,24 @@ LiveFacts live_facts(const collect::Attached& target);
 
 /// The TSC's rate, by a process's start and now.
 Clock live_clock(const collect::Attached& target);
+
+/// Functions of a process that runs, with names that are looked up when it has more of them than before.
+class LiveNames {
+ public:
+  /// `arena` must outlive it.
+  LiveNames(const collect::ArenaView& arena, symbols::ResolveOptions options)
+      : arena_(arena), options_(std::move(options)) {}
+  /// Its name is printable, and "?" where an event names a function that is not there. Valid until the next call.
+  const reader::Function& function(std::uint32_t id);
+  const std::string& of(std::uint32_t id) { return function(id).name; }
+
+ private:
+  void learn();
+
+  const collect::ArenaView& arena_;
+  const symbols::ResolveOptions options_;
+  reader::Process process_;
+};
 
 /// "0.31%" or "?".
 std::string cost_text(const collect::ControlState& control);

@@ -120,6 +120,7 @@ int run_command_line(int argc, char** argv) {
   register_export(commands, status);
   register_ps(commands, status);
   register_top(commands, status);
+  register_tail(commands, status);
   register_on_off(commands, status);
   register_status(commands, status);
   register_snapshot(commands, status);

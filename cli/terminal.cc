@@ -54,37 +54,45 @@ std::string pager_command() {
 
 bool is_terminal() { return isatty(STDOUT_FILENO) == 1; }
 
-std::size_t chosen_width(const TextOptions& options) {
-  if (options.wide) return 0;
-  return options.width != 0 ? std::max(options.width, kLeastWidth) : terminal_width();
-}
-
 }  // namespace
 
-std::size_t terminal_width() {
-  if (!is_terminal()) return 0;
+std::size_t chosen_width(const TextOptions& options, int descriptor) {
+  if (options.wide) return 0;
+  return options.width != 0 ? std::max(options.width, kLeastWidth) : terminal_width(descriptor);
+}
+
+bool has_colour(int descriptor) {
+  return isatty(descriptor) == 1 && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+}
+
+std::size_t terminal_width(int descriptor) {
+  if (isatty(descriptor) != 1) return 0;
   if (const std::string_view text = variable("COLUMNS"); !text.empty()) {
     std::size_t width = 0;
     std::from_chars(text.data(), text.data() + text.size(), width);
     if (width >= kLeastWidth) return width;
   }
   winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= kLeastWidth ? size.ws_col : 80;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col >= kLeastWidth ? size.ws_col : 80;
 }
 
 void add_text_options(Command command, TextOptions& options) {
   in_group(command, "Text", [&] {
-    command.add_flag("-w,--wide", options.wide, "Whole names and all columns, however long the lines; as in a pipe");
-    command.add_option("--width", options.width, "Fit the text to N columns, also in a pipe (default: the terminal's)")
-        .type_name("N")
-        .check(positive());
+    add_width_options(command, options);
     command.add_flag("--no-pager", options.no_pager, "Do not page through the text on a terminal");
   });
 }
 
+void add_width_options(Command command, TextOptions& options) {
+  command.add_flag("-w,--wide", options.wide, "Whole names and all columns, however long the lines; as in a pipe");
+  command.add_option("--width", options.width, "Fit the text to N columns, also in a pipe (default: the terminal's)")
+      .type_name("N")
+      .check(positive());
+}
+
 Screen::Screen(const TextOptions& options)
     : paged_(!options.no_pager && is_terminal() && isatty(STDIN_FILENO) == 1),
-      colour_(is_terminal() && variable("NO_COLOR").empty() && variable("TERM") != "dumb"),
+      colour_(has_colour(STDOUT_FILENO)),
       width_(chosen_width(options)),
       output_(Output::to_stdout()) {}
 

@@ -2,6 +2,7 @@
 // through a pager; anything else gets the same plain text everywhere, cut by nothing.
 #pragma once
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <string>
@@ -13,9 +14,11 @@
 
 namespace karst::cli {
 
-/// Columns of the terminal that stdout is; 0 when it is none: then nothing is cut. COLUMNS in the environment, a number
-/// of 20 and more, stands for it on a terminal.
-std::size_t terminal_width();
+/// Columns of the terminal that `descriptor` is; 0 when it is none: then nothing is cut. COLUMNS in the environment, a
+/// number of 20 and more, stands for it on a terminal.
+std::size_t terminal_width(int descriptor = STDOUT_FILENO);
+/// It is a terminal, and neither NO_COLOR nor TERM=dumb asks for plain text.
+bool has_colour(int descriptor);
 
 struct TextOptions {
   std::size_t width = 0;  ///< --width; 0: the terminal's
@@ -23,8 +26,13 @@ struct TextOptions {
   bool no_pager = false;
 };
 
+/// Columns that lines on `descriptor` may have; 0: any number.
+std::size_t chosen_width(const TextOptions& options, int descriptor = STDOUT_FILENO);
+
 /// Adds --wide, --width and --no-pager; `options` outlives the parse.
 void add_text_options(Command command, TextOptions& options);
+/// The same without --no-pager, to a group that is open.
+void add_width_options(Command command, TextOptions& options);
 
 enum class Style { kPlain, kStrong, kFaint, kName, kWarning };
 

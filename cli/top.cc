@@ -21,7 +21,6 @@
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "collect/live/sample.h"
-#include "symbols/resolve.h"
 
 namespace karst::cli {
 namespace {
@@ -94,27 +93,6 @@ class Keys {
   bool there_ = false;
 };
 
-/// Names of functions, looked up when the process has more of them than before.
-class Names {
- public:
-  explicit Names(const collect::Attached& target) : target_(target) {}
-  const std::string& of(std::uint32_t id) {
-    // An event may name a function that is not there.
-    if (id >= process_.functions.size() && target_.arena.function_count() >= process_.functions.size()) {
-      process_ = target_.arena.process();
-      symbols::resolve(process_, collect::resolve_options(target_));
-      for (reader::Function& f : process_.functions) f.name = printable(f.name);
-    }
-    static const std::string kUnknown = "?";
-    return id < process_.functions.size() && !process_.functions[id].name.empty() ? process_.functions[id].name
-                                                                                  : kUnknown;
-  }
-
- private:
-  const collect::Attached& target_;
-  reader::Process process_;
-};
-
 struct Size {
   int rows = kPlainRows;
   int columns = 0;  // 0: any
@@ -126,7 +104,7 @@ Size terminal_size() {
   return {size.ws_row, size.ws_col};
 }
 
-std::string look(const collect::Attached& target, std::uint64_t since, const Clock& clock, Names& names, Size size,
+std::string look(const collect::Attached& target, std::uint64_t since, const Clock& clock, LiveNames& names, Size size,
                  const std::string& sort) {
   const auto rank = [&sort](const collect::SampledFunction& f) {
     return sort == "total" ? f.total_ticks : sort == "calls" ? f.calls : f.self_ticks;
@@ -182,7 +160,7 @@ int top(const Options& options) {
   const auto target = find_target(options.target);
   if (!target) return fail(target.error());
   Keys keys;
-  Names names(*target);
+  LiveNames names(target->arena, collect::resolve_options(*target));
   const Clock clock = live_clock(*target);
   const auto interval_ticks =
       static_cast<std::uint64_t>(static_cast<double>(*interval) / 1e9 * static_cast<double>(clock.ticks_per_second));

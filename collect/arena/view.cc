@@ -434,6 +434,8 @@ std::vector<ArenaBlock> ArenaView::ring_blocks() const {
   return found;
 }
 
+std::uint32_t ArenaView::block_capacity() const { return std::min(now().block_capacity, layout_.block_capacity); }
+
 std::span<const Event> ArenaView::read(const ArenaBlock& block, std::vector<Event>& buffer) const {
   static_assert(kBlockHeaderSize % sizeof(Event) == 0);
   constexpr std::size_t kHeaderWords = kBlockHeaderSize / sizeof(Event);

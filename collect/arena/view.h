@@ -78,6 +78,10 @@ class ArenaView {
   /// The blocks that hold events now, in order of their start; those of one thread in order of sequence. Among them are
   /// those that were kept (format/watch.h) and are not in the ring any more.
   std::vector<ArenaBlock> blocks() const;
+  /// The same without those that were kept.
+  std::vector<ArenaBlock> ring_blocks() const;
+  /// Blocks that the ring has room for.
+  std::uint32_t block_capacity() const;
   /// Copies the events of a block; empty when it was recycled since blocks() or holds none.
   std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
 
@@ -119,7 +123,6 @@ class ArenaView {
   class Texts;
   void learn_functions() const;
   bool find_watching();
-  std::vector<ArenaBlock> ring_blocks() const;
   void add_kept_blocks(std::vector<ArenaBlock>& blocks) const;
 
   ArenaBytes bytes_;
