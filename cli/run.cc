@@ -25,6 +25,7 @@
 #include "base/descriptor.h"
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/live_run.h"
 #include "cli/names.h"
 #include "cli/noting.h"
 #include "cli/program_options.h"
@@ -58,6 +59,7 @@ struct RunOptions {
   std::optional<std::string> memory;
   std::optional<std::string> budget;
   std::string fail_overhead;  // empty: not asked for
+  std::string live;           // empty: not asked for
   bool view = false;
   bool off = false;
   bool prefault = false;
@@ -107,6 +109,9 @@ std::vector<std::string> runtime_options(const RunOptions& options) {
   if (options.stats) entries.emplace_back("stats=1");
   return entries;
 }
+
+/// What --live is without a file.
+constexpr const char* kLiveToStderr = "stderr";
 
 bool is_duration(const std::string& text) {
   std::uint64_t ns = 0;
@@ -337,6 +342,14 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
                    plural(count, "traced process", "es").c_str());
     };
 
+  std::unique_ptr<LiveRun> live;
+  if (!options.live.empty()) {
+    auto made = LiveRun::to(options.live == kLiveToStderr ? std::string() : options.live);
+    if (!made) return fail(made.error());
+    live = std::move(*made);
+    launch.on_arena = [&](pid_t pid, int arena) { live->add(pid, arena, launch.resolve); };
+  }
+
   const std::string output =
       options.output.empty() ? std::filesystem::path(command[0]).filename().string() + ".karst" : options.output;
   auto writer = writing::TraceWriter::create(output);  // finds an unwritable place before the program has run
@@ -346,6 +359,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   std::optional<collect::Interruption> interruption(std::in_place);
   const double cpu_before = children_cpu_ns();
   auto ran = collect::launch(launch);
+  const std::string shown = live != nullptr ? live->finish() : std::string();
   if (!ran) return fail(ran.error());
   const double cpu_ns = children_cpu_ns() - cpu_before;
 
@@ -367,6 +381,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     return status;
   }
   for (const reader::Problem& p : summary->problems) fail({p.message});
+  if (!shown.empty()) fail({shown});
   say_unmatched_globs(options.program, output);
   report_missing_states(options.states, ran->states.source);
   say_what_was_patched(ran->plain, "as it was loaded");
@@ -417,6 +432,8 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                     "(default 64M)")
         .type_name("SIZE");
     command.add_flag("--no-source", options->no_source, "Leave the source text of the functions out of the trace");
+    command.add_flag(std::string("--live{") + kLiveToStderr + "}", options->live,
+                     "Print the calls while they are made, as karst tail does, on stderr; --live=FILE: into FILE");
     command.add_flag("--view", options->view, "Look at the trace in the browser then, as karst view does");
   });
   in_group(command, "What tracing costs", [&] {

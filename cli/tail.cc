@@ -74,12 +74,6 @@ class Stops {
   }
 };
 
-bool has_ended(pid_t pid) {
-  const auto facts = collect::process_facts(pid);
-  // A process whose first thread has ended goes on with the others.
-  return !facts || facts->state == 'X' || (facts->state == 'Z' && facts->threads <= 1);
-}
-
 /// The number is another process's now, or the process runs another program.
 bool is_another(pid_t pid, std::uint64_t inode) {
   const auto now = collect::attach(pid);
@@ -120,7 +114,7 @@ int tail(const Options& options) {
   const char* end = nullptr;
   while (!g_stop) {
     // First, so that what it did last is there when it is read for the last time.
-    if (has_ended(pid)) end = "has ended";
+    if (collect::has_ended(pid)) end = "has ended";
     const std::uint64_t before_ns = clock_ns(CLOCK_MONOTONIC);
     text.clear();
     const bool more = tree.look(process, end != nullptr, text);
@@ -134,7 +128,7 @@ int tail(const Options& options) {
     if (now_ns - heard_ns >= kSilenceNs) {
       heard_ns = now_ns;
       if (is_another(pid, inode)) {
-        end = has_ended(pid) ? "has ended" : "runs another program now";
+        end = collect::has_ended(pid) ? "has ended" : "runs another program now";
         continue;
       }
       if (!has_said && tree.counts().lines == 0)

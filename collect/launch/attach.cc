@@ -192,6 +192,12 @@ Result<ProcessFacts> process_facts(pid_t pid) {
   return facts;
 }
 
+bool has_ended(pid_t pid) {
+  const auto facts = process_facts(pid);
+  // A process whose first thread has ended goes on with the others.
+  return !facts || facts->state == 'X' || (facts->state == 'Z' && facts->threads <= 1);
+}
+
 std::uint32_t own_number(pid_t pid) {
   std::istringstream status(read_all(proc(pid) + "/status"));
   for (std::string line; std::getline(status, line);)

@@ -29,6 +29,8 @@ struct ProcessFacts {
 
 /// Error: there is no such process.
 Result<ProcessFacts> process_facts(pid_t pid);
+/// There is no such process any more, but for its parent's waiting for it.
+bool has_ended(pid_t pid);
 /// The number by which the process knows itself; another one in a container. 0: it is gone.
 std::uint32_t own_number(pid_t pid);
 /// "nobody", or the number.

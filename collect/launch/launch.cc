@@ -228,6 +228,7 @@ class Launcher {
       if (arrival.kind == format::HelloKind::kStart) triggers_.replaced(pid);
       arm([this, pid] { return triggers_.arm(pid); });
     }
+    if (options_.on_arena && traced && arrival.arena) options_.on_arena(pid, arrival.arena.get());
     processes_.arrive(std::move(arrival));
     if (!options_.triggers.empty() && forked && traced)
       arm([this, pid, ticks] { return triggers_.forked(pid, processes_.parent_of(pid), ticks); });

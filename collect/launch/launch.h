@@ -30,6 +30,9 @@ struct LaunchOptions {
   bool wait = true;                    ///< for all traced processes, not for the program alone
   /// Called once if the program has ended and this many traced processes are waited for. May be empty.
   std::function<void(std::size_t)> on_left_behind;
+  /// Called for each process that begins, or goes on as another program, with its arena, which is only borrowed. Before
+  /// it is told to go, unless it was forked. May be empty.
+  std::function<void(pid_t pid, int arena)> on_arena;
   sched::StateOptions states;                   ///< how to record thread states
   std::vector<symbols::PlaceName> triggers;     ///< places whose being reached is kept, with what came before
   WatchOptions watch;                           ///< calls to keep

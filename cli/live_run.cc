@@ -1,0 +1,149 @@
+#include "cli/live_run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "cli/live_tree.h"
+#include "collect/launch/attach.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr auto kBetweenLooks = std::chrono::milliseconds(40);
+
+class LiveThread : public LiveRun {
+ public:
+  LiveThread(int descriptor, Descriptor file)
+      : descriptor_(descriptor),
+        file_(std::move(file)),
+        tree_(filter_, terminal_width(descriptor), has_colour(descriptor)) {}
+  ~LiveThread() override { end_thread(); }
+
+  void add(pid_t pid, int arena, const symbols::ResolveOptions& names) override {
+    auto view = collect::ArenaView::of_descriptor(arena);
+    if (!view) return;  // whoever records it says so
+    {
+      const std::lock_guard lock(mutex_);
+      arrived_.push_back({pid, std::move(*view), names});
+    }
+    if (!thread_.joinable()) thread_ = std::thread([this] { show(); });
+    wake_.notify_one();
+  }
+
+  std::string finish() override {
+    end_thread();
+    if (failed_ != 0) return std::string("the calls could not be written any more: ") + std::strerror(failed_);
+    return live_summary(tree_.counts(), filter_);
+  }
+
+ private:
+  struct Arrived {
+    pid_t pid;
+    collect::ArenaView arena;
+    symbols::ResolveOptions names;
+  };
+  struct Watched {
+    pid_t pid;
+    std::size_t number;  // in tree_
+    bool ended = false;
+  };
+
+  void end_thread() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void show() {
+    // A reader that goes away is an error of ours, and does not end karst.
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    for (bool at_once = false, last = false; !last;) {
+      std::vector<Arrived> arrived;
+      {
+        std::unique_lock lock(mutex_);
+        if (!at_once) wake_.wait_for(lock, kBetweenLooks, [this] { return ends_ || !arrived_.empty(); });
+        arrived = std::exchange(arrived_, {});
+        last = ends_;
+      }
+      for (Arrived& a : arrived) begin(std::move(a));
+      at_once = look(last);
+      last = last && !at_once;
+    }
+  }
+
+  void begin(Arrived arrived) {
+    // The same process with another arena: it became another program.
+    for (Watched& w : watched_) w.ended = w.ended || w.pid == arrived.pid;
+    const std::uint64_t start = arrived.arena.start().ticks;
+    if (zero_ == 0) zero_ = start;
+    const symbols::ResolveOptions names = arrived.names.with(arrived.arena.owner());
+    const std::size_t number =
+        tree_.add(static_cast<std::uint32_t>(arrived.pid), std::move(arrived.arena), names, start, zero_);
+    watched_.push_back({arrived.pid, number});
+  }
+
+  // True: there is more at once.
+  bool look(bool last) {
+    bool more = false;
+    for (std::size_t i = 0; i < watched_.size();) {
+      Watched& w = watched_[i];
+      w.ended = w.ended || last || collect::has_ended(w.pid);
+      text_.clear();
+      const bool again = tree_.look(w.number, w.ended, text_);
+      if (failed_ == 0 && !write_live(descriptor_, text_)) failed_ = errno;
+      if (failed_ != 0) return false;
+      more = more || again;
+      if (w.ended && !again) {
+        tree_.remove(w.number);
+        watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+    return more;
+  }
+
+  const int descriptor_;
+  const Descriptor file_;
+  const LiveFilter filter_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Arrived> arrived_;  // by mutex_
+  bool ends_ = false;             // by mutex_
+  std::thread thread_;
+  // The thread's, until it has ended.
+  LiveTree tree_;
+  std::vector<Watched> watched_;
+  std::string text_;
+  std::uint64_t zero_ = 0;
+  int failed_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LiveRun>> LiveRun::to(const std::string& file) {
+  if (file.empty()) return std::unique_ptr<LiveRun>(std::make_unique<LiveThread>(STDERR_FILENO, Descriptor()));
+  Descriptor opened(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666));
+  if (!opened) return Error{"cannot write " + file + ": " + std::strerror(errno)};
+  const int descriptor = opened.get();
+  return std::unique_ptr<LiveRun>(std::make_unique<LiveThread>(descriptor, std::move(opened)));
+}
+
+}  // namespace karst::cli
