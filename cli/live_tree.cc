@@ -26,7 +26,7 @@ using collect::TailLine;
 
 namespace {
 
-constexpr std::size_t kBeforeIndent = 36;  // columns of time, thread, duration and marks
+constexpr std::size_t kBeforeIndent = 35;  // columns of time, thread, duration and marks
 constexpr std::size_t kLeastName = 20;     // columns that indentation leaves to a name
 constexpr std::uint32_t kMostIndented = 100;
 constexpr std::uint64_t kMostLagNs = 2'000'000'000;

@@ -132,7 +132,9 @@ int tail(const Options& options) {
         continue;
       }
       if (!has_said && tree.counts().lines == 0)
-        fail({"no traced function was called yet" + why_silent(pid, tree.arena(process))});
+        fail({(filter->chooses() ? "no call was seen yet that the options let through"
+                                 : "no traced function was called yet") +
+              why_silent(pid, tree.arena(process))});
       has_said = true;
     }
     sleep_ns(std::clamp(kShareOfLooks * (now_ns - before_ns), kBetweenNs, kMostBetweenNs));
