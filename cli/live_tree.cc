@@ -91,8 +91,8 @@ void add_live_options(Command command, LiveArguments& arguments) {
         .type_name("NAME|TID");
     command
         .add_option("--min-duration", arguments.min_duration,
-                    "Leave out calls shorter than this (10us, 1.5ms, 2s), unless the program says something in them; "
-                    "others come when they have lasted so long")
+                    "Leave out calls shorter than this (10us, 1.5ms, 2s), unless the program says something in them. A "
+                    "call's line comes once it has lasted so long")
         .type_name("TIME");
     command.add_flag("--no-notes", arguments.no_notes, "Leave out what the program said of itself");
   });
