@@ -179,9 +179,13 @@ struct LiveTree::Watched {
     age = now.monotonic_raw_ns - std::min(now.monotonic_raw_ns, arena.start().monotonic_raw_ns);
   }
   const ShortName& short_name(std::uint32_t id, bool plain) {
-    if (id >= shorts.size()) shorts.resize(std::size_t{id} + 1);  // ids have 23 bits
+    static const ShortName kUnknown{"?", 1};
+    if (id >= shorts.size()) {
+      if (id > arena.function_count()) return kUnknown;
+      shorts.resize(std::size_t{id} + 1);
+    }
     ShortName& made = shorts[id];
-    if (made.text.empty() || made.text == "?") {
+    if (made.text.empty()) {
       const std::string& full = names.of(id);
       made.text = plain ? plain_name(full) : full;
       made.width = text_width(made.text);

@@ -229,7 +229,7 @@ void Tail::follow(Followed& f, const Horizon& horizon, std::uint64_t now, bool e
       if (missing != 0 || rest != 0) {
         // A listing takes a while: a block that came during it may be missing although a later one is there.
         if (!f.is_sure_of(block.sequence)) return;
-        f.calls.gap(std::min(missing, ~std::uint64_t{0} / (2 * kEventsPerBlock)) * kEventsPerBlock + rest);
+        f.calls.gap(std::min(missing, ~std::uint64_t{0} / kEventsPerBlock / 2) * kEventsPerBlock + rest);
       }
       f.go_to(block);
     }

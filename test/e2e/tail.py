@@ -1,9 +1,13 @@
 """karst tail and karst run --live: what is printed while the program runs, against its trace and what it counted itself."""
+import contextlib
+import fcntl
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 from collections import Counter, defaultdict
 
@@ -64,6 +68,10 @@ class Shown:
         return trees
 
 
+def hears_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what runs tests in the background ignores it, which is inherited
+
+
 def number(text):
     return int(text.replace(",", ""))
 
@@ -102,7 +110,8 @@ class Tail(TortureTest):
         """A karst tail that has begun: the line of `main`, which is open, is there, unless the options leave it out."""
         out = self.directory / f"tail{len(list(self.directory.glob('tail*')))}"
         with open(out, "w", encoding="utf-8") as to:
-            process = subprocess.Popen([KARST, "tail", str(self.pid), *options], stdout=to, stderr=subprocess.PIPE, text=True)
+            process = subprocess.Popen([KARST, "tail", str(self.pid), *options], stdout=to, stderr=subprocess.PIPE, text=True,
+                                       preexec_fn=hears_interrupts)
         process.shown_in = out
         self.addCleanup(self.end_process, process)
         return process
@@ -273,6 +282,40 @@ class Tail(TortureTest):
         tail.stdout.close()
         self.end()
         self.assertEqual((tail.wait(TIMEOUT), tail.stderr.read()), (1, ""))
+
+    def on_terminal(self, columns, **environment):
+        """What a tail of a run shows on a terminal."""
+        self.start("paced", "3")
+        master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        tail = subprocess.Popen([KARST, "tail", str(self.pid)], stdout=slave, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "TERM": "xterm", **environment})
+        self.addCleanup(self.end_process, tail)
+        os.close(slave)
+        self.addCleanup(os.close, master)
+        text = b""
+        while b"main" not in text:
+            text += os.read(master, 1 << 16)
+        out, _ = self.run_process.communicate("go\n\n", timeout=TIMEOUT)
+        self.assertIn("round_of 9", out)
+        with contextlib.suppress(OSError):  # the terminal's end
+            while more := os.read(master, 1 << 16):
+                text += more
+        tail.communicate(timeout=TIMEOUT)
+        return text.decode().replace("\r", "")
+
+    def test_a_terminal_has_colours_and_an_end(self):
+        coloured = self.on_terminal(90)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", coloured)
+        self.assertNotIn("\x1b", plain)
+        self.assertLessEqual(max(map(len, plain.splitlines())), 90)
+        colours = {tid: set(re.findall(rf"\x1b\[(\d+)m +{tid} \x1b", coloured)) for _, _, tid, _ in Shown(plain).heads}
+        self.assertEqual(len(colours), 4)
+        self.assertEqual([len(of_thread) for of_thread in colours.values()], [1] * 4)
+        self.assertEqual(len(set.union(*colours.values())), 4)
+
+    def test_a_terminal_without_colours(self):
+        self.assertNotIn("\x1b", self.on_terminal(90, NO_COLOR="1"))
 
     def test_silence_is_explained(self):
         self.start("paced", "1", options=["--off"])
