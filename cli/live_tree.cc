@@ -251,6 +251,7 @@ void LiveTree::remove(std::size_t process) {
   gone_.shown += counts.shown;
   gone_.missed += counts.missed;
   gone_.overwritten += counts.overwritten;
+  gone_.threads += counts.threads;
   gone_.lines += counts.lines;
   processes_[process].reset();
 }
@@ -263,6 +264,7 @@ collect::TailCounts LiveTree::counts() const {
     sum.shown += counts.shown;
     sum.missed += counts.missed;
     sum.overwritten += counts.overwritten;
+    sum.threads += counts.threads;
     sum.lines += counts.lines;
   }
   return sum;
@@ -384,14 +386,14 @@ std::string live_summary(const collect::TailCounts& counts, const LiveFilter& fi
     text = filter.chooses() ? "no call was seen that the options let through" : "no traced function was called";
   else
     text = plural(counts.shown, "call") + " shown";
-  if (counts.missed == 0 && counts.overwritten == 0) return text;
-  text += "; ";
-  if (counts.missed != 0) text += plural(counts.missed, "call") + " came too fast to be shown";
-  if (counts.overwritten != 0)
-    text += fmt::format(
-        "{}about {} overwritten before {} read", counts.missed != 0 ? ", and " : "",
-        plural((counts.overwritten + 1) / 2, "call") + ((counts.overwritten + 1) / 2 == 1 ? " was" : " were"),
-        (counts.overwritten + 1) / 2 == 1 ? "it was" : "they were");
+  std::vector<std::string> lost;
+  if (counts.missed != 0) lost.push_back(plural(counts.missed, "call") + " came too fast to be shown");
+  if (const std::uint64_t calls = (counts.overwritten + 1) / 2; calls != 0)
+    lost.push_back("about " + plural(calls, "call") + (calls == 1 ? " was" : " were") + " overwritten before " +
+                   (calls == 1 ? "it was" : "they were") + " read");
+  if (counts.threads != 0) lost.push_back("of " + plural(counts.threads, "thread") + " nothing was left to be read");
+  for (std::size_t i = 0; i < lost.size(); ++i)
+    text += (i == 0 ? "; " : i + 1 == lost.size() ? ", and " : ", ") + lost[i];
   return text;
 }
 

@@ -82,6 +82,8 @@ class ArenaView {
   std::vector<ArenaBlock> ring_blocks() const;
   /// Blocks that the ring has room for.
   std::uint32_t block_capacity() const;
+  /// Threads that ever made a traced call.
+  std::uint64_t threads_total() const { return now().threads_total; }
   /// Copies the events of a block; empty when it was recycled since blocks() or holds none.
   std::span<const format::Event> read(const ArenaBlock& block, std::vector<format::Event>& buffer) const;
 

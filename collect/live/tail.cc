@@ -7,6 +7,7 @@
 #include <queue>
 #include <span>
 
+#include "arch/cpu.h"
 #include "collect/live/tail_thread.h"
 #include "format/note.h"
 #include "walk/words.h"
@@ -30,6 +31,7 @@ void add(TailCounts& sum, const TailCounts& more) {
   sum.shown += more.shown;
   sum.missed += more.missed;
   sum.overwritten += more.overwritten;
+  sum.threads += more.threads;
   sum.lines += more.lines;
 }
 
@@ -60,11 +62,13 @@ struct Tail::Followed {
   const std::uint32_t tid;
   const std::uint64_t joined_ticks;
   bool wanted = true;
+  ArenaBlock first;                // that was listed
   std::vector<ArenaBlock> blocks;  // of this look's listing, from the position on
   bool begun = false;              // there is a position:
   ArenaBlock at;                   // the block
   std::size_t consumed = 0;        // its slots that were read
   bool done = false;               // it has no more
+  bool has_read = false;           // any of the thread's
   // What may be otherwise when looked at again.
   std::uint64_t doubted = ~std::uint64_t{0};  // sequence number of a block
   std::uint64_t hole = 0;
@@ -84,7 +88,11 @@ struct Tail::Followed {
   }
 };
 
-Tail::Tail(const ArenaView& arena, TailOptions options) : arena_(arena), options_(std::move(options)) {}
+Tail::Tail(const ArenaView& arena, TailOptions options) : arena_(arena), options_(std::move(options)) {
+  if (options_.from <= arena_.start().ticks) return;  // from the first one on
+  threads_before_ = arena_.threads_total();
+  began_at_ = arch::time_stamp();
+}
 
 Tail::~Tail() = default;
 
@@ -100,7 +108,13 @@ TailRule Tail::rule(std::uint32_t id) {
 TailCounts Tail::counts() const {
   TailCounts sum = gone_;
   for (const auto& f : followed_)
-    if (f) add(sum, f->calls.counts);
+    if (f) {
+      add(sum, f->calls.counts);
+      sum.threads += f->wanted && !f->has_read && f->blocks.empty() ? 1 : 0;
+    }
+  const std::uint64_t known = threads_before_ + threads_seen_;
+  const std::uint64_t total = arena_.threads_total();
+  sum.threads += total > known ? total - known : 0;
   return sum;
 }
 
@@ -108,6 +122,7 @@ std::unique_ptr<Tail::Followed> Tail::make(const reader::Thread& thread) {
   auto made = std::make_unique<Followed>(*this, static_cast<std::uint32_t>(known_.size()), thread);
   made->wanted = !options_.wants || options_.wants(thread);
   known_.push_back(thread);
+  threads_seen_ += thread.joined_ticks >= began_at_ ? 1 : 0;
   return made;
 }
 
@@ -126,28 +141,44 @@ void Tail::sort_out(const std::vector<ArenaBlock>& blocks) {
     unknown.index = index;
     return unknown;
   };
+  const auto is_another = [](const Followed& f, const reader::Thread& thread) {
+    return thread.tid != f.tid || thread.joined_ticks != f.joined_ticks;
+  };
+  const auto replace = [&](std::unique_ptr<Followed>& f, const reader::Thread& thread) {
+    add(gone_, f->calls.counts);
+    gone_.threads += f->wanted && !f->has_read ? 1 : 0;
+    auto other = make(thread);
+    other->blocks = std::move(f->blocks);
+    other->first = other->blocks[0];
+    f = std::move(other);
+  };
   for (const ArenaBlock& block : blocks) {
     if (block.thread >= followed_.size()) followed_.resize(block.thread + std::size_t{1});
     auto& f = followed_[block.thread];
     if (!f) f = make(thread_at(block.thread));
+    if (f->blocks.empty() && f->first.generation == 0) f->first = block;
     f->blocks.push_back(block);
   }
   for (auto& f : followed_) {
     if (!f || f->blocks.empty()) continue;
     std::vector<ArenaBlock>& own = f->blocks;
     std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
-    if (!f->begun) continue;
+    if (!f->begun) {
+      const bool is_same = std::any_of(own.begin(), own.end(), [&f](const ArenaBlock& b) {
+        return b.index == f->first.index && b.generation == f->first.generation;
+      });
+      // What was known of the thread may have been the next one's.
+      if (is_same || (own[0].sequence > f->first.sequence && !is_another(*f, thread_at(own[0].thread)))) continue;
+      replace(f, thread_at(own[0].thread));
+      continue;
+    }
     auto from = std::lower_bound(own.begin(), own.end(), f->at.sequence, before);
-    const bool is_other = from != own.end() && from->sequence == f->at.sequence
-                              ? from->generation != f->at.generation || from->index != f->at.index
-                              : from != own.begin();
-    if (is_other) {
+    const bool is_listed = from != own.end() && from->sequence == f->at.sequence;
+    const bool is_other = is_listed && (from->generation != f->at.generation || from->index != f->at.index);
+    if (is_other || (!is_listed && from != own.begin())) {
       const reader::Thread thread = thread_at(own[0].thread);
-      if (thread.tid != f->tid || thread.joined_ticks != f->joined_ticks) {
-        add(gone_, f->calls.counts);
-        auto other = make(thread);
-        other->blocks = std::move(own);
-        f = std::move(other);
+      if (is_other || is_another(*f, thread)) {
+        replace(f, thread);
         continue;
       }
     }
@@ -247,6 +278,7 @@ void Tail::follow(Followed& f, const Horizon& horizon, std::uint64_t now, bool e
       count = walk::within(&events[f.consumed], count, block.ticks, 0, horizon.to).count;
     f.calls.consume(&events[f.consumed], count, block.ticks);
     f.consumed += count;
+    f.has_read = f.has_read || count != 0;
     has_read_ = has_read_ || count != 0;
     if (f.consumed != events.size()) return;
     f.done = !is_newest || f.consumed == kEventsPerBlock;

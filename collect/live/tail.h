@@ -80,6 +80,7 @@ struct TailCounts {
   std::uint64_t shown = 0;        ///< calls that have a line
   std::uint64_t missed = 0;       ///< that were to be shown, and came too fast
   std::uint64_t overwritten = 0;  ///< events, at most, that were gone before they were read
+  std::uint64_t threads = 0;      ///< of which nothing was left when it was looked for
   std::uint64_t lines = 0;
 };
 
@@ -132,7 +133,10 @@ class Tail {
   std::vector<TailLine> lines_;
   std::vector<TailTexts> texts_;
   std::vector<format::Event> buffer_;
-  TailCounts gone_;  ///< of threads whose place is another one's now
+  std::uint64_t threads_before_ = 0;  ///< that there were when ...
+  std::uint64_t began_at_ = 0;        ///< ... this was made (ticks)
+  std::uint64_t threads_seen_ = 0;    ///< that came since
+  TailCounts gone_;                   ///< of threads whose place is another one's now
 };
 
 }  // namespace karst::collect

@@ -229,6 +229,26 @@ TEST(Tail, AnotherThreadInTheSameEntryBeginsAnew) {
   EXPECT_EQ(tail.counts().shown, 2U);
 }
 
+// The table of threads is read after the blocks: what it says may be of the next thread already.
+TEST(Tail, AnotherBlockInThePlaceOfTheLastOneIsAnotherThreads) {
+  Written arena;
+  ArenaHeader h = arena.header();
+  h.threads_total = 5;
+  std::memcpy(arena.bytes().data(), &h, sizeof h);
+  arena.block(0, 0, 0, 1000);
+  arena.put(0, 0, make_event(1001, false, 1));
+  const ArenaView view = arena.view();
+  Tail tail(view, everything());
+  tail.look(kNow, false);
+  EXPECT_EQ(text_of(tail), "1{");
+  arena.block(3, 0, 0, 9000);
+  arena.block(0, 1, 0, 8000);
+  arena.put(3, 0, make_event(9001, false, 2));
+  tail.look(kNow, false);
+  EXPECT_EQ(text_of(tail), "2{");
+  EXPECT_EQ(tail.counts().threads, 2U);  // of five, with that of block 0
+}
+
 TEST(Tail, DepthsOfFunctionsHoldBelowTheOutermostCall) {
   Written arena;
   arena.block(0, 0, 0, 1000);

@@ -251,6 +251,23 @@ class Tail(TortureTest):
         _, overwritten = self.check_counts(tail, shown, 1_000_001)
         self.assertGreater(overwritten, 800_000)
 
+    def test_threads_that_come_and_go_are_counted(self):
+        live = self.directory / "live"
+        whole = self.run_traced(self.program(), "churn", "3000", options=[f"--live={live}"], input="go\n")
+        self.assertEqual(Shown(live.read_text(encoding="utf-8")).calls, whole.trace.counts)
+        (of_main,) = [sum(whole.trace.counts_of("--thread", str(t["tid"])).values()) for t in whole.trace.threads[:1]]
+        of_thread = (sum(whole.trace.counts.values()) - of_main) // 3000
+        run = self.run_traced(self.program(), "churn", "3000", options=[f"--live={live}", "--memory", "256K"], input="go\n")
+        shown = Shown(live.read_text(encoding="utf-8"))
+        told, missed, overwritten = summary(run.err)
+        gone = re.search(r"of ([\d,]+) threads? nothing was left", run.err)
+        self.assertEqual(told, sum(shown.calls.values()))
+        gone = of_thread * number(gone[1]) if gone else 0
+        # Of those that were overwritten in part only a bound is known.
+        left = of_main + 3000 * of_thread - told - missed - gone
+        self.assertTrue(0 <= left <= 252 * sum(line.kind == "missed" for line in shown.lines) if overwritten else left == 0,
+                        run.err)
+
     def test_calls_are_there_while_they_are_open(self):
         self.start("deep", "5")
         tail = self.tail("--width", "100")

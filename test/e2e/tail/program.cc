@@ -1,6 +1,7 @@
 // Calls in several threads, begun by a line on standard input; counts them itself.
 //   paced ROUNDS   three threads, a pause after each round, so that whoever looks keeps up
 //   fast CALLS     one thread, as fast as it can
+//   churn THREADS  threads that make the same few calls and end, one after the other
 //   deep LEVELS    a recursion, one level each line of input
 #include <karst/karst.h>
 #include <pthread.h>
@@ -62,6 +63,8 @@ NOINLINE void burst(long calls) {
   for (long i = 0; i < calls; ++i) quick_leaf(static_cast<int>(i));
 }
 
+NOINLINE void short_life(int i) { quick_leaf(i); }
+
 NOINLINE int deeper(int levels) {
   char line[64];
   if (levels == 0 || std::fgets(line, sizeof line, stdin) == nullptr) return 0;
@@ -90,6 +93,8 @@ int main(int argc, char** argv) {
     clock_gettime(CLOCK_MONOTONIC, &end);
     std::printf("quick_leaf %ld\nns %lld\n", amount,
                 (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec);
+  } else if (std::strcmp(argv[1], "churn") == 0) {
+    for (long i = 0; i < amount; ++i) std::thread(short_life, static_cast<int>(i)).join();
   } else {
     std::printf("deeper %d\n", deeper(static_cast<int>(amount)));
   }
