@@ -362,6 +362,15 @@ class Tail(TortureTest):
         self.assertEqual(Counter(pid for pid, *_ in shown.heads), Counter(p["pid"] for p in run.trace.processes))
         self.assertEqual(shown.calls, run.trace.counts)
 
+    def test_all_ways_out_of_calls(self):
+        live = self.directory / "live"
+        for name in ("contexts.c", "jumps.c", "caught.cc", "tail_calls.cc", "signals.cc", "threads.cc"):
+            with self.subTest(name):
+                compiler = "karst-gcc" if name.endswith(".c") else "karst-g++"
+                program = build("tail_" + name.replace(".", "_"), "ways_out/" + name, "-O1", "-pthread", *INCLUDE, compiler=compiler)
+                run = self.run_traced(program, options=[f"--live={live}"])
+                self.assertEqual(Shown(live.read_text(encoding="utf-8")).calls, run.trace.counts)
+
     def test_a_run_prints_to_stderr(self):
         run = self.run_traced(self.program(), "paced", "2", options=["--live"], input="go\n")
         self.assertEqual(run.out.splitlines()[0], "ready")
