@@ -10,6 +10,7 @@
 #include <iterator>
 #include <utility>
 
+#include "analysis/log_text.h"
 #include "analysis/notes.h"
 #include "analysis/values.h"
 #include "arch/cpu.h"
@@ -339,9 +340,12 @@ void LiveTree::draw(Watched& of, const TailLine& line, std::string& text) {
   const collect::TailTexts* const texts = line.texts != 0 ? &of.tail->texts()[line.texts - 1] : nullptr;
   if (line.kind == TailKind::kNote) {
     const auto kind = static_cast<format::NoteKind>(line.note);
-    const std::string value = analysis::note_value(kind, texts != nullptr ? texts->returned : std::string());
-    const std::string_view name = line.function != 0 ? std::string_view(of.names.of(line.function)) : "";
-    std::string said = printable(analysis::note_line(kind, name, value));
+    const std::string bytes = texts != nullptr ? texts->returned : std::string();
+    const reader::Function& named = of.names.function(line.function);
+    const std::string_view name = line.function != 0 ? std::string_view(named.name) : "";
+    const std::string value = analysis::note_value(kind, bytes, name, named.values);
+    const std::uint32_t level = kind == format::NoteKind::kLog ? analysis::log_level(bytes) : 0;
+    std::string said = printable(analysis::note_line(kind, name, value, level));
     if (kind == format::NoteKind::kMessage || kind == format::NoteKind::kText) said = fmt::format("\"{}\"", said);
     paint(kFaint, left == 0 ? said : fit_text(said, left), text);
     text += '\n';

@@ -53,6 +53,7 @@ std::optional<NoteGroup> note_group_named(std::string_view name) {
 NoteGroup group_of(std::uint32_t kind) {
   switch (static_cast<NoteKind>(kind)) {
     case NoteKind::kMessage:
+    case NoteKind::kLog:
       return NoteGroup::kMessage;
     case NoteKind::kInteger:
     case NoteKind::kNumber:
