@@ -97,7 +97,10 @@ export function drawNoteMarks(r: Renderer, scene: Scene, state: State, place: Pl
     else if (room < 4) r.rect(at - 1, middle - half, 2, half * 2, inks.note);
     else r.polygon([at, middle - half, at + half, middle, at, middle + half, at - half, middle], inks.note);
     if (room < TEXT_FROM || height < 10) continue;
-    const text = clipped(r, words(mark), room);
+    const all = words(mark);
+    const text = clipped(r, all, room);
+    // A number that is cut is another number.
+    if (mark.count > 1 && text !== all) continue;
     if (text !== "") r.text(text, x(mark.last) + SIGN + 3, middle + 0.5, inks.note, SMALL);
   }
 }

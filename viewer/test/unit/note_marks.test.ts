@@ -192,6 +192,12 @@ describe("in the picture", () => {
     ]);
     expect(texts.map(([text]) => text)).toEqual(["<b>\\x0a", "a text tha…", "1,200×", "nearer"]);
     for (const [text, x] of texts.slice(0, 2)) expect(x + text.length * 6).toBeLessThan(x < 200 ? 300 : 380);
+    // A count is whole, or left out: "1,200×" has no room in this view.
+    texts.length = 0;
+    store.set({ view: { begin: 0, span: 2600 } });
+    drawNoteMarks(r, scene, store.state, place);
+    expect(texts.map(([text]) => text).filter((text) => text.startsWith("1"))).toEqual([]);
+    expect(texts.length).toBeGreaterThan(1);
   });
 
   test("the pointer finds it, and its text", async () => {
