@@ -14,7 +14,7 @@ namespace {
 
 using format::NoteKind;
 
-constexpr std::size_t kKeptBytes = std::size_t{256} << 20U;
+constexpr std::size_t kKeptBytes = std::size_t{1} << 30U;
 constexpr std::size_t kMostText = format::kMostNoteBytes;  // of a name or a value that is told
 constexpr std::size_t kMostMarkText = 200;
 constexpr int kPlotDecimals = 6;
@@ -96,6 +96,8 @@ class Notes::OfThread {
     calls->parent = {};
     calls->depth = {};
     calls->marks = {};
+    calls->notes.shrink_to_fit();
+    calls->note_bytes.shrink_to_fit();
   }
 
   const reader::Calls& calls() const { return *calls_; }

@@ -38,7 +38,7 @@ NoteGroup group_of(std::uint32_t kind);
 /// Field `notes` of a thread in api/trace, if it has any: how many of each group.
 void write_note_counts(Json& json, const ThreadIndex& thread);
 
-/// Finds notes. Their order in time is remembered for the threads that were asked for lately, 256 MiB at most. An index
+/// Finds notes. Their order in time is remembered for the threads that were asked for lately, 1 GiB at most. An index
 /// that came from a cache has no notes: threads that have some are then read again, which `work` may stop. Thread-safe.
 /// The indices must outlive it.
 class Notes {
