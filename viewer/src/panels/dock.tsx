@@ -5,7 +5,7 @@ import { ComparePanel } from "./compare";
 import { FlamePanel } from "./flame";
 import { Icon } from "./icon";
 import { OutlierPanel } from "./outliers";
-import { NotePanel } from "./program_notes";
+import { NotePanel } from "./notes";
 import { RangePanel } from "./range";
 import { RequestPanel } from "./requests";
 import { TablePanel } from "./table";

@@ -1,199 +1,245 @@
-// What is to be known of a trace before its picture is believed: what is missing in it; and what was kept of slow calls.
-import type { MomentInfo } from "../backend/types";
-import { attempt, bringTrack, moveTo, offsetOf } from "../model/actions";
-import { forms, readable, visible } from "../model/names";
-import { keptMoments, openMoment } from "../model/opening";
-import { store, useStore, type LoadedTrace } from "../model/store";
-import { leftOut, leftOutWords, momentWords, offStretches, offWords } from "../model/switches";
-import { count, duration } from "../model/time";
-import { fit } from "../model/view";
-import { Popover } from "./popover";
+// Notes: what the program said of itself, in order of time, as far as it was said in view. A click selects the call it
+// was said in. (notes.tsx is about the trace: what is missing in it.)
+import { useEffect, useRef } from "preact/hooks";
+import { NOTE_GROUPS, type NoteGroup, type NoteLine, type TraceInfo } from "../backend/types";
+import { selectNote } from "../model/actions";
+import { visible } from "../model/names";
+import { store, useStore } from "../model/store";
+import { count, exact, moment, step } from "../model/time";
+import { useAnswer } from "./answers";
+import { Icon } from "./icon";
+import { Empty, Failed, formFor, functionName, Swatch, Waiting } from "./parts";
+import { ScopeChoice, TraceChoice, useScope } from "./scope";
 
-const MOST = 40; // lines of each kind
+const LISTED = 500;
+const REST_MS = 250; // of the view, before it is asked about
+const TYPING_MS = 150;
 
-/** Shows a stretch of time; of a thread, if one is named. */
-function show(trace: number, begin: number, end: number, thread?: number): void {
-  const offset = offsetOf(trace);
-  moveTo(fit(begin + offset, end + offset, store.total));
-  if (thread !== undefined && thread >= 0) requestAnimationFrame(() => bringTrack(trace, thread));
-}
+const LABELS: Readonly<Record<NoteGroup, string>> = {
+  message: "Messages",
+  value: "Values",
+  frame: "Frames",
+  request: "Requests",
+  text: "Texts",
+  other: "Others",
+};
 
-interface Line {
-  /** What is to be typed stands between bars; names of the trace's come only with `go`. */
-  readonly words: string;
-  readonly time?: string;
-  readonly go?: () => void;
-}
-
-function Lines({ lines, close }: { lines: readonly Line[]; close: () => void }) {
-  return (
-    <>
-      {lines.slice(0, MOST).map(({ words, time, go }) =>
-        go ? (
-          <button
-            class="call-line note"
-            onClick={() => {
-              go();
-              close();
-            }}
-          >
-            <span class="name">{words}</span>
-            <span class="num">{time}</span>
-          </button>
-        ) : (
-          <p>{words.split("|").map((part, i) => (i % 2 === 1 ? <code>{part}</code> : part))}</p>
-        ),
-      )}
-      {lines.length > MOST && <p class="quiet">and {count(lines.length - MOST)} more</p>}
-    </>
-  );
-}
-
-/** What is missing in a trace: in few words, and line by line. */
-export function missing({ info }: LoadedTrace, trace: number): { short: string; lines: Line[] } | undefined {
-  const sum = (of: (thread: (typeof info.threads)[number]) => number) =>
-    info.threads.reduce((n, thread) => n + of(thread), 0);
-  const overwritten = Math.floor(sum((thread) => thread.overwrittenEvents) / 2);
-  const lost = sum((thread) => thread.lostEvents);
-  const gaps = info.threads.flatMap((thread) =>
-    thread.gaps.filter((gap) => gap.kind === "missing").map((gap) => ({ ...gap, thread })),
-  );
-  const lines: Line[] = [];
-  if (overwritten > 0)
-    lines.push({
-      words: `About ${count(overwritten)} calls were overwritten: they are older than memory held. |karst run --memory| gives more of it.`,
-    });
-  if (lost > 0) lines.push({ words: `${count(lost)} events were lost.` });
-  for (const gap of gaps)
-    lines.push({
-      words: `Records of ${visible(gap.thread.name)} are missing`,
-      time: duration(gap.end - gap.begin),
-      go: () => show(trace, gap.begin, gap.end, gap.thread.index),
-    });
-  for (const process of info.processes) {
-    const of = info.processes.length > 1 ? `${visible(process.name)}: ` : "";
-    const off = offStretches(process, 0, info.extent);
-    const some = leftOut(process, 0, info.extent);
-    for (const one of off)
-      lines.push({
-        words: `${of}${offWords(one.reason)}`,
-        time: duration(one.end - one.begin),
-        go: () => show(trace, one.begin, one.end),
-      });
-    for (const one of some)
-      lines.push({
-        words: `${of}${leftOutWords(one, (f) => readable(info.functions[f]?.name ?? "?"))}`,
-        time: duration(one.end - one.begin),
-        go: () => show(trace, one.begin, one.end),
-      });
-    if (process.switchCount > process.switches.length)
-      lines.push({
-        words: `${of}of ${count(process.switchCount)} switches of tracing only the first ${count(process.switches.length)} are shown; |karst info| has all.`,
-      });
+/** How many notes a trace has of each group. */
+export function notesIn(info: Pick<TraceInfo, "threads">): ReadonlyMap<NoteGroup, number> {
+  const counts = new Map<NoteGroup, number>();
+  for (const group of NOTE_GROUPS) {
+    const sum = info.threads.reduce((n, thread) => n + (thread.notes[group] ?? 0), 0);
+    if (sum > 0) counts.set(group, sum);
   }
-  if (lines.length === 0) return undefined;
-  return {
-    short:
-      overwritten > 0
-        ? `${count(overwritten)} overwritten`
-        : lost > 0 || gaps.length > 0
-          ? "Records lost"
-          : "Not all traced",
-    lines,
-  };
+  return counts;
 }
 
-export function Missing() {
-  const traces = useStore((s) => s.traces);
-  const all = traces.flatMap((of, trace) => missing(of, trace) ?? []);
-  if (all.length === 0) return null;
-  return (
-    <Popover icon="gap" label={all[0]!.short} title="What is not in this trace" testid="missing">
-      {(close) => <Lines lines={all.flatMap(({ lines }) => lines)} close={close} />}
-    </Popover>
-  );
+/** Enough digits to tell the notes of a list apart. */
+function fineness(notes: readonly NoteLine[]): number {
+  const span = Math.abs((notes.at(-1)?.time ?? 0) - (notes[0]?.time ?? 0));
+  return step(Math.max(1, span / Math.max(1, notes.length) / 500));
 }
 
-/** A kept call, and others of the same thread that overlap it: one slow moment, kept for several reasons. */
-interface KeptGroup {
-  readonly trace: number;
-  readonly moments: readonly MomentInfo[];
-}
+const isSame = (a: NoteLine, b: NoteLine) => a.time === b.time && a.thread === b.thread && a.line === b.line;
 
-/** The slowest first; those that overlap in the same thread are one group. */
-export function keptGroups(traces: readonly Pick<LoadedTrace, "info">[]): KeptGroup[] {
-  const groups: { trace: number; moments: MomentInfo[]; begin: number; end: number }[] = [];
-  const of = (m: MomentInfo) => m.end - m.begin;
-  traces.forEach(({ info }, trace) => {
-    for (const moment of keptMoments(info)) {
-      const group = groups.find(
-        (g) =>
-          g.trace === trace && g.moments[0]!.thread === moment.thread && moment.begin <= g.end && moment.end >= g.begin,
-      );
-      if (group) group.moments.push(moment);
-      else groups.push({ trace, moments: [moment], begin: moment.begin, end: moment.end });
-    }
-  });
-  return groups.sort((a, b) => of(b.moments[0]!) - of(a.moments[0]!));
-}
-
-function KeptLine({
-  trace,
-  moment,
-  inner,
-  close,
-}: {
-  trace: number;
-  moment: MomentInfo;
-  inner: boolean;
-  close: () => void;
-}) {
+function Row({ trace, note, fine, first }: { trace: number; note: NoteLine; fine: number; first: boolean }) {
+  const chosen = useStore((s) => s.note);
+  const on = chosen?.trace === trace && isSame(chosen, note);
+  const row = useRef<HTMLTableRowElement>(null);
+  useEffect(() => {
+    if (on) row.current?.scrollIntoView({ block: "nearest" });
+  }, [on]);
   const { info } = store.state.traces[trace]!;
-  const { begin, end, thread, function: func } = moment;
+  const thread = info.threads[note.thread];
+  const text = visible(note.line);
+  const move = (event: KeyboardEvent, next: Element | null | undefined) => {
+    (next as HTMLElement | null)?.focus();
+    event.preventDefault();
+    event.stopPropagation();
+  };
   return (
-    <button
-      class={`call-line note kept${inner ? " inner" : ""}`}
-      title={func === undefined ? "Show this moment" : "Select this call"}
-      onClick={() => {
-        void attempt(() => openMoment(trace, moment));
-        close();
+    <tr
+      ref={row}
+      class={on ? "on" : ""}
+      tabIndex={first || on ? 0 : -1}
+      aria-selected={on}
+      data-testid="note"
+      data-time={note.time}
+      data-group={note.group}
+      title={`${text}\nClick or Enter: select the call that it was said in`}
+      onClick={() => selectNote(trace, note)}
+      onKeyDown={(event) => {
+        if (event.key === "ArrowDown") return move(event, row.current?.nextElementSibling);
+        if (event.key === "ArrowUp") return move(event, row.current?.previousElementSibling);
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        event.stopPropagation();
+        selectNote(trace, note);
       }}
     >
-      <span class="name">
-        {moment.number}:{" "}
-        {func !== undefined && <b>{visible(forms(info.functions[func]?.name ?? "?").slice(-2)[0]!)} </b>}
-        {thread >= 0 && `in ${visible(info.threads[thread]?.name ?? "?")} `}
-        <span class="quiet">{momentWords(moment).replace(/^\d+: /, "")}</span>
-      </span>
-      <span class="num">{end > begin ? duration(end - begin) : `at ${duration(begin)}`}</span>
-    </button>
+      <td class="num" title={exact(note.time)}>
+        {moment(note.time, fine, info.extent)}
+      </td>
+      <td class="thread">
+        <bdi>{visible(thread?.name || `thread ${thread?.tid}`)}</bdi> <span class="quiet">{thread?.tid}</span>
+      </td>
+      <td class="said">
+        <i class={`note-sign ${note.group}`} title={note.kind} />
+        <bdi>{text === "" ? <span class="quiet">(empty)</span> : text}</bdi>
+      </td>
+      <td class="in">
+        {note.function !== undefined && note.function >= 0 && (
+          <span title={functionName(trace, note.function)}>
+            <Swatch trace={trace} func={note.function} /> <bdi>{formFor(trace, note.function, 34)}</bdi>
+          </span>
+        )}
+      </td>
+    </tr>
   );
 }
 
-export function Kept() {
-  const traces = useStore((s) => s.traces);
-  const groups = keptGroups(traces);
-  if (groups.length === 0) return null;
-  const all = groups.reduce((n, { moments }) => n + moments.length, 0);
+function Rows({ trace, notes }: { trace: number; notes: readonly NoteLine[] }) {
+  const chosen = useStore((s) => s.note);
+  // One that was chosen in the timeline may lie behind the end of the list.
+  const missing = chosen?.trace === trace && !notes.some((note) => isSame(note, chosen)) ? [chosen] : [];
+  const all = [...missing, ...notes];
+  const fine = fineness(notes);
   return (
-    <Popover
-      icon="kept"
-      label={`${count(all)} kept`}
-      title="Slow calls, triggers and snapshots that were kept"
-      testid="kept"
+    <div class="note-list">
+      <table>
+        <thead>
+          <tr>
+            <th class="num" title="After the trace's first event">
+              Time
+            </th>
+            <th>Thread</th>
+            <th>Note</th>
+            <th>In</th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((note, i) => (
+            <Row key={`${note.thread}.${note.time}.${i}`} {...{ trace, note, fine }} first={i === 0} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Kinds({ counts }: { counts: ReadonlyMap<NoteGroup, number> }) {
+  const group = useStore((s) => s.noteGroup);
+  return (
+    <select
+      aria-label="Kind of notes"
+      value={group}
+      onChange={(event) => store.set({ noteGroup: event.currentTarget.value as NoteGroup | "all" })}
     >
-      {(close) => (
-        <>
-          {groups
-            .slice(0, MOST)
-            .map(({ trace, moments }) =>
-              moments
-                .slice(0, MOST)
-                .map((moment, i) => <KeptLine {...{ trace, moment, close }} inner={i > 0} key={moment.number} />),
-            )}
-          {groups.length > MOST && <p class="quiet">and {count(groups.length - MOST)} more</p>}
-        </>
+      <option value="all">All kinds</option>
+      {NOTE_GROUPS.filter((one) => counts.has(one) || one === group).map((one) => (
+        <option value={one}>
+          {LABELS[one]} ({count(counts.get(one) ?? 0)})
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Search() {
+  const filter = useStore((s) => s.noteFilter);
+  return (
+    <label class="filter">
+      <Icon name="search" />
+      <input
+        type="search"
+        aria-label="Search in notes"
+        placeholder="Search in notes"
+        spellcheck={false}
+        value={filter}
+        onInput={(event) => store.set({ noteFilter: event.currentTarget.value })}
+      />
+    </label>
+  );
+}
+
+/** Why there is no list at all; undefined: there may be one. */
+function Without({ info, all }: { info: TraceInfo; all: number }) {
+  if (info.aggregated)
+    return <Empty>This file holds one picture and the sums of its range, and no notes. karst view shows them.</Empty>;
+  if (all > 0) return null;
+  return (
+    <Empty>
+      This trace has no notes: what a program says of itself with <code>KARST_MESSAGE("cache is full")</code>,{" "}
+      <code>KARST_VALUE("queue", n)</code>, <code>KARST_FRAME("main")</code>, <code>karst_request(ID)</code> or{" "}
+      <code>karst_text(url)</code> of karst/karst.h.
+    </Empty>
+  );
+}
+
+/** How many there are, and how many of them are listed. */
+function sumWords(
+  { count: n, notes, which }: { count: number; notes: readonly NoteLine[]; which: string },
+  label: string,
+) {
+  const all = `${count(n)} ${n === 1 ? "note" : "notes"} ${label === "everything" ? "in all" : label}`;
+  return n > notes.length ? `${all}, the ${which} ${count(notes.length)} of them` : all;
+}
+
+export function NotePanel() {
+  const { trace, scope, label, key } = useScope("noteScope");
+  const kind = useStore((s) => s.noteScope);
+  const filter = useStore((s) => s.noteFilter);
+  const group = useStore((s) => s.noteGroup);
+  const newest = useStore((s) => s.newestNotes);
+  const loaded = useStore((s) => s.traces[trace]);
+  const counts = loaded ? notesIn(loaded.info) : new Map<NoteGroup, number>();
+  const all = [...counts.values()].reduce((sum, n) => sum + n, 0);
+  const asks = loaded !== undefined && all > 0 && !loaded.info.aggregated;
+  const answer = useAnswer(
+    asks ? `${key}|${group}|${newest}|${filter}` : null,
+    async (signal) => {
+      const query = { text: filter, newest, limit: LISTED, ...(group === "all" ? {} : { groups: [group] }) };
+      return { ...(await loaded!.backend.notes(scope, query, signal)), which: newest ? "last" : "first" };
+    },
+    kind === "view" ? REST_MS : TYPING_MS,
+  );
+  const { value, error } = answer;
+  return (
+    <div class="note-panel">
+      <div class="pane-tools">
+        <TraceChoice trace={trace} fixed={kind === "thread" || kind === "call"} />
+        <ScopeChoice of="noteScope" />
+        <Search />
+        <Kinds counts={counts} />
+        <button
+          title={newest ? "The last note is on top" : "The first note is on top"}
+          onClick={() => store.set({ newestNotes: !newest })}
+        >
+          <Icon name={newest ? "down" : "up"} /> {newest ? "Newest first" : "Oldest first"}
+        </button>
+        <span class="grow" />
+        <span class="quiet" role="status" data-testid="note-sum">
+          {asks && value && sumWords(value, label)}
+        </span>
+      </div>
+      {!asks ? (
+        loaded && <Without info={loaded.info} all={all} />
+      ) : error ? (
+        <Failed message={error} again={answer.again} />
+      ) : !value ? (
+        <Waiting answer={answer} />
+      ) : value.count === 0 ? (
+        <Empty>
+          None of the trace's {count(all)} {all === 1 ? "note" : "notes"}{" "}
+          {filter !== "" || group !== "all" ? "is like that" : "was said"} {label === "everything" ? "" : label}.{" "}
+          {kind !== "all" && <button onClick={() => store.set({ noteScope: "all" })}>Look everywhere</button>}
+          {(filter !== "" || group !== "all") && (
+            <button onClick={() => store.set({ noteFilter: "", noteGroup: "all" })}>All that were said</button>
+          )}
+        </Empty>
+      ) : (
+        <Rows trace={trace} notes={value.notes} />
       )}
-    </Popover>
+    </div>
   );
 }

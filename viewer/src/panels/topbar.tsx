@@ -7,7 +7,7 @@ import { count, duration } from "../model/time";
 import { picture, save } from "../timeline/picture";
 import { currentScene } from "../timeline/steps";
 import { Icon } from "./icon";
-import { Kept, Missing } from "./notes";
+import { Kept, Missing } from "./missing";
 import { Popover } from "./popover";
 import { SearchBox } from "./search";
 

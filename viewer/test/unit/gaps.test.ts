@@ -5,7 +5,7 @@ import { START, Store } from "../../src/model/store";
 import { drawGaps, drawMoments, gapAt } from "../../src/timeline/gaps";
 import type { Hatch, Renderer } from "../../src/timeline/renderer";
 import { RULER, Scene } from "../../src/timeline/scene";
-import { missing } from "../../src/panels/notes";
+import { missing } from "../../src/panels/missing";
 
 // A thousand pixels for a thousand ns.
 const info = traceFacts({

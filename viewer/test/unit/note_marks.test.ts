@@ -4,7 +4,7 @@ import { noteFacts, noteMarks, traceFacts } from "../../src/backend/facts";
 import type { Backend, NoteMark, Scope } from "../../src/backend/types";
 import { START, Store } from "../../src/model/store";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
-import { notesIn } from "../../src/panels/program_notes";
+import { notesIn } from "../../src/panels/notes";
 import { drawNoteMarks, noteAt, NoteMarks } from "../../src/timeline/note_marks";
 import { bucketOf } from "../../src/timeline/view_answer";
 import type { Renderer } from "../../src/timeline/renderer";

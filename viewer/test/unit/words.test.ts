@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { callFacts, histogramFacts, traceFacts } from "../../src/backend/facts";
-import { keptGroups } from "../../src/panels/notes";
+import { keptGroups } from "../../src/panels/missing";
 import { recordedWords, sentence } from "../../src/model/words";
 import type { Backend } from "../../src/backend/types";
 
