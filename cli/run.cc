@@ -360,6 +360,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   const double cpu_before = children_cpu_ns();
   auto ran = collect::launch(launch);
   const std::string shown = live != nullptr ? live->finish() : std::string();
+  if (live != nullptr && options.live != kLiveToStderr) give_to_caller(options.live);
   if (!ran) return fail(ran.error());
   const double cpu_ns = children_cpu_ns() - cpu_before;
 

@@ -67,16 +67,19 @@ static_assert(sizeof(ValueOp) == 8);
 
 inline constexpr std::uint32_t kMostValues = 14;  ///< of one function, arguments and returned ones
 struct ArenaValueSpec {
-  std::uint8_t arguments;  ///< ops[0...]
-  std::uint8_t returned;   ///< ops that follow
-  std::uint8_t most_text;  ///< bytes of a text, kMostValueBytes at most
-  std::uint8_t reserved;
+  std::uint8_t arguments;          ///< ops[0...]
+  std::uint8_t returned;           ///< ops that follow
+  std::uint8_t most_text;          ///< bytes of a text, kMostValueBytes at most
+  std::uint8_t numbers;            ///< the runtime's: kNumberArguments, kNumbersReturned
   std::uint32_t description;       ///< offset in ArenaValues::text
   std::uint32_t description_size;  ///< bytes
   std::uint32_t reserved2;
   ValueOp ops[kMostValues];
 };
 static_assert(sizeof(ArenaValueSpec) == 128);
+
+/// All of them are kRegister.
+inline constexpr std::uint8_t kNumberArguments = 1, kNumbersReturned = 2;
 
 inline constexpr std::uint32_t kMostValueSpecs = 2048;
 inline constexpr std::uint32_t kMostValueText = 1 << 20;

@@ -258,6 +258,16 @@ KARST_STUB_ void karst_zone_leave_(struct karst_name** name) {
   KARST_WITH_NAME_(text, (__typeof__((value) + 0))0.5 > 0 ? karst_number_(&karst_named_, (double)(value)) \
                                                           : karst_integer_(&karst_named_, (int64_t)(value)))
 
+/* clang's -Weverything has words for what follows that concern no user of it. */
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunknown-warning-option"
+#pragma clang diagnostic ignored "-Wpadded"
+#pragma clang diagnostic ignored "-Wold-style-cast"
+#pragma clang diagnostic ignored "-Wc++98-compat-pedantic"
+#pragma clang diagnostic ignored "-Wunsafe-buffer-usage"
+#pragma clang diagnostic ignored "-Wused-but-marked-unused"
+#endif
 /* Logs. What a call site hands over are its format, a letter for the type of each argument (those of Python's struct
  * module, and u: a pointer to signed or unsigned char; S: to an address and a size) and a word for each. */
 enum { KARST_LOG_DEBUG = 1, KARST_LOG_INFO = 2, KARST_LOG_WARNING = 3, KARST_LOG_ERROR = 4 };
@@ -541,6 +551,9 @@ karst_types<Words::type...> karst_types_of_(const char* format, Words...);
 #define KARST_CHECK_BRACES_(...) static_cast<void>(0)
 #endif
 #endif
+#endif
+#ifdef __clang__
+#pragma clang diagnostic pop
 #endif
 #endif
 

@@ -10,6 +10,7 @@
 #include "runtime/maintenance/control.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/note_words.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/patch_lock.h"
@@ -106,8 +107,7 @@ struct Values {
     bytes[used] = head;
     used += 1 + size;
   }
-  void add(std::uint64_t value, std::uint32_t size) {
-    if (size < 8) value &= (std::uint64_t{1} << (8 * size)) - 1;
+  void add(std::uint64_t value) {
     unsigned char* to = room(8);
     if (to == nullptr) return;
     copy(to, &value, 8);
@@ -152,17 +152,40 @@ struct Values {
   }
 };
 
+std::uint64_t in_place(const SavedRegisters& saved, std::uint32_t number) {
+  if (number >= kFirstVectorPlace) return vector_register(number - kFirstVectorPlace);
+  return number < kMostPlace ? reinterpret_cast<const std::uint64_t*>(&saved)[number] : 0;
+}
+
+/// What kRegister says.
+std::uint64_t number_of(const ValueOp& op, const SavedRegisters& saved) {
+  const std::uint64_t value = in_place(saved, op.place) >> (8 * (static_cast<std::uint32_t>(op.offset) & 7));
+  return op.size < 8 ? value & ((std::uint64_t{1} << (8 * op.size)) - 1) : value;
+}
+
+/// Apart from other values, which need a buffer.
+void record_numbers(NoteKind kind, std::uint32_t id, const ValueOp* ops, std::uint32_t count,
+                    const SavedRegisters& saved) {
+  static_assert(kMostValues * 9 + 1 <= NoteWords::kMostBytes);
+  NoteWords words;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t value = number_of(ops[i], saved);
+    const std::uint32_t bytes = value == 0 ? 0 : 8 - static_cast<std::uint32_t>(__builtin_clzll(value)) / 8;
+    words.add(bytes, 1);
+    if (bytes != 0) words.add(value, bytes);
+  }
+  words.add(kValuesEnd, 1);
+  words.end();
+  record_note_words(kind, id, words.payloads(), words.count());
+}
+
 void add(Values& values, const ValueOp& op, const SavedRegisters& saved) {
-  const auto* words = reinterpret_cast<const std::uint64_t*>(&saved);
-  const auto place = [&](std::uint32_t number) -> std::uint64_t {
-    if (number >= kFirstVectorPlace) return vector_register(number - kFirstVectorPlace);
-    return number < kMostPlace ? words[number] : 0;
-  };
+  const auto place = [&](std::uint32_t number) { return in_place(saved, number); };
   const std::uint64_t value = place(op.place);
   const std::uint64_t address = value + static_cast<std::uint64_t>(std::int64_t{op.offset});
   switch (static_cast<ValueHow>(op.how)) {
     case ValueHow::kRegister:
-      return values.add(value >> (8 * (static_cast<std::uint32_t>(op.offset) & 7)), op.size < 8 ? op.size : 8);
+      return values.add(number_of(op, saved));
     case ValueHow::kMemory:
       return value == 0 ? values.end(kValueNull, 0) : values.add_memory(address, op.size);
     case ValueHow::kText:
@@ -222,12 +245,26 @@ std::uintptr_t address_of(std::uint32_t id) {
   return 0;
 }
 
+void find_numbers(ArenaValueSpec& spec) {
+  const auto are_numbers = [&](std::uint32_t first, std::uint32_t count) {
+    if (count > kMostValues - first) return false;
+    for (std::uint32_t i = first; i < first + count; ++i)
+      if (spec.ops[i].how != static_cast<std::uint8_t>(ValueHow::kRegister)) return false;
+    return true;
+  };
+  spec.numbers = static_cast<std::uint8_t>(
+      (are_numbers(0, spec.arguments) ? kNumberArguments : 0) |
+      (spec.arguments <= kMostValues && are_numbers(spec.arguments, spec.returned) ? kNumbersReturned : 0));
+}
+
 /// Those that karst has added.
 void take_specs() {
   const std::uint32_t count = load(karst_noted_values.count);
-  for (; g_taken < count && g_taken < kMostValueSpecs; ++g_taken)
+  for (; g_taken < count && g_taken < kMostValueSpecs; ++g_taken) {
+    find_numbers(g_specs[g_taken]);
     if (const std::uint32_t id = function_at(g_functions[g_taken]); id != 0)
       store(g_numbers[id], static_cast<std::uint16_t>(g_taken + 1));
+  }
 }
 
 }  // namespace
@@ -245,6 +282,7 @@ void take_over_values() {
   const std::uint32_t wanted_count = load(wanted->count);
   const std::uint32_t count = wanted_count < kMostValueSpecs ? wanted_count : kMostValueSpecs;
   copy(g_specs, wanted->specs, count * sizeof(ArenaValueSpec));
+  for (std::uint32_t i = 0; i < count; ++i) find_numbers(g_specs[i]);
   for (std::uint32_t id = 1; id <= g_arena.function_count(); ++id) {
     const std::uint32_t number = value_spec_of(load(g_arena.functions()[id].flags));
     if (number == 0 || number > count) continue;
@@ -286,12 +324,15 @@ extern "C" void karst_record_values(const SavedRegisters* saved) {
   const std::uint32_t first = returns ? arguments : 0;
   const std::uint32_t end = returns ? arguments + spec->returned : arguments;
   if (end > kMostValues || first == end) return;
+  const NoteKind kind = returns ? NoteKind::kReturned : NoteKind::kArguments;
+  if ((spec->numbers & (returns ? kNumbersReturned : kNumberArguments)) != 0)
+    return record_numbers(kind, id, spec->ops + first, end - first, *saved);
   Values values;
   values.stack = reinterpret_cast<std::uintptr_t>(saved->stack);
   values.most_text = spec->most_text < kMostValueBytes ? spec->most_text : kMostValueBytes;
   for (std::uint32_t i = first; i < end; ++i) add(values, spec->ops[i], *saved);
   values.bytes[values.used++] = kValuesEnd;
-  record_note(returns ? NoteKind::kReturned : NoteKind::kArguments, id, values.bytes, values.used);
+  record_note(kind, id, values.bytes, values.used);
 }
 
 }  // namespace karst::runtime

@@ -6,6 +6,7 @@
 #include "format/note.h"
 #include "format/printf.h"
 #include "runtime/hooks/note_names.h"
+#include "runtime/recording/note_words.h"
 #include "runtime/recording/thread.h"
 #include "runtime/system/memory.h"
 
@@ -120,31 +121,17 @@ class Log {
   std::uint32_t total_ = 0;  // bytes of pieces
 };
 
-/// Numbers alone: put together in registers, as bytes that are written in parts and read as words make the processor
-/// wait.
+/// Numbers alone.
 void record_numbers(std::uint32_t id, std::uint32_t level, const char* types, const std::uint64_t* words) {
-  constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
-  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
-  std::uint64_t payloads[note_words(1 + kMostLogArguments * kMostNumberBytes)];
-  std::uint32_t count = 0;
-  std::uint64_t bits = level_byte(level);
-  std::uint32_t used = 8;  // of bits; less than kBits
+  static_assert(1 + kMostLogArguments * kMostNumberBytes <= NoteWords::kMostBytes);
+  NoteWords note;
+  note.add(level_byte(level), 1);
   for (std::uint32_t i = 0; i < kMostLogArguments && types[1 + i] != '\0'; ++i) {
-    const std::uint32_t size = 8 * number_bytes(types[1 + i]);
-    const std::uint64_t value = words[i] & (~std::uint64_t{0} >> (64 - size));
-    bits |= value << used;
-    used += size;
-    if (used < kBits) continue;
-    payloads[count++] = bits & kMask;
-    used -= kBits;
-    bits = value >> (size - used);
-    if (used < kBits) continue;
-    payloads[count++] = bits & kMask;
-    used -= kBits;
-    bits >>= kBits;
+    const std::uint32_t bytes = number_bytes(types[1 + i]);
+    note.add(words[i] & (~std::uint64_t{0} >> (64 - 8 * bytes)), bytes);
   }
-  if (used != 0) payloads[count++] = bits;
-  record_note_words(NoteKind::kLog, id, payloads, count);
+  note.end();
+  record_note_words(NoteKind::kLog, id, note.payloads(), note.count());
 }
 
 /// Apart: it needs many registers and some hundred bytes of stack.

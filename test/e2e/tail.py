@@ -167,8 +167,10 @@ class Tail(TortureTest):
         self.assertLess(sum(a > b for a, b in zip(times, times[1:])), len(times) / 10)  # threads: in order in each look
         thrown = [line for line in shown.lines if line.name.startswith("throwing")]
         self.assertEqual(Counter(line.marks[1] for line in thrown), {"!": 60, " ": 60})
-        notes = [line for line in shown.lines if line.kind == "note"]
+        notes = [line for line in shown.lines if line.kind == "note" and line.name.startswith('"')]
         self.assertEqual({(line.name, line.level) for line in notes}, {('"a step"', trees_level(trees, "step") + 1)})
+        logs = Counter(line.name for line in shown.lines if line.kind == "note" and not line.name.startswith('"'))
+        self.assertEqual(logs, Counter({f"warning: round {n} of work": 3 for n in range(40)}))
         self.assertEqual(len(notes), shown.calls["step(int, char const*)"])
 
     def test_a_process_that_runs(self):

@@ -42,6 +42,7 @@ NOINLINE int step(int i, const char* what) {
 
 NOINLINE void round_of(int i) {
   g_rounds.fetch_add(1, std::memory_order_relaxed);
+  karst_log_at(KARST_LOG_WARNING, "round %d of %s", i, "work");
   for (int n = 0; n < 4; ++n) step(n, "step");
   try {
     throwing(i);

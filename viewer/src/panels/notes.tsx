@@ -1,5 +1,5 @@
 // Notes: what the program said of itself, in order of time, as far as it was said in view. A click selects the call it
-// was said in. (notes.tsx is about the trace: what is missing in it.)
+// was said in. (What is missing in a trace is in missing.tsx.)
 import { useEffect, useRef } from "preact/hooks";
 import { NOTE_GROUPS, type NoteGroup, type NoteLine, type TraceInfo } from "../backend/types";
 import { selectNote } from "../model/actions";
@@ -16,7 +16,7 @@ const REST_MS = 250; // of the view, before it is asked about
 const TYPING_MS = 150;
 
 const LABELS: Readonly<Record<NoteGroup, string>> = {
-  message: "Messages",
+  message: "Messages, logs",
   value: "Values",
   frame: "Frames",
   request: "Requests",
@@ -170,7 +170,7 @@ function Without({ info, all }: { info: TraceInfo; all: number }) {
   return (
     <Empty>
       This trace has no notes: what a program says of itself with <code>KARST_MESSAGE("cache is full")</code>,{" "}
-      <code>KARST_VALUE("queue", n)</code>, <code>KARST_FRAME("main")</code>, <code>karst_request(ID)</code> or{" "}
+      <code>karst_log("%d left", n)</code>, <code>KARST_VALUE("queue", n)</code>, <code>KARST_FRAME("main")</code>, <code>karst_request(ID)</code> or{" "}
       <code>karst_text(url)</code> of karst/karst.h.
     </Empty>
   );
