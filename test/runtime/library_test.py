@@ -96,7 +96,7 @@ class Hooks(unittest.TestCase):
         code = disassemble()
         self.assertGreater(len(code), 1000)
         # Arguments and returned values in such registers are read where they are noted (runtime/hooks/values.cc).
-        reads = re.compile(r"movq +%xmm[0-7],(0x[0-9a-f]+)?\(%rsp\)")
+        reads = re.compile(r"movq +%xmm[0-7],(-?0x[0-9a-f]+)?\(%rsp\)")
         found = [f"{a:x}: {i}" for a, i in code if VECTOR_REGISTER.search(i) and not reads.fullmatch(i)]
         self.assertEqual(found, [])
         x87 = [i.split()[0] for _, i in code if i.startswith("f") and not i.startswith("fs")]

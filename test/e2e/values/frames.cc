@@ -5,6 +5,7 @@
 #include <thread>
 
 std::atomic<bool> done;
+std::atomic<int> others;
 
 __attribute__((noinline)) int step(int n) {
   asm volatile("" ::: "memory");
@@ -20,11 +21,11 @@ __attribute__((noinline)) int other(int n) {
 int main(int argc, char**) {
   int sum = 0;
   std::thread second([&] {
-    for (int n = 0; !done; ++n) other(n);
+    for (int n = 0; !done; ++n, ++others) other(n);
   });
   for (int frame = 1; frame <= 40; ++frame) {
     for (int n = 0; n < frame; ++n) sum += step(n);
-    for (volatile int i = 0; i < 20000; i = i + 1) {
+    for (const int before = others; others < before + 20;) {
     }
     KARST_FRAME("picture");
     if (argc > 1 && frame % 10 == 0) KARST_FRAME("sound");

@@ -170,8 +170,8 @@ function Without({ info, all }: { info: TraceInfo; all: number }) {
   return (
     <Empty>
       This trace has no notes: what a program says of itself with <code>KARST_MESSAGE("cache is full")</code>,{" "}
-      <code>karst_log("%d left", n)</code>, <code>KARST_VALUE("queue", n)</code>, <code>KARST_FRAME("main")</code>, <code>karst_request(ID)</code> or{" "}
-      <code>karst_text(url)</code> of karst/karst.h.
+      <code>karst_log("%d left", n)</code>, <code>KARST_VALUE("queue", n)</code>, <code>KARST_FRAME("main")</code>,{" "}
+      <code>karst_request(ID)</code> or <code>karst_text(url)</code> of karst/karst.h.
     </Empty>
   );
 }
