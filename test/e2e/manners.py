@@ -243,7 +243,7 @@ class Mounts(MannersTest):
         self.assertIn("is /proc mounted?", " ".join(run.karst))
 
     def test_read_only_file_systems(self):
-        self.mounted("mount -o remount,ro / ; mount -t tmpfs none /tmp && mount -o remount,ro /tmp && "
+        self.mounted("mount -o remount,ro / ; mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp && "
                      "mount -t tmpfs none /dev/shm && mount -o remount,ro /dev/shm", program(), "plain", traced=False)
 
     def test_full_shared_memory_file_system(self):

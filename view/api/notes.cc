@@ -210,6 +210,7 @@ std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
     }
   }
   std::vector<Plot> plots;
+  plots.reserve(found.size());
   for (const auto& [key, sum] : found) plots.push_back({key.first, key.second, sum.count, sum.least, sum.most});
   if (plots.size() > kMaxPlots) {
     std::stable_sort(plots.begin(), plots.end(), [](const Plot& a, const Plot& b) { return a.count > b.count; });
