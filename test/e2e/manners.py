@@ -243,7 +243,9 @@ class Mounts(MannersTest):
         self.assertIn("is /proc mounted?", " ".join(run.karst))
 
     def test_read_only_file_systems(self):
-        self.mounted("mount -o remount,ro / ; mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp && "
+        if str(self.directory).startswith("/tmp/"):
+            self.skipTest("the build lies below /tmp, which this test hides")
+        self.mounted("mount -o remount,ro / ; mount -t tmpfs none /tmp && mount -o remount,ro /tmp && "
                      "mount -t tmpfs none /dev/shm && mount -o remount,ro /dev/shm", program(), "plain", traced=False)
 
     def test_full_shared_memory_file_system(self):
