@@ -40,9 +40,9 @@ where it begins and where it ends. What was open at the start comes first; its
 time is negative. Behind the time a call took stands how it ended, as
 'karst tree --help' says.
 
-The program is not slowed: karst reads the memory that it records into. Of a
-program that calls faster than lines can be written, calls are left out in
-whole stretches, each with its number; what is open stays known:
+karst reads the memory that the program records into, and takes a share of a
+CPU for that. Of a program that calls faster than lines can be written, calls
+are left out in whole stretches, each with its number; what is open stays known:
 
    0.214006     4712                 ... 129,024 calls not shown
 

@@ -7,33 +7,7 @@ import os
 import signal
 import subprocess
 
-from cli_case import Case, KARST, main
-
-PLAIN = """\
-# process 10 app thread 10 app
-main
-  work(int)
-    leaf()
-  work(int)
-# process 10 app thread 11 worker
-work(int)
-  leaf()
-work(int)
-  leaf()
-"""
-
-TREE = """\
-# process 10 app thread 10 app
-  2.000 ms    main
-  2.500 us      work(int)
-     50 ns        leaf()
-  1.500 ms      work(int)
-# process 10 app thread 11 worker
-  1.000 us <  work(int)
-     10 ns      leaf()
-    300 ns  > work(int)
-    200 ns      leaf()
-"""
+from cli_case import Case, KARST, PLAIN, TREE, main
 
 
 class Tree(Case):

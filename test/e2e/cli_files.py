@@ -7,20 +7,7 @@ import struct
 import subprocess
 import unittest
 
-from cli_case import Case, KARST, main
-
-PLAIN = """\
-# process 10 app thread 10 app
-main
-  work(int)
-    leaf()
-  work(int)
-# process 10 app thread 11 worker
-work(int)
-  leaf()
-work(int)
-  leaf()
-"""
+from cli_case import Case, KARST, PLAIN, main
 
 
 class Info(Case):

@@ -7,20 +7,7 @@ import re
 import shutil
 import tempfile
 
-from cli_case import Case, main
-
-PLAIN = """\
-# process 10 app thread 10 app
-main
-  work(int)
-    leaf()
-  work(int)
-# process 10 app thread 11 worker
-work(int)
-  leaf()
-work(int)
-  leaf()
-"""
+from cli_case import Case, PLAIN, main
 
 
 class CommandLine(Case):
