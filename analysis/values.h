@@ -48,6 +48,7 @@ class CallValues {
   explicit CallValues(const reader::Calls& calls);
 
   bool empty() const { return arguments_.empty() && returned_.empty(); }
+  std::size_t bytes() const { return (arguments_.capacity() + returned_.capacity()) * sizeof(Rows::value_type); }
   /// Null: nothing is noted of the call.
   const reader::Note* arguments(std::uint32_t row) const { return find(arguments_, row); }
   const reader::Note* returned(std::uint32_t row) const { return find(returned_, row); }

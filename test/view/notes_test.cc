@@ -3,22 +3,20 @@
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "analysis/notes.h"
+#include "test/view/cached_index.h"
 #include "test/view/random_notes.h"
 #include "test/view/random_trace.h"
 #include "view/api/api.h"
-#include "view/index/index_cache.h"
 
 namespace karst {
 namespace {
@@ -284,25 +282,7 @@ class NotesOfACache : public NotesTest {};
 
 // An index from a cache knows how many notes there are, and reads their threads again for the notes themselves.
 TEST_P(NotesOfACache, AreTheSame) {
-  const auto directory = std::filesystem::path(testing::TempDir()) / ("karst-notes-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(directory);
-  const auto trace = directory / "app.karst";
-  {
-    auto writer = writing::TraceWriter::create(trace);
-    ASSERT_TRUE(writer.ok());
-    sample_.write(*writer);
-  }
-  const view::IndexCache cache(directory / "cache", view::IndexCache::kDefaultLimit, 0);
-  const auto open = [&] {
-    view::IndexProgress progress;
-    auto index = view::TraceIndex::build(trace, progress, &cache);
-    if (!index) throw std::runtime_error(index.error().message);
-    return std::move(*index);
-  };
-  const std::atomic<bool> stop = false;
-  ASSERT_TRUE(cache.save(*open(), stop));
-  const auto index = open();
-  ASSERT_TRUE(index->from_cache());
+  const test::CachedIndex index(sample_, "karst-notes");
   for (std::size_t number = 0; number < 4; ++number)
     EXPECT_EQ(index->threads()[number].notes, index_->threads()[number].notes);
   view::Api api({index.get()}, "1");
@@ -312,7 +292,6 @@ TEST_P(NotesOfACache, AreTheSame) {
   expect_notes(
       api, *index, all_, {{"limit", "10000"}}, [](const Said&) { return true; }, 10'000);
   expect_notes(api, *index, all_, {{"q", "text OF"}}, [](const Said& one) { return one.group == "text"; });
-  std::filesystem::remove_all(directory);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, NotesOfACache, testing::Values(3));

@@ -3,18 +3,16 @@
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <random>
 #include <string>
 
 #include "format/note.h"
 #include "format/values.h"
+#include "test/view/cached_index.h"
 #include "test/view/random_trace.h"
 #include "view/api/api.h"
 #include "view/api/values.h"
-#include "view/index/index_cache.h"
 
 namespace karst {
 namespace {
@@ -147,26 +145,8 @@ TEST(ViewValues, TheTraceNamesFunctionsThatHaveThem) {
 
 // An index from a cache has columns and no notes.
 TEST(ViewValues, AreReadAgainForAnIndexOfTheCache) {
-  const auto directory = std::filesystem::path(testing::TempDir()) / ("karst-values-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(directory);
-  const auto trace = directory / "app.karst";
-  {
-    SampleTrace made = sample();
-    auto writer = writing::TraceWriter::create(trace);
-    ASSERT_TRUE(writer.ok());
-    made.write(*writer);
-  }
-  const view::IndexCache cache(directory / "cache", view::IndexCache::kDefaultLimit, 0);
-  const auto open = [&] {
-    view::IndexProgress progress;
-    auto index = view::TraceIndex::build(trace, progress, &cache);
-    if (!index) throw std::runtime_error(index.error().message);
-    return std::move(*index);
-  };
-  const std::atomic<bool> stop = false;
-  ASSERT_TRUE(cache.save(*open(), stop));
-  const auto index = open();
-  EXPECT_TRUE(index->from_cache());
+  SampleTrace made = sample();
+  const test::CachedIndex index(made, "karst-values");
   expect_what_is_said(*index);
   // One who does not wait gets none, and the next one does.
   view::Api api({index.get()}, "1");
@@ -174,7 +154,6 @@ TEST(ViewValues, AreReadAgainForAnIndexOfTheCache) {
   stopped.stop = true;
   EXPECT_EQ(api.answer("values", {{"thread", "0"}, {"index", "1"}}, &stopped).status, 499);
   EXPECT_NE(api.answer("values", {{"thread", "0"}, {"index", "1"}}).body.find("/etc/0"), std::string::npos);
-  std::filesystem::remove_all(directory);
 }
 
 TEST(ViewValues, TracesWithoutAnySayNothingOfThem) {

@@ -7,14 +7,12 @@
 #include <tuple>
 
 #include "analysis/notes.h"
-#include "reader/partial.h"
 
 namespace karst::view {
 namespace {
 
 using format::NoteKind;
 
-constexpr std::size_t kKeptBytes = std::size_t{1} << 30U;
 constexpr std::size_t kMostText = format::kMostNoteBytes;  // of a name or a value that is told
 constexpr std::size_t kMostMarkText = 200;
 constexpr int kPlotDecimals = 6;
@@ -86,84 +84,35 @@ void write_note_counts(Json& json, const ThreadIndex& thread) {
 
 class Notes::OfThread {
  public:
-  explicit OfThread(std::shared_ptr<const reader::Calls> calls) : calls_(std::move(calls)) { sort(); }
-  /// Of calls that nobody else has: only their notes are kept.
-  explicit OfThread(const std::shared_ptr<reader::Calls>& calls) : calls_(calls), owned_(true) {
-    sort();
-    calls->function = {};
-    calls->begin = {};
-    calls->duration = {};
-    calls->parent = {};
-    calls->depth = {};
-    calls->marks = {};
-    calls->notes.shrink_to_fit();
-    calls->note_bytes.shrink_to_fit();
-  }
-
-  const reader::Calls& calls() const { return *calls_; }
-  std::size_t size() const { return order_.size(); }
-  const reader::Note& operator[](std::size_t at) const { return calls_->notes[order_[at]]; }
-  /// The first one that is not before `ticks`.
-  std::size_t first_at(std::uint64_t ticks) const {
-    const auto at = std::partition_point(order_.begin(), order_.end(),
-                                         [&](std::uint32_t i) { return calls_->notes[i].ticks < ticks; });
-    return static_cast<std::size_t>(at - order_.begin());
-  }
-  std::size_t bytes() const {
-    const std::size_t notes = calls_->notes.capacity() * sizeof(reader::Note) + calls_->note_bytes.capacity();
-    return order_.capacity() * sizeof(std::uint32_t) + (owned_ ? notes : 0);
-  }
-
- private:
-  void sort() {
-    const std::vector<reader::Note>& notes = calls_->notes;
+  explicit OfThread(NotedCalls calls) : calls_(std::move(calls)) {
+    const std::vector<reader::Note>& notes = calls_.calls->notes;
     order_.reserve(notes.size());
     for (std::uint32_t i = 0; i < notes.size(); ++i)
       if (!is_values(notes[i].kind)) order_.push_back(i);
     const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return notes[a].ticks < notes[b].ticks; };
     // Unless a clock ran backwards they are in order.
     if (!std::is_sorted(order_.begin(), order_.end(), earlier)) std::stable_sort(order_.begin(), order_.end(), earlier);
+    calls_.keep_notes_only();
   }
 
-  std::shared_ptr<const reader::Calls> calls_;
-  bool owned_ = false;
+  const reader::Calls& calls() const { return *calls_.calls; }
+  std::size_t size() const { return order_.size(); }
+  const reader::Note& operator[](std::size_t at) const { return calls().notes[order_[at]]; }
+  /// The first one that is not before `ticks`.
+  std::size_t first_at(std::uint64_t ticks) const {
+    const auto at = std::partition_point(order_.begin(), order_.end(),
+                                         [&](std::uint32_t i) { return calls().notes[i].ticks < ticks; });
+    return static_cast<std::size_t>(at - order_.begin());
+  }
+  std::size_t bytes() const { return order_.capacity() * sizeof(std::uint32_t) + calls_.bytes(); }
+
+ private:
+  NotedCalls calls_;
   std::vector<std::uint32_t> order_;  // of those that are listed, by time
 };
 
 Notes::Notes() = default;
 Notes::~Notes() = default;
-
-std::shared_ptr<const Notes::OfThread> Notes::find(const TraceIndex& index, const ThreadIndex& thread, Work* work) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto at = known_.begin(); at != known_.end(); ++at) {
-      if (at->first != &thread) continue;
-      std::rotate(known_.begin(), at, at + 1);
-      return known_.front().second;
-    }
-  }
-  std::shared_ptr<const OfThread> made;
-  if (thread.owned != nullptr) {
-    made = std::make_shared<const OfThread>(thread.owned);
-  } else {
-    reader::RebuildLimits limits;
-    if (work != nullptr) limits.stop[0] = &work->stop;
-    auto calls = std::make_shared<reader::Calls>(reader::rebuild_calls(index.trace(), *thread.thread, limits));
-    if (is_stopped(work)) return nullptr;
-    made = std::make_shared<const OfThread>(std::move(calls));
-  }
-  const std::lock_guard lock(mutex_);
-  known_.insert(known_.begin(), {&thread, made});
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < known_.size(); ++i) {
-    bytes += known_[i].second->bytes();
-    if (i != 0 && bytes > kKeptBytes) {
-      known_.resize(i);
-      break;
-    }
-  }
-  return made;
-}
 
 namespace {
 
@@ -201,7 +150,7 @@ std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, PlotPixel> found;
   for (const ThreadIndex& thread : index.threads()) {
     if (!has_values(thread)) continue;
-    const auto notes = find(index, thread, work);
+    const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr || !go_on(work, notes->size())) return {};
     for (std::size_t at = 0; at < notes->size(); ++at) {
       const reader::Note& note = (*notes)[at];
@@ -236,7 +185,7 @@ void Notes::write_plots(Json& json, const TraceIndex& index, const std::vector<P
   for (std::size_t i = 0; i < wanted.size(); ++i) place[{plots[wanted[i]].process, plots[wanted[i]].name}] = i;
   for (const ThreadIndex& thread : index.threads()) {
     if (!has_values(thread)) continue;
-    const auto notes = find(index, thread, work);
+    const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr) return;
     const auto find_plot = [&](const reader::Note& note) {
       return is_value(note) ? place.find({thread.thread->process, note.name}) : place.end();
@@ -475,7 +424,7 @@ void Notes::write(Json& json, const TraceIndex& index, const Question& question,
     if (asked(number)) expect(work, index.threads()[number].listed_notes());
   for (const std::uint32_t number : question.threads) {
     if (!asked(number)) continue;
-    auto notes = find(index, index.threads()[number], work);
+    auto notes = threads_.find(index, index.threads()[number], work);
     if (notes == nullptr || !finder.look_at(number, std::move(notes))) return;
   }
   if (question.width != 0) {

@@ -4,17 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "format/note.h"
 #include "view/api/calls.h"
+#include "view/api/noted_threads.h"
 #include "view/engine.h"
 #include "view/index/index.h"
 
@@ -38,9 +37,8 @@ NoteGroup group_of(std::uint32_t kind);
 /// Field `notes` of a thread in api/trace, if it has any: how many of each group.
 void write_note_counts(Json& json, const ThreadIndex& thread);
 
-/// Finds notes. Their order in time is remembered for the threads that were asked for lately, 1 GiB at most. An index
-/// that came from a cache has no notes: threads that have some are then read again, which `work` may stop. Thread-safe.
-/// The indices must outlive it.
+/// Finds notes. Their order in time is remembered (NotedThreads), so the indices must outlive it. `work` may stop a
+/// thread's being read again. Thread-safe.
 class Notes {
  public:
   struct Question {
@@ -79,11 +77,9 @@ class Notes {
  private:
   class OfThread;
   class Finder;
-  /// Null: `work` was stopped.
-  std::shared_ptr<const OfThread> find(const TraceIndex& index, const ThreadIndex& thread, Work* work);
 
-  std::mutex mutex_;
-  std::vector<std::pair<const ThreadIndex*, std::shared_ptr<const OfThread>>> known_;  // the latest first
+  NotedThreads<OfThread> threads_;
+  std::mutex mutex_;  // of plots_
   std::map<const TraceIndex*, std::vector<Plot>> plots_;
 };
 

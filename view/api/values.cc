@@ -6,12 +6,9 @@
 #include <string>
 
 #include "analysis/values.h"
-#include "reader/partial.h"
 
 namespace karst::view {
 namespace {
-
-constexpr std::size_t kKnownThreads = 16;
 
 void write_list(Json& json, const char* name, const std::vector<analysis::Value>& values) {
   if (values.empty()) return;
@@ -41,23 +38,15 @@ std::vector<std::uint32_t> functions_with_values(const TraceIndex& index) {
 
 class Values::OfThread {
  public:
-  explicit OfThread(std::shared_ptr<const reader::Calls> calls) : calls_(std::move(calls)), values_(*calls_) {}
-  /// Of calls that nobody else has: only their notes are kept.
-  explicit OfThread(const std::shared_ptr<reader::Calls>& calls) : calls_(calls), values_(*calls) {
-    calls->function = {};
-    calls->begin = {};
-    calls->duration = {};
-    calls->parent = {};
-    calls->depth = {};
-    calls->marks = {};
-  }
+  explicit OfThread(NotedCalls calls) : calls_(std::move(calls)), values_(*calls_.calls) { calls_.keep_notes_only(); }
 
   const analysis::CallValues& values() const { return values_; }
   bool has(std::uint32_t row) const { return values_.has(row); }
+  std::size_t bytes() const { return calls_.bytes() + values_.bytes(); }
   std::vector<analysis::Value> read(const TraceIndex& index, const ThreadIndex& thread,
                                     const reader::Note* note) const {
     if (note == nullptr) return {};
-    return analysis::values_in(index.trace(), *thread.thread, *calls_, *note);
+    return analysis::values_in(index.trace(), *thread.thread, *calls_.calls, *note);
   }
   std::vector<analysis::Value> arguments(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row) const {
     return read(index, thread, values_.arguments(row));
@@ -67,7 +56,7 @@ class Values::OfThread {
   }
 
  private:
-  std::shared_ptr<const reader::Calls> calls_;
+  NotedCalls calls_;
   analysis::CallValues values_;
 };
 
@@ -75,32 +64,7 @@ std::shared_ptr<const Values::OfThread> Values::find(const TraceIndex& index, co
                                                      std::uint32_t row, Work* work) {
   const reader::Process& process = index.trace().processes()[thread.thread->process];
   if (index.trace().function(process, thread.calls.function[row]).values.empty()) return nullptr;
-  return made(index, thread, work);
-}
-
-std::shared_ptr<const Values::OfThread> Values::made(const TraceIndex& index, const ThreadIndex& thread, Work* work) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto at = known_.begin(); at != known_.end(); ++at) {
-      if (at->first != &thread) continue;
-      std::rotate(known_.begin(), at, at + 1);
-      return known_.front().second;
-    }
-  }
-  std::shared_ptr<const OfThread> fresh;
-  if (thread.owned != nullptr) {
-    fresh = std::make_shared<const OfThread>(thread.owned);
-  } else {
-    reader::RebuildLimits limits;
-    if (work != nullptr) limits.stop[0] = &work->stop;
-    auto calls = std::make_shared<reader::Calls>(reader::rebuild_calls(index.trace(), *thread.thread, limits));
-    if (is_stopped(work)) return nullptr;
-    fresh = std::make_shared<const OfThread>(std::move(calls));
-  }
-  const std::lock_guard lock(mutex_);
-  known_.insert(known_.begin(), {&thread, fresh});
-  if (known_.size() > kKnownThreads) known_.resize(kKnownThreads);
-  return fresh;
+  return threads_.find(index, thread, work);
 }
 
 std::shared_ptr<const analysis::CallValues> Values::of_thread(const TraceIndex& index, const ThreadIndex& thread,
@@ -108,7 +72,7 @@ std::shared_ptr<const analysis::CallValues> Values::of_thread(const TraceIndex& 
   const std::vector<reader::Function>& known = index.trace().processes()[thread.thread->process].functions;
   if (std::none_of(known.begin(), known.end(), [](const reader::Function& f) { return !f.values.empty(); }))
     return nullptr;
-  const auto of = made(index, thread, work);
+  const auto of = threads_.find(index, thread, work);
   return of == nullptr ? nullptr : std::shared_ptr<const analysis::CallValues>(of, &of->values());
 }
 

@@ -2,12 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <utility>
 #include <vector>
 
 #include "analysis/values.h"
 #include "base/json.h"
+#include "view/api/noted_threads.h"
 #include "view/engine.h"
 #include "view/index/index.h"
 
@@ -19,9 +18,8 @@ inline constexpr std::size_t kMostValues = 1000;
 /// Numbers in functions() of those that occur and whose values were asked for.
 std::vector<std::uint32_t> functions_with_values(const TraceIndex& index);
 
-/// Finds values of calls. Which note is whose takes a walk over a thread's calls, so it is remembered for the threads
-/// that were asked for lately. An index that came from a cache has no notes: the thread is then read again, which
-/// `work` may stop. Thread-safe. The indices must outlive it.
+/// Finds values of calls. Which note is whose takes a walk over a thread's calls. It is remembered (NotedThreads): the
+/// indices must outlive it. `work` may stop a thread's being read again. Thread-safe.
 class Values {
  public:
   Values();
@@ -41,10 +39,8 @@ class Values {
   /// Null: its function's values were not asked for, or `work` was stopped.
   std::shared_ptr<const OfThread> find(const TraceIndex& index, const ThreadIndex& thread, std::uint32_t row,
                                        Work* work);
-  std::shared_ptr<const OfThread> made(const TraceIndex& index, const ThreadIndex& thread, Work* work);
 
-  std::mutex mutex_;
-  std::vector<std::pair<const ThreadIndex*, std::shared_ptr<const OfThread>>> known_;  // the latest first
+  NotedThreads<OfThread> threads_;
 };
 
 }  // namespace karst::view
