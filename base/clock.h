@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace karst {
@@ -23,7 +24,9 @@ struct Clock {
 
   /// Length of `ticks` ticks in nanoseconds, rounded down.
   std::uint64_t to_ns(std::uint64_t ticks) const {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ticks) * 1'000'000'000U / ticks_per_second);
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    if (ticks < std::numeric_limits<std::uint64_t>::max() / kSecond) return ticks * kSecond / ticks_per_second;
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(ticks) * kSecond / ticks_per_second);
   }
 };
 

@@ -1,7 +1,9 @@
 #include "base/text.h"
 
-#include <fmt/compile.h>
 #include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
 
 #include "base/utf8.h"
 
@@ -12,6 +14,25 @@ namespace {
 bool misleading(std::uint32_t code) {
   return code < 0xa0 || code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
          (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+}
+
+// `ns` in units of kUnit ns, rounded to so many decimals.
+template <std::uint64_t kUnit, std::uint32_t kDecimals>
+char* write_rounded(char* to, std::uint64_t ns) {
+  constexpr std::uint64_t kOne = kDecimals == 3 ? 1000 : kDecimals == 2 ? 100 : 10;
+  constexpr std::uint64_t kStep = kUnit / kOne;
+  const std::uint64_t rounded = ns / kStep + (ns % kStep >= kStep - kStep / 2 ? 1 : 0);
+  to = std::to_chars(to, to + kMostDurationText, rounded / kOne).ptr;
+  *to++ = '.';
+  std::uint64_t rest = rounded % kOne;
+  for (std::uint32_t at = kDecimals; at != 0; --at, rest /= 10) to[at - 1] = static_cast<char>('0' + rest % 10);
+  return to + kDecimals;
+}
+
+template <std::uint64_t kUnit>
+char* write_four_digits(char* to, std::uint64_t ns) {
+  if (ns < 10 * kUnit - kUnit / 2000) return write_rounded<kUnit, 3>(to, ns);
+  return ns < 100 * kUnit - kUnit / 200 ? write_rounded<kUnit, 2>(to, ns) : write_rounded<kUnit, 1>(to, ns);
 }
 
 std::string make_printable(std::string_view text, bool lines) {
@@ -53,22 +74,32 @@ std::string percent_text(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f}%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string duration_text(std::uint64_t ns) {
-  if (ns < 1000) return fmt::format(FMT_COMPILE("{} ns"), ns);
-  const char* unit = "us";
-  double value = static_cast<double>(ns) / 1e3;
-  // 999.95 would print as 1000.0 with its four digits.
-  if (value >= 999.95) {
-    value /= 1e3;
-    unit = "ms";
-    if (value >= 999.95) {
-      value /= 1e3;
-      unit = "s";
-    }
+// In integers, and divided by constants: the text of a float takes several times as long.
+char* write_duration(char* to, std::uint64_t ns) {
+  const auto end_with = [&](std::string_view unit) {
+    std::memcpy(to, unit.data(), unit.size());
+    return to + unit.size();
+  };
+  if (ns < 1000) {
+    to = std::to_chars(to, to + kMostDurationText, ns).ptr;
+    return end_with(" ns");
   }
-  if (value < 9.9995) return fmt::format(FMT_COMPILE("{:.3f} {}"), value, unit);
-  if (value < 99.995) return fmt::format(FMT_COMPILE("{:.2f} {}"), value, unit);
-  return fmt::format(FMT_COMPILE("{:.1f} {}"), value, unit);
+  // What would print as 1000.0 of one unit has the next.
+  if (ns < 999'950) {
+    to = write_four_digits<1000>(to, ns);
+    return end_with(" us");
+  }
+  if (ns < 999'950'000) {
+    to = write_four_digits<1'000'000>(to, ns);
+    return end_with(" ms");
+  }
+  to = write_four_digits<1'000'000'000>(to, ns);
+  return end_with(" s");
+}
+
+std::string duration_text(std::uint64_t ns) {
+  char text[kMostDurationText];
+  return std::string(text, write_duration(text, ns));
 }
 
 std::string count_text(std::uint64_t count) {

@@ -1,6 +1,7 @@
 // Text for people: names without control characters, times and amounts in human units. All of it may be called from any
 // thread.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ std::string printable_lines(std::string_view text);
 
 /// "850 ns", "12.35 us", "1.234 ms", "61.20 s": four digits, rounded to nearest.
 std::string duration_text(std::uint64_t ns);
+/// The same to `to`, which has room for kMostDurationText; returns its end. For tables of millions of rows.
+char* write_duration(char* to, std::uint64_t ns);
+inline constexpr std::size_t kMostDurationText = 16;
 /// "12.3%".
 std::string percent_text(std::uint64_t part, std::uint64_t whole);
 /// "12,345,678".

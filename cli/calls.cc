@@ -1,9 +1,11 @@
 // karst calls: each call as a row.
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstring>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,18 +47,22 @@ csv and json have also process, thread and caller, what the call was given and
 returned (karst run --args, --returns), and times in nanoseconds.
 The number of rows is that of 'karst report' with the same filters.)";
 
-/// One row, as it is printed.
+/// What was noted of a call, as analysis::values_text() has it; empty: nothing.
+struct Noted {
+  std::string arguments, returned;
+  std::string called;  // the function's name with them
+};
+
+/// A call that is printed.
 struct Row {
-  std::uint32_t id = 0;
-  std::string_view function, caller;  // empty: called by nothing traced
   const reader::Process* process = nullptr;
   const reader::Thread* thread = nullptr;
+  std::uint32_t function = 0;
+  std::uint32_t caller = reader::kNoParent;  // kNoParent: called by nothing traced
   std::uint64_t begin_ns = 0, duration_ns = 0;
   bool open_begin = false, open_end = false;
-  std::string arguments, returned;  // as analysis::values_text() has them; empty: not noted
-  std::string called;               // the function's name with them; empty: neither is noted
+  const Noted* noted = nullptr;  // mostly null
 
-  std::string call() const { return fmt::format(FMT_COMPILE("{}@{}ns"), thread->tid, begin_ns); }
   const char* open() const {
     if (open_begin) return open_end ? "begin and end" : "begin";
     return open_end ? "end" : "";
@@ -77,99 +83,198 @@ void each_call(const Input& input, const Output& output, Use&& use) {
       if (!query::is_counted(calls.marks[row])) continue;
       if (input.functions && !input.functions->contains(thread->process, id)) continue;
       Row of;
-      of.id = id;
-      of.function = trace.function(process, id).name;
-      const std::uint32_t parent = calls.parent[row];
-      if (parent != reader::kNoParent) of.caller = trace.function(process, calls.function[parent]).name;
       of.process = &process;
       of.thread = thread;
+      of.function = id;
+      const std::uint32_t parent = calls.parent[row];
+      if (parent != reader::kNoParent) of.caller = calls.function[parent];
       of.begin_ns = calls.begin[row] > start ? trace.clock().to_ns(calls.begin[row] - start) : 0;
       of.duration_ns = trace.clock().to_ns(calls.time(row));
       of.open_begin = (calls.marks[row] & reader::kCallOpenBegin) != 0;
       of.open_end = (calls.marks[row] & reader::kCallOpenEnd) != 0;
+      std::optional<Noted> noted;
       if (values.has(row)) {
         const auto decoded = [&](const reader::Note* note) {
           return note == nullptr ? std::vector<analysis::Value>() : analysis::values_in(trace, *thread, calls, *note);
         };
         const auto arguments = decoded(values.arguments(row)), returned = decoded(values.returned(row));
-        of.arguments = analysis::values_text(arguments);
-        of.returned = analysis::values_text(returned);
-        of.called = analysis::name_with_values(of.function, arguments, returned);
+        noted = {analysis::values_text(arguments), analysis::values_text(returned),
+                 analysis::name_with_values(trace.function(process, id).name, arguments, returned)};
+        of.noted = &*noted;
       }
       use(of);
     }
   }
 }
 
-/// Names are made printable once: there are many calls of few functions.
-class PrintableNames {
+/// Names are made ready for printing once: there are many calls of few functions.
+class ReadyNames {
  public:
-  const std::string& of(const Row& row) {
-    if (process_ != row.process) names_.clear();
-    process_ = row.process;
-    if (row.id >= names_.size()) names_.resize(row.id + std::size_t{1});  // ids have 23 bits
-    std::string& name = names_[row.id];
-    if (name.empty()) name = printable(row.function);
+  using Form = std::string (*)(std::string_view);
+  ReadyNames(const reader::Trace& trace, Form form) : trace_(trace), form_(form) {}
+
+  const std::string& of(const reader::Process& process, std::uint32_t id) {
+    if (process_ != &process) names_.clear();
+    process_ = &process;
+    if (id >= names_.size()) names_.resize(id + std::size_t{1});  // ids have 23 bits
+    std::string& name = names_[id];
+    if (name.empty()) name = form_(trace_.function(process, id).name);
     return name;
   }
 
  private:
+  const reader::Trace& trace_;
+  Form form_;
   const reader::Process* process_ = nullptr;
   std::vector<std::string> names_;  // by id
+};
+
+/// A line of columns. Twice as fast as fmt, which counts the columns that characters of any script take.
+class Line {
+ public:
+  void clear() { end_ = text_; }
+  void right(std::string_view ascii, std::size_t width) {
+    pad(ascii.size(), width);
+    add(ascii);
+  }
+  void left(std::string_view ascii, std::size_t width) {
+    add(ascii);
+    pad(ascii.size(), width);
+  }
+  void add(std::string_view ascii) {
+    std::memcpy(end_, ascii.data(), ascii.size());
+    end_ += ascii.size();
+  }
+  std::string_view text() const { return {text_, static_cast<std::size_t>(end_ - text_)}; }
+
+ private:
+  static constexpr std::size_t kMostBlanks = 24;
+
+  void pad(std::size_t used, std::size_t width) {
+    if (used >= width) return;
+    std::memset(end_, ' ', kMostBlanks);  // a known size is a few stores
+    end_ += width - used;
+  }
+
+  char text_[160];  // three columns of at most 40 characters, and blanks
+  char* end_ = text_;
+};
+
+/// A call as karst explain --call takes it: `10@3000ns`.
+class CallPlaceText {
+ public:
+  std::string_view of(const Row& row) {
+    if (thread_ != row.thread) begin_ = std::to_chars(text_, std::end(text_), row.thread->tid).ptr;
+    thread_ = row.thread;
+    char* at = begin_;
+    *at++ = '@';
+    at = std::to_chars(at, std::end(text_), row.begin_ns).ptr;
+    *at++ = 'n';
+    *at++ = 's';
+    return {text_, static_cast<std::size_t>(at - text_)};
+  }
+
+ private:
+  const reader::Thread* thread_ = nullptr;
+  char text_[40];
+  char* begin_ = text_;  // of what comes behind the thread's id
 };
 
 /// Whether there was any call to print.
 bool print_text(const Input& input, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
-  std::string line;
-  PrintableNames names;
+  Line line;
+  CallPlaceText place;
+  ReadyNames names(input.trace, printable);
   const auto print = [&](std::string_view begin, std::string_view duration, std::string_view call,
                          std::string_view name) {
     line.clear();
-    fmt::format_to(std::back_inserter(line), FMT_COMPILE("{:>12} {:>12}  {:<20}  "), begin, duration, call);
-    const std::size_t used = line.size();
+    line.right(begin, 12);
+    line.add(" ");
+    line.right(duration, 12);
+    line.add("  ");
+    line.left(call, 20);
+    line.add("  ");
+    const std::string_view head = line.text();
     if (width == 0) {
-      line += name;
+      output.append(head);
+      output.append(name);
     } else {
-      line = width > used ? line + fit_name(name, width - used) : fit_text(line, width);
+      output.append(width > head.size() ? std::string(head) + fit_name(name, width - head.size())
+                                        : fit_text(head, width));
     }
-    line += '\n';
-    output.append(line);
+    output.append('\n');
   };
   bool any = false;
   each_call(input, output, [&](const Row& row) {
     if (!any) print("begin", "duration ", "call", "function");
     any = true;
-    std::string duration = row.open_begin ? "<" : "";
-    duration += duration_text(row.duration_ns);
-    duration += row.open_end ? '>' : ' ';
-    if (row.called.empty())
-      print(duration_text(row.begin_ns), duration, row.call(), names.of(row));
+    char begin[kMostDurationText], duration[kMostDurationText + 2];
+    const std::string_view begin_text(begin, static_cast<std::size_t>(write_duration(begin, row.begin_ns) - begin));
+    char* at = duration;
+    if (row.open_begin) *at++ = '<';
+    at = write_duration(at, row.duration_ns);
+    *at++ = row.open_end ? '>' : ' ';
+    const std::string_view duration_text(duration, static_cast<std::size_t>(at - duration));
+    if (row.noted == nullptr)
+      print(begin_text, duration_text, place.of(row), names.of(*row.process, row.function));
     else
-      print(duration_text(row.begin_ns), duration, row.call(), printable(row.called));
+      print(begin_text, duration_text, place.of(row), printable(row.noted->called));
   });
   return any;
 }
 
 void print_csv(const Input& input, Output& output) {
   output.append("call,function,begin_ns,duration_ns,open,pid,tid,thread,caller,arguments,returned\n");
+  ReadyNames names(input.trace, csv_field);
+  CallPlaceText place;
+  const reader::Thread* thread = nullptr;
+  std::string thread_fields;  // pid, tid and name
+  const auto number = [&](std::uint64_t value) {
+    char text[24];
+    output.append({text, static_cast<std::size_t>(std::to_chars(text, std::end(text), value).ptr - text)});
+    output.append(',');
+  };
+  const auto text = [&](std::string_view field) {
+    output.append(field);
+    output.append(',');
+  };
   each_call(input, output, [&](const Row& row) {
-    output.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", row.call(), csv_field(row.function), row.begin_ns,
-                              row.duration_ns, row.open(), row.process->pid, row.thread->tid,
-                              csv_field(row.thread->name), csv_field(row.caller), csv_field(row.arguments),
-                              csv_field(row.returned)));
+    if (thread != row.thread)
+      thread_fields = fmt::format("{},{},{},", row.process->pid, row.thread->tid, csv_field(row.thread->name));
+    thread = row.thread;
+    text(place.of(row));
+    text(names.of(*row.process, row.function));
+    number(row.begin_ns);
+    number(row.duration_ns);
+    text(row.open());
+    output.append(thread_fields);
+    text(row.caller == reader::kNoParent ? "\"\"" : std::string_view(names.of(*row.process, row.caller)));
+    if (row.noted == nullptr) {
+      output.append("\"\",\"\"\n");
+    } else {
+      text(csv_field(row.noted->arguments));
+      output.append(csv_field(row.noted->returned));
+      output.append('\n');
+    }
   });
 }
 
 void print_json(const Input& input, Output& output) {
+  const auto name = [&](const Row& row, std::uint32_t id) -> std::string_view {
+    return id == reader::kNoParent ? std::string_view() : input.trace.function(*row.process, id).name;
+  };
+  CallPlaceText place;
+  const Noted nothing;
   Json json;
   json.open('{').field("trace", input.trace.name()).key("calls").open('[');
   each_call(input, output, [&](const Row& row) {
-    json.line().open('{').field("call", row.call()).field("function", row.function).field("begin_ns", row.begin_ns);
-    json.field("duration_ns", row.duration_ns).field("open", row.open()).field("pid", row.process->pid);
-    json.field("tid", row.thread->tid).field("thread", row.thread->name).field("caller", row.caller);
-    json.field("arguments", row.arguments).field("returned", row.returned);
+    const Noted& noted = row.noted == nullptr ? nothing : *row.noted;
+    json.line().open('{').field("call", place.of(row)).field("function", name(row, row.function));
+    json.field("begin_ns", row.begin_ns).field("duration_ns", row.duration_ns).field("open", row.open());
+    json.field("pid", row.process->pid).field("tid", row.thread->tid).field("thread", row.thread->name);
+    json.field("caller", name(row, row.caller)).field("arguments", noted.arguments).field("returned", noted.returned);
     json.close('}').flush(output);
   });
   json.close(']').close('}').flush(output);

@@ -10,7 +10,7 @@ namespace karst::cli {
 /// `text` in quotes; control characters are escaped as in text for people.
 inline std::string csv_field(std::string_view text) {
   std::string field = "\"";
-  for (const char c : printable(text)) field += c == '"' ? std::string("\"\"") : std::string(1, c);
+  for (const char c : printable(text)) field.append(c == '"' ? 2 : 1, c);
   return field + "\"";
 }
 

@@ -35,7 +35,7 @@ constexpr const char* kFooter = R"(Output: functions, that with the greatest tot
 
   work(int)
     4 calls, total 1.504 ms, self 1.504 ms, p50 2.500 us, p99 1.500 ms
-    1.502 ms   1.502 ms            2  < main
+    1.503 ms   1.503 ms            2  < main
     1.310 us   1.100 us            2  < (nothing traced)
       260 ns     260 ns            3  > leaf()
       120 ns     120 ns            9  @ calls of itself

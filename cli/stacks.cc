@@ -35,7 +35,7 @@ constexpr const char* kFooter = R"(Output: a line for each path, below that of i
 
      total       self        calls  function
   2.000 ms   497.5 us            1  main
-  1.502 ms   1.502 ms            2    work(int)
+  1.503 ms   1.503 ms            2    work(int)
      50 ns      50 ns            1      leaf()
 
   total   time in this path, with all that is listed below it

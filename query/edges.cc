@@ -44,7 +44,10 @@ void EdgeSums::add(const Scope::Part& part) {
       stack.pop_back();
     }
     const std::uint32_t callee = part.function(row);
-    const std::uint32_t at = number(stack.empty() ? kNoFunction : stack.back().function, callee);
+    const std::uint32_t caller = stack.empty() ? kNoFunction : stack.back().function;
+    if (callee >= latest_.size()) latest_.resize(callee + std::size_t{1}, kNone);
+    std::uint32_t& at = latest_[callee];  // most functions are called by the same one again
+    if (at == kNone || edges_[at].caller != caller) at = number(caller, callee);
     const std::uint64_t inside = part.time_of(row);
     if (!stack.empty()) edges_[stack.back().edge].self -= inside;
     Edge& edge = edges_[at];

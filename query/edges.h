@@ -26,10 +26,12 @@ class EdgeSums {
   const std::vector<Edge>& edges() const { return edges_; }
 
  private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
   std::uint32_t number(std::uint32_t caller, std::uint32_t callee);
 
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> active_;  // by edge: its calls on the stack
+  std::vector<std::uint32_t> latest_;  // by callee: its latest edge, or kNone
   std::vector<std::uint32_t> table_;   // open addressing: number of the edge plus one; 0 is free
 };
 

@@ -88,7 +88,7 @@ class Sums(Case):
         file = self.path("out.svg")
         self.assertEqual(self.good("flame", "--format", "svg", "-o", file, self.path("sample.karst")), "")
         with open(file) as svg:
-            self.assertIn("work(int): 1.502 ms (75.1% of all time), 2 calls", svg.read())
+            self.assertIn("work(int): 1.503 ms (75.1% of all time), 2 calls", svg.read())
 
     def test_stacks(self):
         lines = self.good("stacks", "--thread", "app", self.path("sample.karst")).splitlines()
@@ -120,7 +120,7 @@ class Sums(Case):
         self.assertEqual([line[38:] for line in text.splitlines()[2:]], ["< main", "< (nothing traced)", "> leaf()"])
         self.assertIn("@ calls of itself", self.good("graph", self.path("walk.karst")))
         dot = self.good("graph", "--format", "dot", sample)
-        self.assertIn('f0 -> f1 [label="2 calls, 1.502 ms"];', dot)
+        self.assertIn('f0 -> f1 [label="2 calls, 1.503 ms"];', dot)
         self.assertIn('f1["work<br>4 calls, total 1.504 ms, self 1.504 ms"]', self.good("graph", "--format", "mermaid", sample))
         # No name may end a label.
         for line in self.good("graph", "--format", "dot", self.path("names.karst")).splitlines():
@@ -163,7 +163,7 @@ class Pages(Case):
             # The script takes what is before the last ": " for the name.
             for frame in frames:
                 self.assertNotIn(": ", frame[0].text.rpartition(": ")[2])
-        self.assertIn("work(int): 1.502 ms (75.1% of all time), 2 calls",
+        self.assertIn("work(int): 1.503 ms (75.1% of all time), 2 calls",
                       self.page("flame", "--thread", "app", self.path("sample.karst")))
 
     @unittest.skipIf(shutil.which("chromium") is None, "needs chromium")

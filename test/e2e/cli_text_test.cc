@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "cli/text.h"
 
 namespace karst::cli {
@@ -16,6 +19,8 @@ TEST(Text, DurationsHaveFourDigitsAndTheirUnit) {
   EXPECT_EQ(duration_text(999'960'000), "1.000 s");
   EXPECT_EQ(duration_text(123'456'789'000), "123.5 s");
   EXPECT_EQ(duration_text(86'400'000'000'000), "86400.0 s");
+  EXPECT_EQ(duration_text(1'234'500), "1.235 ms");
+  EXPECT_EQ(duration_text(std::numeric_limits<std::uint64_t>::max()), "18446744073.7 s");
 }
 
 TEST(Text, DurationsAreReadWithAUnitOnly) {
