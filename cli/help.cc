@@ -140,6 +140,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return rows[a.size()][b.size()];
 }
 
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return small;
+}
+
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options([](const CLI::Option* o) { return !o->get_group().empty(); }))
@@ -197,11 +204,17 @@ std::string parse_message(const CLI::App& command, const CLI::ParseError& error)
 
 std::string closest(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t kLongest = 64;
+  if (word.size() > kLongest) return "";
+  const std::string typed = in_small_letters(word);
   std::string best;
   std::size_t least = std::min<std::size_t>(word.size() / 3 + 1, 4);
   for (const std::string& name : known) {
-    if (word.size() > kLongest || name.size() > kLongest) continue;
-    const std::size_t far = name.starts_with(word) && word.size() > 2 ? 1 : distance(word, name);
+    if (name.size() > kLongest) continue;
+    const std::string other = in_small_letters(name);
+    const bool begins = word.size() > 2 && other.starts_with(typed);
+    // No fewer letters differ than one name is longer by.
+    if (!begins && std::max(name.size(), word.size()) - std::min(name.size(), word.size()) > least) continue;
+    const std::size_t far = begins ? 1 : distance(typed, other);
     if (far > least || (far == least && !best.empty())) continue;
     best = name;
     least = far;

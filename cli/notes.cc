@@ -88,7 +88,8 @@ void each_note(const Input& input, const Options& options, const Output& output,
   }
 }
 
-void print_text(const Input& input, const Options& options, Screen& screen) {
+/// Whether there was any note to print.
+bool print_text(const Input& input, const Options& options, Screen& screen) {
   Output& output = screen.output();
   const std::size_t width = screen.width();
   const auto print = [&](std::string_view time, std::string_view thread, const std::string& note,
@@ -97,13 +98,39 @@ void print_text(const Input& input, const Options& options, Screen& screen) {
     const std::string behind = in.empty() ? "" : "  in " + in;
     output.append((width == 0 ? line + behind : fit_text(line + behind, width)) + "\n");
   };
+  bool any = false;
   each_note(input, options, output, [&](const Row& row) {
+    any = true;
     const std::string thread = fmt::format("{} {}", row.thread->tid, printable(row.thread->name));
     const std::string in = printable(row.in);
     print(duration_text(row.at_ns), thread,
           printable(analysis::note_line(input.trace, *row.thread, *row.calls, *row.note)),
           width == 0 ? in : plain_name(in));
   });
+  return any;
+}
+
+/// Why nothing is listed.
+Error no_note(const Input& input, const Options& options) {
+  std::size_t threads = 0;
+  for (const reader::Process& process : input.trace.processes()) threads += process.threads.size();
+  const analysis::CallFilter& filter = input.filter;
+  const bool all = options.kind.empty() && options.level.empty() && !input.functions && !filter.range &&
+                   filter.below == nullptr && filter.min_ticks == 0 && !filter.request &&
+                   input.threads.size() == threads;
+  if (!all) return {"no note of " + input.trace.name() + " passes all filters"};
+  return {input.trace.name() + " has no notes: a program makes them by karst/karst.h, as karst_message(TEXT) does, " +
+          "and karst run by --args and --returns"};
+}
+
+std::vector<std::string> kinds() {
+  std::vector<std::string> all;
+  for (std::uint32_t kind = 1; kind <= format::kLastNoteKind; ++kind) {
+    reader::Note note;
+    note.kind = kind;
+    all.emplace_back(analysis::kind_of(note));
+  }
+  return all;
 }
 
 std::string level_of(const Row& row) { return analysis::log_level_name(analysis::note_level(*row.calls, *row.note)); }
@@ -136,7 +163,7 @@ int notes(const Options& options) {
   if (!input) return fail(input.error());
   if (options.format == "text") {
     Screen screen(options.text);
-    print_text(**input, options, screen);
+    if (!print_text(**input, options, screen)) return fail(no_note(**input, options));
     return screen.finish(&(*input)->trace);
   }
   Output output = Output::to_stdout();
@@ -157,10 +184,7 @@ void register_notes(Command app, int& status) {
   command.footer(kFooter);
   add_file_option(command, options->input);
   add_format_options(command, options->format, {"text", "csv", "json"});
-  command.add_option("--kind", options->kind, "List notes of this kind alone")
-      .check(one_of(
-          {"message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "log"}))
-      .type_name("KIND");
+  command.add_option("--kind", options->kind, "List notes of this kind alone").check(one_of(kinds())).type_name("KIND");
   command.add_option("--level", options->level, "List logs of this level and above alone")
       .check(one_of(kLevels))
       .type_name("LEVEL");

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -176,19 +177,21 @@ Check one_of(const std::vector<std::string>& words) {
 
 namespace {
 
-/// The last parts of all functions' names, as people type them.
+/// Functions' names as people type them: whole, the last part, and the scopes that they lie in.
 std::vector<std::string> function_words(const reader::Trace& trace) {
-  std::vector<std::string> words;
+  std::set<std::string> words;
   for (const reader::Process& process : trace.processes()) {
     for (const reader::Function& function : process.functions) {
       if (function.id == 0 || function.name.empty()) continue;
-      const std::string plain = plain_name(function.name);
-      words.push_back(printable(plain));
-      if (const auto scope = plain.rfind("::"); scope != std::string::npos)
-        words.push_back(printable(std::string_view(plain).substr(scope + 2)));
+      const std::string plain = printable(plain_name(function.name));
+      words.insert(plain);
+      for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 2) {
+        end = plain.find("::", at);
+        words.insert(plain.substr(at, end - at));
+      }
     }
   }
-  return words;
+  return {words.begin(), words.end()};
 }
 
 /// The functions whose names match. Error: none does.

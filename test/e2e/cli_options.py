@@ -121,6 +121,9 @@ class Filters(Case):
             self.assertIn("main", self.good(command, one))
         self.assertIn("have no linker's names", self.bad(1, "order", one))
         self.assertIn("has no requests: a program tells of them", self.bad(1, "requests", one))
+        self.assertIn("has no notes: a program makes them", self.bad(1, "notes", one))
+        for filters in (["--kind", "log"], ["--function", "main"], ["--range", "0ns..1us"]):
+            self.assertIn("no note of", self.bad(1, "notes", one, *filters))
 
     def test_a_trace_without_names(self):
         nameless = self.path("nameless.karst")
@@ -160,7 +163,8 @@ class Language(Case):
         self.assertIn("Did you mean 'karst report'?", self.bad(2, "reprot"))
         self.assertIn("there is no option '--formt'; did you mean '--format'?", self.bad(2, "report", "--formt", "csv", sample))
         self.assertIn("did you mean 'total'?", self.bad(2, "report", "--sort", "totl", sample))
-        self.assertIn("did you mean 'work'?", self.bad(1, "tree", "--function", "^wrok$", sample))
+        for typed in ("^wrok$", "WORK", "Wrok"):
+            self.assertIn("did you mean 'work'?", self.bad(1, "tree", "--function", typed, sample))
 
     def test_numbers_that_are_none(self):
         sample = self.path("sample.karst")
