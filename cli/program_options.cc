@@ -159,14 +159,16 @@ std::string plain_words(const collect::PlainPrograms::Module& module, const std:
 
 }  // namespace
 
-Result<std::string> find_runtime() {
+Result<std::string> find_runtime() { return find_library("libkarst.so.0"); }
+
+Result<std::string> find_library(const char* name) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return Error{"karst cannot tell where it is installed: /proc/self/exe cannot be read; is /proc mounted?"};
-  const auto runtime = self.parent_path().parent_path() / "lib" / "libkarst.so.0";
-  if (!std::filesystem::exists(runtime, error))
-    return Error{"the tracing runtime " + runtime.string() + " is missing; is Karst installed whole?"};
-  return runtime.string();
+  const auto library = self.parent_path().parent_path() / "lib" / name;
+  if (!std::filesystem::exists(library, error))
+    return Error{"the tracing runtime " + library.string() + " is missing; is Karst installed whole?"};
+  return library.string();
 }
 
 namespace {

@@ -70,6 +70,7 @@ struct RunOptions {
   std::optional<std::string> clock;
   std::vector<std::string> keep;
   ValueArguments values;
+  std::vector<std::string> system;
   std::vector<std::string> triggers;
   WatchArguments watch;
   std::optional<std::string> kept_memory;
@@ -315,6 +316,11 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
+  if (!options.system.empty()) {
+    auto library = find_library("libkarst-system.so.0");
+    if (!library) return fail(library.error());
+    launch.companions.push_back(std::move(*library));
+  }
   // A first look at a program as it is must not be a catastrophe.
   if (launch.plain.programs && !options.budget && !options.min_duration &&
       launch.runtime_options.find("budget=") == std::string::npos)
@@ -471,7 +477,15 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
     command.add_flag("--stats", options->stats,
                      "Let the runtime say how many places of calls it found and how long that took");
   });
-  in_group(command, "What calls were about", [&] { add_value_options(command, options->values); });
+  in_group(command, "What calls were about", [&] {
+    add_value_options(command, options->values);
+    command
+        .add_option("--system", options->system,
+                    "Record what the program asks of the system: locks (waits for locks: which, and who had it)")
+        .type_name("WHAT")
+        .check(one_of({"locks"}))
+        .allow_extra_args(false);
+  });
   in_group(command, "Moments to keep", [&] {
     add_watch_options(command, options->watch);
     command

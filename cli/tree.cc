@@ -267,12 +267,14 @@ class TreePrinter {
   void print_call(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row, std::uint32_t level) {
     if (!options_.plain) lines_.call_time(calls, row);
     const std::string marks = options_.marks ? tree_marks_text(calls.marks[row]) : "";
-    if (!options_.plain && !options_.no_notes && values_->has(row))
-      lines_.name(printable(analysis::name_with_values(input_.trace.function(process(thread), calls.function[row]).name,
-                                                       *values_, input_.trace, thread, calls, row)),
-                  level, marks);
-    else
+    if (!options_.plain && !options_.no_notes && values_->has(row)) {
+      const std::string& full = input_.trace.function(process(thread), calls.function[row]).name;
+      lines_.name_with_values(printable(analysis::name_with_values(lines_.width() == 0 ? full : plain_name(full),
+                                                                   *values_, input_.trace, thread, calls, row)),
+                              level, marks);
+    } else {
       lines_.name(name(thread, calls.function[row]), level, marks);
+    }
     lines_.end();
     if (options_.inlined) print_inlined(thread, calls.function[row], level);
   }

@@ -72,11 +72,22 @@ std::string TreeLines::fit(const std::string& text, std::size_t used) const {
   return width_ == 0 ? text : fit_name(text, width_ > used ? width_ - used : 1);
 }
 
-void TreeLines::name(const std::string& text, std::uint64_t level, const std::string& behind) {
+std::size_t TreeLines::before_name(std::uint64_t level, const std::string& behind) {
   const std::uint64_t shift = shift_of(level);
   indent(shift);
   const std::string deep = level > shift ? fmt::format("[{}] ", level) : "";
-  output().append(deep + fit(text, kBeforeIndent + 2 * shift + deep.size() + behind.size()) + behind);
+  output().append(deep);
+  return kBeforeIndent + 2 * shift + deep.size() + behind.size();
+}
+
+void TreeLines::name(const std::string& text, std::uint64_t level, const std::string& behind) {
+  const std::size_t used = before_name(level, behind);
+  output().append(fit(text, used) + behind);
+}
+
+void TreeLines::name_with_values(const std::string& text, std::uint64_t level, const std::string& behind) {
+  const std::size_t used = before_name(level, behind);
+  output().append((width_ == 0 ? text : fit_text(text, width_ > used ? width_ - used : 1)) + behind);
 }
 
 void TreeLines::inlined(const std::string& text, std::uint64_t level, const std::string& behind) {

@@ -28,6 +28,8 @@ class TreeLines {
   void no_time();
   /// `text` behind the indentation of its level, cut so that `behind` fits.
   void name(const std::string& text, std::uint64_t level, const std::string& behind);
+  /// The same of a name with values in it, which is cut at its end alone.
+  void name_with_values(const std::string& text, std::uint64_t level, const std::string& behind);
   /// What is said of the call above it, behind its time: goes on below itself where it is too long.
   void remark(const std::string& text, std::uint32_t level, Style style);
   /// A function that the compiler made part of the one above it; its level is not told in numbers.
@@ -36,6 +38,8 @@ class TreeLines {
 
  private:
   std::string fit(const std::string& text, std::size_t used) const;
+  /// The indentation of a level; returns how many columns are used then, those of `behind` with them.
+  std::size_t before_name(std::uint64_t level, const std::string& behind);
   void indent(std::uint64_t level);
   std::uint64_t shift_of(std::uint64_t level) const;
 

@@ -61,12 +61,15 @@ class Signals {
 };
 
 /// LD_PRELOAD for the program: ours first, then what was there.
-Result<std::string> preload_value(const std::string& runtime) {
-  if (runtime.find_first_of(": \t") != std::string::npos)
-    return Error{"the tracing runtime's path " + runtime +
+Result<std::string> preload_value(const LaunchOptions& options) {
+  std::string list = options.runtime;
+  for (const std::string& companion : options.companions) list += ":" + companion;
+  const auto colons = static_cast<std::size_t>(std::count(list.begin(), list.end(), ':'));
+  if (colons != options.companions.size() || list.find_first_of(" \t") != std::string::npos)
+    return Error{"the tracing runtime's path " + options.runtime +
                  " has a space or a colon in it, which LD_PRELOAD cannot name; install Karst elsewhere"};
   const char* before = std::getenv("LD_PRELOAD");
-  return before != nullptr && *before != '\0' ? runtime + ":" + before : runtime;
+  return before != nullptr && *before != '\0' ? list + ":" + before : list;
 }
 
 class Launcher {
@@ -74,7 +77,7 @@ class Launcher {
   Launcher(const LaunchOptions& options, Session session) : options_(options), session_(std::move(session)) {}
 
   Status start() {
-    const auto preload = preload_value(options_.runtime);
+    const auto preload = preload_value(options_);
     if (!preload) return preload.error();
     std::string runtime_options = options_.runtime_options;
     for (const std::string& option : {options_.plain.option(), session_.option()})
@@ -103,8 +106,8 @@ class Launcher {
       Failure failed;
       if (options_.user && !options_.user->become()) {
         failed = {Step::kUser, errno};
-      } else if (options_.user && access(options_.runtime.c_str(), R_OK) != 0) {
-        failed = {Step::kRuntime, errno};  // the loader would go on without it
+      } else if (options_.user && !libraries_readable()) {
+        failed = {Step::kRuntime, errno};  // the loader would go on without them
       }
       if (failed.error != 0) {
         static_cast<void>(!write(failure_out.get(), &failed, sizeof failed));
@@ -189,6 +192,12 @@ class Launcher {
     Step step = Step::kProgram;
     int error = 0;
   };
+
+  bool libraries_readable() const {
+    const auto is_readable = [](const std::string& path) { return access(path.c_str(), R_OK) == 0; };
+    return is_readable(options_.runtime) &&
+           std::all_of(options_.companions.begin(), options_.companions.end(), is_readable);
+  }
 
   Error explain(const Failure& failed) const {
     const std::string why = std::string(": ") + std::strerror(failed.error);

@@ -21,13 +21,14 @@ namespace karst::collect {
 
 struct LaunchOptions {
   Program program;
-  std::vector<std::string> arguments;  ///< argv, the program's name first
-  std::optional<User> user;            ///< runs the program; none: who runs this process
-  std::string runtime;                 ///< path of libkarst.so
-  std::string runtime_options;         ///< KARST_OPTIONS for the program, without its session
-  FunctionChoice choice;               ///< functions to trace
-  PlainChoice plain;                   ///< programs and libraries without sleds
-  bool wait = true;                    ///< for all traced processes, not for the program alone
+  std::vector<std::string> arguments;   ///< argv, the program's name first
+  std::optional<User> user;             ///< runs the program; none: who runs this process
+  std::string runtime;                  ///< path of libkarst.so
+  std::vector<std::string> companions;  ///< further libraries to preload, behind the runtime
+  std::string runtime_options;          ///< KARST_OPTIONS for the program, without its session
+  FunctionChoice choice;                ///< functions to trace
+  PlainChoice plain;                    ///< programs and libraries without sleds
+  bool wait = true;                     ///< for all traced processes, not for the program alone
   /// Called once if the program has ended and this many traced processes are waited for. May be empty.
   std::function<void(std::size_t)> on_left_behind;
   /// Called for each process that begins, or goes on as another program, with its arena, which is only borrowed. Before

@@ -20,8 +20,8 @@ namespace {
 
 /// What the runtime itself stands on, or is.
 bool is_below_us(std::string_view name) {
-  constexpr std::string_view kNever[] = {"libc.so",    "libc-",    "ld-linux", "ld-",       "libkarst.so",
-                                         "libpthread", "libdl.so", "libdl-",   "linux-vdso"};
+  constexpr std::string_view kNever[] = {"libc.so",   "libc-",      "ld-linux", "ld-",    "libkarst.so",
+                                         "libkarst-", "libpthread", "libdl.so", "libdl-", "linux-vdso"};
   return std::any_of(std::begin(kNever), std::end(kNever),
                      [&](std::string_view never) { return name.starts_with(never); });
 }

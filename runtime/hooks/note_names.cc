@@ -129,6 +129,11 @@ std::uint32_t note_format_id(NoteFormat* format, const char* types) {
   return wanted(id != 0 ? id : enter_format(*format, types));
 }
 
+std::uint32_t note_id_with_values(NoteName* name, const char* values, std::uint32_t size) {
+  const std::uint32_t id = load(name->id);
+  return wanted(id != 0 ? id : enter(*name, values, size));
+}
+
 NoteName* note_name_of(const char* text) {
   // Entries are claimed and never given back. A name is whole before `whole` says whose it is.
   struct Entry {

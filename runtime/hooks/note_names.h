@@ -24,6 +24,9 @@ inline constexpr std::uint32_t kBoundedTexts = 16;
 /// As karst_note_id, of a format whose arguments have these types: the style, and a letter for each. Any context.
 std::uint32_t note_format_id(NoteFormat* format, const char* types);
 
+/// As karst_note_id, of a name whose notes have values: `values` describes them (format/values.h). Any context.
+std::uint32_t note_id_with_values(NoteName* name, const char* values, std::uint32_t size);
+
 /// The name whose text lies at `text`, for as long as the process runs; null: there are too many. Any context.
 NoteName* note_name_of(const char* text);
 

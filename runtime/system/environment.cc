@@ -10,10 +10,16 @@ namespace {
 constexpr char kOptions[] = "KARST_OPTIONS=";
 constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr char kOurs[] = "/libkarst.so";
+constexpr char kOurCompanion[] = "/libkarst-system.so";
+
+template <std::size_t kSize>
+bool is_at(const char* text, std::size_t size, const char (&name)[kSize]) {
+  return kSize - 1 <= size && starts_with(text, name);
+}
 
 bool names_us(const char* path, std::size_t size) {
-  for (std::size_t i = 0; i + sizeof kOurs - 1 <= size; ++i)
-    if (starts_with(path + i, kOurs)) return true;
+  for (std::size_t i = 0; i < size; ++i)
+    if (path[i] == '/' && (is_at(path + i, size - i, kOurs) || is_at(path + i, size - i, kOurCompanion))) return true;
   return false;
 }
 

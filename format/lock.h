@@ -1,0 +1,15 @@
+// Waits for locks: zones whose arguments say which lock it was and who had it (format/values.h). libkarst-system.so
+// records them (interpose/locks.cc), analysis/locks.h reads them. A zone's name is that of its kind of wait.
+#pragma once
+
+namespace karst::format {
+
+/// Description of a wait's arguments: the lock's address, and the thread that had it, by the kernel's number; 0: not
+/// known.
+inline constexpr char kLockValues[] = "lock:x,holder:u4|";
+/// The same of what no thread has: a condition, a semaphore, a barrier, or a spinlock, which does not say.
+inline constexpr char kWaitValues[] = "lock:x|";
+/// In the place of a description: a name of notes that is the name of a lock, as `0x55d04010 cache`.
+inline constexpr char kLockName[] = "lock:x";
+
+}  // namespace karst::format
