@@ -11,13 +11,15 @@
 #include <threads.h>
 #include <time.h>
 
+#include <initializer_list>
+
 #include "karst/karst.h"
 
 #define KARST_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
-/// Names of waits; libkarst enters them at the first wait. One of each kind of lock and way to take it.
+/// Names of waits, one of each kind of lock and way to take it.
 karst_name g_mutex{"wait for mutex", nullptr, 0, 0};
 karst_name g_shared{"wait for rwlock (shared)", nullptr, 0, 0};
 karst_name g_exclusive{"wait for rwlock", nullptr, 0, 0};
@@ -57,6 +59,15 @@ void note_lock(karst_name* name, const void* lock, int holder) {
   KARST_NOTE_(void, lock_wait, (karst_name*, const void*, uint32_t), (name, lock, static_cast<uint32_t>(holder)))
 }
 void note_wait(karst_name* name, const void* lock) { KARST_NOTE_(void, wait, (karst_name*, const void*), (name, lock)) }
+
+// libkarst's own constructor comes before all others.
+__attribute__((constructor)) void enter_names() {
+  void (*enter)(karst_name*, bool);
+  KARST_FIND_(enter, name_wait);
+  if (enter == nullptr) return;
+  for (karst_name* name : {&g_mutex, &g_shared, &g_exclusive}) enter(name, true);
+  for (karst_name* name : {&g_spin, &g_condition, &g_semaphore, &g_barrier}) enter(name, false);
+}
 
 /// `wait` in a zone. Never inlined, so that the way of a free lock stays short.
 template <typename Wait>

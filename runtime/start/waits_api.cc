@@ -32,6 +32,14 @@ void record_values(std::uint32_t id, unsigned char* bytes, unsigned char* end) {
 
 using namespace karst::runtime;
 
+/// Enters the name of such waits, so that no wait's begin is late by it: karst may have to be asked.
+extern "C" __attribute__((visibility("default"))) void karst_api_name_wait(NoteName* name, bool has_holder) {
+  if (has_holder)
+    note_id_with_values(name, kLockValues, sizeof kLockValues - 1);
+  else
+    note_id_with_values(name, kWaitValues, sizeof kWaitValues - 1);
+}
+
 /// The next zone of this name of the calling thread is a wait for that lock, which thread `holder` has. Any context;
 /// keeps errno.
 extern "C" __attribute__((visibility("default"))) void karst_api_lock_wait(NoteName* name, const void* lock,

@@ -14,13 +14,14 @@
 #include <shared_mutex>
 #include <thread>
 
+#include "asleep.h"
 #include "karst/karst.h"
 
 #define CALL __attribute__((noinline, noclone))
 
 namespace {
 
-constexpr unsigned kMicroseconds = 50'000;
+constexpr unsigned kMicroseconds = 20'000;
 
 std::mutex g_mutex;
 std::timed_mutex g_timed;
@@ -31,7 +32,8 @@ pthread_barrier_t g_barrier;
 sem_t g_semaphore;
 mtx_t g_c_mutex;
 std::atomic<int> g_at;
-std::atomic<bool> g_taking;
+std::atomic<pid_t> g_taking;   // about to take what another one has
+std::atomic<pid_t> g_waiting;  // about to wait until it is woken
 bool g_ready;
 
 /// The other thread has come so far.
@@ -39,12 +41,13 @@ void await(int place) {
   while (g_at < place) usleep(100);
 }
 
-/// Takes the lock, has it until long after the other one is about to take it, and lets go.
+/// Takes the lock, has it until the other one waits for it, and lets go.
 template <typename Lock, typename Unlock>
-void hold(Lock lock, Unlock unlock) {
+void hold(Lock lock, Unlock unlock, bool sleeps = true) {
   lock();
   ++g_at;
-  while (!g_taking) usleep(100);
+  while (g_taking == 0) usleep(100);
+  if (sleeps) await_sleep(g_taking);
   usleep(kMicroseconds);
   unlock();
 }
@@ -52,10 +55,10 @@ void hold(Lock lock, Unlock unlock) {
 template <typename Hold, typename Take>
 void contend(Hold hold_it, Take take_it) {
   const int before = g_at;
-  g_taking = false;
+  g_taking = 0;
   std::thread other(hold_it);
   await(before + 1);
-  g_taking = true;
+  g_taking = gettid();
   take_it();
   other.join();
 }
@@ -80,7 +83,7 @@ CALL void hold_shared() {
 CALL void take_shared() { std::shared_lock guard(g_shared); }
 CALL void take_exclusive() { std::unique_lock guard(g_shared); }
 CALL void hold_spin() {
-  hold([] { pthread_spin_lock(&g_spin); }, [] { pthread_spin_unlock(&g_spin); });
+  hold([] { pthread_spin_lock(&g_spin); }, [] { pthread_spin_unlock(&g_spin); }, false);
 }
 CALL void take_spin() {
   pthread_spin_lock(&g_spin);
@@ -95,16 +98,23 @@ CALL void take_c() {
 }
 CALL void wait_condition() {
   std::unique_lock guard(g_mutex);
+  g_waiting = gettid();
   ++g_at;
   g_condition.wait(guard, [] { return g_ready; });
 }
-CALL void wait_semaphore() { sem_wait(&g_semaphore); }
+CALL void wait_semaphore() {
+  g_waiting = gettid();
+  ++g_at;
+  sem_wait(&g_semaphore);
+}
 CALL void wait_barrier() {
+  g_waiting = gettid();
   ++g_at;
   pthread_barrier_wait(&g_barrier);
 }
 CALL void wait_for_ever() {
   std::unique_lock guard(g_mutex);
+  g_waiting = gettid();
   ++g_at;
   while (true) g_condition.wait(guard);
 }
@@ -154,24 +164,24 @@ int main() {
   contend(hold_spin, take_spin);
   contend(hold_c, take_c);
   contend(wait_condition, [] {
-    usleep(kMicroseconds);
+    await_sleep(g_waiting);
     std::lock_guard guard(g_mutex);
     g_ready = true;
     g_condition.notify_one();
   });
-  std::thread waiting(wait_semaphore);
-  usleep(kMicroseconds);
-  sem_post(&g_semaphore);
-  waiting.join();
+  contend(wait_semaphore, [] {
+    await_sleep(g_waiting);
+    sem_post(&g_semaphore);
+  });
   contend(wait_barrier, [] {
-    usleep(kMicroseconds);
+    await_sleep(g_waiting);
     pthread_barrier_wait(&g_barrier);
   });
   const int before = g_at;
   pthread_t thread;
   pthread_create(&thread, nullptr, cancelled, nullptr);
   await(before + 1);
-  usleep(kMicroseconds);
+  await_sleep(g_waiting);
   pthread_cancel(thread);
   void* result = nullptr;
   pthread_join(thread, &result);

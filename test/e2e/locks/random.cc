@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +12,8 @@
 #include <random>
 #include <thread>
 #include <vector>
+
+#include "asleep.h"
 
 #define CALL __attribute__((noinline, noclone))
 
@@ -23,19 +24,8 @@ struct Meeting {
 
 /// Until the waiter sleeps, which it does for the lock alone.
 __attribute__((always_inline)) inline void await(const Meeting& meeting) {
-  char place[64], text[512];
-  for (char state = 0; state != 'S'; usleep(200)) {
-    if (meeting.waiter == 0) continue;
-    snprintf(place, sizeof place, "/proc/self/task/%d/stat", meeting.waiter.load());
-    FILE* file = fopen(place, "r");
-    if (file == nullptr) continue;
-    const size_t size = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[size] = '\0';
-    const char* name_end = strrchr(text, ')');
-    if (name_end != nullptr) state = name_end[2];
-  }
-  usleep(1'000);
+  while (meeting.waiter == 0) usleep(100);
+  await_sleep(meeting.waiter);
 }
 
 CALL void work_a(const Meeting& meeting) { await(meeting); }
