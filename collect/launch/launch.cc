@@ -115,6 +115,9 @@ class Launcher {
       }
       setenv("LD_PRELOAD", preload->c_str(), 1);
       setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
+      // Where annotated programs look for who listens (runtime/annotations/), unless the user has another tool there.
+      for (const char* listener : {"INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH"})
+        setenv(listener, options_.runtime.c_str(), 0);
       execv(options_.program.path.c_str(), arguments.data());
       if (errno == ENOEXEC) {
         // As a shell does: a script without #!.

@@ -9,17 +9,16 @@ namespace {
 
 constexpr char kOptions[] = "KARST_OPTIONS=";
 constexpr char kPreload[] = "LD_PRELOAD=";
-constexpr char kOurs[] = "/libkarst.so";
-constexpr char kOurCompanion[] = "/libkarst-system.so";
-
-template <std::size_t kSize>
-bool is_at(const char* text, std::size_t size, const char (&name)[kSize]) {
-  return kSize - 1 <= size && starts_with(text, name);
-}
+constexpr const char* kOurs[] = {"/libkarst.so", "/libkarst-system.so", "/libkarst-contexts.so"};
+// Programs load what these name, and tell it what they say of themselves (annotations/).
+constexpr const char* kListeners[] = {"INTEL_LIBITTNOTIFY64=", "NVTX_INJECTION64_PATH="};
 
 bool names_us(const char* path, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i)
-    if (path[i] == '/' && (is_at(path + i, size - i, kOurs) || is_at(path + i, size - i, kOurCompanion))) return true;
+  for (const char* name : kOurs) {
+    const std::size_t least = length(name);
+    for (std::size_t i = 0; i + least <= size; ++i)
+      if (starts_with(path + i, name)) return true;
+  }
   return false;
 }
 
@@ -41,13 +40,19 @@ bool cut_preload(char* list) {
   return to != list;
 }
 
+bool is_our_listener(const char* variable) {
+  for (const char* name : kListeners)
+    if (starts_with(variable, name)) return names_us(variable, length(variable));
+  return false;
+}
+
 }  // namespace
 
 void hide_from_children(char** environment) {
   if (environment == nullptr) return;
   char** to = environment;
   for (char** from = environment; *from != nullptr; ++from) {
-    if (starts_with(*from, kOptions)) continue;
+    if (starts_with(*from, kOptions) || is_our_listener(*from)) continue;
     if (starts_with(*from, kPreload) && !cut_preload(*from + sizeof kPreload - 1)) continue;
     *to++ = *from;
   }

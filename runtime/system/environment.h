@@ -3,7 +3,7 @@
 
 namespace karst::runtime {
 
-/// Takes KARST_OPTIONS and our part of LD_PRELOAD out of `environment` (as passed to main; may be null), so that
+/// Takes KARST_OPTIONS, our part of LD_PRELOAD and the variables by which annotated programs find us out of `environment` (as passed to main; may be null), so that
 /// programs that this one starts are loaded without us. Before anyone else reads it.
 void hide_from_children(char** environment);
 
