@@ -167,6 +167,20 @@ bool Rebuilder::make_room_for(std::size_t count) {
   return true;
 }
 
+// Rows are in the order of their begins, so all from the first on are within the call that ended.
+bool Rebuilder::move_up(std::uint32_t first, std::uint32_t ended) {
+  constexpr std::size_t kMostRows = 64;
+  if (rows_ - first > kMostRows) return false;
+  std::uint16_t* const depth = calls_.depth.data();
+  for (std::size_t row = first; row < rows_; ++row)
+    if (depth[row] == 0 || depth[row] == kMaxDepth) return false;
+  for (std::size_t row = first; row < rows_; ++row) --depth[row];
+  std::uint32_t* const parent = calls_.parent.data();
+  parent[first] = parent[ended];
+  keep_rows_ = std::max(keep_rows_, rows_);
+  return true;
+}
+
 std::uint32_t Rebuilder::resumed(const Open& open, const Open* stack, std::size_t top) {
   Hot columns;
   columns.load(*this);

@@ -80,6 +80,7 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   // What the walker asks for; a call's serial is its row.
   static constexpr bool kSwitches = true;
   static constexpr bool kTranslates = false;
+  static constexpr bool kMovesZones = true;
   struct Hot;
   void ended(const Open* stack, std::size_t at, std::uint64_t end, walk::Way way);
   bool room_for_unentered();
@@ -96,6 +97,11 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   void refused(std::uint64_t count) { calls_.beyond_limit += count; }
   void ignored() { ++calls_.ignored; }
   bool make_room_for(std::size_t count);
+  /// A name that came without a place in the source: of ITT or NVTX.
+  bool is_loose_zone(std::uint32_t id) const {
+    return table_has(id) && functions_[id].note && functions_[id].line == 0 && functions_[id].file.empty();
+  }
+  bool move_up(std::uint32_t first, std::uint32_t ended);
   std::uint32_t resumed(const Open& open, const Open* stack, std::size_t top);
   void place_set() { keep_rows_ = std::max(keep_rows_, rows_); }
   void noted(const format::NoteHead& head, const format::Event* words, std::uint64_t ticks);

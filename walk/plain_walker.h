@@ -18,6 +18,7 @@ class PlainWalker : public Walker<Self, Memory> {
   using typename Walker<Self, Memory>::Open;
   static constexpr bool kSwitches = false;
   static constexpr bool kTranslates = false;
+  static constexpr bool kMovesZones = false;
   static constexpr std::uint32_t known_ = format::kMaxFunctionId;
 
   struct Hot {

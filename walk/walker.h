@@ -8,6 +8,9 @@
 //   watches). Their last sure moment is the event before.
 // - An exit while nothing is open: the enter lies before the segment.
 // - An exit of something that is not open while other calls are: it cannot be; counted, left out.
+// - A loose zone begins and ends by calls of its own, which may be wrapped: then the wrapper returns while the zone is
+//   open, or the zone ends while the wrapper is. A wrapper that begins a zone ends where that begins, and a zone ends
+//   where the wrapper begins that ends it (kMovesZones).
 // - A jump ends the calls begun since its place was set. If that lies before the segment: all whose enter is known.
 // - A switch of stacks puts the calls of the stack that is left aside; they go on when the thread comes back. A stack
 //   that was never seen in a whole history is one made new: its calls are below those of the stack that switched to it.
@@ -35,6 +38,9 @@
 // CountingVisitor has what most visitors do not care about.
 // With kSwitches (reader/cuts.cc): next_switch(), pass_switches(), is_blind(), is_cut(), end_cut(), began_unseen(),
 // blinded_since(), standing().
+//
+// With kMovesZones: is_loose_zone(id); move_up(first, ended), which makes the calls from `first` on, all of them within
+// `ended`, calls of its caller, or says that it cannot.
 //
 // Memory holds the stack, the places and the stacks aside. It may be fixed: what does not fit makes the walker forget,
 // which is told by lost(), and never guess. The walker itself neither allocates nor calls anything else.
@@ -150,6 +156,7 @@ class Walker {
   // Events may ask for calls to go on again and again: what that costs is to stand in proportion to their number.
   static constexpr std::uint64_t kResumedPerEvent = 4;
   static constexpr std::uint64_t kResumedFreely = 1 << 16;
+  static constexpr std::size_t kMostAbove = 16;  // open calls that go on as those of a caller's caller
 
   Self& self() { return static_cast<Self&>(*this); }
   void see_time(std::uint64_t ticks);
@@ -167,6 +174,7 @@ class Walker {
     return false;
   }
   void exit_elsewhere(std::uint32_t id, std::uint64_t ticks, std::uint64_t last_inside, Way way);
+  bool end_below(std::size_t at, std::uint64_t ticks, Way way);
   std::size_t read_mark(const format::Event* words, std::size_t count, std::uint64_t epoch);
   void unwound(std::uint32_t id, std::uint64_t ticks, std::uint64_t before);
   void set_place(std::uint64_t place);
@@ -372,12 +380,34 @@ void Walker<Self, Memory>::exit_elsewhere(std::uint32_t id, std::uint64_t ticks,
     }
     return;
   }
+  if (top_ > at && end_below(at, ticks, way)) return;
   while (top_ > at) {
     end_top(last_inside, Way::kUnseen);
     ++oddities_.missing_exits;
   }
   end_top(ticks, way);
   end_cut(ticks);
+}
+
+// Ends stack[at - 1] where the call above it begins, and keeps those above: if it is a loose zone and they are not, or
+// they all are and it is not.
+template <typename Self, typename Memory>
+bool Walker<Self, Memory>::end_below(std::size_t at, std::uint64_t ticks, Way way) {
+  if constexpr (Self::kMovesZones) {
+    if (top_ - at > kMostAbove || at <= old_) return false;
+    Open* stack = memory_.stack();
+    const bool zone_ends = self().is_loose_zone(stack[at - 1].function);
+    for (std::size_t i = at; i < top_; ++i)
+      if (self().is_loose_zone(stack[i].function) == zone_ends) return false;
+    if (!self().move_up(stack[at].serial, stack[at - 1].serial)) return false;
+    if (counting_) --self().count_of(stack[at - 1].function);
+    self().ended(stack, at - 1, stack[at].begin, way);
+    for (std::size_t i = at; i < top_; ++i) stack[i - 1] = stack[i];
+    --top_;
+    end_cut(ticks);
+    return true;
+  }
+  return false;
 }
 
 template <typename Self, typename Memory>

@@ -44,7 +44,8 @@ ZoneStack* chunk_of(std::uint32_t thread) {
 
 ZoneStack* own_stack() {
   if (!has_trace()) return nullptr;
-  const ThreadState* const state = own_state();
+  // own_state() makes system calls.
+  const ThreadState* const state = karst_state->live != 0 && !threads_are_found_by_tid() ? karst_state : own_state();
   if (state == nullptr) return nullptr;
   ZoneStack* const chunk = chunk_of(state->thread);
   if (chunk == nullptr) return nullptr;

@@ -108,7 +108,7 @@ class Annotations(TortureTest):
                     ("message", "", "", "work"), ("message", "", "", "work"), ("message", "", "", "work"),
                     ("message", "", "crossing", "work"), ("request begins", "", str(2**40), "work"),
                     ("request ends", "", str(2**40), "other_thread")])
-                tree = run.trace.tree("--below", "^work$")
+                tree = run.trace.tree("--below", "^work$", "--thread", str(run.trace.threads[0]["tid"]))
                 self.assertEqual([line.strip() for line in tree[1:]], [
                     "work", "with attributes", "passing name", "wïde", "solver::registered", "within"])
                 self.assertEqual([t["name"] for t in run.trace.threads if t["calls"] != 0][-1:], ["second"])

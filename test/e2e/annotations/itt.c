@@ -49,33 +49,33 @@ enum { THREAD = 1 << 2, MARK = 1 << 3, SYNC = 1 << 4, COUNTER = 1 << 8, STRUCTUR
 static struct domain own_domain = {1, "own", 0, 0, 0, 0};
 static struct text own_text = {"made before", 0, 0, 0, 0};
 
-#define FUNCTIONS(F)                                                                                        \
-  F(STRUCTURE, struct domain*, domain_create, (const char*))                                                \
-  F(STRUCTURE, struct text*, string_handle_create, (const char*))                                           \
-  F(STRUCTURE, void, task_begin, (const struct domain*, struct id, struct id, struct text*))                \
-  F(STRUCTURE, void, task_begin_fn, (const struct domain*, struct id, struct id, void*))                    \
-  F(STRUCTURE, void, task_end, (const struct domain*))                                                      \
-  F(STRUCTURE, void, task_begin_overlapped, (const struct domain*, struct id, struct id, struct text*))     \
-  F(STRUCTURE, void, task_end_overlapped, (const struct domain*, struct id))                                \
-  F(STRUCTURE, void, frame_begin_v3, (const struct domain*, struct id*))                                    \
-  F(STRUCTURE, void, frame_end_v3, (const struct domain*, struct id*))                                      \
-  F(STRUCTURE, void, frame_submit_v3, (const struct domain*, struct id*, uint64_t, uint64_t))               \
-  F(STRUCTURE, void, marker, (const struct domain*, struct id, struct text*, int))                          \
-  F(STRUCTURE, void, metadata_add, (const struct domain*, struct id, struct text*, int, size_t, void*))     \
+#define FUNCTIONS(F)                                                                                         \
+  F(STRUCTURE, struct domain*, domain_create, (const char*))                                                 \
+  F(STRUCTURE, struct text*, string_handle_create, (const char*))                                            \
+  F(STRUCTURE, void, task_begin, (const struct domain*, struct id, struct id, struct text*))                 \
+  F(STRUCTURE, void, task_begin_fn, (const struct domain*, struct id, struct id, void*))                     \
+  F(STRUCTURE, void, task_end, (const struct domain*))                                                       \
+  F(STRUCTURE, void, task_begin_overlapped, (const struct domain*, struct id, struct id, struct text*))      \
+  F(STRUCTURE, void, task_end_overlapped, (const struct domain*, struct id))                                 \
+  F(STRUCTURE, void, frame_begin_v3, (const struct domain*, struct id*))                                     \
+  F(STRUCTURE, void, frame_end_v3, (const struct domain*, struct id*))                                       \
+  F(STRUCTURE, void, frame_submit_v3, (const struct domain*, struct id*, uint64_t, uint64_t))                \
+  F(STRUCTURE, void, marker, (const struct domain*, struct id, struct text*, int))                           \
+  F(STRUCTURE, void, metadata_add, (const struct domain*, struct id, struct text*, int, size_t, void*))      \
   F(STRUCTURE, void, metadata_str_add, (const struct domain*, struct id, struct text*, const char*, size_t)) \
-  F(STRUCTURE, void, relation_add, (const struct domain*, struct id, int, struct id))                       \
-  F(THREAD, void, thread_set_name, (const char*))                                                           \
-  F(COUNTER, void*, counter_create, (const char*, const char*))                                             \
-  F(COUNTER, void*, counter_create_typed, (const char*, const char*, int))                                  \
-  F(COUNTER, void, counter_inc, (void*))                                                                    \
-  F(COUNTER, void, counter_dec_delta, (void*, unsigned long long))                                          \
-  F(COUNTER, void, counter_set_value, (void*, void*))                                                       \
-  F(MARK, int, event_create, (const char*, int))                                                            \
-  F(MARK, int, event_start, (int))                                                                          \
-  F(MARK, int, event_end, (int))                                                                            \
-  F(SYNC, void, sync_create, (void*, const char*, const char*, int))                                        \
-  F(SYNC, void, sync_destroy, (void*))                                                                      \
-  F(SYNC, void, sync_prepare, (void*))                                                                      \
+  F(STRUCTURE, void, relation_add, (const struct domain*, struct id, int, struct id))                        \
+  F(THREAD, void, thread_set_name, (const char*))                                                            \
+  F(COUNTER, void*, counter_create, (const char*, const char*))                                              \
+  F(COUNTER, void*, counter_create_typed, (const char*, const char*, int))                                   \
+  F(COUNTER, void, counter_inc, (void*))                                                                     \
+  F(COUNTER, void, counter_dec_delta, (void*, unsigned long long))                                           \
+  F(COUNTER, void, counter_set_value, (void*, void*))                                                        \
+  F(MARK, int, event_create, (const char*, int))                                                             \
+  F(MARK, int, event_start, (int))                                                                           \
+  F(MARK, int, event_end, (int))                                                                             \
+  F(SYNC, void, sync_create, (void*, const char*, const char*, int))                                         \
+  F(SYNC, void, sync_destroy, (void*))                                                                       \
+  F(SYNC, void, sync_prepare, (void*))                                                                       \
   F(SYNC, void, sync_acquired, (void*))
 
 #define POINTER(group, type, name, arguments) static type(*name) arguments;
@@ -85,14 +85,22 @@ static int called_none; /* what is there for functions that the library lacks */
 static void none(void) { ++called_none; }
 
 #define ROW(group, type, name, arguments) {"__itt_" #name, (void**)(void*)&name, 0, (void*)none, group},
-static struct function table[] = {{"", 0, 0, 0, -1},
-                                  {"__itt_", 0, 0, 0, -1},
-                                  {"no prefix", 0, 0, 0, -1},
-                                  FUNCTIONS(ROW){0, 0, 0, 0, 0}};
+static struct function table[] = {
+    {"", 0, 0, 0, -1}, {"__itt_", 0, 0, 0, -1}, {"no prefix", 0, 0, 0, -1}, FUNCTIONS(ROW){0, 0, 0, 0, 0}};
 
-static struct global global = {
-    {0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30}, 3, 26, 20250807, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, 0, 0, 0, table,
-    {0}};
+static struct global global = {{0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30},
+                               3,
+                               26,
+                               20250807,
+                               0,
+                               0,
+                               0,
+                               PTHREAD_MUTEX_INITIALIZER,
+                               0,
+                               0,
+                               0,
+                               table,
+                               {0}};
 
 static int load(int groups) {
   const char* path = getenv("INTEL_LIBITTNOTIFY64");

@@ -49,11 +49,40 @@ static int (*domain_pop)(const void*);
 static const void* (*register_string)(const void*, const char*);
 static const void* (*create_domain)(const char*);
 
-static void** core[17] = {0,           (void**)&mark_ex, (void**)&mark, (void**)&mark_wide, 0, (void**)&start, 0, (void**)&end,
-                          (void**)&push_ex, (void**)&push, (void**)&push_wide, (void**)&pop, (void**)&name_category, 0,
-                          (void**)&name_thread, 0, 0};
-static void** core2[17] = {0, (void**)&domain_mark, 0, 0, (void**)&domain_push, (void**)&domain_pop, 0, 0, 0, 0,
-                           (void**)&register_string, 0, (void**)&create_domain, 0, 0, 0, 0};
+static void** core[17] = {0,
+                          (void**)&mark_ex,
+                          (void**)&mark,
+                          (void**)&mark_wide,
+                          0,
+                          (void**)&start,
+                          0,
+                          (void**)&end,
+                          (void**)&push_ex,
+                          (void**)&push,
+                          (void**)&push_wide,
+                          (void**)&pop,
+                          (void**)&name_category,
+                          0,
+                          (void**)&name_thread,
+                          0,
+                          0};
+static void** core2[17] = {0,
+                           (void**)&domain_mark,
+                           0,
+                           0,
+                           (void**)&domain_push,
+                           (void**)&domain_pop,
+                           0,
+                           0,
+                           0,
+                           0,
+                           (void**)&register_string,
+                           0,
+                           (void**)&create_domain,
+                           0,
+                           0,
+                           0,
+                           0};
 static unsigned most = 16;
 
 static int get_functions(uint32_t module, void**** table, unsigned* count) {
@@ -81,7 +110,7 @@ static void* other_thread(void* nothing) {
   name_thread((uint32_t)syscall(SYS_gettid), "second");
   name_thread(1, "not mine");
   end(crossing);
-  end(crossing + 1);  /* never began */
+  end(crossing + 1); /* never began */
   end(7);
   return nothing;
 }

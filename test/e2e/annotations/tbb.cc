@@ -1,9 +1,9 @@
 // A flow graph and locks of oneTBB, which tells ITT of them. Logs how often the graph's bodies ran.
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/spin_mutex.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/profiling.h>
+#include <oneapi/tbb/spin_mutex.h>
 
 #include <atomic>
 #include <cstdio>
@@ -32,8 +32,6 @@ int main() {
     const spin_mutex::scoped_lock guard(lock);
     locked += i;
   });
-  {
-    const profiling::event event("an event of the program's");
-  }
+  { const profiling::event event("an event of the program's"); }
   std::printf("%d bodies, %ld, %ld\n", bodies.load(), sum, locked);
 }
