@@ -6,7 +6,7 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
 
 LISTENERS = ("INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH")
 PLAIN = ("-O1", "-Wall", "-Wextra", "-pthread", "-ldl")
@@ -145,6 +145,43 @@ class Annotations(TortureTest):
         run = self.run_traced(build("itt", "annotations/itt.c", *PLAIN, compiler="gcc", output="itt_gcc"), env={
             **os.environ, "KARST_OPTIONS": "follow=0"})
         self.assertEqual(run.out, "no library\nnothing was filled in\n")
+
+    def test_random_ranges_of_threads_handlers_and_children(self):
+        for seed, compiler in ((1, "karst-gcc"), (2, "gcc"), (3, "karst-clang")):
+            with self.subTest(seed=seed, compiler=compiler):
+                program = build("random", "annotations/random.c", *PLAIN, output=f"random_{compiler}",
+                                compiler=str(BIN / compiler) if compiler == "karst-clang" else compiler)
+                run = self.run_traced(program, str(seed), "3000", options=("--min-instructions", "0", "--budget", "off"))
+                self.assert_all_fits(run.trace)
+                logged = {}
+                for line in run.out.splitlines():
+                    pid, _, rest = line.partition(" ")
+                    name, _, count = rest.partition(":")
+                    if int(count) != 0:
+                        logged[(int(pid), name)] = int(count)
+                self.assertEqual(len({pid for pid, _ in logged}), 2)
+                for pid in {pid for pid, _ in logged}:
+                    expected = {name: count for (of, name), count in logged.items() if of == pid}
+                    counts = run.trace.counts_of("--process", str(pid))
+                    marks = Counter(n["value"] for n in self.notes_of(run.trace.path, "--kind", "message") if n["pid"] == pid)
+                    self.assertEqual({n: c for n, c in counts.items() if n.startswith("level") or n == "handler"},
+                                     {n: c for n, c in expected.items() if n != "a mark"})
+                    self.assertEqual(marks["a mark"], expected["a mark"])
+                    self.assertEqual(marks["handled"], expected.get("handler", 0))
+                self.assert_levels_nest(run.trace)
+
+    def assert_levels_nest(self, trace):
+        """Level N lies in level N - 1, whatever wrapped it, and level 0 in no other level."""
+        stack = []
+        for line in trace.tree()[1:]:
+            name = line.strip()
+            depth = (len(line) - len(line.lstrip())) // 2
+            del stack[depth:]
+            if name.startswith("level "):
+                level = int(name.split()[1])
+                around = [n for n in stack if n.startswith("level ")]
+                self.assertEqual(around, [f"level {i}" for i in range(level)], line)
+            stack.append(name)
 
     def test_one_tbb(self):
         if not Path("/usr/include/oneapi/tbb/flow_graph.h").exists():
