@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
 
+RUNTIME = BIN.parent / "lib" / "libkarst.so"
 LISTENERS = ("INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH")
 PLAIN = ("-O1", "-Wall", "-Wextra", "-pthread", "-ldl")
 NVTX_HEADERS = (os.environ.get("KARST_NVTX_INCLUDE", ""), "/usr/include", "/usr/local/cuda/include")
@@ -145,6 +146,29 @@ class Annotations(TortureTest):
         run = self.run_traced(build("itt", "annotations/itt.c", *PLAIN, compiler="gcc", output="itt_gcc"), env={
             **os.environ, "KARST_OPTIONS": "follow=0"})
         self.assertEqual(run.out, "no library\nnothing was filled in\n")
+
+    def test_a_setuid_program_says_nothing(self):
+        """Whoever starts it may name libkarst to ittnotify, which does not ask for the program's rights."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        if os.statvfs(self.directory).f_flag & os.ST_NOSUID:
+            self.skipTest("the file system is mounted with nosuid")
+        nobody = 65534
+        program = Path(build("itt", "annotations/itt.c", *PLAIN, compiler="gcc", output="itt_gcc"))
+        copy = self.directory / "setuid_itt"
+        copy.write_bytes(program.read_bytes())
+        os.chown(copy, nobody, nobody)
+        copy.chmod(0o6755)
+        names = {name: str(RUNTIME) for name in LISTENERS}
+        left = self.directory / "left"
+        options = {"KARST_OPTIONS": f"memory=1M,stats=1,colour=blue,file={left}"}
+        run = subprocess.run([copy], capture_output=True, text=True, timeout=TIMEOUT, env={**names, **options})
+        plain = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT, env={**names, **options})
+        self.assertIn("colour", plain.stderr)  # there it is heard
+        if run.stdout.startswith("no library"):
+            self.skipTest("nobody cannot reach libkarst here")
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "4996\n", ""))
+        self.assertFalse(left.exists())
 
     def test_random_ranges_of_threads_handlers_and_children(self):
         for seed, compiler in ((1, "karst-gcc"), (2, "gcc"), (3, "karst-clang")):
