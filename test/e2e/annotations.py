@@ -220,6 +220,25 @@ class Annotations(TortureTest):
         alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
         self.assertEqual(alone.stdout, run.out)
 
+    def test_openmp_of_llvm(self):
+        if not Path("/usr/lib/llvm-14/lib/libomp.so").exists():
+            self.skipTest("libomp-14-dev is not installed")
+        program = build("openmp", "annotations/openmp.c", "-O2", "-fopenmp", compiler="clang-14")
+        run = self.run_traced(program)
+        alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual((run.out, alone.stdout), ("1499985\n", "1499985\n"))
+        self.assert_all_fits(run.trace)
+        waits = Counter()
+        for name, calls in run.trace.counts.items():
+            if name.startswith("wait for OMP "):
+                waits[name.split(" ;")[0].removeprefix("wait for OMP ")] += calls
+        self.assertEqual(waits["Explicit Barrier"], 2 * 5)
+        self.assertIn("Join Barrier", waits)
+        self.assertIn("Critical", waits)
+        frames = {n["name"].split("@")[0] for n in self.notes_of(run.trace.path, "--kind", "frame")}
+        self.assertIn("main$omp$parallel:2", frames)
+        self.assertTrue(all(t["name"].startswith("OMP ") for t in run.trace.threads), run.trace.threads)
+
 
 if __name__ == "__main__":
     main()
