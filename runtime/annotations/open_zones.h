@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "runtime/annotations/notes_api.h"
+#include "runtime/annotations/saying.h"
 
 namespace karst::runtime {
 

@@ -1,4 +1,6 @@
-// What include/karst/karst.h has for notes. Zones are in arch/x86_64/zones.S.
+// Zones are in arch/x86_64/zones.S.
+#include "runtime/start/notes_api.h"
+
 #include <errno.h>
 #include <stddef.h>
 

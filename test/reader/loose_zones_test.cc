@@ -1,6 +1,9 @@
 // Zones that begin and end by calls of their own, which may be wrapped in functions that are traced.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "reader/trace.h"
 #include "test/reader/small_trace.h"
 #include "write/trace_writer.h"
@@ -126,6 +129,45 @@ TEST(LooseZones, WhatWouldCostTooMuchIsNotMoved) {
   EXPECT_EQ(calls.size(), 100'001U);
   for (std::size_t row = 1; row < calls.size(); ++row)
     ASSERT_TRUE(calls.parent[row] == kNone || calls.parent[row] < row);
+}
+
+// Whatever the events are, calls lie within each other.
+TEST(LooseZones, RandomEventsMakeCallsThatLieWithinEachOther) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 400; ++round) {
+    std::vector<Event> events;
+    std::vector<std::uint32_t> open;
+    std::uint64_t ticks = 10;
+    for (int n = 0; n < 400; ++n) {
+      ticks += random() % 3;
+      const std::uint32_t id = random() % 2 == 0 ? 1 + random() % 5 : 11 + random() % 3;
+      if (random() % 2 == 0) {
+        events.push_back(enter(ticks, id));
+        open.push_back(id);
+      } else if (!open.empty() && random() % 8 != 0) {
+        // The innermost one, or one a little further out.
+        const std::size_t out = std::min<std::size_t>(open.size() - 1, random() % 3 == 0 ? random() % 4 : 0);
+        const auto at = open.end() - 1 - static_cast<std::ptrdiff_t>(out);
+        events.push_back(leave(ticks, *at));
+        open.erase(at);
+      } else {
+        events.push_back(leave(ticks, id));
+      }
+    }
+    const Calls calls = rebuild(events);
+    for (std::size_t row = 0; row < calls.size(); ++row) {
+      const std::uint32_t parent = calls.parent[row];
+      if (parent == kNone) {
+        ASSERT_EQ(calls.depth[row], 0U) << round;
+        continue;
+      }
+      ASSERT_LT(parent, row) << round;
+      ASSERT_EQ(calls.depth[row], calls.depth[parent] + 1U) << round;
+      ASSERT_GE(calls.begin[row], calls.begin[parent]) << round;
+      ASSERT_LE(calls.begin[row] + calls.duration[row], calls.begin[parent] + calls.duration[parent]) << round;
+      ASSERT_GE(calls.begin[row], calls.begin[row - 1]) << round;
+    }
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What other tools' interfaces become: the notes that karst.h has too (start/notes_api.cc, arch/x86_64/zones.S).
+// What other tools' interfaces become: the notes that karst.h has, too (start/notes_api.h).
 #pragma once
 #include <cstdint>
 
@@ -8,17 +8,7 @@
 #include "runtime/process/fork.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/thread.h"
-
-extern "C" {
-void karst_api_zone_enter(karst::runtime::NoteName* name);
-void karst_api_zone_leave(karst::runtime::NoteName* name);
-void karst_api_integer(karst::runtime::NoteName* name, std::int64_t value);
-void karst_api_number(karst::runtime::NoteName* name, std::uint64_t bits);
-void karst_api_frame(karst::runtime::NoteName* name);
-void karst_api_request_begin(std::uint64_t id);
-void karst_api_request_end(std::uint64_t id);
-int karst_api_thread_set_name(const char* name);
-}
+#include "runtime/start/notes_api.h"
 
 namespace karst::runtime {
 
