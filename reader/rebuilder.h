@@ -97,9 +97,10 @@ class Rebuilder : private walk::Walker<Rebuilder, walk::GrowingMemory<>> {
   void refused(std::uint64_t count) { calls_.beyond_limit += count; }
   void ignored() { ++calls_.ignored; }
   bool make_room_for(std::size_t count);
-  /// A name that came without a place in the source: of ITT or NVTX.
+  /// A name that came without a place in the source: of ITT or NVTX. A wait for a lock has values, and ends in order.
   bool is_loose_zone(std::uint32_t id) const {
-    return table_has(id) && functions_[id].note && functions_[id].line == 0 && functions_[id].file.empty();
+    return table_has(id) && functions_[id].note && functions_[id].line == 0 && functions_[id].file.empty() &&
+           functions_[id].values.empty();
   }
   bool move_up(std::uint32_t first, std::uint32_t ended);
   std::uint32_t resumed(const Open& open, const Open* stack, std::size_t top);
