@@ -204,54 +204,54 @@ TEST_P(NotesTest, MarksAddUpWhatPixelsHave) {
   }
 }
 
+/// What a plot is made of.
+struct Point {
+  std::uint64_t ticks = 0;
+  double value = 0;
+};
+
 // By pixel: least, most, how many, and the last one; before the first pixel the last of all before.
-TEST_P(NotesTest, PlotsAreThoseOfTheValues) {
+void expect_plot(view::Api& api, const view::TraceIndex& index, std::size_t number, std::string_view name,
+                 const std::vector<Point>& points) {
   simdjson::dom::parser parser;
-  const auto of = [&](const Said& one) { return one.group == "value"; };
-  const std::string list = api_.answer("plots", {}).body;
+  const std::string list = api.answer("plots", {}).body;
   const simdjson::dom::element plots = parser.parse(list)["plots"];
-  ASSERT_EQ(plots.get_array().size(), 1U);
-  EXPECT_EQ(std::string_view(plots.at(0)["name"]), "queue length");
-  EXPECT_EQ(std::uint64_t(plots.at(0)["count"]),
-            static_cast<std::uint64_t>(std::count_if(all_.begin(), all_.end(), of)));
-  double least = 1e9, most = -1;
-  for (const Said& one : all_) {
-    if (!of(one)) continue;
-    least = std::min(least, std::stod(one.value));
-    most = std::max(most, std::stod(one.value));
-  }
-  EXPECT_EQ(double(plots.at(0)["min"]), least);
-  EXPECT_EQ(double(plots.at(0)["max"]), most);
-  const double span = index_->since_origin(index_->last_ticks());
+  ASSERT_EQ(plots.get_array().size(), 2U);
+  EXPECT_EQ(std::string_view(plots.at(number)["name"]), name);
+  EXPECT_EQ(std::uint64_t(plots.at(number)["count"]), points.size());
+  const auto [least, most] = std::minmax_element(points.begin(), points.end(),
+                                                 [](const Point& a, const Point& b) { return a.value < b.value; });
+  EXPECT_EQ(double(plots.at(number)["min"]), least->value);
+  EXPECT_EQ(double(plots.at(number)["max"]), most->value);
+  const double span = index.since_origin(index.last_ticks());
   const double begin = std::floor(span / 4), end = std::floor(span * 3 / 4);
   for (const std::uint32_t width : {1U, 50U, 3000U}) {
-    const std::string body = api_.answer("plots", {{"begin", std::to_string(begin)},
-                                                   {"end", std::to_string(end)},
-                                                   {"plot", "0"},
-                                                   {"width", std::to_string(width)}})
+    const std::string body = api.answer("plots", {{"begin", std::to_string(begin)},
+                                                  {"end", std::to_string(end)},
+                                                  {"plot", std::to_string(number)},
+                                                  {"width", std::to_string(width)}})
                                  .body;
     const simdjson::dom::element plot = parser.parse(body)["plots"].at(0);
-    std::vector<std::vector<const Said*>> pixels(width);
-    const Said* before = nullptr;
-    for (const Said& one : all_) {
-      const double time = index_->since_origin(one.ticks);
-      if (!of(one) || time >= end) continue;
+    std::vector<std::vector<double>> pixels(width);
+    const Point* before = nullptr;
+    for (const Point& one : points) {
+      const double time = index.since_origin(one.ticks);
+      if (time >= end) continue;
       if (time < begin) {
         before = &one;
       } else {
-        pixels[static_cast<std::size_t>((time - begin) / (end - begin) * width)].push_back(&one);
+        pixels[static_cast<std::size_t>((time - begin) / (end - begin) * width)].push_back(one.value);
       }
     }
     ASSERT_NE(before, nullptr);
-    EXPECT_EQ(double(plot["before"]), std::stod(before->value));
+    EXPECT_EQ(double(plot["before"]), before->value);
     std::size_t next = 0;
     for (std::uint32_t pixel = 0; pixel < width; ++pixel) {
-      if (pixels[pixel].empty()) continue;
+      const std::vector<double>& values = pixels[pixel];
+      if (values.empty()) continue;
       ASSERT_LT(next, plot["at"].get_array().size());
       EXPECT_EQ(std::uint64_t(plot["at"].at(next)), pixel);
-      EXPECT_EQ(std::uint64_t(plot["count"].at(next)), pixels[pixel].size());
-      std::vector<double> values;
-      for (const Said* one : pixels[pixel]) values.push_back(std::stod(one->value));
+      EXPECT_EQ(std::uint64_t(plot["count"].at(next)), values.size());
       EXPECT_EQ(double(plot["last"].at(next)), values.back());
       EXPECT_EQ(double(plot["min"].at(next)), *std::min_element(values.begin(), values.end()));
       EXPECT_EQ(double(plot["max"].at(next++)), *std::max_element(values.begin(), values.end()));
@@ -259,6 +259,27 @@ TEST_P(NotesTest, PlotsAreThoseOfTheValues) {
     EXPECT_EQ(next, plot["at"].get_array().size());
     EXPECT_GT(next, 0U);
   }
+}
+
+TEST_P(NotesTest, PlotsAreThoseOfTheValues) {
+  std::vector<Point> points;
+  for (const Said& one : all_)
+    if (one.group == "value") points.push_back({one.ticks, std::stod(one.value)});
+  expect_plot(api_, *index_, 1, "queue length", points);
+}
+
+// A frame's time stands where it ends, whichever threads marked its ends.
+TEST_P(NotesTest, PlotsOfFramesAreHowLongTheyTook) {
+  std::vector<Point> points;
+  const Said* before = nullptr;
+  for (const Said& one : all_) {
+    if (one.group != "frame") continue;
+    if (before != nullptr)
+      points.push_back(
+          {one.ticks, static_cast<double>(index_->trace().clock().to_ns(one.ticks - before->ticks)) / 1e6});
+    before = &one;
+  }
+  expect_plot(api_, *index_, 0, "frame main (ms)", points);
 }
 
 TEST_P(NotesTest, TheTraceCountsThem) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 
+#include "format/note.h"
 #include "query/flame.h"
 #include "query/table.h"
 #include "symbols/function_filter.h"
@@ -456,7 +457,8 @@ Reply Api::plots(const Question& question) {
   json.open('{').key("plots").open('[');
   for (const Notes::Plot& plot : plots) {
     json.open('{').field("process", plot.process);
-    json.field("name", index.trace().function(index.trace().processes()[plot.process], plot.name).name);
+    const std::string& name = index.trace().function(index.trace().processes()[plot.process], plot.name).name;
+    json.field("name", plot.frames ? "frame " + name + " (ms)" : name);
     json.field("count", plot.count).key("min").value(plot.least, 6).key("max").value(plot.most, 6).close('}');
   }
   json.close(']').close('}');
@@ -494,6 +496,9 @@ Reply Api::source(const Question& question) {
   if (!question.error().empty()) return {};
   const TraceIndex& index = question.index();
   const FunctionInfo& function = index.functions().functions()[number];
+  const bool is_note = function.module >= 0 &&
+                       index.functions().modules()[static_cast<std::size_t>(function.module)] == format::kNotesModule;
+  if (function.file < 0 && is_note) return error_reply(404, function.name + " is no function: it has no source");
   if (function.file < 0)
     return error_reply(404, "the trace does not say in which file " + function.name +
                                 " is: it was built without -g, or its file was gone");

@@ -123,6 +123,11 @@ bool has_values(const ThreadIndex& thread) {
 
 bool is_value(const reader::Note& note) { return group_of(note.kind) == NoteGroup::kValue && note.name != 0; }
 
+/// How long the frame took that mark `at` ends.
+double frame_ms(const TraceIndex& index, const std::vector<std::uint64_t>& ticks, std::size_t at) {
+  return static_cast<double>(index.trace().clock().to_ns(ticks[at] - ticks[at - 1])) / 1e6;
+}
+
 // What one plot has in a pixel.
 struct PlotPixel {
   std::uint64_t count = 0;
@@ -142,6 +147,31 @@ struct PlotPixel {
 
 }  // namespace
 
+std::shared_ptr<const Notes::Frames> Notes::frames_of(const TraceIndex& index, Work* work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = frames_.find(&index); at != frames_.end()) return at->second;
+  }
+  auto made = std::make_shared<Frames>();
+  for (const ThreadIndex& thread : index.threads()) {
+    if (thread.notes[static_cast<std::size_t>(NoteKind::kFrame)] == 0) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
+    const std::uint32_t process = thread.thread->process;
+    for (std::size_t at = 0; at < notes->size(); ++at) {
+      const reader::Note& note = (*notes)[at];
+      if (group_of(note.kind) != NoteGroup::kFrame) continue;
+      const std::string_view name = index.trace().function(index.trace().processes()[process], note.name).name;
+      FrameMarks& marks = (*made)[{process, name}];
+      marks.name = note.name;
+      marks.ticks.push_back(note.ticks);
+    }
+  }
+  for (auto& [name, marks] : *made) std::sort(marks.ticks.begin(), marks.ticks.end());
+  const std::lock_guard lock(mutex_);
+  return frames_[&index] = std::move(made);
+}
+
 std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
   {
     const std::lock_guard lock(mutex_);
@@ -160,13 +190,20 @@ std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
   }
   std::vector<Plot> plots;
   plots.reserve(found.size());
-  for (const auto& [key, sum] : found) plots.push_back({key.first, key.second, sum.count, sum.least, sum.most});
+  for (const auto& [key, sum] : found) plots.push_back({key.first, key.second, false, sum.count, sum.least, sum.most});
+  const auto frames = frames_of(index, work);
+  if (frames == nullptr) return {};
+  for (const auto& [name, marks] : *frames) {
+    PlotPixel sum;
+    for (std::size_t i = 1; i < marks.ticks.size(); ++i) sum.add(frame_ms(index, marks.ticks, i), marks.ticks[i]);
+    if (sum.count != 0) plots.push_back({name.first, marks.name, true, sum.count, sum.least, sum.most});
+  }
   if (plots.size() > kMaxPlots) {
     std::stable_sort(plots.begin(), plots.end(), [](const Plot& a, const Plot& b) { return a.count > b.count; });
     plots.resize(kMaxPlots);
   }
   const auto key = [&](const Plot& plot) {
-    return std::tuple(plot.process,
+    return std::tuple(plot.process, !plot.frames,
                       std::string_view(index.trace().function(index.trace().processes()[plot.process], plot.name).name),
                       plot.name);
   };
@@ -181,8 +218,29 @@ void Notes::write_plots(Json& json, const TraceIndex& index, const std::vector<P
                         Work* work) {
   std::vector<std::vector<PlotPixel>> pixels(wanted.size(), std::vector<PlotPixel>(width));
   std::vector<PlotPixel> before(wanted.size());
+  const auto pixel_of = [&](double time) {
+    return std::min<std::size_t>(width - 1, static_cast<std::size_t>((time - begin) / (end - begin) * width));
+  };
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> place;
-  for (std::size_t i = 0; i < wanted.size(); ++i) place[{plots[wanted[i]].process, plots[wanted[i]].name}] = i;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Plot& plot = plots[wanted[i]];
+    if (!plot.frames) {
+      place[{plot.process, plot.name}] = i;
+      continue;
+    }
+    const auto frames = frames_of(index, work);
+    if (frames == nullptr) return;
+    const reader::Process& process = index.trace().processes()[plot.process];
+    const auto marks = frames->find({plot.process, index.trace().function(process, plot.name).name});
+    if (marks == frames->end()) continue;
+    const std::vector<std::uint64_t>& ticks = marks->second.ticks;
+    for (std::size_t at = 1; at < ticks.size(); ++at) {
+      const double time = index.since_origin(ticks[at]);
+      if (time >= end) break;
+      PlotPixel& pixel = time < begin ? before[i] : pixels[i][pixel_of(time)];
+      pixel.add(frame_ms(index, ticks, at), ticks[at]);
+    }
+  }
   for (const ThreadIndex& thread : index.threads()) {
     if (!has_values(thread)) continue;
     const auto notes = threads_.find(index, thread, work);
@@ -207,8 +265,7 @@ void Notes::write_plots(Json& json, const TraceIndex& index, const std::vector<P
       const auto of = find_plot(note);
       const double value = of == place.end() ? NAN : analysis::note_number(notes->calls(), note);
       if (!std::isfinite(value)) continue;
-      const double pixel = (time_of(at) - begin) / (end - begin) * width;
-      pixels[of->second][std::min<std::size_t>(width - 1, static_cast<std::size_t>(pixel))].add(value, note.ticks);
+      pixels[of->second][pixel_of(time_of(at))].add(value, note.ticks);
     }
     // What each was when the picture begins.
     std::vector<bool> known(wanted.size());

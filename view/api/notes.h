@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -56,15 +58,19 @@ class Notes {
   Notes();
   ~Notes();
 
-  /// What a process's values of one name are, of all its threads. Values that are no numbers are left out.
+  /// What a process's values of one name are, of all its threads; or how long its frames of one name took, in ms, each
+  /// at its end (analysis/frames.h), but for the first, whose begin nobody marked. Values that are no numbers are left
+  /// out.
   struct Plot {
     std::uint32_t process = 0;
     std::uint32_t name = 0;  ///< id of a function
+    bool frames = false;
     std::uint64_t count = 0;
     double least = 0;
     double most = 0;
   };
-  /// The kMaxPlots names with the most values, in order of process and name; empty once `work` is stopped.
+  /// The kMaxPlots names with the most values, in order of process and name, frames first; empty once `work` is
+  /// stopped.
   std::vector<Plot> plots(const TraceIndex& index, Work* work = nullptr);
   /// api/plots: how the values of each of `plots` go from `begin` to `end`, ns from the trace's start.
   void write_plots(Json& json, const TraceIndex& index, const std::vector<Plot>& plots,
@@ -77,10 +83,18 @@ class Notes {
  private:
   class OfThread;
   class Finder;
+  struct FrameMarks {
+    std::uint32_t name = 0;            // id of a function
+    std::vector<std::uint64_t> ticks;  // in order
+  };
+  using Frames = std::map<std::pair<std::uint32_t, std::string_view>, FrameMarks>;  // by process and name
+  /// What lies in `index` lives as long as that. Null: `work` was stopped.
+  std::shared_ptr<const Frames> frames_of(const TraceIndex& index, Work* work);
 
   NotedThreads<OfThread> threads_;
-  std::mutex mutex_;  // of plots_
+  std::mutex mutex_;  // of those below
   std::map<const TraceIndex*, std::vector<Plot>> plots_;
+  std::map<const TraceIndex*, std::shared_ptr<const Frames>> frames_;
 };
 
 }  // namespace karst::view
