@@ -42,6 +42,8 @@ std::string_view kind_of(const reader::Note& note) {
       return "returned";
     case NoteKind::kLog:
       return "log";
+    case NoteKind::kFiber:
+      return "fiber";
   }
   return "unknown";
 }
@@ -53,6 +55,18 @@ std::uint64_t bits_of(std::string_view bytes) {
   for (std::size_t i = 0; i < bytes.size() && i < 8; ++i)
     bits |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
   return bits;
+}
+
+/// The name of the fiber that is entered, or its number; empty: none is.
+std::string fiber_value(std::string_view bytes) {
+  constexpr std::size_t kWord = format::kNoteBytesInWord;
+  const std::size_t name = format::kFiberNameWord * kWord;
+  if (bytes.size() > name) return std::string(bytes.substr(name));
+  const auto word = [bytes](std::size_t i) {
+    return i * kWord < bytes.size() ? bits_of(bytes.substr(i * kWord, kWord)) : 0;
+  };
+  const std::uint64_t entered = format::fiber_note(word).entered;
+  return entered != 0 ? fmt::format("{:#x}", entered) : std::string();
 }
 
 double number_of(NoteKind kind, std::uint64_t bits) {
@@ -85,6 +99,8 @@ std::string note_value(NoteKind kind, std::string_view bytes, std::string_view n
     case NoteKind::kMessage:
     case NoteKind::kText:
       return std::string(bytes);
+    case NoteKind::kFiber:
+      return fiber_value(bytes);
     case NoteKind::kArguments:
     case NoteKind::kReturned:
     case NoteKind::kFrame:
@@ -128,6 +144,8 @@ std::string note_line(NoteKind kind, std::string_view name, std::string_view val
       return fmt::format("{} returns {}", name, value);
     case NoteKind::kLog:
       return level != 0 ? fmt::format("{}: {}", log_level_name(level), value) : std::string(name);
+    case NoteKind::kFiber:
+      return value.empty() ? "leaves its fiber" : fmt::format("goes on with fiber {}", value);
     case NoteKind::kRequest:
       return value == "0" ? "works on no request" : fmt::format("works on request {}", value);
   }

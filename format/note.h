@@ -27,11 +27,16 @@ enum class NoteKind : std::uint8_t {
   kArguments = 9,     ///< of the next call of the function that is named (format/values.h)
   kReturned = 10,     ///< what the call of the named function that the thread is in returns
   kLog = 11,          ///< a level and arguments of the format that is named (format/log.h)
+  kFiber = 12,        ///< the thread goes on with another fiber, or on its own stack (FiberNote)
 };
-inline constexpr std::uint32_t kLastNoteKind = 11;
+inline constexpr std::uint32_t kLastNoteKind = 12;
 
 /// The module whose functions are the names of notes; it has no code. An address is where its text lies in the arena.
 inline constexpr char kNotesModule[] = "[notes]";
+/// The same for the name of fibers' notes. It is of this module alone, so that readers know at once who has fibers. In
+/// a fiber's lane its calls are the times when the fiber waited.
+inline constexpr char kFibersModule[] = "[fibers]";
+inline constexpr char kSuspended[] = "[suspended]";
 
 inline constexpr std::uint32_t kNoteBytesInWord = 5;
 /// What is longer is cut.
@@ -57,6 +62,26 @@ constexpr NoteHead note_head(Event word) {
 }
 static_assert(note_head(make_note_head({NoteKind::kText, KARST_EVENT_ID_MASK, 511})).words == 511);
 static_assert(note_head(make_note_head({NoteKind::kText, KARST_EVENT_ID_MASK, 511})).name == KARST_EVENT_ID_MASK);
+
+/// The numbers of a kFiber note: two words each, the lower 40 bits first. Words that follow are the name of the fiber
+/// that is entered; words 2 and 3 are left out where there is none. Number 0 is the thread's own stack.
+struct FiberNote {
+  std::uint64_t left;     ///< what the thread worked on before
+  std::uint64_t entered;  ///< what it works on from here on
+  bool left_known;
+};
+inline constexpr std::uint32_t kFiberNameWord = 4;
+/// What is longer is cut.
+inline constexpr std::uint32_t kMostFiberNameBytes = 120;
+inline constexpr std::uint64_t kFiberLeftUnknown = std::uint64_t{1} << 32;  ///< in word 1
+
+/// `word(i)` is the payload of word i, 0 behind the last one.
+template <typename Word>
+constexpr FiberNote fiber_note(Word word) {
+  constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
+  const std::uint64_t upper = word(1);
+  return {word(0) | upper << kBits, word(2) | word(3) << kBits, (upper & kFiberLeftUnknown) == 0};
+}
 
 constexpr std::uint32_t note_words(std::uint32_t bytes) { return (bytes + kNoteBytesInWord - 1) / kNoteBytesInWord; }
 

@@ -213,6 +213,8 @@ enum ThreadFlag : std::uint32_t {
   /// Its history is an excerpt: the first `inherited` enters are those of calls that were open at its begin, begun
   /// before.
   kThreadExcerpt = 2,
+  /// A fiber's lane, as a part of a trace has it: what several threads did for it.
+  kThreadFiber = 4,
 };
 
 /// SWCH. One change of which functions are traced, in the order of their making. Events of the functions are whole

@@ -43,6 +43,7 @@ struct Function {
   std::uint32_t of = 0;    ///< with tail_exit: that function's id; 0: no record of it
   bool culled = false;     ///< the budget kept it out when the trace was written
   bool note = false;       ///< a name of notes; its calls are zones
+  bool made = false;       ///< by the reader, for calls that it made (reader/fibers.h); no record of the file has it
   std::string values{};    ///< how to show what notes of its values have (format/values.h); empty: not known
 };
 
@@ -58,7 +59,8 @@ struct Thread {
   std::uint32_t inherited = 0;  ///< so many first enters are those of the parent's calls that a forked child is inside
   std::string name;
   bool excerpt =
-      false;  ///< these first enters are of calls that were open at the history's begin, which is an excerpt's
+      false;           ///< these first enters are of calls that were open at the history's begin, which is an excerpt's
+  bool fiber = false;  ///< a fiber's lane; `tid` is none of the kernel's then
 };
 
 /// A stretch of time that was asked to be kept; format/moments.h says what the fields mean.

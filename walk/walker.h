@@ -14,6 +14,8 @@
 // - A jump ends the calls begun since its place was set. If that lies before the segment: all whose enter is known.
 // - A switch of stacks puts the calls of the stack that is left aside; they go on when the thread comes back. A stack
 //   that was never seen in a whole history is one made new: its calls are below those of the stack that switched to it.
+// - A note that the thread goes on with another fiber does so as well; the fiber's calls are below no others. (The
+//   reader gives fibers lanes of their own before: reader/fibers.h. So it is for who looks at a single thread.)
 //
 // How it is used: `class Visitor : public Walker<Visitor, Memory>`. The walker calls the visitor by static dispatch:
 //
@@ -180,6 +182,7 @@ class Walker {
   void set_place(std::uint64_t place);
   void jump(std::uint64_t place, std::uint64_t ticks);
   void switch_stack(std::uint64_t from, std::uint64_t to, std::uint64_t ticks);
+  void switch_fiber(const format::FiberNote& note, std::uint64_t ticks);
   void put_aside(std::uint64_t place, std::size_t down_to, std::uint64_t ticks);
   void resume(std::uint64_t place, std::uint64_t ticks);
 };
@@ -466,6 +469,10 @@ std::size_t Walker<Self, Memory>::read_mark(const format::Event* words, std::siz
         if (!format::event_is(word(2 + i), Mark::kNoteWord)) return 1 + i;
       self().place_set();
       self().noted(head, words + 2, ticks_of(mark));
+      if (head.kind == format::NoteKind::kFiber) {
+        const auto payload = [&](std::uint32_t i) { return i < head.words ? format::note_payload(word(2 + i)) : 0; };
+        switch_fiber(format::fiber_note(payload), ticks_of(mark));
+      }
       return 1 + head.words;
     }
     case Mark::kPlace:  // without its mark
@@ -553,6 +560,23 @@ void Walker<Self, Memory>::switch_stack(std::uint64_t from, std::uint64_t to, st
     return forget(ticks);
   }
   resume(to, ticks);
+}
+
+template <typename Self, typename Memory>
+void Walker<Self, Memory>::switch_fiber(const format::FiberNote& note, std::uint64_t ticks) {
+  // No stack pointer has the uppermost bit here.
+  constexpr std::uint64_t kFiber = std::uint64_t{1} << 63;
+  self().place_set();
+  lost_stacks_ = true;  // what a fiber called in another thread is not known
+  if (note.left_known) {
+    put_aside(kFiber | note.left, 0, ticks);
+  } else {
+    while (top_ != 0) end_top(ticks, Way::kSwitched);
+  }
+  while (memory_.below_count() != 0) memory_.pop_below();
+  settle_base();
+  end_cut(ticks);
+  resume(kFiber | note.entered, ticks);
 }
 
 template <typename Self, typename Memory>

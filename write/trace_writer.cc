@@ -379,7 +379,8 @@ void TraceWriter::add_threads(std::uint32_t process, std::span<const reader::Thr
     record.thread = thread.index;
     record.tid = thread.tid;
     record.flags = (thread.exited ? std::uint32_t{format::kThreadExited} : 0) |
-                   (thread.excerpt ? std::uint32_t{format::kThreadExcerpt} : 0);
+                   (thread.excerpt ? std::uint32_t{format::kThreadExcerpt} : 0) |
+                   (thread.fiber ? std::uint32_t{format::kThreadFiber} : 0);
     record.joined_ticks = thread.joined_ticks;
     record.exited_ticks = thread.exited_ticks;
     record.overwritten_events = thread.overwritten_events;

@@ -60,7 +60,7 @@ void FunctionChooser::read_carried(const reader::Process& process) {
   std::vector<std::string> paths;
   for (const reader::Module& module : process.modules)
     if (carried_.try_emplace(module.path).second && choice_.uses_carried() && module.path != format::kGeneratedCode &&
-        module.path != format::kNotesModule)
+        module.path != format::kNotesModule && module.path != format::kFibersModule)
       paths.push_back(module.path);
   if (!paths.empty()) {
     std::vector<ListChoice> lists = symbols::carried_lists(paths, resolve_.as);

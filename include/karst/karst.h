@@ -168,6 +168,8 @@ KARST_STUB_ int karst_thread_set_history(uint64_t bytes) {
  *   karst_request_begin(4711);            a request begins; any thread may work on it, and any may end it
  *   karst_request(4711);                  the calling thread works on it from here on; 0: on none
  *   karst_request_end(4711);
+ *   karst_fiber_enter(number, name);      the calling thread works on that fiber from here on
+ *   karst_fiber_leave();                  and on its own stack again
  *
  * Logs: messages with a format and arguments. The trace gets the arguments' bytes; the reader formats them.
  *
@@ -229,9 +231,24 @@ KARST_STUB_ void karst_number(const char* name, double value) {
 }
 /* A name for a lock, which `karst locks` shows for its address (karst run --system locks). Copied; to be called once a
  * lock, as each call enters a name. The latest one counts. */
-KARST_STUB_ void karst_name_lock(const void* lock, const char* name){
-    KARST_NOTE_(void, name_lock, (const void*, const char*), (lock, name))} KARST_STUB_
-    struct karst_name* karst_zone_enter_(struct karst_name* name) {
+KARST_STUB_ void karst_name_lock(const void* lock, const char* name) {
+  void (*karst_found_)(const void*, const char*);
+  KARST_FIND_(karst_found_, name_lock);
+  if (karst_found_) karst_found_(lock, name);
+}
+/* Fibers: stacks that the program switches itself. Each gets a lane of its own in every trace, whichever threads work
+ * on it; its calls go on when it is entered again. `fiber` is any number but 0 that no other fiber has at that time, as
+ * its address; `name` is copied, and may be null. To be called right before the switch or right behind it, with no
+ * traced call in between: calls belong to the fiber that the thread works on. Also said while nothing is recorded, as a
+ * later trace needs to know: that costs a store. */
+KARST_STUB_ void karst_fiber_enter(uint64_t fiber, const char* name) {
+  void (*karst_found_)(uint64_t, const char*);
+  KARST_FIND_(karst_found_, fiber);
+  if (karst_found_) karst_found_(fiber, name);
+  __asm__ __volatile__(""); /* no tail call: it would come behind the function's exit */
+}
+KARST_STUB_ void karst_fiber_leave(void) { karst_fiber_enter(0, KARST_NULL_); }
+KARST_STUB_ struct karst_name* karst_zone_enter_(struct karst_name* name) {
   KARST_NOTE_(void, zone_enter, (struct karst_name*), (name))
   return name;
 }

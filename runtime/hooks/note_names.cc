@@ -60,11 +60,12 @@ std::uint64_t add_text(const NoteName& name, const char* values, std::uint32_t v
 }
 
 /// Signals wait, as a handler may come to the same name. Two threads may both enter it: the first one's id stays.
-std::uint32_t enter(NoteName& name, const char* values = nullptr, std::uint32_t values_size = 0) {
+std::uint32_t enter(NoteName& name, const char* values = nullptr, std::uint32_t values_size = 0,
+                    bool of_fibers = false) {
   const sys::SignalsBlocked guard;
   if (!g_arena.exists() || !own_arena()) return 0;
   const std::uint64_t text = add_text(name, values, values_size);
-  const std::uint32_t id = text != 0 ? enter_note_name(text) : 0;
+  const std::uint32_t id = text != 0 ? enter_note_name(text, of_fibers) : 0;
   if (id == 0) {
     store(name.id, kRefused);
     say_full();
@@ -132,6 +133,14 @@ std::uint32_t note_format_id(NoteFormat* format, const char* types) {
 std::uint32_t note_id_with_values(NoteName* name, const char* values, std::uint32_t size) {
   const std::uint32_t id = load(name->id);
   return wanted(id != 0 ? id : enter(*name, values, size));
+}
+
+std::uint32_t fiber_note_id() {
+  static NoteName suspended{kSuspended, nullptr, 0, 0};
+  if (!is_switched_on()) return 0;
+  std::uint32_t id = load(suspended.id);
+  if (id == 0) id = enter(suspended, nullptr, 0, true);
+  return id <= g_arena.function_count() ? id : 0;
 }
 
 NoteName* note_name_of(const char* text) {

@@ -27,6 +27,10 @@ std::uint32_t note_format_id(NoteFormat* format, const char* types);
 /// As karst_note_id, of a name whose notes have values: `values` describes them (format/values.h). Any context.
 std::uint32_t note_id_with_values(NoteName* name, const char* values, std::uint32_t size);
 
+/// The id of fibers' notes if they are recorded now, else 0. Filters do not concern it: without these notes the calls
+/// of several stacks would be taken for those of one. Any context.
+std::uint32_t fiber_note_id();
+
 /// The name whose text lies at `text`, for as long as the process runs; null: there are too many. Any context.
 NoteName* note_name_of(const char* text);
 

@@ -38,6 +38,7 @@ namespace {
 std::uint64_t g_sleds;
 std::uint32_t g_generated;  // 1 + the index of the module that stands for generated code
 std::uint32_t g_notes;      // the same of the one whose functions are names of notes
+std::uint32_t g_fibers;     // and of the one for fibers' notes
 WipedLock g_lock;           // of the arena's function ids, which any thread may take
 
 // Hashes of the paths of modules of which something was said, which is done once however often one comes back.
@@ -444,9 +445,9 @@ std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool i
   return id;
 }
 
-std::uint32_t enter_note_name(std::uint64_t text_address) {
+std::uint32_t enter_note_name(std::uint64_t text_address, bool of_fibers) {
   const Locked lock(g_lock);
-  const Module* m = made_up_module(g_notes, kNotesModule);
+  const Module* m = of_fibers ? made_up_module(g_fibers, kFibersModule) : made_up_module(g_notes, kNotesModule);
   return m != nullptr ? add_function(*m, text_address, kArenaFunctionNote | kArenaFunctionAlways) : 0;
 }
 

@@ -62,7 +62,7 @@ bool lies_in_entered_module(std::uintptr_t address);
 std::uint32_t enter_function(std::uintptr_t address, std::uint32_t known, bool is_generated, bool* is_new);
 /// A function id for a name of notes, whose text lies there (format/note.h); 0: there is no room. Takes a lock; blocks
 /// signals.
-std::uint32_t enter_note_name(std::uint64_t text_address);
+std::uint32_t enter_note_name(std::uint64_t text_address, bool of_fibers);
 
 struct FunctionHere {
   std::uint32_t id;  ///< 0: there is none

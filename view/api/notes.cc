@@ -66,6 +66,7 @@ NoteGroup group_of(std::uint32_t kind) {
       return NoteGroup::kText;
     case NoteKind::kArguments:
     case NoteKind::kReturned:
+    case NoteKind::kFiber:
       break;
   }
   return NoteGroup::kOther;

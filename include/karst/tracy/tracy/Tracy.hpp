@@ -2,7 +2,7 @@
 // this directory's parent in the include path in place of Tracy's. As with Tracy, nothing is said without TRACY_ENABLE.
 //
 // What has no meaning here compiles to nothing: colours, stacks of calls (S), frame images, discontinuous frames,
-// plots' configuration, memory, locks, fibers, sections and parameters. docs/guide.md has the list.
+// plots' configuration, memory, locks, sections and parameters. docs/guide.md has the list.
 #ifndef KARST_TRACY_HPP
 #define KARST_TRACY_HPP
 
@@ -121,6 +121,10 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 #define TracyMessage(text, size) karst_message_sized(text, size)
 #define TracyMessageL(text) karst_message(text)
 #define TracyAppInfo(text, size) karst_message_sized(text, size)
+/* As with Tracy the name's address is the fiber. */
+#define TracyFiberEnter(fiber) karst_fiber_enter(reinterpret_cast<std::uintptr_t>(fiber), fiber)
+#define TracyFiberEnterHint(fiber, hint) TracyFiberEnter(fiber)
+#define TracyFiberLeave karst_fiber_leave()
 #define TracyIsConnected (karst_time() != 0)
 #define TracyIsStarted (karst_time() != 0)
 #define TracyNoop TracyIsConnected
@@ -147,6 +151,9 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 #define ZoneIsActiveV(variable) false
 #define FrameMark
 #define FrameMarkNamed(name)
+#define TracyFiberEnter(fiber)
+#define TracyFiberEnterHint(fiber, hint)
+#define TracyFiberLeave
 #define TracyPlot(name, value)
 #define TracyMessage(text, size)
 #define TracyMessageL(text)
@@ -215,8 +222,5 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 #define TracySectionEnterCategory(...) 0
 #define TracySectionLeave(id)
 #define TracySectionSetup(...)
-#define TracyFiberEnter(fiber)
-#define TracyFiberEnterHint(fiber, hint)
-#define TracyFiberLeave
 
 #endif

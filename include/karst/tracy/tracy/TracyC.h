@@ -39,6 +39,8 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCMessageL(text) karst_message(text);
 #define TracyCAppInfo(text, size) karst_message_sized(text, size);
 #define TracyCSetThreadName(name) karst_thread_set_name(name);
+#define TracyCFiberEnter(fiber) karst_fiber_enter((uintptr_t)(fiber), fiber);
+#define TracyCFiberLeave karst_fiber_leave();
 #define TracyCIsConnected (karst_time() != 0)
 #define TracyCIsStarted (karst_time() != 0)
 
@@ -59,6 +61,8 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCMessageL(text)
 #define TracyCAppInfo(text, size)
 #define TracyCSetThreadName(name)
+#define TracyCFiberEnter(fiber)
+#define TracyCFiberLeave
 #define TracyCIsConnected 0
 #define TracyCIsStarted 0
 
@@ -103,8 +107,6 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCLockAfterTryLock(lock, acquired)
 #define TracyCLockMark(lock)
 #define TracyCLockCustomName(lock, name, size)
-#define TracyCFiberEnter(fiber)
-#define TracyCFiberLeave
 #define TracyCBeginSamplingProfiling() 0
 #define TracyCEndSamplingProfiling()
 
