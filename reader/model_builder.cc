@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "format/moments.h"
 #include "reader/clock_problems.h"
+#include "reader/fibers.h"
 
 namespace karst::reader {
 namespace {
@@ -218,6 +220,7 @@ void ModelBuilder::add_threads(const Chunk& chunk) {
     made.lost_events = record.lost_events;
     made.inherited = record.inherited;
     made.excerpt = (record.flags & format::kThreadExcerpt) != 0;
+    made.fiber = (record.flags & format::kThreadFiber) != 0;
     made.name = text(table, record.name);
     process(table.process()).threads.push_back(std::move(made));
   });
@@ -523,7 +526,25 @@ void ModelBuilder::settle_blocks() {
   for (const PlacedBlock& block : blocks_) model_.blocks.push_back(block.view);
 }
 
+// Lanes of fibers are threads like others; what events lie in is all that tells them apart.
+void ModelBuilder::settle_fibers(Process& process, std::vector<TraceModel::Range>& ranges) {
+  std::vector<std::span<const BlockView>> blocks;
+  for (const TraceModel::Range& range : ranges)
+    blocks.push_back(std::span<const BlockView>(model_.blocks).subspan(range.first, range.count));
+  FiberLanes lanes = split_fibers(process, blocks, next_fiber_tid_, problems_);
+  const auto add = [this](const std::vector<BlockView>& made) {
+    const TraceModel::Range range{model_.blocks.size(), made.size()};
+    model_.blocks.insert(model_.blocks.end(), made.begin(), made.end());
+    return range;
+  };
+  for (std::size_t i = 0; i < lanes.threads.size(); ++i)
+    if (!lanes.threads[i].empty()) ranges[i] = add(lanes.threads[i]);
+  for (const std::vector<BlockView>& lane : lanes.lanes) ranges.push_back(add(lane));
+  std::move(lanes.streams.begin(), lanes.streams.end(), std::back_inserter(model_.streams));
+}
+
 TraceModel ModelBuilder::build(const ChunkList& list) {
+  next_fiber_tid_ = kFirstFiberTid;
   using Add = void (ModelBuilder::*)(const Chunk&);
   constexpr std::pair<ChunkType, Add> kOrder[] = {
       {ChunkType::kProcesses, &ModelBuilder::add_processes}, {ChunkType::kClock, &ModelBuilder::add_clock},
@@ -567,16 +588,16 @@ TraceModel ModelBuilder::build(const ChunkList& list) {
     settle_modules(made);
     made.inlined.settle();
     settle_functions(made);
-    settle_switches(made);
-    const auto position = static_cast<std::uint32_t>(model_.processes.size());
     auto& ranges = model_.ranges.emplace_back();
-    for (Thread& thread : made.threads) {
-      thread.process = position;
+    for (const Thread& thread : made.threads) {
       const std::size_t first = block;
       while (block < blocks_.size() && blocks_[block].process == index && blocks_[block].thread == thread.index)
         ++block;
       ranges.push_back({first, block - first});
     }
+    settle_fibers(made, ranges);
+    settle_switches(made);
+    for (Thread& thread : made.threads) thread.process = static_cast<std::uint32_t>(model_.processes.size());
     model_.processes.push_back(std::move(made));
   }
   return std::move(model_);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reader/chunks.h"
+#include "reader/event_stream.h"
 #include "reader/model.h"
 #include "reader/problems.h"
 #include "reader/tables.h"
@@ -30,6 +31,7 @@ struct TraceModel {
   };
   std::vector<std::vector<Range>> ranges;           ///< into `blocks`, by process and thread position
   std::vector<std::unique_ptr<std::byte[]>> owned;  ///< decompressed blocks
+  std::vector<EventStream> streams;                 ///< of fibers and threads that worked on them
   std::uint64_t events = 0;
 };
 
@@ -75,12 +77,14 @@ class ModelBuilder {
   void settle_tail_exits(Process& process);
   void settle_threads(Process& process);
   void settle_blocks();
+  void settle_fibers(Process& process, std::vector<TraceModel::Range>& ranges);
 
   TraceModel model_;
   ProblemList& problems_;
   std::map<std::uint32_t, Process> processes_;
   std::vector<PlacedBlock> blocks_;
   bool have_rate_ = false;
+  std::uint32_t next_fiber_tid_ = 0;
   // Tables are indexed by ids from the file; what that may allocate follows the number of records.
   std::uint64_t function_budget_ = std::uint64_t{1} << 18;
   std::uint64_t module_budget_ = std::uint64_t{1} << 12;

@@ -34,7 +34,7 @@ std::vector<reader::Process> called_part(const reader::Trace& trace) {
     part.index = process.index;
     part.modules = process.modules;
     for (const reader::Function& function : process.functions)
-      if (function.id != 0 && seen[function.id]) part.functions.push_back(function);
+      if (function.id != 0 && !function.made && seen[function.id]) part.functions.push_back(function);
     part.inlined = process.inlined;
     part.inlined.keep(seen);
     processes.push_back(std::move(part));
@@ -94,6 +94,7 @@ Result<RawSummary> resolve_raw(const std::filesystem::path& raw, const std::file
       summary.problems.insert(summary.problems.end(), sources.problems.begin(), sources.problems.end());
     }
     for (reader::Process process : trace->processes()) {
+      std::erase_if(process.functions, [](const reader::Function& f) { return f.made; });
       options.strip.apply(process);
       writer->add_symbols(process.index, process.functions);
     }

@@ -1,0 +1,409 @@
+#include "reader/fibers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "format/moments.h"
+#include "format/note.h"
+#include "reader/fiber_runs.h"
+#include "walk/growing_memory.h"
+#include "walk/plain_walker.h"
+
+namespace karst::reader {
+namespace {
+
+using format::Event;
+using format::Mark;
+
+/// Tells how many calls are open behind some events of a lane.
+class LaneDepth : public walk::PlainWalker<LaneDepth, walk::GrowingMemory<>> {
+ public:
+  explicit LaneDepth(const Process& process) : functions_(process.functions) {}
+  void restart(bool from_start) {
+    while (top_ != 0) end_top(latest(), walk::Way::kUnseen);
+    start_segment(from_start);
+  }
+  void consume(const BlockView& block) { walk<false>(block.events.data(), block.events.size(), block.ticks); }
+  std::size_t depth() const { return top_; }
+
+  // The walker's.
+  void ended(Open*, std::size_t, std::uint64_t, walk::Way) {}
+  bool tail_owner(std::uint32_t id, std::uint32_t& owner) const {
+    if (id >= functions_.size() || !functions_[id].tail_exit) return false;
+    owner = functions_[id].of;
+    return true;
+  }
+
+ private:
+  std::span<const Function> functions_;
+};
+
+/// Times in which events of any of the process's threads are lost.
+class LostTimes {
+ public:
+  void add(std::uint64_t begin, std::uint64_t end) {
+    if (begin < end) times_.emplace_back(begin, end);
+  }
+  void settle() {
+    std::sort(times_.begin(), times_.end());
+    std::size_t kept = 0;
+    for (const auto& time : times_) {
+      if (kept != 0 && time.first <= times_[kept - 1].second)
+        times_[kept - 1].second = std::max(times_[kept - 1].second, time.second);
+      else
+        times_[kept++] = time;
+    }
+    times_.resize(kept);
+  }
+  bool any(std::uint64_t from, std::uint64_t to) const {
+    const auto at =
+        std::partition_point(times_.begin(), times_.end(), [from](const auto& t) { return t.second <= from; });
+    return at != times_.end() && at->first < to;
+  }
+
+ private:
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> times_;
+};
+
+LostTimes lost_times(const Process& process, std::span<const std::span<const BlockView>> blocks) {
+  constexpr std::uint64_t kEver = ~std::uint64_t{0};
+  // Traces of kept calls have of a thread what lies in their times.
+  const bool parts = std::any_of(process.moments.begin(), process.moments.end(), [](const Moment& m) {
+    return m.kind != static_cast<std::uint32_t>(format::MomentKind::kCrash) &&
+           m.kind != static_cast<std::uint32_t>(format::MomentKind::kSnapshot);
+  });
+  LostTimes lost;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const Thread& thread = process.threads[i];
+    const std::span<const BlockView> all = blocks[i];
+    if (all.empty()) {
+      if (thread.overwritten_events != 0 || thread.lost_events != 0)
+        lost.add(thread.joined_ticks, thread.exited_ticks != 0 ? thread.exited_ticks : kEver);
+      continue;
+    }
+    if (all.front().sequence != 0 || thread.excerpt) lost.add(0, all.front().ticks);
+    for (std::size_t k = 1; k < all.size(); ++k)
+      if (all[k].sequence != all[k - 1].sequence + 1) lost.add(last_ticks_of(all[k - 1]), all[k].ticks);
+    if (parts) lost.add(last_ticks_of(all.back()), kEver);
+  }
+  lost.settle();
+  return lost;
+}
+
+/// A switch of stacks right beside a note of fibers is the one that the note tells of.
+class Trimmed {
+ public:
+  Trimmed(std::span<const BlockView> blocks, const FiberRun& run) : blocks_(blocks), begin(run.begin), end(run.end) {
+    if (run.entered) trim_begin();
+    if (run.left) trim_end();
+  }
+
+ private:
+  static bool says_nothing(Event e) { return e == 0 || format::event_is(e, Mark::kPad); }
+  Event at(WordPlace p) const { return __atomic_load_n(&blocks_[p.block].events[p.word], __ATOMIC_RELAXED); }
+  bool is_before(WordPlace a, WordPlace b) const {
+    return a.block < b.block || (a.block == b.block && a.word < b.word);
+  }
+  bool is_switch(std::size_t block, std::size_t word) const {
+    return format::event_is(at({block, word}), Mark::kSwitched) &&
+           format::event_is(at({block, word + 1}), Mark::kPlace) &&
+           format::event_is(at({block, word + 2}), Mark::kPlace);
+  }
+  void trim_begin() {
+    for (WordPlace p = begin; is_before(p, end);) {
+      const std::size_t count = blocks_[p.block].events.size();
+      if (p.word >= count) {
+        p = {p.block + 1, 0};
+      } else if (says_nothing(at(p))) {
+        ++p.word;
+      } else {
+        const std::size_t until = p.block == end.block ? std::min(count, end.word) : count;
+        if (p.word + 3 <= until && is_switch(p.block, p.word)) begin = {p.block, p.word + 3};
+        return;
+      }
+    }
+  }
+  void trim_end() {
+    for (WordPlace p = end; is_before(begin, p);) {
+      if (p.word == 0) {
+        p = {p.block - 1, blocks_[p.block - 1].events.size()};
+      } else if (says_nothing(at({p.block, p.word - 1}))) {
+        --p.word;
+      } else {
+        const std::size_t since = p.block == begin.block ? begin.word : 0;
+        if (p.word >= since + 3 && is_switch(p.block, p.word - 3)) end = {p.block, p.word - 3};
+        return;
+      }
+    }
+  }
+  std::span<const BlockView> blocks_;
+
+ public:
+  WordPlace begin;
+  WordPlace end;
+};
+
+class Splitter {
+ public:
+  Splitter(Process& process, std::span<const std::span<const BlockView>> blocks, std::uint32_t& next_tid,
+           ProblemList& problems)
+      : process_(process), blocks_(blocks), next_tid_(next_tid), problems_(problems) {}
+
+  FiberLanes split() {
+    if (!find_suspended()) return {};
+    std::vector<FiberRuns> runs;
+    bool any = false;
+    for (const auto& blocks : blocks_) {
+      runs.push_back(find_fiber_runs(blocks, process_.switches));
+      any = any || !runs.back().runs.empty();
+    }
+    if (!any) return {};
+    for (FiberRuns& of_thread : runs)
+      for (FiberRun& run : of_thread.runs) {
+        if (run.name == FiberRun::kNoName) continue;
+        run.name = number_of(of_thread.names[run.name]);
+        names_by_fiber_.try_emplace(run.fiber, run.name);
+      }
+    for (FiberRuns& of_thread : runs)  // those that no note was seen to enter
+      for (FiberRun& run : of_thread.runs)
+        if (const auto at = names_by_fiber_.find(run.fiber);
+            run.name == FiberRun::kNoName && at != names_by_fiber_.end())
+          run.name = at->second;
+    lanes_.threads.resize(blocks_.size());
+    lanes_.streams.reserve(2 * blocks_.size());
+    lost_ = lost_times(process_, blocks_);
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (!runs[i].runs.empty()) split_thread(i, runs[i].runs);
+    make_lanes();
+    return std::move(lanes_);
+  }
+
+ private:
+  /// A run of a fiber, with the words that say that it was suspended before and behind it.
+  struct Piece {
+    std::uint64_t fiber;
+    std::uint64_t begin_ticks;
+    std::uint64_t end_ticks;
+    std::size_t name;
+    std::size_t stream;
+    std::size_t from;
+    std::size_t to;
+    std::size_t thread;
+    bool entered;
+    bool left;
+    bool thread_start;  // the first of its thread's history
+  };
+  struct Lane {
+    Thread thread;
+    std::vector<BlockView> blocks;
+    std::uint64_t sequence = 0;  // of the next block
+    bool whole = false;          // all since the fiber's start is known
+  };
+
+  bool find_suspended() {
+    for (const Function& function : process_.functions) {
+      const bool is_one = function.id != 0 && function.note && function.module < process_.modules.size() &&
+                          process_.modules[function.module].path == format::kFibersModule;
+      if (is_one && (suspended_ == 0 || function.name == format::kSuspended)) suspended_ = function.id;
+    }
+    return suspended_ != 0;
+  }
+
+  std::size_t number_of(const std::string& name) {
+    const auto [at, fresh] = names_.try_emplace(name, name_list_.size());
+    if (fresh) name_list_.push_back(name);
+    return at->second;
+  }
+
+  /// Of the calls that stand for a fiber in its thread's lane.
+  std::uint32_t function_of(std::size_t name) {
+    const auto [at, fresh] = functions_.try_emplace(name, suspended_);
+    if (!fresh) return at->second;
+    const std::size_t id = process_.functions.size();
+    if (id > format::kMaxFunctionId || functions_.size() > kMostFibers) return suspended_;
+    Function made;
+    made.id = static_cast<std::uint32_t>(id);
+    made.module = process_.functions[suspended_].module;
+    made.name = name == FiberRun::kNoName ? "[fiber]" : fmt::format("[fiber {}]", name_list_[name]);
+    made.link_name = made.name;
+    made.always = made.note = made.made = true;
+    if (process_.dense_functions + std::size_t{1} == id) ++process_.dense_functions;
+    process_.functions.push_back(std::move(made));
+    return at->second = static_cast<std::uint32_t>(id);
+  }
+
+  static void copy(EventStream& to, std::span<const BlockView> blocks, const FiberRun& run) {
+    const Trimmed part(blocks, run);
+    for (std::size_t i = part.begin.block; i < blocks.size() && i <= part.end.block; ++i)
+      to.copy(blocks[i], i == part.begin.block ? part.begin.word : 0,
+              i == part.end.block ? part.end.word : blocks[i].events.size());
+  }
+
+  void split_thread(std::size_t thread, std::span<const FiberRun> runs) {
+    const std::span<const BlockView> blocks = blocks_[thread];
+    lanes_.streams.emplace_back(std::min<std::uint64_t>(blocks.front().sequence, 1));
+    lanes_.streams.emplace_back();
+    EventStream& own = lanes_.streams[lanes_.streams.size() - 2];
+    EventStream& fibers = lanes_.streams.back();
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const FiberRun& run = runs[i];
+      if (run.first && run.begin.block != 0)
+        own.cut(blocks[run.begin.block].sequence - blocks[run.begin.block - 1].sequence - 1);
+      if (run.fiber == 0) {
+        copy(own, blocks, run);
+        continue;
+      }
+      const std::uint32_t function = function_of(run.name);
+      if (run.entered || !run.first) own.put(run.begin_ticks, false, function);
+      if (run.left || !run.last) own.put(run.end_ticks, true, function);
+      Piece piece{run.fiber, run.begin_ticks, run.end_ticks, run.name, lanes_.streams.size() - 1, fibers.size(), 0,
+                  thread,    run.entered,     run.left,      i == 0};
+      fibers.cut();
+      fibers.put(run.begin_ticks, true, suspended_);
+      copy(fibers, blocks, run);
+      fibers.put(run.end_ticks, false, suspended_);
+      piece.to = fibers.size();
+      pieces_.push_back(piece);
+    }
+    lanes_.threads[thread] = own.blocks();
+  }
+
+  void make_lanes() {
+    std::stable_sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
+      return std::tie(a.fiber, a.begin_ticks, a.end_ticks) < std::tie(b.fiber, b.begin_ticks, b.end_ticks);
+    });
+    std::vector<Lane> lanes;
+    for (std::size_t i = 0; i < pieces_.size();) {
+      std::size_t end = i + 1;
+      while (end < pieces_.size() && pieces_[end].fiber == pieces_[i].fiber) ++end;
+      lanes_of(std::span(pieces_).subspan(i, end - i), lanes);
+      i = end;
+    }
+    std::stable_sort(lanes.begin(), lanes.end(),
+                     [](const Lane& a, const Lane& b) { return a.thread.joined_ticks < b.thread.joined_ticks; });
+    const std::uint64_t last = process_.threads.back().index;
+    if (last + lanes.size() > 0xffffffffU) {
+      problems_.add("fiber numbers",
+                    [] { return std::string("threads have numbers too large for fibers beside them"); });
+      lanes.clear();
+    }
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      lanes[i].thread.index = static_cast<std::uint32_t>(last + 1 + i);
+      lanes[i].thread.tid = next_tid_++;
+      process_.threads.push_back(std::move(lanes[i].thread));
+      lanes_.lanes.push_back(std::move(lanes[i].blocks));
+    }
+  }
+
+  /// One number's pieces, in order of time.
+  void lanes_of(std::span<const Piece> pieces, std::vector<Lane>& lanes) {
+    LaneDepth depth(process_);
+    const Piece* before = nullptr;
+    Lane* lane = nullptr;
+    for (const Piece& piece : pieces) {
+      bool gap = false;
+      bool other = false;
+      if (before != nullptr) {
+        const bool overlaps = piece.begin_ticks < before->end_ticks;
+        if (overlaps)
+          problems_.add("fiber twice", [] { return std::string("a fiber worked in two threads at the same time"); });
+        gap = overlaps || !before->left || !piece.entered || lost_.any(before->end_ticks, piece.begin_ticks);
+        other = !gap && lane->whole && depth.depth() == 0 && piece.name != before->name &&
+                piece.name != FiberRun::kNoName && before->name != FiberRun::kNoName;
+      }
+      const bool suspended = before != nullptr && !gap && !other && (depth.depth() != 0 || !lane->whole);
+      if (before != nullptr) end_piece(*lane, suspended, depth);
+      if (before == nullptr || other) {
+        if (lanes.size() == kMostFibers) {
+          problems_.add("fibers", [] {
+            return fmt::format("there are more than {} fibers; calls of the others are left out", kMostFibers);
+          });
+          return;
+        }
+        lane = &lanes.emplace_back(lane_of(piece));
+        depth.restart(lane->whole);
+      } else if (gap) {
+        ++lane->sequence;
+        lane->whole = false;
+        depth.restart(false);
+      }
+      add_piece(*lane, piece, suspended, depth);
+      before = &piece;
+    }
+    if (lane != nullptr) end_piece(*lane, before->left && depth.depth() != 0, depth);
+  }
+
+  /// With its last word, which end_piece() sees to.
+  void add_piece(Lane& lane, const Piece& piece, bool suspended, LaneDepth& depth) {
+    for (BlockView block : lanes_.streams[piece.stream].blocks(piece.from, piece.to)) {
+      if (!suspended && block.events.data() == lanes_.streams[piece.stream].word(piece.from)) {
+        block.events = block.events.subspan(1);
+        if (block.events.empty()) continue;
+      }
+      block.sequence = lane.sequence++;
+      lane.blocks.push_back(block);
+      if (block.events.data() + block.events.size() == lanes_.streams[piece.stream].word(piece.to))
+        block.events = block.events.first(block.events.size() - 1);
+      depth.consume(block);
+    }
+  }
+
+  /// The word that says that the fiber is suspended stays or goes.
+  static void end_piece(Lane& lane, bool suspended, LaneDepth& depth) {
+    BlockView& last = lane.blocks.back();
+    if (suspended) {
+      BlockView word = last;
+      word.events = word.events.last(1);
+      depth.consume(word);
+      return;
+    }
+    last.events = last.events.first(last.events.size() - 1);
+    if (!last.events.empty()) return;
+    lane.blocks.pop_back();
+    --lane.sequence;
+  }
+
+  /// A lane that begins with this piece.
+  Lane lane_of(const Piece& piece) {
+    Lane lane;
+    lane.whole = piece.entered && !lost_.any(0, piece.begin_ticks);
+    lane.sequence = lane.whole ? 0 : 1;
+    lane.thread.fiber = true;
+    lane.thread.joined_ticks = piece.begin_ticks;
+    lane.thread.name =
+        piece.name != FiberRun::kNoName ? name_list_[piece.name] : fmt::format("fiber {:#x}", piece.fiber);
+    Thread& thread = process_.threads[piece.thread];
+    if (piece.thread_start && !piece.entered) {
+      // It was in the fiber when it was forked, or when an excerpt began.
+      lane.thread.inherited = std::exchange(thread.inherited, 0);
+      lane.thread.excerpt = std::exchange(thread.excerpt, false);
+    }
+    return lane;
+  }
+
+  Process& process_;
+  std::span<const std::span<const BlockView>> blocks_;
+  std::uint32_t& next_tid_;
+  ProblemList& problems_;
+  std::uint32_t suspended_ = 0;  // the function
+  std::unordered_map<std::string, std::size_t> names_;
+  std::vector<std::string> name_list_;
+  std::unordered_map<std::uint64_t, std::size_t> names_by_fiber_;
+  std::unordered_map<std::size_t, std::uint32_t> functions_;  // by name
+  LostTimes lost_;
+  std::vector<Piece> pieces_;
+  FiberLanes lanes_;
+};
+
+}  // namespace
+
+FiberLanes split_fibers(Process& process, std::span<const std::span<const BlockView>> blocks, std::uint32_t& next_tid,
+                        ProblemList& problems) {
+  return Splitter(process, blocks, next_tid, problems).split();
+}
+
+}  // namespace karst::reader
