@@ -42,7 +42,7 @@ struct ReportBuilder::Impl {
   }
 
   void add(const reader::Thread& thread, const reader::Calls& calls, const reader::ThreadStates* states) {
-    report.threads += calls.size() != 0 ? 1 : 0;
+    if (calls.size() != 0) ++(thread.fiber ? report.fibers : report.threads);
     report.events += calls.events;
     report.out_of_order += calls.out_of_order;
     report.unmatched_exits += calls.unmatched_exits;

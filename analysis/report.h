@@ -67,6 +67,7 @@ struct FunctionReport {
 struct Report {
   std::vector<FunctionReport> functions;  ///< only functions that were called; in no order of use
   std::uint64_t threads = 0;              ///< that made calls
+  std::uint64_t fibers = 0;               ///< the same
   std::uint64_t calls = 0;                ///< of all functions, also of those that were not asked for
   std::uint64_t events = 0;
   std::uint64_t span_ns = 0;  ///< from the first to the last event

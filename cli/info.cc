@@ -280,6 +280,11 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   for (std::size_t i = 0; i < untraced.size(); ++i)
     say(screen,
         "  " + wrap(fmt::format("{:<12} {}", i == 0 ? "not traced:" : "", untraced[i]), less(screen.width(), 2), 15));
+  const auto fibers = std::count_if(process.threads.begin(), process.threads.end(),
+                                    [](const reader::Thread& thread) { return thread.fiber; });
+  if (fibers != 0)
+    line(fmt::format("{}, each as a thread of its own below, numbered from {} on",
+                     plural(static_cast<std::uint64_t>(fibers), "fiber"), reader::kFirstFiberTid));
   say(screen, "");
   print_threads(process.threads, threads, screen);
   if (process.modules.empty()) return;
@@ -357,6 +362,7 @@ void write_process(Json& json, const reader::Trace& trace, const reader::Process
   for (std::size_t i = 0; i < process.threads.size(); ++i) {
     const reader::Thread& thread = process.threads[i];
     json.line().open('{').field("tid", thread.tid).field("name", thread.name).field("calls", threads[i].calls);
+    json.field("fiber", thread.fiber);
     json.field("inherited_calls", thread.inherited).field("open_calls", threads[i].open_calls);
     json.field("events", threads[i].events).field("span_ns", threads[i].span_ns);
     json.field("overwritten_events", thread.overwritten_events).field("lost_events", thread.lost_events);

@@ -240,8 +240,10 @@ Status print_text(const analysis::Report& report, const Rest& rest, const reader
   }
   if (!keys.empty())
     if (Status chosen = table.choose(keys); !chosen) return chosen;
-  const std::string head = fmt::format("{}: {} by {} in {}", printable(trace.name()), plural(report.calls, "call"),
-                                       plural(report.threads, "thread"), duration_text(report.span_ns));
+  std::string head = fmt::format("{}: {} by {}", printable(trace.name()), plural(report.calls, "call"),
+                                 plural(report.threads, "thread"));
+  if (report.fibers != 0) head += " and " + plural(report.fibers, "fiber");
+  head += " in " + duration_text(report.span_ns);
   screen.output().append(shorten(head, screen.width(), Shorten::kPath) + "\n");
   for (const analysis::FunctionReport& f : report.functions) add_row(table, f, report, options, wide);
   table.print(screen);
@@ -300,6 +302,7 @@ void print_json(const analysis::Report& report, const Rest& rest, const std::str
     json.field("self_ns", rest.self_ns).close('}');
   }
   json.key("trace").open('{').field("file", trace.name()).field("threads", report.threads);
+  json.field("fibers", report.fibers);
   json.field("calls", report.calls).field("events", report.events).field("span_ns", report.span_ns);
   json.field("complete", trace.complete()).field("out_of_order", report.out_of_order);
   json.field("unmatched_exits", report.unmatched_exits).field("missing_exits", report.missing_exits);

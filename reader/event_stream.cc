@@ -24,6 +24,15 @@ void EventStream::put(std::uint64_t ticks, bool exit, std::uint32_t function) {
   words_.push_back(format::make_event(ticks, exit, function));
 }
 
+void EventStream::put_time(std::uint64_t ticks) {
+  begin(ticks);
+  words_.push_back(format::make_mark(ticks, format::Mark::kJumped));
+}
+
+void EventStream::only_time(std::size_t at) {
+  words_[at] = format::make_mark(words_[at] >> KARST_EVENT_TICK_SHIFT, format::Mark::kJumped);
+}
+
 void EventStream::copy(const BlockView& block, std::size_t from, std::size_t to) {
   to = std::min(to, block.events.size());
   for (std::size_t i = from; i < to; ++i) {

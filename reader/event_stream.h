@@ -17,6 +17,10 @@ class EventStream {
 
   /// One event with its whole time.
   void put(std::uint64_t ticks, bool exit, std::uint32_t function);
+  /// Nothing but a time: a jump that lacks its place.
+  void put_time(std::uint64_t ticks);
+  /// Leaves nothing but its time of an event that was put.
+  void only_time(std::size_t at);
   /// Words `from` to `to` of a block. Each is read once.
   void copy(const BlockView& block, std::size_t from, std::size_t to);
   /// What follows begins a block; `missing` blocks lie before it.
@@ -26,8 +30,6 @@ class EventStream {
   }
 
   std::size_t size() const { return words_.size(); }
-  /// Where it lies; also behind the last one.
-  const format::Event* word(std::size_t at) const { return words_.data() + at; }
   /// Blocks of the words from `from` to `to`, in which cut() was called at `from`. Good while the stream lives and
   /// nothing is added; moving it changes nothing.
   std::vector<BlockView> blocks(std::size_t from, std::size_t to) const;

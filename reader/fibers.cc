@@ -258,7 +258,10 @@ class Splitter {
         continue;
       }
       const std::uint32_t function = function_of(run.name);
-      if (run.entered || !run.first) own.put(run.begin_ticks, false, function);
+      if (run.entered || !run.first)
+        own.put(run.begin_ticks, false, function);
+      else
+        own.put_time(run.begin_ticks);  // the call was open then
       if (run.left || !run.last) own.put(run.end_ticks, true, function);
       Piece piece{run.fiber, run.begin_ticks, run.end_ticks, run.name, lanes_.streams.size() - 1, fibers.size(), 0,
                   thread,    run.entered,     run.left,      i == 0};
@@ -316,7 +319,7 @@ class Splitter {
                 piece.name != FiberRun::kNoName && before->name != FiberRun::kNoName;
       }
       const bool suspended = before != nullptr && !gap && !other && (depth.depth() != 0 || !lane->whole);
-      if (before != nullptr) end_piece(*lane, suspended, depth);
+      if (before != nullptr) end_piece(*lane, *before, suspended, depth);
       if (before == nullptr || other) {
         if (lanes.size() == kMostFibers) {
           problems_.add("fibers", [] {
@@ -334,37 +337,26 @@ class Splitter {
       add_piece(*lane, piece, suspended, depth);
       before = &piece;
     }
-    if (lane != nullptr) end_piece(*lane, before->left && depth.depth() != 0, depth);
+    if (lane != nullptr) end_piece(*lane, *before, before->left && depth.depth() != 0, depth);
   }
 
-  /// With its last word, which end_piece() sees to.
+  /// What follows each other in the lane. The last word waits for end_piece().
   void add_piece(Lane& lane, const Piece& piece, bool suspended, LaneDepth& depth) {
-    for (BlockView block : lanes_.streams[piece.stream].blocks(piece.from, piece.to)) {
-      if (!suspended && block.events.data() == lanes_.streams[piece.stream].word(piece.from)) {
-        block.events = block.events.subspan(1);
-        if (block.events.empty()) continue;
-      }
-      block.sequence = lane.sequence++;
-      lane.blocks.push_back(block);
-      if (block.events.data() + block.events.size() == lanes_.streams[piece.stream].word(piece.to))
-        block.events = block.events.first(block.events.size() - 1);
-      depth.consume(block);
-    }
+    EventStream& stream = lanes_.streams[piece.stream];
+    if (!suspended) stream.only_time(piece.from);
+    std::vector<BlockView> blocks = stream.blocks(piece.from, piece.to);
+    for (BlockView& block : blocks) block.sequence = lane.sequence++;
+    lane.blocks.insert(lane.blocks.end(), blocks.begin(), blocks.end());
+    blocks.back().events = blocks.back().events.first(blocks.back().events.size() - 1);
+    for (const BlockView& block : blocks) depth.consume(block);
   }
 
-  /// The word that says that the fiber is suspended stays or goes.
-  static void end_piece(Lane& lane, bool suspended, LaneDepth& depth) {
-    BlockView& last = lane.blocks.back();
-    if (suspended) {
-      BlockView word = last;
-      word.events = word.events.last(1);
-      depth.consume(word);
-      return;
-    }
-    last.events = last.events.first(last.events.size() - 1);
-    if (!last.events.empty()) return;
-    lane.blocks.pop_back();
-    --lane.sequence;
+  /// Behind it the fiber is suspended, or nobody knows.
+  void end_piece(const Lane& lane, const Piece& piece, bool suspended, LaneDepth& depth) {
+    if (!suspended) lanes_.streams[piece.stream].only_time(piece.to - 1);
+    BlockView word = lane.blocks.back();
+    word.events = word.events.last(1);
+    depth.consume(word);
   }
 
   /// A lane that begins with this piece.

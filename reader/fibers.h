@@ -30,8 +30,6 @@
 
 namespace karst::reader {
 
-/// What stands for the kernel's thread ids in lanes: none of it is so large.
-inline constexpr std::uint32_t kFirstFiberTid = 1'000'000'001;
 /// Lanes of one process. Calls of further fibers are left out.
 inline constexpr std::size_t kMostFibers = 1U << 14U;
 

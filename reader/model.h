@@ -47,6 +47,9 @@ struct Function {
   std::string values{};    ///< how to show what notes of its values have (format/values.h); empty: not known
 };
 
+/// What stands for the kernel's thread ids in fibers' lanes: none of it is so large.
+inline constexpr std::uint32_t kFirstFiberTid = 1'000'000'001;
+
 struct Thread {
   std::uint32_t process = 0;  ///< index into Trace::processes()
   std::uint32_t index = 0;    ///< in its process, as in the file

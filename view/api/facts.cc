@@ -177,6 +177,7 @@ void write_threads(Json& json, const TraceIndex& index) {
   for (const ThreadIndex& thread : index.threads()) {
     const reader::Thread& of = *thread.thread;
     json.open('{').field("process", of.process).field("tid", of.tid).field("name", of.name);
+    if (of.fiber) json.field("fiber", true);
     const std::uint64_t joined = of.joined_ticks == 0 ? thread.first_ticks : of.joined_ticks;
     write_time(json, "begin", index, joined);
     write_time(json, "end", index, of.exited ? of.exited_ticks : 0);

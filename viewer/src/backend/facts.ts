@@ -88,6 +88,7 @@ function threadInfo(t: Json, index: number, span: number, extent: number): Threa
     index,
     process: num(t.process),
     tid: num(t.tid),
+    fiber: t.fiber === true,
     name: text(t.name),
     begin: num(t.begin),
     end: num(t.end, extent),

@@ -13,6 +13,8 @@ export interface ThreadInfo {
   index: number; // in TraceInfo.threads
   process: number;
   tid: number;
+  /** Its number is none of the kernel's: it is a fiber's lane. */
+  fiber: boolean;
   name: string;
   begin: number;
   end: number;

@@ -268,7 +268,7 @@ function placeThread(
     folded,
     info: ofThread.get(thread.index),
     title: thread.name || `thread ${thread.tid}`,
-    subtitle: `${thread.tid}`,
+    subtitle: thread.fiber ? "fiber" : `${thread.tid}`,
     rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,
     rowHeight: folded ? FOLDED_ROW : ROW,
     pinned: choice.pinned.has(key),

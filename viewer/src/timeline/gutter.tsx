@@ -14,7 +14,7 @@ function facts({ track }: Placed): string {
   const thread = info.threads[track.thread];
   if (!thread) return "";
   const parts = [
-    `thread ${thread.tid}`,
+    `${thread.fiber ? "fiber" : "thread"} ${thread.tid}`,
     thread.unreadFrom === undefined ? `${count(thread.calls)} calls` : "still being read",
     `${duration(thread.last - thread.first)}`,
   ];

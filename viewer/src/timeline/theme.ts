@@ -110,6 +110,8 @@ export const DARK: Inks = {
   foreign: { r: 62, g: 69, b: 79 },
 };
 
+const SUSPENDED = "[suspended]";
+
 /** What a function's calls look like, and its name in ever shorter forms. Made once for a trace and theme. */
 export class Looks {
   readonly full: Palette;
@@ -134,7 +136,9 @@ export class Looks {
     const dark = inks.theme === "dark";
     names.forEach((name, i) => {
       // By the plain name: overloads and instances of a template are kin.
-      const colour = plain?.[i] ? inks.foreign : functionColour(forms(name)[0]!, inks.theme);
+      const own = plain?.[i] ? inks.foreign : functionColour(forms(name)[0]!, inks.theme);
+      // In a fiber's lane this is the time in which the fiber did not run.
+      const colour = name === SUSPENDED ? mix(inks.foreign, inks.background, 0.3) : own;
       const line = mix(colour, dark ? { r: 0, g: 0, b: 0 } : { r: 60, g: 70, b: 85 }, dark ? 0.5 : 0.62);
       const grey = (colour.r * 3 + colour.g * 6 + colour.b) / 10;
       const dim = mix(mix(colour, { r: grey, g: grey, b: grey }, 0.25), inks.background, 0.4);
