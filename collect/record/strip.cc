@@ -113,18 +113,27 @@ class Fields {
   Table& table_;
 };
 
-/// What notes say is made zero: numbers, and texts, which are empty then.
-std::vector<std::byte> without_notes(std::span<const std::byte> payload) {
+/// What notes say is made zero: numbers, and texts, which are empty then. Of fibers the numbers stay, as they tell
+/// whose calls are whose; their names go, also where they are not `all` to go.
+std::vector<std::byte> without_notes(std::span<const std::byte> payload, bool all) {
   std::vector<std::byte> copy(payload.begin(), payload.end());
   std::size_t at = sizeof(format::BlocksHeader);
   format::BlockRecord block;
   while (at + sizeof block <= copy.size()) {
     std::memcpy(&block, copy.data() + at, sizeof block);
     at += sizeof block;
+    std::uint32_t stay = all ? 0 : ~0U;  // so many words
     for (std::uint32_t i = 0; i < block.event_count && at + sizeof(format::Event) <= copy.size(); ++i) {
       format::Event event = 0;
       std::memcpy(&event, copy.data() + at, sizeof event);
-      if (format::event_is(event, format::Mark::kNoteWord)) {
+      if (format::event_is(event, format::Mark::kNoteHead)) {
+        const bool of_fiber = format::note_head(event).kind == format::NoteKind::kFiber;
+        stay = of_fiber ? format::kFiberNameWord : all ? 0 : ~0U;
+      } else if (!format::event_is(event, format::Mark::kNoteWord)) {
+        stay = all ? 0 : ~0U;
+      } else if (stay != 0) {
+        --stay;
+      } else {
         event = format::make_note_word(0);
         std::memcpy(copy.data() + at, &event, sizeof event);
       }
@@ -160,7 +169,8 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
   if (kind == nullptr) return Error{"a chunk is of a kind that is not known"};
   if (!kind->reveals) return std::vector<std::byte>(payload.begin(), payload.end());
   if (type == ChunkType::kBlocks)
-    return takes(kValues) ? without_notes(payload) : std::vector<std::byte>(payload.begin(), payload.end());
+    return takes(kValues) || takes(kNames) ? without_notes(payload, takes(kValues))
+                                           : std::vector<std::byte>(payload.begin(), payload.end());
   auto opened = Table::open(payload, kind->record_size);
   if (!opened) return opened.error();
   Table& table = *opened;
