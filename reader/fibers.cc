@@ -245,7 +245,9 @@ class Splitter {
 
   void split_thread(std::size_t thread, std::span<const FiberRun> runs) {
     const std::span<const BlockView> blocks = blocks_[thread];
-    lanes_.streams.emplace_back(std::min<std::uint64_t>(blocks.front().sequence, 1));
+    // Number 0 says that nothing was before; where the thread is in a fiber at first, its own stack was.
+    const bool whole = blocks.front().sequence == 0 && runs.front().fiber == 0;
+    lanes_.streams.emplace_back(whole ? 0 : 1);
     lanes_.streams.emplace_back();
     EventStream& own = lanes_.streams[lanes_.streams.size() - 2];
     EventStream& fibers = lanes_.streams.back();
@@ -362,7 +364,8 @@ class Splitter {
   /// A lane that begins with this piece.
   Lane lane_of(const Piece& piece) {
     Lane lane;
-    lane.whole = piece.entered && !lost_.any(0, piece.begin_ticks);
+    const bool forked = (process_.flags & format::kProcessForked) != 0;  // and with it all its parent's fibers
+    lane.whole = piece.entered && !forked && !lost_.any(0, piece.begin_ticks);
     lane.sequence = lane.whole ? 0 : 1;
     lane.thread.fiber = true;
     lane.thread.joined_ticks = piece.begin_ticks;

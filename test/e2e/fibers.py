@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
+import decode_trace  # noqa: E402
 import torture_support as support  # noqa: E402
 from torture_support import BIN, KARST, ROOT, TortureTest, build, main  # noqa: E402
 
@@ -58,6 +60,65 @@ def calls_of(path, *options):
     return json.loads(done.stdout)["calls"]
 
 
+class SecondDecoder(decode_trace.Trace):
+    """Trees of a whole trace, from its words by docs/trace-format.md alone."""
+
+    def name_of(self, function):
+        return plain(self.symbols[0, function][1].decode())
+
+    def stretches(self, thread):
+        """(ticks, fiber, name, [(ticks, word)]) between notes of fibers."""
+        events = [(ticks >> 40 << 40 | word >> 24, word) for _, ticks, words in self.blocks[0, thread] for word in words]
+        found, at = [(0, 0, "", [])], 0
+        while at < len(events):
+            ticks, word = events[at]
+            head = events[at + 1][1] if at + 1 < len(events) else 0
+            if word & 0xFFFFFF == 0x800000 | 8388358 and head & 0xFFFFFF == 0x800000 | 8388359:
+                words = [w >> 24 for _, w in events[at + 2:at + 2 + (head >> 55)]]
+                at += 2 + len(words)
+                if head >> 24 & 0xFF == 12:
+                    words += [0] * 4
+                    name = b"".join(w.to_bytes(5, "little") for w in words[4:]).rstrip(b"\0").decode()
+                    assert words[0] | (words[1] & 0xFFFFFF) << 40 == found[-1][1], "what is left was entered"
+                    found.append((ticks, words[2] | words[3] << 40, name, []))
+            else:
+                found[-1][3].append((ticks, word))
+                at += 1
+        return found
+
+    def trees(self):
+        lines, fibers, names = {}, {}, {}
+        for (_, thread), (_, _, _, thread_name) in self.threads.items():
+            if (0, thread) not in self.blocks:
+                continue
+            tree, depth = lines.setdefault(thread_name.decode(), []), 0
+            for ticks, fiber, name, words in self.stretches(thread):
+                if fiber:
+                    names[fiber] = name
+                    fibers.setdefault(fiber, []).append((ticks, words))
+                    tree.append("  " * depth + f"[fiber {name}]")
+                else:
+                    depth = self.walk(words, tree, depth)
+        for fiber, parts in fibers.items():
+            tree, depth = lines.setdefault(names[fiber], []), 0
+            for ticks, words in sorted(parts):
+                if depth:
+                    tree.append("  " * depth + "[suspended]")
+                depth = self.walk(words, tree, depth)
+        return {thread: [line for line in tree if line.strip() != "handled"] for thread, tree in lines.items()}
+
+    def walk(self, words, tree, depth):
+        for _, word in words:
+            if word & 0x7FFFFF > 8388351 or word == 0:
+                continue
+            if word >> 23 & 1:
+                depth -= 1
+            else:
+                tree.append("  " * depth + self.name_of(word & 0x7FFFFF))
+                depth += 1
+        return depth
+
+
 class Fibers(TortureTest):
     def check(self, run):
         log, handled = logged(run.out)
@@ -81,6 +142,81 @@ class Fibers(TortureTest):
             with self.subTest(options=options):
                 run = self.run_traced(program(), 7, 20, threads, 2000, "signals", options=(*OWN, *options))
                 self.assertGreater(self.check(run)[1], 0)
+
+    def test_a_second_decoder_says_the_same(self):
+        run = self.run_traced(program(), 11, 12, 3, 300, options=OWN)
+        log, _ = self.check(run)
+        theirs = SecondDecoder(run.trace.path.read_bytes()).trees()
+        for thread, lines in log.items():
+            self.assertEqual(theirs.get(thread, []), lines, thread)
+
+    def contexts(self, *flags):
+        return build("fibers_contexts" + "".join(flags[:1]), "fibers/contexts.c", "-O1", *INCLUDE, *flags,
+                     compiler="karst-gcc")
+
+    def test_on_stacks_of_makecontext_and_by_tracys_macros(self):
+        main = ["main"] + ["  runs", "    [fiber ping]", "  runs", "    [fiber pong]"] * 3
+        fiber = ["body"] + ["  yields", "    inner", "    [suspended]", "    inner"] * 2 + ["  inner"]
+        for flags in ((), ("-DTRACY_ENABLE", "-I" + str(ROOT / "include/karst/tracy"))):
+            with self.subTest(flags=flags):
+                run = self.run_traced(self.contexts(*flags))
+                self.assert_whole(run.trace)
+                self.assertEqual(list(told(run.trace).values()), [main, fiber, fiber])
+                self.assertEqual([t["tid"] for t in run.trace.threads if t["fiber"]], [FIRST_FIBER, FIRST_FIBER + 1])
+
+    def test_in_a_forked_child(self):
+        run = self.run_traced(self.contexts(), "fork")
+        self.assert_whole(run.trace)
+        parent, child = run.trace.processes
+        self.assertEqual([t["name"] for t in child["threads"]][1:], ["ping", "pong"])
+        lines = run.trace.tree("--marks", "--process", str(child["pid"]), "--thread", "ping")
+        self.assertEqual(lines[1:], [
+            "body  [inherited]", "  child", "    inner", "  yields", "    inner", "    [suspended]", "    inner", "  inner"])
+
+    def test_while_tracing_is_off(self):
+        run = self.run_traced(self.contexts(), "off")
+        tree = told(run.trace, "--marks")
+        # What ping called behind it is ping's: the note that leaves ping tells so.
+        self.assertEqual(tree["ping"][-2:], ["body  [begun before]", "  inner"])
+        self.assertEqual(tree["pong"][-4:], ["body  [begun before]", "  yields  [begun before]", "    inner", "  inner"])
+
+    def test_times_add_up(self):
+        run = self.run_traced(program(), 13, 6, 2, 300, options=OWN)
+        self.check(run)
+        calls = calls_of(run.trace.path)
+        lanes = {t["tid"] for t in run.trace.threads if t["fiber"]}
+        given = sum(c["duration_ns"] for c in calls if c["function"].startswith("[fiber "))
+        suspended = sum(c["duration_ns"] for c in calls if c["function"] == "[suspended]")
+        bodies = sum(c["duration_ns"] for c in calls if "::body(" in c["function"])
+        in_fibers = [c for c in calls if c["tid"] in lanes]
+        own = sum(f["self_ns"] for t in lanes for f in run.trace.report("--thread", str(t)) if f["name"] != "[suspended]")
+        # A nanosecond for each call is lost by rounding.
+        self.assertAlmostEqual(own + suspended, bodies, delta=len(in_fibers))
+        self.assertLessEqual(own, given)
+        self.assertGreater(suspended, 0)
+
+    def test_exports_have_a_track_for_each(self):
+        run = self.run_traced(self.contexts())
+        for to in ("chrome", "perfetto"):
+            subprocess.run([KARST, "export", str(run.trace.path), "--to", to, "-o", self.directory / to], check=True,
+                           capture_output=True, timeout=support.TIMEOUT)
+        events = json.loads((self.directory / "chrome").read_text())["traceEvents"]
+        names = {e["tid"]: e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+        self.assertEqual({names[e["tid"]] for e in events if e["ph"] == "X" and e["name"].startswith("yields")},
+                         {"ping", "pong"})
+        self.assertIn(b"pong", (self.directory / "perfetto").read_bytes())
+
+    def test_stripped(self):
+        run = self.run_traced(self.contexts())
+        whole = told(run.trace)
+        stripped = self.directory / "stripped.karst"
+        for what in ("values", "all"):
+            subprocess.run([KARST, "resolve", f"--strip={what}", str(run.trace.path), "-o", stripped], check=True,
+                           capture_output=True, timeout=support.TIMEOUT)
+            self.assertNotIn(b"pong", stripped.read_bytes())
+            self.assertNotIn("pong", "".join(t["name"] for t in support.Trace(stripped).threads))
+            lines = [len(lines) for lines in told(support.Trace(stripped)).values()]
+            self.assertEqual(lines, [len(lines) for lines in whole.values()])
 
     def test_clang(self):
         if not (BIN / "karst-clang++").exists():
