@@ -63,6 +63,7 @@ struct RunOptions {
   bool view = false;
   bool off = false;
   bool prefault = false;
+  bool fibers = false;
   bool stats = false;
   bool no_source = false;
   StateArguments states;
@@ -316,8 +317,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
-  if (!options.system.empty()) {
-    auto library = find_library("libkarst-system.so.0");
+  for (const auto& [wanted, name] : {std::pair(!options.system.empty(), "libkarst-system.so.0"),
+                                     std::pair(options.fibers, "libkarst-contexts.so.0")}) {
+    if (!wanted) continue;
+    auto library = find_library(name);
     if (!library) return fail(library.error());
     launch.companions.push_back(std::move(*library));
   }
@@ -472,6 +475,10 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                     "period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
         .type_name("CLOCK");
     command.add_flag("--off", options->off, "Start with tracing off; 'karst on' begins it");
+    command.add_flag(
+        "--fibers", options->fibers,
+        "Show fibers of Boost.Context (also of Boost.Fiber and Boost.Coroutine) each in a lane of its own, "
+        "if the program has libboost_context as a shared library and says nothing of them by itself");
     command.add_flag("--prefault", options->prefault,
                      "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
     command.add_flag("--stats", options->stats,

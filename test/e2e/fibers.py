@@ -237,5 +237,63 @@ class Fibers(TortureTest):
             self.assertIn(plain(note["in"]), (function, ""))
 
 
+BOOST = ("-lboost_fiber", "-lboost_context")
+STEPS = ("--functions", "::step<", "--fibers")
+
+
+class OfBoost(TortureTest):
+    """Nothing in these programs says what a fiber is: karst run --fibers stands before libboost_context's functions."""
+
+    def setUp(self):
+        super().setUp()
+        if not Path("/usr/include/boost/fiber/all.hpp").exists():
+            self.skipTest("there is no libboost-fiber-dev")
+
+    def program(self, name="fibers_boost", compiler="karst-g++", *flags):
+        return build(name, "fibers/boost.cc", "-O1", "-pthread", *INCLUDE, *flags, *BOOST, compiler=compiler)
+
+    def check(self, trace, fibers=8):
+        self.assert_whole(trace)
+        lanes = {thread: [re.sub("[^ ]*step<.*", "step", line) for line in lines]
+                 for thread, lines in told(trace).items() if "step<" in "".join(lines)}
+        downward = [line for depth in range(4) for line in ("  " * depth + "step", "  " * (depth + 1) + "[suspended]")]
+        upward = ["  " * depth + "[suspended]" for depth in (4, 3, 2, 1)]
+        self.assertEqual(list(lanes.values()), [downward + upward] * fibers)
+        # Each call said whose it is.
+        whose = {}
+        for note in notes_of(trace.path):
+            whose.setdefault(note["value"].split()[0], set()).add(note["thread"])
+        self.assertEqual({len(threads) for threads in whose.values()}, {1})
+        self.assertEqual(len(set.union(*whose.values())), fibers)
+
+    def test_contexts_go_through_threads(self):
+        self.check(self.run_traced(self.program(), "context", options=STEPS).trace)
+
+    def test_boosts_own_fibers(self):
+        self.check(self.run_traced(self.program(), "fiber", options=STEPS).trace)
+
+    def test_of_a_program_that_no_wrapper_built(self):
+        run = self.run_traced(self.program("fibers_boost_plain", "g++"), "context",
+                              options=(*STEPS, "--min-instructions", "0"))
+        self.check(run.trace)
+
+    def test_in_a_library_with_a_scope_of_its_own(self):
+        library = self.program("fibers_boost_plugin.so", "karst-g++", "-shared", "-fPIC")
+        host = build("fibers_host", "fibers/host.c", "-O1", compiler="karst-gcc")
+        self.check(self.run_traced(host, library, "context", options=STEPS).trace)
+
+    def test_all_functions_and_none_of_it_without_being_asked(self):
+        run = self.run_traced(self.program(), "fiber", options=("--fibers",))
+        self.assert_whole(run.trace)
+        run = self.run_traced(self.program(), "fiber")
+        self.assertEqual(run.out, "done\n")
+        self.assertFalse(any(t["fiber"] for t in run.trace.threads))
+
+    def test_a_program_without_boost_does_not_mind(self):
+        host = build("fibers_contexts", "fibers/contexts.c", "-O1", *INCLUDE, compiler="karst-gcc")
+        run = self.run_traced(host, options=("--fibers",))
+        self.assertEqual(len([t for t in run.trace.threads if t["fiber"]]), 2)
+
+
 if __name__ == "__main__":
     main()
