@@ -117,7 +117,7 @@ void put(uintptr_t context, uint64_t fiber) {
   }
 }
 
-__attribute__((tls_model("initial-exec"))) __thread uint64_t g_fiber;  // of the calling thread; 0: its own stack
+__attribute__((tls_model("initial-exec"))) __thread uint64_t t_fiber;  // of the calling thread; 0: its own stack
 
 void say(uint64_t fiber) {
   char name[32] = "fiber ";
@@ -143,8 +143,8 @@ extern "C" __attribute__((visibility("hidden"))) void* karst_switches_context(ui
   if (!take(to, next)) next = __atomic_add_fetch(&g_fibers, 1, __ATOMIC_RELAXED);
   uint64_t ended = 0;
   take(here, ended);  // of a context that never went on, on a stack that is used again
-  put(here, g_fiber);
-  g_fiber = next;
+  put(here, t_fiber);
+  t_fiber = next;
   say(next);
   return function;
 }

@@ -14,7 +14,7 @@ namespace karst::runtime {
 namespace {
 
 // The program's memory, so a forked child has it as well.
-__attribute__((tls_model("initial-exec"))) __thread std::uint64_t g_fiber;
+__attribute__((tls_model("initial-exec"))) __thread std::uint64_t t_fiber;
 
 void record_fiber(std::uint32_t id, std::uint64_t left, std::uint64_t entered, const char* name) {
   using namespace format;
@@ -49,8 +49,8 @@ void record_fiber(std::uint32_t id, std::uint64_t left, std::uint64_t entered, c
 /// 0: the thread's own stack.
 extern "C" __attribute__((visibility("default"))) void karst_api_fiber(std::uint64_t fiber, const char* name) {
   using namespace karst::runtime;
-  const std::uint64_t left = load(g_fiber);
+  const std::uint64_t left = load(t_fiber);
   if (left == fiber) return;
-  store(g_fiber, fiber);
+  store(t_fiber, fiber);
   if (const std::uint32_t id = fiber_note_id(); id != 0) record_fiber(id, left, fiber, name);
 }
