@@ -475,10 +475,9 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                     "period: 100 ns, or up to 2 us where fetching the time takes the CPUs long")
         .type_name("CLOCK");
     command.add_flag("--off", options->off, "Start with tracing off; 'karst on' begins it");
-    command.add_flag(
-        "--fibers", options->fibers,
-        "Show fibers of Boost.Context (also of Boost.Fiber and Boost.Coroutine) each in a lane of its own, "
-        "if the program has libboost_context as a shared library and says nothing of them by itself");
+    command.add_flag("--fibers", options->fibers,
+                     "Show fibers of Boost.Context and Boost.Fiber each in a lane of its own, if the program has "
+                     "libboost_context as a shared library and does not say itself what its fibers are");
     command.add_flag("--prefault", options->prefault,
                      "Take all memory at start, for programs that forbid themselves system calls later (seccomp)");
     command.add_flag("--stats", options->stats,

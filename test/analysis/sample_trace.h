@@ -102,6 +102,28 @@ class SampleTrace {
     }
     return *this;
   }
+  /// What notes of fibers need; their name is the function behind those that there are.
+  SampleTrace& with_fibers() {
+    reader::Process& process = processes_.back();
+    reader::Module module;
+    module.index = static_cast<std::uint32_t>(process.modules.size());
+    module.path = format::kFibersModule;
+    process.modules.push_back(module);
+    reader::Function suspended;
+    suspended.id = suspended_ = static_cast<std::uint32_t>(process.functions.size());
+    suspended.module = module.index;
+    suspended.note = true;
+    suspended.name = format::kSuspended;
+    process.functions.push_back(suspended);
+    return *this;
+  }
+  /// The thread leaves one fiber for another, by numbers below 128; 0: its own stack.
+  SampleTrace& fiber(std::uint32_t left, std::uint32_t entered, const std::string& name, std::uint64_t at) {
+    std::string bytes(20, '\0');
+    bytes[0] = static_cast<char>(left);
+    bytes[10] = static_cast<char>(entered);
+    return values(format::NoteKind::kFiber, suspended_, bytes + name, at);
+  }
   /// The bytes of two integers of 4 bytes, which such a note has.
   static std::string two_integers(std::uint32_t a, std::uint32_t b) {
     std::string bytes;
@@ -194,6 +216,7 @@ class SampleTrace {
   std::vector<std::pair<std::uint64_t, std::vector<format::Event>>> events_;  // by thread: first sequence, events
   std::vector<std::pair<std::string, std::string>> sources_;
   reader::StateLog states_;
+  std::uint32_t suspended_ = 0;
   std::size_t block_events_ = std::size_t{1} << 24U;
   std::vector<std::byte> bytes_;
 };

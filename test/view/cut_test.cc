@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -242,6 +243,58 @@ TEST(Cut, HasTheCallsOfItsRangeWhateverWaysTheyWent) {
   }
   EXPECT_GT(jumped, 1000U * kSeeds / 60);
   EXPECT_GT(resumed, 1000U * kSeeds / 60);
+}
+
+// Two threads take turns with three fibers, each of which calls and returns by chance.
+TEST(Cut, KeepsLanesOfFibers) {
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    std::mt19937_64 random(seed);
+    test::SampleTrace sample;
+    sample.process(1, "app", {"main", "f", "g", "h"}).with_fibers();
+    std::vector<std::vector<std::uint32_t>> open(4);
+    std::vector<std::vector<std::array<std::uint64_t, 4>>> words(2);  // what, function or fiber, time, before
+    std::uint64_t now = 1000;
+    for (std::uint32_t turn = 0; turn < 60; ++turn) {
+      auto& thread = words[random() % 2];
+      const std::uint32_t fiber = 1 + random() % 3;
+      thread.push_back({2, fiber, now += 1 + random() % 9, 0});
+      for (std::uint32_t i = random() % 6; i != 0; --i) {
+        if (open[fiber].empty() || random() % 2 == 0) {
+          open[fiber].push_back(2 + random() % 3);
+          thread.push_back({0, open[fiber].back(), now += 1 + random() % 9, 0});
+        } else {
+          thread.push_back({1, open[fiber].back(), now += 1 + random() % 9, 0});
+          open[fiber].pop_back();
+        }
+      }
+      thread.push_back({2, 0, now += 1 + random() % 9, fiber});
+    }
+    for (std::uint32_t t = 0; t < 2; ++t) {
+      sample.thread(10 + t, "worker").enter(1, 1000);
+      for (const auto& [what, number, at, before] : words[t]) {
+        const auto id = static_cast<std::uint32_t>(number);
+        if (what == 2)
+          sample.fiber(static_cast<std::uint32_t>(before), id, id == 0 ? "" : "fiber " + std::to_string(id), at);
+        else
+          what == 0 ? sample.enter(id, at) : sample.exit(id, at);
+      }
+      sample.exit(1, now + 5);
+    }
+    const auto index = test::index_of(sample);
+    ASSERT_EQ(index->threads().size(), 5U);
+    const std::uint64_t span = index->last_ticks() - index->origin();
+    for (int i = 0; i < 10; ++i) {
+      view::TickRange range;
+      range.begin = index->origin() + random() % span;
+      range.end = range.begin + 1 + random() % span;
+      const auto bytes = view::cut_trace(test::scope_of(*index, range));
+      ASSERT_TRUE(bytes.ok());
+      const auto cut = reopen(*bytes);
+      ASSERT_EQ(calls_in(*cut, range), calls_in(*index, range)) << "seed " << seed;
+      for (const view::ThreadIndex& thread : cut->threads())
+        EXPECT_EQ(thread.thread->fiber, thread.thread->tid >= reader::kFirstFiberTid);
+    }
+  }
 }
 
 // What a call was given and returned is noted just outside of it.

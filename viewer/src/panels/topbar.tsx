@@ -73,7 +73,9 @@ export function TopBar() {
   const traces = useStore((s) => s.traces);
   const measuring = useStore((s) => s.measuring);
   const theme = useStore((s) => s.theme);
-  const threads = traces.reduce((n, t) => n + t.info.threads.length, 0);
+  const lanes = traces.reduce((n, t) => n + t.info.threads.length, 0);
+  const fibers = traces.reduce((n, t) => n + t.info.threads.filter((thread) => thread.fiber).length, 0);
+  const threads = lanes - fibers;
   const calls = traces.reduce((n, t) => n + t.info.calls, 0);
   return (
     <header class="topbar">
@@ -87,7 +89,8 @@ export function TopBar() {
       </span>
       <span class="quiet file-facts">
         {count(calls)} calls{traces.some((t) => t.info.reading) && " so far"} ·{" "}
-        {threads === 1 ? "1 thread" : `${count(threads)} threads`} · {duration(store.total)}
+        {threads === 1 ? "1 thread" : `${count(threads)} threads`}
+        {fibers > 0 && (fibers === 1 ? ", 1 fiber" : `, ${count(fibers)} fibers`)} · {duration(store.total)}
       </span>
       <Problems />
       <Missing />
