@@ -179,6 +179,8 @@ class Splitter {
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (!runs[i].runs.empty()) split_thread(i, runs[i].runs);
     make_lanes();
+    for (const Piece& piece : pieces_)  // what its first calls were is a lane's to say
+      if (piece.thread_start && !piece.entered) process_.threads[piece.thread].inherited = 0;
     return std::move(lanes_);
   }
 

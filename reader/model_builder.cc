@@ -529,6 +529,7 @@ void ModelBuilder::settle_blocks() {
 // Lanes of fibers are threads like others; what events lie in is all that tells them apart.
 void ModelBuilder::settle_fibers(Process& process, std::vector<TraceModel::Range>& ranges) {
   std::vector<std::span<const BlockView>> blocks;
+  blocks.reserve(ranges.size());
   for (const TraceModel::Range& range : ranges)
     blocks.push_back(std::span<const BlockView>(model_.blocks).subspan(range.first, range.count));
   FiberLanes lanes = split_fibers(process, blocks, next_fiber_tid_, problems_);
