@@ -17,6 +17,11 @@ Event word_at(std::span<const Event> words, std::size_t at) {
   return at < words.size() ? __atomic_load_n(&words[at], __ATOMIC_RELAXED) : 0;
 }
 
+/// A pad has its block's begin, which is earlier than what lies before it.
+bool tells_time(Event event) {
+  return event != 0 && format::event_has_time(event) && !format::event_is(event, Mark::kPad);
+}
+
 struct FiberMark {
   WordPlace begin;
   std::size_t words = 0;
@@ -52,7 +57,7 @@ std::optional<FiberMark> mark_at(const BlockView& block, std::size_t at) {
 std::uint64_t first_ticks_of(const BlockView& block) {
   for (std::size_t i = 0; i < block.events.size(); ++i) {
     const Event event = word_at(block.events, i);
-    if (event != 0 && format::event_has_time(event)) return format::event_ticks(event, block.ticks);
+    if (tells_time(event)) return format::event_ticks(event, block.ticks);
   }
   return block.ticks;
 }
@@ -149,7 +154,7 @@ class RunFinder {
         continue;
       }
       const Event event = word_at(block.events, from.word);
-      if (event != 0 && format::event_has_time(event) && format::event_ticks(event, block.ticks) >= ticks) return from;
+      if (tells_time(event) && format::event_ticks(event, block.ticks) >= ticks) return from;
     }
     return to;
   }
@@ -170,7 +175,7 @@ FiberRuns find_fiber_runs(std::span<const BlockView> blocks, std::span<const Swi
 std::uint64_t last_ticks_of(const BlockView& block) {
   for (std::size_t i = block.events.size(); i != 0; --i) {
     const Event event = word_at(block.events, i - 1);
-    if (event != 0 && format::event_has_time(event)) return format::event_ticks(event, block.ticks);
+    if (tells_time(event)) return format::event_ticks(event, block.ticks);
   }
   return block.ticks;
 }

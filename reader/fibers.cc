@@ -266,7 +266,10 @@ class Splitter {
         own.put(run.begin_ticks, false, function);
       else
         own.put_time(run.begin_ticks);  // the call was open then
-      if (run.left || !run.last) own.put(run.end_ticks, true, function);
+      if (run.left || !run.last)
+        own.put(run.end_ticks, true, function);
+      else
+        own.put_time(run.end_ticks);
       Piece piece{run.fiber, run.begin_ticks, run.end_ticks, run.name, lanes_.streams.size() - 1, fibers.size(), 0,
                   thread,    run.entered,     run.left,      i == 0};
       fibers.cut();

@@ -228,6 +228,16 @@ TEST(Fibers, ASwitchOfStacksBesideANoteIsTheSame) {
             (Lanes{"t0: f1 5+65, .[fiber A] 10+20, .[fiber A] 40+20", "A: f2 20+30, .[suspended] 30+10"}));
 }
 
+TEST(Fibers, GoOnBehindAPad) {
+  Words words;
+  add(words, {fiber(10, 0, 7, "A"), in(20, 1), in(30, 2), {format::make_mark(1, Mark::kPad)}});
+  Words behind;
+  add(behind, {out(50, 2), fiber(60, 7, 0)});
+  Program program;
+  program.threads = {{{0, words}, {2, behind}}};
+  EXPECT_EQ(program.lanes(), (Lanes{"t0: [fiber A] 10+20>, [fiber A] 50+10<", "A: f1 20+10>, .f2 30+0>, f2 50+0<"}));
+}
+
 TEST(Fibers, InTwoThreadsAtATimeAreToldOf) {
   Words words;
   add(words, {fiber(10, 0, 7, "A"), in(20, 1), out(50, 1), fiber(60, 7, 0)});
