@@ -1,5 +1,5 @@
 // jump_fcontext(to, data) and ontop_fcontext(to, data, function) of libboost_context: told of, then libboost_context's
-// own, which must find the stack as its caller has it. runtime/contexts/contexts.cc.
+// own, which must find the stack as its caller has it. interpose/contexts.cc.
 //
 // Entry state: 0(%rsp) return address; rdi, rsi and rdx arguments. What a call may change is free.
 	.text
