@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 
 #include "format/event.h"
+#include "runtime/hooks/note_names.h"
 #include "runtime/hooks/sleds.h"
 #include "runtime/hooks/ways_out.h"
 #include "runtime/recording/arena.h"
@@ -80,6 +81,15 @@ const Unwinder* find_unwinder(const void* caller) {
 }
 #endif
 
+#ifndef KARST_STATIC
+/// Code whose frames have the name of a zone as their language specific data (interpose/locks.cc): the zone is open as
+/// long as the frame is there.
+struct WaitFrames {
+  std::uintptr_t begin, end;
+};
+WaitFrames g_wait_frames;
+#endif
+
 struct Walk {
   const Unwinder& unwinder;
   std::uintptr_t until;  // stack pointer in the frame that execution goes on in
@@ -104,7 +114,12 @@ int step(Context* context, void* argument) {
     walk.found = true;
     return kStop;
   }
-  const FunctionHere here = function_of_region(walk.unwinder.region_start(context));
+  const std::uintptr_t region = walk.unwinder.region_start(context);
+  FunctionHere here = function_of_region(region);
+#ifndef KARST_STATIC
+  if (g_wait_frames.begin <= region && region < g_wait_frames.end)
+    here = {karst_note_id(static_cast<NoteName*>(walk.unwinder.language_data(context))), false};
+#endif
   if (here.id == 0) return kGoOn;
   // -finstrument-functions makes cleanups that call the exit function, where the language has cleanups at all.
   if (here.own_exit && walk.unwinder.language_data(context) != nullptr) return kGoOn;
@@ -144,6 +159,12 @@ void karst_frames_gone(karst::runtime::Context* context, const karst::runtime::U
 
 #ifndef KARST_STATIC
 extern "C" {
+
+/// Where the code of libkarst-system.so is whose frames name a zone.
+__attribute__((visibility("default"))) void karst_api_wait_frames(const void* begin, const void* end) {
+  using namespace karst::runtime;
+  g_wait_frames = {reinterpret_cast<std::uintptr_t>(begin), reinterpret_cast<std::uintptr_t>(end)};
+}
 
 __attribute__((visibility("default"))) void karst_unwind_set_ip(karst::runtime::Context* context,
                                                                 std::uintptr_t address) asm("_Unwind_SetIP");
