@@ -1,2 +1,4 @@
 # karst run --system locks, karst locks: waits for locks.
 e2e_methods(locks locks)
+e2e_methods(locks_guest locks_guest)
+e2e_methods(locks_servers locks_servers)

@@ -43,7 +43,7 @@ void await(int place) {
 
 /// Takes the lock, has it until the other one waits for it, and lets go.
 template <typename Lock, typename Unlock>
-void hold(Lock lock, Unlock unlock, bool sleeps = true) {
+__attribute__((always_inline)) inline void hold(Lock lock, Unlock unlock, bool sleeps = true) {
   lock();
   ++g_at;
   while (g_taking == 0) usleep(100);
