@@ -18,6 +18,7 @@ import budget  # noqa: E402
 import calls  # noqa: E402
 import corrected  # noqa: E402
 import live  # noqa: E402
+import locks  # noqa: E402
 import moments  # noqa: E402
 import notes as program_notes  # noqa: E402
 import programs  # noqa: E402
@@ -30,8 +31,8 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "notes", "corrected", "startup", "live", "moments", "budget", "programs",
-            "sched", "traces", "answers", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "notes", "locks", "corrected", "startup", "live", "moments", "budget",
+            "programs", "sched", "traces", "answers", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -92,6 +93,7 @@ def main():
         "variants": lambda: variants.bench_variants(rounds, options, scratch, notes),
         "ways_out": lambda: ways_out.bench_ways_out(rounds, scratch, notes),
         "notes": lambda: program_notes.bench_notes(rounds, scratch, notes),
+        "locks": lambda: locks.bench_locks(rounds, scratch, notes),
         "corrected": lambda: corrected.bench_corrected(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),
