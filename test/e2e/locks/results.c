@@ -16,11 +16,11 @@
 static const struct timespec g_past = {1, 0}, g_invalid = {1, 1000000000}, g_negative = {1, -1};
 static const char* g_case = "";
 
-#define TRY(call)                                       \
-  do {                                                  \
-    errno = 77;                                         \
-    const int given = (call);                           \
-    const int left = errno;                             \
+#define TRY(call)                                          \
+  do {                                                     \
+    errno = 77;                                            \
+    const int given = (call);                              \
+    const int left = errno;                                \
     printf("%s: %s: %d %d\n", g_case, #call, given, left); \
   } while (0)
 

@@ -35,15 +35,16 @@ struct Function {
 };
 // Macros, as these are C functions whose frames the test is about.
 #define WAIT(text, call) \
-  { text, [] { call; } }
+  {                      \
+    text, [] { call; }   \
+  }
 const Function kFunctions[] = {
     WAIT("sem_wait", sem_wait(&g_semaphore)),
     WAIT("sem_timedwait", sem_timedwait(&g_semaphore, &g_late)),
     WAIT("sem_clockwait", sem_clockwait(&g_semaphore, CLOCK_REALTIME, &g_late)),
     WAIT("pthread_cond_wait", pthread_cond_wait(&g_condition, &g_with_condition)),
     WAIT("pthread_cond_timedwait", pthread_cond_timedwait(&g_condition, &g_with_condition, &g_late)),
-    WAIT("pthread_cond_clockwait",
-         pthread_cond_clockwait(&g_condition, &g_with_condition, CLOCK_REALTIME, &g_late)),
+    WAIT("pthread_cond_clockwait", pthread_cond_clockwait(&g_condition, &g_with_condition, CLOCK_REALTIME, &g_late)),
     WAIT("cnd_wait", cnd_wait(reinterpret_cast<cnd_t*>(&g_condition), reinterpret_cast<mtx_t*>(&g_with_condition))),
     WAIT("pthread_mutex_lock", pthread_mutex_lock(&g_mutex)),
     WAIT("pthread_mutex_timedlock", pthread_mutex_timedlock(&g_mutex, &g_late)),
