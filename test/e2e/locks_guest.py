@@ -32,6 +32,8 @@ class LocksGuest(TortureTest):
         for name, flags in {"results": (), "results_now": ("-Wl,-z,now", "-fno-plt")}.items():
             _, lines = self.assert_same(build_plain(name, "results.c", "-Wno-nonnull", *flags))
             self.assertGreater(len(lines), 800)
+            counted = [line.split()[-1] for line in lines if ": counted " in line]
+            self.assertEqual(counted, ["6000"] * 32)
 
     def test_ways_out_of_waits(self):
         for compiler in ("g++", "karst-g++"):
