@@ -134,8 +134,8 @@ void say(uint64_t fiber) {
 
 /// Called by contexts.S. Returns where to go on.
 extern "C" __attribute__((visibility("hidden"))) void* karst_switches_context(uint32_t which, uintptr_t to,
-                                                                              const uintptr_t* stack) {
-  void* function = real(static_cast<Function>(which), reinterpret_cast<const void*>(*stack));
+                                                                              const void* const* stack) {
+  void* function = real(static_cast<Function>(which), *stack);
   const uintptr_t frame = function != nullptr ? frame_of(function) : 0;
   if (frame == 0 || karst_api_fiber == nullptr) return function;
   const uintptr_t here = reinterpret_cast<uintptr_t>(stack) - frame;

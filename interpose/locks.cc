@@ -31,7 +31,7 @@ struct Kind {
 #define KARST_KIND(kind, text)                                                                           \
   extern Kind kind;                                                                                      \
   __attribute__((noinline, section("karst_waits"))) int inside_##kind(int (*wait)(void*), void* given) { \
-    asm volatile(".cfi_lsda 0x1b, %c0" : : "i"(&kind)); /* pcrel | sdata4 */                             \
+    asm volatile(".cfi_lsda 0x1b, %c0" : : "i"(&(kind))); /* pcrel | sdata4 */                           \
     const int result = wait(given);                                                                      \
     asm volatile(""); /* as a tail call it would have no frame */                                        \
     return result;                                                                                       \
