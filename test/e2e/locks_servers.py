@@ -21,8 +21,8 @@ from torture_support import KARST, TIMEOUT, TortureTest, main
 
 CLIENTS, REQUESTS = 6, 300
 LARGEST_LOCK = 56  # bytes of a rwlock, the largest of them
-# Lines of strace -k: a thread goes to sleep, its call ended, and the frames behind that. pthread_join() is no wait for a
-# lock; its futex is not private.
+# Lines of strace -k: a thread goes to sleep, its call ended, and the frames behind that. pthread_join() is no wait for
+# a lock; its futex is not private.
 SLEEPS = re.compile(r"^(\d+) .*futex\((0x[0-9a-f]+), FUTEX_WAIT(?:_BITSET)?_PRIVATE")
 ENDS = re.compile(r"^(\d+) .*futex")
 FRAME = re.compile(r"^ > \S*\((\w+)")
@@ -232,8 +232,8 @@ class LocksServers(TortureTest):
                 self.counted.append(number)
 
         self.counted = []
-        trace, _ = self.serve(path, work, program, "--port", "0", "--unixsocket", path, "--io-threads", "3", "--save", "",
-                              "--io-threads-do-reads", "yes")
+        trace, _ = self.serve(path, work, program, "--port", "0", "--unixsocket", path, "--save", "", "--io-threads",
+                              "3", "--io-threads-do-reads", "yes")
         self.assertNotEqual(self.counted, [], "increments were lost")
         self.assertIn("condition", {wait["kind"] for wait in self.waits(trace)})
         self.commands_tell(trace)
