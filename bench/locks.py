@@ -1,4 +1,5 @@
-"""Waits for locks: what `karst run --system locks` costs, of a mutex that is free and of one that two threads want."""
+"""Waits for locks: what `karst run --system locks` costs, of a mutex that is free, and where each of two threads
+waits for the other."""
 
 import re
 import shutil
@@ -8,12 +9,12 @@ from calls import parse_ns
 from measure import FIXTURES, WORK, Row, interleaved, karst_tool, median, run_child
 
 PAIRS = 20_000_000
-CONTENDED = 5_000
+TURNS = 10_000
 MOST_MORE_NS = 3.0
 LOCKS = ("--system", "locks")
 # Others that say where threads wait.
 PEERS = {"strace -f -e futex": ("strace", "-f", "-qq", "-e", "trace=futex", "-o", "/dev/null"),
-         "ltrace -f": ("ltrace", "-f", "-e", "pthread_mutex_lock", "-o", "/dev/null")}
+         "ltrace -f": ("ltrace", "-f", "-e", "sem_wait", "-o", "/dev/null")}
 
 
 def wall_ns(child):
@@ -29,22 +30,22 @@ def bench_locks(rounds, scratch, remarks):
     def free(*kind):
         return [program, *kind, 1, PAIRS, PAIRS // 10]
 
-    contended = [program, "contended", 2, CONTENDED, 0]
+    turns = [program, "turns", 2, TURNS, 0]
     variants = {"nothing": lambda: parse_ns(run_child(free("nothing")).output),
                 "plain": lambda: parse_ns(run_child(free("lock")).output),
                 "traced": lambda: parse_ns(measure.karst_run(scratch, [], free("lock"), 1).output),
                 "with waits": lambda: parse_ns(measure.karst_run(scratch, LOCKS, free("lock"), 1).output),
-                "contended": lambda: wall_ns(run_child(contended)),
-                "contended, traced": lambda: wall_ns(measure.karst_run(scratch, [], contended, 1)),
-                "contended, with waits": lambda: wall_ns(measure.karst_run(scratch, LOCKS, contended, 1))}
+                "turns": lambda: wall_ns(run_child(turns)),
+                "turns, traced": lambda: wall_ns(measure.karst_run(scratch, [], turns, 1)),
+                "turns, with waits": lambda: wall_ns(measure.karst_run(scratch, LOCKS, turns, 1))}
     for name, command in PEERS.items():
         if shutil.which(command[0]) is None:
             remarks.append(f"locks: {command[0]} is not installed")
         else:
-            variants[name] = lambda command=command: wall_ns(run_child([*command, *contended]))
+            variants[name] = lambda command=command: wall_ns(run_child([*command, *turns]))
     samples, failures = interleaved(variants, rounds, "locks")
     remarks += [f"locks: {name} failed: {why}" for name, why in failures.items()]
-    if not {"nothing", "plain", "traced", "with waits", "contended"} <= samples.keys():
+    if not {"nothing", "plain", "traced", "with waits", "turns"} <= samples.keys():
         return []
     loop, plain = median(samples["nothing"]), median(samples["plain"])
     rows = [Row("locks", "uncontended mutex lock+unlock", plain - loop, "ns", None, "", "", None)]
@@ -54,12 +55,12 @@ def bench_locks(rounds, scratch, remarks):
         met = value - plain <= MOST_MORE_NS if name == "with waits" else None
         rows.append(Row("locks", f"uncontended mutex lock+unlock, {title}", value - loop, "ns",
                         (value - loop) / (plain - loop), "plain", target, met))
-    alone = median(samples["contended"])
-    rows.append(Row("locks", "two threads, one mutex, each pair", alone, "ns", None, "", "", None))
-    for name in ("contended, traced", "contended, with waits", *PEERS):
+    alone = median(samples["turns"])
+    rows.append(Row("locks", "two threads take turns by semaphores, a turn", alone, "ns", None, "", "", None))
+    for name in ("turns, traced", "turns, with waits", *PEERS):
         if name in samples:
             value = median(samples[name])
-            title = name.replace("contended, ", "").replace("with waits", "traced with --system locks")
-            rows.append(Row("locks", f"two threads, one mutex, each pair, {title}", value, "ns", value / alone, "plain",
+            title = name.replace("turns, ", "").replace("with waits", "traced with --system locks")
+            rows.append(Row("locks", f"two threads take turns by semaphores, a turn, {title}", value, "ns", value / alone, "plain",
                             "", None))
     return rows
