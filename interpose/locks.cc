@@ -29,21 +29,21 @@ struct Kind {
 /// cancelled in its wait, or calls pthread_exit() in a handler (runtime/hooks/unwind.cc). A cleanup of libc's would not
 /// do: after a handler jumped out of the wait it would still be there, and run on what that stack has become.
 #define KARST_KIND(kind, text)                                                                           \
-  extern Kind kind;                                                                                      \
+  extern Kind g_##kind;                                                                                  \
   __attribute__((noinline, section("karst_waits"))) int inside_##kind(int (*wait)(void*), void* given) { \
-    asm volatile(".cfi_lsda 0x1b, %c0" : : "i"(&(kind))); /* pcrel | sdata4 */                           \
+    asm volatile(".cfi_lsda 0x1b, %c0" : : "i"(&g_##kind)); /* pcrel | sdata4 */                         \
     const int result = wait(given);                                                                      \
     asm volatile(""); /* as a tail call it would have no frame */                                        \
     return result;                                                                                       \
   }                                                                                                      \
-  constinit Kind kind{{text, nullptr, 0, 0}, inside_##kind};
-KARST_KIND(g_mutex, "wait for mutex")
-KARST_KIND(g_shared, "wait for rwlock (shared)")
-KARST_KIND(g_exclusive, "wait for rwlock")
-KARST_KIND(g_spin, "wait for spinlock")
-KARST_KIND(g_condition, "wait for condition")
-KARST_KIND(g_semaphore, "wait for semaphore")
-KARST_KIND(g_barrier, "wait for barrier")
+  constinit Kind g_##kind{{text, nullptr, 0, 0}, inside_##kind};
+KARST_KIND(mutex, "wait for mutex")
+KARST_KIND(shared, "wait for rwlock (shared)")
+KARST_KIND(exclusive, "wait for rwlock")
+KARST_KIND(spin, "wait for spinlock")
+KARST_KIND(condition, "wait for condition")
+KARST_KIND(semaphore, "wait for semaphore")
+KARST_KIND(barrier, "wait for barrier")
 
 /// The code of all inside(), by the linker.
 extern "C" __attribute__((visibility("hidden"))) const char __start_karst_waits[];
