@@ -153,6 +153,7 @@ __attribute__((constructor)) void begin() {
 /// Some functions refuse a time or a clock before they look at the lock; those calls are libc's alone. So are those
 /// without a time, which libc takes while the lock is free.
 bool is_usable(const timespec* until, clockid_t clock = CLOCK_REALTIME) {
+  asm("" : "+r"(until));  // libc's header says that it is not null, so a compiler may drop the question
   return until != nullptr && static_cast<unsigned long>(until->tv_nsec) < 1'000'000'000 &&
          (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC);
 }

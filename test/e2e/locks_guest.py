@@ -81,11 +81,12 @@ class LocksGuest(TortureTest):
 
     def test_allocators_that_are_preloaded(self):
         program = build_plain("results", "results.c", "-Wno-nonnull")
-        for library in PRELOADED:
-            path = f"/usr/lib/x86_64-linux-gnu/{library}"
-            if os.path.exists(path):
-                with self.subTest(library=library):
-                    self.assert_same(program, env={"LD_PRELOAD": path})
+        found = [path for library in PRELOADED if os.path.exists(path := f"/usr/lib/x86_64-linux-gnu/{library}")]
+        if not found:
+            self.skipTest(f"there is none of {', '.join(PRELOADED)}")
+        for path in found:
+            with self.subTest(path=path):
+                self.assert_same(program, env={"LD_PRELOAD": path})
 
     def test_what_is_started_by_exec_is_the_same(self):
         program = build_plain("results", "results.c", "-Wno-nonnull")

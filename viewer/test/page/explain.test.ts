@@ -37,6 +37,18 @@ async function openExplained(key: boolean): Promise<Tab> {
   return tab;
 }
 
+test("the first view names the server's slow request first, and has selected it", async () => {
+  const tab = await session.open([trace], "");
+  const first = tab.page.locator("[data-testid=slow]").first();
+  await until(
+    () => first.getAttribute("class"),
+    (words) => /\bon\b/.test(words ?? ""),
+    "the first slow call selected",
+  );
+  expect(await first.innerText()).toMatch(/^Server::serve\(int\)/);
+  await tab.close();
+});
+
 test("the button tells what the command tells: the sentence, the causes, their shares", async () => {
   const tab = await openExplained(false);
   expect(await tab.page.locator("[data-testid=headline]").innerText()).toBe(said.headline);
