@@ -1,5 +1,5 @@
 // Waits for locks: which lock, for how long, who waited in which function, and who had the lock, doing what. The zones
-// are those of libkarst-system.so (format/lock.h).
+// are those of libkarst-locks.so (format/lock.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>

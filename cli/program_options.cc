@@ -161,7 +161,7 @@ std::string plain_words(const collect::PlainPrograms::Module& module, const std:
 
 Result<std::string> find_runtime() { return find_library("libkarst.so.0"); }
 
-Result<std::string> find_library(const char* name) {
+Result<std::string> find_library(const std::string& name) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return Error{"karst cannot tell where it is installed: /proc/self/exe cannot be read; is /proc mounted?"};

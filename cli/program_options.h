@@ -43,7 +43,7 @@ void add_program_options(Command command, ProgramOptions& options);
 /// libkarst.so beside this program: ../lib as installed and as built. Error: it is not there.
 Result<std::string> find_runtime();
 /// The same of another library of ours, by its file's name.
-Result<std::string> find_library(const char* name);
+Result<std::string> find_library(const std::string& name);
 
 /// Fills in what collect::launch() needs for `command`, which is not empty. `entries` go into KARST_OPTIONS, behind
 /// what is there, so that they win. Returns kExitOk, or the exit status when it said what is wrong.

@@ -317,10 +317,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
-  for (const auto& [wanted, name] : {std::pair(!options.system.empty(), "libkarst-system.so.0"),
-                                     std::pair(options.fibers, "libkarst-contexts.so.0")}) {
-    if (!wanted) continue;
-    auto library = find_library(name);
+  std::vector<std::string> companions = options.system;
+  if (options.fibers) companions.emplace_back("contexts");
+  for (const std::string& name : companions) {
+    auto library = find_library("libkarst-" + name + ".so.0");
     if (!library) return fail(library.error());
     launch.companions.push_back(std::move(*library));
   }

@@ -20,7 +20,8 @@ foreach(wrapper karst-g++ karst-clang karst-clang++ karst-gfortran karst-gnatmak
     endforeach()")
 endforeach()
 
-install(TARGETS karst_runtime karst_system karst_contexts LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+get_property(companions DIRECTORY ${CMAKE_SOURCE_DIR}/interpose PROPERTY KARST_COMPANIONS)
+install(TARGETS karst_runtime ${companions} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libkarst.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Specs, the objects that are linked into traced programs, karst-as.
 install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/karst/ DESTINATION ${CMAKE_INSTALL_LIBDIR}/karst USE_SOURCE_PERMISSIONS)

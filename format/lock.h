@@ -1,4 +1,4 @@
-// Waits for locks: zones whose arguments say which lock it was and who had it (format/values.h). libkarst-system.so
+// Waits for locks: zones whose arguments say which lock it was and who had it (format/values.h). libkarst-locks.so
 // records them (interpose/locks.cc), analysis/locks.h reads them. A zone's name is that of its kind of wait.
 #pragma once
 

@@ -3,7 +3,6 @@
 //
 // Who has a mutex or writes under a rwlock glibc keeps in the lock, by the kernel's number. That is read without a
 // lock: an answer that is out of date names who had it a moment ago.
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -11,76 +10,45 @@
 #include <threads.h>
 #include <time.h>
 
-#include <initializer_list>
-
-#include "karst/karst.h"
-
-#define KARST_EXPORT extern "C" __attribute__((visibility("default")))
+#include "format/lock.h"
+#include "interpose/next.h"
+#include "interpose/zone.h"
 
 namespace {
 
-/// A kind of wait: its name, and a function whose frame is there while such a wait is open.
-struct Kind {
-  karst_name name;
-  int (*inside)(int (*wait)(void*), void* given);
-};
+using karst::format::kLockValues;
+using karst::format::kWaitValues;
+using karst::interpose::Values;
+using karst::interpose::Zone;
 
-/// A frame of inside() names its kind, as language specific data. So libkarst can end the zone where a thread is
-/// cancelled in its wait, or calls pthread_exit() in a handler (runtime/hooks/unwind.cc). A cleanup of libc's would not
-/// do: after a handler jumped out of the wait it would still be there, and run on what that stack has become.
-#define KARST_KIND(kind, text)                                                                           \
-  extern Kind g_##kind;                                                                                  \
-  __attribute__((noinline, section("karst_waits"))) int inside_##kind(int (*wait)(void*), void* given) { \
-    asm volatile(".cfi_lsda 0x1b, %c0" : : "i"(&g_##kind)); /* pcrel | sdata4 */                         \
-    const int result = wait(given);                                                                      \
-    asm volatile(""); /* as a tail call it would have no frame */                                        \
-    return result;                                                                                       \
-  }                                                                                                      \
-  constinit Kind g_##kind{{text, nullptr, 0, 0}, inside_##kind};
-KARST_KIND(mutex, "wait for mutex")
-KARST_KIND(shared, "wait for rwlock (shared)")
-KARST_KIND(exclusive, "wait for rwlock")
-KARST_KIND(spin, "wait for spinlock")
-KARST_KIND(condition, "wait for condition")
-KARST_KIND(semaphore, "wait for semaphore")
-KARST_KIND(barrier, "wait for barrier")
+KARST_ZONE_KIND(mutex, "wait for mutex", kLockValues)
+KARST_ZONE_KIND(shared, "wait for rwlock (shared)", kLockValues)
+KARST_ZONE_KIND(exclusive, "wait for rwlock", kLockValues)
+KARST_ZONE_KIND(spin, "wait for spinlock", kWaitValues)
+KARST_ZONE_KIND(condition, "wait for condition", kWaitValues)
+KARST_ZONE_KIND(semaphore, "wait for semaphore", kWaitValues)
+KARST_ZONE_KIND(barrier, "wait for barrier", kWaitValues)
 
-/// The code of all inside(), by the linker.
-extern "C" __attribute__((visibility("hidden"))) const char __start_karst_waits[];
-extern "C" __attribute__((visibility("hidden"))) const char __stop_karst_waits[];
-
-void note_lock(karst_name* name, const void* lock, int holder) {
-  KARST_NOTE_(void, lock_wait, (karst_name*, const void*, uint32_t), (name, lock, static_cast<uint32_t>(holder)))
-}
-void note_wait(karst_name* name, const void* lock) { KARST_NOTE_(void, wait, (karst_name*, const void*), (name, lock)) }
-
+/// `wait` in a zone.
 template <typename Wait>
-int in_zone(Kind& kind, Wait& wait) {
-  karst_zone_enter_(&kind.name);
-  const int result = kind.inside([](void* given) { return (*static_cast<Wait*>(given))(); }, &wait);
-  karst_name* name = &kind.name;
-  karst_zone_leave_(&name);
-  return result;
-}
-
-/// `wait` in a zone. Never inlined, so that the way of a free lock stays short.
-template <typename Wait>
-__attribute__((noinline)) int waited(Kind& kind, const void* lock, int holder, Wait wait) {
-  note_lock(&kind.name, lock, holder);
-  return in_zone(kind, wait);
+__attribute__((noinline)) int waited(Zone& zone, const void* lock, int holder, Wait wait) {
+  Values given;
+  given.add(reinterpret_cast<uintptr_t>(lock));
+  given.add(static_cast<uint32_t>(holder));
+  return karst::interpose::in_zone(zone, given, wait);
 }
 
 /// The same of what no thread has.
 template <typename Wait>
-__attribute__((noinline)) int waited(Kind& kind, const void* lock, Wait wait) {
-  note_wait(&kind.name, lock);
-  return in_zone(kind, wait);
+__attribute__((noinline)) int waited(Zone& zone, const void* lock, Wait wait) {
+  Values given;
+  given.add(reinterpret_cast<uintptr_t>(lock));
+  return karst::interpose::in_zone(zone, given, wait);
 }
 
 int holder_of(const pthread_mutex_t* mutex) { return __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED); }
 int holder_of(const pthread_rwlock_t* lock) { return __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED); }
 
-/// X(name, version) of all functions of whoever stands behind us, libc or a sanitizer.
 #define KARST_NEXT_FUNCTIONS(X)          \
   X(pthread_mutex_lock, nullptr)         \
   X(pthread_mutex_trylock, nullptr)      \
@@ -111,43 +79,15 @@ int holder_of(const pthread_rwlock_t* lock) { return __atomic_load_n(&lock->__da
   X(pthread_cond_timedwait, "GLIBC_2.3.2")
 
 void find_next();
-
-/// The type of a pointer to such a function, without its noexcept.
-template <typename... Arguments>
-auto pointer_to(int (*)(Arguments...)) -> int (*)(Arguments...);
-
-/// g_NAME is where that function is. It begins as one that finds all, so that no call has to look.
-#define KARST_NEXT(name, version)                                               \
-  constinit decltype(pointer_to(&(name))) g_##name = [](auto... given) -> int { \
-    find_next();                                                                \
-    return g_##name(given...);                                                  \
-  };
 KARST_NEXT_FUNCTIONS(KARST_NEXT)
 
-template <typename Function>
-void find_function(Function& found, const char* name, const char* version) {
-  void* function = version != nullptr ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name);
-  __atomic_store_n(&found, reinterpret_cast<Function>(function), __ATOMIC_RELAXED);
-}
-
-/// dlsym() takes no memory where it succeeds. It takes the loader's lock, which a thread may have that waits for this
-/// one: hence all are found before the program begins, or as a constructor that comes before ours takes a lock.
-__attribute__((noinline, cold)) void find_next() {
-#define KARST_FIND_NEXT(name, version) find_function(g_##name, #name, version);
-  KARST_NEXT_FUNCTIONS(KARST_FIND_NEXT)
-}
+__attribute__((noinline, cold)) void find_next() { KARST_NEXT_FUNCTIONS(KARST_FIND_NEXT) }
 
 // libkarst's own constructor comes before all others.
 __attribute__((constructor)) void begin() {
   find_next();
-  void (*tell_frames)(const void*, const void*);
-  KARST_FIND_(tell_frames, wait_frames);
-  if (tell_frames != nullptr) tell_frames(__start_karst_waits, __stop_karst_waits);
-  void (*enter)(karst_name*, bool);
-  KARST_FIND_(enter, name_wait);
-  if (enter == nullptr) return;
-  for (Kind* kind : {&g_mutex, &g_shared, &g_exclusive}) enter(&kind->name, true);
-  for (Kind* kind : {&g_spin, &g_condition, &g_semaphore, &g_barrier}) enter(&kind->name, false);
+  karst::interpose::enter_names({&g_mutex_zone, &g_shared_zone, &g_exclusive_zone, &g_spin_zone, &g_condition_zone,
+                                 &g_semaphore_zone, &g_barrier_zone});
 }
 
 /// Some functions refuse a time or a clock before they look at the lock; those calls are libc's alone. So are those
@@ -192,124 +132,125 @@ int try_mutex(pthread_mutex_t* mutex) {
 KARST_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
   const int tried = try_mutex(mutex);
   if (__builtin_expect(tried != EBUSY, 1)) return tried;
-  return waited(g_mutex, mutex, holder_of(mutex), [&] { return g_pthread_mutex_lock(mutex); });
+  return waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_lock(mutex); });
 }
 
 KARST_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) {
   if (!is_usable(until)) return g_pthread_mutex_timedlock(mutex, until);
   const int tried = try_mutex(mutex);
   if (tried != EBUSY) return tried;
-  return waited(g_mutex, mutex, holder_of(mutex), [&] { return g_pthread_mutex_timedlock(mutex, until); });
+  return waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_timedlock(mutex, until); });
 }
 
 KARST_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
   if (!is_usable(until, clock)) return g_pthread_mutex_clocklock(mutex, clock, until);
   const int tried = try_mutex(mutex);
   if (tried != EBUSY) return tried;
-  return waited(g_mutex, mutex, holder_of(mutex), [&] { return g_pthread_mutex_clocklock(mutex, clock, until); });
+  return waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_clocklock(mutex, clock, until); });
 }
 
 KARST_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
   const int tried = g_pthread_rwlock_tryrdlock(lock);
   if (tried != EBUSY) return tried;
-  return waited(g_shared, lock, holder_of(lock), [&] { return g_pthread_rwlock_rdlock(lock); });
+  return waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_rdlock(lock); });
 }
 
 KARST_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) {
   if (!is_usable(until)) return g_pthread_rwlock_timedrdlock(lock, until);
   const int tried = g_pthread_rwlock_tryrdlock(lock);
   if (tried != EBUSY) return tried;
-  return waited(g_shared, lock, holder_of(lock), [&] { return g_pthread_rwlock_timedrdlock(lock, until); });
+  return waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_timedrdlock(lock, until); });
 }
 
 KARST_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* until) {
   if (!is_usable(until, clock)) return g_pthread_rwlock_clockrdlock(lock, clock, until);
   const int tried = g_pthread_rwlock_tryrdlock(lock);
   if (tried != EBUSY) return tried;
-  return waited(g_shared, lock, holder_of(lock), [&] { return g_pthread_rwlock_clockrdlock(lock, clock, until); });
+  return waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_clockrdlock(lock, clock, until); });
 }
 
 KARST_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
   const int tried = g_pthread_rwlock_trywrlock(lock);
   if (tried != EBUSY) return tried;
-  return waited(g_exclusive, lock, holder_of(lock), [&] { return g_pthread_rwlock_wrlock(lock); });
+  return waited(g_exclusive_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_wrlock(lock); });
 }
 
 KARST_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) {
   if (!is_usable(until)) return g_pthread_rwlock_timedwrlock(lock, until);
   const int tried = g_pthread_rwlock_trywrlock(lock);
   if (tried != EBUSY) return tried;
-  return waited(g_exclusive, lock, holder_of(lock), [&] { return g_pthread_rwlock_timedwrlock(lock, until); });
+  return waited(g_exclusive_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_timedwrlock(lock, until); });
 }
 
 KARST_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* until) {
   if (!is_usable(until, clock)) return g_pthread_rwlock_clockwrlock(lock, clock, until);
   const int tried = g_pthread_rwlock_trywrlock(lock);
   if (tried != EBUSY) return tried;
-  return waited(g_exclusive, lock, holder_of(lock), [&] { return g_pthread_rwlock_clockwrlock(lock, clock, until); });
+  return waited(g_exclusive_zone, lock, holder_of(lock),
+                [&] { return g_pthread_rwlock_clockwrlock(lock, clock, until); });
 }
 
 KARST_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) {
   const int tried = g_pthread_spin_trylock(lock);
   if (tried != EBUSY) return tried;
-  return waited(g_spin, const_cast<const int*>(lock), [&] { return g_pthread_spin_lock(lock); });
+  return waited(g_spin_zone, const_cast<const int*>(lock), [&] { return g_pthread_spin_lock(lock); });
 }
 
-// Default for those that name the version of 2.3.2; see libkarst-system.map.
+// Default for those that name the version of 2.3.2; see libkarst-locks.map.
 KARST_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  return waited(g_condition, condition, [&] { return g_pthread_cond_wait(condition, mutex); });
+  return waited(g_condition_zone, condition, [&] { return g_pthread_cond_wait(condition, mutex); });
 }
 
 KARST_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
-  return waited(g_condition, condition, [&] { return g_pthread_cond_timedwait(condition, mutex, until); });
+  return waited(g_condition_zone, condition, [&] { return g_pthread_cond_timedwait(condition, mutex, until); });
 }
 
 KARST_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                         const timespec* until) {
-  return waited(g_condition, condition, [&] { return g_pthread_cond_clockwait(condition, mutex, clock, until); });
+  return waited(g_condition_zone, condition, [&] { return g_pthread_cond_clockwait(condition, mutex, clock, until); });
 }
 
 KARST_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
-  return waited(g_barrier, barrier, [&] { return g_pthread_barrier_wait(barrier); });
+  return waited(g_barrier_zone, barrier, [&] { return g_pthread_barrier_wait(barrier); });
 }
 
 KARST_EXPORT int sem_wait(sem_t* semaphore) {
   pthread_testcancel();
   if (take_at_once(semaphore)) return 0;
-  return waited(g_semaphore, semaphore, [&] { return g_sem_wait(semaphore); });
+  return waited(g_semaphore_zone, semaphore, [&] { return g_sem_wait(semaphore); });
 }
 
 KARST_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* until) {
   if (!is_usable(until)) return g_sem_timedwait(semaphore, until);
   pthread_testcancel();
   if (take_at_once(semaphore)) return 0;
-  return waited(g_semaphore, semaphore, [&] { return g_sem_timedwait(semaphore, until); });
+  return waited(g_semaphore_zone, semaphore, [&] { return g_sem_timedwait(semaphore, until); });
 }
 
 // This one, unlike the others, is no cancellation point while the semaphore is free.
 KARST_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
   if (!is_usable(until, clock)) return g_sem_clockwait(semaphore, clock, until);
   if (take_at_once(semaphore)) return 0;
-  return waited(g_semaphore, semaphore, [&] { return g_sem_clockwait(semaphore, clock, until); });
+  return waited(g_semaphore_zone, semaphore, [&] { return g_sem_clockwait(semaphore, clock, until); });
 }
 
 KARST_EXPORT int mtx_lock(mtx_t* mutex) {
   const int tried = g_mtx_trylock(mutex);
   if (tried != thrd_busy) return tried;
-  return waited(g_mutex, mutex, holder_of(posix(mutex)), [&] { return g_mtx_lock(mutex); });
+  return waited(g_mutex_zone, mutex, holder_of(posix(mutex)), [&] { return g_mtx_lock(mutex); });
 }
 
 KARST_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* until) {
   if (!is_usable(until)) return g_mtx_timedlock(mutex, until);
   const int tried = g_mtx_trylock(mutex);
   if (tried != thrd_busy) return tried;
-  return waited(g_mutex, mutex, holder_of(posix(mutex)), [&] { return g_mtx_timedlock(mutex, until); });
+  return waited(g_mutex_zone, mutex, holder_of(posix(mutex)), [&] { return g_mtx_timedlock(mutex, until); });
 }
 
 KARST_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
-  return waited(g_condition, condition, [&] { return g_cnd_wait(condition, mutex); });
+  return waited(g_condition_zone, condition, [&] { return g_cnd_wait(condition, mutex); });
 }
 
 KARST_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
-  return waited(g_condition, condition, [&] { return g_cnd_timedwait(condition, mutex, until); });
+  return waited(g_condition_zone, condition, [&] { return g_cnd_timedwait(condition, mutex, until); });
 }

@@ -82,12 +82,12 @@ const Unwinder* find_unwinder(const void* caller) {
 #endif
 
 #ifndef KARST_STATIC
-/// Code whose frames have the name of a zone as their language specific data (interpose/locks.cc): the zone is open as
+/// Code whose frames have the name of a zone as their language specific data (interpose/zone.h): the zone is open as
 /// long as the frame is there.
-struct WaitFrames {
+struct ZoneFrames {
   std::uintptr_t begin, end;
 };
-WaitFrames g_wait_frames;
+ZoneFrames g_zone_frames;
 #endif
 
 struct Walk {
@@ -117,7 +117,7 @@ int step(Context* context, void* argument) {
   const std::uintptr_t region = walk.unwinder.region_start(context);
   FunctionHere here = function_of_region(region);
 #ifndef KARST_STATIC
-  if (g_wait_frames.begin <= region && region < g_wait_frames.end)
+  if (g_zone_frames.begin <= region && region < g_zone_frames.end)
     here = {karst_note_id(static_cast<NoteName*>(walk.unwinder.language_data(context))), false};
 #endif
   if (here.id == 0) return kGoOn;
@@ -160,10 +160,10 @@ void karst_frames_gone(karst::runtime::Context* context, const karst::runtime::U
 #ifndef KARST_STATIC
 extern "C" {
 
-/// Where the code of libkarst-system.so is whose frames name a zone.
-__attribute__((visibility("default"))) void karst_api_wait_frames(const void* begin, const void* end) {
+/// Where the code of the libraries of interpose/ is whose frames name a zone.
+__attribute__((visibility("default"))) void karst_api_zone_frames(const void* begin, const void* end) {
   using namespace karst::runtime;
-  g_wait_frames = {reinterpret_cast<std::uintptr_t>(begin), reinterpret_cast<std::uintptr_t>(end)};
+  g_zone_frames = {reinterpret_cast<std::uintptr_t>(begin), reinterpret_cast<std::uintptr_t>(end)};
 }
 
 __attribute__((visibility("default"))) void karst_unwind_set_ip(karst::runtime::Context* context,

@@ -1,0 +1,60 @@
+// What the libraries that stand before others' functions tell (interpose/zone.h), and karst_name_lock() of
+// include/karst/karst.h.
+#include "format/lock.h"
+#include "format/note.h"
+#include "format/values.h"
+#include "runtime/hooks/note_names.h"
+#include "runtime/maintenance/switches.h"
+#include "runtime/recording/thread.h"
+
+using namespace karst::runtime;
+using namespace karst::format;
+
+namespace {
+
+void record_values(NoteKind kind, std::uint32_t id, const unsigned char* bytes, std::uint32_t size) {
+  constexpr unsigned char kEnd = kValuesEnd;
+  if (size == 0) return record_note(kind, id, &kEnd, 1);
+  if (size > kMostValuesInNote) return;
+  const NotePiece all[] = {{bytes, size}, {&kEnd, 1}};
+  record_note(kind, id, all, 2, size + 1);
+}
+
+}  // namespace
+
+#define KARST_API(type, name) extern "C" __attribute__((visibility("default"))) type karst_api_##name
+
+/// Enters a zone's name, whose values are described so.
+KARST_API(void, name_with_values)(NoteName* name, const char* values, std::uint32_t size) {
+  note_id_with_values(name, values, size);
+}
+
+/// The next zone of this name of the calling thread is given these values, without kValuesEnd. Any context; keeps
+/// errno.
+KARST_API(void, arguments)
+(NoteName* name, const char* values, std::uint32_t values_size, const unsigned char* bytes, std::uint32_t size) {
+  const std::uint32_t id = note_id_with_values(name, values, values_size);
+  if (id != 0) record_values(NoteKind::kArguments, id, bytes, size);
+}
+
+/// The zone of this name that the calling thread is in returns these values.
+KARST_API(void, returned)
+(NoteName* name, const char* values, std::uint32_t values_size, const unsigned char* bytes, std::uint32_t size) {
+  const std::uint32_t id = note_id_with_values(name, values, values_size);
+  if (id != 0) record_values(NoteKind::kReturned, id, bytes, size);
+}
+
+KARST_API(void, name_lock)(const void* lock, const char* text) {
+  if (text == nullptr || !is_switched_on()) return;
+  constexpr std::uint32_t kLongest = 200;
+  char name[2 + 16 + 1 + kLongest + 1] = "0x";
+  std::uint32_t used = 2;
+  const auto address = reinterpret_cast<std::uintptr_t>(lock);
+  for (int shift = 60; shift >= 0; shift -= 4)
+    if (address >> shift != 0 || shift == 0) name[used++] = "0123456789abcdef"[address >> shift & 15];
+  name[used++] = ' ';
+  for (std::uint32_t i = 0; i < kLongest && text[i] != '\0'; ++i) name[used++] = text[i];
+  name[used] = '\0';
+  NoteName entered{name, nullptr, 0, 0};
+  note_id_with_values(&entered, kLockName, sizeof kLockName - 1);
+}
