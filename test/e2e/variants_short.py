@@ -53,7 +53,7 @@ class Short(TortureTest):
     def assert_nearly_all(self, seen, whole):
         """The processor may read its clock so early or late that a call took no time (docs/limits.md)."""
         self.assertLessEqual(seen, whole)
-        self.assertGreater(seen, 0.6 * whole)  # 0.88 was seen on a fast machine
+        self.assertGreater(seen, 0.9 * whole)
 
     def test_pruning_is_what_it_says(self):
         self.assertEqual(pruned(["# t", "a", "  b", "    c  [unwound]", "  d", "e", "  f  [tail call]"]),
@@ -72,9 +72,11 @@ class Short(TortureTest):
     def test_nothing_is_left_out_by_a_short_time(self):
         program = build("nested", "variants/nested.cc", "-O1", "-fno-inline", "-fno-optimize-sibling-calls")
         usual = self.run_traced(program, 50).trace.tree("--marks")
-        short = self.run_traced(program, 50, options=NONE).trace.tree("--marks")
-        self.assertTrue(is_within(ways_out.shown(short), ways_out.shown(usual)))
-        self.assert_nearly_all(len(short), len(usual))
+        # How many calls took no time differs from run to run, by where the processor read its clock.
+        runs = [self.run_traced(program, 50, options=NONE).trace.tree("--marks") for _ in range(8)]
+        for short in runs:
+            self.assertTrue(is_within(ways_out.shown(short), ways_out.shown(usual)))
+        self.assert_nearly_all(max(map(len, runs)), len(usual))
 
     def test_every_way_out_of_a_function(self):
         corpus = ways_out.WaysOut("program")
