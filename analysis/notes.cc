@@ -44,6 +44,8 @@ std::string_view kind_of(const reader::Note& note) {
       return "log";
     case NoteKind::kFiber:
       return "fiber";
+    case NoteKind::kRecord:
+      return "record";
   }
   return "unknown";
 }
@@ -105,6 +107,8 @@ std::string note_value(NoteKind kind, std::string_view bytes, std::string_view n
     case NoteKind::kReturned:
     case NoteKind::kFrame:
       break;
+    case NoteKind::kRecord:
+      return record_text(types, bytes);
     case NoteKind::kLog:
       return bytes.empty() ? std::string() : log_text(name, types, bytes);
   }
@@ -146,6 +150,8 @@ std::string note_line(NoteKind kind, std::string_view name, std::string_view val
       return level != 0 ? fmt::format("{}: {}", log_level_name(level), value) : std::string(name);
     case NoteKind::kFiber:
       return value.empty() ? "leaves its fiber" : fmt::format("goes on with fiber {}", value);
+    case NoteKind::kRecord:
+      return fmt::format("{}{}", name, value);
     case NoteKind::kRequest:
       return value == "0" ? "works on no request" : fmt::format("works on request {}", value);
   }

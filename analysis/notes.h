@@ -12,7 +12,7 @@
 namespace karst::analysis {
 
 /// "message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "arguments",
-/// "returned" or "log"; "unknown" for kinds of a later version.
+/// "returned", "log", "fiber" or "record"; "unknown" for kinds of a later version.
 std::string_view kind_of(const reader::Note& note);
 
 /// The value of a request's number or of an integer. 0 where the bytes are none.
@@ -21,8 +21,8 @@ double note_number(const reader::Calls& calls, const reader::Note& note);
 
 /// The name's text; empty: it has none.
 std::string_view note_name(const reader::Trace& trace, const reader::Thread& thread, const reader::Note& note);
-/// What it says beside its name: a text as the program gave it, a number in decimal, values (analysis/values.h), or a
-/// log's text (analysis/log_text.h).
+/// What it says beside its name: a text as the program gave it, a number in decimal, values (analysis/values.h), a
+/// log's text (analysis/log_text.h), or a record's `(size=24) = 0x5555`.
 std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                        const reader::Note& note);
 

@@ -120,14 +120,11 @@ std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& t
                    static_cast<NoteKind>(note.kind), calls.bytes_of(note));
 }
 
-std::vector<Value> values_in(std::string_view description, NoteKind kind, std::string_view bytes) {
-  if (kind != NoteKind::kReturned && kind != NoteKind::kArguments) return {};
-  const std::string_view of_arguments = take_until(description, '|');
-  if (kind == NoteKind::kArguments) description = of_arguments;
+namespace {
+
+/// Takes those off `bytes` that `description` has.
+std::vector<Value> take_values(std::string_view description, std::string_view& bytes) {
   std::vector<Value> values;
-  if (bytes.empty() || static_cast<std::uint8_t>(bytes.back()) != format::kValuesEnd)
-    return values;  // torn, or stripped
-  bytes.remove_suffix(1);
   while (!description.empty()) {
     std::string_view code = take_until(description, ',');
     const std::string_view name = take_until(code, ':');
@@ -157,6 +154,42 @@ std::vector<Value> values_in(std::string_view description, NoteKind kind, std::s
     values.push_back(std::move(value));
   }
   return values;
+}
+
+/// Takes the mark of the end off. False: the note is torn, or stripped.
+bool take_end(std::string_view& bytes) {
+  if (bytes.empty() || static_cast<std::uint8_t>(bytes.back()) != format::kValuesEnd) return false;
+  bytes.remove_suffix(1);
+  return true;
+}
+
+}  // namespace
+
+std::vector<Value> values_in(std::string_view description, NoteKind kind, std::string_view bytes) {
+  if (kind != NoteKind::kReturned && kind != NoteKind::kArguments) return {};
+  const std::string_view of_arguments = take_until(description, '|');
+  if (!take_end(bytes)) return {};
+  return take_values(kind == NoteKind::kArguments ? of_arguments : description, bytes);
+}
+
+std::string record_text(std::string_view description, std::string_view bytes) {
+  const std::string_view of_arguments = take_until(description, '|');
+  if (!take_end(bytes)) return {};
+  const std::vector<Value> arguments = take_values(of_arguments, bytes);
+  return name_with_values({}, arguments, take_values(description, bytes));
+}
+
+std::vector<std::uint64_t> record_numbers(std::string_view bytes) {
+  std::vector<std::uint64_t> numbers;
+  if (!take_end(bytes)) return numbers;
+  while (!bytes.empty()) {
+    const auto size = static_cast<std::uint8_t>(bytes[0]);
+    bytes.remove_prefix(1);
+    if (size > sizeof(std::uint64_t) || size > bytes.size()) return {};
+    numbers.push_back(bits_of(bytes.substr(0, size)));
+    bytes.remove_prefix(size);
+  }
+  return numbers;
 }
 
 std::optional<double> number_in(std::string_view text) {

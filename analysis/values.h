@@ -25,6 +25,10 @@ std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& t
                              const reader::Note& note);
 /// The same by the description alone: reader::Function::values of the function, and the note's bytes.
 std::vector<Value> values_in(std::string_view description, format::NoteKind kind, std::string_view bytes);
+/// What a record says beside its name: `(size=24) = 0x5555`. Empty: it is torn.
+std::string record_text(std::string_view description, std::string_view bytes);
+/// Its numbers, if it has no other values. Empty: it is torn.
+std::vector<std::uint64_t> record_numbers(std::string_view bytes);
 /// `n=7, path="/tmp"`
 std::string values_text(const std::vector<Value>& values);
 

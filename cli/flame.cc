@@ -29,7 +29,7 @@ struct Options {
 
 constexpr const char* kFooter = R"(Formats:
   folded   a line for each path: its functions with ';' between, a space, and
-           its own time in ns (or its calls); what ran within callees counts
+           its own time in ns (calls, bytes); what ran within callees counts
            for those. For flamegraph.pl, inferno, speedscope and your scripts.
            A ';' in a name is \x3b.
   svg      a picture; callers are below, and a frame's width is its time

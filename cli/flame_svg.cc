@@ -120,7 +120,8 @@ std::string depth_words(bool is_cut) {
   return is_cut ? fmt::format("; calls deeper than {} levels are not drawn", kMostRows - 1) : std::string();
 }
 
-constexpr const char* kQuiet = "#ddd";  // of all, and of what is added up
+constexpr const char* kWeightNames[] = {"time", "calls", "bytes"};  // by Weight
+constexpr const char* kQuiet = "#ddd";                              // of all, and of what is added up
 
 }  // namespace
 
@@ -140,10 +141,11 @@ void print_flame_svg(const Paths& paths, Output& output, bool in_page) {
         const bool merged = node.function == query::kFlameMerged;
         const std::string_view name =
             merged ? "" : paths.name(i == 0 ? query::FlameTree::kRoot : static_cast<std::uint32_t>(node.function));
-        const std::string title = fmt::format(
-            "{}: {} ({} of all {}){}", merged ? plural(node.merged, "smaller path") : markup(name),
-            paths.weight(node.side[0].total), percent_text(node.side[0].total, whole),
-            paths.by_calls ? "calls" : "time", paths.by_calls ? "" : ", " + plural(node.side[0].calls, "call"));
+        const std::string title =
+            fmt::format("{}: {} ({} of all {}){}", merged ? plural(node.merged, "smaller path") : markup(name),
+                        paths.weight(node.side[0].total), percent_text(node.side[0].total, whole),
+                        kWeightNames[static_cast<std::size_t>(paths.by)],
+                        paths.by == Weight::kCalls ? "" : ", " + plural(node.side[0].calls, paths.counted()));
         return Flame::Frame{name, title, i == 0 || merged ? kQuiet : colour_of(name)};
       },
       output);

@@ -111,6 +111,7 @@ int run_command_line(int argc, char** argv) {
   register_notes(commands, status);
   register_requests(commands, status);
   register_locks(commands, status);
+  register_memory(commands, status);
   register_stacks(commands, status);
   register_flame(commands, status);
   register_graph(commands, status);

@@ -4,21 +4,56 @@
 
 #include <cstdio>
 #include <memory>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "cli/memory_use.h"
 #include "cli/text.h"
 
 namespace karst::cli {
 
+namespace {
+
+using analysis::MemorySum;
+
+/// Words of --by, and what of memory they mean.
+constexpr std::pair<std::string_view, double (*)(const MemorySum&)> kMemory[] = {
+    {"allocated", [](const MemorySum& s) { return s.bytes; }},
+    {"living", [](const MemorySum& s) { return s.living_bytes; }},
+    {"peak", [](const MemorySum& s) { return s.peak_bytes; }}};
+
+Result<std::unique_ptr<Paths>> memory_paths(const Input& input, double (*of)(const MemorySum&)) {
+  auto paths = std::make_unique<Paths>(input);
+  paths->by = Weight::kBytes;
+  auto use = memory_use(input, paths->parts);
+  if (!use) return use.error();
+  std::vector<std::uint64_t> bytes, allocations;
+  for (const MemorySum& sum : use->sums) {
+    bytes.push_back(static_cast<std::uint64_t>(of(sum)));
+    allocations.push_back(static_cast<std::uint64_t>(sum.allocations));
+  }
+  paths->tree = std::move(use->tree);
+  paths->tree.weigh(bytes, allocations);
+  if (paths->tree.nodes()[0].side[0].total == 0)
+    return Error{input.trace.name() + " has nothing of this kind: all memory was given back"};
+  return paths;
+}
+
+}  // namespace
+
 void add_by_option(Command command, std::string& by, bool calls) {
   std::vector<std::string> words = {"wall", "cpu", "blocked"};
   if (calls) words.emplace_back("calls");
+  for (const auto& [word, of] : kMemory) words.emplace_back(word);
   std::string type;
   for (const std::string& word : words) type += (type.empty() ? "" : "|") + word;
   command
       .add_option("--by", by,
-                  calls ? "What counts: time (wall), that on a CPU, that blocked, or calls"
-                        : "What counts: time (wall, the default), that on a CPU, or that blocked")
+                  std::string("What counts: time (wall, the default), that on a CPU, that blocked, ") +
+                      (calls ? "calls, " : "") +
+                      "or bytes of memory that were allocated, lived at the end, or at the "
+                      "peak (karst run --system memory)")
       .check(one_of(words))
       .type_name(type);
 }
@@ -30,10 +65,13 @@ std::string_view Paths::name(std::uint32_t function) const {
 }
 
 std::string Paths::weight(std::uint64_t of) const {
-  return by_calls ? plural(of, "call") : duration_text(input.trace.clock().to_ns(of));
+  if (by == Weight::kBytes) return size_text(of);
+  return by == Weight::kCalls ? plural(of, "call") : duration_text(input.trace.clock().to_ns(of));
 }
 
 Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& by) {
+  for (const auto& [word, of] : kMemory)
+    if (by == word) return memory_paths(input, of);
   const bool by_state = by == "cpu" || by == "blocked";
   if (by_state && input.trace.states().empty())
     return Error{fmt::format(
@@ -43,12 +81,13 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
                              : by == "blocked" ? query::TimeOf::kBlocked
                                                : query::TimeOf::kAll;
   auto paths = std::make_unique<Paths>(input);
-  paths->by_calls = by == "calls";
+  if (by == "calls") paths->by = Weight::kCalls;
   query::FlameTree tree;
   input.each_thread("adding up paths", [&](const reader::Thread& thread, const reader::Calls& calls) {
     if (calls.size() != 0) tree.add(paths->parts.of(thread, calls), query::kNoFunction, what);
   });
-  paths->tree = tree.weighed(input.function_set() == nullptr ? nullptr : &paths->parts.wanted(), paths->by_calls);
+  paths->tree =
+      tree.weighed(input.function_set() == nullptr ? nullptr : &paths->parts.wanted(), paths->by == Weight::kCalls);
   if (paths->tree.nodes().size() == 1) return nothing_passes(input);
   if (paths->tree.truncated()) {
     std::fprintf(stderr, "karst: %s has more than %s paths; what is beyond them is added up\n",

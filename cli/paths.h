@@ -13,7 +13,10 @@
 
 namespace karst::cli {
 
-/// "wall|cpu|blocked", and behind it "|calls" if `calls`; option --by of `command`.
+/// What a path is weighed by.
+enum class Weight { kTime, kCalls, kBytes };
+
+/// "wall|cpu|blocked", then "calls" if `calls`, and "allocated|living|peak"; option --by of `command`.
 void add_by_option(Command command, std::string& by, bool calls);
 
 struct Paths {
@@ -22,18 +25,20 @@ struct Paths {
   const Input& input;
   analysis::Parts parts;
   query::FlameTree tree;  ///< of the paths that end in functions that were asked for; weighed()
-  bool by_calls = false;
+  Weight by = Weight::kTime;
 
   /// The name of a node's function as the trace has it; of the root "all".
   std::string_view name(std::uint32_t function) const;
-  /// "1.234 ms" or "12 calls".
+  /// "1.234 ms", "12 calls" or "1.5 MiB".
   std::string weight(std::uint64_t of) const;
-  /// Whole nanoseconds, or calls.
-  std::uint64_t number(std::uint64_t of) const { return by_calls ? of : input.trace.clock().to_ns(of); }
+  /// Whole nanoseconds, calls or bytes.
+  std::uint64_t number(std::uint64_t of) const { return by == Weight::kTime ? input.trace.clock().to_ns(of) : of; }
+  /// What a node's `calls` are: "call" or "allocation".
+  const char* counted() const { return by == Weight::kBytes ? "allocation" : "call"; }
 };
 
 /// Adds up all threads of `input`, which must outlive the result. Says on stderr if there were too many paths. Error:
-/// nothing was called there, or the trace has no states to tell the CPU's time by.
+/// nothing was called there, or the trace has no states to tell the CPU's time by, or no records of memory.
 Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& by);
 
 }  // namespace karst::cli

@@ -489,7 +489,7 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
         .add_option("--system", options->system,
                     "Record what the program asks of the system: locks (waits for locks: which, and who had it)")
         .type_name("WHAT")
-        .check(one_of({"locks"}))
+        .check(one_of({"locks", "memory"}))
         .allow_extra_args(false);
   });
   in_group(command, "Moments to keep", [&] {

@@ -41,7 +41,8 @@ constexpr const char* kFooter = R"(Output: a line for each path, below that of i
   total   time in this path, with all that is listed below it
   self    the same without what it called
 Calls of all threads are merged. A path stands for all calls with the same
-functions above them: a recursion's levels are lines of their own.)";
+functions above them: a recursion's levels are lines of their own.
+By bytes of memory, total and self are bytes, in json total_bytes, self_bytes.)";
 
 constexpr std::uint32_t kMostIndented = 100;
 
@@ -52,10 +53,11 @@ void print_text(const Paths& paths, const Options& options, Screen& screen) {
   const std::uint32_t most_indented =
       width == 0 ? kMostIndented : static_cast<std::uint32_t>(std::max<std::size_t>(width / 8, 2));
   const query::FlameNode::Side& all = paths.tree.nodes()[0].side[0];
-  output.append(shorten(fmt::format("{}: {} on {}, {}", printable(paths.input.trace.name()), plural(all.calls, "call"),
-                                    plural(paths.tree.nodes().size() - 1, "path"), paths.weight(all.total)),
-                        width, Shorten::kPath) +
-                "\n");
+  output.append(
+      shorten(fmt::format("{}: {} on {}, {}", printable(paths.input.trace.name()), plural(all.calls, paths.counted()),
+                          plural(paths.tree.nodes().size() - 1, "path"), paths.weight(all.total)),
+              width, Shorten::kPath) +
+      "\n");
   const auto print = [&](std::string_view total, std::string_view self, std::string_view calls, std::uint32_t level,
                          std::string_view name, bool is_name) {
     std::string line = fmt::format("{:>10} {:>10} {:>12}  ", total, self, calls);
@@ -70,7 +72,7 @@ void print_text(const Paths& paths, const Options& options, Screen& screen) {
     }
     output.append(line + "\n");
   };
-  print("total", "self", "calls", 0, "function", false);
+  print("total", "self", paths.by == Weight::kBytes ? "allocations" : "calls", 0, "function", false);
   std::vector<std::uint32_t> levels(view.nodes.size());
   for (std::size_t i = 1; i < view.nodes.size() && !output.failed(); ++i) {
     const query::FlameView::Node& node = view.nodes[i];
@@ -99,7 +101,9 @@ void print_json(const Paths& paths, Output& output) {
       json.value(nodes[i].parent - 1);
     }
     json.field("function", paths.name(nodes[i].function)).field("calls", nodes[i].side[0].calls);
-    json.field("total_ns", paths.number(nodes[i].side[0].total)).field("self_ns", paths.number(nodes[i].side[0].self));
+    const bool bytes = paths.by == Weight::kBytes;
+    json.field(bytes ? "total_bytes" : "total_ns", paths.number(nodes[i].side[0].total));
+    json.field(bytes ? "self_bytes" : "self_ns", paths.number(nodes[i].side[0].self));
     json.close('}').flush(output);
   }
   json.close(']').close('}').flush(output);
@@ -114,7 +118,7 @@ int stacks(const Options& options) {
   if (options.format == "text") {
     Screen screen(options.text);
     print_text(**paths, options, screen);
-    say_cost(screen, **input);
+    if ((*paths)->by == Weight::kTime) say_cost(screen, **input);
     return screen.finish(&(*input)->trace);
   }
   Output output = Output::to_stdout();

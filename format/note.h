@@ -28,8 +28,10 @@ enum class NoteKind : std::uint8_t {
   kReturned = 10,     ///< what the call of the named function that the thread is in returns
   kLog = 11,          ///< a level and arguments of the format that is named (format/log.h)
   kFiber = 12,        ///< the thread goes on with another fiber, or on its own stack (FiberNote)
+  kRecord = 13,       ///< numbers of what is named and has happened here, as both halves of its description say
+                      ///< (format/values.h): `malloc(size=24) = 0x5555`
 };
-inline constexpr std::uint32_t kLastNoteKind = 12;
+inline constexpr std::uint32_t kLastNoteKind = 13;
 
 /// The module whose functions are the names of notes; it has no code. An address is where its text lies in the arena.
 inline constexpr char kNotesModule[] = "[notes]";
@@ -99,9 +101,7 @@ constexpr Event with_function(Event e, std::uint32_t id) {
 
 /// The bytes of an integer that are not left out.
 constexpr std::uint32_t note_bytes_of(std::uint64_t value) {
-  std::uint32_t bytes = 0;
-  for (; value != 0; value >>= 8) ++bytes;
-  return bytes;
+  return value == 0 ? 0 : (71U - static_cast<std::uint32_t>(__builtin_clzll(value))) / 8;
 }
 
 /// An arena's text as an address that no code has: a name, a source file, a line, and of formats their `values`

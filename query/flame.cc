@@ -115,6 +115,19 @@ void FlameTree::add(const Scope::Part& part, std::uint32_t function, TimeOf what
   });
 }
 
+void FlameTree::weigh(const std::vector<std::uint64_t>& self, const std::vector<std::uint64_t>& calls) {
+  for (std::size_t i = nodes_.size(); i != 0; --i) {  // children come behind their parents
+    FlameNode& node = nodes_[i - 1];
+    FlameNode::Side& side = node.side[0];
+    side.self = self[i - 1];
+    side.calls += calls[i - 1];
+    side.total += side.self;
+    if (i == 1) break;
+    nodes_[node.parent].side[0].total += side.total;
+    nodes_[0].side[0].calls += side.calls;  // of all
+  }
+}
+
 void FlameTree::merge(const FlameTree& other, const std::vector<std::uint32_t>* number_of, bool as_second) {
   std::vector<std::uint32_t> here(other.nodes_.size());
   truncated_ = truncated_ || other.truncated_;

@@ -36,10 +36,14 @@ class FlameTree {
   /// Adds the calls of one thread. With `function` other than kNoFunction only the subtrees of its outermost calls.
   /// `what`: of their time only that; where a thread's states are not known it has none of it.
   void add(const Scope::Part& part, std::uint32_t function, TimeOf what = TimeOf::kAll);
+  /// Weights of all nodes, first side: `self[node]` and `calls[node]` are its own; total is what is below it as well. The tree must have had none.
+  void weigh(const std::vector<std::uint64_t>& self, const std::vector<std::uint64_t>& calls);
   /// Adds another tree. `number_of` maps its functions to those of this tree (null: they are the same). `as_second`:
   /// its first side becomes the second one here.
   void merge(const FlameTree& other, const std::vector<std::uint32_t>* number_of = nullptr, bool as_second = false);
 
+  /// The node of `function` below `parent`, made where there is none. Its weights stay as they are.
+  std::uint32_t child(std::uint32_t parent, std::uint32_t function);
   const reader::Column<FlameNode>& nodes() const { return nodes_; }
   /// Paths beyond kMaxNodes were summed.
   bool truncated() const { return truncated_; }
@@ -54,7 +58,6 @@ class FlameTree {
   FlameTree weighed(const std::vector<bool>* wanted, bool by_calls) const;
 
  private:
-  std::uint32_t child(std::uint32_t parent, std::uint32_t function);
   std::uint32_t lookup(std::uint32_t parent, std::uint32_t function) const;
   void insert(std::uint32_t node);
 

@@ -5,6 +5,7 @@
 #include "format/values.h"
 #include "runtime/hooks/note_names.h"
 #include "runtime/maintenance/switches.h"
+#include "runtime/recording/note_words.h"
 #include "runtime/recording/thread.h"
 
 using namespace karst::runtime;
@@ -42,6 +43,22 @@ KARST_API(void, returned)
 (NoteName* name, const char* values, std::uint32_t values_size, const unsigned char* bytes, std::uint32_t size) {
   const std::uint32_t id = note_id_with_values(name, values, values_size);
   if (id != 0) record_values(NoteKind::kReturned, id, bytes, size);
+}
+
+/// Something has happened that has these numbers, NoteWords::kMostBytes / 9 at most. Any context; keeps errno.
+KARST_API(void, record)
+(NoteName* name, const char* values, std::uint32_t values_size, const std::uint64_t* numbers, std::uint32_t count) {
+  const std::uint32_t id = note_id_with_values(name, values, values_size);
+  if (id == 0) return;
+  NoteWords words;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t bytes = note_bytes_of(numbers[i]);
+    words.add(bytes, 1);
+    if (bytes != 0) words.add(numbers[i], bytes);
+  }
+  words.add(kValuesEnd, 1);
+  words.end();
+  record_note_words(NoteKind::kRecord, id, words.payloads(), words.count());
 }
 
 KARST_API(void, name_lock)(const void* lock, const char* text) {

@@ -17,7 +17,8 @@ constexpr std::size_t kMostText = format::kMostNoteBytes;  // of a name or a val
 constexpr std::size_t kMostMarkText = 200;
 constexpr int kPlotDecimals = 6;
 
-constexpr std::string_view kGroupNames[kNoteGroups] = {"message", "value", "frame", "request", "text", "other"};
+constexpr std::string_view kGroupNames[kNoteGroups] = {"message", "value",  "frame", "request",
+                                                       "text",    "record", "other"};
 
 bool is_values(std::uint32_t kind) {
   return kind == static_cast<std::uint32_t>(NoteKind::kArguments) ||
@@ -64,6 +65,8 @@ NoteGroup group_of(std::uint32_t kind) {
       return NoteGroup::kRequest;
     case NoteKind::kText:
       return NoteGroup::kText;
+    case NoteKind::kRecord:
+      return NoteGroup::kRecord;
     case NoteKind::kArguments:
     case NoteKind::kReturned:
     case NoteKind::kFiber:

@@ -27,9 +27,9 @@ inline constexpr std::size_t kMaxPlotPixels = 400'000;  ///< in an answer
 inline constexpr std::size_t kMaxNoteMarks = 20'000;    ///< the same, in pixels that have notes
 
 /// Kinds that the page tells apart: an integer and a number are values, and requests have three kinds.
-enum class NoteGroup : std::uint8_t { kMessage, kValue, kFrame, kRequest, kText, kOther };
-inline constexpr std::size_t kNoteGroups = 6;
-/// "message", "value", "frame", "request", "text"; "other": a kind of a later version.
+enum class NoteGroup : std::uint8_t { kMessage, kValue, kFrame, kRequest, kText, kRecord, kOther };
+inline constexpr std::size_t kNoteGroups = 7;
+/// "message", "value", "frame", "request", "text", "record"; "other": a kind of a later version.
 std::string_view name_of(NoteGroup group);
 /// Of what name_of() says.
 std::optional<NoteGroup> note_group_named(std::string_view name);

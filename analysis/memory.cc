@@ -1,0 +1,356 @@
+// All records are replayed in order of time, so that one thread may free what another one took. What an allocation is
+// freed by is noted with it; sums need no second replay then.
+#include "analysis/memory.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "analysis/values.h"
+#include "format/memory.h"
+#include "format/note.h"
+
+namespace karst::analysis {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+/// The node of each call's path, made as it is asked for.
+class Nodes {
+ public:
+  Nodes(query::FlameTree& tree, const query::Scope::Part& part, const reader::Calls& calls)
+      : tree_(tree), part_(part), calls_(calls), nodes_(calls.size(), kUnknown) {}
+
+  std::uint32_t of(std::uint32_t row) {
+    if (row == reader::kNoParent) return 0;
+    path_.clear();
+    for (; row != reader::kNoParent && nodes_[row] == kUnknown; row = calls_.parent[row]) path_.push_back(row);
+    std::uint32_t node = row == reader::kNoParent ? 0 : nodes_[row];
+    for (std::size_t i = path_.size(); i != 0; --i)
+      node = nodes_[path_[i - 1]] = tree_.child(node, part_.function(path_[i - 1]));
+    return node;
+  }
+
+ private:
+  static constexpr std::uint32_t kUnknown = 0xffffffffU;
+  query::FlameTree& tree_;
+  const query::Scope::Part& part_;
+  const reader::Calls& calls_;
+  std::vector<std::uint32_t> nodes_;
+  std::vector<std::uint32_t> path_;  // rows whose nodes are to be made, the innermost first
+};
+
+/// Parts of a process's addresses that are mapped, and by whom.
+class Mappings {
+ public:
+  struct Part {
+    std::uint64_t end;
+    std::size_t record;
+  };
+  void unmap(std::uint64_t begin, std::uint64_t end) {
+    if (begin >= end) return;
+    auto at = parts_.upper_bound(begin);
+    if (at != parts_.begin()) --at;
+    while (at != parts_.end() && at->first < end) {
+      const auto [first, part] = *at;
+      if (part.end <= begin) {
+        ++at;
+        continue;
+      }
+      at = parts_.erase(at);
+      if (first < begin) parts_[first] = {begin, part.record};
+      if (part.end > end) parts_[end] = {part.end, part.record};
+    }
+  }
+  void map(std::uint64_t begin, std::uint64_t end, std::size_t record) {
+    unmap(begin, end);
+    if (begin < end) parts_[begin] = {end, record};
+  }
+  const std::map<std::uint64_t, Part>& parts() const { return parts_; }
+
+ private:
+  std::map<std::uint64_t, Part> parts_;  // by begin
+};
+
+/// Whole pages; what is too long for 64 bits ends with them.
+std::uint64_t end_of(std::uint64_t begin, std::uint64_t length) {
+  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max() / kPage * kPage;
+  if (length > kLast || begin > kLast - length) return kLast;
+  return (begin + length + kPage - 1) / kPage * kPage;
+}
+
+}  // namespace
+
+MemorySum& MemorySum::operator+=(const MemorySum& other) {
+  allocations += other.allocations;
+  bytes += other.bytes;
+  living += other.living;
+  living_bytes += other.living_bytes;
+  peak_bytes += other.peak_bytes;
+  short_lived += other.short_lived;
+  failed += other.failed;
+  bytes_variance += other.bytes_variance;
+  living_variance += other.living_variance;
+  mapped_bytes += other.mapped_bytes;
+  mapped_living_bytes += other.mapped_living_bytes;
+  return *this;
+}
+
+MemoryFinder::MemoryFinder(const reader::Trace& trace, Parts& parts) : trace_(trace), parts_(parts) {}
+
+const std::vector<MemoryFinder::What>& MemoryFinder::kinds_of(std::uint32_t process) {
+  const auto [at, fresh] = kinds_.try_emplace(process);
+  if (!fresh) return at->second;
+  constexpr std::pair<std::string_view, What> kKinds[] = {
+      {format::kAllocated, What::kAllocated}, {format::kFreed, What::kFreed},
+      {format::kResized, What::kResized},     {format::kMapped, What::kMapped},
+      {format::kUnmapped, What::kUnmapped},   {format::kRemapped, What::kRemapped}};
+  const std::vector<reader::Function>& functions = trace_.processes()[process].functions;
+  at->second.resize(functions.size());
+  for (std::size_t id = 0; id < functions.size(); ++id) {
+    if (!functions[id].note) continue;
+    for (const auto& [values, what] : kKinds)
+      if (functions[id].values == values) at->second[id] = what;
+    if (functions[id].values != format::kSampled) continue;
+    const std::string& bytes = functions[id].name;
+    std::from_chars(bytes.data(), bytes.data() + bytes.size(), use_.mean);
+  }
+  return at->second;
+}
+
+void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls, const std::vector<bool>* counted) {
+  const std::vector<What>& kinds = kinds_of(thread.process);
+  ++threads_;
+  if (thread.overwritten_events != 0 || thread.lost_events != 0)
+    use_.known_from = std::max(use_.known_from, calls.first_ticks);
+  Nodes nodes(use_.tree, parts_.of(thread, calls), calls);
+  for (std::size_t i = 0; i < calls.notes.size(); ++i) {
+    const reader::Note& note = calls.notes[i];
+    if (note.kind != static_cast<std::uint32_t>(format::NoteKind::kRecord) || note.name >= kinds.size()) continue;
+    Record record;
+    record.what = kinds[note.name];
+    if (record.what == What::kNothing) continue;
+    const std::vector<std::uint64_t> numbers = record_numbers(calls.bytes_of(note));
+    const auto number = [&](std::size_t at) { return at < numbers.size() ? numbers[at] : 0; };
+    switch (record.what) {
+      case What::kAllocated:
+      case What::kMapped:
+        record.size = number(0);
+        record.address = number(1);
+        break;
+      case What::kFreed:
+      case What::kUnmapped:
+        record.address = number(0);
+        record.size = number(1);
+        break;
+      case What::kResized:
+        record.old = number(0);
+        record.size = number(1);
+        record.address = number(2);
+        break;
+      case What::kRemapped:
+        record.address = number(3);
+        record.size = number(2);
+        break;
+      case What::kNothing:
+      case What::kExit:
+        break;
+    }
+    record.ticks = note.ticks;
+    record.thread = threads_;
+    record.process = thread.process;
+    record.counted = counted == nullptr || (*counted)[i];
+    record.node = nodes.of(note.row);
+    if (record.what == What::kRemapped) {
+      Record old = record;
+      old.what = What::kUnmapped;
+      old.address = number(0);
+      old.size = number(1);
+      if (record.address != 0) records_.push_back(old);
+      record.what = What::kMapped;
+    }
+    records_.push_back(record);
+  }
+}
+
+/// Goes through all records once.
+class MemoryFinder::Replay {
+ public:
+  Replay(std::vector<Record>& records, MemoryUse& use) : records_(records), use_(use) {}
+
+  void run() {
+    for (std::size_t i = 0; i < records_.size(); ++i) step(i);
+  }
+  const std::unordered_map<std::uint32_t, Mappings>& mappings() const { return mappings_; }
+  std::size_t peak() const { return peak_; }
+
+  /// How many allocations one that was recorded stands for.
+  double weight(std::uint64_t size) const {
+    if (use_.mean == 0) return 1;
+    const double chance = -std::expm1(-static_cast<double>(size) / static_cast<double>(use_.mean));
+    return chance > 0 ? 1 / chance : 0;
+  }
+  double bytes(const Record& record) const { return static_cast<double>(record.size) * weight(record.size); }
+  bool is_known(const Record& record) const { return record.ticks >= use_.known_from; }
+
+ private:
+  using Living = std::unordered_map<std::uint64_t, std::size_t>;  // by address: the record
+
+  void step(std::size_t i) {
+    const Record& record = records_[i];
+    switch (record.what) {
+      case What::kResized: {
+        const bool stays = record.address == 0 && record.size != 0 && record.old != 0;
+        if (stays && last_freed_[record.thread].first == record.old)
+          live_again(record.thread, record.process, record.old, i);
+        allocate(i);
+        break;
+      }
+      case What::kAllocated:
+        allocate(i);
+        break;
+      case What::kFreed:
+        free(i);
+        break;
+      case What::kMapped:
+        if (record.address != 0) mappings_[record.process].map(record.address, end_of(record.address, record.size), i);
+        break;
+      case What::kUnmapped:
+        mappings_[record.process].unmap(record.address, end_of(record.address, record.size));
+        break;
+      case What::kExit:
+        for (const auto& [address, of] : living_[record.process]) {
+          records_[of].ended = i + 1;
+          change(records_[of], -1, i);
+        }
+        living_[record.process].clear();
+        break;
+      case What::kRemapped:
+      case What::kNothing:
+        break;
+    }
+  }
+
+  void change(const Record& record, double sign, std::size_t at) {
+    if (!record.counted || !is_known(record)) return;
+    now_ += sign * bytes(record);
+    use_.steps.push_back({records_[at].ticks, now_});
+    if (now_ <= most_) return;
+    most_ = now_;
+    peak_ = at;
+  }
+
+  void allocate(std::size_t i) {
+    const Record& record = records_[i];
+    if (record.address == 0) return;
+    const auto [at, fresh] = living_[record.process].try_emplace(record.address, i);
+    if (!fresh) {  // it was freed, and nobody saw that
+      end(at->second, i);
+      at->second = i;
+    }
+    last_[record.thread] = i;
+    change(record, 1, i);
+  }
+
+  void end(std::size_t i, std::size_t by) {
+    records_[i].ended = by + 1;
+    records_[i].freed = true;
+    change(records_[i], -1, by);
+  }
+
+  void free(std::size_t i) {
+    const Record& record = records_[i];
+    Living& living = living_[record.process];
+    const auto at = living.find(record.address);
+    if (at == living.end()) {
+      ++use_.unknown_frees;
+      return;
+    }
+    const std::size_t of = at->second;
+    living.erase(at);
+    end(of, i);
+    const auto last = last_.find(record.thread);
+    records_[of].short_lived = last != last_.end() && last->second == of;
+    last_freed_[record.thread] = {record.address, of};
+  }
+
+  /// A realloc() that failed: what it would have freed lives on.
+  void live_again(std::uint32_t thread, std::uint32_t process, std::uint64_t address, std::size_t now) {
+    const std::size_t of = last_freed_[thread].second;
+    records_[of].ended = 0;
+    records_[of].freed = records_[of].short_lived = false;
+    living_[process][address] = of;
+    change(records_[of], 1, now);
+  }
+
+  std::vector<Record>& records_;
+  MemoryUse& use_;
+  std::unordered_map<std::uint32_t, Living> living_;  // by process
+  std::unordered_map<std::uint32_t, Mappings> mappings_;
+  std::unordered_map<std::uint32_t, std::size_t> last_;  // by thread: its latest allocation
+  std::unordered_map<std::uint32_t, std::pair<std::uint64_t, std::size_t>> last_freed_;
+  double now_ = 0, most_ = 0;
+  std::size_t peak_ = 0;
+};
+
+MemoryUse MemoryFinder::take(std::uint64_t end) {
+  records_.erase(std::remove_if(records_.begin(), records_.end(), [end](const Record& r) { return r.ticks >= end; }),
+                 records_.end());
+  use_.records = records_.size();
+  for (std::uint32_t process = 0; process < trace_.processes().size(); ++process) {
+    const std::uint64_t ended = trace_.processes()[process].end_ticks;
+    if (ended == 0 || ended >= end) continue;
+    Record record;
+    record.ticks = ended;
+    record.process = process;
+    record.what = What::kExit;
+    records_.push_back(record);
+  }
+  std::stable_sort(records_.begin(), records_.end(),
+                   [](const Record& a, const Record& b) { return a.ticks < b.ticks; });
+  Replay replay(records_, use_);
+  replay.run();
+  use_.sums.resize(use_.tree.nodes().size());
+  const std::size_t peak = replay.peak();
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const Record& record = records_[i];
+    if (!record.counted || (record.what != What::kAllocated && record.what != What::kResized)) continue;
+    MemorySum& sum = use_.sums[record.node];
+    const double weight = replay.weight(record.size);
+    if (record.address == 0) {
+      if (record.size != 0) sum.failed += weight;
+      continue;
+    }
+    const double bytes = replay.bytes(record);
+    // Horvitz and Thompson: the sum of size^2 (1 - p) / p^2.
+    const double variance = bytes * bytes * (1 - 1 / std::max(weight, 1.0));
+    sum.allocations += weight;
+    sum.bytes += bytes;
+    sum.bytes_variance += variance;
+    if (record.short_lived) sum.short_lived += weight;
+    if (!replay.is_known(record)) {
+      if (!record.freed) ++use_.not_known;
+      continue;
+    }
+    if (i <= peak && (record.ended == 0 || record.ended > peak + 1)) sum.peak_bytes += bytes;
+    if (record.freed) continue;
+    sum.living += weight;
+    sum.living_bytes += bytes;
+    sum.living_variance += variance;
+  }
+  for (const Record& record : records_)
+    if (record.what == What::kMapped && record.counted && record.address != 0)
+      use_.sums[record.node].mapped_bytes += static_cast<double>(end_of(0, record.size));
+  for (const auto& [process, mappings] : replay.mappings())
+    for (const auto& [begin, part] : mappings.parts())
+      if (records_[part.record].counted)
+        use_.sums[records_[part.record].node].mapped_living_bytes += static_cast<double>(part.end - begin);
+  for (const MemorySum& sum : use_.sums) use_.all += sum;
+  if (!records_.empty()) use_.peak_ticks = records_[peak].ticks;
+  return std::move(use_);
+}
+
+}  // namespace karst::analysis
