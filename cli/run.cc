@@ -31,6 +31,7 @@
 #include "cli/program_options.h"
 #include "cli/progress.h"
 #include "cli/states.h"
+#include "cli/system.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/watch_options.h"
@@ -71,7 +72,7 @@ struct RunOptions {
   std::optional<std::string> clock;
   std::vector<std::string> keep;
   ValueArguments values;
-  std::vector<std::string> system;
+  SystemArguments system;
   std::vector<std::string> triggers;
   WatchArguments watch;
   std::optional<std::string> kept_memory;
@@ -317,10 +318,12 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   collect::LaunchOptions launch;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
-  std::vector<std::string> companions = options.system;
-  if (options.fibers) companions.emplace_back("contexts");
-  for (const std::string& name : companions) {
-    auto library = find_library("libkarst-" + name + ".so.0");
+  auto system = system_choice(options.system);
+  if (!system) return usage_error(system.error().message, "run");
+  launch.companions = std::move(system->libraries);
+  launch.system = std::move(system->how);
+  if (options.fibers) {
+    auto library = find_library("libkarst-contexts.so.0");
     if (!library) return fail(library.error());
     launch.companions.push_back(std::move(*library));
   }
@@ -485,12 +488,7 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
   });
   in_group(command, "What calls were about", [&] {
     add_value_options(command, options->values);
-    command
-        .add_option("--system", options->system,
-                    "Record what the program asks of the system: locks (waits for locks: which, and who had it)")
-        .type_name("WHAT")
-        .check(one_of({"locks", "memory"}))
-        .allow_extra_args(false);
+    add_system_option(command, options->system);
   });
   in_group(command, "Moments to keep", [&] {
     add_watch_options(command, options->watch);

@@ -7,9 +7,8 @@ namespace karst::format {
 inline constexpr std::uint64_t kLeastMemory = std::uint64_t{64} << 10;
 inline constexpr std::uint64_t kMostMemory = std::uint64_t{64} << 30;
 
-/// "64K", "256M", "1G" or plain bytes, from kLeastMemory to kMostMemory. False for anything else; then `bytes` is as it
-/// was.
-constexpr bool parse_memory_size(const char* s, std::uint64_t& bytes) {
+/// "64K", "256M", "1G" or plain bytes, from `least` to kMostMemory. False for anything else; then `bytes` is as it was.
+constexpr bool parse_size(const char* s, std::uint64_t least, std::uint64_t& bytes) {
   std::uint64_t n = 0;
   const char* digits = s;
   for (; *s >= '0' && *s <= '9'; ++s) {
@@ -32,10 +31,11 @@ constexpr bool parse_memory_size(const char* s, std::uint64_t& bytes) {
       break;
   }
   if (shift != 0) ++s;
-  if (*s != '\0' || n > kMostMemory >> shift || n << shift < kLeastMemory) return false;
+  if (*s != '\0' || n > kMostMemory >> shift || n << shift < least) return false;
   bytes = n << shift;
   return true;
 }
+constexpr bool parse_memory_size(const char* s, std::uint64_t& bytes) { return parse_size(s, kLeastMemory, bytes); }
 
 static_assert([] {
   std::uint64_t bytes = 0;

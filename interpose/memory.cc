@@ -14,6 +14,7 @@
 
 #include <initializer_list>
 
+#include "format/system.h"
 #include "interpose/next.h"
 #include "interpose/sampling.h"
 #include "karst/karst.h"
@@ -83,16 +84,16 @@ constinit uint64_t g_mean = 0;
 constinit AddressSet g_sampled;
 __attribute__((tls_model("initial-exec"))) thread_local constinit Countdown t_countdown;
 
-/// Where the number of bytes comes from; libkarst takes it from the environment of what the program starts.
-constexpr char kVariable[] = "KARST_MEMORY_SAMPLE";
-
 __attribute__((constructor)) void begin() {
   find_next();
   void (*enter)(karst_name*, const char*, uint32_t);
   KARST_FIND_(enter, name_with_values);
   if (enter == nullptr) return;
-  const char* const bytes = getenv(kVariable);
-  const uint64_t mean = bytes != nullptr ? strtoull(bytes, nullptr, 10) : 0;
+  const char* const how = system_how(getenv(kSystemVariable), "memory");
+  static char s_bytes[21];
+  for (size_t i = 0; how != nullptr && how[i] >= '0' && how[i] <= '9' && i + 1 < sizeof s_bytes; ++i)
+    s_bytes[i] = how[i];
+  const uint64_t mean = strtoull(s_bytes, nullptr, 10);
   for (Kind* kind : {&g_of_malloc, &g_of_calloc, &g_of_aligned, &g_of_realloc, &g_of_free, &g_of_old, &g_of_mmap,
                      &g_of_munmap, &g_of_mremap})
     enter(&kind->name, kind->values, kind->values_size);
@@ -102,7 +103,7 @@ __attribute__((constructor)) void begin() {
   if (memory == MAP_FAILED) return;  // then all are recorded
   g_sampled.use(memory);
   static Kind s_sampled = kind_of(nullptr, kSampled);
-  s_sampled.name.name = bytes;
+  s_sampled.name.name = s_bytes;
   enter(&s_sampled.name, s_sampled.values, s_sampled.values_size);
   g_mean = mean;
 }

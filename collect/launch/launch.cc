@@ -23,6 +23,7 @@
 #include "collect/launch/session.h"
 #include "collect/launch/trigger.h"
 #include "collect/launch/untraced_programs.h"
+#include "format/system.h"
 
 namespace karst::collect {
 namespace {
@@ -115,6 +116,8 @@ class Launcher {
       }
       setenv("LD_PRELOAD", preload->c_str(), 1);
       setenv("KARST_OPTIONS", runtime_options.c_str(), 1);
+      unsetenv(format::kSystemVariable);
+      if (!options_.system.empty()) setenv(format::kSystemVariable, options_.system.c_str(), 1);
       // Where annotated programs look for who listens (runtime/annotations/), unless the user has another tool there.
       for (const char* listener : {"INTEL_LIBITTNOTIFY64", "NVTX_INJECTION64_PATH"})
         setenv(listener, options_.runtime.c_str(), 0);

@@ -25,6 +25,7 @@ struct LaunchOptions {
   std::optional<User> user;             ///< runs the program; none: who runs this process
   std::string runtime;                  ///< path of libkarst.so
   std::vector<std::string> companions;  ///< further libraries to preload, behind the runtime
+  std::string system;                   ///< KARST_SYSTEM for the program (format/system.h); empty: it is not set
   std::string runtime_options;          ///< KARST_OPTIONS for the program, without its session
   FunctionChoice choice;                ///< functions to trace
   PlainChoice plain;                    ///< programs and libraries without sleds

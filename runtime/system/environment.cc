@@ -8,6 +8,7 @@ namespace karst::runtime {
 namespace {
 
 constexpr char kOptions[] = "KARST_OPTIONS=";
+constexpr char kSystem[] = "KARST_SYSTEM=";
 constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr const char* kOurs[] = {"/libkarst.so", "/libkarst-locks.so", "/libkarst-memory.so", "/libkarst-files.so",
                                  "/libkarst-contexts.so"};
@@ -53,7 +54,7 @@ void hide_from_children(char** environment) {
   if (environment == nullptr) return;
   char** to = environment;
   for (char** from = environment; *from != nullptr; ++from) {
-    if (starts_with(*from, kOptions) || is_our_listener(*from)) continue;
+    if (starts_with(*from, kOptions) || starts_with(*from, kSystem) || is_our_listener(*from)) continue;
     if (starts_with(*from, kPreload) && !cut_preload(*from + sizeof kPreload - 1)) continue;
     *to++ = *from;
   }

@@ -1,0 +1,85 @@
+#include "cli/system.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "cli/program_options.h"
+#include "format/options.h"
+
+namespace karst::cli {
+namespace {
+
+constexpr std::uint64_t kLeastSample = 1024;
+
+/// HOW as the library takes it; empty: it is none.
+using ReadHow = std::string (*)(const std::string& how);
+
+struct System {
+  std::string_view name;
+  std::string_view library;
+  ReadHow read_how;        // null: there is none
+  std::string_view needs;  // what HOW has to be
+};
+
+constexpr System kSystems[] = {
+    {"locks", "libkarst-locks.so.0", nullptr, ""},
+    {"memory", "libkarst-memory.so.0",
+     [](const std::string& how) {
+       std::uint64_t bytes = 0;
+       return format::parse_size(how.c_str(), kLeastSample, bytes) ? std::to_string(bytes) : std::string();
+     },
+     "a size from 1K to 64G, like 512K: one allocation in so many bytes is recorded"},
+};
+
+std::string names() {
+  std::string all;
+  for (const System& system : kSystems) all += (all.empty() ? "" : ", ") + std::string(system.name);
+  return all;
+}
+
+}  // namespace
+
+void add_system_option(Command command, SystemArguments& system) {
+  command
+      .add_option("--system", system,
+                  "Record what the program asks of its system: locks (waits for locks: which, and who had it), memory "
+                  "(malloc, free and their like; memory=512K: one in 512 KiB, by chance). With commas between")
+      .type_name("WHAT")
+      .allow_extra_args(false);
+}
+
+Result<SystemChoice> system_choice(const SystemArguments& system) {
+  SystemChoice choice;
+  std::vector<std::string_view> chosen;
+  for (const std::string& words : system) {
+    for (std::size_t at = 0; at <= words.size();) {
+      const std::size_t end = std::min(words.find(',', at), words.size());
+      const std::string word = words.substr(at, end - at);
+      at = end + 1;
+      const std::string name = word.substr(0, word.find('='));
+      const System* const found =
+          std::find_if(std::begin(kSystems), std::end(kSystems), [&](const System& s) { return s.name == name; });
+      if (found == std::end(kSystems))
+        return Error{fmt::format("--system {}: it is one of {}", word.empty() ? "''" : word, names())};
+      if (std::find(chosen.begin(), chosen.end(), found->name) != chosen.end())
+        return Error{fmt::format("--system {}: {} is named twice", word, name)};
+      chosen.push_back(found->name);
+      if (word != name) {
+        const std::string how = found->read_how != nullptr ? found->read_how(word.substr(name.size() + 1)) : "";
+        if (how.empty())
+          return Error{fmt::format("--system {}: {}", word,
+                                   found->read_how == nullptr ? fmt::format("{} takes nothing behind it", name)
+                                                              : fmt::format("behind = comes {}", found->needs))};
+        choice.how += (choice.how.empty() ? "" : ",") + name + "=" + how;
+      }
+      auto library = find_library(std::string(found->library));
+      if (!library) return library.error();
+      choice.libraries.push_back(std::move(*library));
+    }
+  }
+  return choice;
+}
+
+}  // namespace karst::cli

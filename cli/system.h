@@ -1,0 +1,24 @@
+// --system: what of a program's calls to its system is recorded, by libraries that stand before it (interpose/).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/options.h"
+
+namespace karst::cli {
+
+/// "locks", "memory=512K": as the user wrote them.
+using SystemArguments = std::vector<std::string>;
+
+/// `system` must live until the command line was parsed.
+void add_system_option(Command command, SystemArguments& system);
+
+struct SystemChoice {
+  std::vector<std::string> libraries;  ///< paths
+  std::string how;                     ///< for the variable KARST_SYSTEM (format/system.h); empty: nothing to say
+};
+/// Error: a word that is none, or a library that is not there.
+Result<SystemChoice> system_choice(const SystemArguments& system);
+
+}  // namespace karst::cli
