@@ -274,6 +274,7 @@ class MemoryFinder::Replay {
     end(of, i);
     const auto last = last_.find(record.thread);
     records_[of].short_lived = last != last_.end() && last->second == of;
+    last_.erase(record.thread);
     last_freed_[record.thread] = {record.address, of};
   }
 
@@ -290,7 +291,7 @@ class MemoryFinder::Replay {
   MemoryUse& use_;
   std::unordered_map<std::uint32_t, Living> living_;  // by process
   std::unordered_map<std::uint32_t, Mappings> mappings_;
-  std::unordered_map<std::uint32_t, std::size_t> last_;  // by thread: its latest allocation
+  std::unordered_map<std::uint32_t, std::size_t> last_;  // by thread: an allocation that it made just now
   std::unordered_map<std::uint32_t, std::pair<std::uint64_t, std::size_t>> last_freed_;
   double now_ = 0, most_ = 0;
   std::size_t peak_ = 0;

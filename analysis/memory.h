@@ -4,7 +4,7 @@
 // allocation   by malloc() and its like; realloc() frees one and makes one
 // living       not given back until the end of what is looked at
 // peak         the moment at which living allocations had the most bytes together
-// short-lived  freed by its thread before that took memory again (heaptrack calls them temporary)
+// short-lived  freed by its thread before that took or freed anything else (heaptrack calls them temporary)
 // mapped       by mmap(), which is told apart: allocators take their memory so, too
 //
 // Where allocations were sampled, each stands for 1 / (1 - exp(-size / mean)) of its size (Horvitz and Thompson's

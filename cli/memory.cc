@@ -44,7 +44,7 @@ constexpr const char* kFooter = R"(Columns, of what each function took itself, b
   bytes        all that it took       allocs  how often
   living       what of it was not freed at the end: of the program, or --range
   at peak      what of it there was when most bytes were living at once
-  short        allocations that were freed by the thread before its next one
+  short        allocations that were freed by the thread as the next thing
   mapped       bytes of mmap; living-mapped: those not unmapped at the end
 A trace has this if it was made by 'karst run --system memory'. With
 '--system memory=512K' one allocation in 512 KiB was recorded, by chance;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/help.h"
 #include "cli/program_options.h"
 #include "format/options.h"
 
@@ -33,9 +34,9 @@ constexpr System kSystems[] = {
      "a size from 1K to 64G, like 512K: one allocation in so many bytes is recorded"},
 };
 
-std::string names() {
-  std::string all;
-  for (const System& system : kSystems) all += (all.empty() ? "" : ", ") + std::string(system.name);
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const System& system : kSystems) all.emplace_back(system.name);
   return all;
 }
 
@@ -62,7 +63,8 @@ Result<SystemChoice> system_choice(const SystemArguments& system) {
       const System* const found =
           std::find_if(std::begin(kSystems), std::end(kSystems), [&](const System& s) { return s.name == name; });
       if (found == std::end(kSystems))
-        return Error{fmt::format("--system {}: it is one of {}", word.empty() ? "''" : word, names())};
+        return Error{fmt::format("--system {}: it is one of {}{}", word.empty() ? "''" : word, fmt::join(names(), ", "),
+                                 did_you_mean(name, names()))};
       if (std::find(chosen.begin(), chosen.end(), found->name) != chosen.end())
         return Error{fmt::format("--system {}: {} is named twice", word, name)};
       chosen.push_back(found->name);

@@ -99,7 +99,7 @@ class AddressSet {
     return false;
   }
 
-  Tables* tables_;
+  Tables* tables_ = nullptr;
 };
 
 }  // namespace karst::interpose

@@ -1,0 +1,85 @@
+// Records of memory (format/memory.h), as memory.cc and operators.cc make them.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/memory.h"
+#include "interpose/sampling.h"
+#include "karst/karst.h"
+
+namespace karst::interpose {
+
+/// The name of a kind of record, and what describes its numbers.
+struct RecordKind {
+  karst_name name;
+  const char* values;
+  uint32_t values_size;
+};
+template <size_t kSize>
+constexpr RecordKind record_kind(const char* name, const char (&values)[kSize]) {
+  return {{name, nullptr, 0, 0}, values, kSize - 1};
+}
+
+inline uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+
+template <typename... Numbers>
+void record(RecordKind& kind, Numbers... given) {
+  const uint64_t numbers[] = {static_cast<uint64_t>(given)...};
+  KARST_NOTE_(void, record, (karst_name*, const char*, uint32_t, const uint64_t*, uint32_t),
+              (&kind.name, kind.values, kind.values_size, numbers, sizeof...(given)))
+}
+
+/// What is recorded, by all threads.
+struct Sampling {
+  bool known = false;  ///< whether the two below are. Nothing is recorded before
+  uint64_t mean = 0;   ///< bytes between two allocations that are recorded, at an average; 0: all are
+  AddressSet addresses;
+};
+inline constinit Sampling g_sampling;
+
+struct MemoryThread {
+  Countdown countdown;
+  const void* taken;     ///< what malloc() or its like returned last
+  const void* deleting;  ///< operator delete is at it, and has recorded that
+};
+inline constinit thread_local MemoryThread t_memory __attribute__((tls_model("initial-exec")));
+
+/// The rest of is_wanted().
+__attribute__((noinline)) bool is_drawn(size_t size);
+
+/// Whether an allocation of this size is recorded: the next `size` bytes of the thread have been taken.
+__attribute__((always_inline)) inline bool is_wanted(size_t size) {
+  const uint64_t left = t_memory.countdown.left;
+  if (__builtin_expect(size < left, 1)) {
+    t_memory.countdown.left = left - size;
+    return false;
+  }
+  return is_drawn(size);
+}
+
+/// Whether it is recorded that this address is freed.
+__attribute__((always_inline)) inline bool is_freed(const void* address) {
+  if (g_sampling.mean != 0) return g_sampling.addresses.take(number(address));
+  return g_sampling.known;
+}
+
+/// True if the address will be known when it is freed: where it would not, its allocation is not recorded either.
+inline bool remember(const void* address) {
+  return g_sampling.mean == 0 || address == nullptr || g_sampling.addresses.insert(number(address));
+}
+
+__attribute__((noinline)) inline void record_allocation(RecordKind& kind, const void* address, size_t size) {
+  if (remember(address)) record(kind, size, number(address));
+}
+
+/// An allocation: recorded if it is one of those that are. Returns its address.
+__attribute__((always_inline)) inline void* allocated(RecordKind& kind, void* address, size_t size) {
+  t_memory.taken = address;
+  if (is_wanted(size)) record_allocation(kind, address, size);
+  return address;
+}
+
+/// Has the operators new and delete of an allocator recorded (operators.cc).
+void find_operators(const void* malloc_behind);
+
+}  // namespace karst::interpose

@@ -1,0 +1,2 @@
+# karst run --system memory, karst memory.
+e2e_methods(memory memory)

@@ -1,0 +1,189 @@
+"""karst run --system memory, karst memory: who takes memory, against programs that log it, and heaptrack."""
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from torture_support import KARST, TIMEOUT, TortureTest, build, main
+
+MEMORY = ("--system", "memory", "--memory", "256M")
+PRELOADED = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")
+
+
+def rows(path, *options):
+    """By function, without parameters and namespaces."""
+    text = subprocess.run([KARST, "memory", "--format", "csv", *options, str(path)], check=True, capture_output=True,
+                          text=True, timeout=TIMEOUT).stdout
+    found = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        name = re.sub(r"\(.*", "", row["function"].replace("(anonymous namespace)::", "")).removeprefix("void ")
+        found[name] = {key: int(value) for key, value in row.items() if key != "function"}
+    return found
+
+
+def whole(path, *options):
+    return json.loads(subprocess.run([KARST, "memory", "--json", *options, str(path)], check=True, capture_output=True,
+                                     text=True, timeout=TIMEOUT).stdout)
+
+
+class Memory(TortureTest):
+    def random_program(self):
+        return build("memory_random", "memory/random.cc", "-std=c++20", "-O1", "-pthread", "-fno-builtin")
+
+    def told_by(self, run):
+        told, most = {}, None
+        for line in run.out.splitlines():
+            name, *numbers = line.split()
+            if name == "most":
+                most = int(numbers[0])
+            else:
+                told[name] = tuple(map(int, numbers))
+        return told, most
+
+    def test_random_programs_against_their_own_logs(self):
+        for seed in range(1, 21):
+            threads = 1 if seed % 4 == 0 else seed % 4 + 1
+            run = self.run_traced(self.random_program(), str(seed), str(threads), "2000", options=MEMORY)
+            told, most = self.told_by(run)
+            self.assertEqual(len(told), 8)
+            pid = run.trace.info["processes"][0]["pid"]
+            of = {name: tuple(row[key] for key in ("allocations", "bytes", "living", "living_bytes"))
+                  for name, row in rows(run.trace.path, "--process", str(pid), "-f", "^.*work<").items()}
+            self.assertEqual(of, told, f"seed {seed}")
+            if threads == 1:
+                peak = whole(run.trace.path, "--process", str(pid), "-f", "^.*work<")["all"]["peak_bytes"]
+                self.assertEqual(peak, most, f"seed {seed}")
+
+    def test_samples_are_unbiased(self):
+        """The mean of many estimates is near the truth; so is each, by its own margin."""
+        within, ratios = 0, []
+        for seed in range(1, 21):
+            run = self.run_traced(self.random_program(), str(seed), "2", "4000",
+                                  options=("--system", "memory=100K", "--memory", "256M"))
+            told, _ = self.told_by(run)
+            bytes_told = sum(of[1] for of in told.values())
+            living_told = sum(of[3] for of in told.values())
+            pid = run.trace.info["processes"][0]["pid"]
+            found = whole(run.trace.path, "--process", str(pid), "-f", "^.*work<")
+            self.assertEqual(found["sampled_bytes"], 102_400)
+            self.assertLess(found["records"], 4000)
+            ratios.append(found["all"]["bytes"] / bytes_told)
+            within += abs(found["all"]["bytes"] - bytes_told) <= found["all"]["bytes_margin"]
+            within += abs(found["all"]["living_bytes"] - living_told) <= found["all"]["living_margin"]
+        self.assertLess(abs(sum(ratios) / len(ratios) - 1), 0.05, ratios)
+        self.assertGreaterEqual(within, 32)  # of 40, of which 95 % are expected
+
+    def test_results_and_errno_are_the_same(self):
+        for name, flags in {"memory_results": (), "memory_results_now": ("-Wl,-z,now", "-fno-plt")}.items():
+            program = build(name, "memory/results.c", "-O0", "-fno-builtin", "-w", *flags, compiler="gcc")
+            alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+            self.assertEqual(alone.returncode, 0)
+            self.assertGreater(len(alone.stdout.splitlines()), 150)
+            for how in ("memory", "memory=4K"):
+                run = self.run_traced(program, options=("--system", how))
+                self.assertEqual(run.out, alone.stdout, how)
+
+    def test_allocators_that_are_preloaded(self):
+        program = self.random_program()
+        for name in PRELOADED:
+            library = next((f"{place}/{name}" for place in ("/usr/lib/x86_64-linux-gnu", "/usr/lib")
+                            if os.path.exists(f"{place}/{name}")), None)
+            if library is None:
+                self.skipTest(f"there is no {name}")
+            run = self.run_traced(program, "7", "3", "2000", options=MEMORY, env={"LD_PRELOAD": library})
+            told, _ = self.told_by(run)
+            pid = run.trace.info["processes"][0]["pid"]
+            of = {name: tuple(row[key] for key in ("allocations", "bytes", "living", "living_bytes"))
+                  for name, row in rows(run.trace.path, "--process", str(pid), "-f", "^.*work<").items()}
+            self.assertEqual(of, told, name)
+
+    def test_as_heaptrack_counts(self):
+        """Of programs that nobody rebuilt. heaptrack does not see what constructors take before its own begins."""
+        if shutil.which("heaptrack") is None:
+            self.skipTest("there is no heaptrack")
+        environment = {"LC_ALL": "C", "PYTHONHASHSEED": "0"}
+        for command in (("/usr/bin/sort", "-r", "/etc/passwd"),
+                        ("/usr/bin/python3", "-S", "-c", "print(len([str(i) for i in range(2000)]))"),
+                        ("/usr/bin/awk", "BEGIN { for (i = 0; i < 500; ++i) a[i] = i \"x\"; print length(a) }"),
+                        ("/usr/bin/tar", "cf", "/dev/null", "/etc/passwd", "/etc/group")):
+            out = self.directory / "heaptrack"
+            subprocess.run(["heaptrack", "-o", str(out), *command], check=True, capture_output=True, timeout=TIMEOUT,
+                           env={**os.environ, **environment})
+            file = next(self.directory.glob("heaptrack.*"))
+            told = subprocess.run(["heaptrack_print", str(file)], check=True, capture_output=True, text=True,
+                                  timeout=TIMEOUT).stdout
+            file.unlink()
+            calls = int(re.search(r"calls to allocation functions: (\d+)", told)[1])
+            short = int(re.search(r"temporary memory allocations: (\d+)", told)[1])
+            run = self.run_traced(*command, options=MEMORY, env=environment)
+            found = whole(run.trace.path)["all"]
+            self.assertGreater(calls, 5)
+            self.assertIn(found["allocations"] - calls, range(4), command)
+            self.assertLess(abs(found["short_lived"] - short), 3, command)
+
+    def test_told_in_every_command(self):
+        run = self.run_traced(self.random_program(), "4", "1", "300", options=MEMORY)
+        path = str(run.trace.path)
+
+        def karst(*words):
+            return subprocess.run([KARST, *words], check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout
+
+        told, most = self.told_by(run)
+        self.assertRegex(karst("tree", path), r"\n +malloc\(size=\d+\) = 0x[0-9a-f]+\n")
+        self.assertRegex(karst("tree", path), r"\n +free\(address=0x[0-9a-f]+\)\n")
+        folded = karst("flame", "--by", "allocated", "-f", "work<0>", path)
+        of_path = {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()}
+        self.assertEqual(sum(of_path.values()), told["work<0>"][1])
+        self.assertTrue(all(name.startswith("main;") for name in of_path), of_path)
+        stacks = json.loads(karst("stacks", "--by", "living", "--json", "-f", "work<0>", path))["paths"]
+        self.assertEqual(sum(each["self_bytes"] for each in stacks), told["work<0>"][3])
+        self.assertIn("main", karst("memory", "--by", "path", path))
+        self.assertIn("malloc(size=", karst("export", "--to", "chrome", "-o", "-", path))
+
+    def test_growth_between_two_moments(self):
+        program = build("memory_phases", "memory/phases.c", "-O1", "-fno-builtin", compiler="karst-gcc")
+        run = self.run_traced(program, options=MEMORY)
+        calls = subprocess.run([KARST, "calls", "--format", "csv", "-f", "^second$", str(run.trace.path)], check=True,
+                               capture_output=True, text=True, timeout=TIMEOUT).stdout
+        call = next(csv.DictReader(io.StringIO(calls)))
+        begin, end = int(call["begin_ns"]), int(call["begin_ns"]) + int(call["duration_ns"]) + 1
+        within = rows(run.trace.path, "--range", f"{begin}ns..{end}ns")
+        self.assertEqual({name: (row["allocations"], row["living_bytes"]) for name, row in within.items()},
+                         {"second": (30, 10 * 300)})
+        all_rows = rows(run.trace.path)
+        self.assertEqual((all_rows["first"]["living_bytes"], all_rows["second"]["living_bytes"]), (0, 3000))
+        # 10 of the second's 30 stay, 10 are freed at once, 10 when all of them are there.
+        self.assertEqual(all_rows["second"]["short_lived"], 10)
+        self.assertEqual(all_rows["mapper"]["mapped_bytes"], 10 * 4096)
+        self.assertEqual(all_rows["mapper"]["living_mapped_bytes"], 7 * 4096)
+
+    def test_what_is_overwritten_is_not_said_to_live(self):
+        program = build("memory_phases", "memory/phases.c", "-O1", "-fno-builtin", compiler="karst-gcc")
+        run = self.run_traced(program, "200000", options=("--system", "memory", "--memory", "1M"))
+        found = whole(run.trace.path)
+        self.assertGreater(run.trace.info["processes"][0]["overwritten_events"], 0)
+        self.assertEqual(found["all"]["living_bytes"], 0)
+        text = subprocess.run([KARST, "memory", str(run.trace.path)], check=True, capture_output=True, text=True,
+                              timeout=TIMEOUT).stdout
+        self.assertTrue(found["unknown_frees"] > 0 or "freed unseen" in text)
+
+    def test_mistakes(self):
+        def said(*words, status):
+            done = subprocess.run([KARST, *words], capture_output=True, text=True, timeout=TIMEOUT)
+            self.assertEqual(done.returncode, status, done.stderr)
+            return done.stderr
+
+        self.assertIn("from 1K to 64G", said("run", "--system", "memory=12", "true", status=2))
+        self.assertIn("named twice", said("run", "--system", "memory,memory", "true", status=2))
+        self.assertIn("did you mean 'memory'?", said("run", "--system", "memry", "true", status=2))
+        run = self.run_traced(self.random_program(), "1", "1", "10")
+        self.assertIn("'karst run --system memory' makes them", said("memory", str(run.trace.path), status=1))
+        self.assertIn("'karst run --system memory' makes them",
+                      said("flame", "--by", "peak", str(run.trace.path), status=1))
+
+
+if __name__ == "__main__":
+    main()
