@@ -19,6 +19,7 @@ import calls  # noqa: E402
 import corrected  # noqa: E402
 import live  # noqa: E402
 import locks  # noqa: E402
+import memory  # noqa: E402
 import moments  # noqa: E402
 import notes as program_notes  # noqa: E402
 import programs  # noqa: E402
@@ -31,8 +32,8 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "notes", "locks", "corrected", "startup", "live", "moments", "budget",
-            "programs", "sched", "traces", "answers", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "notes", "locks", "memory", "corrected", "startup", "live", "moments",
+            "budget", "programs", "sched", "traces", "answers", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -94,6 +95,7 @@ def main():
         "ways_out": lambda: ways_out.bench_ways_out(rounds, scratch, notes),
         "notes": lambda: program_notes.bench_notes(rounds, scratch, notes),
         "locks": lambda: locks.bench_locks(rounds, scratch, notes),
+        "memory": lambda: memory.bench_memory(rounds, scratch, notes),
         "corrected": lambda: corrected.bench_corrected(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),

@@ -179,6 +179,41 @@ void record_note_words(NoteKind kind, std::uint32_t name, const std::uint64_t* p
   record([=](ThreadState& state) { return put_words(state, 2 + words, true, word); });
 }
 
+namespace {
+
+/// The number of words is a constant, so that they stay in registers.
+template <std::uint32_t kWords>
+void record_words(Event head, unsigned __int128 bytes) {
+  constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
+  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
+  const auto word = [=](std::uint32_t i) __attribute__((always_inline)) {
+    if (i == 0) return make_mark(0, Mark::kNote);
+    return i == 1 ? head : make_note_word(static_cast<std::uint64_t>(bytes >> (kBits * (i - 2))) & kMask);
+  };
+  record([=](ThreadState& state) { return put_words(state, 2 + kWords, true, word); });
+}
+
+}  // namespace
+
+void record_short_note(NoteKind kind, std::uint32_t name, unsigned __int128 bytes, std::uint32_t size) {
+  if (!may_record()) return;
+  const std::uint32_t words = note_words(size);
+  KARST_ASSERT(size <= sizeof bytes && name <= kMaxFunctionId);
+  const Event head = make_note_head({kind, name, words});
+  switch (words) {
+    case 0:
+      return record_words<0>(head, bytes);
+    case 1:
+      return record_words<1>(head, bytes);
+    case 2:
+      return record_words<2>(head, bytes);
+    case 3:
+      return record_words<3>(head, bytes);
+    default:
+      return record_words<4>(head, bytes);
+  }
+}
+
 void record_note(NoteKind kind, std::uint32_t name, const NotePiece* pieces, std::uint32_t count, std::uint32_t size) {
   if (!may_record()) return;
   const std::uint32_t words = note_words(size);

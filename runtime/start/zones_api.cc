@@ -50,6 +50,19 @@ KARST_API(void, record)
 (NoteName* name, const char* values, std::uint32_t values_size, const std::uint64_t* numbers, std::uint32_t count) {
   const std::uint32_t id = note_id_with_values(name, values, values_size);
   if (id == 0) return;
+  std::uint32_t size = 1;  // with the end
+  for (std::uint32_t i = 0; i < count; ++i) size += 1 + note_bytes_of(numbers[i]);
+  if (size <= sizeof(unsigned __int128)) {
+    unsigned __int128 bytes = 0;
+    std::uint32_t at = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t of = note_bytes_of(numbers[i]);
+      bytes |= static_cast<unsigned __int128>(of) << at;
+      bytes |= static_cast<unsigned __int128>(numbers[i]) << (at + 8);
+      at += 8 + 8 * of;
+    }
+    return record_short_note(NoteKind::kRecord, id, bytes | static_cast<unsigned __int128>(kValuesEnd) << at, size);
+  }
   NoteWords words;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t bytes = note_bytes_of(numbers[i]);
