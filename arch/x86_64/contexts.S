@@ -2,34 +2,20 @@
 // own, which must find the stack as its caller has it. interpose/contexts.cc.
 //
 // Entry state: 0(%rsp) return address; rdi, rsi and rdx arguments. What a call may change is free.
+#include "arch/x86_64/function_macros.h"
+
 	.text
 	.hidden	karst_switches_context
 	.macro	SWITCHES name, which
-	.globl	\name
-	.type	\name, @function
-	.balign	16
-\name:
-	.cfi_startproc
-	endbr64
-	pushq	%rdi
-	.cfi_adjust_cfa_offset 8
-	pushq	%rsi
-	.cfi_adjust_cfa_offset 8
-	pushq	%rdx
-	.cfi_adjust_cfa_offset 8
+	FUNCTION	\name
+	SAVE	rdi, rsi, rdx
 	movq	%rdi, %rsi
 	movl	$\which, %edi
 	leaq	24(%rsp), %rdx		// the stack pointer at entry
 	call	karst_switches_context
-	popq	%rdx
-	.cfi_adjust_cfa_offset -8
-	popq	%rsi
-	.cfi_adjust_cfa_offset -8
-	popq	%rdi
-	.cfi_adjust_cfa_offset -8
+	RESTORE	rdx, rsi, rdi
 	jmp	*%rax
-	.cfi_endproc
-	.size	\name, . - \name
+	FUNCTION_END	\name
 	.endm
 
 	SWITCHES jump_fcontext, 0

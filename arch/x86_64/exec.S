@@ -2,45 +2,20 @@
 // arguments as they came, those on the stack among them.
 //
 // Entry state: 0(%rsp) return address; arguments as of any function of C; al as of a variadic one.
+#include "arch/x86_64/function_macros.h"
 #include "runtime/hooks/exec.h"
 
 	.hidden	karst_starts_program
 	.text
-	.macro	SAVE reg
-	pushq	%\reg
-	.cfi_adjust_cfa_offset 8
-	.endm
-	.macro	RESTORE reg
-	popq	%\reg
-	.cfi_adjust_cfa_offset -8
-	.endm
 	.macro	STARTS name, number		// number: hooks/exec.h
-	.globl	\name
-	.type	\name, @function
-	.balign	16
-\name:
-	.cfi_startproc
-	endbr64
-	SAVE	rax
-	SAVE	rdi
-	SAVE	rsi
-	SAVE	rdx
-	SAVE	rcx
-	SAVE	r8
-	SAVE	r9
+	FUNCTION	\name
+	SAVE	rax, rdi, rsi, rdx, rcx, r8, r9
 	movl	$\number, %edx
 	call	karst_starts_program
 	movq	%rax, %r11
-	RESTORE	r9
-	RESTORE	r8
-	RESTORE	rcx
-	RESTORE	rdx
-	RESTORE	rsi
-	RESTORE	rdi
-	RESTORE	rax
+	RESTORE	r9, r8, rcx, rdx, rsi, rdi, rax
 	jmp	*%r11
-	.cfi_endproc
-	.size	\name, . - \name
+	FUNCTION_END	\name
 	.endm
 
 	.set	.Lnext, 0

@@ -1,6 +1,7 @@
 // __cyg_profile_func_enter(function, call site) and __cyg_profile_func_exit: what code made with
 // -finstrument-functions calls, as it calls any function of C. They look up the function's id and go on as a trampoline
 // does (hooks.S), so the same hooks serve them.
+#include "arch/x86_64/function_macros.h"
 #include "format/event.h"
 #include "runtime/hooks/instrument.h"
 
@@ -18,12 +19,7 @@
 #endif
 
 	.macro	CYG name, slot, bits
-	.globl	\name
-	.type	\name, @function
-	.balign	64
-\name:
-	.cfi_startproc
-	endbr64
+	FUNCTION	\name, 64
 	movq	karst_calls(%rip), %rcx		// rcx: table
 	movq	%rdi, %rax
 	movq	%rdi, %rdx
@@ -49,16 +45,13 @@
 	jmpq	*\slot(%rip)
 	.cfi_adjust_cfa_offset -8
 4:	jz	3f
-2:	subq	$8, %rsp
-	.cfi_adjust_cfa_offset 8
+2:	ALIGN
 	call	karst_find_call
-	addq	$8, %rsp
-	.cfi_adjust_cfa_offset -8
+	END_ALIGN
 	testl	%eax, %eax
 	jnz	1b
 3:	ret
-	.cfi_endproc
-	.size	\name, . - \name
+	FUNCTION_END	\name
 	.endm
 
 	CYG	__cyg_profile_func_enter, karst_calls_enter, 0

@@ -2,6 +2,7 @@
 // registers that it saves as its caller has them: nothing stays on the stack, only what a call may change is changed.
 //
 // Entry state: 0(%rsp) return address; rdi and rsi arguments. After the call the caller's stack pointer is rsp + 8.
+#include "arch/x86_64/function_macros.h"
 #include "format/event.h"
 #include "runtime/recording/state.h"
 #include "runtime/hooks/jumps.h"
@@ -19,32 +20,18 @@
 \name:
 	.cfi_startproc
 	endbr64
-	pushq	%rdi
-	.cfi_adjust_cfa_offset 8
-	pushq	%rsi
-	.cfi_adjust_cfa_offset 8
-	subq	$8, %rsp
-	.cfi_adjust_cfa_offset 8
+	SAVE	rdi, rsi
+	ALIGN
 	.endm
 	.macro	GO_ON name
-	addq	$8, %rsp
-	.cfi_adjust_cfa_offset -8
-	popq	%rsi
-	.cfi_adjust_cfa_offset -8
-	popq	%rdi
-	.cfi_adjust_cfa_offset -8
+	END_ALIGN
+	RESTORE	rsi, rdi
 	jmp	*%rax
-	.cfi_endproc
-	.size	\name, . - \name
+	FUNCTION_END	\name
 	.endm
 
 	.macro	SETS_PLACE name, number	// number: hooks/jumps.h
-	.globl	\name
-	.type	\name, @function
-	.balign	16
-\name:
-	.cfi_startproc
-	endbr64
+	FUNCTION	\name
 	cmpl	$0, karst_marks_slowly(%rip)
 	jne	.Lslowly_\name
 	movq	karst_libc + 8 * \number(%rip), %r9
@@ -78,12 +65,7 @@
 // which is that of rsp's place in the jmp_buf, mangled (arch/x86_64/jump_buffer.cc). A jump down leads to another
 // stack, which is looked into in C++.
 	.macro	JUMPS name, number
-	.globl	\name
-	.type	\name, @function
-	.balign	16
-\name:
-	.cfi_startproc
-	endbr64
+	FUNCTION	\name
 	cmpl	$0, karst_marks_slowly(%rip)
 	jne	.Lslowly_\name
 	movq	48(%rdi), %r8
@@ -173,19 +155,12 @@
 // vfork returns twice as well. Its child runs on this stack and may write over what lies above: the return address
 // waits in a register, which a system call preserves. Made here rather than by libc's own, so that the parent comes by
 // when it goes on.
-	.globl	vfork
-	.type	vfork, @function
-	.balign	16
-vfork:
-	.cfi_startproc
-	endbr64
-	subq	$8, %rsp
-	.cfi_adjust_cfa_offset 8
+	FUNCTION	vfork
+	ALIGN
 	movl	$kGetcontext, %edi
 	leaq	16(%rsp), %rsi
 	call	karst_sets_place
-	addq	$8, %rsp
-	.cfi_adjust_cfa_offset -8
+	END_ALIGN
 	popq	%rdi
 	.cfi_adjust_cfa_offset -8
 	.cfi_register rip, rdi
@@ -198,14 +173,11 @@ vfork:
 	jz	1f				// the child
 	movq	%rax, %rdi
 	leaq	8(%rsp), %rsi
-	subq	$8, %rsp
-	.cfi_adjust_cfa_offset 8
+	ALIGN
 	call	karst_vforked
-	addq	$8, %rsp
-	.cfi_adjust_cfa_offset -8
+	END_ALIGN
 1:	ret
-	.cfi_endproc
-	.size	vfork, . - vfork
+	FUNCTION_END	vfork
 
 #ifdef KARST_STATIC
 // What -u names, so that a static program has this object of libkarst.a. (vfork needs no --wrap: libc's is not called.)

@@ -1,6 +1,7 @@
 // karst_api_zone_enter(name) and karst_api_zone_leave(name): a zone begins, and ends. A zone is a call of the function
 // that its name stands for (runtime/hooks/note_names.h), so the hooks in force record it, as they do for
 // __cyg_profile_func_enter (instrument.S).
+#include "arch/x86_64/function_macros.h"
 #include "format/event.h"
 
 	.hidden	karst_calls_enter
@@ -9,17 +10,10 @@
 	.text
 
 	.macro	ZONE name, slot, bits
-	.globl	\name
-	.type	\name, @function
-	.balign	64
-\name:
-	.cfi_startproc
-	endbr64
-	subq	$8, %rsp
-	.cfi_adjust_cfa_offset 8
+	FUNCTION	\name, 64
+	ALIGN
 	call	karst_note_id
-	addq	$8, %rsp
-	.cfi_adjust_cfa_offset -8
+	END_ALIGN
 	testl	%eax, %eax
 	jz	1f
 	.if	\bits
@@ -30,8 +24,7 @@
 	jmpq	*\slot(%rip)
 	.cfi_adjust_cfa_offset -8
 1:	ret
-	.cfi_endproc
-	.size	\name, . - \name
+	FUNCTION_END	\name
 	.endm
 
 	ZONE	karst_api_zone_enter, karst_calls_enter, 0
