@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/shared_word.h"
+
 #define KARST_EXPORT extern "C" __attribute__((visibility("default")))
 
 // libkarst.so's, if it is in the process.
@@ -23,14 +25,9 @@ namespace {
 enum Function : uint32_t { kJump, kOntop, kMake, kFunctions };
 constexpr const char* kNames[kFunctions] = {"jump_fcontext", "ontop_fcontext", "make_fcontext"};
 
-template <typename T>
-T load(const T& from) {
-  return __atomic_load_n(&from, __ATOMIC_ACQUIRE);
-}
-template <typename T>
-void store(T& to, T value) {
-  __atomic_store_n(&to, value, __ATOMIC_RELEASE);
-}
+using karst::arch::exchange_if;
+using karst::arch::load;
+using karst::arch::store;
 
 /// libboost_context's function, as the caller would have it without us: of the global scope, or of the caller's own
 /// library's if that was loaded without it.
@@ -60,10 +57,8 @@ void* real(Function f, const void* caller) {
   const int error = errno;
   void* found = find(f, caller);
   errno = error;
-  void* expected = nullptr;  // whoever comes first has the entry
-  if (found != nullptr &&
-      __atomic_compare_exchange_n(&entry.function, &expected, found, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-    store(entry.caller, caller);
+  // Whoever comes first has the entry.
+  if (found != nullptr && exchange_if<void*>(entry.function, nullptr, found)) store(entry.caller, caller);
   return found;
 }
 
@@ -108,9 +103,7 @@ bool take(uintptr_t context, uint64_t& fiber) {
 void put(uintptr_t context, uint64_t fiber) {
   for (size_t i = 0; i < kTries; ++i) {
     Waiting& entry = entry_of(context, i);
-    uintptr_t expected = kFree;
-    if (!__atomic_compare_exchange_n(&entry.context, &expected, kTaken, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-      continue;
+    if (!exchange_if(entry.context, kFree, kTaken)) continue;
     store(entry.fiber, fiber);
     store(entry.context, context);
     return;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "arch/cpu.h"
+#include "arch/shared_word.h"
 
 namespace karst::runtime {
 
@@ -30,18 +31,9 @@ inline bool starts_with(const char* s, const char* prefix) {
   return true;
 }
 
-template <typename T>
-T load(const T& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-template <typename T>
-void store(T& word, T value) {
-  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
-}
-template <typename T>
-bool exchange_if(T& word, T expected, T desired) {
-  return __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
+using arch::exchange_if;
+using arch::load;
+using arch::store;
 
 constexpr std::uint64_t align_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 constexpr std::uint64_t align_down(std::uint64_t n, std::uint64_t to) { return n / to * to; }
