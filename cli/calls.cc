@@ -290,13 +290,9 @@ int calls(const Options& options) {
     if (screen.width() != 0) say_cost(screen, **input);
     return screen.finish(&(*input)->trace);
   }
-  Output output = Output::to_stdout();
-  if (options.format == "json") {
-    print_json(**input, output);
-  } else {
-    print_csv(**input, output);
-  }
-  return finish_output(output, (*input)->trace);
+  return print_data(
+      options.format, (*input)->trace, [&](Output& output) { print_json(**input, output); },
+      [&](Output& output) { print_csv(**input, output); });
 }
 
 }  // namespace

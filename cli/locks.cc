@@ -178,13 +178,9 @@ int locks(const Options& options) {
     printer.print_text(screen);
     return screen.finish(&trace);
   }
-  Output output = Output::to_stdout();
-  if (options.format == "json") {
-    printer.print_json(output);
-  } else {
-    printer.print_csv(output);
-  }
-  return finish_output(output, trace);
+  return print_data(
+      options.format, trace, [&](Output& output) { printer.print_json(output); },
+      [&](Output& output) { printer.print_csv(output); });
 }
 
 }  // namespace

@@ -166,13 +166,9 @@ int notes(const Options& options) {
     if (!print_text(**input, options, screen)) return fail(no_note(**input, options));
     return screen.finish(&(*input)->trace);
   }
-  Output output = Output::to_stdout();
-  if (options.format == "json") {
-    print_json(**input, options, output);
-  } else {
-    print_csv(**input, options, output);
-  }
-  return finish_output(output, (*input)->trace);
+  return print_data(
+      options.format, (*input)->trace, [&](Output& output) { print_json(**input, options, output); },
+      [&](Output& output) { print_csv(**input, options, output); });
 }
 
 }  // namespace

@@ -462,13 +462,9 @@ int report_command(const Options& options) {
     say_cost(screen, **input);
     return screen.finish(&trace);
   }
-  Output out = Output::to_stdout();
-  if (options.format == "json") {
-    print_json(report, rest, options.by, trace, out);
-  } else {
-    print_csv(report, out);
-  }
-  return finish_output(out, trace);
+  return print_data(
+      options.format, trace, [&](Output& output) { print_json(report, rest, options.by, trace, output); },
+      [&](Output& output) { print_csv(report, output); });
 }
 
 }  // namespace

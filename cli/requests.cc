@@ -239,13 +239,9 @@ int requests(const Options& options) {
     say_cost(screen, **input);
     return screen.finish(&trace);
   }
-  Output output = Output::to_stdout();
-  if (options.format == "json") {
-    printer.print_json(output);
-  } else {
-    printer.print_csv(output);
-  }
-  return finish_output(output, trace);
+  return print_data(
+      options.format, trace, [&](Output& output) { printer.print_json(output); },
+      [&](Output& output) { printer.print_csv(output); });
 }
 
 }  // namespace

@@ -399,4 +399,11 @@ int finish_output(Output& output, const reader::Trace& read) {
   return status ? finish_output(output) : fail(status.error());
 }
 
+int print_data(const std::string& format, const reader::Trace& read, const std::function<void(Output&)>& json,
+               const std::function<void(Output&)>& csv) {
+  Output output = Output::to_stdout();
+  (format == "json" ? json : csv)(output);
+  return finish_output(output, read);
+}
+
 }  // namespace karst::cli

@@ -128,5 +128,8 @@ Error nothing_passes(const Input& input);
 int finish_output(Output& output);
 /// The same of what was read from a trace. Nothing is finished when others wrote to its file meanwhile.
 int finish_output(Output& output, const reader::Trace& read);
+/// Prints to stdout what other programs read, as json or else as csv, and ends it: the exit status.
+int print_data(const std::string& format, const reader::Trace& read, const std::function<void(Output&)>& json,
+               const std::function<void(Output&)>& csv);
 
 }  // namespace karst::cli
