@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "walk/walker.h"
+#include "walk/open_call.h"
 
 namespace karst::walk {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "walk/walker.h"
+#include "walk/open_call.h"
 
 namespace karst::walk {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "collect/arena/view.h"
-#include "walk/walker.h"
+#include "walk/open_call.h"
 
 namespace karst::collect {
 
