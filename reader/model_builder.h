@@ -44,18 +44,18 @@ class ModelBuilder {
   TraceModel build(const ChunkList& list);
 
  private:
+  static constexpr std::uint32_t kUnset = 0xffffffffU;  // marks a hole in a table indexed by the file's numbers
   struct PlacedBlock {
     std::uint32_t process;
     std::uint32_t thread;
     BlockView view;
   };
 
-  template <typename Record, typename Use>
-  void each_record(const Chunk& chunk, Use use);
   template <typename Record>
   std::string text(const Table<Record>& table, format::StringRef ref);
   Process& process(std::uint32_t index);
 
+  // model_records.cc
   void add_processes(const Chunk& chunk);
   void add_clock(const Chunk& chunk);
   void add_modules(const Chunk& chunk);
@@ -71,6 +71,7 @@ class ModelBuilder {
   void add_sources(const Chunk& chunk);
   void add_untraced(const Chunk& chunk);
 
+  // model_builder.cc
   void settle_modules(Process& process);
   void settle_functions(Process& process);
   void settle_switches(Process& process);

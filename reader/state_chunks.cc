@@ -1,8 +1,6 @@
 #include "reader/state_chunks.h"
 
-#include <fmt/format.h>
-
-#include "reader/tables.h"
+#include "reader/records.h"
 
 namespace karst::reader {
 namespace {
@@ -18,35 +16,19 @@ class LogReader {
   StateLog read(const ChunkList& list) {
     for (const Chunk& chunk : list.chunks) {
       if (chunk.type == ChunkType::kStateSource) {
-        each<format::StateSourceRecord>(chunk, [this](const auto& t, const auto& r) { add_source(t, r); });
+        each_record<format::StateSourceRecord>(chunk, problems_,
+                                               [this](const auto& t, const auto& r) { add_source(t, r); });
       } else if (chunk.type == ChunkType::kTasks) {
-        each<format::TaskRecord>(chunk, [this](const auto& t, const auto& r) { add_task(t, r); });
+        each_record<format::TaskRecord>(chunk, problems_, [this](const auto& t, const auto& r) { add_task(t, r); });
       } else if (chunk.type == ChunkType::kStateEvents) {
-        each<format::StateRecord>(chunk, [this](const auto&, const auto& r) { log_.records.push_back(r); });
+        each_record<format::StateRecord>(chunk, problems_,
+                                         [this](const auto&, const auto& r) { log_.records.push_back(r); });
       }
     }
     return std::move(log_);
   }
 
  private:
-  template <typename Record, typename Use>
-  void each(const Chunk& chunk, Use use) {
-    const auto payload = decode(chunk);
-    if (!payload) {
-      problems_.add_place([&] { return payload.error().message; });
-      return;
-    }
-    const auto table = Table<Record>::parse(payload->bytes);
-    if (!table) {
-      problems_.add_place([&] {
-        return fmt::format("the {} chunk at byte {} has a table of impossible size; it was skipped",
-                           chunk_name(chunk.type), chunk.offset);
-      });
-      return;
-    }
-    for (std::uint32_t i = 0; i < table->size(); ++i) use(*table, (*table)[i]);
-  }
-
   template <typename Record>
   std::string text(const Table<Record>& table, format::StringRef ref) {
     const auto found = table.text(ref);
