@@ -3,7 +3,7 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import { Network, prepareTiles, stayAlive, whileReading } from "./backend/network";
 import { openEmbedded, openFiles, opensFiles } from "./backend/open";
 import { Questions } from "./backend/questions";
-import type { Backend, Progress } from "./backend/types";
+import type { Backend, Progress } from "./backend/types/backend";
 import { onKey } from "./model/keys";
 import { attempt, completeSelection as completeSelectionOf } from "./model/actions";
 import type { Theme } from "./model/colour";
@@ -59,7 +59,8 @@ function Announcer() {
       {span &&
         selected &&
         info &&
-        `${plain(info.functions[span.function]?.name ?? "")}, ${duration(span.end - span.begin)}, level ${span.depth + 1} of ${info.threads[selected.thread]?.name ?? ""}`}
+        `${plain(info.functions[span.function]?.name ?? "")}, ${duration(span.end - span.begin)}, ` +
+          `level ${span.depth + 1} of ${info.threads[selected.thread]?.name ?? ""}`}
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { kNoParent } from "../src/backend/protocol";
 import type { Json } from "../src/backend/facts";
-import { kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound, type Row } from "../src/backend/types";
+import { kJumped, kOpenBegin, kOpenEnd, kSummed, kTailCall, kUnwound, type Row } from "../src/backend/types/tiles";
 
 export const FUNCTIONS = [
   "main",

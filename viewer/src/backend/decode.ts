@@ -1,7 +1,8 @@
 // Binary answers to typed arrays. Checks all counts against the bytes that are there; runs in a
 // worker and, for exported pages, in the page itself.
 import { MINIMAP_MAGIC, PROTOCOL_VERSION, TILES_MAGIC } from "./protocol";
-import { BackendError, type Levels, type Row } from "./types";
+import { BackendError } from "./types/backend";
+import type { Levels, Row } from "./types/tiles";
 
 const damaged = (what: string) => new BackendError(`The server's answer is damaged (${what}). Reload the page.`);
 

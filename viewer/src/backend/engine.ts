@@ -4,7 +4,7 @@ import { decodeTiles, unpack, type RawTiles } from "./decode";
 import type { Json } from "./facts";
 import { engineImports } from "./imports";
 import type { Parameters, Transport } from "./transport";
-import { BackendError } from "./types";
+import { BackendError } from "./types/backend";
 
 interface Exports {
   memory: WebAssembly.Memory;

@@ -1,31 +1,12 @@
 // Answers in JSON to the page's own types. What is missing gets a value that shows as nothing: a
 // page must not fail because a fact does.
-import { NOTE_GROUPS, type NoteGroup, type NoteLine, type NoteMark } from "./types";
-import type {
-  Alignment,
-  CallInfo,
-  CallLine,
-  CallValues,
-  Cause,
-  Explanation,
-  Flame,
-  FunctionInfo,
-  FunctionRow,
-  FunctionTable,
-  Histogram,
-  Occurrences,
-  Outliers,
-  PlotInfo,
-  PlotPart,
-  ProcessInfo,
-  RequestLine,
-  SourceText,
-  StateLine,
-  StateTimes,
-  ThreadInfo,
-  ThreadSums,
-  TraceInfo,
-} from "./types";
+import { NOTE_GROUPS, type NoteGroup, type NoteLine, type NoteMark } from "./types/notes";
+import type { SourceText } from "./types/backend";
+import type { CallInfo, CallLine, CallValues, Histogram, Occurrences, StateLine, StateTimes } from "./types/calls";
+import type { PlotInfo, PlotPart } from "./types/notes";
+import type { Cause, Explanation, Outliers } from "./types/slow";
+import type { Alignment, Flame, FunctionRow, FunctionTable, RequestLine, ThreadSums } from "./types/sums";
+import type { FunctionInfo, ProcessInfo, ThreadInfo, TraceInfo } from "./types/trace";
 
 // `Json` is what JSON.parse gives, taken apart field by field.
 export type Json = Record<string, any>;

@@ -4,7 +4,7 @@ import { jobsAre, startJob } from "./jobs";
 import type { RawTiles } from "./decode";
 import type { WorkerAnswer } from "./tile_worker";
 import type { Parameters, Transport } from "./transport";
-import { BackendError, type Progress } from "./types";
+import { BackendError, type Progress } from "./types/backend";
 
 function address(path: string, trace: number, parameters: Parameters = {}): string {
   const query = new URLSearchParams();

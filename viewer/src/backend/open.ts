@@ -5,7 +5,7 @@ import type { Json } from "./facts";
 import { PROTOCOL_VERSION } from "./protocol";
 import { Questions } from "./questions";
 import { Recorded } from "./recorded";
-import { BackendError, type Backend, type Progress } from "./types";
+import { BackendError, type Backend, type Progress } from "./types/backend";
 
 type Watch = (progress: Progress) => void;
 

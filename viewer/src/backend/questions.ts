@@ -22,37 +22,22 @@ import {
   type Json,
 } from "./facts";
 import type { Parameters, Transport } from "./transport";
-import {
-  type Alignment,
-  type AlignSide,
-  type Backend,
-  type CallInfo,
-  type CallRef,
-  type CallValues,
-  type Explanation,
-  type Flame,
-  type FlameQuery,
-  type FunctionTable,
-  type Histogram,
-  type NoteGroup,
-  type NoteLine,
-  type NoteMark,
-  type NoteQuery,
-  type Occurrences,
-  type OccurrenceQuery,
-  type Outliers,
-  type PlotInfo,
-  type PlotPart,
-  type RequestLine,
-  type Row,
-  type Scope,
-  type SourceText,
-  type StateLine,
-  type ThreadSums,
-  type TileRequest,
-  type TimeOf,
-  type TraceInfo,
-} from "./types";
+import type { Backend, Scope, SourceText } from "./types/backend";
+import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
+import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./types/notes";
+import type { Explanation, Outliers } from "./types/slow";
+import type {
+  Alignment,
+  AlignSide,
+  Flame,
+  FlameQuery,
+  FunctionTable,
+  RequestLine,
+  ThreadSums,
+  TimeOf,
+} from "./types/sums";
+import type { Row, TileRequest } from "./types/tiles";
+import type { TraceInfo } from "./types/trace";
 
 function scopeParameters(scope: Scope, prefix = ""): Parameters {
   const parameters: Parameters = {};

@@ -5,7 +5,8 @@ import { decodeTiles, unpack, type RawTiles } from "./decode";
 import type { Json } from "./facts";
 import { PROTOCOL_VERSION } from "./protocol";
 import type { Parameters, Transport } from "./transport";
-import { BackendError, type Row } from "./types";
+import { BackendError } from "./types/backend";
+import type { Row } from "./types/tiles";
 
 const onlyPicture =
   "This file holds one picture and the sums of its range, not each call. Export a shorter range, or look at the trace with `karst view`.";

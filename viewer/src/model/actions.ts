@@ -1,5 +1,7 @@
 // What a person can do, in one place: buttons, keys and the timeline call these.
-import type { CallInfo, CallLine, CallRef, NoteLine, Scope } from "../backend/types";
+import type { Scope } from "../backend/types/backend";
+import type { CallInfo, CallLine, CallRef } from "../backend/types/calls";
+import type { NoteLine } from "../backend/types/notes";
 import { store, type ScopeKind, type Selected, type State, type Tab } from "./store";
 import { threadKey } from "./tracks";
 import { longestWait } from "./words";

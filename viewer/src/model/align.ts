@@ -1,6 +1,6 @@
 // Lays two aligned flows out on one axis: what is a pair begins at the same place, what only one side has takes room on
 // both. Distances are ns of whichever side took longer, so either side is to scale but for the slack it gets.
-import type { Alignment } from "../backend/types";
+import type { Alignment } from "../backend/types/sums";
 
 export interface AlignedBox {
   readonly node: number;

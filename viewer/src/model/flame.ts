@@ -1,5 +1,5 @@
 // Places the nodes of a flame graph: the root's width is 1, children side by side within their parent.
-import type { Flame } from "../backend/types";
+import type { Flame } from "../backend/types/sums";
 
 export interface Cell {
   readonly node: number;

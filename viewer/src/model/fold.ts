@@ -1,6 +1,6 @@
 // Time in a narrow strip, with what was overwritten folded. A ring that was written many times over keeps moments of
 // milliseconds in minutes of nothing; drawn true to scale, there would be nothing to see.
-import type { TraceInfo } from "../backend/types";
+import type { TraceInfo } from "../backend/types/trace";
 import type { Range } from "./store";
 
 const LEAST = 0.02; // of all time: shorter stretches are left as they are

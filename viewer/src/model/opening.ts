@@ -1,6 +1,7 @@
 // Where a page opens whose address says nothing: on the longest moment that was kept, else around the call that took
 // longest beyond its usual time. A whole trace seen at once is haze.
-import type { MomentInfo, Outlier, TraceInfo } from "../backend/types";
+import type { Outlier } from "../backend/types/slow";
+import type { MomentInfo, TraceInfo } from "../backend/types/trace";
 import { goTo, moveTo, offsetOf, scrollTrack, select } from "./actions";
 import { firstPicture } from "./first_picture";
 import { store } from "./store";

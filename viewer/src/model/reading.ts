@@ -1,5 +1,5 @@
 // While a trace is still being read: what of it is there.
-import type { ThreadInfo, TraceInfo } from "../backend/types";
+import type { ThreadInfo, TraceInfo } from "../backend/types/trace";
 import { count, percent } from "./time";
 
 /** Whether something of a thread's time from `begin` to `end` is not read yet. */

@@ -1,5 +1,5 @@
 // Ordering and filtering the table of functions.
-import type { FunctionRow } from "../backend/types";
+import type { FunctionRow } from "../backend/types/sums";
 import type { SortKey } from "./store";
 
 /** A person's filter: a regular expression, or plain text when it is not one. Small letters match both. */

@@ -1,7 +1,10 @@
 // The page's state in one place, and who wants to know of changes. Components take what they need
 // with useStore(); the timeline, which draws itself, subscribes.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Backend, NoteGroup, NoteLine, PlotInfo, TimeOf, TraceInfo } from "../backend/types";
+import type { Backend } from "../backend/types/backend";
+import type { NoteGroup, NoteLine, PlotInfo } from "../backend/types/notes";
+import type { TimeOf } from "../backend/types/sums";
+import type { TraceInfo } from "../backend/types/trace";
 import type { ThreadRanks, TrackChoice } from "./tracks";
 import { NO_CHOICE } from "./tracks";
 import type { View } from "./view";

@@ -1,5 +1,5 @@
 // When nothing, or only some, of a process was traced, and words for that and for what was kept.
-import type { MomentInfo, ProcessInfo, SwitchInfo } from "../backend/types";
+import type { MomentInfo, ProcessInfo, SwitchInfo } from "../backend/types/trace";
 import { count } from "./time";
 
 type Switching = Pick<ProcessInfo, "switches" | "switchCount">;

@@ -4,7 +4,7 @@
 //   process  (a heading, when there is more than one process or trace)
 //     thread           strips of what else it did, then one row for each level of calls; folded: thin rows without names
 //   sections (a heading, then the tracks of a kind that is of no thread, as CPUs)
-import type { ProcessInfo, ThreadInfo, TraceInfo, TrackInfo } from "../backend/types";
+import type { ProcessInfo, ThreadInfo, TraceInfo, TrackInfo } from "../backend/types/trace";
 
 export type Order = "trace" | "name" | "calls" | "start" | "slowest" | "blocked" | "cpu" | "waits";
 export const ORDERS: readonly { id: Order; label: string; needsStates?: true }[] = [

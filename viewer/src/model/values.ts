@@ -1,5 +1,6 @@
 // Arguments and returned values of calls: as words, and remembered for what the picture shows of them.
-import { MOST_VALUES, type Backend, type CallRef, type CallValues, type NamedValue } from "../backend/types";
+import type { Backend } from "../backend/types/backend";
+import { MOST_VALUES, type CallRef, type CallValues, type NamedValue } from "../backend/types/calls";
 import { visible } from "./names";
 
 const MOST_KNOWN = 50_000;

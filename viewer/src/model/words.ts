@@ -1,5 +1,6 @@
 // Sentences about calls: what was unusual about one, and what it waited for.
-import type { CallInfo, Histogram, StateLine, TraceInfo } from "../backend/types";
+import type { CallInfo, Histogram, StateLine } from "../backend/types/calls";
+import type { TraceInfo } from "../backend/types/trace";
 import { forms, visible } from "./names";
 import type { LoadedTrace } from "./store";
 import { count, duration, percent } from "./time";

@@ -1,7 +1,7 @@
 // Two calls or threads one above the other, their flows aligned: what is longer in B is red, what is shorter blue, what
 // only one side has is hatched.
 import { useMemo, useState } from "preact/hooks";
-import type { Alignment, AlignSide as AlignedSide } from "../backend/types";
+import type { Alignment, AlignSide as AlignedSide } from "../backend/types/sums";
 import { lookAt } from "../model/actions";
 import { alignedChange, placeAlignment } from "../model/align";
 import { forms, visible } from "../model/names";

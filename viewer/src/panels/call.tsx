@@ -1,5 +1,6 @@
 // The selected call: its times, where it comes from, what it called, how it compares with its sisters, its source.
-import { kOpenBegin, kOpenEnd, type CallInfo, type CallLine } from "../backend/types";
+import type { CallInfo, CallLine } from "../backend/types/calls";
+import { kOpenBegin, kOpenEnd } from "../backend/types/tiles";
 import { fitSelection, goTo, highlight, moveTo, offsetOf, select, stepCall, toggleExplained } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store, useStore, type Selected } from "../model/store";

@@ -1,7 +1,7 @@
 // Two traces, or two calls: their flows aligned (aligned.tsx), or merged by path. What is longer in B is red, what is
 // shorter blue.
 import { useMemo, useState } from "preact/hooks";
-import type { Scope } from "../backend/types";
+import type { Scope } from "../backend/types/backend";
 import { highlight } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { matcher } from "../model/rows";
@@ -94,7 +94,10 @@ function Tables({ a, b, id }: { a: Side; b: Side; id: string }) {
             <button
               class="call-line"
               onClick={() => highlight(row.trace, row.func)}
-              title={`${row.name}\nA ${duration(row.self[0])} in ${count(row.calls[0])} calls\nB ${duration(row.self[1])} in ${count(row.calls[1])} calls`}
+              title={
+                `${row.name}\nA ${duration(row.self[0])} in ${count(row.calls[0])} calls\n` +
+                `B ${duration(row.self[1])} in ${count(row.calls[1])} calls`
+              }
             >
               <span
                 class={`bar ${delta > 0 ? "longer" : "shorter"}`}

@@ -1,6 +1,6 @@
 // Why a call took longer than its siblings: what `karst explain` says of it, drawn. A cause that the pointer or the focus
 // is on is framed in the timeline; a click goes to the call that it is about.
-import type { Cause, Explanation } from "../backend/types";
+import type { Cause, Explanation } from "../backend/types/slow";
 import { goTo, moveTo, offsetOf, select } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store, useStore, type Selected } from "../model/store";

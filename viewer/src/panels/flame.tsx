@@ -1,6 +1,6 @@
 // Flame graphs: calls merged by path, exact. Also draws the comparison of two sets of calls.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Flame } from "../backend/types";
+import type { Flame } from "../backend/types/sums";
 import { changeSet, highlight } from "../model/actions";
 import { change, matched, pathTo, placeFlame, without, type Cell as FlameCell } from "../model/flame";
 import { forms, visible } from "../model/names";
@@ -112,7 +112,11 @@ function Cell(props: Shown & { cell: FlameCell; width: number; on: boolean }) {
       data-node={node}
       data-function={func >= 0 ? name : ""}
       data-self={flame.selfs[node]}
-      title={`${func >= 0 ? visible(name) : label}\n${facts}\nClick: only this. Ctrl and click: highlight in the timeline${onHide ? ". Shift and click, or Delete: hide the function" : ""}`}
+      title={
+        `${func >= 0 ? visible(name) : label}\n${facts}\n` +
+        "Click: only this. Ctrl and click: highlight in the timeline" +
+        (onHide ? ". Shift and click, or Delete: hide the function" : "")
+      }
       style={{
         left: `${cell.x * width}px`,
         top: `${depth * ROW}px`,

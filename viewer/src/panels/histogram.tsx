@@ -1,5 +1,5 @@
 // The distribution of a function's durations on a logarithmic scale, with one call marked.
-import type { Histogram } from "../backend/types";
+import type { Histogram } from "../backend/types/calls";
 import { count, duration } from "../model/time";
 
 const WIDTH = 320;
@@ -48,7 +48,11 @@ export function HistogramView({ histogram, marked = -1, open, choose, chosen }: 
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role={choose ? "group" : "img"}
-        aria-label={`Durations of ${count(histogram.calls)} calls from ${duration(histogram.min ?? 0)} to ${duration(histogram.max ?? 0)}, median ${duration(histogram.p50 ?? 0)}. ${marked < 0 ? "" : `This call: ${duration(marked)}, longer than ${count(shorter)} of them.`}`}
+        aria-label={
+          `Durations of ${count(histogram.calls)} calls from ${duration(histogram.min ?? 0)} ` +
+          `to ${duration(histogram.max ?? 0)}, median ${duration(histogram.p50 ?? 0)}. ` +
+          (marked < 0 ? "" : `This call: ${duration(marked)}, longer than ${count(shorter)} of them.`)
+        }
       >
         {counts.map((n, i) => {
           if (n === 0) return null;

@@ -1,5 +1,5 @@
 // What is to be known of a trace before its picture is believed: what is missing in it; and what was kept of slow calls.
-import type { MomentInfo } from "../backend/types";
+import type { MomentInfo } from "../backend/types/trace";
 import { attempt, bringTrack, moveTo, offsetOf } from "../model/actions";
 import { forms, readable, visible } from "../model/names";
 import { keptMoments, openMoment } from "../model/opening";
@@ -88,7 +88,9 @@ export function missing({ info }: LoadedTrace, trace: number): { short: string; 
       });
     if (process.switchCount > process.switches.length)
       lines.push({
-        words: `${of}of ${count(process.switchCount)} switches of tracing only the first ${count(process.switches.length)} are shown; |karst info| has all.`,
+        words:
+          `${of}of ${count(process.switchCount)} switches of tracing only the first ` +
+          `${count(process.switches.length)} are shown; |karst info| has all.`,
       });
   }
   if (lines.length === 0) return undefined;

@@ -1,7 +1,7 @@
 // Slow calls: a line for each function whose worst call took far longer than it usually does; beside it the calls of
 // the chosen function by duration, which a click on the histogram limits.
 import { useEffect, useState } from "preact/hooks";
-import type { Outlier } from "../backend/types";
+import type { Outlier } from "../backend/types/slow";
 import { highlight, moveTo, offsetOf, scrollTrack, scopeOf, select } from "../model/actions";
 import { openOutlier } from "../model/opening";
 import { readable, visible } from "../model/names";
@@ -104,7 +104,9 @@ function CallsByDuration({ trace, func }: { trace: number; func: number }) {
       {answer.error && <Failed message={answer.error} again={answer.again} />}
       <div class="quiet" role="status" data-testid="by-duration-sum">
         {answer.value &&
-          `${count(answer.value.count)} ${answer.value.count === 1 ? "call" : "calls"}${bar ? ` of ${duration(bar.least)} to ${duration(bar.most)}` : ""}${answer.value.count > calls.length ? `, the longest ${count(calls.length)} of them` : ""}`}
+          `${count(answer.value.count)} ${answer.value.count === 1 ? "call" : "calls"}` +
+            (bar ? ` of ${duration(bar.least)} to ${duration(bar.most)}` : "") +
+            (answer.value.count > calls.length ? `, the longest ${count(calls.length)} of them` : "")}
         {bar && (
           <button class="link" onClick={() => setBounds(undefined)}>
             All durations

@@ -5,7 +5,7 @@ import { store } from "../model/store";
 import { duration, exact, percent } from "../model/time";
 import { recordedWords } from "../model/words";
 import { currentScene } from "../timeline/steps";
-import type { StateTimes } from "../backend/types";
+import type { StateTimes } from "../backend/types/calls";
 import type { Answer } from "./answers";
 
 /** A function's colour as in the timeline. */

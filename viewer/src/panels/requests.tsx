@@ -1,7 +1,7 @@
 // Requests: what all threads did for each, as `karst requests` lists them. A click measures one: its time is the range
 // that tables and flame graphs can be about.
 import { useState } from "preact/hooks";
-import type { RequestLine } from "../backend/types";
+import type { RequestLine } from "../backend/types/sums";
 import { moveTo, offsetOf } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store, useStore } from "../model/store";

@@ -4,7 +4,7 @@ import { store, useStore, type ScopeKind } from "../model/store";
 import { scopeOf } from "../model/actions";
 import { useAnswer, type Answer } from "./answers";
 import { TRACES } from "./parts";
-import type { Scope } from "../backend/types";
+import type { Scope } from "../backend/types/backend";
 
 const KINDS: readonly { id: ScopeKind; label: string; title: string }[] = [
   { id: "all", label: "All", title: "The whole trace" },

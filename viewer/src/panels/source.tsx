@@ -1,6 +1,6 @@
 // A function's source, at the text that was traced: its lines marked, scrolled to its first.
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { SourceText } from "../backend/types";
+import type { SourceText } from "../backend/types/backend";
 import { visible } from "../model/names";
 import { store } from "../model/store";
 import { useAnswer } from "./answers";

@@ -1,7 +1,7 @@
 // The table of functions. Rows beyond the screen are not in the page, so a hundred thousand functions
 // scroll like a hundred.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { FunctionRow } from "../backend/types";
+import type { FunctionRow } from "../backend/types/sums";
 import { deselect, highlight, stepCall } from "../model/actions";
 import { readable } from "../model/names";
 import { matcher, sortRows } from "../model/rows";
@@ -205,7 +205,8 @@ function Grid({ rows, several, busy }: { rows: readonly TableRow[]; several: boo
               style={{ top: `${i * ROW}px` }}
               title={
                 f
-                  ? `${f.name}\n${f.file ? `${f.file}:${f.line}\n` : ""}${f.module}\nClick: highlight. Double click or Enter: go to the longest call`
+                  ? `${f.name}\n${f.file ? `${f.file}:${f.line}\n` : ""}${f.module}\n` +
+                    "Click: highlight. Double click or Enter: go to the longest call"
                   : ""
               }
               onClick={() => choose(row)}

@@ -1,5 +1,5 @@
 // How a call ended, in words.
-import { kCut, kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../backend/types";
+import { kCut, kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../backend/types/tiles";
 
 /** Words for how a call's ends are known; empty for an ordinary call. */
 export function endings(flags: number): string[] {

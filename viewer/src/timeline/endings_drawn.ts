@@ -1,5 +1,5 @@
 // How a call ended, as shapes at its ends.
-import { kCut, kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../backend/types";
+import { kCut, kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../backend/types/tiles";
 import type { Renderer } from "./renderer";
 import type { Scene } from "./scene";
 

@@ -1,6 +1,7 @@
 // One picture in the making: what kinds of tracks draw into. Slices are painted into lines of device pixels first, all
 // lines go onto the canvas at once, and names come last.
-import { kSummed, kOpenBegin, type Row, type TrackInfo } from "../backend/types";
+import { kSummed, kOpenBegin, type Row } from "../backend/types/tiles";
+import type { TrackInfo } from "../backend/types/trace";
 import type { State } from "../model/store";
 import { duration } from "../model/time";
 import { valueWords } from "../model/values";

@@ -1,6 +1,6 @@
 // Where nothing, or not all, is known of a thread, and what of it was kept: how that is drawn, and what of it lies under
 // a point. Each kind of gap has a pattern of its own, so that they are told apart without colour.
-import type { Gap, MomentInfo } from "../backend/types";
+import type { Gap, MomentInfo } from "../backend/types/trace";
 import type { State } from "../model/store";
 import { gapWords, leftOut, leftOutWords, momentWords, offStretches, offWords, type LeftOut } from "../model/switches";
 import { STRIP_AIR } from "../model/tracks";

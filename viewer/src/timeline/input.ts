@@ -1,6 +1,6 @@
 // Mouse, touch and touchpad on the timeline, like a map: the wheel zooms at the pointer, dragging moves in
 // time and across tracks. Dragging on the ruler, with Shift, or while measuring, marks a range.
-import { kSummed } from "../backend/types";
+import { kSummed } from "../backend/types/tiles";
 import { deselect, moveTo, selectNote, setView } from "../model/actions";
 import type { Store } from "../model/store";
 import { fit, NARROWEST_NS, toTime, zoom } from "../model/view";

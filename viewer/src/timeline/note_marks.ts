@@ -1,6 +1,8 @@
 // Messages in the timeline: in a lane above a thread's calls a mark each, with its text where there is room; one mark
 // for all that share some pixels.
-import type { Backend, NoteMark, TraceInfo } from "../backend/types";
+import type { Backend } from "../backend/types/backend";
+import type { NoteMark } from "../backend/types/notes";
+import type { TraceInfo } from "../backend/types/trace";
 import { visible } from "../model/names";
 import type { State } from "../model/store";
 import { count } from "../model/time";

@@ -3,8 +3,8 @@
 // A call at least a pixel long is painted as it is. Shorter ones share a pixel: the longest call wins
 // its colour, and how much of the pixel the calls cover is its strength against the background. So
 // a burst of short calls looks dense, a single one faint, and neither hides behind the other.
-import type { Row } from "../backend/types";
-import { kSummed } from "../backend/types";
+import type { Row } from "../backend/types/tiles";
+import { kSummed } from "../backend/types/tiles";
 
 export interface Palette {
   /** By function: fill, and the darker line at a call's end. 0xAABBGGRR. */

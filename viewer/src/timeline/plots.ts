@@ -1,6 +1,8 @@
 // Values as plots: a track below the threads for each name, in which a line steps from one value to the next. Where
 // several share a pixel, it is as high as they are apart.
-import type { Backend, PlotInfo, PlotPart, TraceInfo, TrackInfo } from "../backend/types";
+import type { Backend } from "../backend/types/backend";
+import type { PlotInfo, PlotPart } from "../backend/types/notes";
+import type { TraceInfo, TrackInfo } from "../backend/types/trace";
 import { visible } from "../model/names";
 import type { State } from "../model/store";
 import { SMALL, type Renderer } from "./renderer";

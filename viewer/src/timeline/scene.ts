@@ -1,5 +1,7 @@
 // What the timeline knows between frames: tracks, tiles, looks; and what lies under a point.
-import { kSummed, type CallValues, type Row, type TrackInfo } from "../backend/types";
+import type { CallValues } from "../backend/types/calls";
+import { kSummed, type Row } from "../backend/types/tiles";
+import type { TrackInfo } from "../backend/types/trace";
 import type { Theme } from "../model/colour";
 import type { LoadedTrace, State, Store } from "../model/store";
 import { ValueStore } from "../model/values";

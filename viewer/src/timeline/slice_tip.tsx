@@ -1,6 +1,6 @@
 // When and how long a slice is, for tips of tracks that show no calls.
 import type { ComponentChildren } from "preact";
-import { kSummed } from "../backend/types";
+import { kSummed } from "../backend/types/tiles";
 import { count, duration } from "../model/time";
 import type { SliceHit } from "./track_renderer";
 

@@ -1,5 +1,5 @@
 // Walking the picture by keyboard: from call to caller, callee and neighbours, and to the next track.
-import { kSummed } from "../backend/types";
+import { kSummed } from "../backend/types/tiles";
 import { bringTrack, moveTo, select } from "../model/actions";
 import { store } from "../model/store";
 import { fit } from "../model/view";

@@ -4,7 +4,8 @@
 // A tile is 1024 pixels of a power of two nanoseconds each, at a multiple of its own length, of up to
 // 64 lanes of one track. So a pan meets the same tiles again, and a zoom needs new ones only when it
 // crosses a power of two; until they are there, coarser or finer ones stand in.
-import { type Backend, type Levels, type Row } from "../backend/types";
+import type { Backend } from "../backend/types/backend";
+import type { Levels, Row } from "../backend/types/tiles";
 
 export const TILE_PIXELS = 1024;
 export const BAND_LEVELS = 64;

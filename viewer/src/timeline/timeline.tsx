@@ -126,7 +126,10 @@ export function Timeline({ theme }: { theme: Theme }) {
         tabIndex={0}
         role="application"
         aria-roledescription="timeline"
-        aria-label="Timeline of calls. A and D move, W and S zoom, Enter selects, Shift with arrows walks the call tree, question mark lists all keys."
+        aria-label={
+          "Timeline of calls. A and D move, W and S zoom, Enter selects, " +
+          "Shift with arrows walks the call tree, question mark lists all keys."
+        }
         data-testid="timeline"
       >
         <canvas ref={base} aria-hidden="true" />

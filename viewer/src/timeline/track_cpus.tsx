@@ -1,5 +1,5 @@
 // CPUs: which thread ran there, below it which function. Threads of other processes are grey.
-import { CPU_FUNCTION, CPU_THREAD, kOpenEnd, kSummed, type Row } from "../backend/types";
+import { CPU_FUNCTION, CPU_THREAD, kOpenEnd, kSummed, type Row } from "../backend/types/tiles";
 import { bringTrack } from "../model/actions";
 import { readable, visible } from "../model/names";
 import { store } from "../model/store";

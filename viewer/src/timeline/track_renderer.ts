@@ -1,6 +1,7 @@
 // What the timeline asks of each kind of track. A kind is a file track_*.tsx and its line in kinds.ts.
 import type { JSX } from "preact";
-import type { Row, TrackInfo } from "../backend/types";
+import type { Row } from "../backend/types/tiles";
+import type { TrackInfo } from "../backend/types/trace";
 import type { Track, TrackForm } from "../model/tracks";
 import type { Frame } from "./frame";
 import type { Placed } from "./scene";

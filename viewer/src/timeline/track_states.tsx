@@ -1,6 +1,7 @@
 // What a thread did beside its calls: a strip above them. States are told apart by colour and by height.
 import { useEffect, useState } from "preact/hooks";
-import { kSummed, STRIP_DEPTHS, type StateLine } from "../backend/types";
+import type { StateLine } from "../backend/types/calls";
+import { kSummed, STRIP_DEPTHS } from "../backend/types/tiles";
 import { goToWaker } from "../model/actions";
 import { visible } from "../model/names";
 import { store } from "../model/store";

@@ -1,6 +1,7 @@
 // Threads: a row for each depth of calls, each call in its function's colour; when a function is highlighted its calls
 // are drawn again above the others, which are dimmed.
-import { kSummed, STRIP_DEPTHS, type TrackInfo } from "../backend/types";
+import { kSummed, STRIP_DEPTHS } from "../backend/types/tiles";
+import type { TrackInfo } from "../backend/types/trace";
 import { highlight, select } from "../model/actions";
 import { readable } from "../model/names";
 import { store } from "../model/store";

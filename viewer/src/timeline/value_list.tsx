@@ -1,6 +1,6 @@
 // What a call was given and what it returned, line by line. The texts are the traced program's: they are shown as text,
 // whatever they hold.
-import type { CallValues } from "../backend/types";
+import type { CallValues } from "../backend/types/calls";
 import { visible } from "../model/names";
 import { count } from "../model/time";
 

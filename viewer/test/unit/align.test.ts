@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Alignment } from "../../src/backend/types";
+import type { Alignment } from "../../src/backend/types/sums";
 import { alignedChange, placeAlignment } from "../../src/model/align";
 
 type Times = [begin: number, duration: number] | null;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../../src/backend/types";
+import { kJumped, kOpenBegin, kOpenEnd, kTailCall, kUnwound } from "../../src/backend/types/tiles";
 import { endings } from "../../src/timeline/endings";
 
 describe("how a call ended", () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Engine, EngineTransport, type Part } from "../../src/backend/engine";
 import { Questions } from "../../src/backend/questions";
-import { BackendError } from "../../src/backend/types";
+import { BackendError } from "../../src/backend/types/backend";
 import { engine, random } from "../sample";
 
 interface Asked {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { traceFacts } from "../../src/backend/facts";
-import type { Backend } from "../../src/backend/types";
+import type { Backend } from "../../src/backend/types/backend";
 import { contrast } from "../../src/model/colour";
 import { START, Store } from "../../src/model/store";
 import { Scene } from "../../src/timeline/scene";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { traceFacts } from "../../src/backend/facts";
-import type { Backend } from "../../src/backend/types";
+import type { Backend } from "../../src/backend/types/backend";
 import { START, Store } from "../../src/model/store";
 import { drawGaps, drawMoments, gapAt } from "../../src/timeline/gaps";
 import type { Hatch, Renderer } from "../../src/timeline/renderer";

@@ -12,7 +12,7 @@ import {
   traceFacts,
   type Json,
 } from "../../src/backend/facts";
-import { BackendError } from "../../src/backend/types";
+import { BackendError } from "../../src/backend/types/backend";
 import { random, sampleFacts } from "../sample";
 
 const next = random(11);

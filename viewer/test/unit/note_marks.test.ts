@@ -1,7 +1,8 @@
 // Marks of messages: asked for when the view rests, drawn from what is there, found under the pointer.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { noteFacts, noteMarks, traceFacts } from "../../src/backend/facts";
-import type { Backend, NoteMark, Scope } from "../../src/backend/types";
+import type { Backend, Scope } from "../../src/backend/types/backend";
+import type { NoteMark } from "../../src/backend/types/notes";
 import { START, Store } from "../../src/model/store";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";
 import { notesIn } from "../../src/panels/notes";

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { kSummed, type Row } from "../../src/backend/types";
+import { kSummed, type Row } from "../../src/backend/types/tiles";
 import { fitted } from "../../src/timeline/frame";
 import { blend, RowPainter, strength, type Palette } from "../../src/timeline/paint";
 import { levelOf, TileStore, tileLength } from "../../src/timeline/tile_store";
-import type { Backend, TileRequest } from "../../src/backend/types";
+import type { Backend } from "../../src/backend/types/backend";
+import type { TileRequest } from "../../src/backend/types/tiles";
 import { makeThread, tileRows, toColumns } from "../sample";
 
 const palette: Palette = {

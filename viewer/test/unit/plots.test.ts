@@ -1,7 +1,8 @@
 // Values as plots: their tracks, the line from one value to the next, what the pointer reads off it.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { plotFacts, plotParts, traceFacts } from "../../src/backend/facts";
-import type { Backend, PlotPart } from "../../src/backend/types";
+import type { Backend } from "../../src/backend/types/backend";
+import type { PlotPart } from "../../src/backend/types/notes";
 import { START, Store } from "../../src/model/store";
 import { drawPlot, plotAt, plotNumber, withPlots } from "../../src/timeline/plots";
 import type { Renderer } from "../../src/timeline/renderer";

@@ -2,15 +2,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { traceFacts, type Json } from "../../src/backend/facts";
 import { Network, whileReading } from "../../src/backend/network";
 import { Questions } from "../../src/backend/questions";
-import {
-  BackendError,
-  type Backend,
-  type Row,
-  type ThreadInfo,
-  type ThreadSums,
-  TileRequest,
-  type TraceInfo,
-} from "../../src/backend/types";
+import { BackendError, type Backend } from "../../src/backend/types/backend";
+import type { ThreadSums } from "../../src/backend/types/sums";
+import type { Row, TileRequest } from "../../src/backend/types/tiles";
+import type { ThreadInfo, TraceInfo } from "../../src/backend/types/trace";
 import { isUnread, isUntouched, moreRead, readingWords } from "../../src/model/reading";
 import { Store, type LoadedTrace } from "../../src/model/store";
 import { layoutTracks, NO_CHOICE } from "../../src/model/tracks";

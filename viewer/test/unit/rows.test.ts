@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FunctionRow } from "../../src/backend/types";
+import type { FunctionRow } from "../../src/backend/types/sums";
 import { matcher, sortRows } from "../../src/model/rows";
 import { highlightLines, splitLines } from "../../src/panels/highlighter";
 

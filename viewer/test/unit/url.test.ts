@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { traceFacts } from "../../src/backend/facts";
-import type { Backend } from "../../src/backend/types";
+import type { Backend } from "../../src/backend/types/backend";
 import { START, type State } from "../../src/model/store";
 import { fromHash, toHash } from "../../src/model/url";
 

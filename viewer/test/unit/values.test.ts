@@ -1,7 +1,8 @@
 // Values of calls: as words, behind names, and asked for no more often than needed.
 import { describe, expect, test } from "vitest";
 import { callFacts, callValues } from "../../src/backend/facts";
-import type { Backend, CallValues } from "../../src/backend/types";
+import type { Backend } from "../../src/backend/types/backend";
+import type { CallValues } from "../../src/backend/types/calls";
 import { askValues, callKey, ValueStore, valueWords } from "../../src/model/values";
 import { fittedWith } from "../../src/timeline/frame";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { callFacts, histogramFacts, traceFacts } from "../../src/backend/facts";
 import { keptGroups } from "../../src/panels/missing";
 import { recordedWords, sentence } from "../../src/model/words";
-import type { Backend } from "../../src/backend/types";
+import type { Backend } from "../../src/backend/types/backend";
 
 const info = traceFacts({ functions: { name: ["serve(int)", "Pool::Handle(Job&)", "work()"] } });
 const trace = { number: 0, info, backend: {} as Backend };

@@ -1,0 +1,88 @@
+// What docs/viewer-protocol.md says, as types. The backend is here, its answers are in the files beside this one.
+// ../questions.ts asks; ../transport.ts says who answers.
+import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
+import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
+import type { Outliers, Explanation } from "./slow";
+import type { RequestLine, ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
+import type { Row, TileRequest } from "./tiles";
+import type { TraceInfo } from "./trace";
+
+/** A part of a trace: a range of time in some threads (all when left out), or what happened within one call. */
+export interface Scope {
+  begin?: number;
+  end?: number;
+  threads?: readonly number[];
+  thread?: number;
+  index?: number;
+  function?: number;
+}
+
+export interface SourceText {
+  path: string;
+  line: number;
+  endLine: number;
+  firstLine: number;
+  text: string;
+}
+
+export interface Progress {
+  phase: "opening" | "rebuilding" | "ready" | "failed";
+  done: number;
+  total: number;
+  /** Grows whenever there is more to be seen. */
+  parts: number;
+  error: string;
+  files: string[];
+}
+
+/** A failure that a person can read. */
+export class BackendError extends Error {
+  constructor(
+    message: string,
+    readonly status = 0,
+  ) {
+    super(message);
+  }
+}
+
+/** One trace. All answers are promises; an aborted signal rejects with the DOM's AbortError. */
+export interface Backend {
+  readonly kind: "server" | "embedded";
+  /** When there is only one picture: where its pixels begin and how long they are, whatever is asked for. */
+  readonly picture?: { readonly begin: number; readonly pixelNs: number };
+  trace(): Promise<TraceInfo>;
+  /** Rows of each track asked for; one without slices has an empty list. Each track once. */
+  tiles(request: TileRequest, signal?: AbortSignal): Promise<Map<number, Row[]>>;
+  /** By thread: the share of each pixel within calls; `of`: in that state. */
+  minimap(width: number, of?: TimeOf): Promise<Uint8Array[]>;
+  call(at: CallRef): Promise<CallInfo>;
+  /** Of calls of one thread, MOST_VALUES at most; those without values are left out. */
+  values(thread: number, indices: readonly number[], signal?: AbortSignal): Promise<Map<number, CallValues>>;
+  occurrences(query: OccurrenceQuery, signal?: AbortSignal): Promise<Occurrences>;
+  histogram(func: number, signal?: AbortSignal): Promise<Histogram>;
+  functions(scope: Scope, signal?: AbortSignal): Promise<FunctionTable>;
+  /** Calls far slower than usual; one of each function. */
+  outliers(scope: Scope, signal?: AbortSignal): Promise<Outliers>;
+  explain(at: CallRef, signal?: AbortSignal): Promise<Explanation>;
+  /** The longest requests, the longest first. */
+  requests(signal?: AbortSignal): Promise<{ count: number; requests: RequestLine[] }>;
+  /** The first or the last ones, and how many there are in all. */
+  notes(scope: Scope, query: NoteQuery, signal?: AbortSignal): Promise<{ count: number; notes: NoteLine[] }>;
+  /** For a picture of `width` pixels, by thread in order of time. Of too many the last threads' are left out. */
+  noteMarks(scope: Scope, width: number, groups: readonly NoteGroup[], signal?: AbortSignal): Promise<NoteMark[]>;
+  plots(signal?: AbortSignal): Promise<PlotInfo[]>;
+  /** Of some of plots(), by their places there. */
+  plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]>;
+  threads(scope: Scope): Promise<ThreadSums>;
+  flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
+  /** `a` is of this trace. */
+  align(a: AlignSide, b: AlignSide, signal?: AbortSignal): Promise<Alignment>;
+  search(pattern: string): Promise<{ functions: number[]; calls: number }>;
+  source(func: number): Promise<SourceText>;
+  /** One state of a thread. */
+  state(thread: number, index: number): Promise<StateLine>;
+  /** Says which threads are looked at while the trace is being read. */
+  readFirst?(threads: readonly number[]): void;
+  /** Address of a .karst of just this range; undefined when there is no server to make it. */
+  cutAddress(begin: number, end: number): string | undefined;
+}

@@ -1,0 +1,104 @@
+// Single calls: with what, how long, in which states, and where the others of their function are.
+
+export interface StateTimes {
+  cpu: number;
+  runnable: number;
+  blocked: number;
+  unknown: number;
+}
+
+export interface StateLine {
+  index: number;
+  begin: number;
+  duration: number;
+  /** The wait for a CPU that follows a blocking. */
+  runnable: number;
+  state: string;
+  words: string;
+  /** Blocked: the system call in which; empty: not known. */
+  where: string;
+  /** Who ended it, "4711 worker"; empty: not known. */
+  who: string;
+  /** The call that ended the wait. */
+  by?: { thread: number; index: number; function: number; depth: number };
+}
+
+/** Calls whose values are asked for at once, at most. */
+export const MOST_VALUES = 500;
+
+export interface CallRef {
+  thread: number;
+  index: number;
+}
+
+/** A value as C++ writes it. What a call returns has no name, but the members of a structure have theirs. */
+export interface NamedValue {
+  name: string;
+  text: string;
+}
+
+/** What a call was given, and what it returned, as far as it is noted. */
+export interface CallValues {
+  arguments: readonly NamedValue[];
+  returned: readonly NamedValue[];
+}
+
+export interface CallLine {
+  index: number;
+  function: number;
+  begin: number;
+  duration: number;
+  flags: number;
+}
+
+export interface CallInfo extends CallLine {
+  thread: number;
+  self: number;
+  /** Of the duration: what tracing took, by an estimate, ns; 0: not known. */
+  cost: number;
+  depth: number;
+  parents: CallLine[];
+  moreParents: number;
+  children: {
+    count: number;
+    functions: { function: number; calls: number; total: number; longest: number }[];
+    moreFunctions: number;
+    longest: CallLine[];
+  };
+  subtreeCalls: number;
+  values?: CallValues;
+  states?: StateTimes;
+  selfStates?: StateTimes;
+  waits: StateLine[];
+}
+
+export interface Occurrences {
+  function: number;
+  count: number;
+  rank: number;
+  calls: (CallLine & { thread: number })[];
+}
+
+export interface OccurrenceQuery {
+  function: number;
+  order: "time" | "duration";
+  direction: "next" | "previous";
+  at?: CallRef;
+  limit?: number;
+  /** Only calls that last from `least` to `most` ns. */
+  least?: number;
+  most?: number;
+}
+
+export interface Histogram {
+  function: number;
+  calls: number;
+  openCalls: number;
+  min: number | null;
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+  mean: number | null;
+  edges: number[];
+  counts: number[];
+}

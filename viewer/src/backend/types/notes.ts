@@ -1,0 +1,55 @@
+// What a program said of itself: messages, and values that are plotted.
+
+/** Kinds of notes that the page tells apart; "other": of a later version. */
+export const NOTE_GROUPS = ["message", "value", "frame", "request", "text", "other"] as const;
+export type NoteGroup = (typeof NOTE_GROUPS)[number];
+
+/** What a program said of itself. */
+export interface NoteLine {
+  time: number;
+  thread: number; // in TraceInfo.threads
+  kind: string;
+  group: NoteGroup;
+  /** All of it in one line, with whatever characters the program's text has. */
+  line: string;
+  /** The call in which it was said; left out: the thread was in none. */
+  index?: number;
+  function?: number;
+}
+
+/** The notes of a thread that share a pixel: how many, and the first of them. */
+export interface NoteMark extends NoteLine {
+  count: number;
+  /** The time of the last one. */
+  last: number;
+}
+
+export interface NoteQuery {
+  /** A part of what they say; empty: whatever. */
+  text: string;
+  /** Left out: all. */
+  groups?: readonly NoteGroup[];
+  newest: boolean;
+  limit: number;
+}
+
+/** Values of one name, of all threads of a process. */
+export interface PlotInfo {
+  process: number;
+  name: string;
+  count: number;
+  min: number;
+  max: number;
+}
+
+/** How they go in a picture: columns, by pixel that has some. */
+export interface PlotPart {
+  plot: number;
+  /** When the picture begins; null: there was none yet. */
+  before: number | null;
+  at: number[];
+  count: number[];
+  min: number[];
+  max: number[];
+  last: number[];
+}

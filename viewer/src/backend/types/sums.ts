@@ -1,0 +1,111 @@
+// What many calls add up to: by function, path, request or thread, and how two flows differ.
+import type { Scope } from "./backend";
+import type { StateTimes } from "./calls";
+
+/** What all threads did for a request. Work and most time without the tracer's own. */
+export interface RequestLine {
+  /** Its number, rounded where it has more than 53 bits; `id` is exact. */
+  request: number;
+  id: string;
+  pid: number;
+  begin: number;
+  duration: number;
+  begun: boolean;
+  ended: boolean;
+  idle: number;
+  work: number;
+  /** Null when the trace has no thread states. */
+  cpu: number | null;
+  runnable: number | null;
+  blocked: number | null;
+  threads: number;
+  calls: number;
+  /** The function with the greatest self time; empty: there is none. */
+  mostIn: string;
+  mostTime: number;
+  function: number; // in TraceInfo.functions; -1: none
+}
+
+/** Of each thread, by its place in TraceInfo.threads. */
+export interface ThreadSums {
+  /** Levels that its calls have in the range. */
+  depths: number[];
+  cpu: number[];
+  runnable: number[];
+  blocked: number[];
+}
+
+export interface FunctionRow {
+  function: number;
+  calls: number;
+  openCalls: number;
+  total: number;
+  self: number;
+  min: number | null;
+  mean: number | null;
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+  /** Null when the trace has no thread states. */
+  cpu: number | null;
+  runnable: number | null;
+  blocked: number | null;
+  selfCpu: number | null;
+  selfRunnable: number | null;
+  selfBlocked: number | null;
+}
+
+export interface FunctionTable {
+  calls: number;
+  openCalls: number;
+  busy: number;
+  /** Of `busy`. */
+  states?: StateTimes;
+  rows: FunctionRow[];
+}
+
+export interface Flame {
+  total: number;
+  calls: number;
+  truncated: boolean;
+  parent: Int32Array;
+  func: Int32Array; // -1 root, -2 merged
+  totals: Float64Array;
+  selfs: Float64Array;
+  counts: Float64Array;
+  merged: Float64Array;
+  /** When two sets of calls are compared. */
+  b?: { total: number; totals: Float64Array; selfs: Float64Array; counts: Float64Array };
+  extraFunctions: string[];
+}
+
+/** What a flame graph adds up, and a minimap shows. */
+export type TimeOf = "cpu" | "runnable" | "blocked";
+
+export interface FlameQuery {
+  inverted?: boolean;
+  path?: readonly number[];
+  /** Left out: all time. */
+  by?: TimeOf;
+  /** A second set of calls to compare with. */
+  b?: Scope & { trace?: number };
+}
+
+/** Two flows, call by call: columns by side, then by node; parents come before their children. */
+export interface Alignment {
+  parent: Int32Array;
+  func: Int32Array; // -1: all of a thread
+  index: [Int32Array, Int32Array]; // -1: no row
+  has: [Uint8Array, Uint8Array];
+  begin: [Float64Array, Float64Array]; // since the root's begin
+  duration: [Float64Array, Float64Array];
+  extraFunctions: string[];
+  truncated: boolean;
+}
+
+/** A call, or all of a thread. */
+export interface AlignSide {
+  trace: number;
+  thread: number;
+  index?: number;
+}
