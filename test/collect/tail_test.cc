@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "format/note.h"
 #include "test/collect/small_arena.h"
 
 namespace karst::collect {
