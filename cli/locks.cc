@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/names.h"
+#include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"

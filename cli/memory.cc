@@ -149,11 +149,14 @@ std::string head_text(const reader::Trace& trace, const MemoryUse& use) {
   const MemorySum& all = use.all;
   const std::uint64_t start = analysis::first_ticks(trace);
   std::string text =
-      fmt::format("{}: {} of {}; at most {} at once, after {}; {} in {} living at the end", printable(trace.name()),
+      fmt::format("{}: {} of {}; at most {} at once, after {}; ", printable(trace.name()),
                   plural(whole(all.allocations), "allocation"), estimate_text(all.bytes, all.bytes_variance, use),
                   size_text(whole(all.peak_bytes)),
-                  duration_text(trace.clock().to_ns(use.peak_ticks > start ? use.peak_ticks - start : 0)),
-                  estimate_text(all.living_bytes, all.living_variance, use), plural(whole(all.living), "allocation"));
+                  duration_text(trace.clock().to_ns(use.peak_ticks > start ? use.peak_ticks - start : 0)));
+  text += all.living == 0 ? std::string("nothing")
+                          : fmt::format("{} in {}", estimate_text(all.living_bytes, all.living_variance, use),
+                                        plural(whole(all.living), "allocation"));
+  text += trace.processes().size() > 1 ? " living at the ends of its processes" : " living at the end";
   if (use.mean != 0)
     text += fmt::format("; estimates of one in {}, by {}", size_text(use.mean), plural(use.records, "record"));
   if (all.failed >= 1) text += fmt::format("; {} failed", count_text(whole(all.failed)));
@@ -255,13 +258,9 @@ int memory(const Options& options) {
     if (Status printed = print_text(trace, *use, rows, options, screen); !printed) return fail(printed.error());
     return screen.finish(&trace);
   }
-  Output output = Output::to_stdout();
-  if (options.format == "json") {
-    print_json(trace, *use, rows, options, output);
-  } else {
-    print_csv(rows, options, output);
-  }
-  return finish_output(output, trace);
+  return print_data(
+      options.format, trace, [&](Output& output) { print_json(trace, *use, rows, options, output); },
+      [&](Output& output) { print_csv(rows, options, output); });
 }
 
 }  // namespace

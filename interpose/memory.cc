@@ -13,6 +13,7 @@
 
 #include <initializer_list>
 
+#include "arch/cpu.h"
 #include "format/system.h"
 #include "interpose/memory_records.h"
 #include "interpose/next.h"
@@ -98,7 +99,7 @@ bool karst::interpose::is_drawn(size_t size) {
   if (g_sampling.mean == 0) return true;
   Countdown& countdown = t_memory.countdown;
   if (countdown.random == 0) {
-    countdown.random = (number(&countdown) ^ __builtin_ia32_rdtsc()) | 1;
+    countdown.random = (number(&countdown) ^ karst::arch::time_stamp()) | 1;
     countdown.next_random();
     countdown.draw(g_sampling.mean);
     if (size < countdown.left) {

@@ -36,7 +36,8 @@ class FlameTree {
   /// Adds the calls of one thread. With `function` other than kNoFunction only the subtrees of its outermost calls.
   /// `what`: of their time only that; where a thread's states are not known it has none of it.
   void add(const Scope::Part& part, std::uint32_t function, TimeOf what = TimeOf::kAll);
-  /// Weights of all nodes, first side: `self[node]` and `calls[node]` are its own; total is what is below it as well. The tree must have had none.
+  /// Weights of all nodes, first side: `self[node]` and `calls[node]` are its own; total is what is below it as well.
+  /// The tree must have had none.
   void weigh(const std::vector<std::uint64_t>& self, const std::vector<std::uint64_t>& calls);
   /// Adds another tree. `number_of` maps its functions to those of this tree (null: they are the same). `as_second`:
   /// its first side becomes the second one here.
