@@ -99,7 +99,7 @@ MemorySum& MemorySum::operator+=(const MemorySum& other) {
   return *this;
 }
 
-MemoryFinder::MemoryFinder(const reader::Trace& trace, Parts& parts) : trace_(trace), parts_(parts) {}
+MemoryFinder::MemoryFinder(const reader::Trace& trace, Parts* parts) : trace_(trace), parts_(parts) {}
 
 const std::vector<MemoryFinder::What>& MemoryFinder::kinds_of(std::uint32_t process) {
   const auto [at, fresh] = kinds_.try_emplace(process);
@@ -126,7 +126,8 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
   ++threads_;
   if (thread.overwritten_events != 0 || thread.lost_events != 0)
     use_.known_from = std::max(use_.known_from, calls.first_ticks);
-  Nodes nodes(use_.tree, parts_.of(thread, calls), calls);
+  std::optional<Nodes> nodes;
+  if (parts_ != nullptr) nodes.emplace(use_.tree, parts_->of(thread, calls), calls);
   for (std::size_t i = 0; i < calls.notes.size(); ++i) {
     const reader::Note& note = calls.notes[i];
     if (note.kind != static_cast<std::uint32_t>(format::NoteKind::kRecord) || note.name >= kinds.size()) continue;
@@ -163,7 +164,7 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
     record.thread = threads_;
     record.process = thread.process;
     record.counted = counted == nullptr || (*counted)[i];
-    record.node = nodes.of(note.row);
+    record.node = nodes ? nodes->of(note.row) : 0;
     if (record.what == What::kRemapped) {
       Record old = record;
       old.what = What::kUnmapped;

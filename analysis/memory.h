@@ -62,8 +62,8 @@ struct MemoryUse {
 /// Collects the records of a trace's threads, which may be all or some. Use from one thread. Memory: 64 bytes a record.
 class MemoryFinder {
  public:
-  /// `trace` and `parts` must outlive it.
-  MemoryFinder(const reader::Trace& trace, Parts& parts);
+  /// `trace` and `parts` must outlive it. Without `parts` paths are not looked for, and calls may lack their columns.
+  explicit MemoryFinder(const reader::Trace& trace, Parts* parts = nullptr);
 
   /// `calls`: all of the thread's. `counted`: by note, whether it is one that is asked for; null: all are.
   void add(const reader::Thread& thread, const reader::Calls& calls, const std::vector<bool>* counted);
@@ -91,7 +91,7 @@ class MemoryFinder {
   const std::vector<What>& kinds_of(std::uint32_t process);
 
   const reader::Trace& trace_;
-  Parts& parts_;
+  Parts* const parts_;
   std::unordered_map<std::uint32_t, std::vector<What>> kinds_;  // by process: of each function
   std::vector<Record> records_;
   std::uint32_t threads_ = 0;

@@ -33,7 +33,7 @@ std::vector<bool> notes_that_pass(const Input& input, const reader::Thread& thre
 }  // namespace
 
 Result<analysis::MemoryUse> memory_use(const Input& input, analysis::Parts& parts) {
-  analysis::MemoryFinder finder(input.trace, parts);
+  analysis::MemoryFinder finder(input.trace, &parts);
   const bool filtered = is_filtered(input);
   reader::Calls calls;
   for (const reader::Process& process : input.trace.processes())

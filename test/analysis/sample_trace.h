@@ -163,6 +163,20 @@ class SampleTrace {
     processes_.back().switches.push_back(change);
     return *this;
   }
+  /// The function is a name of notes whose values are described so.
+  SampleTrace& notes(std::uint32_t id, const std::string& values) {
+    reader::Process& process = processes_.back();
+    if (process.modules.back().path != format::kNotesModule) {
+      reader::Module module;
+      module.index = static_cast<std::uint32_t>(process.modules.size());
+      module.path = format::kNotesModule;
+      process.modules.push_back(module);
+    }
+    process.functions[id].module = process.modules.back().index;
+    process.functions[id].note = true;
+    process.functions[id].values = values;
+    return *this;
+  }
   reader::Module& module() { return processes_.back().modules.front(); }
   reader::Function& function(std::uint32_t id) { return processes_.back().functions[id]; }
 

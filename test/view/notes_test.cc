@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/notes.h"
+#include "format/memory.h"
 #include "test/view/cached_index.h"
 #include "test/view/random_notes.h"
 #include "test/view/random_trace.h"
@@ -131,7 +132,7 @@ TEST_P(NotesTest, OfARangeOfThreadsOfKindsAndWithAText) {
   expect_notes({{"begin", from}, {"end", to}, {"order", "newest"}, {"limit", "9"}}, in_range, 9);
   expect_notes({{"threads", "0,2"}}, [](const Said& one) { return one.thread != 1; });
   expect_notes({{"threads", "3"}}, [](const Said&) { return false; });
-  for (const char* group : {"message", "value", "frame", "request", "text", "other"})
+  for (const char* group : {"message", "value", "frame", "request", "text", "record", "other"})
     expect_notes({{"kind", group}}, [&](const Said& one) { return one.group == group; });
   expect_notes(
       {{"kind", "frame,text"}, {"limit", "3"}, {"order", "newest"}},
@@ -382,6 +383,28 @@ TEST(ViewNotes, PlotsOfOddValues) {
   std::string many = "0";
   for (int i = 0; i < 50; ++i) many += ",0";
   EXPECT_EQ(api.answer("plots", {{"width", "8192"}, {"plot", many}}).status, 400);
+}
+
+TEST(ViewNotes, MemoryIsAPlotOfWhatLives) {
+  SampleTrace made;
+  made.process(1, "app", {"main", "malloc", "free"});
+  const auto record = [&](std::uint32_t name, const std::string& bytes, std::uint64_t at) {
+    made.values(NoteKind::kRecord, name, bytes + '\xff', at);
+  };
+  made.notes(2, format::kAllocated).notes(3, format::kFreed);
+  // 1 MiB, 3 MiB, and the first one is freed by another thread.
+  made.thread(1, "app").enter(kMain, 1000);
+  record(2, std::string("\3\0\0\x10\1\x10", 6), 1100);
+  record(2, std::string("\3\0\0\x30\1\x20", 6), 1300);
+  made.exit(kMain, 2000).thread(2, "other").enter(kMain, 1000);
+  record(3, "\1\x10", 1500);
+  made.exit(kMain, 2000);
+  const auto index = test::index_of(made);
+  view::Api api({index.get()}, "1");
+  EXPECT_EQ(api.answer("plots", {}).body,
+            R"_({"plots":[{"process":0,"name":"living memory (MiB)","count":3,"min":1,"max":4}]})_");
+  EXPECT_EQ(api.answer("plots", {{"begin", "200"}, {"end", "1000"}, {"width", "8"}, {"plot", "0"}}).body,
+            R"({"plots":[{"plot":0,"before":1,"at":[1,3],"count":[1,1],"min":[4,3],"max":[4,3],"last":[4,3]}]})");
 }
 
 TEST(ViewNotes, MarksHaveALimit) {

@@ -458,7 +458,9 @@ Reply Api::plots(const Question& question) {
   for (const Notes::Plot& plot : plots) {
     json.open('{').field("process", plot.process);
     const std::string& name = index.trace().function(index.trace().processes()[plot.process], plot.name).name;
-    json.field("name", plot.frames ? "frame " + name + " (ms)" : name);
+    json.field("name", plot.kind == SeriesKind::kFrames   ? "frame " + name + " (ms)"
+                       : plot.kind == SeriesKind::kMemory ? std::string("living memory (MiB)")
+                                                          : name);
     json.field("count", plot.count).key("min").value(plot.least, 6).key("max").value(plot.most, 6).close('}');
   }
   json.close(']').close('}');

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <tuple>
 
+#include "analysis/memory.h"
 #include "analysis/notes.h"
 
 namespace karst::view {
@@ -127,11 +130,6 @@ bool has_values(const ThreadIndex& thread) {
 
 bool is_value(const reader::Note& note) { return group_of(note.kind) == NoteGroup::kValue && note.name != 0; }
 
-/// How long the frame took that mark `at` ends.
-double frame_ms(const TraceIndex& index, const std::vector<std::uint64_t>& ticks, std::size_t at) {
-  return static_cast<double>(index.trace().clock().to_ns(ticks[at] - ticks[at - 1])) / 1e6;
-}
-
 // What one plot has in a pixel.
 struct PlotPixel {
   std::uint64_t count = 0;
@@ -151,29 +149,54 @@ struct PlotPixel {
 
 }  // namespace
 
-std::shared_ptr<const Notes::Frames> Notes::frames_of(const TraceIndex& index, Work* work) {
+std::shared_ptr<const std::vector<Series>> Notes::series_of(const TraceIndex& index, Work* work) {
   {
     const std::lock_guard lock(mutex_);
-    if (const auto at = frames_.find(&index); at != frames_.end()) return at->second;
+    if (const auto at = series_.find(&index); at != series_.end()) return at->second;
   }
-  auto made = std::make_shared<Frames>();
+  const auto has = [](const ThreadIndex& thread, NoteKind kind) {
+    return thread.notes[static_cast<std::size_t>(kind)] != 0;
+  };
+  struct Marks {
+    std::uint32_t name = 0;            // id of a function
+    std::vector<std::uint64_t> ticks;  // in order
+  };
+  std::map<std::pair<std::uint32_t, std::string_view>, Marks> frames;  // by process and name
+  std::map<std::uint32_t, analysis::MemoryFinder> memory;              // by process
   for (const ThreadIndex& thread : index.threads()) {
-    if (thread.notes[static_cast<std::size_t>(NoteKind::kFrame)] == 0) continue;
+    if (!has(thread, NoteKind::kFrame) && !has(thread, NoteKind::kRecord)) continue;
     const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
     const std::uint32_t process = thread.thread->process;
+    if (has(thread, NoteKind::kRecord))
+      memory.try_emplace(process, index.trace()).first->second.add(*thread.thread, notes->calls(), nullptr);
     for (std::size_t at = 0; at < notes->size(); ++at) {
       const reader::Note& note = (*notes)[at];
       if (group_of(note.kind) != NoteGroup::kFrame) continue;
       const std::string_view name = index.trace().function(index.trace().processes()[process], note.name).name;
-      FrameMarks& marks = (*made)[{process, name}];
+      Marks& marks = frames[{process, name}];
       marks.name = note.name;
       marks.ticks.push_back(note.ticks);
     }
   }
-  for (auto& [name, marks] : *made) std::sort(marks.ticks.begin(), marks.ticks.end());
+  auto made = std::make_shared<std::vector<Series>>();
+  const Clock& clock = index.trace().clock();
+  for (auto& [key, marks] : frames) {
+    std::sort(marks.ticks.begin(), marks.ticks.end());
+    Series series{key.first, marks.name, SeriesKind::kFrames, {}};
+    for (std::size_t at = 1; at < marks.ticks.size(); ++at)
+      series.samples.push_back(
+          {marks.ticks[at], static_cast<double>(clock.to_ns(marks.ticks[at] - marks.ticks[at - 1])) / 1e6});
+    if (!series.samples.empty()) made->push_back(std::move(series));
+  }
+  for (auto& [process, finder] : memory) {
+    Series series{process, 0, SeriesKind::kMemory, {}};
+    for (const analysis::MemoryStep& step : finder.take(std::numeric_limits<std::uint64_t>::max()).steps)
+      series.samples.push_back({step.ticks, step.bytes / (1 << 20)});
+    if (!series.samples.empty()) made->push_back(std::move(series));
+  }
   const std::lock_guard lock(mutex_);
-  return frames_[&index] = std::move(made);
+  return series_[&index] = std::move(made);
 }
 
 std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
@@ -194,20 +217,21 @@ std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
   }
   std::vector<Plot> plots;
   plots.reserve(found.size());
-  for (const auto& [key, sum] : found) plots.push_back({key.first, key.second, false, sum.count, sum.least, sum.most});
-  const auto frames = frames_of(index, work);
-  if (frames == nullptr) return {};
-  for (const auto& [name, marks] : *frames) {
+  for (const auto& [key, sum] : found)
+    plots.push_back({key.first, key.second, SeriesKind::kValue, sum.count, sum.least, sum.most});
+  const auto all = series_of(index, work);
+  if (all == nullptr) return {};
+  for (const Series& series : *all) {
     PlotPixel sum;
-    for (std::size_t i = 1; i < marks.ticks.size(); ++i) sum.add(frame_ms(index, marks.ticks, i), marks.ticks[i]);
-    if (sum.count != 0) plots.push_back({name.first, marks.name, true, sum.count, sum.least, sum.most});
+    for (const Series::Sample& sample : series.samples) sum.add(sample.value, sample.ticks);
+    plots.push_back({series.process, series.name, series.kind, sum.count, sum.least, sum.most});
   }
   if (plots.size() > kMaxPlots) {
     std::stable_sort(plots.begin(), plots.end(), [](const Plot& a, const Plot& b) { return a.count > b.count; });
     plots.resize(kMaxPlots);
   }
   const auto key = [&](const Plot& plot) {
-    return std::tuple(plot.process, !plot.frames,
+    return std::tuple(plot.process, plot.kind,
                       std::string_view(index.trace().function(index.trace().processes()[plot.process], plot.name).name),
                       plot.name);
   };
@@ -228,21 +252,24 @@ void Notes::write_plots(Json& json, const TraceIndex& index, const std::vector<P
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> place;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const Plot& plot = plots[wanted[i]];
-    if (!plot.frames) {
+    if (plot.kind == SeriesKind::kValue) {
       place[{plot.process, plot.name}] = i;
       continue;
     }
-    const auto frames = frames_of(index, work);
-    if (frames == nullptr) return;
-    const reader::Process& process = index.trace().processes()[plot.process];
-    const auto marks = frames->find({plot.process, index.trace().function(process, plot.name).name});
-    if (marks == frames->end()) continue;
-    const std::vector<std::uint64_t>& ticks = marks->second.ticks;
-    for (std::size_t at = 1; at < ticks.size(); ++at) {
-      const double time = index.since_origin(ticks[at]);
+    const auto all = series_of(index, work);
+    if (all == nullptr) return;
+    const auto series = std::find_if(all->begin(), all->end(), [&](const Series& one) {
+      return one.process == plot.process && one.name == plot.name && one.kind == plot.kind;
+    });
+    if (series == all->end()) continue;
+    const auto first =
+        std::partition_point(series->samples.begin(), series->samples.end(),
+                             [&](const Series::Sample& sample) { return index.since_origin(sample.ticks) < begin; });
+    if (first != series->samples.begin()) before[i].add((first - 1)->value, (first - 1)->ticks);
+    for (auto at = first; at != series->samples.end(); ++at) {
+      const double time = index.since_origin(at->ticks);
       if (time >= end) break;
-      PlotPixel& pixel = time < begin ? before[i] : pixels[i][pixel_of(time)];
-      pixel.add(frame_ms(index, ticks, at), ticks[at]);
+      pixels[i][pixel_of(time)].add(at->value, at->ticks);
     }
   }
   for (const ThreadIndex& thread : index.threads()) {

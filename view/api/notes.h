@@ -21,6 +21,21 @@
 
 namespace karst::view {
 
+/// Something that is plotted. Frames: how long those of one name took, in ms, each at its end, but for the first, whose
+/// begin nobody marked (analysis/frames.h). Memory: how many MiB lived (analysis/memory.h).
+enum class SeriesKind : std::uint8_t { kFrames, kMemory, kValue };
+/// One that is made of a process's notes, in order of time.
+struct Series {
+  struct Sample {
+    std::uint64_t ticks;
+    double value;
+  };
+  std::uint32_t process = 0;
+  std::uint32_t name = 0;  ///< id of a function; 0: memory has none
+  SeriesKind kind = SeriesKind::kFrames;
+  std::vector<Sample> samples;
+};
+
 inline constexpr std::size_t kMaxNotes = 10'000;        ///< in an answer
 inline constexpr std::size_t kMaxPlots = 200;           ///< names of values that are plotted
 inline constexpr std::size_t kMaxPlotPixels = 400'000;  ///< in an answer
@@ -58,13 +73,12 @@ class Notes {
   Notes();
   ~Notes();
 
-  /// What a process's values of one name are, of all its threads; or how long its frames of one name took, in ms, each
-  /// at its end (analysis/frames.h), but for the first, whose begin nobody marked. Values that are no numbers are left
-  /// out.
+  /// What a process's values of one name are, of all its threads; or a series that is made of its notes. Values that
+  /// are no numbers are left out.
   struct Plot {
     std::uint32_t process = 0;
-    std::uint32_t name = 0;  ///< id of a function
-    bool frames = false;
+    std::uint32_t name = 0;  ///< id of a function; 0: memory has none
+    SeriesKind kind = SeriesKind::kValue;
     std::uint64_t count = 0;
     double least = 0;
     double most = 0;
@@ -83,18 +97,13 @@ class Notes {
  private:
   class OfThread;
   class Finder;
-  struct FrameMarks {
-    std::uint32_t name = 0;            // id of a function
-    std::vector<std::uint64_t> ticks;  // in order
-  };
-  using Frames = std::map<std::pair<std::uint32_t, std::string_view>, FrameMarks>;  // by process and name
-  /// What lies in `index` lives as long as that. Null: `work` was stopped.
-  std::shared_ptr<const Frames> frames_of(const TraceIndex& index, Work* work);
+  /// Null: `work` was stopped.
+  std::shared_ptr<const std::vector<Series>> series_of(const TraceIndex& index, Work* work);
 
   NotedThreads<OfThread> threads_;
   std::mutex mutex_;  // of those below
   std::map<const TraceIndex*, std::vector<Plot>> plots_;
-  std::map<const TraceIndex*, std::shared_ptr<const Frames>> frames_;
+  std::map<const TraceIndex*, std::shared_ptr<const std::vector<Series>>> series_;
 };
 
 }  // namespace karst::view
