@@ -349,9 +349,10 @@ enum StateKind : std::uint8_t {
   kStateExit = 4,       ///< `tid` ended
   kStateSyscallEnter = 5,  ///< value: number of the system call
   kStateSyscallExit = 6,
-  kStateAt = 7,         ///< begin of what is kept: what `tid` has been doing since before, see StateAtBits
-  kStateLostBegin = 8,  ///< records of `cpu` are missing from here on
-  kStateLostEnd = 9,    ///< to here; value: how many
+  kStateAt = 7,           ///< begin of what is kept: what `tid` has been doing since before, see StateAtBits
+  kStateLostBegin = 8,    ///< records of `cpu` are missing from here on
+  kStateLostEnd = 9,      ///< to here; value: how many
+  kStateWakesBegin = 10,  ///< from here on kStatesWakes and kStatesOthers hold; without it, from the begin
 };
 
 enum WakingFlag : std::uint32_t {

@@ -48,6 +48,9 @@ struct StateLog {
   StateSource source;
   std::vector<Task> tasks;
   Column<format::StateRecord> records;
+
+  /// From when on wakers and threads of others are recorded (ticks), if the source's flags say that they are.
+  std::uint64_t wakes_from() const;
 };
 
 enum class ThreadState : std::uint8_t {
