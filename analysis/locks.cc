@@ -71,11 +71,14 @@ bool has_holder(std::string_view kind) { return kind == "mutex" || kind == "spin
 LockNames::LockNames(const reader::Trace& trace) {
   for (std::uint32_t process = 0; process < trace.processes().size(); ++process)
     for (const reader::Function& function : trace.processes()[process].functions) {
-      if (!function.note || function.values != format::kLockName) continue;
+      const bool given = function.values == format::kLockName;
+      if (!function.note || !(given || function.values.starts_with(format::kStaticLock))) continue;
       const std::string_view text = function.name;
       const std::size_t end = std::min(text.find(' '), text.size());
-      if (const std::uint64_t lock = number_of(text.substr(0, end)); lock != 0 && end != text.size())
-        names_[{process, lock}] = text.substr(end + 1);
+      const std::uint64_t lock = number_of(text.substr(0, end));
+      if (lock == 0 || end == text.size()) continue;
+      // What the program called it comes before what its variable is called.
+      if (std::string& name = names_[{process, lock}]; given || name.empty()) name = text.substr(end + 1);
     }
 }
 

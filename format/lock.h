@@ -11,5 +11,9 @@ inline constexpr char kLockValues[] = "lock:x,holder:u4|";
 inline constexpr char kWaitValues[] = "lock:x|";
 /// In the place of a description: a name of notes that is the name of a lock, as `0x55d04010 cache`.
 inline constexpr char kLockName[] = "lock:x";
+/// The same of a lock in a module's static data, as `0x55d04010 server+0x4010`: the address in the ELF file. Behind it
+/// is the module's build-id, in hexadecimal; the name's source file is the module. When a trace is written, the
+/// variable's name takes that place's place, if it is known (symbols/static_locks.h), and the source file is none.
+inline constexpr char kStaticLock[] = "static lock:";
 
 }  // namespace karst::format

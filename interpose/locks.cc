@@ -12,6 +12,7 @@
 
 #include "format/lock.h"
 #include "interpose/next.h"
+#include "interpose/static_locks.h"
 #include "interpose/zone.h"
 
 namespace {
@@ -29,9 +30,12 @@ KARST_ZONE_KIND(condition, "wait for condition", kWaitValues)
 KARST_ZONE_KIND(semaphore, "wait for semaphore", kWaitValues)
 KARST_ZONE_KIND(barrier, "wait for barrier", kWaitValues)
 
+constinit karst::interpose::StaticLocks g_static_locks{};
+
 /// `wait` in a zone.
 template <typename Wait>
 __attribute__((noinline)) int waited(Zone& zone, const void* lock, int holder, Wait wait) {
+  g_static_locks.meet(lock);
   Values given;
   given.add(reinterpret_cast<uintptr_t>(lock));
   given.add(static_cast<uint32_t>(holder));
@@ -41,6 +45,7 @@ __attribute__((noinline)) int waited(Zone& zone, const void* lock, int holder, W
 /// The same of what no thread has.
 template <typename Wait>
 __attribute__((noinline)) int waited(Zone& zone, const void* lock, Wait wait) {
+  g_static_locks.meet(lock);
   Values given;
   given.add(reinterpret_cast<uintptr_t>(lock));
   return karst::interpose::in_zone(zone, given, wait);
@@ -86,6 +91,7 @@ __attribute__((noinline, cold)) void find_next() { KARST_NEXT_FUNCTIONS(KARST_FI
 // libkarst's own constructor comes before all others.
 __attribute__((constructor)) void begin() {
   find_next();
+  g_static_locks.begin();
   karst::interpose::enter_names({&g_mutex_zone, &g_shared_zone, &g_exclusive_zone, &g_spin_zone, &g_condition_zone,
                                  &g_semaphore_zone, &g_barrier_zone});
 }

@@ -150,4 +150,28 @@ std::vector<ElfFunction> ElfModule::functions() const {
   return functions;
 }
 
+std::vector<ElfFunction> ElfModule::objects_at(const std::vector<std::uint64_t>& addresses) const {
+  std::vector<ElfFunction> found(addresses.size());
+  const int count = dwfl_module_getsymtab(module_);
+  for (int i = 1; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr begin = 0;
+    GElf_Word section = 0;
+    const char* name = dwfl_module_getsym_info(module_, i, &symbol, &begin, &section, nullptr, nullptr);
+    if (name == nullptr || name[0] == '\0' || section == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT)
+      continue;
+    const int binding = GELF_ST_BIND(symbol.st_info);
+    const int rank = binding == STB_LOCAL ? 2 : binding == STB_WEAK ? 1 : 0;
+    for (std::size_t of = 0; of < addresses.size(); ++of) {
+      if (addresses[of] < begin || addresses[of] - begin >= symbol.st_size) continue;
+      ElfFunction& best = found[of];
+      const bool nearer =
+          best.name == nullptr || begin > best.range.begin ||
+          (begin == best.range.begin && (rank < best.rank || (rank == best.rank && std::strcmp(name, best.name) < 0)));
+      if (nearer) best = {{begin, begin + symbol.st_size}, name, rank};
+    }
+  }
+  return found;
+}
+
 }  // namespace karst::symbols

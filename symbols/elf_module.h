@@ -40,6 +40,8 @@ class ElfModule {
   bool in_text(std::uint64_t address) const;
   /// Function symbols of .symtab, or of .dynsym where that is all there is, in order of address.
   std::vector<ElfFunction> functions() const;
+  /// For each address the variable of the symbol table that has it; without a name where there is none.
+  std::vector<ElfFunction> objects_at(const std::vector<std::uint64_t>& addresses) const;
   /// Null when there is no DWARF, neither here nor in a debug file. `bias` is added to its addresses.
   Dwarf* dwarf(Dwarf_Addr* bias) const { return dwfl_module_getdwarf(module_, bias); }
   /// How the search for debug files went; ask after dwarf().

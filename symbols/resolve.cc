@@ -8,6 +8,7 @@
 
 #include "format/trace.h"
 #include "symbols/perf_map.h"
+#include "symbols/static_locks.h"
 
 namespace karst::symbols {
 namespace {
@@ -182,6 +183,7 @@ ResolveResult resolve(reader::Process& process, const ResolveOptions& options) {
     else
       ModuleResolver(process.modules[i], options, process.inlined, result).run(by_module[i]);
   }
+  name_static_locks(process, options);
   process.inlined.settle();
   return result;
 }

@@ -48,7 +48,7 @@ struct ResolveResult {
 /// the process's `inlined`; files are the mapped paths. A function without a symbol is named `module+0x1234`: the
 /// module's file name and the address in the ELF file, as addr2line takes it; generated code (generated_code.h)
 /// `[jit]+0x1234`, its address in memory. Functions that have a link_name already (a resolved trace) are left as they
-/// are.
+/// are. Locks in static data get the names of their variables (static_locks.h).
 ResolveResult resolve(reader::Process& process, const ResolveOptions& options);
 
 }  // namespace karst::symbols

@@ -21,6 +21,7 @@
 #include "reader/clock_problems.h"
 #include "symbols/sandbox.h"
 #include "symbols/sources.h"
+#include "symbols/static_locks.h"
 #include "walk/words.h"
 
 namespace karst::collect {
@@ -487,9 +488,12 @@ void Recording::Impl::look_up(reader::Process& p) {
   const auto& ids = all_[p.index].ids;
   const std::size_t image = image_[p.index];
   const bool all_named = ids && image < p.index && take_names(p, processes_[image], *ids);
-  if (!all_named) {
-    const auto& own = recorded_[p.index].history.owner();
-    auto resolved = symbols::resolve(p, options_.resolve.as ? options_.resolve : options_.resolve.with(own));
+  const auto& own = recorded_[p.index].history.owner();
+  const auto resolve = options_.resolve.as ? options_.resolve : options_.resolve.with(own);
+  if (all_named) {
+    symbols::name_static_locks(p, resolve);  // notes have names already
+  } else {
+    auto resolved = symbols::resolve(p, resolve);
     for (auto& problem : resolved.problems) summary_.problems.push_back(std::move(problem));
   }
   advance(options_, p.functions.size());

@@ -1,4 +1,5 @@
 # karst run --system locks, karst locks: waits for locks.
 e2e_methods(locks locks)
 e2e_methods(locks_guest locks_guest)
+e2e_methods(locks_named locks_named)
 e2e_methods(locks_servers locks_servers)
