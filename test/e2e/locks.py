@@ -48,7 +48,7 @@ class Locks(TortureTest):
         for function in ("take_spin", "wait_condition", "wait_semaphore", "wait_barrier"):
             self.assertEqual(waits[function]["holder_tid"], "0", function)
         self.assertEqual(waits["take_mutex"]["name"], "the mutex")
-        self.assertEqual(waits["take_timed"]["name"], "")
+        self.assertEqual(waits["take_timed"]["name"], "(anonymous namespace)::g_timed")
         # The thread that was cancelled left its wait, and what its cleanups call is not in it.
         tree = run.trace.tree()
         self.assertIn("wait for condition", "\n".join(tree))
