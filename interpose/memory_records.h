@@ -4,30 +4,12 @@
 #include <stdint.h>
 
 #include "format/memory.h"
+#include "interpose/record.h"
 #include "interpose/sampling.h"
-#include "karst/karst.h"
 
 namespace karst::interpose {
 
-/// The name of a kind of record, and what describes its numbers.
-struct RecordKind {
-  karst_name name;
-  const char* values;
-  uint32_t values_size;
-};
-template <size_t kSize>
-constexpr RecordKind record_kind(const char* name, const char (&values)[kSize]) {
-  return {{name, nullptr, 0, 0}, values, kSize - 1};
-}
-
 inline uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
-
-template <typename... Numbers>
-void record(RecordKind& kind, Numbers... given) {
-  const uint64_t numbers[] = {static_cast<uint64_t>(given)...};
-  KARST_NOTE_(void, record, (karst_name*, const char*, uint32_t, const uint64_t*, uint32_t),
-              (&kind.name, kind.values, kind.values_size, numbers, sizeof...(given)))
-}
 
 /// What is recorded, by all threads.
 struct Sampling {
