@@ -25,7 +25,7 @@ struct System {
 };
 
 constexpr System kSystems[] = {
-    {"locks", "libkarst-locks.so.0", nullptr, ""},
+    {"locks", "libkarst-locks.so.0", [](const std::string& how) { return how == "all" ? how : std::string(); }, "all"},
     {"memory", "libkarst-memory.so.0",
      [](const std::string& how) {
        std::uint64_t bytes = 0;
@@ -45,7 +45,8 @@ std::vector<std::string> names() {
 void add_system_option(Command command, SystemArguments& system) {
   command
       .add_option("--system", system,
-                  "Record what the program asks of its system: locks (waits for locks: which, and who had it), memory "
+                  "Record what the program asks of its system: locks (waits for locks: which, and who had it; "
+                  "locks=all: also who has which lock when), memory "
                   "(malloc, free and their like; memory=512K: one in 512 KiB, by chance). With commas between")
       .type_name("WHAT")
       .allow_extra_args(false);

@@ -16,4 +16,16 @@ inline constexpr char kLockName[] = "lock:x";
 /// variable's name takes that place's place, if it is known (symbols/static_locks.h), and the source file is none.
 inline constexpr char kStaticLock[] = "static lock:";
 
+// With --system locks=all there are also records (NoteKind::kRecord, format/note.h) of locks that are taken and let go,
+// named by the kind of lock: "mutex", "rwlock", "rwlock (shared)", "spinlock". Of a recursive mutex the outermost hold
+// is told alone. A wait for a condition lets go of its mutex and takes it again.
+/// Behind the call. `tried` 1: it would have given up, at once or after a time.
+inline constexpr char kLockTaken[] = "locked:x,tried:u1|";
+/// Before the call. Of a rwlock the name does not say in which way it was held.
+inline constexpr char kLockReleased[] = "unlocked:x|";
+/// The call failed: the thread's last kLockReleased of this lock has not happened.
+inline constexpr char kLockKept[] = "kept:x|";
+/// It was initialized by a call: another lock may have had that address before.
+inline constexpr char kLockMade[] = "made:x|";
+
 }  // namespace karst::format

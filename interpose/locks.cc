@@ -1,6 +1,8 @@
 // Stands before libc's locks. A function tries the lock first; if it is free that is all, at the cost of one call more.
 // Else the wait is a zone, whose arguments are the lock's address and the thread that has it (format/lock.h).
 //
+// With locks=all each lock that is taken, and let go, is a record besides (interpose/lock_records.h).
+//
 // Who has a mutex or writes under a rwlock glibc keeps in the lock, by the kernel's number. That is read without a
 // lock: an answer that is out of date names who had it a moment ago.
 #include <errno.h>
@@ -11,6 +13,7 @@
 #include <time.h>
 
 #include "format/lock.h"
+#include "interpose/lock_records.h"
 #include "interpose/next.h"
 #include "interpose/static_locks.h"
 #include "interpose/zone.h"
@@ -19,6 +22,10 @@ namespace {
 
 using karst::format::kLockValues;
 using karst::format::kWaitValues;
+using karst::interpose::LockKinds;
+using karst::interpose::LockRecords;
+using karst::interpose::Takes;
+using karst::interpose::tell_made;
 using karst::interpose::Values;
 using karst::interpose::Zone;
 
@@ -59,6 +66,8 @@ int holder_of(const pthread_rwlock_t* lock) { return __atomic_load_n(&lock->__da
   X(pthread_mutex_trylock, nullptr)      \
   X(pthread_mutex_timedlock, nullptr)    \
   X(pthread_mutex_clocklock, nullptr)    \
+  X(pthread_mutex_unlock, nullptr)       \
+  X(pthread_mutex_init, nullptr)         \
   X(pthread_rwlock_rdlock, nullptr)      \
   X(pthread_rwlock_tryrdlock, nullptr)   \
   X(pthread_rwlock_timedrdlock, nullptr) \
@@ -67,8 +76,12 @@ int holder_of(const pthread_rwlock_t* lock) { return __atomic_load_n(&lock->__da
   X(pthread_rwlock_trywrlock, nullptr)   \
   X(pthread_rwlock_timedwrlock, nullptr) \
   X(pthread_rwlock_clockwrlock, nullptr) \
+  X(pthread_rwlock_unlock, nullptr)      \
+  X(pthread_rwlock_init, nullptr)        \
   X(pthread_spin_lock, nullptr)          \
   X(pthread_spin_trylock, nullptr)       \
+  X(pthread_spin_unlock, nullptr)        \
+  X(pthread_spin_init, nullptr)          \
   X(pthread_cond_clockwait, nullptr)     \
   X(pthread_barrier_wait, nullptr)       \
   X(sem_wait, nullptr)                   \
@@ -78,6 +91,8 @@ int holder_of(const pthread_rwlock_t* lock) { return __atomic_load_n(&lock->__da
   X(mtx_lock, nullptr)                   \
   X(mtx_trylock, nullptr)                \
   X(mtx_timedlock, nullptr)              \
+  X(mtx_unlock, nullptr)                 \
+  X(mtx_init, nullptr)                   \
   X(cnd_wait, nullptr)                   \
   X(cnd_timedwait, nullptr)              \
   X(pthread_cond_wait, "GLIBC_2.3.2")    \
@@ -92,6 +107,7 @@ __attribute__((noinline, cold)) void find_next() { KARST_NEXT_FUNCTIONS(KARST_FI
 __attribute__((constructor)) void begin() {
   find_next();
   g_static_locks.begin();
+  LockRecords::begin();
   karst::interpose::enter_names({&g_mutex_zone, &g_shared_zone, &g_exclusive_zone, &g_spin_zone, &g_condition_zone,
                                  &g_semaphore_zone, &g_barrier_zone});
 }
@@ -129,6 +145,25 @@ bool is_robust(const pthread_mutex_t* mutex) {
   return (mutex->__data.__kind & kRobust) != 0;
 }
 
+/// What a call that takes a lock returned; told if all are told.
+__attribute__((always_inline)) inline int taken(const pthread_mutex_t* mutex, int result, Takes how = Takes::kWaits) {
+  if (__builtin_expect(!LockRecords::all, 1)) return result;
+  return karst::interpose::tell_mutex_taken(g_static_locks, mutex, result, how);
+}
+__attribute__((always_inline)) inline int taken(LockKinds& kinds, const volatile void* lock, int result,
+                                                Takes how = Takes::kWaits) {
+  if (__builtin_expect(!LockRecords::all, 1)) return result;
+  return karst::interpose::tell_taken(g_static_locks, kinds, const_cast<const void*>(lock), result, how);
+}
+
+/// A wait for a condition, in its zone.
+template <typename Wait>
+int waited_for_condition(const void* condition, const pthread_mutex_t* mutex, int timed_out, Wait wait) {
+  const auto zone = [&] { return waited(g_condition_zone, condition, wait); };
+  if (!LockRecords::all) return zone();
+  return karst::interpose::tell_condition(g_static_locks, mutex, timed_out, zone);
+}
+
 int try_mutex(pthread_mutex_t* mutex) {
   return __builtin_expect(is_robust(mutex), 0) ? try_robust(mutex) : g_pthread_mutex_trylock(mutex);
 }
@@ -137,83 +172,107 @@ int try_mutex(pthread_mutex_t* mutex) {
 
 KARST_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
   const int tried = try_mutex(mutex);
-  if (__builtin_expect(tried != EBUSY, 1)) return tried;
-  return waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_lock(mutex); });
+  if (__builtin_expect(tried != EBUSY, 1)) return taken(mutex, tried);
+  return taken(mutex, waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_lock(mutex); }));
 }
 
 KARST_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) {
-  if (!is_usable(until)) return g_pthread_mutex_timedlock(mutex, until);
+  if (!is_usable(until)) return taken(mutex, g_pthread_mutex_timedlock(mutex, until), Takes::kGivesUp);
   const int tried = try_mutex(mutex);
-  if (tried != EBUSY) return tried;
-  return waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_timedlock(mutex, until); });
+  if (tried != EBUSY) return taken(mutex, tried, Takes::kGivesUp);
+  return taken(mutex,
+               waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_timedlock(mutex, until); }),
+               Takes::kGivesUp);
 }
 
 KARST_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
-  if (!is_usable(until, clock)) return g_pthread_mutex_clocklock(mutex, clock, until);
+  if (!is_usable(until, clock)) return taken(mutex, g_pthread_mutex_clocklock(mutex, clock, until), Takes::kGivesUp);
   const int tried = try_mutex(mutex);
-  if (tried != EBUSY) return tried;
-  return waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_clocklock(mutex, clock, until); });
+  if (tried != EBUSY) return taken(mutex, tried, Takes::kGivesUp);
+  return taken(
+      mutex,
+      waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_clocklock(mutex, clock, until); }),
+      Takes::kGivesUp);
 }
 
 KARST_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
   const int tried = g_pthread_rwlock_tryrdlock(lock);
-  if (tried != EBUSY) return tried;
-  return waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_rdlock(lock); });
+  if (tried != EBUSY) return taken(LockRecords::shared, lock, tried);
+  return taken(LockRecords::shared, lock,
+               waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_rdlock(lock); }));
 }
 
 KARST_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) {
-  if (!is_usable(until)) return g_pthread_rwlock_timedrdlock(lock, until);
+  if (!is_usable(until))
+    return taken(LockRecords::shared, lock, g_pthread_rwlock_timedrdlock(lock, until), Takes::kGivesUp);
   const int tried = g_pthread_rwlock_tryrdlock(lock);
-  if (tried != EBUSY) return tried;
-  return waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_timedrdlock(lock, until); });
+  if (tried != EBUSY) return taken(LockRecords::shared, lock, tried, Takes::kGivesUp);
+  return taken(LockRecords::shared, lock,
+               waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_timedrdlock(lock, until); }),
+               Takes::kGivesUp);
 }
 
 KARST_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* until) {
-  if (!is_usable(until, clock)) return g_pthread_rwlock_clockrdlock(lock, clock, until);
+  if (!is_usable(until, clock))
+    return taken(LockRecords::shared, lock, g_pthread_rwlock_clockrdlock(lock, clock, until), Takes::kGivesUp);
   const int tried = g_pthread_rwlock_tryrdlock(lock);
-  if (tried != EBUSY) return tried;
-  return waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_clockrdlock(lock, clock, until); });
+  if (tried != EBUSY) return taken(LockRecords::shared, lock, tried, Takes::kGivesUp);
+  return taken(
+      LockRecords::shared, lock,
+      waited(g_shared_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_clockrdlock(lock, clock, until); }),
+      Takes::kGivesUp);
 }
 
 KARST_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
   const int tried = g_pthread_rwlock_trywrlock(lock);
-  if (tried != EBUSY) return tried;
-  return waited(g_exclusive_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_wrlock(lock); });
+  if (tried != EBUSY) return taken(LockRecords::exclusive, lock, tried);
+  return taken(LockRecords::exclusive, lock,
+               waited(g_exclusive_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_wrlock(lock); }));
 }
 
 KARST_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) {
-  if (!is_usable(until)) return g_pthread_rwlock_timedwrlock(lock, until);
+  if (!is_usable(until))
+    return taken(LockRecords::exclusive, lock, g_pthread_rwlock_timedwrlock(lock, until), Takes::kGivesUp);
   const int tried = g_pthread_rwlock_trywrlock(lock);
-  if (tried != EBUSY) return tried;
-  return waited(g_exclusive_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_timedwrlock(lock, until); });
+  if (tried != EBUSY) return taken(LockRecords::exclusive, lock, tried, Takes::kGivesUp);
+  return taken(
+      LockRecords::exclusive, lock,
+      waited(g_exclusive_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_timedwrlock(lock, until); }),
+      Takes::kGivesUp);
 }
 
 KARST_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* until) {
-  if (!is_usable(until, clock)) return g_pthread_rwlock_clockwrlock(lock, clock, until);
+  if (!is_usable(until, clock))
+    return taken(LockRecords::exclusive, lock, g_pthread_rwlock_clockwrlock(lock, clock, until), Takes::kGivesUp);
   const int tried = g_pthread_rwlock_trywrlock(lock);
-  if (tried != EBUSY) return tried;
-  return waited(g_exclusive_zone, lock, holder_of(lock),
-                [&] { return g_pthread_rwlock_clockwrlock(lock, clock, until); });
+  if (tried != EBUSY) return taken(LockRecords::exclusive, lock, tried, Takes::kGivesUp);
+  return taken(
+      LockRecords::exclusive, lock,
+      waited(g_exclusive_zone, lock, holder_of(lock), [&] { return g_pthread_rwlock_clockwrlock(lock, clock, until); }),
+      Takes::kGivesUp);
 }
 
 KARST_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) {
   const int tried = g_pthread_spin_trylock(lock);
-  if (tried != EBUSY) return tried;
-  return waited(g_spin_zone, const_cast<const int*>(lock), [&] { return g_pthread_spin_lock(lock); });
+  if (tried != EBUSY) return taken(LockRecords::spin, lock, tried);
+  return taken(LockRecords::spin, lock,
+               waited(g_spin_zone, const_cast<const int*>(lock), [&] { return g_pthread_spin_lock(lock); }));
 }
 
 // Default for those that name the version of 2.3.2; see libkarst-locks.map.
 KARST_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  return waited(g_condition_zone, condition, [&] { return g_pthread_cond_wait(condition, mutex); });
+  return waited_for_condition(condition, mutex, ETIMEDOUT, [&] { return g_pthread_cond_wait(condition, mutex); });
 }
 
 KARST_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
-  return waited(g_condition_zone, condition, [&] { return g_pthread_cond_timedwait(condition, mutex, until); });
+  return waited_for_condition(condition, mutex, ETIMEDOUT,
+                              [&] { return g_pthread_cond_timedwait(condition, mutex, until); });
 }
 
 KARST_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                         const timespec* until) {
-  return waited(g_condition_zone, condition, [&] { return g_pthread_cond_clockwait(condition, mutex, clock, until); });
+  return waited_for_condition(condition, mutex, ETIMEDOUT,
+                              [&] { return g_pthread_cond_clockwait(condition, mutex, clock, until); });
 }
 
 KARST_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
@@ -242,21 +301,81 @@ KARST_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec
 
 KARST_EXPORT int mtx_lock(mtx_t* mutex) {
   const int tried = g_mtx_trylock(mutex);
-  if (tried != thrd_busy) return tried;
-  return waited(g_mutex_zone, mutex, holder_of(posix(mutex)), [&] { return g_mtx_lock(mutex); });
+  if (tried != thrd_busy) return taken(posix(mutex), tried);
+  return taken(posix(mutex), waited(g_mutex_zone, mutex, holder_of(posix(mutex)), [&] { return g_mtx_lock(mutex); }));
 }
 
 KARST_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* until) {
-  if (!is_usable(until)) return g_mtx_timedlock(mutex, until);
+  if (!is_usable(until)) return taken(posix(mutex), g_mtx_timedlock(mutex, until), Takes::kGivesUp);
   const int tried = g_mtx_trylock(mutex);
-  if (tried != thrd_busy) return tried;
-  return waited(g_mutex_zone, mutex, holder_of(posix(mutex)), [&] { return g_mtx_timedlock(mutex, until); });
+  if (tried != thrd_busy) return taken(posix(mutex), tried, Takes::kGivesUp);
+  return taken(posix(mutex),
+               waited(g_mutex_zone, mutex, holder_of(posix(mutex)), [&] { return g_mtx_timedlock(mutex, until); }),
+               Takes::kGivesUp);
 }
 
 KARST_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
-  return waited(g_condition_zone, condition, [&] { return g_cnd_wait(condition, mutex); });
+  return waited_for_condition(condition, posix(mutex), thrd_timedout, [&] { return g_cnd_wait(condition, mutex); });
 }
 
 KARST_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
-  return waited(g_condition_zone, condition, [&] { return g_cnd_timedwait(condition, mutex, until); });
+  return waited_for_condition(condition, posix(mutex), thrd_timedout,
+                              [&] { return g_cnd_timedwait(condition, mutex, until); });
+}
+
+// What follows is told of all locks only.
+
+KARST_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) {
+  return taken(mutex, g_pthread_mutex_trylock(mutex), Takes::kGivesUp);
+}
+
+KARST_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) {
+  if (__builtin_expect(!LockRecords::all, 1)) return g_pthread_mutex_unlock(mutex);
+  return karst::interpose::tell_mutex_released(mutex, [=] { return g_pthread_mutex_unlock(mutex); });
+}
+
+KARST_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
+  return tell_made(LockRecords::mutex, mutex, g_pthread_mutex_init(mutex, attributes));
+}
+
+KARST_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) {
+  return taken(LockRecords::shared, lock, g_pthread_rwlock_tryrdlock(lock), Takes::kGivesUp);
+}
+
+KARST_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) {
+  return taken(LockRecords::exclusive, lock, g_pthread_rwlock_trywrlock(lock), Takes::kGivesUp);
+}
+
+KARST_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) {
+  if (__builtin_expect(!LockRecords::all, 1)) return g_pthread_rwlock_unlock(lock);
+  return karst::interpose::tell_released(LockRecords::exclusive, lock, [=] { return g_pthread_rwlock_unlock(lock); });
+}
+
+KARST_EXPORT int pthread_rwlock_init(pthread_rwlock_t* lock, const pthread_rwlockattr_t* attributes) {
+  return tell_made(LockRecords::exclusive, lock, g_pthread_rwlock_init(lock, attributes));
+}
+
+KARST_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) {
+  return taken(LockRecords::spin, lock, g_pthread_spin_trylock(lock), Takes::kGivesUp);
+}
+
+KARST_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) {
+  if (__builtin_expect(!LockRecords::all, 1)) return g_pthread_spin_unlock(lock);
+  return karst::interpose::tell_released(LockRecords::spin, const_cast<const int*>(lock),
+                                         [=] { return g_pthread_spin_unlock(lock); });
+}
+
+KARST_EXPORT int pthread_spin_init(pthread_spinlock_t* lock, int shared) {
+  return tell_made(LockRecords::spin, const_cast<const int*>(lock), g_pthread_spin_init(lock, shared));
+}
+
+KARST_EXPORT int mtx_trylock(mtx_t* mutex) { return taken(posix(mutex), g_mtx_trylock(mutex), Takes::kGivesUp); }
+
+KARST_EXPORT int mtx_unlock(mtx_t* mutex) {
+  if (__builtin_expect(!LockRecords::all, 1)) return g_mtx_unlock(mutex);
+  return karst::interpose::tell_mutex_released(posix(mutex), [=] { return g_mtx_unlock(mutex); });
+}
+
+KARST_EXPORT int mtx_init(mtx_t* mutex, int kind) {
+  return tell_made(LockRecords::mutex, mutex, g_mtx_init(mutex, kind));
 }

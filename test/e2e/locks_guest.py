@@ -6,6 +6,7 @@ import subprocess
 from torture_support import KARST, TIMEOUT, TortureTest, build, main
 
 LOCKS = ("--system", "locks")
+ALL = ("--system", "locks=all")
 PRELOADED = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")
 
 
@@ -15,12 +16,14 @@ def build_plain(name, source, *flags, compiler="gcc", **more):
 
 class LocksGuest(TortureTest):
     def assert_same(self, *command, env=None, status=0, **more):
-        """Output and status are what they are untraced. Returns the run and the lines."""
+        """Output and status are what they are untraced, also where all locks are told. Returns a run and the lines."""
         alone = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=TIMEOUT,
                                env={**os.environ, **(env or {})}, cwd=self.directory)
         self.assertEqual(alone.returncode, status, alone.stderr)
-        run = self.run_traced(*command, options=LOCKS, env=env, status=status, **more)
-        self.assertEqual(run.out, alone.stdout)
+        for options in (ALL, LOCKS):
+            run = self.run_traced(*command, options=options, env=env, status=status, **more)
+            self.assertEqual(run.out, alone.stdout)
+            self.assertEqual(run.trace.problems, [])
         return run, alone.stdout.splitlines()
 
     def waits(self, run):
