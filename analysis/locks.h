@@ -21,6 +21,7 @@ struct LockWait {
   std::uint32_t caller = 0;  ///< function that waited; 0: no traced one
   std::uint64_t lock = 0;    ///< address
   std::uint32_t holder = 0;  ///< tid of who had it as the wait began; 0: not known
+  std::uint32_t owners = 0;  ///< how many had it then, as far as holds tell (analysis/holds.h)
   CallOf held_in;            ///< what that thread did then; `thread` null: it is not in the trace
   std::uint64_t begin = 0;   ///< ticks
   std::uint64_t duration = 0;

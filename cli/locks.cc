@@ -1,19 +1,25 @@
-// karst locks: waits for locks, by lock and by pair of functions.
+// karst locks: waits for locks, by lock and by pair of functions; who had them, and what that says.
 #include "analysis/locks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "analysis/holds.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/csv.h"
+#include "cli/lock_dangers.h"
+#include "cli/lock_texts.h"
 #include "cli/names.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -24,8 +30,12 @@
 namespace karst::cli {
 namespace {
 
+using analysis::HoldEnd;
 using analysis::Lock;
+using analysis::LockHold;
+using analysis::LockHolds;
 using analysis::LockPair;
+using analysis::LockUse;
 using analysis::LockWait;
 
 struct Options {
@@ -46,40 +56,105 @@ semaphores last, as most threads that wait for those have nothing to do:
   cache     what the program called it by karst_name_lock(&lock, "cache")
   had it    what the thread that had the lock was in as the wait began
 
-A trace has such waits if it was made by 'karst run --system locks'. csv has a
-row for each wait, times in nanoseconds; json the locks with all their pairs.
---function takes waits of these functions alone.)";
+With 'karst run --system locks=all' a trace has also who had which lock when:
 
-class LockPrinter {
+      held 3120 times for 400.1 ms, longest 30.02 ms, taken in Journal::append
+      convoy: 7 times in a row it went from one that waited to the next, in 40.11 ms
+
+Below are pairs of locks that were taken in both orders, with both places: two
+threads that do so at once wait for ever. Not told are pairs that a third lock
+keeps apart. Then come locks that were never let go.
+
+A trace has such waits if it was made by 'karst run --system locks'. csv has a
+row for each wait and each hold, times in nanoseconds; json the locks with all
+their pairs. --function takes waits and holds of these functions alone.)";
+
+/// What is known of a trace's locks.
+struct Found {
+  std::vector<LockWait> waits;
+  bool holds_known = false;
+  LockHolds holds;
+};
+
+bool has_ended(const LockHold& hold) {
+  return hold.ended == HoldEnd::kReleased || hold.ended == HoldEnd::kReleasedByOther;
+}
+std::string_view end_word(HoldEnd end) {
+  switch (end) {
+    case HoldEnd::kReleased:
+      return "let go";
+    case HoldEnd::kReleasedByOther:
+      return "let go by another thread";
+    case HoldEnd::kThreadEnded:
+      return "thread ended";
+    case HoldEnd::kTraceEnded:
+      return "trace ended";
+    case HoldEnd::kUnknown:
+      break;
+  }
+  return "not known";
+}
+
+class LockPrinter : LockTexts {
  public:
-  LockPrinter(const Input& input, const std::vector<LockWait>& waits, std::size_t limit)
-      : input_(input), names_(input.trace), waits_(waits), locks_(analysis::locks_of(input.trace, names_, waits)) {
+  LockPrinter(const Input& input, const Found& found, std::size_t limit)
+      : LockTexts(input),
+        found_(found),
+        waits_(found.waits),
+        locks_(analysis::locks_of(input.trace, names(), waits_)),
+        use_(analysis::use_of_locks(found.holds, input.function_set())) {
+    add_held_ones();
     shown_ = limit == 0 ? locks_.size() : std::min(limit, locks_.size());
   }
 
   void print_text(Screen& screen) const {
-    std::uint64_t total = 0;
-    for (const Lock& lock : locks_) total += lock.total;
-    line(screen,
-         fmt::format("{}: {} for {}, {} in all", input_.trace.name(), plural(waits_.size(), "wait"),
-                     plural(locks_.size(), "lock"), duration(total)),
-         2);
+    std::uint64_t total = 0, waited = 0;
+    for (const Lock& lock : locks_) {
+      total += lock.total;
+      if (lock.waits != 0) ++waited;
+    }
+    std::string text = fmt::format("{}: {} for {}, {} in all", input_.trace.name(), plural(waits_.size(), "wait"),
+                                   plural(waited, "lock"), duration(total));
+    if (found_.holds_known) text += fmt::format("; {} held", plural(use_.size(), "lock"));
+    line(screen, text, 2);
     for (std::size_t i = 0; i < shown_; ++i) print_lock(screen, i + 1, locks_[i]);
     if (shown_ < locks_.size())
       line(screen, fmt::format("({} more; --limit 0: all)", plural(locks_.size() - shown_, "lock")), 0);
+    screen.output().append("\n");
+    if (!found_.holds_known) {
+      line(screen,
+           "How long locks were held, in which order they were taken and whether they were let go is not in this "
+           "trace: 'karst run --system locks=all' records it.",
+           0);
+      return;
+    }
+    LockDangers(input_, found_.holds).print(screen);
   }
 
   void print_csv(Output& output) const {
-    output.append("begin_ns,duration_ns,open,kind,lock,name,pid,tid,thread,function,holder_tid,held_in\n");
+    output.append(
+        "begin_ns,duration_ns,open,kind,lock,name,pid,tid,thread,function,holder_tid,held_in,owners,what,ended\n");
     const std::uint64_t start = analysis::first_ticks(input_.trace);
     for (const LockWait& wait : waits_) {
       if (output.failed()) return;
       const reader::Process& process = input_.trace.processes()[wait.thread->process];
-      output.append(fmt::format(
-          "{},{},{},{},{:#x},{},{},{},{},{},{},{}\n", wait.begin > start ? ns(wait.begin - start) : 0,
-          ns(wait.duration), wait.open ? 1 : 0, analysis::lock_kind(input_.trace, wait.thread->process, wait.zone),
-          wait.lock, csv_field(names_.of(wait.thread->process, wait.lock)), process.pid, wait.thread->tid,
-          csv_field(wait.thread->name), csv_field(name(process, wait.caller)), wait.holder, csv_field(held_in(wait))));
+      output.append(fmt::format("{},{},{},{},{:#x},{},{},{},{},{},{},{},{},wait,\n",
+                                wait.begin > start ? ns(wait.begin - start) : 0, ns(wait.duration), wait.open ? 1 : 0,
+                                analysis::lock_kind(input_.trace, wait.thread->process, wait.zone), wait.lock,
+                                csv_field(names().of(wait.thread->process, wait.lock)), process.pid, wait.thread->tid,
+                                csv_field(wait.thread->name), csv_field(name(process, wait.caller)), wait.holder,
+                                csv_field(held_in(wait)), wait.owners));
+    }
+    for (const LockHold& hold : found_.holds.holds) {
+      if (output.failed()) return;
+      if (!is_asked_for(hold)) continue;
+      const reader::Process& process = input_.trace.processes()[hold.thread->process];
+      output.append(fmt::format("{},{},{},{},{:#x},{},{},{},{},{},,{},,hold,{}\n",
+                                hold.begin > start ? ns(hold.begin - start) : 0, ns(hold.end - hold.begin),
+                                has_ended(hold) ? 0 : 1, hold.kind, hold.lock,
+                                csv_field(names().of(hold.thread->process, hold.lock)), process.pid, hold.thread->tid,
+                                csv_field(hold.thread->name), csv_field(name(process, hold.taken_in)),
+                                csv_field(name(process, hold.released_in)), end_word(hold.ended)));
     }
   }
 
@@ -98,60 +173,107 @@ class LockPrinter {
         write_sums(json, pair.waits, pair.total, pair.longest);
         json.close('}');
       }
-      json.close(']').close('}').flush(output);
+      json.close(']');
+      if (found_.holds_known) write_use(json, process, use_of(lock));
+      json.close('}').flush(output);
     }
-    json.close(']').close('}').flush(output);
+    json.close(']').field("holds_known", found_.holds_known);
+    if (found_.holds_known) LockDangers(input_, found_.holds).write(json);
+    json.close('}').flush(output);
     output.append("\n");
   }
 
  private:
-  std::uint64_t ns(std::uint64_t ticks) const { return input_.trace.clock().to_ns(ticks); }
-  std::string duration(std::uint64_t ticks) const { return duration_text(ns(ticks)); }
+  using Address = std::pair<std::uint32_t, std::uint64_t>;
+
+  /// Locks that nobody waited for, by how long they were held.
+  void add_held_ones() {
+    std::set<Address> there;
+    for (const Lock& lock : locks_) there.insert({lock.process, lock.address});
+    std::map<Address, std::string_view> kinds;
+    for (const LockHold& hold : found_.holds.holds) kinds[{hold.thread->process, hold.lock}] = hold.kind;
+    const std::size_t waited = locks_.size();
+    for (const auto& [address, use] : use_) {
+      if (there.contains(address)) continue;
+      Lock lock;
+      std::tie(lock.process, lock.address) = address;
+      lock.kind = kinds[address].substr(0, kinds[address].find(' '));
+      lock.name = names().of(lock.process, lock.address);
+      locks_.push_back(lock);
+    }
+    std::stable_sort(locks_.begin() + static_cast<std::ptrdiff_t>(waited), locks_.end(),
+                     [this](const Lock& a, const Lock& b) { return use_of(a).total > use_of(b).total; });
+  }
+
+  const LockUse& use_of(const Lock& lock) const {
+    static const LockUse kNone;
+    const auto at = use_.find({lock.process, lock.address});
+    return at != use_.end() ? at->second : kNone;
+  }
+  void write_use(Json& json, const reader::Process& process, const LockUse& use) const {
+    json.field("holds", use.holds).field("held_ns", ns(use.total)).field("longest_hold_ns", ns(use.longest));
+    json.field("longest_hold_in", name(process, use.longest_in)).field("holds_without_end", use.unknown);
+    json.key("convoys").open('[');
+    for (const analysis::Convoy* convoy : use.convoys) {
+      json.open('{').field("holds", convoy->holds.size()).field("begin_ns", ns(since_start(convoy->begin)));
+      json.field("duration_ns", ns(convoy->end - convoy->begin)).close('}');
+    }
+    json.close(']');
+  }
 
   void write_sums(Json& json, std::uint64_t waits, std::uint64_t total, std::uint64_t longest) const {
     json.field("waits", waits).field("total_ns", ns(total)).field("longest_ns", ns(longest));
   }
 
-  std::string_view name(const reader::Process& process, std::uint32_t function) const {
-    return function == 0 ? std::string_view() : input_.trace.function(process, function).name;
-  }
   std::string_view held_in(const LockWait& wait) const {
     if (wait.held_in.thread == nullptr) return {};
     return name(input_.trace.processes()[wait.held_in.thread->process], wait.held_in.function);
   }
 
-  void line(Screen& screen, const std::string& text, std::size_t indent) const {
-    screen.output().append(wrap(text, screen.width(), indent) + "\n");
-  }
-
   void print_lock(Screen& screen, std::size_t number, const Lock& lock) const {
-    const std::string address = fmt::format("{:#x}", lock.address);
-    const std::string called = lock.name.empty() ? address : fmt::format("{} ({})", printable(lock.name), address);
     screen.output().append("\n");
+    const std::string waits = lock.waits == 0 ? "no wait"
+                                              : fmt::format("{}, {}, longest {}", plural(lock.waits, "wait"),
+                                                            duration(lock.total), duration(lock.longest));
     line(screen,
-         fmt::format("{:2}. {} {}: {}, {}, longest {}", number, printable(lock.kind), called,
-                     plural(lock.waits, "wait"), duration(lock.total), duration(lock.longest)),
-         6);
+         fmt::format("{:2}. {} {}: {}", number, printable(lock.kind), called(lock.process, lock.address), waits), 6);
     const reader::Process& process = input_.trace.processes()[lock.process];
-    const auto plain = [&](std::uint32_t function) {
-      return function == 0 ? std::string("nothing traced") : printable(plain_name(name(process, function)));
-    };
+    print_use(screen, process, use_of(lock));
     for (std::size_t i = 0; i < std::min(kMostPairs, lock.pairs.size()); ++i) {
       const LockPair& pair = lock.pairs[i];
-      std::string text =
-          fmt::format("      {}, {}: {}", plural(pair.waits, "wait"), duration(pair.total), plain(pair.waiter));
+      std::string text = fmt::format("      {}, {}: {}", plural(pair.waits, "wait"), duration(pair.total),
+                                     plain(process, pair.waiter));
       if (pair.holder_known)
-        text += fmt::format(", while {} had it", pair.holder == 0 ? "a thread in no traced call" : plain(pair.holder));
+        text += fmt::format(", while {} had it",
+                            pair.holder == 0 ? "a thread in no traced call" : plain(process, pair.holder));
       line(screen, text, 8);
     }
     if (lock.pairs.size() > kMostPairs)
       line(screen, fmt::format("      and {} of functions", plural(lock.pairs.size() - kMostPairs, "more pair")), 8);
   }
 
-  const Input& input_;
-  analysis::LockNames names_;
+  void print_use(Screen& screen, const reader::Process& process, const LockUse& use) const {
+    if (use.holds != 0)
+      line(screen,
+           fmt::format("      held {} for {}, longest {}, taken in {}", plural(use.holds, "time"), duration(use.total),
+                       duration(use.longest), plain(process, use.longest_in)),
+           8);
+    if (use.unknown != 0)
+      line(screen, fmt::format("      {} more whose end is not known", plural(use.unknown, "hold")), 8);
+    if (use.convoys.empty()) return;
+    const analysis::Convoy& longest = *use.convoys.front();
+    line(screen,
+         fmt::format("      convoy: {} times in a row it went from one that waited to the next, in {}{}",
+                     longest.holds.size(), duration(longest.end - longest.begin),
+                     use.convoys.size() == 1 ? std::string()
+                                             : fmt::format("; {}", plural(use.convoys.size() - 1, "more convoy"))),
+         8);
+  }
+
+  const Found& found_;
   const std::vector<LockWait>& waits_;
   std::vector<Lock> locks_;
+  std::map<Address, LockUse> use_;
   std::size_t shown_ = 0;
 };
 
@@ -159,21 +281,29 @@ int locks(const Options& options) {
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
-  std::vector<LockWait> waits;
-  (*input)->each_thread("looking for waits", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    const std::vector<LockWait> of = analysis::lock_waits(trace, thread, calls, (*input)->function_set());
-    waits.insert(waits.end(), of.begin(), of.end());
+  Found found;
+  found.holds_known = analysis::has_holds(trace);
+  analysis::HoldFinder holds(trace);
+  (*input)->each_thread("looking for locks", [&](const reader::Thread& thread, const reader::Calls& calls) {
+    const std::vector<LockWait> of = analysis::lock_waits(trace, thread, calls, nullptr);
+    found.waits.insert(found.waits.end(), of.begin(), of.end());
+    if (found.holds_known) holds.add(thread, calls);
   });
-  if (waits.empty())
+  found.holds = holds.take(found.waits);
+  if (const auto* functions = (*input)->function_set(); functions != nullptr)
+    std::erase_if(found.waits,
+                  [&](const LockWait& wait) { return !functions->contains(wait.thread->process, wait.caller); });
+  if (found.waits.empty() && analysis::use_of_locks(found.holds, (*input)->function_set()).empty())
     return fail({"no wait for a lock is in " + trace.name() +
                  ", or none passes the filters; 'karst run --system "
                  "locks' records them"});
+  analysis::fill_in_holders(found.holds, found.waits);
   reader::Calls holder;
-  analysis::find_holders(trace, waits, [&](const reader::Thread& thread) {
+  analysis::find_holders(trace, found.waits, [&](const reader::Thread& thread) {
     holder = reader::rebuild_calls(trace, thread, std::move(holder));
     return query::CallColumns(holder);
   });
-  const LockPrinter printer(**input, waits, options.limit);
+  const LockPrinter printer(**input, found, options.limit);
   if (options.format == "text") {
     Screen screen(options.text);
     printer.print_text(screen);

@@ -1,5 +1,6 @@
 # karst run --system locks, karst locks: waits for locks.
 e2e_methods(locks locks)
 e2e_methods(locks_guest locks_guest)
+e2e_methods(locks_holds locks_holds)
 e2e_methods(locks_named locks_named)
 e2e_methods(locks_servers locks_servers)

@@ -1,0 +1,166 @@
+"""karst run --system locks=all: who had which lock when, against programs that log each hold."""
+import csv
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+from collections import Counter, defaultdict
+
+from torture_support import KARST, TIMEOUT, TortureTest, build, main
+
+ALL = ("--system", "locks=all")
+SEEDS = 20
+
+
+def plain(name):
+    return name.split("(")[0]
+
+
+class LocksHolds(TortureTest):
+    def karst(self, *words, status=0):
+        done = subprocess.run([KARST, *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout
+
+    def rows(self, run, *options):
+        return list(csv.DictReader(io.StringIO(self.karst("locks", "--format", "csv", run.trace.path, *options))))
+
+    def found(self, run, *options):
+        return json.loads(self.karst("locks", "--json", run.trace.path, *options))
+
+    def told(self, run, *options):
+        return Counter((row["tid"], row["lock"], row["kind"].replace(" ", "_"), plain(row["function"]),
+                        plain(row["held_in"]) or "-", row["ended"].replace(" ", "_"))
+                       for row in self.rows(run, *options) if row["what"] == "hold")
+
+    def program(self):
+        return build("locks_holds", "locks/holds.cc", "-std=c++20", "-O1", "-pthread")
+
+    def assert_as_logged(self, run):
+        logged = Counter(tuple(line.split()) for line in run.out.splitlines() if not line.startswith("inversion"))
+        functions = "^(take_|try_it|wait_a|keep|forward|backward|under_|main)"
+        told = self.told(run, "-f", functions)
+        self.assertEqual(told - logged, Counter())
+        self.assertEqual(logged - told, Counter())
+
+    def test_random_programs_whose_orders_are_safe(self):
+        for seed in range(SEEDS):
+            with self.subTest(seed=seed):
+                run = self.run_traced(self.program(), str(seed), "apart", options=ALL)
+                self.assert_as_logged(run)
+                self.assertEqual(self.found(run)["inversions"], [])
+                self.assertIn("No two locks were seen", self.karst("locks", run.trace.path))
+
+    def test_random_programs_with_one_inversion(self):
+        for seed in range(SEEDS):
+            with self.subTest(seed=seed):
+                run = self.run_traced(self.program(), str(seed), "inverted", options=ALL)
+                self.assert_as_logged(run)
+                planted = next(line for line in run.out.splitlines() if line.startswith("inversion")).split()[1:]
+                inversions = self.found(run)["inversions"]
+                self.assertEqual([{one["a"]["lock"], one["b"]["lock"]} for one in inversions], [set(planted)])
+                places = {plain(inversions[0][side]["second_in"]) for side in ("a_first", "b_first")}
+                self.assertEqual(places, {"forward", "backward"})
+                self.assertIn("Possible deadlock: mutex g_pairs[", self.karst("locks", run.trace.path))
+
+    def test_what_the_text_says_of_holds(self):
+        run = self.run_traced(self.program(), "1", "apart", options=ALL)
+        text = self.karst("locks", run.trace.path, "--limit", "0")
+        self.assertRegex(text, r"(?m)^ +held \d+ times? for [\d.]+ [mun]?s, longest [\d.]+ [mun]?s, taken in \w+$")
+        flat = " ".join(text.split())
+        self.assertRegex(flat, r"Never let go: mutex main::kept \(0x\w+\), taken by thread \d+ locks_holds in keep at "
+                               r"[\d.]+ ms, held for [\d.]+ \w+ until the thread ended")
+        self.assertRegex(flat, r"Never let go: mutex main::last .* in main at .* until the trace ended")
+        for lock in self.found(run)["locks"]:
+            self.assertEqual(lock["holds_without_end"], 0)
+
+    def test_without_all_it_says_what_is_not_known(self):
+        run = self.run_traced(self.program(), "1", "inverted", options=("--system", "locks"))
+        if not self.karst("info", run.trace.path):
+            self.fail()
+        rows = subprocess.run([KARST, "locks", str(run.trace.path)], capture_output=True, text=True, timeout=TIMEOUT)
+        if rows.returncode == 0:
+            self.assertIn("'karst run --system locks=all' records it", " ".join(rows.stdout.split()))
+            self.assertFalse(self.found(run)["holds_known"])
+            self.assertNotIn("inversions", self.found(run))
+        bad = subprocess.run([KARST, "run", "--system", "locks=some", "--", "true"], capture_output=True, text=True,
+                             timeout=TIMEOUT)
+        self.assertEqual((bad.returncode, bad.stdout), (2, ""))
+        self.assertIn("behind = comes all", bad.stderr)
+
+    def held(self, what, *, status=0):
+        program = build("locks_held", "locks/held.cc", "-std=c++20", "-O1", "-pthread")
+        alone = subprocess.run([program, what], capture_output=True, text=True, timeout=TIMEOUT)
+        run = self.run_traced(program, what, options=ALL, status=status)
+        self.assertEqual((run.out, run.status), (alone.stdout, alone.returncode))
+        return run
+
+    def lock(self, run, name):
+        return next(lock for lock in self.found(run)["locks"] if lock["name"] == name)
+
+    def test_a_convoy_is_three_in_a_row(self):
+        run = self.held("convoy")
+        lock = self.lock(run, "g_lock")
+        self.assertEqual([convoy["holds"] for convoy in lock["convoys"]], [5])
+        self.assertGreater(lock["convoys"][0]["duration_ns"], 8_000_000)
+        self.assertEqual((lock["holds"], plain(lock["longest_hold_in"])), (6, "let_wait"))
+        self.assertRegex(self.karst("locks", run.trace.path), r"convoy: 5 times in a row it went from one that waited")
+        run = self.held("pairs")
+        self.assertEqual(self.lock(run, "g_lock")["convoys"], [])
+        self.assertNotIn("convoy:", self.karst("locks", run.trace.path))
+
+    def test_a_deadlock_that_came_true(self):
+        run = self.held("deadlock")
+        [inversion] = self.found(run)["inversions"]
+        self.assertEqual({inversion["a"]["name"], inversion["b"]["name"]}, {"g_lock", "g_other"})
+        for side in ("a_first", "b_first"):
+            self.assertTrue(inversion[side]["waits"])
+            self.assertEqual(plain(inversion[side]["second_in"]), "take_both")
+        text = " ".join(self.karst("locks", run.trace.path).split())
+        self.assertEqual(text.count("then waited to the end for"), 2)
+        self.assertEqual(text.count("Never let go:"), 2)
+
+    def test_who_reads_and_who_spins(self):
+        rows = {plain(row["function"]): row for row in self.rows(self.held("readers")) if row["what"] == "wait"}
+        self.assertEqual((rows["write_table"]["owners"], plain(rows["write_table"]["held_in"])), ("3", "read_table"))
+        self.assertEqual((rows["spin_too"]["owners"], plain(rows["spin_too"]["held_in"])), ("1", "spin_long"))
+
+    def test_ways_out_of_holds(self):
+        told = self.told(self.held("fork"))
+        self.assertEqual(Counter(hold[3:] for hold in told.elements()),
+                         {("fork_in_hold", "fork_in_hold", "let_go"): 1, ("in_child", "in_child", "let_go"): 1})
+        told = self.told(self.held("throws"))
+        self.assertEqual({hold[5] for hold in told}, {"let_go"})
+        self.assertEqual(sum(told.values()), 10)
+        told = self.told(self.held("cancelled"))
+        self.assertEqual(Counter(hold[3:] for hold in told.elements()),
+                         {("wait_for_ever", "wait_for_ever", "let_go"): 1,
+                          ("take_afterwards", "take_afterwards", "let_go"): 1})
+
+    def test_a_program_that_nobody_rebuilt(self):
+        pigz = shutil.which("pigz")
+        if pigz is None:
+            self.skipTest("there is no pigz")
+        data = self.directory / "data"
+        data.write_bytes(bytes(range(256)) * 8_000 + pathlib.Path(pigz).read_bytes() * 20)
+        command = (pigz, "-p", "4", "-b", "32", "-c", "-n", str(data))
+        expected = subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT).stdout
+        run = self.run_traced(*command, options=ALL, text=False)
+        self.assertEqual(run.out, expected)
+        self.assertEqual(self.found(run)["inversions"], [])
+        rows = [row for row in self.rows(run) if row["what"] == "hold"]
+        self.assertGreater(len(rows), 100)
+        # Nobody but one has a mutex at once.
+        by_lock = defaultdict(list)
+        for row in rows:
+            self.assertEqual(row["kind"], "mutex")
+            by_lock[row["lock"]].append((int(row["begin_ns"]), int(row["begin_ns"]) + int(row["duration_ns"])))
+        for holds in by_lock.values():
+            holds.sort()
+            for (_, end), (begin, _) in zip(holds, holds[1:]):
+                self.assertLessEqual(end, begin + 1)  # rounded to ns
+
+
+if __name__ == "__main__":
+    main()
