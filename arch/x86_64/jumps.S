@@ -131,6 +131,7 @@
 	.hidden	karst_sets_context
 	.hidden	karst_swaps_context
 	.hidden	karst_vforked
+	.hidden	karst_vforks
 
 	SETS_PLACE KARST_BEFORE(setjmp), kSetjmp
 	SETS_PLACE KARST_BEFORE(_setjmp), kSetjmpPlain
@@ -157,9 +158,8 @@
 // when it goes on.
 	FUNCTION	vfork
 	ALIGN
-	movl	$kGetcontext, %edi
-	leaq	16(%rsp), %rsi
-	call	karst_sets_place
+	leaq	16(%rsp), %rdi
+	call	karst_vforks
 	END_ALIGN
 	popq	%rdi
 	.cfi_adjust_cfa_offset -8

@@ -39,6 +39,8 @@ using namespace format;
 enum Function : std::uint32_t { KARST_JUMP_FUNCTIONS(KARST_CONSTANT) kFunctions };
 static_assert(kFunctions == sizeof karst_libc / sizeof karst_libc[0]);
 
+__attribute__((tls_model("initial-exec"))) __thread bool t_in_vfork;
+
 #ifdef KARST_STATIC
 void* libc(Function f) { return karst_libc[f]; }
 #else
@@ -91,6 +93,8 @@ __attribute__((constructor)) void find_all() {
 
 }  // namespace
 
+bool in_vfork() { return t_in_vfork; }
+
 }  // namespace karst::runtime
 
 // Called by jumps.S, with the stack pointer that the caller has after the call. Return where to go on.
@@ -131,8 +135,17 @@ KARST_HIDDEN void* karst_jumps(std::uint32_t which, std::uintptr_t stack_pointer
   return libc(static_cast<Function>(which));
 }
 
+/// The calling thread is about to become a child of vfork, too.
+KARST_HIDDEN void karst_vforks(std::uintptr_t stack_pointer) {
+  using namespace karst::runtime;
+  const karst::format::Event word = make_place(stack_pointer, karst::format::Mark::kSetPlace);
+  record_group(&word, 1);
+  t_in_vfork = true;
+}
+
 /// In the parent, when the child has exec'd or ended: what the child called and did not return from is over.
 KARST_HIDDEN int karst_vforked(long result, std::uintptr_t stack_pointer) {
+  karst::runtime::t_in_vfork = false;
   karst::runtime::record_jump_to(stack_pointer);
   if (result > 0) return static_cast<int>(result);
   errno = static_cast<int>(-result);

@@ -87,7 +87,15 @@ const Unwinder* find_unwinder(const void* caller) {
 struct ZoneFrames {
   std::uintptr_t begin, end;
 };
-ZoneFrames g_zone_frames;
+ZoneFrames g_zone_frames[8];  // one of each library; the first without an end is free
+
+bool are_zones(std::uintptr_t region) {
+  for (const ZoneFrames& of : g_zone_frames) {
+    if (of.end == 0) return false;
+    if (of.begin <= region && region < of.end) return true;
+  }
+  return false;
+}
 #endif
 
 struct Walk {
@@ -117,8 +125,7 @@ int step(Context* context, void* argument) {
   const std::uintptr_t region = walk.unwinder.region_start(context);
   FunctionHere here = function_of_region(region);
 #ifndef KARST_STATIC
-  if (g_zone_frames.begin <= region && region < g_zone_frames.end)
-    here = {karst_note_id(static_cast<NoteName*>(walk.unwinder.language_data(context))), false};
+  if (are_zones(region)) here = {karst_note_id(static_cast<NoteName*>(walk.unwinder.language_data(context))), false};
 #endif
   if (here.id == 0) return kGoOn;
   // -finstrument-functions makes cleanups that call the exit function, where the language has cleanups at all.
@@ -160,10 +167,14 @@ void karst_frames_gone(karst::runtime::Context* context, const karst::runtime::U
 #ifndef KARST_STATIC
 extern "C" {
 
-/// Where the code of the libraries of interpose/ is whose frames name a zone.
+/// Where the code of a library of interpose/ is whose frames name a zone. By constructors, one after the other.
 __attribute__((visibility("default"))) void karst_api_zone_frames(const void* begin, const void* end) {
   using namespace karst::runtime;
-  g_zone_frames = {reinterpret_cast<std::uintptr_t>(begin), reinterpret_cast<std::uintptr_t>(end)};
+  for (ZoneFrames& of : g_zone_frames) {
+    if (of.end != 0) continue;
+    of = {reinterpret_cast<std::uintptr_t>(begin), reinterpret_cast<std::uintptr_t>(end)};
+    return;
+  }
 }
 
 __attribute__((visibility("default"))) void karst_unwind_set_ip(karst::runtime::Context* context,

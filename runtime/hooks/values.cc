@@ -35,8 +35,8 @@ std::uint16_t* g_numbers;    // of specs, by function: 1 + index; 0: none
 std::uint32_t g_taken;       // specs that g_numbers has
 std::uint8_t g_changes;      // karst_noted_values.changes, when these were taken
 
-/// Bytes from `address` on that could be read, `size` at most. No instruction of ours touches memory that might go
-/// away. `stack`: of the function that is called.
+}  // namespace
+
 std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack) {
   if (size != 0 && steady_bytes(address, size, stack) == size) {
     copy(to, reinterpret_cast<const void*>(address), size);
@@ -52,6 +52,17 @@ std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_
       sys::call(SYS_process_vm_readv, sys::getpid(), sys::word(&local), 1, sys::word(remote), here < size ? 2 : 1, 0);
   return got > 0 ? static_cast<std::uint32_t>(got) : 0;
 }
+
+std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack) {
+  // A text that ends need not be followed by `size` bytes of such memory.
+  const std::uint32_t steady = steady_bytes(address, size, stack);
+  const auto* from = reinterpret_cast<const unsigned char*>(address);
+  for (std::uint32_t i = 0; i < steady; ++i)
+    if ((to[i] = from[i]) == 0) return i + 1;
+  return steady == size ? size : read_memory(address, to, size, stack);
+}
+
+namespace {
 
 std::uint64_t vector_register(std::uint32_t number) {
   std::uint64_t low = 0;
@@ -114,15 +125,6 @@ struct Values {
     const std::uint32_t kept = note_bytes_of(value);
     end(static_cast<std::uint8_t>(kept), kept);
   }
-  /// As read_memory(). One that ends by a NUL need not be followed by `size` bytes of such memory.
-  std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, bool ends_by_nul) const {
-    if (!ends_by_nul) return read_memory(address, to, size, stack);
-    const std::uint32_t steady = steady_bytes(address, size, stack);
-    const auto* from = reinterpret_cast<const unsigned char*>(address);
-    for (std::uint32_t i = 0; i < steady; ++i)
-      if ((to[i] = from[i]) == 0) return i + 1;
-    return steady == size ? size : read_memory(address, to, size, stack);
-  }
   void add_memory(std::uint64_t address, std::uint32_t size) {
     if (size > kMostValueBytes) size = kMostValueBytes;
     unsigned char* to = room(size);
@@ -140,7 +142,7 @@ struct Values {
     if (most == 0) return end(0, 0);
     unsigned char* to = room(most);
     if (to == nullptr) return;
-    const std::uint32_t got = read_text(address, to, most, !sized);
+    const std::uint32_t got = sized ? read_memory(address, to, most, stack) : read_text(address, to, most, stack);
     if (sized)
       return got == most ? end(static_cast<std::uint8_t>(cut ? kValueCut + most : most), most)
                          : end(kValueUnreadable, 0);

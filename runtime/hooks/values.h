@@ -23,6 +23,12 @@ void take_over_values();
 /// of patching.
 void apply_values();
 
+/// Bytes from `address` on that could be read, `size` at most. No instruction of ours touches memory that might go
+/// away. `stack`: where the frame of the function that was called begins. Any context.
+std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack);
+/// The same of a text: up to its NUL, which is counted.
+std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack);
+
 extern "C" {
 /// Called by the hooks, at an entry or a return. Async-signal-safe; takes no lock, uses 1 KiB of stack at most.
 __attribute__((visibility("hidden"))) void karst_record_values(const format::SavedRegisters* saved);

@@ -36,6 +36,9 @@ static_assert(sizeof(Unwinder) == 40);
 /// an _Unwind_Context, are gone. Records the exits of the traced calls among them.
 void frames_are_gone(void* context, const void* caller);
 
+/// In a child by vfork, which has its parent's memory. Not of a static program.
+bool in_vfork();
+
 }  // namespace karst::runtime
 
 /// The same, called by a module that has an unwinder of its own inside (toolchain/own_unwinder.S).
