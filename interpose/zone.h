@@ -12,6 +12,7 @@
 
 #include <initializer_list>
 
+#include "format/values.h"
 #include "karst/karst.h"
 
 namespace karst::interpose {
@@ -38,6 +39,13 @@ struct Zone {
   constinit karst::interpose::Zone g_##id##_zone{                                                        \
       {text, nullptr, 0, 0}, description, sizeof(description) - 1, inside_##id};
 
+/// Whether calls of this thread are to be zones.
+inline bool tells() {
+  bool (*found)();
+  KARST_FIND_(found, tells);
+  return found != nullptr && found();
+}
+
 /// The code of all inside(), by the linker.
 extern "C" __attribute__((visibility("hidden"))) const char __start_karst_zones[];
 extern "C" __attribute__((visibility("hidden"))) const char __stop_karst_zones[];
@@ -53,15 +61,61 @@ inline void enter_names(std::initializer_list<Zone*> zones) {
   for (Zone* zone : zones) enter(&zone->name, zone->values, zone->values_size);
 }
 
+/// Bytes from memory of the program's that may not be there: how many could be read. Of a text: up to its NUL.
+inline uint32_t copy_in(const void* from, void* to, uint32_t size, bool is_text) {
+  uint32_t (*read)(const void*, void*, uint32_t, bool);
+  KARST_FIND_(read, read);
+  return read != nullptr ? read(from, to, size, is_text) : 0;
+}
+
+constexpr uint32_t kEndsByNul = 0xffffffff;
+struct Text {
+  const char* address;
+  uint32_t size = kEndsByNul;
+};
+
 /// Values as a note has them, in the order of the zone's description.
 class Values {
  public:
   /// An integer or an address. Too many are left out; the reader says so.
+  void add(int value) { add(uint64_t{static_cast<uint32_t>(value)}); }
+  void add(unsigned value) { add(uint64_t{value}); }
+  void add(long value) { add(static_cast<uint64_t>(value)); }
   void add(uint64_t value) {
     if (used_ + 1 + sizeof value > kMost) return;
     unsigned char* const size = &bytes_[used_++];
     for (; value != 0; value >>= 8) bytes_[used_++] = static_cast<unsigned char>(value);
     *size = static_cast<unsigned char>(&bytes_[used_] - size - 1);
+  }
+
+  /// A text that ends by a NUL, or is `size` bytes of ours. A bad address is noted as such.
+  void add(Text text) {
+    if (text.address == nullptr) return add_head(format::kValueNull);
+    if (used_ + 1 + format::kMostValueBytes + 1 > kMost) return add_head(format::kValueNoRoom);
+    unsigned char* const to = &bytes_[used_ + 1];
+    uint32_t size = 0;
+    if (text.size != kEndsByNul) {
+      size = text.size < format::kMostValueBytes ? text.size : format::kMostValueBytes;
+      __builtin_memcpy(to, text.address, size);
+    } else {
+      const uint32_t got = copy_text(text.address, to, format::kMostValueBytes + 1);
+      while (size < got && to[size] != 0) ++size;
+      if (size == got && got <= format::kMostValueBytes) return add_head(format::kValueUnreadable);
+    }
+    const bool is_cut = size > format::kMostValueBytes;
+    if (is_cut && cut_ == nullptr) cut_ = text.address;
+    if (is_cut) size = format::kMostValueBytes;
+    bytes_[used_] = static_cast<unsigned char>((is_cut ? format::kValueCut : 0) + size);
+    used_ += 1 + size;
+  }
+  void add_null() { add_head(format::kValueNull); }
+
+  /// The first text that was too long for a value, whole, to be noted in its zone.
+  void note_cut_text() const {
+    if (cut_ == nullptr) return;
+    unsigned char whole[kMostWhole];
+    const uint32_t size = copy_text(cut_, whole, sizeof whole);
+    if (size != 0) karst_text_sized(reinterpret_cast<const char*>(whole), size);
   }
 
   void note_arguments(Zone& zone) const {
@@ -74,21 +128,59 @@ class Values {
   }
 
  private:
-  static constexpr uint32_t kMost = 128;
+  static constexpr uint32_t kMost = format::kMostValuesInNote - 1;
+  static constexpr uint32_t kMostWhole = 2000;
+
+  static uint32_t copy_text(const char* from, unsigned char* to, uint32_t size) {
+    return copy_in(from, to, size, true);
+  }
+  void add_head(uint8_t head) {
+    if (used_ < kMost) bytes_[used_++] = head;
+  }
+
   unsigned char bytes_[kMost];
   uint32_t used_ = 0;
+  const char* cut_ = nullptr;
 };
 
-/// What `call` returns, in a zone. Never inlined, so that the way of a call without a zone stays short.
-template <typename Call>
-__attribute__((noinline)) auto in_zone(Zone& zone, const Values& given, Call call) {
+template <typename>
+constexpr bool kIsPointer = false;
+template <typename To>
+constexpr bool kIsPointer<To*> = true;
+
+template <typename Result>
+long as_long(Result result) {
+  if constexpr (kIsPointer<Result>)
+    return reinterpret_cast<long>(result);
+  else
+    return static_cast<long>(result);
+}
+
+template <typename Result>
+Result from_long(long result) {
+  if constexpr (kIsPointer<Result>)
+    return reinterpret_cast<Result>(result);
+  else
+    return static_cast<Result>(result);
+}
+
+/// What `call` returns, in a zone. Never inlined, so that the way of a call without a zone stays short. `tell` adds
+/// what it returned to values.
+template <typename Call, typename Tell>
+__attribute__((noinline)) auto in_zone(Zone& zone, const Values& given, Call call, Tell tell) {
   given.note_arguments(zone);
   karst_zone_enter_(&zone.name);
-  const long result =
-      zone.inside([](void* called) { return static_cast<long>((*static_cast<Call*>(called))()); }, &call);
+  given.note_cut_text();
+  const long result = zone.inside([](void* called) { return as_long((*static_cast<Call*>(called))()); }, &call);
+  tell(result);
   karst_name* name = &zone.name;
   karst_zone_leave_(&name);
-  return static_cast<decltype(call())>(result);
+  return from_long<decltype(call())>(result);
+}
+
+template <typename Call>
+auto in_zone(Zone& zone, const Values& given, Call call) {
+  return in_zone(zone, given, call, [](long) {});
 }
 
 }  // namespace karst::interpose

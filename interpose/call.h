@@ -1,0 +1,89 @@
+// Functions of libc's whose calls are zones with all they were given and what they returned.
+//
+//   KARST_ZONE_KIND(read, "read", "fd:i4,size:u8|:r8")     a kind of zone; its name is entered at its first use
+//   KARST_BEFORE(read)                                finds what stands behind ours: g_read
+//   KARST_EXPORT ssize_t read(int fd, void* to, size_t size) {
+//     return told(g_read_zone, KARST_GIVEN(fd, size), [&] { return g_read(fd, to, size); });
+//   }
+//
+// A call that is not to be told is libc's alone. errno is that of the function behind, and so is what memory it
+// touches: texts that the program gave are copied without touching what may not be there.
+#pragma once
+#include <errno.h>
+
+#include "interpose/next.h"
+#include "interpose/zone.h"
+
+namespace karst::interpose {
+
+/// A function to be found, by the linker's list of all of them.
+struct Sought {
+  void* found;  ///< where its address goes to
+  const char* name;
+};
+extern "C" __attribute__((visibility("hidden"))) Sought __start_karst_sought[];
+extern "C" __attribute__((visibility("hidden"))) Sought __stop_karst_sought[];
+
+__attribute__((noinline, cold)) inline void find_all() {
+  using Pointer __attribute__((may_alias)) = void*;
+  for (const Sought* sought = __start_karst_sought; sought != __stop_karst_sought; ++sought)
+    find_function(*static_cast<Pointer*>(sought->found), sought->name, nullptr);
+}
+
+/// A first call may come before our constructor.
+#define KARST_BEFORE_AS(name, type)             \
+  constinit type g_##name = [](auto... given) { \
+    karst::interpose::find_all();               \
+    return g_##name(given...);                  \
+  };                                            \
+  __attribute__((section("karst_sought"), used)) karst::interpose::Sought sought_##name{&g_##name, #name};
+#define KARST_BEFORE(name) KARST_BEFORE_AS(name, decltype(karst::interpose::pointer_to(&::name)))
+
+/// For a library's constructor.
+inline void begin_telling() {
+  find_all();
+  void (*tell_frames)(const void*, const void*);
+  KARST_FIND_(tell_frames, zone_frames);
+  if (tell_frames != nullptr) tell_frames(__start_karst_zones, __stop_karst_zones);
+}
+
+/// What `call` returns: all that is told of it is done apart, so that a call that is not told costs little.
+/// `given(values)` adds what it was given, `more(values, result)` what it returned beside its result.
+template <typename Call, typename Given, typename Tell>
+auto in_told_zone(Zone& zone, Given given, Call call, Tell tell) -> decltype(call()) {
+  if (!tells()) return call();
+  Values arguments;
+  given(arguments);
+  return in_zone(zone, arguments, call, [&](long result) {
+    Values returned;
+    tell(returned, result);
+    returned.note_returned(zone);
+  });
+}
+
+/// A result of -1 becomes what errno says, negative.
+inline long with_errno(long result) { return result == -1 ? -long{errno} : result; }
+
+/// Arguments that are values as they are.
+#define KARST_GIVEN(...) [&](karst::interpose::Values& values) { karst::interpose::add_all(values, __VA_ARGS__); }
+
+template <typename... Given>
+void add_all(Values& values, Given... given) {
+  (values.add(given), ...);
+}
+
+/// A number, or -1 and errno.
+template <typename Call, typename Given>
+auto told(Zone& zone, Given given, Call call) -> decltype(call()) {
+  return in_told_zone(zone, given, call, [](Values& returned, long result) { returned.add(with_errno(result)); });
+}
+/// And what else it returned: `more(values, result)`.
+template <typename Call, typename Given, typename More>
+auto told(Zone& zone, Given given, Call call, More more) -> decltype(call()) {
+  return in_told_zone(zone, given, call, [&](Values& returned, long result) {
+    returned.add(with_errno(result));
+    more(returned, result);
+  });
+}
+
+}  // namespace karst::interpose
