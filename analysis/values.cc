@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "analysis/errno_names.h"
 #include "analysis/notes.h"
 #include "format/note.h"
 #include "format/values.h"
@@ -80,6 +81,12 @@ std::string enumerator(std::string_view code, std::int64_t value) {
   return fmt::to_string(value);
 }
 
+/// What a system call gave, as the kernel has it: -11 is -1 with EAGAIN in errno.
+std::string result_text(std::int64_t result) {
+  const std::string_view name = errno_name(-result);
+  return name.empty() ? fmt::to_string(result) : fmt::format("-1 {}", name);
+}
+
 std::string shown(std::string_view code, std::string_view bytes, bool cut) {
   const std::uint64_t bits = bits_of(bytes);
   const std::uint64_t size = number_behind(code);
@@ -88,6 +95,8 @@ std::string shown(std::string_view code, std::string_view bytes, bool cut) {
       return fmt::to_string(with_sign(bits, size));
     case 'u':
       return fmt::to_string(bits);
+    case 'r':
+      return result_text(with_sign(bits, size));
     case 'x':
       return fmt::format("{:#x}", bits);
     case 'b':

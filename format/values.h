@@ -17,6 +17,7 @@
 // A description is text: arguments, `|`, returned values; each `name:type`, a comma between two.
 //
 //   i1 i2 i4 i8  u1 u2 u4 u8    integers and their bytes      b  bool     c  a character
+//   r8                          what a system call gave: a number; above -4096 and below 0 that is errno, negative
 //   f4 f8                       IEEE 754                      x  address, in hexadecimal
 //   s                           text                          v16  memory of a vector, 16 bytes an element: how many
 //   e4{RED=0;GREEN=1}           an enumeration of 4 bytes     ?  not there (the compiler left nothing of it): no bytes

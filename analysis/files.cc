@@ -1,0 +1,284 @@
+// Changes of all threads' descriptors are collected, put in order of time and applied; then each number has a history.
+// What opens takes effect as its call ends, what closes as it begins: another thread may get the number in between.
+#include "analysis/files.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "analysis/file_values.h"
+#include "format/file.h"
+#include "format/log.h"
+#include "format/trace.h"
+
+namespace karst::analysis {
+namespace {
+
+using format::NoteKind;
+
+std::optional<std::int64_t> integer_of(std::string_view text) {
+  const bool hex = text.starts_with("0x");
+  if (hex) text.remove_prefix(2);
+  std::int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number, hex ? 16 : 10);
+  if (read.ec != std::errc()) return {};
+  return number;
+}
+
+/// A text as it is shown, without its quotes; empty if it is none. `cut`: it was too long.
+std::string text_of(std::string_view shown, bool& cut) {
+  cut = shown.ends_with("\"...");
+  if (cut) shown.remove_suffix(3);
+  if (shown.size() < 2 || shown.front() != '"' || shown.back() != '"') return {};
+  return std::string(shown.substr(1, shown.size() - 2));
+}
+
+bool is(const reader::Note& note, NoteKind kind) { return note.kind == static_cast<std::uint32_t>(kind); }
+
+/// What a log of one text, behind `skip` bytes of numbers, says.
+std::string_view log_text_behind(std::string_view bytes, std::size_t skip) {
+  constexpr std::size_t kSize = sizeof format::kLogTextCut;
+  if (bytes.size() < 1 + skip + kSize) return {};
+  bytes.remove_prefix(1 + skip);
+  const auto head =
+      static_cast<std::uint16_t>(static_cast<unsigned char>(bytes[0]) | static_cast<unsigned char>(bytes[1]) << 8);
+  return (head & format::kLogTextCut) != 0 ? std::string_view() : bytes.substr(kSize, head);
+}
+
+}  // namespace
+
+FileFunctions::FileFunctions(const reader::Process& process) {
+  does_.resize(process.functions.size(), FileDoes::kNothing);
+  for (std::size_t id = 0; id < does_.size(); ++id) {
+    does_[id] = what_it_does(process.functions[id]);
+    any_ |= does_[id] != FileDoes::kNothing;
+  }
+}
+
+FileValuesOf::FileValuesOf(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls)
+    : trace_(trace), thread_(thread), calls_(calls), values_(calls) {
+  for (const reader::Note& note : calls.notes)
+    if (is(note, NoteKind::kText) && note.row != reader::kNoParent) texts_.try_emplace(note.row, &note);
+}
+
+FileValues FileValuesOf::operator()(std::uint32_t row) const {
+  FileValues of;
+  const auto take_text = [&](std::string_view shown) {
+    bool cut = false;
+    of.path = text_of(shown, cut);
+    if (!cut) return;
+    const auto whole = texts_.find(row);
+    if (whole != texts_.end()) of.path = calls_.bytes_of(*whole->second);
+  };
+  if (const reader::Note* note = values_.arguments(row))
+    for (const Value& value : values_in(trace_, thread_, calls_, *note)) {
+      if (value.name == "path" || value.name == "address" || value.name == "name") take_text(value.text);
+      if (value.name == "fd") of.fd = integer_of(value.text);
+      if (value.name == "to") of.to = integer_of(value.text);
+      if (value.name == "from") of.from = integer_of(value.text);
+      if (value.name == "dir") of.directory = integer_of(value.text);
+      if (value.name == "first") of.first = integer_of(value.text);
+      if (value.name == "last") of.last = integer_of(value.text);
+      if (value.name == "flags") of.flags = integer_of(value.text);
+      if (value.name == "size") of.size = integer_of(value.text);
+      if (value.name == "count") of.count = integer_of(value.text);
+    }
+  if (const reader::Note* note = values_.returned(row))
+    for (const Value& value : values_in(trace_, thread_, calls_, *note)) {
+      if (value.name.empty()) {
+        of.result = integer_of(value.text);
+        if (value.text.starts_with("-1 ")) of.error = value.text.substr(3);
+      }
+      if (value.name == "path" || value.name == "peer") take_text(value.text);
+      if (value.name == "read") of.read = integer_of(value.text);
+      if (value.name == "write") of.write = integer_of(value.text);
+    }
+  return of;
+}
+
+constexpr std::int64_t kOnlyOnExec = 4;  // CLOSE_RANGE_CLOEXEC
+
+struct Descriptors::Change {
+  std::uint64_t ticks = 0;
+  std::uint32_t process = 0;
+  FileDoes does = FileDoes::kNothing;
+  std::string_view function;
+  std::uint64_t begin = 0;
+  FileValues values;
+};
+
+Descriptors::Descriptors(const reader::Trace& trace) : trace_(trace), tables_(trace.processes().size()) {
+  std::vector<Change> changes;
+  reader::Calls calls;
+  for (const reader::Process& process : trace.processes()) {
+    const FileFunctions does(process);
+    if (!does.any()) continue;
+    for (const reader::Thread& thread : process.threads) {
+      calls = reader::rebuild_calls(trace, thread, std::move(calls));
+      collect_start(thread, calls, changes);
+      collect(thread, calls, changes);
+    }
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.ticks < b.ticks; });
+  for (Change& change : changes) apply(change);
+}
+
+/// What the process said as it began.
+void Descriptors::collect_start(const reader::Thread& thread, const reader::Calls& calls,
+                                std::vector<Change>& changes) const {
+  const reader::Process& process = trace_.processes()[thread.process];
+  for (const reader::Note& note : calls.notes) {
+    if (!is(note, NoteKind::kLog) || note.name == 0) continue;
+    const std::string& format = trace_.function(process, note.name).name;
+    const bool is_directory = format == format::kDirectoryIs;
+    if (!is_directory && format != format::kDescriptorIs) continue;
+    const std::string_view bytes = calls.bytes_of(note);
+    std::int64_t fd = kDirectory;
+    if (!is_directory && bytes.size() > 4) {
+      fd = 0;
+      for (int i = 3; i >= 0; --i) fd = fd << 8 | static_cast<unsigned char>(bytes[static_cast<std::size_t>(1 + i)]);
+    }
+    Change change;
+    change.ticks = change.begin = note.ticks;
+    change.process = thread.process;
+    change.does = FileDoes::kOpens;
+    change.values.path = log_text_behind(bytes, is_directory ? 0 : 4);
+    change.values.result = fd;
+    if (!change.values.path.empty()) changes.push_back(std::move(change));
+  }
+}
+
+void Descriptors::collect(const reader::Thread& thread, const reader::Calls& calls,
+                          std::vector<Change>& changes) const {
+  const reader::Process& process = trace_.processes()[thread.process];
+  const FileFunctions does(process);
+  const FileValuesOf values_of(trace_, thread, calls);
+  for (std::uint32_t row = 0; row < calls.size(); ++row) {
+    const FileDoes what = does.of(calls.function[row]);
+    if (what < FileDoes::kOpens || what > FileDoes::kMoves) continue;
+    Change change;
+    change.values = values_of(row);
+    const bool closes = what == FileDoes::kCloses || what == FileDoes::kClosesRange;
+    if (closes ? change.values.error == "EBADF" : !change.values.result) continue;
+    const bool fails = !closes && *change.values.result < 0;
+    if (fails && change.values.error != "EINPROGRESS") continue;
+    change.begin = calls.begin[row];
+    change.ticks = closes ? change.begin : change.begin + calls.duration[row];
+    change.process = thread.process;
+    change.does = what;
+    change.function = process.functions[calls.function[row]].name;
+    changes.push_back(std::move(change));
+  }
+}
+
+void Descriptors::apply(Change& change) {
+  const FileValues& values = change.values;
+  const std::uint32_t process = change.process;
+  const std::uint64_t ticks = change.ticks;
+  const auto set_to = [&](std::optional<std::int64_t> fd, std::uint32_t file) {
+    if (fd) set(process, *fd, ticks, file);
+  };
+  switch (change.does) {
+    case FileDoes::kOpens: {
+      if (change.function == "freopen") set_to(values.fd, kGone);
+      if (change.function == "socket") return set_to(values.result, file_named(made(process, "socket")));
+      if (change.function == "memfd_create") return set_to(values.result, file_named("memfd:" + values.path));
+      if (values.path.empty()) return set_to(values.result, kGone);
+      const std::string path = resolved(process, values.path, values.directory.value_or(kDirectory), change.begin);
+      return set_to(values.result, file_named(path));
+    }
+    case FileDoes::kCloses:
+      return set_to(values.fd, kGone);
+    case FileDoes::kClosesRange:
+      if (!values.first || !values.last || (values.flags.value_or(0) & kOnlyOnExec) != 0) return;
+      return tables_[process].closed.push_back({ticks, *values.first, *values.last});
+    case FileDoes::kDuplicates:
+      if (!values.fd || (values.to && *values.to == *values.fd)) return;
+      return set_to(values.result, known(process, *values.fd, change.begin));
+    case FileDoes::kPipes: {
+      const std::uint32_t file = file_named(made(process, change.function == "pipe" ? "pipe" : "pair of sockets"));
+      set_to(values.read, file);
+      return set_to(values.write, file);
+    }
+    case FileDoes::kConnects:
+      return values.path.empty() ? void() : set_to(values.fd, file_named(values.path));
+    case FileDoes::kBinds:
+      return values.path.empty() ? void() : set_to(values.fd, file_named("socket at " + values.path));
+    case FileDoes::kAccepts:
+      return set_to(values.result, file_named(values.path.empty() ? made(process, "accepted socket") : values.path));
+    case FileDoes::kMoves:
+      if (values.path.empty())
+        return set(process, kDirectory, ticks, values.fd ? known(process, *values.fd, change.begin) : kGone);
+      return set(process, kDirectory, ticks, file_named(resolved(process, values.path, kDirectory, change.begin)));
+    default:
+      return;
+  }
+}
+
+void Descriptors::set(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, std::uint32_t file) {
+  tables_[process].of[fd].push_back({ticks, file});
+}
+
+std::uint32_t Descriptors::known(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, bool closes) const {
+  for (std::size_t depth = 0; depth <= tables_.size(); ++depth) {
+    const Table& table = tables_[process];
+    std::uint64_t closed = 0;
+    for (const Range& range : table.closed)
+      if (range.ticks <= ticks && range.first <= fd && fd <= range.last) closed = std::max(closed, range.ticks);
+    if (const auto found = table.of.find(fd); found != table.of.end())
+      for (auto was = found->second.rbegin(); was != found->second.rend(); ++was) {
+        if (was->ticks > ticks || (closes && was->ticks == ticks && was->file == kGone)) continue;
+        return was->ticks < closed ? kGone : was->file;
+      }
+    const reader::Process& of = trace_.processes()[process];
+    if (closed != 0 || of.parent == 0 || (of.flags & format::kProcessForked) == 0) return kGone;
+    ticks = std::min(ticks, of.start_ticks);
+    process = of.parent - 1;
+    closes = false;
+  }
+  return kGone;
+}
+
+std::uint32_t Descriptors::file_of(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, bool closes) {
+  const std::uint32_t file = known(process, fd, ticks, closes);
+  if (file != kGone) return file;
+  const std::uint32_t pid = trace_.processes()[process].pid;
+  if (fd == kNone) return file_named("no descriptor, or none that is known, of process " + std::to_string(pid));
+  return file_named("descriptor " + std::to_string(fd) + " of process " + std::to_string(pid) + ", not known");
+}
+
+std::uint32_t Descriptors::path_of(std::uint32_t process, std::string_view path, std::int64_t directory,
+                                   std::uint64_t ticks) {
+  return file_named(resolved(process, path, directory, ticks));
+}
+
+std::string Descriptors::resolved(std::uint32_t process, std::string_view path, std::int64_t directory,
+                                  std::uint64_t ticks) const {
+  const auto drop = [&](std::string_view what) {
+    return path.starts_with(what) ? (path.remove_prefix(what.size()), true) : false;
+  };
+  if (path.starts_with('/')) return std::string(path);
+  while (drop("./"))
+    while (drop("/")) continue;
+  const std::uint32_t in = known(process, directory, ticks);
+  if (in == kGone || !names_[in].starts_with('/')) {
+    // Another directory than that of other relative paths, perhaps.
+    if (directory == kDirectory) return std::string(path);
+    return "(descriptor " + std::to_string(directory) + ", not known)/" + std::string(path);
+  }
+  if (path.empty() || path == ".") return names_[in];
+  return names_[in] + (names_[in].ends_with('/') ? "" : "/") + std::string(path);
+}
+
+std::uint32_t Descriptors::file_named(std::string name) {
+  const auto [at, is_new] = by_name_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+  if (is_new) names_.push_back(std::move(name));
+  return at->second;
+}
+
+std::string Descriptors::made(std::uint32_t process, const char* what) {
+  const std::uint32_t number = ++made_[{process, what}];
+  return std::string(what) + " " + std::to_string(number) + " of process " +
+         std::to_string(trace_.processes()[process].pid);
+}
+
+}  // namespace karst::analysis
