@@ -43,6 +43,7 @@ void register_calls(Command app, int& status);
 void register_notes(Command app, int& status);
 void register_order(Command app, int& status);
 void register_requests(Command app, int& status);
+void register_files(Command app, int& status);
 void register_locks(Command app, int& status);
 void register_memory(Command app, int& status);
 void register_diff(Command app, int& status);

@@ -110,6 +110,7 @@ int run_command_line(int argc, char** argv) {
   register_calls(commands, status);
   register_notes(commands, status);
   register_requests(commands, status);
+  register_files(commands, status);
   register_locks(commands, status);
   register_memory(commands, status);
   register_stacks(commands, status);

@@ -26,6 +26,9 @@ struct System {
 
 constexpr System kSystems[] = {
     {"locks", "libkarst-locks.so.0", [](const std::string& how) { return how == "all" ? how : std::string(); }, "all"},
+    {"files", "libkarst-files.so.0", nullptr, ""},
+    {"net", "libkarst-net.so.0", nullptr, ""},
+    {"time", "libkarst-time.so.0", nullptr, ""},
     {"memory", "libkarst-memory.so.0",
      [](const std::string& how) {
        std::uint64_t bytes = 0;
@@ -45,10 +48,11 @@ std::vector<std::string> names() {
 void add_system_option(Command command, SystemArguments& system) {
   command
       .add_option("--system", system,
-                  "Record what the program asks of its system: locks (waits for locks: which, and who had it; "
-                  "locks=all: also who has which lock when), memory "
-                  "(malloc, free and their like; memory=512K: one in 512 KiB, by chance). With commas between")
-      .type_name("WHAT")
+                  "Record what the program asks of its system, as LIST with commas: locks (waits for locks: which, and "
+                  "who had it; locks=all: also who has which lock when), memory (malloc, free and their like; "
+                  "memory=512K: one in 512 KiB, by chance), files (calls that open, read and write them), net (calls "
+                  "of sockets, and waits for them), time (sleeps, waits for processes)")
+      .type_name("LIST")
       .allow_extra_args(false);
 }
 
