@@ -86,6 +86,34 @@ std::uint64_t bytes_of(const FileValues& values) {
   return values.count ? items * static_cast<std::uint64_t>(values.size.value_or(1)) : items;
 }
 
+/// What a call is about. What it makes is known by its descriptor, at the call's end.
+std::uint32_t file_of(Descriptors& descriptors, std::uint32_t process, std::string_view function, FileDoes does,
+                      const FileValues& values, std::uint64_t begin, std::uint64_t end) {
+  const auto made = [&](std::optional<std::int64_t> fd) {
+    return descriptors.file_of(process, fd && *fd >= 0 ? *fd : Descriptors::kNone, end);
+  };
+  const std::int64_t fd = (does == FileDoes::kCopies ? values.from : values.fd).value_or(Descriptors::kNone);
+  switch (does) {
+    case FileDoes::kPipes:
+      return made(values.read);
+    case FileDoes::kOpens:
+      if (values.path.empty() || function == "memfd_create") return made(values.result);
+      break;
+    case FileDoes::kConnects:
+    case FileDoes::kBinds:
+      if (!values.path.empty()) return descriptors.address(values.path, does == FileDoes::kBinds);
+      return descriptors.file_of(process, fd, begin);
+    case FileDoes::kAccepts:
+      return descriptors.file_of(process, fd, begin);
+    case FileDoes::kCloses:
+      return descriptors.file_of(process, fd, begin, true);
+    default:
+      break;
+  }
+  if (values.path.empty() || does == FileDoes::kReads) return descriptors.file_of(process, fd, begin);
+  return descriptors.path_of(process, values.path, values.directory.value_or(Descriptors::kDirectory), begin);
+}
+
 }  // namespace
 
 FileDoes what_it_does(const reader::Function& function) {
@@ -119,19 +147,8 @@ std::vector<FileCall> file_calls(const reader::Trace& trace, Descriptors& descri
     call.result = values.result;
     call.error = values.error;
     call.fd = what == FileDoes::kCopies ? values.from : values.fd;
-    const bool closes = what == FileDoes::kCloses;
-    if (what == FileDoes::kPipes || what == FileDoes::kClosesRange ||
-        (what == FileDoes::kOpens && values.path.empty())) {
-      // What is made is known by its descriptor afterwards.
-      const std::uint64_t end = calls.begin[row] + calls.duration[row];
-      const std::optional<std::int64_t> made = what == FileDoes::kPipes ? values.read : values.result;
-      call.file = descriptors.file_of(thread.process, made && *made >= 0 ? *made : Descriptors::kNone, end);
-    } else if (!values.path.empty() && what != FileDoes::kConnects && what != FileDoes::kBinds) {
-      call.file = descriptors.path_of(thread.process, values.path, values.directory.value_or(Descriptors::kDirectory),
-                                      call.begin);
-    } else {
-      call.file = descriptors.file_of(thread.process, call.fd.value_or(Descriptors::kNone), call.begin, closes);
-    }
+    call.file = file_of(descriptors, thread.process, does.name(call.zone), what, values, call.begin,
+                        call.begin + calls.duration[row]);
     const std::uint64_t bytes = bytes_of(values);
     if (what == FileDoes::kReads || what == FileDoes::kCopies) call.read = bytes;
     if (what == FileDoes::kWrites) call.written = bytes;

@@ -24,9 +24,11 @@ class FileFunctions {
  public:
   explicit FileFunctions(const reader::Process& process);
   bool any() const { return any_; }
+  std::string_view name(std::uint32_t function) const { return process_.functions[function].name; }
   FileDoes of(std::uint32_t function) const { return function < does_.size() ? does_[function] : FileDoes::kNothing; }
 
  private:
+  const reader::Process& process_;
   std::vector<FileDoes> does_;
   bool any_ = false;
 };

@@ -46,7 +46,7 @@ std::string_view log_text_behind(std::string_view bytes, std::size_t skip) {
 
 }  // namespace
 
-FileFunctions::FileFunctions(const reader::Process& process) {
+FileFunctions::FileFunctions(const reader::Process& process) : process_(process) {
   does_.resize(process.functions.size(), FileDoes::kNothing);
   for (std::size_t id = 0; id < does_.size(); ++id) {
     does_[id] = what_it_does(process.functions[id]);
@@ -183,6 +183,7 @@ void Descriptors::apply(Change& change) {
       if (change.function == "socket") return set_to(values.result, file_named(made(process, "socket")));
       if (change.function == "memfd_create") return set_to(values.result, file_named("memfd:" + values.path));
       if (values.path.empty()) return set_to(values.result, kGone);
+      if (change.function.empty()) return set_to(values.result, file_named(values.path));  // said at the start
       const std::string path = resolved(process, values.path, values.directory.value_or(kDirectory), change.begin);
       return set_to(values.result, file_named(path));
     }
@@ -200,9 +201,9 @@ void Descriptors::apply(Change& change) {
       return set_to(values.write, file);
     }
     case FileDoes::kConnects:
-      return values.path.empty() ? void() : set_to(values.fd, file_named(values.path));
+      return values.path.empty() ? void() : set_to(values.fd, address(values.path, false));
     case FileDoes::kBinds:
-      return values.path.empty() ? void() : set_to(values.fd, file_named("socket at " + values.path));
+      return values.path.empty() ? void() : set_to(values.fd, address(values.path, true));
     case FileDoes::kAccepts:
       return set_to(values.result, file_named(values.path.empty() ? made(process, "accepted socket") : values.path));
     case FileDoes::kMoves:

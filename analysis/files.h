@@ -53,6 +53,10 @@ class Descriptors {
   const std::string& name(std::uint32_t file) const { return names_[file]; }
   /// What a descriptor is at that time; `closes`: for a call that begins then and closes it.
   std::uint32_t file_of(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, bool closes = false);
+  /// The other end of a socket, or its own.
+  std::uint32_t address(const std::string& address, bool own) {
+    return file_named(own ? std::string(kOwn) + address : address);
+  }
   /// What a path means at that time: relative ones begin at `directory`.
   std::uint32_t path_of(std::uint32_t process, std::string_view path, std::int64_t directory, std::uint64_t ticks);
 
@@ -71,6 +75,7 @@ class Descriptors {
   };
   struct Change;
   static constexpr std::uint32_t kGone = 0xffffffffU;
+  static constexpr const char* kOwn = "socket at ";
 
   void collect(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes) const;
   void collect_start(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes) const;

@@ -1,0 +1,194 @@
+"""karst run --system files,net,time and karst files, against programs that know what they did, and against strace."""
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+
+from torture_support import KARST, TIMEOUT, TortureTest, build, main
+
+ALL = ("--system", "files,net,time")
+PLENTY = ("--budget", "off", "--memory", "512M")
+
+
+def plain(name):
+    return name.split("(")[0]
+
+
+class Files(TortureTest):
+    def calls(self, run, *options):
+        done = subprocess.run([KARST, "files", "--format", "csv", str(run.trace.path), *options], check=True,
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def karst(self, *words):
+        return subprocess.run([KARST, *map(str, words)], check=True, capture_output=True, text=True,
+                              timeout=TIMEOUT).stdout
+
+    def test_slow_input_is_named_first(self):
+        run = self.run_traced(build("files_slow", "files/slow.cc", "-std=c++20", "-O1", "-pthread"), options=ALL)
+        self.assertEqual(run.out, "5\n")
+        self.assert_whole(run.trace)
+        path = run.trace.path
+        text = self.karst("files", path, "--function", "^wait_for_input")
+        first = re.search(r"(?m)^ 1\. (\S+): (\d+) calls, [\d.]+ ms, longest [\d.]+ ms in (\w+), 5 bytes read$", text)
+        self.assertIsNotNone(first, text)
+        self.assertEqual(first.groups(), (f"{self.directory}/slow.fifo", "8", "read"))
+        self.assertRegex(text, r"(?m)^ +6 read, [\d.]+ ms, 5 bytes read: wait_for_input$")
+        self.assertIn(f" 1. {self.directory}/slow.fifo: ", self.karst("files", path))
+        by_function = json.loads(self.karst("files", "--by", "function", "--json", path))["functions"]
+        self.assertEqual(plain(by_function[0]["function"]), "wait_for_input")
+        quick = next(one for one in by_function if plain(one["function"]) == "work_quickly")
+        self.assertEqual((quick["calls"], quick["written"], quick["errors"]), (120, 240, 0))
+        by_file = json.loads(self.karst("files", "--json", path))["files"]
+        for name in range(10):
+            one = next(one for one in by_file if one["file"] == f"{self.directory}/quick{name}")
+            self.assertEqual((one["calls"], one["written"]), (12, 24))
+        self.assertEqual(sum(one["calls"] for one in by_file), len(self.calls(run)))
+        # Other commands have them as calls with values.
+        self.assertRegex(self.karst("tree", path), r'open\(path="slow.fifo", flags=0x0\) = \d+')
+        self.assertRegex(self.karst("tree", path), r"read\(fd=\d+, size=1\) = 1\n")
+        self.assertRegex(self.karst("report", path, "--by", "arg:path", "-f", "^fopen$"), r'"quick7"')
+
+    def test_over_takes_such_a_call(self):
+        program = build("files_slow", "files/slow.cc", "-std=c++20", "-O1", "-pthread")
+        run = self.run_traced(program, options=(*ALL, "--over", "read:10ms"))
+        kept = self.karst("info", run.trace.path)
+        self.assertRegex(kept, r"read\b.*(over|longer)", kept)
+
+    def test_without_it_there_are_none(self):
+        run = self.run_traced(build("files_slow", "files/slow.cc", "-std=c++20", "-O1", "-pthread"))
+        self.assertEqual(run.out, "5\n")
+        done = subprocess.run([KARST, "files", str(run.trace.path)], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("'karst run --system files,net' records them", done.stderr)
+        done = subprocess.run([KARST, "run", "--system", "locks,file", "--", "true"], capture_output=True, text=True,
+                              timeout=TIMEOUT)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("did you mean 'files'?", done.stderr)
+
+    def test_time_alone_does_not_tell_of_files(self):
+        run = self.run_traced(build("files_slow", "files/slow.cc", "-std=c++20", "-O1", "-pthread"),
+                              options=("--system", "time"))
+        self.assertEqual(run.trace.counts.get("usleep"), 5)
+        self.assertFalse({"read", "write", "open", "fopen", "close"} & run.trace.counts.keys())
+
+    def test_random_programs_against_their_own_logs(self):
+        program = build("files_random", "files/random.cc", "-std=c++20", "-O1", "-pthread", compiler="g++")
+        for seed in range(20):
+            log = self.directory / f"log{seed}"
+            run = self.run_traced(program, str(seed), "150", str(log), options=(*ALL, *PLENTY))
+            self.assert_whole(run.trace)
+            told = Counter()
+            for call in self.calls(run):
+                kind = {"r": "read", "w": "write"}.get(call["call"].lstrip("p")[0])
+                if call["call"].lstrip("p") in ("read", "write", "readv", "writev"):
+                    told[call["file"], kind, int(call["read"]) + int(call["written"])] += 1
+            logged = Counter((path, what, int(size)) for path, what, size in map(str.split, log.read_text().splitlines()))
+            self.assertGreater(sum(logged.values()), 200)
+            self.assertEqual(told, logged, f"seed {seed}")
+
+    def test_server_whose_clients_lose_nothing(self):
+        run = self.run_traced(build("files_echo", "files/echo.cc", "-std=c++20", "-O1", "-pthread"),
+                              options=(*ALL, *PLENTY))
+        sent, back, port = run.out.split()
+        self.assertEqual(sent, back)
+        self.assert_whole(run.trace)
+        calls = self.calls(run)
+        server = f"127.0.0.1:{port}"
+        by_clients = [call for call in calls if call["file"] == server]
+        self.assertEqual(sum(int(call["written"]) for call in by_clients), int(sent))
+        self.assertEqual(sum(int(call["read"]) for call in by_clients), int(sent))
+        by_server = [call for call in calls if plain(call["function"]) == "serve_one" and call["call"] != "close"]
+        self.assertEqual(sum(int(call["read"]) for call in by_server), int(sent))
+        peers = {call["file"] for call in by_server}
+        self.assertEqual(len(peers), 6)
+        for peer in peers:
+            self.assertRegex(peer, r"^127\.0\.0\.1:\d+$")
+        self.assertEqual([call["call"] for call in calls if call["file"] == "socket at 127.0.0.1:0"],
+                         ["bind", "listen"] + ["accept"] * 6)
+        self.assertRegex(self.karst("tree", run.trace.path), r'poll\(descriptors=1, timeout_ms=-1\) = 1, ready="\d+"')
+
+    # What strace sees of the same run.
+    def seen_by_strace(self, log):
+        bytes_of, open_calls = Counter(), {}
+        for line in log.read_text(errors="replace").splitlines():
+            pid, _, rest = line.partition(" ")
+            rest = rest.strip()
+            if "<unfinished ...>" in rest:
+                open_calls[pid] = rest
+                continue
+            if rest.startswith("<..."):
+                rest = open_calls.pop(pid) + rest
+            found = re.match(r"(p?)(read|write)\w*\(\d+<(/[^>]*)>.* = (\d+)$", rest)
+            if found:
+                bytes_of[found[3], found[2]] += int(found[4])
+                bytes_of[found[3], found[2], "calls"] += 1
+        return bytes_of
+
+    def assert_same_as_strace(self, *command, of):
+        if shutil.which("strace") is None:
+            self.skipTest("there is no strace")
+        log = self.directory / "strace"
+        strace = ("strace", "-f", "-qq", "-y", "-e", "trace=read,write,pread64,pwrite64,readv,writev", "-o", str(log))
+        run = self.run_traced(*command, options=(*ALL, *PLENTY), text=False, launcher=strace)
+        expected = self.seen_by_strace(log)
+        told = Counter()
+        for call in self.calls(run):
+            kind = re.fullmatch(r"p?(read|write)v?", call["call"])
+            if kind and call["result"] != "-1":
+                told[call["file"], kind[1]] += int(call["read"]) + int(call["written"])
+                told[call["file"], kind[1], "calls"] += 1
+        own = {key: count for key, count in expected.items() if of(key[0])}
+        self.assertGreater(len(own), 1)
+        self.assertEqual({key: count for key, count in told.items() if of(key[0])}, own)
+
+    def in_directory(self, path):
+        return path.startswith(str(self.directory) + "/data")
+
+    def need(self, name):
+        found = shutil.which(name, path="/usr/bin:/bin")
+        if found is None:
+            self.skipTest(f"there is no {name}")
+        return found
+
+    def data(self):
+        (self.directory / "data").mkdir()
+        for i in range(8):
+            (self.directory / "data" / f"file{i}").write_bytes(bytes(range(256)) * (50 * i + 3))
+
+    def test_bytes_of_tar_as_strace_has_them(self):
+        self.data()
+        self.assert_same_as_strace(self.need("tar"), "cf", "data.tar", "data", of=self.in_directory)
+
+    def test_bytes_of_gzip_as_strace_has_them(self):
+        self.data()
+        self.assert_same_as_strace(self.need("gzip"), "-kf", *(f"data/file{i}" for i in range(8)), of=self.in_directory)
+
+    def test_bytes_of_python_as_strace_has_them(self):
+        self.data()
+        program = ("import os, threading\n"
+                   "def copy(i):\n"
+                   "    text = open(f'data/file{i}', 'rb').read()\n"
+                   "    with open(f'data/copy{i}', 'wb', buffering=1000) as to:\n"
+                   "        for at in range(0, len(text), 700): to.write(text[at:at + 700])\n"
+                   "threads = [threading.Thread(target=copy, args=(i,)) for i in range(8)]\n"
+                   "[t.start() for t in threads]; [t.join() for t in threads]\n"
+                   "if os.fork() == 0: open('data/child', 'w').write('x' * 9999); os._exit(0)\n"
+                   "os.wait()\n")
+        self.assert_same_as_strace(self.need("python3"), "-c", program, of=self.in_directory)
+
+    def test_bytes_of_sqlite_as_strace_has_them(self):
+        database = self.directory / "data.db"
+        # Not as its argument: the shell would look into it by stdio first.
+        command = (self.need("sqlite3"), ":memory:", f"attach '{database}' as d; drop table if exists d.t;"
+                   "create table d.t(a); insert into d.t with recursive n(i) as"
+                   " (select 1 union all select i + 1 from n where i < 20000) select i from n; select sum(a) from d.t;")
+        subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
+        self.assert_same_as_strace(*command, of=self.in_directory)
+
+
+if __name__ == "__main__":
+    main()
