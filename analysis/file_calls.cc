@@ -173,40 +173,37 @@ void FileSums::add(const FileCall& call) {
   longest = std::max(longest, call.duration);
 }
 
-std::vector<FileGroup> file_groups(const reader::Trace& trace, const std::vector<FileCall>& calls, bool by_function) {
-  const auto name = [&](const FileCall& call, std::uint32_t function) {
-    return function == 0 ? std::string_view()
-                         : std::string_view(trace.function(trace.processes()[call.thread->process], function).name);
-  };
-  struct Group {
-    FileGroup group;
-    std::map<std::tuple<std::string_view, std::string_view, std::uint32_t>, FileUse> uses;
-  };
-  std::map<std::pair<std::uint32_t, std::string_view>, Group> found;
-  for (const FileCall& call : calls) {
-    const std::string_view caller = name(call, call.caller), zone = name(call, call.zone);
-    auto& [group, uses] = by_function ? found[{0, caller}] : found[{call.file, {}}];
-    group.file = call.file;
-    group.process = call.thread->process;
-    group.caller = call.caller;
-    if (group.sums.calls == 0 || call.duration > group.sums.longest) group.longest_call = zone;
-    group.sums.add(call);
-    FileUse& use = uses[{caller, zone, by_function ? call.file : 0}];
-    use.process = call.thread->process;
-    use.zone = call.zone;
-    use.caller = call.caller;
-    use.file = call.file;
-    use.sums.add(call);
-  }
+std::string_view FileGroups::name(const FileCall& call, std::uint32_t function) const {
+  if (function == 0) return {};
+  return trace_.function(trace_.processes()[call.thread->process], function).name;
+}
+
+void FileGroups::add(const FileCall& call) {
+  const std::string_view caller = name(call, call.caller), zone = name(call, call.zone);
+  auto& [group, uses] = by_function_ ? groups_[{0, caller}] : groups_[{call.file, {}}];
+  group.file = call.file;
+  group.process = call.thread->process;
+  group.caller = call.caller;
+  if (group.sums.calls == 0 || call.duration > group.sums.longest) group.longest_call = zone;
+  group.sums.add(call);
+  FileUse& use = uses[{caller, zone, by_function_ ? call.file : 0}];
+  use.process = call.thread->process;
+  use.zone = call.zone;
+  use.caller = call.caller;
+  use.file = call.file;
+  use.sums.add(call);
+}
+
+std::vector<FileGroup> FileGroups::sorted() const {
   const auto longer = [](const auto& a, const auto& b) { return a.sums.total > b.sums.total; };
-  std::vector<FileGroup> groups;
-  for (auto& [key, of] : found) {
-    for (const auto& [by, use] : of.uses) of.group.uses.push_back(use);
-    std::stable_sort(of.group.uses.begin(), of.group.uses.end(), longer);
-    groups.push_back(std::move(of.group));
+  std::vector<FileGroup> all;
+  for (const auto& [key, of] : groups_) {
+    FileGroup& group = all.emplace_back(of.sums);
+    for (const auto& [by, use] : of.uses) group.uses.push_back(use);
+    std::stable_sort(group.uses.begin(), group.uses.end(), longer);
   }
-  std::stable_sort(groups.begin(), groups.end(), longer);
-  return groups;
+  std::stable_sort(all.begin(), all.end(), longer);
+  return all;
 }
 
 }  // namespace karst::analysis

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "analysis/file_values.h"
 #include "format/file.h"
@@ -95,15 +96,19 @@ FileValues FileValuesOf::operator()(std::uint32_t row) const {
   return of;
 }
 
-constexpr std::int64_t kOnlyOnExec = 4;  // CLOSE_RANGE_CLOEXEC
-
+/// One change. What a number means depends on what is done; kAbsent: it is not known.
 struct Descriptors::Change {
+  static constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();
+
   std::uint64_t ticks = 0;
+  std::uint64_t begin = 0;
   std::uint32_t process = 0;
   FileDoes does = FileDoes::kNothing;
-  std::string_view function;
-  std::uint64_t begin = 0;
-  FileValues values;
+  std::string_view function;  ///< empty: said at the process's start
+  std::int64_t fd = kAbsent;  ///< the first of a range; the end of a pipe to read
+  std::int64_t to = kAbsent;  ///< the last of a range; the end of a pipe to write; a directory
+  std::int64_t result = kAbsent;
+  std::string path;
 };
 
 Descriptors::Descriptors(const reader::Trace& trace) : trace_(trace), tables_(trace.processes().size()) {
@@ -119,7 +124,7 @@ Descriptors::Descriptors(const reader::Trace& trace) : trace_(trace), tables_(tr
     }
   }
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.ticks < b.ticks; });
-  for (Change& change : changes) apply(change);
+  for (const Change& change : changes) apply(change);
 }
 
 /// What the process said as it began.
@@ -141,9 +146,9 @@ void Descriptors::collect_start(const reader::Thread& thread, const reader::Call
     change.ticks = change.begin = note.ticks;
     change.process = thread.process;
     change.does = FileDoes::kOpens;
-    change.values.path = log_text_behind(bytes, is_directory ? 0 : 4);
-    change.values.result = fd;
-    if (!change.values.path.empty()) changes.push_back(std::move(change));
+    change.path = log_text_behind(bytes, is_directory ? 0 : 4);
+    change.result = fd;
+    if (!change.path.empty()) changes.push_back(std::move(change));
   }
 }
 
@@ -155,83 +160,116 @@ void Descriptors::collect(const reader::Thread& thread, const reader::Calls& cal
   for (std::uint32_t row = 0; row < calls.size(); ++row) {
     const FileDoes what = does.of(calls.function[row]);
     if (what < FileDoes::kOpens || what > FileDoes::kMoves) continue;
-    Change change;
-    change.values = values_of(row);
+    FileValues values = values_of(row);
     const bool closes = what == FileDoes::kCloses || what == FileDoes::kClosesRange;
-    if (closes ? change.values.error == "EBADF" : !change.values.result) continue;
-    const bool fails = !closes && *change.values.result < 0;
-    if (fails && change.values.error != "EINPROGRESS") continue;
+    if (closes ? values.error == "EBADF" : !values.result) continue;
+    const bool fails = !closes && *values.result < 0;
+    if (fails && values.error != "EINPROGRESS") continue;
+    constexpr std::int64_t kOnlyOnExec = 4;  // CLOSE_RANGE_CLOEXEC
+    if (what == FileDoes::kClosesRange && (values.flags.value_or(0) & kOnlyOnExec) != 0) continue;
+    Change change;
     change.begin = calls.begin[row];
     change.ticks = closes ? change.begin : change.begin + calls.duration[row];
     change.process = thread.process;
     change.does = what;
-    change.function = process.functions[calls.function[row]].name;
+    change.function = does.name(calls.function[row]);
+    const auto or_absent = [](std::optional<std::int64_t> value) { return value.value_or(Change::kAbsent); };
+    change.fd = or_absent(what == FileDoes::kClosesRange ? values.first
+                          : what == FileDoes::kPipes     ? values.read
+                                                         : values.fd);
+    change.to = or_absent(what == FileDoes::kClosesRange ? values.last
+                          : what == FileDoes::kPipes     ? values.write
+                          : what == FileDoes::kOpens     ? values.directory
+                                                         : values.to);
+    change.result = or_absent(values.result);
+    change.path = std::move(values.path);
     changes.push_back(std::move(change));
   }
 }
 
-void Descriptors::apply(Change& change) {
-  const FileValues& values = change.values;
+void Descriptors::apply(const Change& change) {
   const std::uint32_t process = change.process;
-  const std::uint64_t ticks = change.ticks;
-  const auto set_to = [&](std::optional<std::int64_t> fd, std::uint32_t file) {
-    if (fd) set(process, *fd, ticks, file);
+  const auto set_to = [&](std::int64_t fd, std::uint32_t file) {
+    if (fd != Change::kAbsent) set(process, fd, change.ticks, file);
   };
+  const auto known_then = [&](std::int64_t fd) { return known(process, fd, change.begin); };
+  const std::string& path = change.path;
   switch (change.does) {
     case FileDoes::kOpens: {
-      if (change.function == "freopen") set_to(values.fd, kGone);
-      if (change.function == "socket") return set_to(values.result, file_named(made(process, "socket")));
-      if (change.function == "memfd_create") return set_to(values.result, file_named("memfd:" + values.path));
-      if (values.path.empty()) return set_to(values.result, kGone);
-      if (change.function.empty()) return set_to(values.result, file_named(values.path));  // said at the start
-      const std::string path = resolved(process, values.path, values.directory.value_or(kDirectory), change.begin);
-      return set_to(values.result, file_named(path));
+      if (change.function == "freopen") set_to(change.fd, kGone);
+      if (change.function == "socket") return set_to(change.result, file_named(made(process, "socket")));
+      if (change.function == "memfd_create") return set_to(change.result, file_named("memfd:" + path));
+      if (path.empty()) return set_to(change.result, kGone);
+      if (change.function.empty()) return set_to(change.result, file_named(path));
+      const std::int64_t directory = change.to == Change::kAbsent ? kDirectory : change.to;
+      return set_to(change.result, file_named(resolved(process, path, directory, change.begin)));
     }
     case FileDoes::kCloses:
-      return set_to(values.fd, kGone);
+      return set_to(change.fd, kGone);
     case FileDoes::kClosesRange:
-      if (!values.first || !values.last || (values.flags.value_or(0) & kOnlyOnExec) != 0) return;
-      return tables_[process].closed.push_back({ticks, *values.first, *values.last});
+      return close_range(change);
     case FileDoes::kDuplicates:
-      if (!values.fd || (values.to && *values.to == *values.fd)) return;
-      return set_to(values.result, known(process, *values.fd, change.begin));
+      if (change.fd != Change::kAbsent && change.fd != change.to) set_to(change.result, known_then(change.fd));
+      return;
     case FileDoes::kPipes: {
       const std::uint32_t file = file_named(made(process, change.function == "pipe" ? "pipe" : "pair of sockets"));
-      set_to(values.read, file);
-      return set_to(values.write, file);
+      set_to(change.fd, file);
+      return set_to(change.to, file);
     }
     case FileDoes::kConnects:
-      return values.path.empty() ? void() : set_to(values.fd, address(values.path, false));
     case FileDoes::kBinds:
-      return values.path.empty() ? void() : set_to(values.fd, address(values.path, true));
+      if (!path.empty()) set_to(change.fd, address(path, change.does == FileDoes::kBinds));
+      return;
     case FileDoes::kAccepts:
-      return set_to(values.result, file_named(values.path.empty() ? made(process, "accepted socket") : values.path));
+      return set_to(change.result, file_named(path.empty() ? made(process, "accepted socket") : path));
     case FileDoes::kMoves:
-      if (values.path.empty())
-        return set(process, kDirectory, ticks, values.fd ? known(process, *values.fd, change.begin) : kGone);
-      return set(process, kDirectory, ticks, file_named(resolved(process, values.path, kDirectory, change.begin)));
+      if (!path.empty()) return set_to(kDirectory, file_named(resolved(process, path, kDirectory, change.begin)));
+      return set_to(kDirectory, change.fd != Change::kAbsent ? known_then(change.fd) : kGone);
     default:
       return;
   }
 }
 
+void Descriptors::close_range(const Change& change) {
+  if (change.fd == Change::kAbsent || change.to == Change::kAbsent) return;
+  Table& table = tables_[change.process];
+  while (true) {
+    const auto at = table.open.lower_bound(change.fd);
+    if (at == table.open.end() || *at > change.to) break;
+    set(change.process, *at, change.ticks, kGone);
+  }
+  // Also what the process has inherited and not touched. Most programs always close the same range.
+  const auto covers = [&](const Range& range) { return range.first <= change.fd && change.to <= range.last; };
+  if (std::none_of(table.closed.begin(), table.closed.end(), covers))
+    table.closed.push_back({change.ticks, change.fd, change.to});
+}
+
 void Descriptors::set(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, std::uint32_t file) {
-  tables_[process].of[fd].push_back({ticks, file});
+  Table& table = tables_[process];
+  table.of[fd].push_back({ticks, file});
+  if (fd < 0) return;
+  if (file == kGone)
+    table.open.erase(fd);
+  else
+    table.open.insert(fd);
 }
 
 std::uint32_t Descriptors::known(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, bool closes) const {
   for (std::size_t depth = 0; depth <= tables_.size(); ++depth) {
     const Table& table = tables_[process];
-    std::uint64_t closed = 0;
-    for (const Range& range : table.closed)
-      if (range.ticks <= ticks && range.first <= fd && fd <= range.last) closed = std::max(closed, range.ticks);
-    if (const auto found = table.of.find(fd); found != table.of.end())
-      for (auto was = found->second.rbegin(); was != found->second.rend(); ++was) {
-        if (was->ticks > ticks || (closes && was->ticks == ticks && was->file == kGone)) continue;
-        return was->ticks < closed ? kGone : was->file;
+    if (const auto found = table.of.find(fd); found != table.of.end()) {
+      const std::vector<Was>& was = found->second;
+      auto at =
+          std::upper_bound(was.begin(), was.end(), ticks, [](std::uint64_t t, const Was& w) { return t < w.ticks; });
+      while (at != was.begin()) {
+        --at;
+        if (!closes || at->ticks != ticks || at->file != kGone) return at->file;
       }
+    }
+    for (const Range& range : table.closed)
+      if (range.ticks <= ticks && range.first <= fd && fd <= range.last) return kGone;
     const reader::Process& of = trace_.processes()[process];
-    if (closed != 0 || of.parent == 0 || (of.flags & format::kProcessForked) == 0) return kGone;
+    if (of.parent == 0 || (of.flags & format::kProcessForked) == 0) return kGone;
     ticks = std::min(ticks, of.start_ticks);
     process = of.parent - 1;
     closes = false;

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -70,7 +72,8 @@ class Descriptors {
     std::int64_t first, last;
   };
   struct Table {
-    std::unordered_map<std::int64_t, std::vector<Was>> of;
+    std::unordered_map<std::int64_t, std::vector<Was>> of;  // by number, in order of time
+    std::set<std::int64_t> open;                            // numbers that are something known, so far
     std::vector<Range> closed;
   };
   struct Change;
@@ -79,7 +82,8 @@ class Descriptors {
 
   void collect(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes) const;
   void collect_start(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes) const;
-  void apply(Change& change);
+  void apply(const Change& change);
+  void close_range(const Change& change);
   void set(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, std::uint32_t file);
   std::string resolved(std::uint32_t process, std::string_view path, std::int64_t directory, std::uint64_t ticks) const;
   /// kGone: not known.
@@ -130,7 +134,26 @@ struct FileGroup {
   std::string_view longest_call;  ///< name of its function
   std::vector<FileUse> uses;      ///< by falling total
 };
-/// By falling total. By function, those of one name are one. Names are borrowed.
-std::vector<FileGroup> file_groups(const reader::Trace& trace, const std::vector<FileCall>& calls, bool by_function);
+/// Adds calls up, by file or by function; functions of one name are one. Names are borrowed.
+class FileGroups {
+ public:
+  FileGroups(const reader::Trace& trace, bool by_function) : trace_(trace), by_function_(by_function) {}
+  void add(const FileCall& call);
+  bool empty() const { return groups_.empty(); }
+  /// By falling total.
+  std::vector<FileGroup> sorted() const;
+
+ private:
+  using UseKey = std::tuple<std::string_view, std::string_view, std::uint32_t>;  // caller, call, file
+  struct Group {
+    FileGroup sums;
+    std::map<UseKey, FileUse> uses;
+  };
+  std::string_view name(const FileCall& call, std::uint32_t function) const;
+
+  const reader::Trace& trace_;
+  const bool by_function_;
+  std::map<std::pair<std::uint32_t, std::string_view>, Group> groups_;
+};
 
 }  // namespace karst::analysis

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,22 +60,21 @@ these functions alone.)";
 
 class FilesPrinter {
  public:
-  FilesPrinter(const Input& input, const Descriptors& files, const std::vector<FileCall>& calls, const Options& options)
-      : input_(input),
-        files_(files),
-        calls_(calls),
-        by_function_(options.by == "function"),
-        groups_(analysis::file_groups(input.trace, calls, by_function_)) {
+  FilesPrinter(const Input& input, const Descriptors& files, std::vector<FileGroup> groups, const Options& options)
+      : input_(input), files_(files), by_function_(options.by == "function"), groups_(std::move(groups)) {
     shown_ = options.limit == 0 ? groups_.size() : std::min(options.limit, groups_.size());
   }
 
   void print_text(Screen& screen) const {
-    FileSums all;
-    for (const FileCall& call : calls_) all.add(call);
+    std::uint64_t calls = 0, total = 0;
+    for (const FileGroup& group : groups_) {
+      calls += group.sums.calls;
+      total += group.sums.total;
+    }
     const std::string what = by_function_ ? plural(groups_.size(), "function") : plural(groups_.size(), "file");
     line(screen,
-         fmt::format("{}: {} {} {}, {} in all", input_.trace.name(), plural(all.calls, "call"),
-                     by_function_ ? "by" : "to", what, duration(all.total)),
+         fmt::format("{}: {} {} {}, {} in all", input_.trace.name(), plural(calls, "call"), by_function_ ? "by" : "to",
+                     what, duration(total)),
          2);
     for (std::size_t i = 0; i < shown_; ++i) print_group(screen, i + 1, groups_[i]);
     if (shown_ < groups_.size())
@@ -82,21 +82,6 @@ class FilesPrinter {
           screen,
           fmt::format("({} more; --limit 0: all)", plural(groups_.size() - shown_, by_function_ ? "function" : "file")),
           0);
-  }
-
-  void print_csv(Output& output) const {
-    output.append("begin_ns,duration_ns,open,call,file,fd,read,written,result,error,pid,tid,thread,function\n");
-    const std::uint64_t start = analysis::first_ticks(input_.trace);
-    const auto number = [](const auto& value) { return value ? fmt::to_string(*value) : std::string(); };
-    for (const FileCall& call : calls_) {
-      if (output.failed()) return;
-      const reader::Process& process = input_.trace.processes()[call.thread->process];
-      output.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                                call.begin > start ? ns(call.begin - start) : 0, ns(call.duration), call.open ? 1 : 0,
-                                name(process, call.zone), csv_field(files_.name(call.file)), number(call.fd), call.read,
-                                call.written, call.error.empty() ? number(call.result) : "-1", call.error, process.pid,
-                                call.thread->tid, csv_field(call.thread->name), csv_field(name(process, call.caller))));
-    }
   }
 
   void print_json(Output& output) const {
@@ -147,6 +132,20 @@ class FilesPrinter {
     screen.output().append(wrap(text, screen.width(), indent) + "\n");
   }
 
+  /// A name that fits a line: the end of a path says more than its begin.
+  std::string file_name(const Screen& screen, std::uint32_t file) const {
+    constexpr std::size_t kBefore = 12;  // columns that a line has before it, and a few behind
+    const std::string whole = printable(files_.name(file));
+    const std::size_t room = std::max<std::size_t>(screen.width(), 40) - kBefore;
+    if (screen.width() == 0 || text_width(whole) <= room) return whole;
+    std::size_t from = 1;
+    while (from < whole.size() &&
+           (is_inside_character(whole[from]) || text_width(std::string_view(whole).substr(from)) > room - 3))
+      ++from;
+    return "..." + whole.substr(from);
+  }
+  static bool is_inside_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
   /// What was read, written and failed, as far as there is any.
   static std::string amounts(const FileSums& sums) {
     std::string text;
@@ -158,7 +157,7 @@ class FilesPrinter {
 
   void print_group(Screen& screen, std::size_t number, const FileGroup& group) const {
     const reader::Process& process = input_.trace.processes()[group.process];
-    const std::string called = by_function_ ? plain(process, group.caller) : printable(files_.name(group.file));
+    const std::string called = by_function_ ? plain(process, group.caller) : file_name(screen, group.file);
     screen.output().append("\n");
     line(screen,
          fmt::format("{:2}. {}: {}, {}, longest {} in {}{}", number, called, plural(group.sums.calls, "call"),
@@ -170,7 +169,7 @@ class FilesPrinter {
       const reader::Process& of = input_.trace.processes()[use.process];
       line(screen,
            fmt::format("      {} {}, {}{}: {}", use.sums.calls, printable(name(of, use.zone)), duration(use.sums.total),
-                       amounts(use.sums), by_function_ ? printable(files_.name(use.file)) : plain(of, use.caller)),
+                       amounts(use.sums), by_function_ ? file_name(screen, use.file) : plain(of, use.caller)),
            8);
     }
     if (group.uses.size() > kMostUses)
@@ -179,37 +178,62 @@ class FilesPrinter {
 
   const Input& input_;
   const Descriptors& files_;
-  const std::vector<FileCall>& calls_;
   const bool by_function_;
   std::vector<FileGroup> groups_;
   std::size_t shown_ = 0;
 };
+
+/// A row for each call, in the order of threads.
+void print_csv(Output& output, const Input& input, const Descriptors& files, const std::vector<FileCall>& calls) {
+  const reader::Trace& trace = input.trace;
+  const std::uint64_t start = analysis::first_ticks(trace);
+  const auto ns = [&](std::uint64_t ticks) { return trace.clock().to_ns(ticks); };
+  const auto number = [](const auto& value) { return value ? fmt::to_string(*value) : std::string(); };
+  for (const FileCall& call : calls) {
+    if (output.failed()) return;
+    const reader::Process& process = trace.processes()[call.thread->process];
+    const auto name = [&](std::uint32_t function) {
+      return function == 0 ? std::string_view() : std::string_view(trace.function(process, function).name);
+    };
+    output.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                              call.begin > start ? ns(call.begin - start) : 0, ns(call.duration), call.open ? 1 : 0,
+                              name(call.zone), csv_field(files.name(call.file)), number(call.fd), call.read,
+                              call.written, call.error.empty() ? number(call.result) : "-1", call.error, process.pid,
+                              call.thread->tid, csv_field(call.thread->name), csv_field(name(call.caller))));
+  }
+}
 
 int files(const Options& options) {
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
   Descriptors descriptors(trace);
-  std::vector<FileCall> calls;
+  analysis::FileGroups groups(trace, options.by == "function");
+  std::optional<Output> csv;
+  const auto begin_csv = [&] {
+    csv.emplace(Output::to_stdout());
+    csv->append("begin_ns,duration_ns,open,call,file,fd,read,written,result,error,pid,tid,thread,function\n");
+  };
   (*input)->each_thread("looking for calls to files", [&](const reader::Thread& thread, const reader::Calls& of) {
-    for (FileCall& call : analysis::file_calls(trace, descriptors, thread, of, (*input)->function_set()))
-      if (!options.failed || !call.error.empty()) calls.push_back(std::move(call));
+    auto calls = analysis::file_calls(trace, descriptors, thread, of, (*input)->function_set());
+    if (options.failed) std::erase_if(calls, [](const FileCall& call) { return call.error.empty(); });
+    for (const FileCall& call : calls) groups.add(call);
+    if (options.format != "csv" || calls.empty()) return;
+    if (!csv) begin_csv();
+    print_csv(*csv, **input, descriptors, calls);
   });
-  if (calls.empty())
+  if (groups.empty())
     return fail({"no call to a file is in " + trace.name() +
                  ", or none passes the filters; 'karst run --system files,net' records them"});
-  const FilesPrinter printer(**input, descriptors, calls, options);
+  if (csv) return finish_output(*csv, trace);
+  const FilesPrinter printer(**input, descriptors, groups.sorted(), options);
   if (options.format == "text") {
     Screen screen(options.text);
     printer.print_text(screen);
     return screen.finish(&trace);
   }
   Output output = Output::to_stdout();
-  if (options.format == "json") {
-    printer.print_json(output);
-  } else {
-    printer.print_csv(output);
-  }
+  printer.print_json(output);
   return finish_output(output, trace);
 }
 
