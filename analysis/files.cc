@@ -117,14 +117,50 @@ Descriptors::Descriptors(const reader::Trace& trace) : trace_(trace), tables_(tr
   for (const reader::Process& process : trace.processes()) {
     const FileFunctions does(process);
     if (!does.any()) continue;
+    collect_gaps(process, does);
     for (const reader::Thread& thread : process.threads) {
       calls = reader::rebuild_calls(trace, thread, std::move(calls));
+      collect_gaps(thread, calls);
       collect_start(thread, calls, changes);
       collect(thread, calls, changes);
     }
   }
+  for (Table& table : tables_) std::sort(table.gaps.begin(), table.gaps.end());
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.ticks < b.ticks; });
   for (const Change& change : changes) apply(change);
+}
+
+/// Calls that were switched off, left out or lost may have changed any descriptor.
+void Descriptors::collect_gaps(const reader::Process& process, const FileFunctions& does) {
+  std::vector<std::uint64_t>& gaps = tables_[process.index].gaps;
+  const auto changes = [&](std::uint32_t id) {
+    return does.of(id) >= FileDoes::kOpens && does.of(id) <= FileDoes::kMoves;
+  };
+  bool all_recorded = process.min_duration_ticks == 0;
+  for (const reader::Function& function : process.functions)
+    if (function.filtered && changes(function.id)) all_recorded = false;
+  if (!all_recorded) gaps.push_back(std::numeric_limits<std::uint64_t>::max());
+  for (const reader::Switch& change : process.switches) {
+    if (change.on) continue;
+    bool concerned = change.first == 0;
+    for (std::uint32_t id = change.first;
+         !concerned && id - change.first < change.count && id < process.functions.size(); ++id)
+      concerned = changes(id);
+    if (concerned) gaps.push_back(change.begin_ticks);
+  }
+}
+
+void Descriptors::collect_gaps(const reader::Thread& thread, const reader::Calls& calls) {
+  std::vector<std::uint64_t>& gaps = tables_[thread.process].gaps;
+  if (thread.overwritten_events != 0) gaps.push_back(calls.first_ticks);
+  if (thread.lost_events != 0 || calls.missing_blocks != 0) gaps.push_back(calls.last_ticks);
+}
+
+bool Descriptors::is_forgotten(const Table& table, std::uint64_t since, std::uint64_t ticks) {
+  if (table.gaps.empty()) return false;
+  if (table.gaps.back() == std::numeric_limits<std::uint64_t>::max()) return true;
+  const auto at = std::upper_bound(table.gaps.begin(), table.gaps.end(), ticks);
+  return at != table.gaps.begin() && since <= *(at - 1);
 }
 
 /// What the process said as it began.
@@ -263,11 +299,13 @@ std::uint32_t Descriptors::known(std::uint32_t process, std::int64_t fd, std::ui
           std::upper_bound(was.begin(), was.end(), ticks, [](std::uint64_t t, const Was& w) { return t < w.ticks; });
       while (at != was.begin()) {
         --at;
-        if (!closes || at->ticks != ticks || at->file != kGone) return at->file;
+        if (closes && at->ticks == ticks && at->file == kGone) continue;
+        return is_forgotten(table, at->ticks, ticks) ? kGone : at->file;
       }
     }
     for (const Range& range : table.closed)
       if (range.ticks <= ticks && range.first <= fd && fd <= range.last) return kGone;
+    if (is_forgotten(table, 0, ticks)) return kGone;
     const reader::Process& of = trace_.processes()[process];
     if (of.parent == 0 || (of.flags & format::kProcessForked) == 0) return kGone;
     ticks = std::min(ticks, of.start_ticks);

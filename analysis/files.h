@@ -3,7 +3,7 @@
 //
 // Descriptors says what is behind a number by what all threads of a process opened, duplicated and closed, in order of
 // time. A forked child begins with its parent's. What was open before is known as far as the process said so when it
-// began. Everything else is not known, and is not guessed.
+// began. Everything else is not known, and is not guessed: also what calls may have changed that are missing.
 //
 //   file   what calls are counted by: a path, the other end of a socket, a pipe, or a descriptor that is not known
 #pragma once
@@ -43,6 +43,8 @@ enum class FileDoes : std::uint8_t {
 
 FileDoes what_it_does(const reader::Function& function);
 
+class FileFunctions;
+
 class Descriptors {
  public:
   static constexpr std::int64_t kDirectory = -100;  ///< stands for the working directory, as AT_FDCWD
@@ -75,11 +77,16 @@ class Descriptors {
     std::unordered_map<std::int64_t, std::vector<Was>> of;  // by number, in order of time
     std::set<std::int64_t> open;                            // numbers that are something known, so far
     std::vector<Range> closed;
+    std::vector<std::uint64_t> gaps;  // ticks at which calls are missing: what was known before is not any more
   };
   struct Change;
   static constexpr std::uint32_t kGone = 0xffffffffU;
   static constexpr const char* kOwn = "socket at ";
 
+  void collect_gaps(const reader::Process& process, const FileFunctions& does);
+  void collect_gaps(const reader::Thread& thread, const reader::Calls& calls);
+  /// What is known since then may not be true any more.
+  static bool is_forgotten(const Table& table, std::uint64_t since, std::uint64_t ticks);
   void collect(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes) const;
   void collect_start(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes) const;
   void apply(const Change& change);
