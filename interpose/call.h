@@ -47,18 +47,34 @@ inline void begin_telling() {
   if (tell_frames != nullptr) tell_frames(__start_karst_zones, __stop_karst_zones);
 }
 
-/// What `call` returns: all that is told of it is done apart, so that a call that is not told costs little.
-/// `given(values)` adds what it was given, `more(values, result)` what it returned beside its result.
+// Apart, so that values are on the stack only while they are noted: a handler may have little of it.
+template <typename Given>
+__attribute__((noinline)) const char* note_given(Zone& zone, const Given& given) {
+  Values arguments;
+  given(arguments);
+  arguments.note_arguments(zone);
+  return arguments.cut_text();
+}
+template <typename Result, typename Tell>
+__attribute__((noinline)) void note_returned(Zone& zone, Result result, const Tell& tell) {
+  Values returned;
+  tell(returned, as_long(result));
+  returned.note_returned(zone);
+}
+
+/// What `call` returns, in a zone if the thread's calls are told. `given(values)` adds what it was given,
+/// `tell(values, result)` what it returned.
 template <typename Call, typename Given, typename Tell>
 auto in_told_zone(Zone& zone, Given given, Call call, Tell tell) -> decltype(call()) {
   if (!tells()) return call();
-  Values arguments;
-  given(arguments);
-  return in_zone(zone, arguments, call, [&](long result) {
-    Values returned;
-    tell(returned, result);
-    returned.note_returned(zone);
-  });
+  const char* cut = note_given(zone, given);
+  karst_zone_enter_(&zone.name);
+  if (cut != nullptr) note_text(cut);
+  const auto result = inside(zone, call);
+  note_returned(zone, result, tell);
+  karst_name* name = &zone.name;
+  karst_zone_leave_(&name);
+  return result;
 }
 
 /// A result of -1 becomes what errno says, negative.

@@ -110,13 +110,8 @@ class Values {
   }
   void add_null() { add_head(format::kValueNull); }
 
-  /// The first text that was too long for a value, whole, to be noted in its zone.
-  void note_cut_text() const {
-    if (cut_ == nullptr) return;
-    unsigned char whole[kMostWhole];
-    const uint32_t size = copy_text(cut_, whole, sizeof whole);
-    if (size != 0) karst_text_sized(reinterpret_cast<const char*>(whole), size);
-  }
+  /// The first text that was too long for a value; null: there is none.
+  const char* cut_text() const { return cut_; }
 
   void note_arguments(Zone& zone) const {
     KARST_NOTE_(void, arguments, (karst_name*, const char*, uint32_t, const void*, uint32_t),
@@ -129,7 +124,6 @@ class Values {
 
  private:
   static constexpr uint32_t kMost = format::kMostValuesInNote - 1;
-  static constexpr uint32_t kMostWhole = 2000;
 
   static uint32_t copy_text(const char* from, unsigned char* to, uint32_t size) {
     return copy_in(from, to, size, true);
@@ -164,23 +158,29 @@ Result from_long(long result) {
     return static_cast<Result>(result);
 }
 
-/// What `call` returns, in a zone. Never inlined, so that the way of a call without a zone stays short. `tell` adds
-/// what it returned to values.
-template <typename Call, typename Tell>
-__attribute__((noinline)) auto in_zone(Zone& zone, const Values& given, Call call, Tell tell) {
-  given.note_arguments(zone);
-  karst_zone_enter_(&zone.name);
-  given.note_cut_text();
-  const long result = zone.inside([](void* called) { return as_long((*static_cast<Call*>(called))()); }, &call);
-  tell(result);
-  karst_name* name = &zone.name;
-  karst_zone_leave_(&name);
-  return from_long<decltype(call())>(result);
+/// Notes a text whole, as far as a note goes, in the zone that is open. Apart, as it needs much stack.
+__attribute__((noinline, cold)) inline void note_text(const char* text) {
+  constexpr uint32_t kMostWhole = 2000;
+  unsigned char whole[kMostWhole];
+  const uint32_t size = copy_in(text, whole, sizeof whole, true);
+  if (size != 0) karst_text_sized(reinterpret_cast<const char*>(whole), size);
 }
 
 template <typename Call>
-auto in_zone(Zone& zone, const Values& given, Call call) {
-  return in_zone(zone, given, call, [](long) {});
+auto inside(Zone& zone, Call call) {
+  const long result = zone.inside([](void* called) { return as_long((*static_cast<Call*>(called))()); }, &call);
+  return from_long<decltype(call())>(result);
+}
+
+/// What `call` returns, in a zone. Never inlined, so that the way of a call without a zone stays short.
+template <typename Call>
+__attribute__((noinline)) auto in_zone(Zone& zone, const Values& given, Call call) {
+  given.note_arguments(zone);
+  karst_zone_enter_(&zone.name);
+  const auto result = inside(zone, call);
+  karst_name* name = &zone.name;
+  karst_zone_leave_(&name);
+  return result;
 }
 
 }  // namespace karst::interpose
