@@ -17,6 +17,7 @@ import answers  # noqa: E402
 import budget  # noqa: E402
 import calls  # noqa: E402
 import corrected  # noqa: E402
+import files  # noqa: E402
 import live  # noqa: E402
 import locks  # noqa: E402
 import memory  # noqa: E402
@@ -32,8 +33,8 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "notes", "locks", "memory", "corrected", "startup", "live", "moments",
-            "budget", "programs", "sched", "traces", "answers", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "notes", "locks", "memory", "files", "corrected", "startup", "live",
+            "moments", "budget", "programs", "sched", "traces", "answers", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -96,6 +97,7 @@ def main():
         "notes": lambda: program_notes.bench_notes(rounds, scratch, notes),
         "locks": lambda: locks.bench_locks(rounds, scratch, notes),
         "memory": lambda: memory.bench_memory(rounds, scratch, notes),
+        "files": lambda: files.bench_files(rounds, scratch, notes),
         "corrected": lambda: corrected.bench_corrected(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),
