@@ -176,7 +176,7 @@ void Descriptors::collect_start(const reader::Thread& thread, const reader::Call
     std::int64_t fd = kDirectory;
     if (!is_directory && bytes.size() > 4) {
       fd = 0;
-      for (int i = 3; i >= 0; --i) fd = fd << 8 | static_cast<unsigned char>(bytes[static_cast<std::size_t>(1 + i)]);
+      for (std::size_t i = 4; i > 0; --i) fd = fd << 8 | static_cast<unsigned char>(bytes[i]);
     }
     Change change;
     change.ticks = change.begin = note.ticks;

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/names.h"
+#include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
@@ -135,7 +136,7 @@ class FilesPrinter {
   /// A name that fits a line: the end of a path says more than its begin.
   std::string file_name(const Screen& screen, std::uint32_t file) const {
     constexpr std::size_t kBefore = 12;  // columns that a line has before it, and a few behind
-    const std::string whole = printable(files_.name(file));
+    std::string whole = printable(files_.name(file));
     const std::size_t room = std::max<std::size_t>(screen.width(), 40) - kBefore;
     if (screen.width() == 0 || text_width(whole) <= room) return whole;
     std::size_t from = 1;
