@@ -177,6 +177,17 @@ class SampleTrace {
     process.functions[id].values = values;
     return *this;
   }
+  /// The process is a child by fork of this one.
+  SampleTrace& fork_of(std::uint32_t process) {
+    processes_.back().flags |= format::kProcessForked;
+    processes_.back().parent_pid = processes_[process].pid;
+    processes_.back().parent = 1 + process;
+    return *this;
+  }
+  SampleTrace& add_module(const reader::Module& module) {
+    processes_.back().modules.push_back(module);
+    return *this;
+  }
   reader::Module& module() { return processes_.back().modules.front(); }
   reader::Function& function(std::uint32_t id) { return processes_.back().functions[id]; }
 
