@@ -13,7 +13,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "arch/cpu.h"
@@ -21,7 +20,6 @@
 #include "format/trace.h"
 #include "sched/cpus.h"
 #include "sched/libtracefs.h"
-#include "sched/present_threads.h"
 
 // C without a word for C++.
 extern "C" {
@@ -75,6 +73,7 @@ Result<std::unique_ptr<Ftrace>> Ftrace::open(const FtraceOptions& options) {
   if (made->instance_ == nullptr)
     return Error{std::string("ftrace has no instance for us (") + std::strerror(errno) + ")"};
   if (const Status done = made->set_up(options); !done) return done.error();
+  made->options_.no_fork = nullptr;
   return made;
 }
 
@@ -84,6 +83,8 @@ Ftrace::~Ftrace() {
   if (marker_ >= 0) close(marker_);
   if (instance_ != nullptr) {
     tracefs_trace_off(instance_);
+    // The kernel removes an instance faster whose events are off already: it waits for all CPUs a few times less.
+    for (const std::string& event : enabled_) tracefs_instance_file_write(instance_, event.c_str(), "0");
     // A fork of ours (collect/launch/standby.h, symbols/sandbox.h) has its files open until it ends or has closed them.
     constexpr int kTries = 300;
     constexpr useconds_t kPause = 10'000;
@@ -98,14 +99,14 @@ Status Ftrace::set_up(const FtraceOptions& options) {
   const auto refused = [](const char* what) {
     return Error{fmt::format("ftrace refuses {} ({})", what, std::strerror(errno))};
   };
-  tracefs_trace_off(instance_);
-  if (tracefs_instance_file_write(instance_, "trace_clock", "x86-tsc") < 0) return refused("the clock x86-tsc");
   const auto numbers = online_cpus();
   const std::size_t each =
       std::clamp(options.bytes / std::max<std::size_t>(1, numbers.size()), kSmallestBuffer, kLargestBuffer);
-  if (tracefs_instance_set_buffer_size(instance_, each >> 10, -1) < 0) return refused("memory for its rings");
-  const std::string marker = place_.path() + "/instances/" + own_instance_name() + "/trace_marker";
-  marker_ = ::open(marker.c_str(), O_WRONLY | O_CLOEXEC);
+  // Rings that are off are resized after a wait of the kernel's for all CPUs, so they are switched off after it.
+  if (!write_slowly("buffer_size_kb", std::to_string(each >> 10))) return refused("memory for its rings");
+  tracefs_trace_off(instance_);
+  if (!write_slowly("trace_clock", "x86-tsc")) return refused("the clock x86-tsc");
+  marker_ = ::open(path_of("trace_marker").c_str(), O_WRONLY | O_CLOEXEC);
   if (marker_ < 0) return refused("markers, by which its clock is compared with ours");
   page_ = kbuffer_alloc(KBUFFER_LSIZE_SAME_AS_HOST, KBUFFER_ENDIAN_SAME_AS_HOST);
   for (const std::uint16_t number : numbers) {
@@ -115,6 +116,22 @@ Status Ftrace::set_up(const FtraceOptions& options) {
     buffer_.resize(std::max<std::size_t>(buffer_.size(), static_cast<std::size_t>(tracefs_cpu_read_size(reader))));
   }
   return page_ != nullptr ? Status(Unit{}) : Status(Error{"no memory to read ftrace"});
+}
+
+std::string Ftrace::path_of(const char* file) const {
+  return place_.path() + "/instances/" + own_instance_name() + "/" + file;
+}
+
+/// What the kernel waits in for all CPUs, or for memory.
+bool Ftrace::write_slowly(const char* file, const std::string& text) const {
+  const Descriptor to(::open(path_of(file).c_str(), O_WRONLY | O_CLOEXEC));
+  if (!to) return false;
+  if (options_.no_fork != nullptr) options_.no_fork->unlock();
+  const bool written = write(to.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int error = errno;
+  if (options_.no_fork != nullptr) options_.no_fork->lock();
+  errno = error;
+  return written;
 }
 
 Status Ftrace::read_layout() {
@@ -183,7 +200,7 @@ Status Ftrace::read_layout() {
   return Unit{};
 }
 
-Status Ftrace::follow(pid_t program, bool running, RecordStore& store) {
+Status Ftrace::follow(const MoreThreads& more) {
   const auto refused = [](const std::string& what) {
     return Error{fmt::format("ftrace refuses {} ({})", what, std::strerror(errno))};
   };
@@ -195,29 +212,27 @@ Status Ftrace::follow(pid_t program, bool running, RecordStore& store) {
   // by reading them; switches to and from us stay. Kernels before 5.7 cannot do that.
   if (options_.everybody && options_.syscalls)
     tracefs_instance_file_write(instance_, "set_event_notrace_pid", std::to_string(gettid()).c_str());
-  std::set<pid_t> known;
-  std::vector<pid_t> threads = running ? new_threads(program, known, store) : std::vector<pid_t>{program};
-  if (threads.empty()) return Error{fmt::format("process {} has ended", program)};
+  std::vector<pid_t> threads = more();
+  if (threads.empty()) return Error{"the process has ended"};
   for (bool first = true; !threads.empty(); first = false) {
     const std::string list = fmt::format("{}", fmt::join(threads, " "));
     const auto write = first ? tracefs_instance_file_write : tracefs_instance_file_append;
     if (!options_.everybody && write(instance_, "set_event_pid", list.c_str()) < 0)
       return refused("a filter by process");
-    threads = running ? new_threads(program, known, store) : std::vector<pid_t>{};
+    threads = more();
   }
   return Unit{};
 }
 
-Status Ftrace::start(pid_t program, bool running, RecordStore& store) {
+Status Ftrace::start(const MoreThreads& more) {
   const auto refused = [](const std::string& what) {
     return Error{fmt::format("ftrace refuses {} ({})", what, std::strerror(errno))};
   };
-  store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
-  if (const Status followed = follow(program, running, store); !followed) return followed.error();
+  if (const Status followed = follow(more); !followed) return followed.error();
   // tracefs_event_enable() looks through all events that there are for one that has this name.
   const auto enable = [this](const char* event) {
-    const std::string file = std::string("events/") + event + "/enable";
-    return tracefs_instance_file_write(instance_, file.c_str(), "1") >= 0;
+    enabled_.push_back(std::string("events/") + event + "/enable");
+    return tracefs_instance_file_write(instance_, enabled_.back().c_str(), "1") >= 0;
   };
   for (const char* event : {"sched/sched_switch", "sched/sched_waking", "sched/sched_process_exit", "task/task_newtask",
                             "task/task_rename"})
@@ -226,6 +241,7 @@ Status Ftrace::start(pid_t program, bool running, RecordStore& store) {
     return refused("system calls");
   for (Cpu& cpu : cpus_) cpu.last_ticks = arch::time_stamp();
   if (tracefs_trace_on(instance_) < 0) return refused("to start");
+  began_ = arch::time_stamp();
   since_ = read_clock_pair();
   for (int i = 0; i < kMarkersAtStart; ++i) mark();
   if (marked_ == 0) return refused("markers, by which its clock is compared with ours");
@@ -301,6 +317,7 @@ void Ftrace::take(Cpu& cpu, std::uint64_t ticks, std::span<const std::byte> reco
   const auto tid = [&](const Field& f) { return static_cast<std::uint32_t>(number(f)); };
   const auto text = [&](const Field& f) { return text_at(record, f.offset, f.size); };
   const auto type = number(l.type);
+  if (ticks < tell_from_ && type != l.marker_id) return;
   const std::uint32_t current = tid(l.pid);
   format::StateRecord made{ticks, current, 0, 0, cpu.number, 0, 0};
   if (type == l.switch_id) {

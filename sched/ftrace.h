@@ -17,8 +17,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +41,8 @@ struct FtraceOptions {
   bool syscalls = false;
   bool everybody = false;                     ///< no filter: all that runs on the CPUs
   std::size_t bytes = std::size_t{16} << 20;  ///< of the kernel's rings together
+  /// base/fork_lock.h, let go of while the kernel takes its time.
+  std::shared_lock<std::shared_mutex>* no_fork = nullptr;
 };
 
 class Ftrace : public Collector {
@@ -48,8 +52,15 @@ class Ftrace : public Collector {
   /// Removes the instance.
   ~Ftrace() override;
 
-  /// Records from now on. `program` must not have called exec yet, or is `running`: then with all threads it has.
-  Status start(pid_t program, bool running, RecordStore& store);
+  /// Threads that are to be followed, with those that they make, and were not named before.
+  using MoreThreads = std::function<std::vector<pid_t>()>;
+  /// Records from now on. Asks for threads until there are no more: one that is made while others are named is missed
+  /// by nobody.
+  Status start(const MoreThreads& more);
+  /// From when on it records (ticks).
+  std::uint64_t began() const { return began_; }
+  /// What lies before is somebody else's to tell.
+  void tell_from(std::uint64_t ticks) { tell_from_ = ticks; }
 
   std::uint64_t drain(RecordStore& store) override;
   void add_descriptors(std::vector<pollfd>&) const override {}
@@ -87,7 +98,9 @@ class Ftrace : public Collector {
   explicit Ftrace(TracefsPlace place) : place_(std::move(place)) {}
   Status read_layout();
   Status set_up(const FtraceOptions& options);
-  Status follow(pid_t program, bool running, RecordStore& store);
+  std::string path_of(const char* file) const;  ///< of a file of the instance
+  bool write_slowly(const char* file, const std::string& text) const;
+  Status follow(const MoreThreads& more);
   void drain(Cpu& cpu, RecordStore& store);
   void mark();
   void take_marker(std::uint64_t ticks, std::string_view text);
@@ -107,6 +120,9 @@ class Ftrace : public Collector {
   std::int64_t most_ahead_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t most_behind_ = std::numeric_limits<std::int64_t>::min();
   ClockPair since_;
+  std::uint64_t began_ = 0;
+  std::uint64_t tell_from_ = 0;
+  std::vector<std::string> enabled_;  ///< files of events, in the instance
 };
 
 }  // namespace karst::sched

@@ -239,8 +239,7 @@ void PerfEvents::finish(RecordStore& store) {
 }
 
 // `made` has time, thread and CPU.
-void PerfEvents::take_switch(format::StateRecord made, std::uint16_t misc, std::uint32_t pid, PerfRole role,
-                             RecordStore& store) {
+void PerfEvents::take_switch(format::StateRecord made, std::uint16_t misc, std::uint32_t pid, RecordStore& store) {
   using format::kUnknownTid;
   const std::uint32_t tid = made.tid;
   if (tid == 0 || tid == kUnknownTid) return;  // not in a namespace that we see
@@ -251,7 +250,7 @@ void PerfEvents::take_switch(format::StateRecord made, std::uint16_t misc, std::
   } else if ((misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0) {
     made.value = std::uint32_t{format::kLeaveRunnable} | static_cast<unsigned char>('R');
   }
-  if (role == PerfRole::kBesideFtrace) return store.add_beside(made);
+  if (made.ticks >= beside_from_) return store.add_beside(made);
   if (!store.is_of_run(tid)) store.add_of_run(tid, pid);
   store.add(made);
 }
@@ -267,9 +266,9 @@ void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore
   const std::uint64_t before = ring.last_ns;
   if (ns != 0) ring.last_ns = ns;
   format::StateRecord made{ticks_at(ns), tid, kUnknownTid, 0, ring.cpu, 0, 0};
+  if (header.type == PERF_RECORD_SWITCH) return take_switch(made, header.misc, pid, store);
+  if ((header.type == PERF_RECORD_LOST ? ticks_at(before) : made.ticks) >= beside_from_) return;  // ftrace's to tell
   switch (header.type) {
-    case PERF_RECORD_SWITCH:
-      return take_switch(made, header.misc, pid, role_, store);
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT: {
       // pid, parent's pid, tid, parent's tid, time
@@ -280,6 +279,7 @@ void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore
       if (fork) {
         made.other = read_at<std::uint32_t>(record, sizeof header + 12);
         made.value = of == read_at<std::uint32_t>(record, sizeof header + 4) ? 1 : 0;
+        if (note_forks_) forks_.push_back(made);
       }
       made.kind = fork ? format::kStateNewThread : format::kStateExit;
       break;
@@ -293,7 +293,6 @@ void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore
       return;
     }
     case PERF_RECORD_LOST: {
-      if (role_ == PerfRole::kBesideFtrace) return;  // what ftrace has is enough
       format::StateRecord gap{ticks_at(before), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0};
       store.add(gap);
       made.tid = 0;

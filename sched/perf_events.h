@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -56,6 +57,16 @@ class PerfEvents : public Collector {
   int interval_ms() const override { return 200; }
   std::uint32_t clock_error_ns() const override { return error_ns_; }
 
+  /// ftrace tells what happens from then on; from here come only switches, to fill what it leaves out.
+  void tell_beside_from(std::uint64_t ticks) {
+    beside_from_ = ticks;
+    note_forks_ = false;
+  }
+  /// take_forks() will ask which threads were made. To be called before the program runs.
+  void note_forks() { note_forks_ = true; }
+  /// Threads that were made (kStateNewThread), as far as it was drained, since this was last asked.
+  std::vector<format::StateRecord> take_forks() { return std::exchange(forks_, {}); }
+
  private:
   struct Ring {
     int fd = -1;
@@ -65,17 +76,18 @@ class PerfEvents : public Collector {
     std::uint64_t last_ns = 0;  ///< time of the latest record
     bool was_full = false;      ///< behind the latest record there was no room for another
   };
-  explicit PerfEvents(PerfRole role) : role_(role) {}
+  explicit PerfEvents(PerfRole role) : beside_from_(role == PerfRole::kAlone ? ~std::uint64_t{0} : 0) {}
   bool map(std::size_t bytes);
   bool open_rings(const perf_event_attr& attributes, pid_t thread);
   Status open_thread(const perf_event_attr& attributes, pid_t thread);
   void drain(Ring& ring, RecordStore& store);
   void take(Ring& ring, std::span<const std::byte> record, RecordStore& store);
-  static void take_switch(format::StateRecord made, std::uint16_t misc, std::uint32_t pid, PerfRole role,
-                          RecordStore& store);
+  void take_switch(format::StateRecord made, std::uint16_t misc, std::uint32_t pid, RecordStore& store);
   std::uint64_t ticks_at(std::uint64_t raw_ns) const;
 
-  PerfRole role_;
+  std::uint64_t beside_from_;  ///< ticks; from then on ftrace tells, and this fills what it leaves out
+  bool note_forks_ = false;
+  std::vector<format::StateRecord> forks_;
   std::vector<Ring> rings_;
   std::vector<int> others_;      ///< events of further threads
   std::vector<std::byte> copy_;  ///< of a record that wraps around

@@ -48,6 +48,7 @@ RecordStore::RecordStore(std::size_t bytes)
 RecordStore::RecordStore(const RecordStore& other)
     : most_blocks_(other.most_blocks_),
       noted_(other.noted_),
+      beside_from_(other.beside_from_),
       untold_(other.untold_),
       blocks_(other.blocks_),
       tasks_(other.tasks_),
@@ -98,7 +99,7 @@ void RecordStore::fill(std::uint64_t ticks) {
 
 void RecordStore::note(const StateRecord& record) {
   if (record.kind == format::kStateNewThread) untold_.erase(record.tid);
-  if (record.kind != format::kStateLeaveCpu) return;
+  if (record.kind != format::kStateLeaveCpu || record.ticks < beside_from_) return;
   untold_[record.tid].left = true;
   untold_[record.other].came = true;
 }

@@ -30,6 +30,8 @@ class RecordStore {
   /// Adds a switch that a second source saw of a thread of the run. It names that thread alone: who came, or who left.
   /// It is kept if the first source lacks it.
   void add_beside(const format::StateRecord& record) { beside_.push_back(record); }
+  /// The second source tells of what happens from then on; until now it was the first one.
+  void begin_beside(std::uint64_t ticks) { beside_from_ = ticks; }
   /// All records before `ticks` have been added.
   void settle(std::uint64_t ticks);
 
@@ -62,6 +64,7 @@ class RecordStore {
   Block pending_;
   std::size_t noted_ = 0;  ///< of pending_, from its begin
   Block beside_;
+  std::uint64_t beside_from_ = 0;
   std::unordered_map<std::uint32_t, Untold> untold_;  ///< by tid
   std::deque<Block> blocks_;
   std::unordered_map<std::uint32_t, reader::Task> tasks_;

@@ -1,8 +1,7 @@
 #include "sched/recorder.h"
 
+#include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <mutex>
 #include <optional>
 #include <semaphore>
+#include <set>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,8 +20,12 @@
 #include "base/fork_lock.h"
 #include "sched/collector.h"
 #include "sched/ftrace.h"
+#include "sched/late_ftrace.h"
 #include "sched/perf_events.h"
+#include "sched/present_threads.h"
+#include "sched/quiet_thread.h"
 #include "sched/record_store.h"
+#include "sched/tracefs_place.h"
 
 namespace karst::sched {
 namespace {
@@ -32,54 +37,98 @@ std::string wish(const StateOptions& options) {
   return text + " are not known: ";
 }
 
-/// Starts a thread that takes no signals: these are for the thread that waits for them.
-template <typename Work>
-std::thread start_thread(const char* name, Work work) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread made(std::move(work));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(made.native_handle(), name);
-  return made;
-}
-
 }  // namespace
 
 struct StateRecorder::Impl {
   explicit Impl(const StateOptions& asked) : options(asked), store(std::max(asked.memory, kLeastStateMemory)) {}
 
-  void open_ftrace(pid_t program, bool running) {
+  FtraceOptions ftrace_options() const {
     FtraceOptions how;
     how.syscalls = options.syscalls;
     how.everybody = options.cpus;
     how.bytes = std::max(options.memory, kLeastStateMemory) / 4;
+    return how;
+  }
+
+  void open_ftrace(bool running) {
+    const FtraceOptions how = ftrace_options();
     auto made = Ftrace::open(how);
     if (!made) {
       why_not_ftrace = made.error().message;
       return;
     }
-    if (const Status started = (*made)->start(program, running, store); !started) {
+    store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
+    std::set<pid_t> known;
+    const auto more = [&] {
+      if (running) return new_threads(program, known, store);
+      return known.insert(program).second ? std::vector<pid_t>{program} : std::vector<pid_t>{};
+    };
+    if (const Status started = (*made)->start(more); !started) {
       why_not_ftrace = started.error().message;
       return;
     }
-    collector = std::move(*made);
+    use_ftrace(std::move(*made));
     // Where perf events are refused, what ftrace leaves out stays unknown.
     if (auto beside = PerfEvents::open(program, running, PerfRole::kBesideFtrace, how.bytes / 4, store))
       switches = std::move(*beside);
+  }
+
+  void use_ftrace(std::unique_ptr<Ftrace> made) {
+    collector = std::move(made);
     backend = format::StateBackend::kFtrace;
     flags =
         format::kStatesWakes | format::kStatesOthers | (options.syscalls ? std::uint32_t{format::kStatesSyscalls} : 0);
   }
 
-  void open_perf(pid_t program, bool running) {
+  /// Perf events record from now on. ftrace joins them when the program has lived for a while, if it can be had.
+  void open_ftrace_later() {
+    const auto place = TracefsPlace::find();
+    if (!place) {
+      why_not_ftrace = place.error().message;
+      return;
+    }
+    why_not_ftrace = fmt::format(
+        "ftrace joins a program that has run for {} ms, and had not yet (--sched ftrace has a program wait for it)",
+        kFtraceAfterMs);
+    perf->note_forks();
+    later = std::make_unique<LateFtrace>(ftrace_options());
+  }
+
+  /// The instance is there: ftrace tells what happens from now on, and perf events what it leaves out.
+  void join_ftrace() {
+    auto made = later->take();
+    if (!made) {
+      why_not_ftrace = made.error().message;
+      return;
+    }
+    Followed followed(program);
+    const auto more = [&] {
+      const std::uint64_t now = arch::time_stamp();
+      perf->drain(store);
+      return followed.further(now, perf->take_forks());
+    };
+    if (const Status started = (*made)->start(more); !started) {
+      why_not_ftrace = started.error().message;
+      return;
+    }
+    const std::uint64_t from = (*made)->began();
+    (*made)->tell_from(from);
+    perf->tell_beside_from(from);
+    store.begin_beside(from);
+    store.add({from, 0, 0, 0, 0, format::kStateWakesBegin, 0});
+    switches = std::move(collector);
+    use_ftrace(std::move(*made));
+    joined = true;
+  }
+
+  void open_perf(bool running) {
     auto made =
         PerfEvents::open(program, running, PerfRole::kAlone, std::max(options.memory, kLeastStateMemory) / 4, store);
     if (!made) {
       why_not_perf = made.error().message;
       return;
     }
+    perf = made->get();
     collector = std::move(*made);
     backend = format::StateBackend::kPerf;
   }
@@ -110,23 +159,29 @@ struct StateRecorder::Impl {
     std::vector<pollfd> descriptors;
     while (true) {
       {
-        const std::lock_guard no_fork(fork_lock());
-        descriptors = {{stop_event, POLLIN, 0}};
+        const std::shared_lock no_fork(fork_lock());
+        descriptors = {{stop_event, POLLIN, 0}, {later != nullptr ? later->descriptor() : -1, POLLIN, 0}};
         collector->add_descriptors(descriptors);
         if (switches != nullptr) switches->add_descriptors(descriptors);
       }
       poll(descriptors.data(), descriptors.size(), collector->interval_ms());
       {
-        const std::scoped_lock guard(fork_lock(), mutex);
+        const std::shared_lock no_fork(fork_lock());
+        const std::lock_guard guard(mutex);
         drain();
+        if (descriptors[0].revents != 0) return;
+        if (descriptors[1].revents != 0) {
+          join_ftrace();
+          later.reset();
+        }
       }
-      if (descriptors[0].revents != 0) return;
     }
   }
 
   /// The log's source as the collector leaves it: how, and why not better.
   void describe(reader::StateSource& source) {
     if (collector != nullptr) source.clock_error_ns = collector->clock_error_ns();
+    if (joined) source.clock_error_ns = std::max(source.clock_error_ns, switches->clock_error_ns());
     source.backend = backend;
     source.flags = flags | (collector != nullptr && options.cpus ? std::uint32_t{format::kStatesCpus} : 0U);
     if (collector != nullptr && faults && faults->works()) {
@@ -137,10 +192,14 @@ struct StateRecorder::Impl {
   }
 
   StateOptions options;
+  pid_t program = -1;
   std::mutex mutex;  // of the collector and the store, while the thread runs
   RecordStore store;
   std::unique_ptr<Collector> collector;
   std::unique_ptr<Collector> switches;  // perf events beside ftrace, if permitted
+  PerfEvents* perf = nullptr;           // the collector, while it is that
+  std::unique_ptr<LateFtrace> later;
+  bool joined = false;  // ftrace came late
   std::optional<FaultCounter> faults;
   std::string why_not_ftrace;
   std::string why_not_perf;
@@ -167,8 +226,16 @@ void StateRecorder::attach(pid_t process) { begin(process, true); }
 void StateRecorder::begin(pid_t program, bool running) {
   Impl& r = *impl_;
   if (r.options.wanted == Wanted::kOff) return;
-  if (r.options.wanted != Wanted::kPerf) r.open_ftrace(program, running);
-  if (r.collector == nullptr && r.options.wanted != Wanted::kFtrace) r.open_perf(program, running);
+  r.program = program;
+  // What only ftrace has and was asked for is to be there from the program's begin: then the program waits.
+  const bool may_join = r.options.wanted == Wanted::kLate && !running && !r.options.syscalls && !r.options.cpus;
+  if (may_join) r.open_perf(running);
+  if (r.collector != nullptr) {
+    r.open_ftrace_later();
+  } else {
+    if (r.options.wanted != Wanted::kPerf) r.open_ftrace(running);
+    if (r.collector == nullptr && !may_join && r.options.wanted != Wanted::kFtrace) r.open_perf(running);
+  }
   if (r.collector == nullptr) return;
   r.begin = arch::time_stamp();
   if (!running) r.faults.emplace(program);
@@ -212,12 +279,17 @@ reader::StateLog StateRecorder::stop() {
     const std::uint64_t end = arch::time_stamp();
     eventfd_write(r.stop_event, 1);
     r.thread.join();
+    if (r.later != nullptr) r.later->cancel();  // not before: the thread may be about to let go of it
     close(r.stop_event);
     r.collector->finish(r.store);
     log = r.store.take(r.begin, end);
     r.describe(log.source);
     r.switches.reset();
-    r.removal = start_thread("karst-states", [collector = std::move(r.collector)]() mutable { collector.reset(); });
+    r.removal =
+        start_thread("karst-states", [collector = std::move(r.collector), later = std::move(r.later)]() mutable {
+          later.reset();
+          collector.reset();
+        });
     return log;
   }
   r.describe(log.source);

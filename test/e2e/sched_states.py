@@ -17,7 +17,7 @@ sys.path.insert(0, str(support.ROOT / "test" / "docs"))
 import decode_trace  # noqa: E402
 
 NOBODY = 65534
-SWITCH, WAKING, LOST_BEGIN = 1, 2, 8
+SWITCH, WAKING, LOST_BEGIN, WAKES_BEGIN = 1, 2, 8, 10
 UNKNOWN = 0xFFFFFFFF  # a tid
 RUNNABLE = 256
 
@@ -305,6 +305,49 @@ class SchedTest(support.TortureTest):
         named = {r["tid"] for r in self.records(run) if r["kind"] == SWITCH}
         for process in run.trace.processes:
             self.assertIn(process["pid"], named)
+
+    def run_late(self, *command):
+        """What the command wrote, and the trace."""
+        path = self.directory / "late.karst"
+        done = subprocess.run([KARST, "run", "--sched", "late", "-o", path, "--", *command], capture_output=True, text=True,
+                              env=os.environ | self.home, timeout=TIMEOUT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = support.Trace(path)
+        self.states = trace.info["states"]
+        return done.stdout, trace
+
+    def test_a_short_program_does_not_wait_for_ftrace(self):
+        self.instances()
+        self.run_late("/bin/true")
+        self.need("perf")  # or the machine is so slow that it was no short one
+        self.assertIn("ftrace joins a program that has run for 50 ms", self.states["note"])
+        self.assertIn("--sched ftrace", self.states["note"])
+        self.assertIsNone(self.states["wakers_from_ns"])
+        self.assertGreater(self.states["records"], 0)
+
+    def test_ftrace_joins_a_program_that_runs(self):
+        """The first 50 ms are by perf events. All that run when ftrace joins are followed, and what they make later."""
+        self.instances()
+        script = f"sleep 0.5 & echo $!; {self.program} 3 >&2; sleep 0.3; {self.program} 4 >&2; wait"
+        text, trace = self.run_late("/bin/sh", "-c", script)
+        self.need("ftrace")
+        self.assertEqual(self.states["note"], "")
+        self.assertGreater(self.states["wakers_from_ns"], 50_000_000)
+        self.assertLess(self.states["wakers_from_ns"], self.states["span_ns"])
+        if self.lost():
+            self.skipTest(f"records were lost: {self.states}")
+        decoded = decode_trace.Trace((self.directory / "late.karst").read_bytes()).states
+        records = [dict(zip(("ticks", "tid", "other", "value", "cpu", "kind"), r)) for r in decoded]
+        joined = [i for i, r in enumerate(records) if r["kind"] == WAKES_BEGIN]
+        self.assertEqual(len(joined), 1)
+        before, behind = records[:joined[0]], records[joined[0]:]
+        self.assertEqual([r for r in before if r["kind"] == WAKING], [])
+        first, last = (p["pid"] for p in trace.processes if p["name"] == "waits")
+        self.assertTrue(any(r["kind"] == SWITCH and r["tid"] == first for r in before))
+        self.assertTrue(any(r["kind"] == WAKING and r["tid"] == last for r in behind), "made later")
+        self.assertTrue(any(r["kind"] == WAKING and r["tid"] == int(text) for r in behind), "made before")
+        shown = subprocess.run([KARST, "info", self.directory / "late.karst"], capture_output=True, text=True, check=True)
+        self.assertIn("other processes, both from ", shown.stdout)
 
     def instances(self):
         """Names of ftrace's instances; a test skips where they cannot be seen."""

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "analysis/syscall_names.h"
+#include "sched/late_ftrace.h"
 #include "test/sched/watched.h"
 
 namespace karst::test {
@@ -25,6 +26,7 @@ using sched::Wanted;
 struct Shared {
   Notes notes[2];  ///< the first thread's and the second's
   std::atomic<std::uint32_t> turn;
+  std::uint32_t slow_rounds;  ///< turns with a sleep in each, before all else
 };
 
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
@@ -43,11 +45,19 @@ void play(Shared& shared, std::uint32_t me, const int in, const int out) {
       syscall(SYS_nanosleep, &t, nullptr);
     });
   char word = 0;
-  for (int i = 0; i < 150; ++i) {
+  const auto turn = [&] {
     if (me == 0) notes.around(Op::kPipe, [&] { syscall(SYS_write, out, &word, 1); });
     notes.around(Op::kPipe, [&] { syscall(SYS_read, in, &word, 1); });
     if (me == 1) notes.around(Op::kPipe, [&] { syscall(SYS_write, out, &word, 1); });
+  };
+  for (std::uint32_t i = 0; i < shared.slow_rounds; ++i) {
+    turn();
+    notes.around(Op::kSleep, [] {
+      const timespec t{0, 100'000};
+      syscall(SYS_nanosleep, &t, nullptr);
+    });
   }
+  for (int i = 0; i < 150; ++i) turn();
   for (std::uint32_t now = 0; (now = shared.turn.load()) < 300;) {
     if (now % 2 == me) {
       shared.turn = now + 1;
@@ -106,6 +116,7 @@ struct Nearest {
 Nearest check(const Shared& shared, const Watched& run) {
   const reader::States& states = *run.states;
   const bool wakers = (states.source().flags & format::kStatesWakes) != 0;
+  const std::uint64_t wakes_from = wakers ? states.log().wakes_from() : ~std::uint64_t{0};
   const std::uint64_t error = run.error();
   const std::uint32_t pid = shared.notes[0].tid;
   std::uint64_t preempted = 0;
@@ -154,10 +165,11 @@ Nearest check(const Shared& shared, const Watched& run) {
       while (back < t->size() && t->state[back] == ThreadState::kWoken) ++back;
       if (back < t->size() && t->state[back] == ThreadState::kRunning && t->begin[back] <= m.after)
         nearest.after = std::min(nearest.after, m.after - t->begin[back]);
-      if (!wakers) {
+      if (end <= wakes_from) {
         EXPECT_EQ(t->by[i], reader::kNoTask);
         continue;
       }
+      if (begin < wakes_from) continue;
       if (run.lost() && t->by[i] == reader::kNoTask) continue;
       // With threads for interrupts one of those wakes, not the interrupt.
       if (m.op == Op::kSleep) {
@@ -225,6 +237,27 @@ TEST_F(Collectors, FtraceNamesWakers) {
   if (run.states->source().backend == format::StateBackend::kNone) GTEST_SKIP() << run.states->source().note;
   EXPECT_TRUE(run.states->source().note.empty());
   expect_proven(check(shared(), run), run);
+}
+
+// Perf events tell what a program does from its begin, ftrace what it does later: nothing in between is unknown.
+TEST_F(Collectors, FtraceJoinsAProgramThatRuns) {
+  shared().slow_rounds = 1000;  // a quarter of a second
+  sched::StateOptions options;
+  options.wanted = Wanted::kLate;
+  const Watched run = run_program(shared(), options);
+  const reader::StateSource& source = run.states->source();
+  if (source.backend != format::StateBackend::kFtrace) GTEST_SKIP() << source.note;
+  const std::uint64_t from = run.states->log().wakes_from();
+  EXPECT_GT(from, source.begin_ticks + run.ticks(std::uint64_t{sched::kFtraceAfterMs} * 1'000'000));
+  EXPECT_LT(from, shared().notes[0].end);
+  expect_proven(check(shared(), run), run);
+  // A part from before it has no wakers, and does not say that it has.
+  const auto flags = [&](std::uint64_t begin, std::uint64_t end) {
+    return reader::excerpt_states(run.states->log(), begin, end).source.flags & format::kStatesWakes;
+  };
+  EXPECT_EQ(flags(source.begin_ticks, from), 0U);
+  EXPECT_NE(flags(source.begin_ticks, from + 1), 0U);
+  EXPECT_NE(flags(from + 1, source.end_ticks), 0U);
 }
 
 TEST_F(Collectors, FtraceNamesSystemCalls) {
