@@ -45,9 +45,12 @@ class FilesGuest(TortureTest):
                 self.assertGreater(len(lines), 300)
                 self.assert_sound(run.trace)
                 # What the program was told is what the trace has.
-                told = [call for call in self.calls(run) if call["call"] == "open"]
+                calls = self.calls(run)
+                told = [call for call in calls if call["call"] == "open"]
                 self.assertEqual([call["error"] for call in told][:7],
                                  ["", "ENOENT", "ENOENT", "EFAULT", "EFAULT", "ENOTDIR", ""])
+                # Not what its child by vfork() did with its own descriptors.
+                self.assertNotIn(("2", "1"), [(call["fd"], call["result"]) for call in calls if call["call"] == "dup2"])
 
     def test_results_where_only_one_was_asked_for(self):
         program = build_plain("files_results", "results.c", "-w", "-O1")

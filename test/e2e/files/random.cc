@@ -18,6 +18,8 @@
 namespace {
 
 constexpr int kPaths = 5, kMostOpen = 6;
+// Absolute paths are longer than a value of a call.
+constexpr const char* kDirectory = "a_directory_whose_name_is_so_long_that_paths_of_files_in_it_are_longer_than_values";
 std::string g_directory;
 int g_log;
 
@@ -124,9 +126,9 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   g_log = static_cast<int>(syscall(SYS_openat, AT_FDCWD, argv[3], O_WRONLY | O_CREAT | O_APPEND, 0600));
   char* here = getcwd(nullptr, 0);
-  mkdir("in", 0700);
-  if (chdir("in") != 0) return 2;
-  g_directory = std::string(here) + "/in";
+  mkdir(kDirectory, 0700);
+  if (chdir(kDirectory) != 0) return 2;
+  g_directory = std::string(here) + "/" + kDirectory;
   free(here);
   const auto seed = static_cast<unsigned>(std::atoi(argv[1]));
   std::vector<std::thread> threads;
