@@ -39,8 +39,6 @@ using namespace format;
 enum Function : std::uint32_t { KARST_JUMP_FUNCTIONS(KARST_CONSTANT) kFunctions };
 static_assert(kFunctions == sizeof karst_libc / sizeof karst_libc[0]);
 
-__attribute__((tls_model("initial-exec"))) __thread int t_vforks;  // children may do so, too
-
 #ifdef KARST_STATIC
 void* libc(Function f) { return karst_libc[f]; }
 #else
@@ -93,7 +91,7 @@ __attribute__((constructor)) void find_all() {
 
 }  // namespace
 
-bool in_vfork() { return t_vforks != 0; }
+std::uint32_t g_vforks;
 
 }  // namespace karst::runtime
 
@@ -140,12 +138,12 @@ KARST_HIDDEN void karst_vforks(std::uintptr_t stack_pointer) {
   using namespace karst::runtime;
   const karst::format::Event word = make_place(stack_pointer, karst::format::Mark::kSetPlace);
   record_group(&word, 1);
-  ++t_vforks;
+  __atomic_add_fetch(&g_vforks, 1, __ATOMIC_RELAXED);
 }
 
 /// In the parent, when the child has exec'd or ended: what the child called and did not return from is over.
 KARST_HIDDEN int karst_vforked(long result, std::uintptr_t stack_pointer) {
-  --karst::runtime::t_vforks;
+  __atomic_sub_fetch(&karst::runtime::g_vforks, 1, __ATOMIC_RELAXED);
   karst::runtime::record_jump_to(stack_pointer);
   if (result > 0) return static_cast<int>(result);
   errno = static_cast<int>(-result);

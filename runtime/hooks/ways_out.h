@@ -36,8 +36,8 @@ static_assert(sizeof(Unwinder) == 40);
 /// an _Unwind_Context, are gone. Records the exits of the traced calls among them.
 void frames_are_gone(void* context, const void* caller);
 
-/// In a child by vfork, which has its parent's memory. Not of a static program.
-bool in_vfork();
+/// Threads of the process that are in vfork(), their children among them. After a fork it may be too many.
+extern std::uint32_t g_vforks;
 
 }  // namespace karst::runtime
 

@@ -8,6 +8,8 @@
 #include "runtime/hooks/values.h"
 #include "runtime/hooks/ways_out.h"
 #include "runtime/maintenance/switches.h"
+#include "runtime/process/fork.h"
+#include "runtime/recording/arena.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -19,6 +21,12 @@ namespace {
 constexpr std::uint32_t kInfo = 2;
 constexpr int kMostDescriptors = 256;
 constexpr char kOurMemory[] = "/memfd:karst";  // arenas (recording/arena_memory.cc)
+
+/// In a child by vfork: it has its parent's memory, and a number of its own.
+bool in_vfork() {
+  if (load(g_vforks) == 0) return false;
+  return g_arena.exists() && !in_forked_child() && g_arena.header().pid != static_cast<std::uint32_t>(sys::getpid());
+}
 
 struct DirectoryEntry {  // linux_dirent64
   std::uint64_t inode;
