@@ -16,7 +16,9 @@
 namespace karst::analysis {
 namespace {
 
-constexpr std::size_t kMostHeld = 16;  // locks of a thread that orders are told of
+constexpr std::size_t kMostHeld = 64;      // locks at once: of a thread that has more, orders are not told
+constexpr std::size_t kMostKnown = 1024;   // locks at once: of more, the first ones count as not known
+constexpr std::size_t kFarthestKept = 64;  // records between letting go, and that it failed
 constexpr std::size_t kLeastConvoy = 3;
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
@@ -113,10 +115,11 @@ void HoldFinder::add(const reader::Thread& thread, const reader::Calls& calls) {
       continue;
     }
     if (what == What::kKept) {
-      const auto last = std::find_if(of.records.rbegin(), of.records.rend(), [&](const Record& record) {
+      const auto end = of.records.rbegin() + static_cast<std::ptrdiff_t>(std::min(of.records.size(), kFarthestKept));
+      const auto last = std::find_if(of.records.rbegin(), end, [&](const Record& record) {
         return record.lock == numbers[0] && record.what == What::kReleased;
       });
-      if (last != of.records.rend()) of.records.erase(std::next(last).base());
+      if (last != end) of.records.erase(std::next(last).base());
       continue;
     }
     const std::uint32_t function = note.row != reader::kNoParent ? calls.function[note.row] : 0;
@@ -134,7 +137,7 @@ class HoldFinder::Replay {
     held_.clear();
     of_ = &of;
     if (!of.from_begin) find_earlier();
-    const std::vector<std::uint64_t> cuts = cuts_of(of.thread->process);
+    const std::vector<std::uint64_t>& cuts = cuts_of(of.thread->process);
     auto cut = cuts.begin();
     const auto pass_cuts = [&](std::uint64_t ticks) {
       for (; cut != cuts.end() && *cut <= ticks; ++cut) {
@@ -203,17 +206,20 @@ class HoldFinder::Replay {
   }
 
   /// When records were switched off.
-  std::vector<std::uint64_t> cuts_of(std::uint32_t process) {
-    std::vector<std::uint64_t> cuts;
+  const std::vector<std::uint64_t>& cuts_of(std::uint32_t process) {
+    const auto [at, fresh] = cuts_.try_emplace(process);
+    if (!fresh) return at->second;
     const std::vector<Kind>& kinds = finder_.kinds_of(process);
+    std::vector<std::uint64_t> ids;  // of records' names, in order
+    for (std::size_t id = 0; id < kinds.size(); ++id)
+      if (kinds[id].what != What::kNothing) ids.push_back(id);
     for (const reader::Switch& change : finder_.trace_.processes()[process].switches) {
-      bool concerns = change.first == 0;
-      for (std::uint64_t id = change.first; id < std::uint64_t{change.first} + change.count && id < kinds.size(); ++id)
-        concerns |= kinds[id].what != What::kNothing;
-      if (concerns && !change.on) cuts.push_back(change.begin_ticks);
+      const auto id = std::lower_bound(ids.begin(), ids.end(), change.first);
+      const bool concerns = id != ids.end() && *id < std::uint64_t{change.first} + change.count;
+      if (!change.on && (change.first == 0 || concerns)) at->second.push_back(change.begin_ticks);
     }
-    std::sort(cuts.begin(), cuts.end());
-    return cuts;
+    std::sort(at->second.begin(), at->second.end());
+    return at->second;
   }
 
   std::string_view kind(const Record& record) const {
@@ -242,6 +248,10 @@ class HoldFinder::Replay {
     hold.taken_in = record.function;
     hold.begin = record.ticks;
     hold.shared = shared;
+    if (held_.size() == kMostKnown) {
+      end(held_.front(), HoldEnd::kUnknown, record.ticks, 0);
+      held_.erase(held_.begin());
+    }
     held_.push_back({id, record.lock, result_.holds.size(), 1, shared});
     result_.holds.push_back(hold);
   }
@@ -274,9 +284,8 @@ class HoldFinder::Replay {
 
   /// A lock is taken while those of held_ are held.
   void add_orders(std::uint32_t id, bool shared, std::uint32_t function, std::uint64_t ticks, bool waits) {
-    if (!of_->whole) return;  // it may hold others by now
-    const std::size_t begin = held_.size() - std::min(held_.size(), kMostHeld);
-    for (std::size_t i = begin; i < held_.size(); ++i) {
+    if (!of_->whole || held_.size() > kMostHeld) return;  // where parts are missing it may have others by now
+    for (std::size_t i = 0; i < held_.size(); ++i) {
       if (held_[i].id == id || held_[i].hold == kEarlier) continue;
       LockPlace place;
       place.order = {of_->thread, result_.holds[held_[i].hold].taken_in, function, ticks, 1, waits};

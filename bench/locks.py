@@ -12,6 +12,7 @@ PAIRS = 20_000_000
 TURNS = 10_000
 MOST_MORE_NS = 3.0
 LOCKS = ("--system", "locks")
+ALL = ("--system", "locks=all")
 # Others that say where threads wait.
 PEERS = {"strace -f -e futex": ("strace", "-f", "-qq", "-e", "trace=futex", "-o", "/dev/null"),
          "ltrace -f": ("ltrace", "-f", "-e", "sem_wait", "-o", "/dev/null")}
@@ -35,6 +36,7 @@ def bench_locks(rounds, scratch, remarks):
                 "plain": lambda: parse_ns(run_child(free("lock")).output),
                 "traced": lambda: parse_ns(measure.karst_run(scratch, [], free("lock"), 1).output),
                 "with waits": lambda: parse_ns(measure.karst_run(scratch, LOCKS, free("lock"), 1).output),
+                "with holds": lambda: parse_ns(measure.karst_run(scratch, ALL, free("lock"), 1).output),
                 "turns": lambda: wall_ns(run_child(turns)),
                 "turns, traced": lambda: wall_ns(measure.karst_run(scratch, [], turns, 1)),
                 "turns, with waits": lambda: wall_ns(measure.karst_run(scratch, LOCKS, turns, 1))}
@@ -49,7 +51,10 @@ def bench_locks(rounds, scratch, remarks):
         return []
     loop, plain = median(samples["nothing"]), median(samples["plain"])
     rows = [Row("locks", "uncontended mutex lock+unlock", plain - loop, "ns", None, "", "", None)]
-    for name, title in (("traced", "traced"), ("with waits", "traced with --system locks")):
+    for name, title in (("traced", "traced"), ("with waits", "traced with --system locks"),
+                        ("with holds", "traced with --system locks=all")):
+        if name not in samples:
+            continue
         value = median(samples[name])
         target = f"<= {MOST_MORE_NS} ns more" if name == "with waits" else ""
         met = value - plain <= MOST_MORE_NS if name == "with waits" else None
