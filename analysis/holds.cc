@@ -109,7 +109,10 @@ void HoldFinder::add(const reader::Thread& thread, const reader::Calls& calls) {
     const What what = kinds[note.name].what;
     if (what == What::kNothing) continue;
     const std::vector<std::uint64_t> numbers = record_numbers(calls.bytes_of(note));
-    if (numbers.empty()) continue;
+    if (numbers.empty() || numbers[0] == 0) {  // as karst resolve --strip leaves them
+      stripped_ = true;
+      continue;
+    }
     if (what == What::kMade) {
       made_[{thread.process, numbers[0]}].push_back(note.ticks);
       continue;
@@ -301,7 +304,8 @@ class HoldFinder::Replay {
   HoldFinder& finder_;
   LockHolds& result_;
   const OfThread* of_ = nullptr;
-  std::vector<Held> held_;  // in the order in which they were taken
+  std::map<std::uint32_t, std::vector<std::uint64_t>> cuts_;  // by process
+  std::vector<Held> held_;                                    // in the order in which they were taken
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::uint32_t> ids_;
   std::map<std::uint32_t, std::vector<std::uint64_t>>
       let_go_;  // by lock: when a thread let it go that had not taken it
@@ -319,6 +323,7 @@ LockHolds HoldFinder::take(const std::vector<LockWait>& waits) {
       ended[{wait.thread, wait.lock}].push_back(&wait);
   }
   LockHolds result;
+  result.stripped = stripped_;
   Replay replay(*this, result);
   for (const OfThread& of : threads_) {
     const auto at = waiting.find(of.thread);

@@ -71,6 +71,7 @@ struct LockHolds {
   std::vector<LockHold> holds;      ///< in order of begin
   std::vector<Convoy> convoys;      ///< by falling number of holds
   std::vector<Inversion> inversions;
+  bool stripped = false;  ///< there were records that no longer say which lock they are of: too little is known
 };
 
 /// Whether the trace has records of holds at all: `locks=all`.
@@ -116,6 +117,7 @@ class HoldFinder {
   std::map<std::uint32_t, std::vector<Kind>> kinds_;                                    // by process: of each function
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint64_t>> made_;  // by process, address: ticks
   std::vector<OfThread> threads_;
+  bool stripped_ = false;
 };
 
 /// What is held of one address, whichever lock it was.

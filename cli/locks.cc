@@ -290,6 +290,7 @@ int locks(const Options& options) {
     if (found.holds_known) holds.add(thread, calls);
   });
   found.holds = holds.take(found.waits);
+  found.holds_known &= !found.holds.stripped;
   if (const auto* functions = (*input)->function_set(); functions != nullptr)
     std::erase_if(found.waits,
                   [&](const LockWait& wait) { return !functions->contains(wait.thread->process, wait.caller); });
