@@ -204,7 +204,9 @@ void name_static_locks(reader::Process& process, const ResolveOptions& options) 
     if (!function.note || !function.values.starts_with(format::kStaticLock) || function.file.empty()) continue;
     modules[{function.file, bytes_of(std::string_view(function.values).substr(sizeof format::kStaticLock - 1))}]
         .push_back(&function);
+    // Neither is of use any more, and both say which build of which file it was.
     function.file.clear();
+    function.values = format::kStaticLock;
   }
   for (const auto& [module, locks] : modules) {
     std::vector<std::uint64_t> addresses;

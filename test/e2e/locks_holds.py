@@ -89,6 +89,16 @@ class LocksHolds(TortureTest):
         self.assertEqual((bad.returncode, bad.stdout), (2, ""))
         self.assertIn("behind = comes all", bad.stderr)
 
+    def test_what_is_stripped_is_not_known(self):
+        run = self.run_traced(self.program(), "1", "inverted", options=ALL)
+        bare = self.directory / "bare.karst"
+        self.karst("resolve", "--strip", "values", "-o", bare, run.trace.path)
+        done = subprocess.run([KARST, "locks", "--json", str(bare)], capture_output=True, text=True, timeout=TIMEOUT)
+        if done.returncode == 0:
+            self.assertFalse(json.loads(done.stdout)["holds_known"])
+        else:
+            self.assertIn("no wait for a lock", done.stderr)
+
     def held(self, what, *, status=0):
         program = build("locks_held", "locks/held.cc", "-std=c++20", "-O1", "-pthread")
         alone = subprocess.run([program, what], capture_output=True, text=True, timeout=TIMEOUT)
