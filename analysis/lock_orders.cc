@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace karst::analysis {
 namespace {
@@ -15,6 +16,18 @@ bool are_kept_apart(const LockPlace& a, const LockPlace& b) {
         std::find_if(b.guards.begin(), b.guards.end(), [&](const LockGuard& g) { return g.id == guard.id; });
     return same != b.guards.end() && !(guard.shared && same->shared);
   });
+}
+
+/// Two places that threads can be in at once. In `a` the one lock is held and the other one taken, in `b` the other way
+/// round.
+std::optional<std::pair<const LockPlace*, const LockPlace*>> find_meeting(const std::vector<LockPlace>& a,
+                                                                          const std::vector<LockPlace>& b) {
+  for (const LockPlace& one : a)
+    for (const LockPlace& two : b) {
+      if ((one.first_shared && two.second_shared) || (one.second_shared && two.first_shared)) continue;
+      if (!are_kept_apart(one, two)) return std::pair(&one, &two);
+    }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -31,19 +44,10 @@ void add_place(LockPlaces& places, std::uint32_t first, std::uint32_t second, Lo
 std::vector<Inversion> inversions_of(const LockPlaces& places) {
   std::vector<Inversion> found;
   for (const auto& [locks, of] : places) {
-    const auto [a, b] = locks;
-    const auto other = places.find({b, a});
-    if (a >= b || other == places.end()) continue;
-    const auto dangerous = [&]() -> std::optional<Inversion> {
-      for (const LockPlace& one : of)
-        for (const LockPlace& two : other->second) {
-          // Lock a is held in the one place and taken in the other, b the other way round.
-          if ((one.first_shared && two.second_shared) || (one.second_shared && two.first_shared)) continue;
-          if (!are_kept_apart(one, two)) return Inversion{a, b, one.order, two.order};
-        }
-      return std::nullopt;
-    };
-    if (const auto inversion = dangerous()) found.push_back(*inversion);
+    const auto other = places.find({locks.second, locks.first});
+    if (locks.first >= locks.second || other == places.end()) continue;
+    if (const auto meeting = find_meeting(of, other->second))
+      found.push_back({locks.first, locks.second, meeting->first->order, meeting->second->order});
   }
   return found;
 }

@@ -9,6 +9,7 @@
 #include "analysis/holds.h"
 #include "analysis/locks.h"
 #include "cli/names.h"
+#include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
