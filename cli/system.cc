@@ -79,7 +79,7 @@ Result<SystemChoice> system_choice(const SystemArguments& system) {
           return Error{fmt::format("--system {}: {}", word,
                                    found->read_how == nullptr ? fmt::format("{} takes nothing behind it", name)
                                                               : fmt::format("behind = comes {}", found->needs))};
-        choice.how += (choice.how.empty() ? "" : ",") + name + "=" + how;
+        choice.how += fmt::format("{}{}={}", choice.how.empty() ? "" : ",", name, how);
       }
       auto library = find_library(std::string(found->library));
       if (!library) return library.error();
