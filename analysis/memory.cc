@@ -121,11 +121,27 @@ const std::vector<MemoryFinder::What>& MemoryFinder::kinds_of(std::uint32_t proc
   return at->second;
 }
 
+std::uint64_t MemoryFinder::on_again(std::uint32_t process) {
+  const std::vector<What>& kinds = kinds_of(process);
+  std::uint64_t ticks = 0;
+  for (const reader::Switch& change : trace_.processes()[process].switches) {
+    bool concerns = change.first == 0;
+    for (std::uint64_t id = change.first; id < std::uint64_t{change.first} + change.count && id < kinds.size(); ++id)
+      concerns |= kinds[id] != What::kNothing;
+    if (!concerns) continue;
+    if (!change.on) ticks = std::numeric_limits<std::uint64_t>::max();
+    if (change.on && ticks != 0) ticks = change.end_ticks;
+  }
+  return ticks;
+}
+
 void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls, const std::vector<bool>* counted) {
   const std::vector<What>& kinds = kinds_of(thread.process);
   ++threads_;
+  const auto [known_from, fresh] = known_from_.try_emplace(thread.process, 0);
+  if (fresh) known_from->second = on_again(thread.process);
   if (thread.overwritten_events != 0 || thread.lost_events != 0)
-    use_.known_from = std::max(use_.known_from, calls.first_ticks);
+    known_from->second = std::max(known_from->second, calls.first_ticks);
   std::optional<Nodes> nodes;
   if (parts_ != nullptr) nodes.emplace(use_.tree, parts_->of(thread, calls), calls);
   for (std::size_t i = 0; i < calls.notes.size(); ++i) {
@@ -180,7 +196,8 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
 /// Goes through all records once.
 class MemoryFinder::Replay {
  public:
-  Replay(std::vector<Record>& records, MemoryUse& use) : records_(records), use_(use) {}
+  Replay(std::vector<Record>& records, const std::map<std::uint32_t, std::uint64_t>& known_from, MemoryUse& use)
+      : records_(records), known_from_(known_from), use_(use) {}
 
   void run() {
     for (std::size_t i = 0; i < records_.size(); ++i) step(i);
@@ -195,7 +212,10 @@ class MemoryFinder::Replay {
     return chance > 0 ? 1 / chance : 0;
   }
   double bytes(const Record& record) const { return static_cast<double>(record.size) * weight(record.size); }
-  bool is_known(const Record& record) const { return record.ticks >= use_.known_from; }
+  bool is_known(const Record& record) const {
+    const auto from = known_from_.find(record.process);
+    return from == known_from_.end() || record.ticks >= from->second;
+  }
 
  private:
   using Living = std::unordered_map<std::uint64_t, std::size_t>;  // by address: the record
@@ -289,6 +309,7 @@ class MemoryFinder::Replay {
   }
 
   std::vector<Record>& records_;
+  const std::map<std::uint32_t, std::uint64_t>& known_from_;
   MemoryUse& use_;
   std::unordered_map<std::uint32_t, Living> living_;  // by process
   std::unordered_map<std::uint32_t, Mappings> mappings_;
@@ -313,7 +334,8 @@ MemoryUse MemoryFinder::take(std::uint64_t end) {
   }
   std::stable_sort(records_.begin(), records_.end(),
                    [](const Record& a, const Record& b) { return a.ticks < b.ticks; });
-  Replay replay(records_, use_);
+  for (const auto& [process, ticks] : known_from_) use_.known_from = std::max(use_.known_from, ticks);
+  Replay replay(records_, known_from_, use_);
   replay.run();
   use_.sums.resize(use_.tree.nodes().size());
   const std::size_t peak = replay.peak();

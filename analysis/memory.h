@@ -9,7 +9,8 @@
 //
 // Where allocations were sampled, each stands for 1 / (1 - exp(-size / mean)) of its size (Horvitz and Thompson's
 // estimator), so that sums are unbiased. Where a thread's history does not begin with the thread, what it freed before
-// is not known: allocations of before then are not said to be living.
+// is not known; nor is what was freed while records were switched off. Allocations of before then are not said to be
+// living.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -54,7 +55,8 @@ struct MemoryUse {
   std::uint64_t records = 0;
   std::uint64_t mean = 0;           ///< one allocation in so many bytes was recorded; 0: all
   std::uint64_t unknown_frees = 0;  ///< of what was allocated before the history, or was not recorded
-  std::uint64_t known_from = 0;     ///< ticks: what was allocated before may have been freed unseen; 0: nothing
+  std::uint64_t known_from = 0;     ///< ticks: what was allocated before may have been freed unseen; 0: nothing. Of the
+                                    ///< process for which that is latest
   std::uint64_t not_known = 0;      ///< allocations of before that seem to live
   std::vector<MemoryStep> steps;    ///< in order of time
 };
@@ -89,10 +91,13 @@ class MemoryFinder {
   class Replay;
 
   const std::vector<What>& kinds_of(std::uint32_t process);
+  /// When records of a process were on again, after they were switched off; the greatest value: they stayed off.
+  std::uint64_t on_again(std::uint32_t process);
 
   const reader::Trace& trace_;
   Parts* const parts_;
   std::unordered_map<std::uint32_t, std::vector<What>> kinds_;  // by process: of each function
+  std::map<std::uint32_t, std::uint64_t> known_from_;           // the same: as MemoryUse::known_from
   std::vector<Record> records_;
   std::uint32_t threads_ = 0;
   MemoryUse use_;

@@ -170,11 +170,11 @@ std::string head_text(const reader::Trace& trace, const MemoryUse& use) {
 std::string unknown_text(const reader::Trace& trace, const MemoryUse& use) {
   if (use.not_known == 0) return {};
   const std::uint64_t start = analysis::first_ticks(trace);
+  const std::uint64_t from = std::min(use.known_from, analysis::last_ticks(trace));
   return fmt::format(
-      "{} of before {} may have been freed unseen, as older events of some threads are overwritten: they are not "
-      "counted as living, nor at the peak. More memory keeps more: karst run --memory",
-      plural(use.not_known, "allocation"),
-      duration_text(trace.clock().to_ns(use.known_from > start ? use.known_from - start : 0)));
+      "{} of before {} may have been freed unseen, as older events of some threads are overwritten or tracing was "
+      "switched off: they are not counted as living, nor at the peak. More memory keeps more: karst run --memory",
+      plural(use.not_known, "allocation"), duration_text(trace.clock().to_ns(from > start ? from - start : 0)));
 }
 
 Status print_text(const reader::Trace& trace, const MemoryUse& use, const Rows& rows, const Options& options,

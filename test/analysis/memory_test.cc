@@ -122,6 +122,27 @@ TEST(Memory, UntilAMoment) {
   EXPECT_EQ(use.all.living_bytes, 150);
 }
 
+TEST(Memory, WhatWasFreedWhileRecordsWereOffIsNotKnown) {
+  const auto with = [](const std::vector<reader::Switch>& switches) {
+    Program program;
+    program.record(kMalloc, {100, 0x1000}).record(kMalloc, {10, 0x3000});
+    program.now = 1500;
+    program.record(kMalloc, {50, 0x2000});
+    for (const reader::Switch& change : switches) program.sample.switched(change);
+    return program.use();
+  };
+  const reader::Switch off{.begin_ticks = 1100, .end_ticks = 1110, .first = kFree, .count = 1, .on = false};
+  const reader::Switch on{.begin_ticks = 1200, .end_ticks = 1210, .first = kFree, .count = 1, .on = true};
+  const reader::Switch other{.begin_ticks = 1100, .end_ticks = 1110, .first = kWork, .count = 1, .on = false};
+  EXPECT_EQ(with({}).all.living_bytes, 160);
+  EXPECT_EQ(with({other}).all.living_bytes, 160);
+  const MemoryUse again = with({off, on});
+  EXPECT_EQ(again.all.living_bytes, 50);
+  EXPECT_EQ(again.all.bytes, 160);
+  EXPECT_EQ(again.not_known, 2U);
+  EXPECT_EQ(with({off}).all.living_bytes, 0);
+}
+
 TEST(Memory, WhatSamplesStandFor) {
   Program program("1000");
   program.record(kMalloc, {1000, 0x1000});
