@@ -21,8 +21,8 @@ inline constinit Sampling g_sampling;
 
 struct MemoryThread {
   Countdown countdown;
-  const void* taken;     ///< what malloc() or its like returned last
-  const void* deleting;  ///< operator delete is at it, and has recorded that
+  const void* taken = nullptr;     ///< what malloc() or its like returned last
+  const void* deleting = nullptr;  ///< operator delete is at it, and has recorded that
 };
 inline constinit thread_local MemoryThread t_memory __attribute__((tls_model("initial-exec")));
 

@@ -19,8 +19,8 @@ inline double logarithm(double number) {
 
 /// What each thread has of it. Begins as zeros.
 struct Countdown {
-  uint64_t left;    ///< bytes to the next one that is recorded
-  uint64_t random;  ///< xorshift64*; 0: the thread has not begun
+  uint64_t left = 0;    ///< bytes to the next one that is recorded
+  uint64_t random = 0;  ///< xorshift64*; 0: the thread has not begun
 
   uint64_t next_random() {
     random ^= random >> 12;
