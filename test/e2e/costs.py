@@ -42,7 +42,7 @@ class Costs(TortureTest):
         rows = csv.DictReader(io.StringIO(self.karst("report", trace, "--format", "csv", *options).stdout))
         return {row["name"]: {key: int(row[key]) for key in row if key.endswith("_ns") or key == "calls"} for row in rows}
 
-    def check_trace(self, trace, fine):
+    def check_trace(self, trace):
         table, raw = self.table(trace), self.table(trace, "--raw")
         self.assertEqual(set(table), {"main", "thread", "outer", "middle", "leaf"})
         cost = table["leaf"]["tracing_ns"] / table["leaf"]["calls"]
@@ -55,21 +55,22 @@ class Costs(TortureTest):
                 self.assertAlmostEqual(row[f"{part}_ns"], max(taken, 0), delta=3, msg=f"{name} {part}")
         # What middle takes has three calls' cost less two outside of leaf's less its own outside.
         self.assertGreater(table["outer"]["total_cost_ns"], 100 * table["outer"]["calls"] * cost)
-        # One by one they are what the sums are, but for those that would be below 0: with a coarse clock many.
-        calls = json.loads(self.karst("calls", trace, "--json", "-f", "^outer$").stdout)["calls"]
-        total = table["outer"]["total_ns"]
-        self.assertGreaterEqual(sum(c["duration_ns"] for c in calls) + 2 * len(calls), total)
-        if fine:
-            self.assertAlmostEqual(sum(c["duration_ns"] for c in calls), total, delta=2 * len(calls) + total * 0.02)
-        calls = json.loads(self.karst("calls", trace, "--json", "--raw", "-f", "^outer$").stdout)["calls"]
-        self.assertAlmostEqual(sum(c["duration_ns"] for c in calls), raw["outer"]["total_ns"], delta=2 * len(calls))
+        # One by one: all outer ones have as many calls below them, so as much is taken out of each; none is below 0.
+        each = table["outer"]["total_cost_ns"] / table["outer"]["calls"]
+        calls, recorded = ([c["duration_ns"] for c in json.loads(self.karst(
+            "calls", trace, "--json", *options, "-f", "^outer$").stdout)["calls"]] for options in ((), ("--raw",)))
+        self.assertEqual(len(calls), table["outer"]["calls"])
+        for call, raw_call in zip(calls, recorded, strict=True):
+            self.assertAlmostEqual(call, max(raw_call - each, 0), delta=3)
+        self.assertGreaterEqual(sum(calls) + 2 * len(calls), table["outer"]["total_ns"])
+        self.assertAlmostEqual(sum(recorded), raw["outer"]["total_ns"], delta=2 * len(calls))
         return cost
 
     def test_what_is_taken_out_is_what_raw_has_more(self):
         for options in ((), ("--clock", "thread")):
             with self.subTest(options=options):
                 run = self.run_traced(self.program(), options=options)
-                self.check_trace(run.trace.path, fine=not options)
+                self.check_trace(run.trace.path)
 
     def test_commands_say_it(self):
         trace = self.run_traced(self.program()).trace.path

@@ -275,10 +275,10 @@ export function wantRanks(): void {
 
 const plotting = new Set<number>();
 
-/** Asks once for the names of values, of traces that have some. */
+/** Asks once for what is plotted, of traces that have notes of which there are plots. */
 export function wantPlots(): void {
   store.state.traces.forEach(({ backend, info }, t) => {
-    const has = info.threads.some((thread) => (thread.notes.value ?? 0) > 0);
+    const has = info.threads.some(({ notes }) => (notes.value ?? notes.frame ?? notes.record ?? 0) > 0);
     if (!has || info.reading || info.aggregated || store.state.plots[t] || plotting.has(t)) return;
     plotting.add(t);
     void attempt(async () => {

@@ -22,6 +22,7 @@ const LABELS: Readonly<Record<NoteGroup, string>> = {
   frame: "Frames",
   request: "Requests",
   text: "Texts",
+  record: "Memory, locks",
   other: "Others",
 };
 

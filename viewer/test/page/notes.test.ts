@@ -205,6 +205,29 @@ test("values are plots below the threads, and the pointer reads them", async () 
   await tab.close();
 });
 
+test("memory that lives is a plot, also of a program that has no values", async () => {
+  const program = build("memory/random.cc", "memory_random");
+  const made = record("memory.karst", ["--system", "memory"], [program, "1", "1", "300"]).trace;
+  const told = JSON.parse(karst("memory", "--format", "json", made)).all;
+  const tab = await session.open([made], "#dock=0");
+  await tab.settle();
+  const heads = tab.page.locator(".heads .head");
+  await until(
+    () => heads.locator(".title").allInnerTexts(),
+    (found) => found.some((title) => title.startsWith("living memory (MiB)")),
+    "a plot of it",
+  );
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+  const list = await session.open([made], "#tab=notes");
+  await list.settle();
+  const kinds = await list.page.getByLabel("Kind of notes").locator("option").allInnerTexts();
+  const records = Number(/Memory, locks \(([\d,]+)\)/.exec(kinds.join())![1]!.replaceAll(",", ""));
+  expect(records).toBeGreaterThanOrEqual(told.allocations);
+  expect(list.errors).toEqual([]);
+  await list.close();
+});
+
 test("panning asks for marks when it rests, and never while it moves", async () => {
   const tab = await session.open([trace], `#t=0+2000000`);
   await tab.settle();
