@@ -361,6 +361,7 @@ class Recover(support.TortureTest):
         self.assertIn(f"blocked in futex; it looks like a mutex that {second['tid']} second holds", text)
         # Stopped altogether, all of it works as well.
         process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)  # all its threads have stopped then
         (seen,) = self.where(process.pid)
         self.assertEqual([t["state"] for t in seen["threads"]], ["stopped by a signal"] * 2)
         done = karst("snapshot", process.pid, "-o", self.here / "stopped.karst")
