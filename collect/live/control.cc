@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "arch/cpu.h"
+#include "arch/shared_word.h"
 
 namespace karst::collect {
 
@@ -25,14 +26,8 @@ namespace {
 constexpr milliseconds kPatience{5000};  // with another karst
 constexpr milliseconds kStep{50};
 
-template <typename T>
-T load(const T& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-template <typename T>
-void store(T& word, T value) {
-  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
-}
+using arch::load;
+using arch::store;
 
 std::string described(const Attached& a) {
   return "process " + std::to_string(a.process.pid) + " (" + a.process.name + ")";
