@@ -72,6 +72,7 @@ __attribute__((noinline, cold)) void read_options() {
       g_sampling.mean = mean;
     }
   }
+  g_sampling.all = g_sampling.mean == 0;
   g_sampling.known = true;
 }
 
@@ -96,7 +97,7 @@ bool karst::interpose::is_drawn(size_t size) {
     if (environ == nullptr) return false;  // the loader's
     read_options();
   }
-  if (g_sampling.mean == 0) return true;
+  if (g_sampling.all) return true;
   Countdown& countdown = t_memory.countdown;
   if (countdown.random == 0) {
     countdown.random = (number(&countdown) ^ karst::arch::time_stamp()) | 1;

@@ -13,7 +13,8 @@ inline uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t
 
 /// What is recorded, by all threads.
 struct Sampling {
-  bool known = false;  ///< whether the two below are. Nothing is recorded before
+  bool known = false;  ///< whether those below are. Nothing is recorded before
+  bool all = false;    ///< each allocation is recorded
   uint64_t mean = 0;   ///< bytes between two allocations that are recorded, at an average; 0: all are
   AddressSet addresses;
 };
@@ -36,13 +37,12 @@ __attribute__((always_inline)) inline bool is_wanted(size_t size) {
     t_memory.countdown.left = left - size;
     return false;
   }
-  return is_drawn(size);
+  return g_sampling.all || is_drawn(size);
 }
 
 /// Whether it is recorded that this address is freed.
 __attribute__((always_inline)) inline bool is_freed(const void* address) {
-  if (g_sampling.mean != 0) return g_sampling.addresses.take(number(address));
-  return g_sampling.known;
+  return g_sampling.all || (g_sampling.known && g_sampling.addresses.take(number(address)));
 }
 
 /// True if the address will be known when it is freed: where it would not, its allocation is not recorded either.

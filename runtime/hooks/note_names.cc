@@ -116,24 +116,14 @@ __attribute__((noinline)) std::uint32_t enter_format(NoteFormat& format, const c
   return enter(format.name, values, size);
 }
 
-/// The id if notes of it are recorded now.
-__attribute__((always_inline)) inline std::uint32_t wanted(std::uint32_t id) {
-  if (id == 0 || id > g_arena.function_count() || !is_switched_on()) return 0;
-  const std::uint32_t flags = load(g_arena.functions()[id].flags);
-  return (flags & kArenaFunctionNote) != 0 && (flags & kArenaFunctionSwitchedOn) != 0 ? id : 0;
-}
-
 }  // namespace
 
 std::uint32_t note_format_id(NoteFormat* format, const char* types) {
   const std::uint32_t id = load(format->name.id);
-  return wanted(id != 0 ? id : enter_format(*format, types));
+  return wanted_note(id != 0 ? id : enter_format(*format, types));
 }
 
-std::uint32_t note_id_with_values(NoteName* name, const char* values, std::uint32_t size) {
-  const std::uint32_t id = load(name->id);
-  return wanted(id != 0 ? id : enter(*name, values, size));
-}
+std::uint32_t enter_note(NoteName& name, const char* values, std::uint32_t size) { return enter(name, values, size); }
 
 std::uint32_t fiber_note_id() {
   static NoteName suspended{kSuspended, nullptr, 0, 0};
@@ -176,7 +166,7 @@ NoteName* note_name_of(const char* text) {
 extern "C" std::uint32_t karst_note_id(NoteName* name) {
   if (name == nullptr || name->name == nullptr) return 0;
   const std::uint32_t id = load(name->id);
-  return wanted(id != 0 ? id : enter(*name));
+  return wanted_note(id != 0 ? id : enter(*name));
 }
 
 }  // namespace karst::runtime

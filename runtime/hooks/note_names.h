@@ -4,6 +4,10 @@
 #pragma once
 #include <cstdint>
 
+#include "runtime/maintenance/switches.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/marks.h"
+
 namespace karst::runtime {
 
 /// As karst.h has it. The program may write to it: its id is compared with those that there are.
@@ -24,8 +28,22 @@ inline constexpr std::uint32_t kBoundedTexts = 16;
 /// As karst_note_id, of a format whose arguments have these types: the style, and a letter for each. Any context.
 std::uint32_t note_format_id(NoteFormat* format, const char* types);
 
+/// The id if notes of it are recorded now, else 0. Any context.
+__attribute__((always_inline)) inline std::uint32_t wanted_note(std::uint32_t id) {
+  if (id == 0 || id > g_arena.function_count()) return 0;
+  if (load(karst_marks_slowly) != 0 && !is_switched_on()) return 0;
+  const std::uint32_t flags = load(g_arena.functions()[id].flags);
+  return (flags & format::kArenaFunctionNote) != 0 && (flags & format::kArenaFunctionSwitchedOn) != 0 ? id : 0;
+}
+
+/// Gives the name its id, which others may have done meanwhile. 0: there are too many. Any context.
+__attribute__((cold)) std::uint32_t enter_note(NoteName& name, const char* values, std::uint32_t size);
+
 /// As karst_note_id, of a name whose notes have values: `values` describes them (format/values.h). Any context.
-std::uint32_t note_id_with_values(NoteName* name, const char* values, std::uint32_t size);
+inline std::uint32_t note_id_with_values(NoteName* name, const char* values, std::uint32_t size) {
+  const std::uint32_t id = load(name->id);
+  return wanted_note(id != 0 ? id : enter_note(*name, values, size));
+}
 
 /// The id of fibers' notes if they are recorded now, else 0. Filters do not concern it: without these notes the calls
 /// of several stacks would be taken for those of one. Any context.

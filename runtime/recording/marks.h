@@ -40,18 +40,26 @@ inline bool are_slots(const format::Event* slot, std::uint32_t count) {
   return true;
 }
 
-/// Puts `count` words, `word(0)` and so on, into slots that follow each other: 504 at most, or there is no block for
-/// them. `timed`: one of them has the time. False, and nothing done, when the thread needs a block first.
-template <typename Word>
-__attribute__((always_inline)) inline bool put_words(ThreadState& state, std::uint32_t count, bool timed, Word word) {
+/// Slots that were taken, and the time that belongs into them.
+struct TakenSlots {
+  format::Event* first;  ///< null: the thread needs a block first
+  std::uint64_t time;    ///< as events have it; 0 if it was not asked for
+
+  void put(std::uint32_t i, format::Event word) const {
+    store(first[i], format::event_has_time(word) ? word | time : word);
+  }
+};
+
+/// Takes `count` slots that follow each other: 504 at most, or there is no block for them. `timed`: with the time.
+__attribute__((always_inline)) inline TakenSlots take_words(ThreadState& state, std::uint32_t count, bool timed) {
   for (;;) {
     const std::uintptr_t cursor = load(state.cursor);
     const std::uintptr_t used = cursor % KARST_BLOCK_SIZE;
-    if (!is_slot(cursor)) return false;
+    if (!is_slot(cursor)) return {nullptr, 0};
     std::uint64_t ticks = 0;
     if (timed) {
       ticks = stamp();
-      if (((static_cast<std::uint32_t>(ticks >> 32) ^ state.epoch) & ~0xffU) != 0) return false;
+      if (((static_cast<std::uint32_t>(ticks >> 32) ^ state.epoch) & ~0xffU) != 0) return {nullptr, 0};
     }
     const bool fits = used + count * sizeof(format::Event) <= KARST_BLOCK_SIZE;
     const auto slots = fits ? count : static_cast<std::uint32_t>((KARST_BLOCK_SIZE - used) / sizeof(format::Event));
@@ -61,16 +69,19 @@ __attribute__((always_inline)) inline bool put_words(ThreadState& state, std::ui
     // As in hooks.S: a handler has been round all of memory since the time was read.
     const bool late = timed && ticks << KARST_EVENT_TICK_SHIFT < begin;
     KARST_ASSERT(in_sink(cursor) || are_slots(slot, slots));
-    if (!fits || late) {
-      for (std::uint32_t i = 0; i < slots; ++i) store(slot[i], begin | format::make_mark(0, format::Mark::kPad));
-      continue;
-    }
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const format::Event w = word(i);
-      store(slot[i], format::event_has_time(w) ? w | ticks << KARST_EVENT_TICK_SHIFT : w);
-    }
-    return true;
+    if (fits && !late) return {slot, ticks << KARST_EVENT_TICK_SHIFT};
+    for (std::uint32_t i = 0; i < slots; ++i) store(slot[i], begin | format::make_mark(0, format::Mark::kPad));
   }
+}
+
+/// Puts `count` words, `word(0)` and so on, into slots that follow each other. False, and nothing done, when the thread
+/// needs a block first.
+template <typename Word>
+__attribute__((always_inline)) inline bool put_words(ThreadState& state, std::uint32_t count, bool timed, Word word) {
+  const TakenSlots taken = take_words(state, count, timed);
+  if (taken.first == nullptr) return false;
+  for (std::uint32_t i = 0; i < count; ++i) taken.put(i, word(i));
+  return true;
 }
 
 template <std::uint32_t kCount>

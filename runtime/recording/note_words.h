@@ -7,6 +7,32 @@
 
 namespace karst::runtime {
 
+/// What record_short_note() takes: numbers, each with how many bytes it has in front.
+class ShortNote {
+ public:
+  /// False, and nothing done: there is no room.
+  __attribute__((always_inline)) bool add(std::uint64_t number) {
+    const std::uint32_t bytes = format::note_bytes_of(number);
+    if (size_ + bytes >= kMostBytes || bytes == sizeof number) return false;
+    bytes_ |= static_cast<unsigned __int128>(number << 8 | bytes) << (8 * size_);
+    size_ += 1 + bytes;
+    return true;
+  }
+  __attribute__((always_inline)) bool end(unsigned char byte) {
+    if (size_ == kMostBytes) return false;
+    bytes_ |= static_cast<unsigned __int128>(byte) << (8 * size_++);
+    return true;
+  }
+
+  unsigned __int128 bytes() const { return bytes_; }
+  std::uint32_t size() const { return size_; }
+
+ private:
+  static constexpr std::uint32_t kMostBytes = sizeof(unsigned __int128);
+  unsigned __int128 bytes_ = 0;
+  std::uint32_t size_ = 0;
+};
+
 /// What record_note_words() takes (recording/thread.h).
 class NoteWords {
  public:

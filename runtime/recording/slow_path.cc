@@ -179,38 +179,28 @@ void record_note_words(NoteKind kind, std::uint32_t name, const std::uint64_t* p
   record([=](ThreadState& state) { return put_words(state, 2 + words, true, word); });
 }
 
-namespace {
-
-/// The number of words is a constant, so that they stay in registers.
-template <std::uint32_t kWords>
-void record_words(Event head, unsigned __int128 bytes) {
-  constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
-  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
-  const auto word = [=](std::uint32_t i) __attribute__((always_inline)) {
-    if (i == 0) return make_mark(0, Mark::kNote);
-    return i == 1 ? head : make_note_word(static_cast<std::uint64_t>(bytes >> (kBits * (i - 2))) & kMask);
-  };
-  record([=](ThreadState& state) { return put_words(state, 2 + kWords, true, word); });
-}
-
-}  // namespace
-
 void record_short_note(NoteKind kind, std::uint32_t name, unsigned __int128 bytes, std::uint32_t size) {
-  if (!may_record()) return;
   const std::uint32_t words = note_words(size);
-  KARST_ASSERT(size <= sizeof bytes && name <= kMaxFunctionId);
+  KARST_ASSERT(words >= 1 && size <= sizeof bytes && name <= kMaxFunctionId);
   const Event head = make_note_head({kind, name, words});
-  switch (words) {
-    case 0:
-      return record_words<0>(head, bytes);
-    case 1:
-      return record_words<1>(head, bytes);
-    case 2:
-      return record_words<2>(head, bytes);
-    case 3:
-      return record_words<3>(head, bytes);
-    default:
-      return record_words<4>(head, bytes);
+  // Each word in a line of its own: in a loop they would not stay in registers.
+  const auto put = [=](ThreadState & state) __attribute__((always_inline)) {
+    constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
+    constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
+    const TakenSlots taken = take_words(state, 2 + words, true);
+    if (taken.first == nullptr) return false;
+    taken.put(0, make_mark(0, Mark::kNote));
+    taken.put(1, head);
+    taken.put(2, make_note_word(static_cast<std::uint64_t>(bytes) & kMask));
+    if (words > 1) taken.put(3, make_note_word(static_cast<std::uint64_t>(bytes >> kBits) & kMask));
+    if (words > 2) taken.put(4, make_note_word(static_cast<std::uint64_t>(bytes >> 2 * kBits) & kMask));
+    if (words > 3) taken.put(5, make_note_word(static_cast<std::uint64_t>(bytes >> 3 * kBits)));
+    return true;
+  };
+  if (load(karst_marks_slowly) == 0) [[likely]] {
+    while (!put(*karst_state)) karst_slow_path();
+  } else if (may_record()) {
+    record(put);
   }
 }
 

@@ -74,7 +74,7 @@ void record_note(format::NoteKind kind, std::uint32_t name, const unsigned char*
 /// The same with what each word says, kNoteBytesInWord bytes.
 void record_note_words(format::NoteKind kind, std::uint32_t name, const std::uint64_t* payloads, std::uint32_t words);
 
-/// The same of up to 16 bytes, the first one in the lowest bits: the cheapest way.
+/// The same of 1 to 16 bytes, the first one in the lowest bits: the cheapest way.
 void record_short_note(format::NoteKind kind, std::uint32_t name, unsigned __int128 bytes, std::uint32_t size);
 
 /// The same with bytes that lie apart, `size` in all.

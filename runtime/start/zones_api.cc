@@ -21,6 +21,18 @@ void record_values(NoteKind kind, std::uint32_t id, const unsigned char* bytes, 
   record_note(kind, id, all, 2, size + 1);
 }
 
+__attribute__((noinline)) void record_numbers(std::uint32_t id, const std::uint64_t* numbers, std::uint32_t count) {
+  NoteWords words;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t bytes = note_bytes_of(numbers[i]);
+    words.add(bytes, 1);
+    if (bytes != 0) words.add(numbers[i], bytes);
+  }
+  words.add(kValuesEnd, 1);
+  words.end();
+  record_note_words(NoteKind::kRecord, id, words.payloads(), words.count());
+}
+
 }  // namespace
 
 #define KARST_API(type, name) extern "C" __attribute__((visibility("default"))) type karst_api_##name
@@ -50,28 +62,11 @@ KARST_API(void, record)
 (NoteName* name, const char* values, std::uint32_t values_size, const std::uint64_t* numbers, std::uint32_t count) {
   const std::uint32_t id = note_id_with_values(name, values, values_size);
   if (id == 0) return;
-  std::uint32_t size = 1;  // with the end
-  for (std::uint32_t i = 0; i < count; ++i) size += 1 + note_bytes_of(numbers[i]);
-  if (size <= sizeof(unsigned __int128)) {
-    unsigned __int128 bytes = 0;
-    std::uint32_t at = 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t of = note_bytes_of(numbers[i]);
-      bytes |= static_cast<unsigned __int128>(of) << at;
-      bytes |= static_cast<unsigned __int128>(numbers[i]) << (at + 8);
-      at += 8 + 8 * of;
-    }
-    return record_short_note(NoteKind::kRecord, id, bytes | static_cast<unsigned __int128>(kValuesEnd) << at, size);
-  }
-  NoteWords words;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t bytes = note_bytes_of(numbers[i]);
-    words.add(bytes, 1);
-    if (bytes != 0) words.add(numbers[i], bytes);
-  }
-  words.add(kValuesEnd, 1);
-  words.end();
-  record_note_words(NoteKind::kRecord, id, words.payloads(), words.count());
+  ShortNote note;
+  std::uint32_t at = 0;
+  while (at < count && note.add(numbers[at])) ++at;
+  if (at == count && note.end(kValuesEnd)) return record_short_note(NoteKind::kRecord, id, note.bytes(), note.size());
+  record_numbers(id, numbers, count);
 }
 
 KARST_API(void, name_lock)(const void* lock, const char* text) {
