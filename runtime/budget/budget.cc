@@ -10,6 +10,7 @@
 #include "runtime/budget/budget_functions.h"
 #include "runtime/budget/budget_sample.h"
 #include "runtime/budget/event_cost.h"
+#include "runtime/budget/tables.h"
 #include "runtime/clock/clock.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
@@ -80,15 +81,6 @@ struct State {
 constinit State g{};
 constinit Culler g_culler;
 constinit EventSample g_sample;
-
-template <typename T>
-bool map(T*& out, std::uint64_t count) {
-  const long got = sys::mmap(0, align_up(count * sizeof(T), 4096), PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-  if (sys::failed(got)) return false;
-  out = reinterpret_cast<T*>(got);
-  return true;
-}
 
 std::uint64_t cpu_time() { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 /// Of a thread, by its kernel id; 0 when it is gone.
@@ -339,7 +331,9 @@ std::uint32_t worst_second() {
 
 /// First tick of the process, be it a forked child: what was known of threads is its parent's.
 void begin(const Moment& now) {
-  if (g.pid == 0) g.usable = map(g.watches, kArenaThreads) && map(g.listed, kArenaThreads) && map(g.block, kBlockSize);
+  if (g.pid == 0)
+    g.usable =
+        map_table(g.watches, kArenaThreads) && map_table(g.listed, kArenaThreads) && map_table(g.block, kBlockSize);
   const bool forked = g.pid != 0;
   g.pid = g_arena.header().pid;
   if (!g.usable) return;

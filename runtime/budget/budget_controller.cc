@@ -1,7 +1,6 @@
 #include "runtime/budget/budget_controller.h"
 
-#include <sys/mman.h>
-
+#include "runtime/budget/tables.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -12,15 +11,6 @@ constexpr std::uint32_t kLeastEvents = 500;  // of a sample: fewer tell nothing,
 constexpr std::uint32_t kFew = 3;            // events of a function that may be chance
 constexpr std::uint32_t kManyRare = 64;
 constexpr std::uint32_t kMostShare = 900'000;  // beyond it loads would be guesses
-
-template <typename T>
-bool map(T*& out, std::uint64_t count) {
-  const long got = sys::mmap(0, align_up(count * sizeof(T), 4096), PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-  if (sys::failed(got)) return false;
-  out = reinterpret_cast<T*>(got);
-  return true;
-}
 
 std::uint32_t average(std::uint32_t old, std::uint64_t fresh, std::uint64_t elapsed, std::uint64_t span) {
   if (elapsed >= span) return static_cast<std::uint32_t>(fresh);
@@ -101,8 +91,8 @@ std::uint64_t load_of_share(std::uint32_t share) {
 // ---- what is left out ---------------------------------------------------------------------------
 
 bool Culler::create() {
-  return map(records_, std::uint64_t{2} * kMostCulled) && map(candidates_, std::uint64_t{2} * kMostCulled) &&
-         map(culled_list_, kMostCulled);
+  return map_table(records_, std::uint64_t{2} * kMostCulled) &&
+         map_table(candidates_, std::uint64_t{2} * kMostCulled) && map_table(culled_list_, kMostCulled);
 }
 
 void Culler::reset() {

@@ -1,7 +1,6 @@
 #include "runtime/budget/budget_sample.h"
 
-#include <sys/mman.h>
-
+#include "runtime/budget/tables.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -11,22 +10,13 @@ using namespace format;
 
 namespace {
 
-template <typename T>
-bool map(T*& out, std::uint32_t count) {
-  const long got = sys::mmap(0, align_up(count * sizeof(T), 4096), PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-  if (sys::failed(got)) return false;
-  out = reinterpret_cast<T*>(got);
-  return true;
-}
-
 std::uint32_t hash(std::uint32_t id) { return id * 0x9e3779b1U; }
 
 }  // namespace
 
 bool EventSample::create() {
   turn_ = 1;
-  return map(functions_, kMostFunctions) && map(slots_, kSlots) && map(owners_, kSlots);
+  return map_table(functions_, kMostFunctions) && map_table(slots_, kSlots) && map_table(owners_, kSlots);
 }
 
 void EventSample::clear() {

@@ -197,6 +197,14 @@ class SampleTrace {
     return *this;
   }
 
+  /// Opened: a(1000-1100){ b(1010-1050){ c(1020-1021) b(1030-1040) } c(1060-1090) } b(1200-1201)
+  reader::Trace nested_calls() {
+    process(1, "app", {"a", "b", "c"}).thread(1, "app");
+    enter(1, 1000).enter(2, 1010).call(3, 1020, 1021).call(2, 1030, 1040).exit(2, 1050);
+    call(3, 1060, 1090).exit(1, 1100).call(2, 1200, 1201);
+    return open();
+  }
+
   /// Writes the trace; the bytes live as long as this object.
   reader::Trace open(const std::string& name = "sample.karst") {
     auto writer = writing::TraceWriter::to_memory(bytes_);

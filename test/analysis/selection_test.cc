@@ -115,17 +115,9 @@ std::string left(const reader::Trace& trace, const CallFilter& filter) {
   return text;
 }
 
-// a(1000-1100){ b(1010-1050){ c(1020-1021) b(1030-1040) } c(1060-1090) } b(1200-1201)
-reader::Trace nested(SampleTrace& sample) {
-  sample.process(1, "app", {"a", "b", "c"}).thread(1, "app");
-  sample.enter(1, 1000).enter(2, 1010).call(3, 1020, 1021).call(2, 1030, 1040).exit(2, 1050);
-  sample.call(3, 1060, 1090).exit(1, 1100).call(2, 1200, 1201);
-  return sample.open();
-}
-
 TEST(Filter, ShortCallsGoWithAllTheyContain) {
   SampleTrace sample;
-  EXPECT_EQ(left(nested(sample), {.range = {}, .min_ticks = 35}), "a1000-1100 a>b1010-1050 ");
+  EXPECT_EQ(left(sample.nested_calls(), {.range = {}, .min_ticks = 35}), "a1000-1100 a>b1010-1050 ");
 }
 
 TEST(Filter, OpenCallsAreNeverTooShort) {
@@ -136,14 +128,14 @@ TEST(Filter, OpenCallsAreNeverTooShort) {
 
 TEST(Filter, BelowKeepsWholeSubtreesWithoutTheirCallers) {
   SampleTrace sample;
-  const reader::Trace trace = nested(sample);
+  const reader::Trace trace = sample.nested_calls();
   const FunctionSet only_b(trace, [](std::string_view name) { return name == "b"; });
   EXPECT_EQ(left(trace, {.range = {}, .below = &only_b}), "b1010-1050 b>c1020-1021 b>b1030-1040 b1200-1201 ");
 }
 
 TEST(Filter, CallsThatOnlyTouchTheRangeAreNotInIt) {
   SampleTrace sample;
-  const reader::Trace trace = nested(sample);
+  const reader::Trace trace = sample.nested_calls();
   EXPECT_EQ(left(trace, {.range = query::TickRange{1040, 1060}}), "a1040-1060 a>b1040-1050 ");
 }
 

@@ -30,23 +30,15 @@ std::string walked(const reader::Trace& trace, const TreeOptions& options,
   return text;
 }
 
-// a(1000-1100){ b(1010-1050){ c(1020-1021) b(1030-1040) } c(1060-1090) } b(1200-1201)
-reader::Trace nested(SampleTrace& sample) {
-  sample.process(1, "app", {"a", "b", "c"}).thread(1, "app");
-  sample.enter(1, 1000).enter(2, 1010).call(3, 1020, 1021).call(2, 1030, 1040).exit(2, 1050);
-  sample.call(3, 1060, 1090).exit(1, 1100).call(2, 1200, 1201);
-  return sample.open();
-}
-
 TEST(Tree, WalksInOrderOfTimeAndNests) {
   SampleTrace sample;
-  const reader::Trace trace = nested(sample);
+  const reader::Trace trace = sample.nested_calls();
   EXPECT_EQ(walked(trace, {}), "a0 b1 c2 /c2 b2 /b2 /b1 c1 /c1 /a0 b0 /b0 ");
 }
 
 TEST(Tree, RootsAreTheOutermostMatches) {
   SampleTrace sample;
-  const reader::Trace trace = nested(sample);
+  const reader::Trace trace = sample.nested_calls();
   const FunctionSet only_b(trace, [](std::string_view name) { return name == "b"; });
   TreeOptions options;
   options.roots = &only_b;
@@ -55,7 +47,7 @@ TEST(Tree, RootsAreTheOutermostMatches) {
 
 TEST(Tree, DepthCutsLevels) {
   SampleTrace sample;
-  const reader::Trace trace = nested(sample);
+  const reader::Trace trace = sample.nested_calls();
   TreeOptions options;
   options.max_levels = 2;
   EXPECT_EQ(walked(trace, options), "a0 b1 /b1 c1 /c1 /a0 b0 /b0 ");
@@ -63,14 +55,14 @@ TEST(Tree, DepthCutsLevels) {
 
 TEST(Tree, OneSubtreeAlone) {
   SampleTrace sample;
-  const reader::Trace trace = nested(sample);
+  const reader::Trace trace = sample.nested_calls();
   EXPECT_EQ(walked(trace, {}, 1), "b0 c1 /c1 b1 /b1 /b0 ");
   EXPECT_EQ(walked(trace, {}, 5), "b0 /b0 ");
 }
 
 TEST(Tree, EnterCanEndTheWalk) {
   SampleTrace sample;
-  const reader::Trace trace = nested(sample);
+  const reader::Trace trace = sample.nested_calls();
   const reader::Calls calls = reader::rebuild_calls(trace, trace.processes()[0].threads[0]);
   int entered = 0;
   walk(

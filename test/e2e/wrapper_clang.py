@@ -196,16 +196,7 @@ class AsTheCompilerItself(ClangTest):
         self.assertEqual(self.run_command(CLANG, "program.c", env=env).stdout, "this is 14\n")
 
     def test_cmake_project(self):
-        cmake = shutil.which("cmake")
-        if cmake is None:
-            self.skipTest("cmake is not installed")
-        (self.directory / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.13)\nproject(app C CXX)\nadd_library(second SHARED second.cc)\n"
-            "add_executable(app first.cc)\ntarget_link_libraries(app second)\n")
-        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-        self.run_command(cmake, "-S", ".", "-B", "b", *generator, "-DCMAKE_CXX_COMPILER=" + CLANGXX,
-                         "-DCMAKE_C_COMPILER=" + CLANG, "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
-        made = self.run_command(cmake, "--build", "b")
+        made = self.build_with_cmake(CLANG, CLANGXX)
         self.assertNotIn("unused", made.stdout + made.stderr)
         self.assert_traced("b/app", CXX, "4\n", 0)
 

@@ -64,6 +64,19 @@ class WrapperTest(TortureTest):
         names = [name.split("(")[0].split("<")[0] for name in run.trace.counts]
         self.assertEqual(sorted(names), sorted(functions))
 
+    def build_with_cmake(self, cc, cxx):
+        """A library and a program of it, as b/app."""
+        cmake = shutil.which("cmake")
+        if cmake is None:
+            self.skipTest("cmake is not installed")
+        (self.directory / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.13)\nproject(app C CXX)\nadd_library(second SHARED second.cc)\n"
+            "add_executable(app first.cc)\ntarget_link_libraries(app second)\n")
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        self.run_command(cmake, "-S", ".", "-B", "b", *generator, "-DCMAKE_CXX_COMPILER=" + cxx,
+                         "-DCMAKE_C_COMPILER=" + cc, "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
+        return self.run_command(cmake, "--build", "b")
+
 
 class Compiling(WrapperTest):
     def test_each_optimisation_level_and_kind_of_executable(self):
@@ -321,16 +334,7 @@ class AsTheCompilerItself(WrapperTest):
         self.compile("program.c", "-o", "out", env={"KARST_CC": "", "KARST_CXX": "/nowhere/g++"})
 
     def test_cmake_project(self):
-        cmake = shutil.which("cmake")
-        if cmake is None:
-            self.skipTest("cmake is not installed")
-        (self.directory / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.13)\nproject(app C CXX)\nadd_library(second SHARED second.cc)\n"
-            "add_executable(app first.cc)\ntarget_link_libraries(app second)\n")
-        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-        self.run_command(cmake, "-S", ".", "-B", "b", *generator, "-DCMAKE_CXX_COMPILER=" + GXX,
-                         "-DCMAKE_C_COMPILER=" + GCC, "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
-        made = self.run_command(cmake, "--build", "b")
+        made = self.build_with_cmake(GCC, GXX)
         self.assertNotIn("warning", made.stdout + made.stderr)
         self.assert_traced("b/app", ["main", "second", "in_both", "larger"], "4\n", 0)
 

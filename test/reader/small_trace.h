@@ -171,4 +171,18 @@ inline std::string all_problems(const reader::Trace& trace) {
   return text;
 }
 
+/// Ids 1 to 9 are functions; 11 to 19 are their second ids, of exits by a tail call.
+inline std::vector<reader::Function> paired_functions() {
+  std::vector<reader::Function> all;
+  for (std::uint32_t id = 1; id < 20; ++id) {
+    if (id == 10) continue;
+    reader::Function f;
+    f.id = id;
+    f.tail_exit = id > 10;
+    f.address = 0x1000 + id % 10 * 16;
+    all.push_back(f);
+  }
+  return all;
+}
+
 }  // namespace karst::test

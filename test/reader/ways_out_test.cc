@@ -35,19 +35,9 @@ struct Block {
   std::vector<Event> events;
 };
 
-// Ids 1 to 9 are functions; 11 to 19 are their second ids.
 reader::Trace open(const std::vector<Block>& blocks, Bytes& bytes) {
   auto writer = writing::TraceWriter::to_memory(bytes);
-  std::vector<reader::Function> functions;
-  for (std::uint32_t id = 1; id < 20; ++id) {
-    if (id == 10) continue;
-    reader::Function f;
-    f.id = id;
-    f.tail_exit = id > 10;
-    f.address = 0x1000 + id % 10 * 16;
-    functions.push_back(f);
-  }
-  writer.add_functions(0, functions);
+  writer.add_functions(0, paired_functions());
   for (const Block& block : blocks) writer.add_block(0, 0, block.sequence, 0, block.events);
   EXPECT_TRUE(writer.finish().ok());
   auto trace = reader::Trace::open_memory(bytes, "t");

@@ -65,26 +65,12 @@ class RandomThread {
   std::uint64_t ticks_ = 1000;
 };
 
-// Ids 1 to 9 are functions; 11 to 19 are their second ids.
-std::vector<reader::Function> functions() {
-  std::vector<reader::Function> all;
-  for (std::uint32_t id = 1; id < 20; ++id) {
-    if (id == 10) continue;
-    reader::Function f;
-    f.id = id;
-    f.tail_exit = id > 10;
-    f.address = 0x1000 + id % 10 * 16;
-    all.push_back(f);
-  }
-  return all;
-}
-
 TEST(Agreement, RandomEventsMeanTheSameToAll) {
   std::size_t of_budget = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Bytes bytes;
     auto writer = writing::TraceWriter::to_memory(bytes);
-    writer.add_functions(0, functions());
+    writer.add_functions(0, paired_functions());
     RandomThread thread(seed);
     std::uint64_t sequence = thread.any(2);
     for (int block = 0; block < 6; ++block) {

@@ -1,9 +1,9 @@
 // Ways out of a call that are no return: cancellation, pthread_exit() in a handler, a jump out of a handler; each from
 // calls that wait. What happens is printed, and is the same traced and untraced.
+#include "../locks/ways_out.h"
+
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
-
-#include "../locks/asleep.h"
-
 namespace {
-
-enum Way { kCancelPending, kCancelled, kExitsInHandler, kJumps };
-constexpr const char* kWays[] = {"cancelled before", "cancelled", "exits in a handler", "jumps"};
 
 int g_empty, g_full, g_server, g_datagrams, g_watched;
 FILE* g_stream;
@@ -31,10 +24,6 @@ pid_t g_child;
 char g_bytes[8192];
 const timespec kLong{1000, 0};
 
-struct Function {
-  const char* name;
-  void (*call)();
-};
 #define WAIT(text, call)                                   \
   {                                                        \
     text, [] { [[maybe_unused]] const auto given = call; } \
@@ -87,70 +76,19 @@ const Function kFunctions[] = {
     WAIT("fread", fread(g_bytes, 1, 1, g_stream)),
 };
 
-std::atomic<pid_t> g_waiter;
-thread_local sigjmp_buf t_place;
-Way g_way;
-const Function* g_function;
-
-__attribute__((noinline)) void cleans_up(void* text) { printf("  cleans up %s\n", static_cast<const char*>(text)); }
-
-void on_signal(int) {
-  if (g_way == kExitsInHandler) pthread_exit(const_cast<char*>("exited"));
-  siglongjmp(t_place, 1);
-}
-
-__attribute__((noinline)) void wait_inside() {
-  pthread_cleanup_push(cleans_up, const_cast<char*>("inside"));
-  g_function->call();
-  pthread_cleanup_pop(0);
-}
-
-/// The stack below has other contents afterwards.
-__attribute__((noinline)) void writes_over_stack() {
-  volatile char bytes[16384];
-  for (unsigned i = 0; i < sizeof bytes; ++i) bytes[i] = static_cast<char>(0x5a);
-}
-
-void* wait_somehow(void*) {
-  pthread_cleanup_push(cleans_up, const_cast<char*>("outside"));
-  if (g_way == kCancelPending) pthread_cancel(pthread_self());
-  g_waiter = gettid();
-  if (g_way == kJumps) {
-    if (sigsetjmp(t_place, 1) == 0) {
-      g_function->call();
-      printf("  returned\n");
-    } else {
-      writes_over_stack();
-      printf("  jumped\n");
-      pthread_exit(const_cast<char*>("exited after a jump"));
-    }
-  } else {
-    wait_inside();
-    printf("  returned\n");
-  }
-  pthread_cleanup_pop(1);
-  return const_cast<char*>("returned");
-}
+void nothing() {}
 
 void try_way(const Function& function, Way way) {
-  g_function = &function;
-  g_way = way;
-  g_waiter = 0;
   int ends[2];
   if (pipe(ends) != 0) abort();
   g_stream = fdopen(ends[0], "r");
   printf("%s, %s\n", function.name, kWays[way]);
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, wait_somehow, nullptr) != 0) abort();
+  const pthread_t thread = begin_waiter<nothing>(function, way);
   if (way != kCancelPending) {
-    while (g_waiter == 0) usleep(100);
-    await_sleep(g_waiter);
-    if (way == kCancelled) pthread_cancel(thread);
-    if (way == kExitsInHandler || way == kJumps) pthread_kill(thread, SIGUSR1);
+    await_waiter();
+    send_away(thread);
   }
-  void* gave = nullptr;
-  pthread_join(thread, &gave);
-  printf("  %s\n", gave == PTHREAD_CANCELED ? "was cancelled" : static_cast<const char*>(gave));
+  join_waiter(thread);
 }
 
 }  // namespace
@@ -174,9 +112,7 @@ int main() {
     pause();
     _exit(0);
   }
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigaction(SIGUSR1, &action, nullptr);
+  handle_signals();
   for (const Function& function : kFunctions)
     for (const Way way : {kCancelPending, kCancelled, kExitsInHandler, kJumps}) try_way(function, way);
   kill(g_child, SIGKILL);

@@ -1,25 +1,17 @@
 // Ways out of a wait that are no return: cancellation, pthread_exit() in a handler, a jump out of a handler. Also
 // fork() while others wait, and a thread that waits first while dlopen() waits for it. What happens is printed, and is
 // the same traced and untraced. Which ways a function has is libc's affair; the program only looks.
+#include "ways_out.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
 
-#include <atomic>
-
-#include "asleep.h"
-
 namespace {
-
-enum Way { kCancelPending, kCancelled, kExitsInHandler, kJumps };
-constexpr const char* kWays[] = {"cancelled before", "cancelled", "exits in a handler", "jumps"};
 
 pthread_mutex_t g_mutex;
 pthread_mutex_t g_with_condition;
@@ -29,10 +21,6 @@ pthread_barrier_t g_barrier;
 sem_t g_semaphore;
 timespec g_late;
 
-struct Function {
-  const char* name;
-  void (*call)();
-};
 // Macros, as these are C functions whose frames the test is about.
 #define WAIT(text, call) \
   {                      \
@@ -53,55 +41,7 @@ const Function kFunctions[] = {
     WAIT("pthread_barrier_wait", pthread_barrier_wait(&g_barrier)),
 };
 
-std::atomic<pid_t> g_waiter;
-thread_local sigjmp_buf t_place;
-Way g_way;
-const Function* g_function;
-
-__attribute__((noinline)) void cleans_up(void* text) { printf("  cleans up %s\n", static_cast<const char*>(text)); }
-__attribute__((noinline)) void unlocks(void*) {
-  const bool held = pthread_mutex_trylock(&g_with_condition) == EBUSY;
-  if (held && g_function->name[0] != 's') pthread_mutex_unlock(&g_with_condition);
-}
-
-void on_signal(int) {
-  if (g_way == kExitsInHandler) pthread_exit(const_cast<char*>("exited"));
-  siglongjmp(t_place, 1);
-}
-
-__attribute__((noinline)) void wait_inside() {
-  pthread_cleanup_push(cleans_up, const_cast<char*>("inside"));
-  g_function->call();
-  pthread_cleanup_pop(0);
-}
-
-/// The stack below has other contents afterwards.
-__attribute__((noinline)) void writes_over_stack() {
-  volatile char bytes[16384];
-  for (unsigned i = 0; i < sizeof bytes; ++i) bytes[i] = static_cast<char>(0x5a);
-}
-
-void* wait_somehow(void*) {
-  pthread_cleanup_push(cleans_up, const_cast<char*>("outside"));
-  if (g_way == kCancelPending) pthread_cancel(pthread_self());
-  pthread_mutex_lock(&g_with_condition);
-  g_waiter = gettid();
-  if (g_way == kJumps) {
-    if (sigsetjmp(t_place, 1) == 0) {
-      g_function->call();
-      printf("  returned\n");
-    } else {
-      writes_over_stack();
-      printf("  jumped\n");
-      pthread_exit(const_cast<char*>("exited after a jump"));
-    }
-  } else {
-    wait_inside();
-    printf("  returned\n");
-  }
-  pthread_cleanup_pop(1);
-  return const_cast<char*>("returned");
-}
+void take_the_mutex() { pthread_mutex_lock(&g_with_condition); }
 
 void renew(bool free) {
   clock_gettime(CLOCK_REALTIME, &g_late);
@@ -121,17 +61,11 @@ bool is_cancelled_while_waiting() { return g_function < kFunctions + 7; }
 
 void try_way(const Function& function, Way way, bool free) {
   renew(free);
-  g_function = &function;
-  g_way = way;
-  g_waiter = 0;
   printf("%s, %s, %s\n", function.name, free ? "free" : "taken", kWays[way]);
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, wait_somehow, nullptr) != 0) abort();
+  const pthread_t thread = begin_waiter<take_the_mutex>(function, way);
   if (way != kCancelPending || !is_cancelled_while_waiting()) {
-    while (g_waiter == 0) usleep(100);
-    await_sleep(g_waiter);
-    if (way == kCancelled) pthread_cancel(thread);
-    if (way == kExitsInHandler || way == kJumps) pthread_kill(thread, SIGUSR1);
+    await_waiter();
+    send_away(thread);
     if (way <= kCancelled && !is_cancelled_while_waiting()) {
       usleep(2'000);
       pthread_mutex_unlock(&g_mutex);
@@ -139,20 +73,13 @@ void try_way(const Function& function, Way way, bool free) {
       if (function.name[8] == 'b') pthread_barrier_wait(&g_barrier);
     }
   }
-  void* gave = nullptr;
-  pthread_join(thread, &gave);
-  printf("  %s\n", gave == PTHREAD_CANCELED ? "was cancelled" : static_cast<const char*>(gave));
+  join_waiter(thread);
 }
 
 void fork_while_others_wait() {
   renew(false);
-  g_function = kFunctions;
-  g_way = kCancelled;
-  g_waiter = 0;
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, wait_somehow, nullptr) != 0) abort();
-  while (g_waiter == 0) usleep(100);
-  await_sleep(g_waiter);
+  const pthread_t thread = begin_waiter<take_the_mutex>(*kFunctions, kCancelled);
+  await_waiter();
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
@@ -176,9 +103,7 @@ int main(int argc, char** argv) {
     printf("%s\n", dlopen(argv[1], RTLD_NOW) != nullptr ? "opened" : dlerror());
     return 0;
   }
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigaction(SIGUSR1, &action, nullptr);
+  handle_signals();
   for (const Function& function : kFunctions) {
     for (const Way way : {kCancelPending, kCancelled, kExitsInHandler, kJumps}) try_way(function, way, false);
   }

@@ -1,8 +1,5 @@
 // Exceptions thrown by the handlers of faults (-fnon-call-exceptions), on the same stack and on another.
-#include <csignal>
-#include <cstring>
-
-#include "steps.h"
+#include "handlers.h"
 
 STEP(before)
 STEP(handler)
@@ -45,20 +42,8 @@ NOINLINE void catches() {
   BARRIER();
 }
 
-UNTRACED void handle(int signal, void (*function)(int), int flags) {
-  struct sigaction action;
-  std::memset(&action, 0, sizeof action);
-  action.sa_handler = function;
-  action.sa_flags = flags | SA_NODEFER;
-  sigaction(signal, &action, nullptr);
-}
-
 int main() {
-  static char alternate[65536];
-  stack_t stack{};
-  stack.ss_sp = alternate;
-  stack.ss_size = sizeof alternate;
-  sigaltstack(&stack, nullptr);
+  have_other_stack();
   handle(SIGSEGV, on_fault, 0);
   catches();
   handle(SIGSEGV, on_fault, SA_ONSTACK);

@@ -1,10 +1,8 @@
 // Signal handlers on both kinds of stack, exceptions thrown out of them, and a stack that overflows and is left from
 // its handler.
 #include <csetjmp>
-#include <csignal>
-#include <cstring>
 
-#include "steps.h"
+#include "handlers.h"
 
 STEP(before)
 STEP(handler)
@@ -79,20 +77,8 @@ NOINLINE void survives_overflow() {
   BARRIER();
 }
 
-UNTRACED void handle(int signal, void (*function)(int), int flags) {
-  struct sigaction action;
-  std::memset(&action, 0, sizeof action);
-  action.sa_handler = function;
-  action.sa_flags = flags | SA_NODEFER;
-  sigaction(signal, &action, nullptr);
-}
-
 int main() {
-  static char alternate[65536];
-  stack_t stack{};
-  stack.ss_sp = alternate;
-  stack.ss_size = sizeof alternate;
-  sigaltstack(&stack, nullptr);
+  have_other_stack();
   handle(SIGUSR1, on_user, 0);
   raises();
   handle(SIGUSR1, on_user, SA_ONSTACK);
