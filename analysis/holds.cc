@@ -108,7 +108,7 @@ void HoldFinder::add(const reader::Thread& thread, const reader::Calls& calls) {
     if (note.kind != static_cast<std::uint32_t>(format::NoteKind::kRecord) || note.name >= kinds.size()) continue;
     const What what = kinds[note.name].what;
     if (what == What::kNothing) continue;
-    const std::vector<std::uint64_t> numbers = record_numbers(calls.bytes_of(note));
+    const RecordNumbers numbers = record_numbers(calls.bytes_of(note));
     if (numbers.empty() || numbers[0] == 0) {  // as karst resolve --strip leaves them
       stripped_ = true;
       continue;
@@ -126,7 +126,7 @@ void HoldFinder::add(const reader::Thread& thread, const reader::Calls& calls) {
       continue;
     }
     const std::uint32_t function = note.row != reader::kNoParent ? calls.function[note.row] : 0;
-    of.records.push_back({note.ticks, numbers[0], function, note.name, what, numbers.size() > 1 && numbers[1] != 0});
+    of.records.push_back({note.ticks, numbers[0], function, note.name, what, numbers[1] != 0});
   }
   threads_.push_back(std::move(of));
 }

@@ -143,6 +143,9 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
   if (thread.overwritten_events != 0 || thread.lost_events != 0)
     known_from->second = std::max(known_from->second, calls.first_ticks);
   std::optional<Nodes> nodes;
+  runs_.push_back(records_.size());
+  const std::size_t most = records_.size() + calls.notes.size();
+  if (most > records_.capacity()) records_.reserve(std::max(most, 2 * records_.capacity()));
   if (parts_ != nullptr) nodes.emplace(use_.tree, parts_->of(thread, calls), calls);
   for (std::size_t i = 0; i < calls.notes.size(); ++i) {
     const reader::Note& note = calls.notes[i];
@@ -150,27 +153,26 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
     Record record;
     record.what = kinds[note.name];
     if (record.what == What::kNothing) continue;
-    const std::vector<std::uint64_t> numbers = record_numbers(calls.bytes_of(note));
-    const auto number = [&](std::size_t at) { return at < numbers.size() ? numbers[at] : 0; };
+    const RecordNumbers numbers = record_numbers(calls.bytes_of(note));
     switch (record.what) {
       case What::kAllocated:
       case What::kMapped:
-        record.size = number(0);
-        record.address = number(1);
+        record.size = numbers[0];
+        record.address = numbers[1];
         break;
       case What::kFreed:
       case What::kUnmapped:
-        record.address = number(0);
-        record.size = number(1);
+        record.address = numbers[0];
+        record.size = numbers[1];
         break;
       case What::kResized:
-        record.old = number(0);
-        record.size = number(1);
-        record.address = number(2);
+        record.old = numbers[0];
+        record.size = numbers[1];
+        record.address = numbers[2];
         break;
       case What::kRemapped:
-        record.address = number(3);
-        record.size = number(2);
+        record.address = numbers[3];
+        record.size = numbers[2];
         break;
       case What::kNothing:
       case What::kExit:
@@ -184,8 +186,8 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
     if (record.what == What::kRemapped) {
       Record old = record;
       old.what = What::kUnmapped;
-      old.address = number(0);
-      old.size = number(1);
+      old.address = numbers[0];
+      old.size = numbers[1];
       if (record.address != 0) records_.push_back(old);
       record.what = What::kMapped;
     }
@@ -319,10 +321,28 @@ class MemoryFinder::Replay {
   std::size_t peak_ = 0;
 };
 
+// Each thread's records are in order; of those of one time, the thread that was added first comes first.
+void MemoryFinder::put_in_order() {
+  const auto is_before = [](const Record& a, const Record& b) { return a.ticks < b.ticks; };
+  const auto at = [this](std::size_t i) { return records_.begin() + static_cast<std::ptrdiff_t>(i); };
+  for (std::size_t run = 0; run < runs_.size(); ++run) {
+    const auto end = run + 1 < runs_.size() ? at(runs_[run + 1]) : records_.end();
+    if (!std::is_sorted(at(runs_[run]), end, is_before)) std::stable_sort(at(runs_[run]), end, is_before);
+  }
+  while (runs_.size() > 1) {
+    std::vector<std::size_t> merged;
+    for (std::size_t run = 0; run < runs_.size(); run += 2) {
+      merged.push_back(runs_[run]);
+      if (run + 1 == runs_.size()) break;
+      const auto end = run + 2 < runs_.size() ? at(runs_[run + 2]) : records_.end();
+      std::inplace_merge(at(runs_[run]), at(runs_[run + 1]), end, is_before);
+    }
+    runs_ = std::move(merged);
+  }
+}
+
 MemoryUse MemoryFinder::take(std::uint64_t end) {
-  records_.erase(std::remove_if(records_.begin(), records_.end(), [end](const Record& r) { return r.ticks >= end; }),
-                 records_.end());
-  use_.records = records_.size();
+  std::size_t exits = 0;
   for (std::uint32_t process = 0; process < trace_.processes().size(); ++process) {
     const std::uint64_t ended = trace_.processes()[process].end_ticks;
     if (ended == 0 || ended >= end) continue;
@@ -330,10 +350,13 @@ MemoryUse MemoryFinder::take(std::uint64_t end) {
     record.ticks = ended;
     record.process = process;
     record.what = What::kExit;
+    runs_.push_back(records_.size());
     records_.push_back(record);
+    ++exits;
   }
-  std::stable_sort(records_.begin(), records_.end(),
-                   [](const Record& a, const Record& b) { return a.ticks < b.ticks; });
+  put_in_order();
+  while (!records_.empty() && records_.back().ticks >= end) records_.pop_back();
+  use_.records = records_.size() - exits;
   for (const auto& [process, ticks] : known_from_) use_.known_from = std::max(use_.known_from, ticks);
   Replay replay(records_, known_from_, use_);
   replay.run();

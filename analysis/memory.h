@@ -90,6 +90,8 @@ class MemoryFinder {
   };
   class Replay;
 
+  /// Of time.
+  void put_in_order();
   const std::vector<What>& kinds_of(std::uint32_t process);
   /// When records of a process were on again, after they were switched off; the greatest value: they stayed off.
   std::uint64_t on_again(std::uint32_t process);
@@ -99,6 +101,7 @@ class MemoryFinder {
   std::unordered_map<std::uint32_t, std::vector<What>> kinds_;  // by process: of each function
   std::map<std::uint32_t, std::uint64_t> known_from_;           // the same: as MemoryUse::known_from
   std::vector<Record> records_;
+  std::vector<std::size_t> runs_;  // where the records of each thread begin
   std::uint32_t threads_ = 0;
   MemoryUse use_;
 };

@@ -188,14 +188,14 @@ std::string record_text(std::string_view description, std::string_view bytes) {
   return name_with_values({}, arguments, take_values(description, bytes));
 }
 
-std::vector<std::uint64_t> record_numbers(std::string_view bytes) {
-  std::vector<std::uint64_t> numbers;
+RecordNumbers record_numbers(std::string_view bytes) {
+  RecordNumbers numbers;
   if (!take_end(bytes)) return numbers;
   while (!bytes.empty()) {
     const auto size = static_cast<std::uint8_t>(bytes[0]);
     bytes.remove_prefix(1);
     if (size > sizeof(std::uint64_t) || size > bytes.size()) return {};
-    numbers.push_back(bits_of(bytes.substr(0, size)));
+    if (!numbers.add(bits_of(bytes.substr(0, size)))) return {};
     bytes.remove_prefix(size);
   }
   return numbers;

@@ -1,5 +1,7 @@
 // What calls were given and what they returned, where a trace has it (format/values.h), ready to be shown.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,8 +29,26 @@ std::vector<Value> values_in(const reader::Trace& trace, const reader::Thread& t
 std::vector<Value> values_in(std::string_view description, format::NoteKind kind, std::string_view bytes);
 /// What a record says beside its name: `(size=24) = 0x5555`. Empty: it is torn.
 std::string record_text(std::string_view description, std::string_view bytes);
-/// Its numbers, if it has no other values. Empty: it is torn.
-std::vector<std::uint64_t> record_numbers(std::string_view bytes);
+/// A record's numbers. There are many records, so this takes no memory of the heap.
+class RecordNumbers {
+ public:
+  bool empty() const { return count_ == 0; }
+  std::size_t size() const { return count_; }
+  /// 0 behind the last one.
+  std::uint64_t operator[](std::size_t i) const { return i < count_ ? numbers_[i] : 0; }
+  /// False: there is no room.
+  bool add(std::uint64_t number) {
+    if (count_ == numbers_.size()) return false;
+    numbers_[count_++] = number;
+    return true;
+  }
+
+ private:
+  std::array<std::uint64_t, 8> numbers_{};  // more than any record has
+  std::size_t count_ = 0;
+};
+/// Empty: it is torn, or has other values.
+RecordNumbers record_numbers(std::string_view bytes);
 /// `n=7, path="/tmp"`
 std::string values_text(const std::vector<Value>& values);
 
