@@ -68,7 +68,7 @@ def bench_karst_run(group, size, traced, rounds, notes):
         ways = {usual: [], "karst run --sched off": ["--sched", "off"]}
         before = {}
         if os.geteuid() == 0:
-            ways["karst run --sched late"] = ["--sched", "late"]
+            ways["karst run --sched ftrace"] = ["--sched", "ftrace"]
             if shutil.which(AS_NOBODY[0]):
                 ways["karst run, as nobody"] = []
                 before["karst run, as nobody"] = AS_NOBODY

@@ -57,11 +57,11 @@ std::string why_none(const reader::StateSource& source) {
 void add_state_options(Command command, StateArguments& arguments) {
   command
       .add_option("--sched", arguments.sched,
-                  "How to record when threads run and wait: auto (the best that works), ftrace (for root: also\n"
-                  "who woke whom and what else ran), late (ftrace joins after 50 ms, nothing waits for it), perf\n"
-                  "(without privileges), off; karst info says which it was")
-      .check(one_of({"auto", "late", "perf", "ftrace", "off"}))
-      .type_name("auto|late|perf|ftrace|off");
+                  "How to record when threads run and wait: auto (the best that works; ftrace joins after 50 ms,\n"
+                  "nothing waits for it), ftrace (for root: also who woke whom and what else ran, from the begin),\n"
+                  "perf (without privileges), off; karst info says which it was")
+      .check(one_of({"auto", "perf", "ftrace", "off"}))
+      .type_name("auto|perf|ftrace|off");
   command.add_flag("--syscalls", arguments.syscalls, "Record system calls too, by which blocked threads wait (ftrace)");
   command.add_flag("--cpus", arguments.cpus,
                    "A lane per CPU in the timeline: which thread and function ran there, with ftrace other\n"
@@ -74,7 +74,6 @@ void add_state_options(Command command, StateArguments& arguments) {
 
 Result<sched::StateOptions> state_options(const StateArguments& arguments) {
   sched::StateOptions options;
-  if (arguments.sched == "late") options.wanted = sched::Wanted::kLate;
   if (arguments.sched == "perf") options.wanted = sched::Wanted::kPerf;
   if (arguments.sched == "ftrace") options.wanted = sched::Wanted::kFtrace;
   if (arguments.sched == "off") options.wanted = sched::Wanted::kOff;
@@ -112,10 +111,13 @@ void print_states(const reader::Trace& trace, Screen& screen) {
                    plural(states.log().records.size(), "record"), plural(states.threads().size(), "thread"),
                    plural(s.cpus, "CPU"), s.clock_error_ns));
   const std::uint64_t wakes_from = states.log().wakes_from();
-  line(fmt::format("{}{}{}{}{} lost, {} overwritten{}", has(format::kStatesWakes) ? "with wakers, " : "",
-                   has(format::kStatesOthers) ? "other processes, " : "",
+  const char* const wakers = has(format::kStatesWakes)      ? "with wakers, "
+                             : has(format::kStatesOwnWakes) ? "with wakers of the program's own, "
+                                                            : "";
+  line(fmt::format("{}{}{}{}{} lost, {} overwritten{}", wakers, has(format::kStatesOthers) ? "other processes, " : "",
                    has(format::kStatesWakes) && wakes_from > s.begin_ticks
-                       ? "both from " + duration_text(trace.clock().to_ns(wakes_from - s.begin_ticks)) + " on, "
+                       ? "both from " + duration_text(trace.clock().to_ns(wakes_from - s.begin_ticks)) + " on" +
+                             (has(format::kStatesOwnWakes) ? " (wakers of the program's own from the begin), " : ", ")
                        : "",
                    has(format::kStatesSyscalls) ? "system calls, " : "", count_text(s.lost_events),
                    count_text(s.overwritten_events),
@@ -136,7 +138,8 @@ void write_states(Json& json, const reader::Trace& trace) {
   json.open('{').field("backend", backend_word(s.backend)).field("records", states.log().records.size());
   json.field("threads", states.threads().size()).field("cpus", s.cpus);
   json.field("span_ns", trace.clock().to_ns(s.end_ticks - s.begin_ticks)).field("clock_error_ns", s.clock_error_ns);
-  json.field("wakers", has(format::kStatesWakes)).field("other_processes", has(format::kStatesOthers));
+  json.field("wakers", has(format::kStatesWakes)).field("own_wakers", has(format::kStatesOwnWakes));
+  json.field("other_processes", has(format::kStatesOthers));
   const std::uint64_t wakes_from = states.log().wakes_from();
   json.field("wakers_from_ns", has(format::kStatesWakes) && wakes_from > s.begin_ticks
                                    ? std::optional(trace.clock().to_ns(wakes_from - s.begin_ticks))

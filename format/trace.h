@@ -308,11 +308,12 @@ static_assert(sizeof(StateSourceRecord) == 72 && offsetof(StateSourceRecord, beg
 enum class StateBackend : std::uint32_t { kNone = 0, kPerf = 1, kFtrace = 2 };
 
 enum StatesFlag : std::uint32_t {
-  kStatesWakes = 1,     ///< who woke whom is recorded, so being woken and being blocked are told apart
-  kStatesOthers = 2,    ///< who took a CPU is recorded, other processes' threads too
-  kStatesSyscalls = 4,  ///< system calls are recorded
-  kStatesFaults = 8,    ///< page_faults and migrations were counted
-  kStatesCpus = 16,     ///< what CPUs did is asked for (karst run --cpus); with kStatesOthers, all of it
+  kStatesWakes = 1,      ///< who woke whom is recorded, so being woken and being blocked are told apart
+  kStatesOthers = 2,     ///< who took a CPU is recorded, other processes' threads too
+  kStatesSyscalls = 4,   ///< system calls are recorded
+  kStatesFaults = 8,     ///< page_faults and migrations were counted
+  kStatesCpus = 16,      ///< what CPUs did is asked for (karst run --cpus); with kStatesOthers, all of it
+  kStatesOwnWakes = 32,  ///< whom the program's threads woke is recorded, also where kStatesWakes does not hold
 };
 
 /// TASK. A thread that STEV names, of the run or not.

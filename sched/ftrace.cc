@@ -11,8 +11,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "arch/cpu.h"
@@ -23,7 +21,6 @@
 
 // C without a word for C++.
 extern "C" {
-#include <event-parse.h>
 #include <kbuffer.h>
 }
 
@@ -33,23 +30,15 @@ namespace {
 constexpr std::size_t kSmallestBuffer = std::size_t{64} << 10;
 constexpr std::size_t kLargestBuffer = std::size_t{4} << 20;
 constexpr std::uint64_t kCloneThread = 0x10000;
-constexpr std::uint64_t kPreempted = 0x100;         // TASK_REPORT_MAX
-constexpr std::uint8_t kInInterrupt = 0x08 | 0x10;  // TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ
+constexpr std::uint64_t kPreempted = 0x100;  // TASK_REPORT_MAX
 
 constexpr std::string_view kMarker = "karst clock ";
 constexpr int kMarkersAtStart = 16;
 
-std::uint64_t number_at(std::span<const std::byte> record, std::uint32_t offset, std::uint32_t size) {
-  std::uint64_t value = 0;
-  if (size <= sizeof value && offset + std::uint64_t{size} <= record.size())
-    std::memcpy(&value, record.data() + offset, size);
-  return value;
-}
-
-std::string_view text_at(std::span<const std::byte> record, std::uint32_t offset, std::uint32_t size) {
-  if (offset + std::uint64_t{size} > record.size()) return {};
-  const auto* text = reinterpret_cast<const char*>(record.data()) + offset;
-  return {text, strnlen(text, size)};
+std::string_view text_at(std::span<const std::byte> record, const Field& field) {
+  if (field.offset + std::uint64_t{field.size} > record.size()) return {};
+  const auto* text = reinterpret_cast<const char*>(record.data()) + field.offset;
+  return {text, strnlen(text, field.size)};
 }
 
 /// The kernel's letters, as `ps` shows them, from the bits of prev_state.
@@ -135,30 +124,10 @@ bool Ftrace::write_slowly(const char* file, const std::string& text) const {
 }
 
 Status Ftrace::read_layout() {
-  // libtracefs would read all events of a system and all of /proc/kallsyms, which takes longer than many a program.
-  tep_handle* formats = tep_alloc();
-  if (formats == nullptr) return Error{"no memory to read ftrace's event formats"};
-  std::string missing;
-  const auto event = [&](const char* system, const char* name) {
-    std::ifstream in(place_.path() + "/events/" + system + "/" + name + "/format");
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    tep_event* found = nullptr;
-    if (!text.empty() && tep_parse_event(formats, text.data(), text.size(), system) == TEP_ERRNO__SUCCESS)
-      found = tep_find_event_by_name(formats, system, name);
-    if (found == nullptr) missing = name;
-    return found;
-  };
-  const auto field = [&](tep_event* of, const char* name) {
-    tep_format_field* found = of != nullptr ? tep_find_any_field(of, name) : nullptr;
-    if (found == nullptr || found->offset < 0 || found->size < 0) {
-      missing = name;
-      return Field{};
-    }
-    return Field{static_cast<std::uint32_t>(found->offset), static_cast<std::uint32_t>(found->size)};
-  };
-  const auto id = [](const tep_event* of) {
-    return of != nullptr ? static_cast<std::uint16_t>(of->id) : std::uint16_t{0};
-  };
+  EventFormats formats(place_);
+  const auto event = [&](const char* system, const char* name) { return formats.event(system, name); };
+  const auto field = [&](tep_event* of, const char* name) { return formats.field(of, name); };
+  const auto id = EventFormats::id;
   Layout& l = layout_;
   tep_event* switched = event("sched", "sched_switch");
   l.switch_id = id(switched);
@@ -186,7 +155,8 @@ Status Ftrace::read_layout() {
   tep_event* marker = event("ftrace", "print");
   l.marker_id = id(marker);
   l.marker_text = field(marker, "buf");
-  const bool usable = missing.empty();
+  if (!formats.missing().empty())
+    return Error{"ftrace's events are not as we know them: " + formats.missing() + " is missing"};
   if (options_.syscalls) {
     tep_event* enter = event("raw_syscalls", "sys_enter");
     tep_event* leave = event("raw_syscalls", "sys_exit");
@@ -195,8 +165,6 @@ Status Ftrace::read_layout() {
     l.enter_nr = field(enter, "id");
     l.exit_nr = field(leave, "id");
   }
-  tep_free(formats);
-  if (!usable) return Error{"ftrace's events are not as we know them: " + missing + " is missing"};
   return Unit{};
 }
 
@@ -313,9 +281,9 @@ void Ftrace::drain(Cpu& cpu, RecordStore& store) {
 
 void Ftrace::take(Cpu& cpu, std::uint64_t ticks, std::span<const std::byte> record, RecordStore& store) {
   const Layout& l = layout_;
-  const auto number = [&](const Field& f) { return number_at(record, f.offset, f.size); };
+  const auto number = [&](const Field& f) { return number_at(record, f); };
   const auto tid = [&](const Field& f) { return static_cast<std::uint32_t>(number(f)); };
-  const auto text = [&](const Field& f) { return text_at(record, f.offset, f.size); };
+  const auto text = [&](const Field& f) { return text_at(record, f); };
   const auto type = number(l.type);
   if (ticks < tell_from_ && type != l.marker_id) return;
   const std::uint32_t current = tid(l.pid);
@@ -348,7 +316,7 @@ void Ftrace::take(Cpu& cpu, std::uint64_t ticks, std::span<const std::byte> reco
   } else if (type == l.marker_id) {
     const auto size = static_cast<std::uint32_t>(record.size());
     if (size > l.marker_text.offset)
-      take_marker(ticks, text_at(record, l.marker_text.offset, size - l.marker_text.offset));
+      take_marker(ticks, text_at(record, {l.marker_text.offset, size - l.marker_text.offset}));
     return;
   } else if (l.enter_id != 0 && (type == l.enter_id || type == l.exit_id)) {
     made.value = static_cast<std::uint32_t>(number(type == l.enter_id ? l.enter_nr : l.exit_nr));

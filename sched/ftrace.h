@@ -29,6 +29,7 @@
 #include "base/result.h"
 #include "reader/model.h"
 #include "sched/collector.h"
+#include "sched/event_formats.h"
 #include "sched/tracefs_place.h"
 
 struct kbuffer;
@@ -68,10 +69,6 @@ class Ftrace : public Collector {
   std::uint32_t clock_error_ns() const override;
 
  private:
-  struct Field {
-    std::uint32_t offset = 0;
-    std::uint32_t size = 0;
-  };
   /// Where things are in this kernel's records; an event's id is 0 when it is not recorded.
   struct Layout {
     Field type, flags, pid;  // common to all

@@ -1,4 +1,4 @@
-// ftrace that joins a program that runs already (--sched late).
+// ftrace that joins a program that runs already.
 //
 // To make an instance and to remove it takes the kernel a tenth of a second, most of it spent waiting for all CPUs
 // (RCU). Neither a program nor its user is to wait for that. So perf events record a program from its first instruction

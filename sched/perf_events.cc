@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,11 +14,14 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/fork_lock.h"
 #include "format/trace.h"
 #include "sched/cpus.h"
 #include "sched/present_threads.h"
@@ -30,7 +34,7 @@ constexpr std::size_t kLargestRing = 64;  // with its page of control, half of w
 
 int open_event(perf_event_attr attributes, pid_t pid, int cpu) {
   attributes.size = sizeof attributes;
-  attributes.exclude_kernel = 1;  // all that kernel.perf_event_paranoid 2 allows
+  attributes.exclude_kernel = attributes.type != PERF_TYPE_TRACEPOINT;  // all that kernel.perf_event_paranoid 2 allows
   attributes.exclude_hv = 1;
   attributes.inherit = 1;
   return static_cast<int>(syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
@@ -57,6 +61,30 @@ T read_at(std::span<const std::byte> bytes, std::size_t offset) {
   T value{};
   if (offset + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
+}
+
+/// Closes events of a tracepoint in a process of its own, which ends then. With the last one of all, the kernel waits
+/// for all CPUs (RCU), some 40 ms; nobody is to wait for that.
+void close_elsewhere(std::vector<int> events) {
+  if (events.empty()) return;
+  std::sort(events.begin(), events.end());
+  pid_t child = -1;
+  {
+    const std::lock_guard alone(fork_lock());
+    child = fork();
+  }
+  if (child == 0) {
+    if (fork() != 0) _exit(0);  // whose parent is init then
+    unsigned next = 0;
+    for (const int event : events) {
+      if (static_cast<unsigned>(event) > next) close_range(next, static_cast<unsigned>(event) - 1, 0);
+      next = static_cast<unsigned>(event) + 1;
+    }
+    close_range(next, ~0U, 0);
+    _exit(0);
+  }
+  for (const int event : events) close(event);
+  if (child > 0) waitpid(child, nullptr, 0);
 }
 
 }  // namespace
@@ -150,7 +178,40 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running
   return made;
 }
 
+Status PerfEvents::record_wakes(pid_t program, const TracefsPlace& place) {
+  EventFormats formats(place);
+  tep_event* const waking = formats.event("sched", "sched_waking");
+  waker_ = formats.field(waking, "common_pid");
+  flags_ = formats.field(waking, "common_flags");
+  woken_ = formats.field(waking, "pid");
+  if (!formats.missing().empty()) return Error{"sched_waking is not as we know it: " + formats.missing()};
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_TRACEPOINT;
+  attributes.config = EventFormats::id(waking);
+  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+  attributes.sample_period = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC_RAW;
+  for (const Ring& ring : rings_) {
+    const int fd = open_event(attributes, program, ring.cpu);
+    if (fd >= 0) wakes_.push_back(fd);
+    if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.fd) != 0) {
+      const int error = errno;
+      close_elsewhere(std::exchange(wakes_, {}));
+      return Error{why_refused(error)};
+    }
+  }
+  return Unit{};
+}
+
+void PerfEvents::tell_beside_from(std::uint64_t ticks) {
+  beside_from_ = ticks;
+  note_forks_ = false;
+  for (const int fd : wakes_) ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
 PerfEvents::~PerfEvents() {
+  close_elsewhere(wakes_);
   for (const int fd : others_) close(fd);
   for (const Ring& ring : rings_) {
     if (ring.base != nullptr) munmap(ring.base, ring.mapped);
@@ -255,9 +316,27 @@ void PerfEvents::take_switch(format::StateRecord made, std::uint16_t misc, std::
   store.add(made);
 }
 
+// `sample`: pid, tid, time, size of what follows, the kernel's record.
+void PerfEvents::take_waking(const Ring& ring, std::span<const std::byte> sample, RecordStore& store) const {
+  constexpr std::size_t kRecord = 20;
+  if (sample.size() < kRecord) return;
+  const std::uint64_t ticks = ticks_at(read_at<std::uint64_t>(sample, 8));
+  if (ticks >= beside_from_) return;  // ftrace's to tell
+  const std::span<const std::byte> record = sample.subspan(kRecord);
+  store.add({ticks, static_cast<std::uint32_t>(number_at(record, woken_)),
+             static_cast<std::uint32_t>(number_at(record, waker_)),
+             (number_at(record, flags_) & kInInterrupt) != 0 ? std::uint32_t{format::kWakingByInterrupt} : 0U, ring.cpu,
+             format::kStateWaking, 0});
+}
+
 void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore& store) {
   using format::kUnknownTid;
   const auto header = read_at<perf_event_header>(record, 0);
+  if (header.type == PERF_RECORD_SAMPLE) {
+    const std::span<const std::byte> sample = record.subspan(std::min(record.size(), sizeof header));
+    if (const auto ns = read_at<std::uint64_t>(sample, 8); ns != 0) ring.last_ns = ns;
+    return take_waking(ring, sample, store);
+  }
   // sample_id: pid, tid, time.
   if (record.size() < sizeof header + 16) return;
   const auto pid = read_at<std::uint32_t>(record, record.size() - 16);

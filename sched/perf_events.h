@@ -6,6 +6,9 @@
 // kernel lets inherited events be mapped only if each belongs to one CPU, which is why there is one for each. The rings
 // they write to are ours, in the karst process: nothing of it is in the traced program, and they outlive it.
 //
+// Who may use tracepoints (root) also has sched_waking, of the program's threads while they run: whom they wake. What
+// others wake, the kernel's timers among them, is not told.
+//
 // Beside ftrace only the switches of the program's threads are asked for, which fill what ftrace leaves out
 // (RecordStore::add_beside).
 //
@@ -24,6 +27,8 @@
 #include "base/result.h"
 #include "reader/model.h"
 #include "sched/collector.h"
+#include "sched/event_formats.h"
+#include "sched/tracefs_place.h"
 
 struct perf_event_attr;
 
@@ -57,11 +62,10 @@ class PerfEvents : public Collector {
   int interval_ms() const override { return 200; }
   std::uint32_t clock_error_ns() const override { return error_ns_; }
 
+  /// Whom the program's threads wake, from now on. To be called before the program runs. Error: it cannot be had.
+  Status record_wakes(pid_t program, const TracefsPlace& place);
   /// ftrace tells what happens from then on; from here come only switches, to fill what it leaves out.
-  void tell_beside_from(std::uint64_t ticks) {
-    beside_from_ = ticks;
-    note_forks_ = false;
-  }
+  void tell_beside_from(std::uint64_t ticks);
   /// take_forks() will ask which threads were made. To be called before the program runs.
   void note_forks() { note_forks_ = true; }
   /// Threads that were made (kStateNewThread), as far as it was drained, since this was last asked.
@@ -82,6 +86,7 @@ class PerfEvents : public Collector {
   Status open_thread(const perf_event_attr& attributes, pid_t thread);
   void drain(Ring& ring, RecordStore& store);
   void take(Ring& ring, std::span<const std::byte> record, RecordStore& store);
+  void take_waking(const Ring& ring, std::span<const std::byte> sample, RecordStore& store) const;
   void take_switch(format::StateRecord made, std::uint16_t misc, std::uint32_t pid, RecordStore& store);
   std::uint64_t ticks_at(std::uint64_t raw_ns) const;
 
@@ -90,6 +95,8 @@ class PerfEvents : public Collector {
   std::vector<format::StateRecord> forks_;
   std::vector<Ring> rings_;
   std::vector<int> others_;      ///< events of further threads
+  std::vector<int> wakes_;       ///< events of wakings
+  Field waker_, woken_, flags_;  ///< in a waking's record
   std::vector<std::byte> copy_;  ///< of a record that wraps around
   ClockPair from_;
   ClockPair to_;

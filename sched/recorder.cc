@@ -31,8 +31,9 @@ namespace karst::sched {
 namespace {
 
 /// What only ftrace has, for the note of a lesser way.
-std::string wish(const StateOptions& options) {
-  std::string text = "who woke whom and what else ran";
+std::string wish(const StateOptions& options, bool own_wakes) {
+  std::string text =
+      own_wakes ? "who else woke the program's threads, and what else ran," : "who woke whom and what else ran";
   if (options.syscalls) text += ", and the system calls that were asked for,";
   return text + " are not known: ";
 }
@@ -76,7 +77,7 @@ struct StateRecorder::Impl {
   void use_ftrace(std::unique_ptr<Ftrace> made) {
     collector = std::move(made);
     backend = format::StateBackend::kFtrace;
-    flags =
+    flags |=
         format::kStatesWakes | format::kStatesOthers | (options.syscalls ? std::uint32_t{format::kStatesSyscalls} : 0);
   }
 
@@ -91,6 +92,7 @@ struct StateRecorder::Impl {
         "ftrace joins a program that has run for {} ms, and had not yet (--sched ftrace has a program wait for it)",
         kFtraceAfterMs);
     perf->note_forks();
+    if (perf->record_wakes(program, *place)) flags |= format::kStatesOwnWakes;
     later = std::make_unique<LateFtrace>(ftrace_options());
   }
 
@@ -138,7 +140,8 @@ struct StateRecorder::Impl {
       case format::StateBackend::kFtrace:
         return {};
       case format::StateBackend::kPerf:
-        return wish(options) + (options.wanted == Wanted::kPerf ? "--sched ftrace was not asked for" : why_not_ftrace);
+        return wish(options, (flags & format::kStatesOwnWakes) != 0) +
+               (options.wanted == Wanted::kPerf ? "--sched ftrace was not asked for" : why_not_ftrace);
       case format::StateBackend::kNone:
         break;
     }
@@ -228,7 +231,7 @@ void StateRecorder::begin(pid_t program, bool running) {
   if (r.options.wanted == Wanted::kOff) return;
   r.program = program;
   // What only ftrace has and was asked for is to be there from the program's begin: then the program waits.
-  const bool may_join = r.options.wanted == Wanted::kLate && !running && !r.options.syscalls && !r.options.cpus;
+  const bool may_join = r.options.wanted == Wanted::kAuto && !running && !r.options.syscalls && !r.options.cpus;
   if (may_join) r.open_perf(running);
   if (r.collector != nullptr) {
     r.open_ftrace_later();
@@ -284,12 +287,12 @@ reader::StateLog StateRecorder::stop() {
     r.collector->finish(r.store);
     log = r.store.take(r.begin, end);
     r.describe(log.source);
-    r.switches.reset();
-    r.removal =
-        start_thread("karst-states", [collector = std::move(r.collector), later = std::move(r.later)]() mutable {
-          later.reset();
-          collector.reset();
-        });
+    r.removal = start_thread("karst-states", [switches = std::move(r.switches), collector = std::move(r.collector),
+                                              later = std::move(r.later)]() mutable {
+      later.reset();
+      switches.reset();
+      collector.reset();
+    });
     return log;
   }
   r.describe(log.source);

@@ -14,8 +14,8 @@
 
 namespace karst::sched {
 
-/// kLate: the best, but no program waits for it (sched/late_ftrace.h).
-enum class Wanted : std::uint8_t { kAuto, kLate, kPerf, kFtrace, kOff };
+/// kAuto: the best, but no program waits for ftrace (sched/late_ftrace.h).
+enum class Wanted : std::uint8_t { kAuto, kPerf, kFtrace, kOff };
 
 struct StateOptions {
   Wanted wanted = Wanted::kAuto;
