@@ -208,10 +208,8 @@ bool Processes::look_after_unwatched() {
   bool any = false;
   for (Watched& w : watched_) {
     if (!w.unwatched) continue;
-    if (is_gone(w.pid))
-      end(w);
-    else
-      any = true;
+    any = true;  // also when it has just ended: that may have been the last thing to wait for
+    if (is_gone(w.pid)) end(w);
   }
   return any;
 }

@@ -29,7 +29,7 @@ class Processes {
   /// Descriptors that become readable when a process ends; notice_ends() takes them as poll() has filled them in.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   void notice_ends(std::span<const pollfd> descriptors);
-  /// Looks for the end of processes that no descriptor watches. True if there are any: call it again before long.
+  /// Looks for the end of processes that no descriptor watches. True if there were any: look again before long.
   bool look_after_unwatched();
   /// Traced processes that have not ended.
   std::size_t left() const;
