@@ -258,6 +258,7 @@ bool Arena::put_values() const {
 
 void Arena::let_go() {
   descriptor_.close();
+  store(function_count_, 0U);  // notes have ids still, of functions that are not here
   if (base_ == 0) return;
   sys::munmap(reinterpret_cast<void*>(base_ + own_size_), layout_.size - own_size_);
   if (stands_in_ || !mapping_is_free_) return;
