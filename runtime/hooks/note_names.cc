@@ -8,6 +8,7 @@
 #include "runtime/process/fork.h"
 #include "runtime/process/session.h"
 #include "runtime/recording/arena.h"
+#include "runtime/recording/thread.h"
 #include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
@@ -62,6 +63,7 @@ std::uint64_t add_text(const NoteName& name, const char* values, std::uint32_t v
 /// Signals wait, as a handler may come to the same name. Two threads may both enter it: the first one's id stays.
 std::uint32_t enter(NoteName& name, const char* values = nullptr, std::uint32_t values_size = 0,
                     bool of_fibers = false) {
+  if (recording_has_stopped()) return 0;  // strict seccomp: no further system call
   const sys::SignalsBlocked guard;
   if (!g_arena.exists() || !own_arena()) return 0;
   const std::uint64_t text = add_text(name, values, values_size);
