@@ -43,7 +43,11 @@ NOINLINE void catches() {
 }
 
 int main() {
-  have_other_stack();
+  static char alternate[65536];
+  stack_t stack{};
+  stack.ss_sp = alternate;
+  stack.ss_size = sizeof alternate;
+  sigaltstack(&stack, nullptr);
   handle(SIGSEGV, on_fault, 0);
   catches();
   handle(SIGSEGV, on_fault, SA_ONSTACK);

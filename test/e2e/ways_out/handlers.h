@@ -10,12 +10,3 @@ UNTRACED inline void handle(int signal, void (*function)(int), int flags) {
   action.sa_flags = flags | SA_NODEFER;
   sigaction(signal, &action, nullptr);
 }
-
-/// SA_ONSTACK leads to it.
-UNTRACED inline void have_other_stack() {
-  static char alternate[65536];
-  stack_t stack{};
-  stack.ss_sp = alternate;
-  stack.ss_size = sizeof alternate;
-  sigaltstack(&stack, nullptr);
-}

@@ -78,7 +78,11 @@ NOINLINE void survives_overflow() {
 }
 
 int main() {
-  have_other_stack();
+  static char alternate[65536];
+  stack_t stack{};
+  stack.ss_sp = alternate;
+  stack.ss_size = sizeof alternate;
+  sigaltstack(&stack, nullptr);
   handle(SIGUSR1, on_user, 0);
   raises();
   handle(SIGUSR1, on_user, SA_ONSTACK);
