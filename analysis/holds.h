@@ -63,7 +63,6 @@ struct LockIdentity {
   std::uint32_t process = 0;
   std::uint64_t address = 0;
   std::string_view kind;
-  auto operator<=>(const LockIdentity&) const = default;
 };
 
 struct LockHolds {

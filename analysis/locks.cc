@@ -104,6 +104,7 @@ std::vector<LockWait> lock_waits(const reader::Trace& trace, const reader::Threa
     if (parent != reader::kNoParent) wait.caller = calls.function[parent];
     if (functions != nullptr && !functions->contains(thread.process, wait.caller)) continue;
     wait.thread = &thread;
+    wait.row = row;
     wait.zone = id;
     wait.begin = calls.begin[row];
     wait.duration = calls.time(row);

@@ -17,6 +17,7 @@ namespace karst::analysis {
 
 struct LockWait {
   const reader::Thread* thread = nullptr;
+  std::uint32_t row = 0;     ///< of the wait, in its thread's calls
   std::uint32_t zone = 0;    ///< function of the wait; its name says of which kind it is
   std::uint32_t caller = 0;  ///< function that waited; 0: no traced one
   std::uint64_t lock = 0;    ///< address

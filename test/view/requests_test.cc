@@ -15,7 +15,7 @@ namespace {
 
 using format::NoteKind;
 
-test::SampleTrace sample() {
+test::SampleTrace served() {
   test::SampleTrace values;
   values.process(1, "app", {"main", "parse", "answer"}).costs(2 * format::kCallCostUnit, format::kCallCostUnit);
   values.thread(1, "app").enter(1, 1000);
@@ -37,7 +37,7 @@ test::SampleTrace sample() {
 }
 
 TEST(ViewRequests, SayWhatTheCommandSays) {
-  test::SampleTrace values = sample();
+  test::SampleTrace values = served();
   const auto index = test::index_of(values);
   view::Api api({index.get()}, "1");
   const reader::Trace& trace = index->trace();
@@ -73,7 +73,7 @@ TEST(ViewRequests, SayWhatTheCommandSays) {
 }
 
 TEST(ViewRequests, LimitsAndTracesWithoutAny) {
-  test::SampleTrace values = sample();
+  test::SampleTrace values = served();
   const auto index = test::index_of(values);
   view::Api api({index.get()}, "1");
   simdjson::dom::parser parser;

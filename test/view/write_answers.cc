@@ -12,9 +12,11 @@
 
 #include "base/json.h"
 #include "test/view/random_calls.h"
+#include "test/view/random_locks.h"
 #include "test/view/random_notes.h"
 #include "view/api/api.h"
 #include "view/cut/cut.h"
+#include "view/tiles/tracks.h"
 
 namespace karst {
 namespace {
@@ -58,6 +60,14 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"notes", {{"q", "x"}, {"limit", "many"}}},
                             {"plots", {}},
                             {"plots", {{"width", "77"}, {"plot", "0"}}},
+                            {"locks", {}},
+                            {"lock", {{"lock", "0"}, {"holder", "3"}}},
+                            // Of a lock, where there are any: the first behind those that are listed.
+                            {"tiles",
+                             {{"begin", "0"},
+                              {"end", "100000"},
+                              {"width", "100"},
+                              {"tracks", std::to_string(view::tracks_of(index).size())}}},
                             {"search", {{"q", "f[1-3]$"}}},
                             {"search", {{"q", "("}}},
                             {"nothing", {}},
@@ -105,6 +115,7 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
     all.push_back({"source", function});
     all.push_back({"state", call});
     all.push_back({"values", call});
+    all.push_back({"lock", call});
     all.push_back({"align", std::move(align)});
   }
   return all;
@@ -168,5 +179,7 @@ int main(int argc, char** argv) {
   }
   test::SampleTrace noted = test::random_notes(1, 60);
   writer.ask(noted.open().bytes(), std::nullopt, 1);
+  test::RandomLocks locked(1, true);
+  writer.ask(locked.sample.open().bytes(), std::nullopt, 1);
   writer.finish();
 }

@@ -82,6 +82,8 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"requests", &Api::requests, true},
       {"notes", &Api::notes, false},
       {"plots", &Api::plots, false},
+      {"locks", &Api::locks, false},
+      {"lock", &Api::lock, false},
       {"threads", &Api::threads, false},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
@@ -464,6 +466,38 @@ Reply Api::plots(const Question& question) {
     json.field("count", plot.count).key("min").value(plot.least, 6).key("max").value(plot.most, 6).close('}');
   }
   json.close(']').close('}');
+  return json_reply(json);
+}
+
+Reply Api::locks(const Question& question) {
+  const auto locks = locks_.of(question.index(), question.work());
+  if (locks == nullptr) return {};
+  Json json;
+  write_locks(json, question.index(), *locks);
+  return json_reply(json);
+}
+
+Reply Api::lock(const Question& question) {
+  const TraceIndex& index = question.index();
+  const auto call = question.call();
+  if (!question.error().empty()) return {};
+  const auto locks = locks_.of(index, question.work());
+  if (locks == nullptr) return {};
+  Json json;
+  if (call) {
+    if (write_wait(json, index, *locks, *call)) return json_reply(json);
+    return error_reply(404, "this call is no wait for a lock that has a track");
+  }
+  const std::uint64_t lock = question.whole("lock", locks->tracks.size());
+  if (lock >= locks->tracks.size()) {
+    question.complain("which call? thread and index, or lock and holder, are missing");
+    return {};
+  }
+  const std::uint64_t holder = question.whole("holder", locks->tracks[lock].row.holders.size());
+  if (holder >= locks->tracks[lock].row.holders.size())
+    question.complain("there is no holder '" + question.text("holder") + "' of lock " + std::to_string(lock));
+  if (!question.error().empty()) return {};
+  write_holder(json, index, *locks, lock, holder);
   return json_reply(json);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "view/api/locks.h"
 #include "view/api/notes.h"
 #include "view/api/values.h"
 #include "view/index/index.h"
@@ -70,6 +71,8 @@ class Api {
   Reply requests(const Question& question);
   Reply notes(const Question& question);
   Reply plots(const Question& question);
+  Reply locks(const Question& question);
+  Reply lock(const Question& question);
   Reply threads(const Question& question);
   Reply search(const Question& question);
   Reply source(const Question& question);
@@ -85,6 +88,7 @@ class Api {
   Server server_;
   Values values_;
   Notes notes_;
+  Locks locks_;
   std::mutex mutex_;  // of what was answered lately
   struct Filtered {
     const TraceIndex* index;

@@ -9,6 +9,7 @@
 #include "format/trace.h"
 #include "reader/moments.h"
 #include "view/api/api.h"
+#include "view/api/locks.h"
 #include "view/api/notes.h"
 #include "view/api/states.h"
 #include "view/api/values.h"
@@ -290,6 +291,8 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   write_functions(json, index);
   const std::vector<std::uint32_t> with_values = functions_with_values(index);
   if (!with_values.empty()) json.list("values", with_values, [](std::uint32_t number) { return number; });
+  const std::vector<std::uint32_t> lock_waits = functions_that_wait(index);
+  if (!lock_waits.empty()) json.list("lock_waits", lock_waits, [](std::uint32_t number) { return number; });
   write_state_facts(json, index);
   json.key("features").open('[');
   if (can_cut) json.value("cut");

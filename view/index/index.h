@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -78,8 +79,9 @@ struct IndexProgress {
 
 class IndexCache;
 class Preview;
+struct LockTracks;
 
-/// Immutable once built; any thread may read it.
+/// Immutable once built, but for its locks, which come late; any thread may read it.
 class TraceIndex {
  public:
   /// Opens `path` and builds everything on all processors. Error: the trace cannot be read, memory is out, or
@@ -123,6 +125,16 @@ class TraceIndex {
   }
   const std::optional<Part>& part() const { return part_; }
 
+  /// Null until somebody asked for them (view/api/locks.h). Once there they stay the same.
+  std::shared_ptr<const LockTracks> locks() const {
+    const std::lock_guard lock(locks_mutex_);
+    return locks_;
+  }
+  void set_locks(std::shared_ptr<const LockTracks> locks) const {
+    const std::lock_guard lock(locks_mutex_);
+    if (locks_ == nullptr) locks_ = std::move(locks);
+  }
+
   /// Ticks since origin() for ns since the trace's start, and back.
   double to_ticks(double ns) const { return ns * static_cast<double>(trace_->clock().ticks_per_second) / 1e9; }
   double to_ns(double ticks) const { return ticks * 1e9 / static_cast<double>(trace_->clock().ticks_per_second); }
@@ -162,6 +174,8 @@ class TraceIndex {
   std::uint64_t origin_ = 0;
   std::uint64_t last_ = 0;
   std::optional<Part> part_;
+  mutable std::mutex locks_mutex_;
+  mutable std::shared_ptr<const LockTracks> locks_;
 };
 
 /// The time of a block's first event that has one, or of its start.

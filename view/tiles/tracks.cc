@@ -2,8 +2,10 @@
 
 namespace karst::view {
 
-TrackKinds track_kinds() {
-  static const TrackKind* const kKinds[] = {&thread_tracks(), &state_tracks(), &cpu_tracks()};
+TrackKinds track_kinds() { return all_track_kinds().first(3); }
+
+TrackKinds all_track_kinds() {
+  static const TrackKind* const kKinds[] = {&thread_tracks(), &state_tracks(), &cpu_tracks(), &lock_tracks()};
   return kKinds;
 }
 

@@ -55,6 +55,8 @@ class TrackKind {
 const TrackKind& thread_tracks();
 const TrackKind& state_tracks();
 const TrackKind& cpu_tracks();
+/// There are none until TraceIndex::set_locks().
+const TrackKind& lock_tracks();
 
 struct Track {
   std::uint32_t id;
@@ -65,11 +67,14 @@ struct Track {
 
 /// In the order of their ids.
 using TrackKinds = std::span<const TrackKind* const>;
+/// What api/trace lists.
 TrackKinds track_kinds();
+/// The same, and what is found when somebody asks for it.
+TrackKinds all_track_kinds();
 
 /// All there are, in order of id.
 std::vector<Track> tracks_of(const TraceIndex& index, TrackKinds kinds = track_kinds());
 /// The track of an id; nothing: there is none.
-std::optional<Track> find_track(const TraceIndex& index, std::uint64_t id, TrackKinds kinds = track_kinds());
+std::optional<Track> find_track(const TraceIndex& index, std::uint64_t id, TrackKinds kinds = all_track_kinds());
 
 }  // namespace karst::view

@@ -11,12 +11,12 @@ import type { FunctionInfo, ProcessInfo, ThreadInfo, TraceInfo } from "./types/t
 // `Json` is what JSON.parse gives, taken apart field by field.
 export type Json = Record<string, any>;
 
-const num = (value: unknown, otherwise = 0): number => (typeof value === "number" ? value : otherwise);
-const maybe = (value: unknown): number | null => (typeof value === "number" ? value : null);
-const text = (value: unknown): string => (typeof value === "string" ? value : "");
+export const num = (value: unknown, otherwise = 0): number => (typeof value === "number" ? value : otherwise);
+export const maybe = (value: unknown): number | null => (typeof value === "number" ? value : null);
+export const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const list = (value: unknown): any[] => (Array.isArray(value) ? value : []);
-const object = (value: unknown): Json => (typeof value === "object" && value !== null ? value : {});
-const objects = (value: unknown): Json[] => list(value).map(object);
+export const object = (value: unknown): Json => (typeof value === "object" && value !== null ? value : {});
+export const objects = (value: unknown): Json[] => list(value).map(object);
 
 function processFacts(p: Json, index: number): ProcessInfo {
   return {
@@ -148,6 +148,7 @@ export function traceFacts(answer: Json): TraceInfo {
     })),
     functions: functionFacts(json),
     valued: new Set(list(json.values).map((f) => num(f, -1))),
+    lockWaits: new Set(list(json.lock_waits).map((f) => num(f, -1))),
     canCut: list(json.features).includes("cut"),
     ...optional("range", json.range ? { begin: num(json.range.begin), end: num(json.range.end, extent) } : undefined),
     ...(json.aggregated ? { aggregated: true as const } : {}),
@@ -177,7 +178,7 @@ export function traceFacts(answer: Json): TraceInfo {
   };
 }
 
-const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
+export const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
   value === undefined ? {} : ({ [key]: value } as { [P in K]?: T });
 
 export function stateTimes(json: Json | undefined): StateTimes | undefined {

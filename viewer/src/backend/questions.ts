@@ -21,9 +21,11 @@ import {
   traceFacts,
   type Json,
 } from "./facts";
+import { lockFacts, lockList } from "./lock_facts";
 import type { Parameters, Transport } from "./transport";
 import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
+import type { LockFacts, LockList } from "./types/locks";
 import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./types/notes";
 import type { Explanation, Outliers } from "./types/slow";
 import type {
@@ -160,6 +162,18 @@ export class Questions implements Backend {
   async plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]> {
     const parameters: Parameters = { ...scopeParameters(range), width, plot: plots.join(",") };
     return plotParts(await this.json("plots", parameters, signal));
+  }
+
+  async locks(signal?: AbortSignal): Promise<LockList> {
+    return lockList(await this.json("locks", {}, signal));
+  }
+
+  async lock(at: CallRef): Promise<LockFacts> {
+    return lockFacts(await this.json("lock", { ...at }));
+  }
+
+  async holder(lock: number, holder: number): Promise<LockFacts> {
+    return lockFacts(await this.json("lock", { lock, holder }));
   }
 
   async threads(scope: Scope): Promise<ThreadSums> {

@@ -2,6 +2,7 @@
 import type { Scope } from "../backend/types/backend";
 import type { CallInfo, CallLine, CallRef } from "../backend/types/calls";
 import type { NoteLine } from "../backend/types/notes";
+import { completeLock } from "./locks";
 import { store, type ScopeKind, type Selected, type State, type Tab } from "./store";
 import { threadKey } from "./tracks";
 import { longestWait } from "./words";
@@ -75,6 +76,7 @@ export function select(at: Selected, times?: Times, options: { reveal?: boolean;
       : null;
   change.waking = null;
   change.note = null;
+  change.lock = null;
   store.set(change);
   void attempt(() => completeSelection(at));
   if (options.reveal && times) revealCall(at, times.begin, times.begin + times.duration);
@@ -107,7 +109,9 @@ export function selectedFacts(at: Selected, call: CallInfo): void {
 
 /** Asks for what the timeline draws of a selected call: its times, and who ended its wait. */
 export async function completeSelection(at: Selected): Promise<void> {
-  selectedFacts(at, await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index }));
+  const call = await store.state.traces[at.trace]!.backend.call({ thread: at.thread, index: at.index });
+  selectedFacts(at, call);
+  await completeLock(at, call.function);
 }
 
 let scrollTo: (key: string, depth: number) => void = () => {};
@@ -140,7 +144,7 @@ export function revealCall(at: Selected, begin: number, end: number): void {
 }
 
 export function deselect(): void {
-  store.set({ selected: null, selectedSpan: null, waking: null, note: null });
+  store.set({ selected: null, selectedSpan: null, waking: null, note: null, lock: null });
 }
 
 /** Chooses a note, and selects the call that it was said in. Its time comes into view if it is not there. */

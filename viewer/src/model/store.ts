@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Backend } from "../backend/types/backend";
 import type { NoteGroup, NoteLine, PlotInfo } from "../backend/types/notes";
+import type { LockFacts, LockList } from "../backend/types/locks";
 import type { TimeOf } from "../backend/types/sums";
 import type { TraceInfo } from "../backend/types/trace";
 import type { ThreadRanks, TrackChoice } from "./tracks";
@@ -69,6 +70,10 @@ export interface State {
   readonly ranks: readonly (ThreadRanks | undefined)[];
   /** The same: names of values, once they are known. */
   readonly plots: readonly (readonly PlotInfo[] | undefined)[];
+  /** By trace: locks that threads waited for, once they are known. */
+  readonly locks: readonly (LockList | undefined)[];
+  /** The selected wait, or who is selected that had a lock; null: neither is. */
+  readonly lock: { readonly trace: number; readonly facts: LockFacts } | null;
   /** The call that is explained, whichever is selected; null: none is. */
   readonly explained: Selected | null;
   /** What a panel points at in the timeline, in the trace's own time. */
@@ -118,6 +123,8 @@ export const START: State = {
   waking: null,
   ranks: [],
   plots: [],
+  locks: [],
+  lock: null,
   explained: null,
   pointed: null,
   range: null,

@@ -62,7 +62,9 @@ export interface TrackForm {
     readonly title: string;
     readonly key: string;
     readonly letter: string;
-    readonly words: (count: number) => string;
+    readonly words: (count: number, info: TraceInfo) => string;
+    /** Of a track; left out: a row for each lane. */
+    readonly height?: (info: TrackInfo) => number;
   };
 }
 
@@ -305,7 +307,7 @@ function placeSection({ trace, t, several, choice, place }: Area, { kind, sectio
     ...common,
     ...{ kind: section.key, key, info: undefined, folded, pinned: false, rows: 0, rowHeight: 0, height: HEADING },
     title: several ? `${t === 0 ? "A" : "B"} · ${section.title}` : section.title,
-    subtitle: section.words(tracks.length),
+    subtitle: section.words(tracks.length, trace),
   });
   for (const info of tracks) {
     const key = `${t}:${section.letter}${info.owner}`;
@@ -314,7 +316,8 @@ function placeSection({ trace, t, several, choice, place }: Area, { kind, sectio
     const rows = Math.min(Math.max(info.lanes, 1), MOST_ROWS);
     place({
       ...common,
-      ...{ kind, key, info, folded: false, pinned, rows, rowHeight: ROW, height: rows * ROW + GAP },
+      ...{ kind, key, info, folded: false, pinned, rows, rowHeight: ROW },
+      height: section.height?.(info) ?? rows * ROW + GAP,
       title: info.name,
       subtitle: "",
     });

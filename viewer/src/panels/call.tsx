@@ -3,7 +3,7 @@ import type { CallInfo, CallLine } from "../backend/types/calls";
 import { kOpenBegin, kOpenEnd } from "../backend/types/tiles";
 import { fitSelection, goTo, highlight, moveTo, offsetOf, select, stepCall, toggleExplained } from "../model/actions";
 import { readable, visible } from "../model/names";
-import { store, useStore, type Selected } from "../model/store";
+import { store, useStore, type Selected, type State } from "../model/store";
 import { count, duration, exact, percent } from "../model/time";
 import { fit } from "../model/view";
 import { recordedWords, sentence } from "../model/words";
@@ -13,6 +13,7 @@ import { useAnswer } from "./answers";
 import { ExplanationView } from "./explanation";
 import { HistogramView } from "./histogram";
 import { Icon } from "./icon";
+import { HeldPanel, LockWaitView } from "./lock";
 import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting, Whose } from "./parts";
 import { SourceView } from "./source";
 
@@ -251,6 +252,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
   const loaded = store.state.traces[at.trace]!;
   const func = loaded.info.functions[call.function];
   const explained = useStore((s) => s.explained);
+  const lock = useStore((s) => s.lock);
   const histogram = useAnswer(`${at.trace}.${call.function}`, (signal) =>
     loaded.backend.histogram(call.function, signal),
   );
@@ -267,6 +269,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         </p>
         <Actions at={at} call={call} />
         {call.values && <ValueList values={call.values} />}
+        {lock?.facts.wait && isAt(lock, at) && <LockWaitView trace={at.trace} facts={lock.facts} />}
         <Facts at={at} call={call} />
         <Waits at={at} call={call} />
         {histogram.value && histogram.value.function === call.function && (
@@ -292,12 +295,17 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
   );
 }
 
+const isAt = ({ trace, facts: { wait } }: NonNullable<State["lock"]>, at: Selected) =>
+  trace === at.trace && wait?.thread === at.thread && wait.index === at.index;
+
 export function CallPanel() {
   const selected = useStore((s) => s.selected);
+  const lock = useStore((s) => s.lock);
   const key = selected ? `${selected.trace}.${selected.thread}.${selected.index}` : null;
   const answer = useAnswer(key, () =>
     store.state.traces[selected!.trace]!.backend.call({ thread: selected!.thread, index: selected!.index }),
   );
+  if (!selected && lock) return <HeldPanel trace={lock.trace} facts={lock.facts} />;
   if (!selected)
     return (
       <Empty>

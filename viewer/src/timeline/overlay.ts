@@ -3,6 +3,7 @@ import { visible } from "../model/names";
 import type { Range, State, Waking } from "../model/store";
 import { duration, moment, step } from "../model/time";
 import { threadKey } from "../model/tracks";
+import { drawLock } from "./lock_lines";
 import { FONT } from "./renderer";
 import { RULER, type Hit, type Placed, type Scene } from "./scene";
 
@@ -28,6 +29,7 @@ export function drawOverlay(
     box(c, scene, state, threadKey(selected.trace, selected.thread), call, inks.text, 2);
   }
   if (state.waking) drawWaking(c, scene, state, state.waking);
+  if (state.lock) drawLock(c, scene, state, state.lock);
   if (state.note) drawNote(c, scene, state, state.note);
   const { pointed } = state;
   if (pointed) {

@@ -10,6 +10,7 @@ import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from 
 import { kindOf, KINDS } from "./kinds";
 import { NoteMarks } from "./note_marks";
 import { PlotStore, withPlots } from "./plots";
+import { withLocks } from "./track_locks";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
 import type { SliceHit } from "./track_renderer";
@@ -44,6 +45,8 @@ interface TraceScene {
   readonly looks: Record<Theme, Looks>;
   /** Of tasks, for CPU lanes. */
   readonly taskLooks: Record<Theme, Looks>;
+  /** Of threads, for locks. */
+  readonly threadLooks: Record<Theme, Looks>;
   highlight?: { func: number; tiles: TileStore };
 }
 
@@ -96,6 +99,8 @@ export class Scene {
         const { tasks } = loaded.info;
         // The last one stands for stretches of which nobody knows who ran.
         const taskNames = [...tasks.map((task) => `${task.name || "thread"} ${task.tid}`), "not known"];
+        const threadNames = [...loaded.info.threads.map(({ name, tid }) => `${name || "thread"} ${tid}`), "not known"];
+        const strange = threadNames.map((_, i) => i === threadNames.length - 1);
         const foreign = [...tasks.map((task) => !task.ofRun), true];
         return {
           loaded,
@@ -105,6 +110,7 @@ export class Scene {
           tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
           looks: inThemes((inks) => new Looks(names, inks)),
           taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
+          threadLooks: inThemes((inks) => new Looks(threadNames, inks, strange)),
         };
       });
     }
@@ -117,6 +123,10 @@ export class Scene {
 
   taskLooks(trace: number): Looks | undefined {
     return this.scenesOf(this.store.state)[trace]?.taskLooks[this.inks.theme];
+  }
+
+  threadLooks(trace: number): Looks | undefined {
+    return this.scenesOf(this.store.state)[trace]?.threadLooks[this.inks.theme];
   }
 
   tiles(trace: number): TileStore | undefined {
@@ -166,13 +176,13 @@ export class Scene {
 
   /** Tracks, laid out anew only when what they depend on has changed. */
   layout(): Layout {
-    const { traces, choice, view, offset, ranks, waking, plots } = this.store.state;
+    const { traces, choice, view, offset, ranks, waking, plots, locks } = this.store.state;
     const idle = choice.hideIdle ? [view.begin, view.span, offset] : [];
     const waits = choice.order === "waits" ? [waking] : [];
-    const key = [traces, choice, this.levelsInView, ranks, plots, ...waits, ...idle];
+    const key = [traces, choice, this.levelsInView, ranks, plots, locks, ...waits, ...idle];
     if (!this.layoutNow || key.length !== this.layoutFor.length || key.some((k, i) => k !== this.layoutFor[i])) {
       this.layoutFor = key;
-      const infos = traces.map((trace, t) => withPlots(trace.info, plots[t]));
+      const infos = traces.map((trace, t) => withLocks(withPlots(trace.info, plots[t]), locks[t]));
       this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span }, KINDS, {
         levels: this.levelsInView,
         ranks,

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Theme } from "../model/colour";
 import { onScrollTo, wantPlots } from "../model/actions";
+import { wantLocks } from "../model/locks";
 import { store, useStore } from "../model/store";
 import type { Layout } from "../model/tracks";
 import { FrameLoop, type Under } from "./frame_loop";
@@ -68,7 +69,9 @@ export function Timeline({ theme }: { theme: Theme }) {
   const scroll = useStore((s) => s.scroll);
   const traces = useStore((s) => s.traces);
   const plots = useStore((s) => s.plots);
+  const locks = useStore((s) => s.locks);
   useEffect(wantPlots, [traces]);
+  useEffect(wantLocks, [traces]);
   const view = useStore((s) => (s.choice.hideIdle ? s.view : null));
 
   const work = useMemo(
@@ -110,6 +113,7 @@ export function Timeline({ theme }: { theme: Theme }) {
   void choice;
   void traces;
   void plots;
+  void locks;
   void view;
   // The scrollbar is a plain one beside the canvas, so that it looks and works as everywhere.
   useEffect(() => {

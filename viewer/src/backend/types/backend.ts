@@ -1,6 +1,7 @@
 // What docs/viewer-protocol.md says, as types. The backend is here, its answers are in the files beside this one.
 // ../questions.ts asks; ../transport.ts says who answers.
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
+import type { LockFacts, LockList } from "./locks";
 import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
 import type { Outliers, Explanation } from "./slow";
 import type { RequestLine, ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
@@ -73,6 +74,12 @@ export interface Backend {
   plots(signal?: AbortSignal): Promise<PlotInfo[]>;
   /** Of some of plots(), by their places there. */
   plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]>;
+  /** Locks that threads waited for. */
+  locks(signal?: AbortSignal): Promise<LockList>;
+  /** Who had the lock that a call waited for. */
+  lock(at: CallRef): Promise<LockFacts>;
+  /** One who had a lock of locks(), and who waited. */
+  holder(lock: number, holder: number): Promise<LockFacts>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */

@@ -125,6 +125,8 @@ export interface TrackInfo {
   /** Place in TraceInfo.threads, of a CPU in TraceInfo.cpus. */
   owner: number;
   lanes: number;
+  /** Of a lock: the first ones are who had it, the others who waited. */
+  holderLanes?: number;
 }
 
 export interface TraceInfo {
@@ -148,6 +150,8 @@ export interface TraceInfo {
   functions: FunctionInfo[];
   /** Numbers of those whose values are noted. */
   valued: ReadonlySet<number>;
+  /** Numbers of those that are waits for locks. */
+  lockWaits: ReadonlySet<number>;
   canCut: boolean;
   states: StatesInfo | null;
   tasks: TaskInfo[];
@@ -156,6 +160,8 @@ export interface TraceInfo {
   reading?: true;
   /** An exported page: the range it holds. */
   range?: { begin: number; end: number };
+  /** What the heading of locks says of how many there are. */
+  lockWords?: string;
   /** An exported page that holds one picture and sums instead of each call. */
   aggregated?: boolean;
 }

@@ -1,0 +1,233 @@
+// api/locks and api/lock against random programs that say who had which lock, and against a plain look at each moment.
+#include "view/api/locks.h"
+
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "test/view/cached_index.h"
+#include "test/view/random_locks.h"
+#include "test/view/random_trace.h"
+#include "view/api/api.h"
+#include "view/tiles/lock_tracks.h"
+#include "view/tiles/tracks.h"
+
+namespace karst {
+namespace {
+
+using test::RandomLocks;
+using Span = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>;  // begin, end, thread
+
+class LocksTest : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  static std::shared_ptr<const view::LockTracks> locks_of(const view::TraceIndex& index) {
+    view::Locks locks;
+    return locks.of(index, nullptr);
+  }
+  static std::string lock(view::Api& api, const view::Parameters& parameters, int status = 200) {
+    const view::Reply reply = api.answer("lock", parameters);
+    EXPECT_EQ(reply.status, status) << reply.body;
+    return reply.body;
+  }
+};
+
+// Who has the lock of a track by its slices, or who waits.
+std::multiset<Span> spans_of(const view::LockTrack& track, bool holders) {
+  std::multiset<Span> spans;
+  const view::CallColumns& calls = track.strip.calls;
+  for (std::size_t row = 0; row < calls.size(); ++row)
+    if ((calls.depth[row] < track.holder_lanes) == holders)
+      spans.insert({calls.begin[row], calls.end(row), calls.function[row]});
+  return spans;
+}
+
+TEST_P(LocksTest, HoldersAndWaitsAreThoseOfTheProgram) {
+  RandomLocks made(GetParam(), true);
+  const auto index = test::index_of(made.sample);
+  const auto locks = locks_of(*index);
+  EXPECT_TRUE(locks->holds_known);
+  ASSERT_EQ(locks->tracks.size(), 2U);
+  EXPECT_GE(locks->tracks[0].row.lock.total, locks->tracks[1].row.lock.total);
+  for (const view::LockTrack& track : locks->tracks) {
+    const std::uint64_t address = track.row.lock.address;
+    EXPECT_EQ(track.row.lock.name, address == RandomLocks::kFirstLock ? "cache" : "");
+    EXPECT_EQ(track.left_out, 0U);
+    std::multiset<Span> held, waited;
+    for (const RandomLocks::Hold& hold : made.holds)
+      if (hold.lock == address) held.insert({hold.begin, hold.end, hold.thread});
+    for (const RandomLocks::Wait& wait : made.waits)
+      if (wait.lock == address) waited.insert({wait.begin, wait.end, wait.thread});
+    EXPECT_EQ(spans_of(track, true), held);
+    EXPECT_EQ(spans_of(track, false), waited);
+    EXPECT_EQ(track.holder_lanes, 1);
+  }
+}
+
+TEST_P(LocksTest, SlicesOfALaneDoNotOverlap) {
+  for (const bool all : {false, true}) {
+    RandomLocks made(GetParam(), all, 9);
+    const auto index = test::index_of(made.sample);
+    for (const view::LockTrack& track : locks_of(*index)->tracks) {
+      std::vector<std::uint64_t> free_from(track.holder_lanes + track.wait_lanes);
+      const view::CallColumns& calls = track.strip.calls;
+      for (std::size_t row = 0; row < calls.size(); ++row) {
+        EXPECT_LE(free_from.at(calls.depth[row]), calls.begin[row]);
+        free_from[calls.depth[row]] = calls.end(row);
+      }
+    }
+  }
+}
+
+// Without records of holds: at each moment, what the last begin or end of a wait says.
+TEST_P(LocksTest, WhatWaitsAloneTellIsSaidForNoLonger) {
+  RandomLocks made(GetParam(), false);
+  const auto index = test::index_of(made.sample);
+  const auto locks = locks_of(*index);
+  EXPECT_FALSE(locks->holds_known);
+  ASSERT_EQ(locks->tracks.size(), 2U);
+  for (const view::LockTrack& track : locks->tracks) {
+    std::vector<const RandomLocks::Wait*> waits;
+    std::set<std::uint64_t> times;
+    for (const RandomLocks::Wait& wait : made.waits) {
+      if (wait.lock != track.row.lock.address) continue;
+      waits.push_back(&wait);
+      times.insert({wait.begin, wait.end});
+    }
+    const std::multiset<Span> spans = spans_of(track, true);
+    for (const std::uint64_t time : times) {
+      const bool somebody_waits = std::any_of(
+          waits.begin(), waits.end(), [&](const auto* wait) { return wait->begin <= time && time < wait->end; });
+      const auto said = std::find_if(waits.begin(), waits.end(), [&](const auto* wait) { return wait->begin == time; });
+      const std::uint32_t who = said != waits.end() && (*said)->told ? (*said)->holder : 4;  // 4: nobody knows
+      const auto shown = std::find_if(spans.begin(), spans.end(), [&](const Span& span) {
+        return std::get<0>(span) <= time && time < std::get<1>(span);
+      });
+      ASSERT_EQ(shown != spans.end(), somebody_waits) << time;
+      if (shown == spans.end()) continue;
+      EXPECT_EQ(std::get<2>(*shown), who) << time;
+      // What is said is the truth.
+      if (who == 4) continue;
+      EXPECT_TRUE(std::any_of(made.holds.begin(), made.holds.end(), [&](const RandomLocks::Hold& hold) {
+        return hold.lock == track.row.lock.address && hold.thread == who && hold.begin <= time &&
+               std::get<1>(*shown) <= hold.end + 2;
+      })) << time;
+    }
+  }
+}
+
+TEST_P(LocksTest, AWaitLeadsToItsHoldersCall) {
+  for (const bool all : {false, true}) {
+    RandomLocks made(GetParam(), all);
+    const test::CachedIndex cached(made.sample, "locks");
+    const auto built = test::index_of(made.sample);
+    view::Api api({built.get()}, "0");
+    view::Api of_cached({cached.get()}, "0");
+    const std::string first_list = api.answer("locks", {}).body;
+    EXPECT_EQ(first_list, of_cached.answer("locks", {}).body);
+    simdjson::dom::parser parser;
+    for (const RandomLocks::Wait& wait : made.waits) {
+      const view::Parameters call = {{"thread", std::to_string(wait.thread)}, {"index", std::to_string(wait.row)}};
+      const std::string body = lock(api, call);
+      EXPECT_EQ(body, lock(of_cached, call));
+      const simdjson::dom::element answer = parser.parse(body);
+      EXPECT_EQ(std::uint64_t(answer["wait"]["thread"]), wait.thread);
+      // With locks=all the holds tell, too.
+      if (!wait.told && !all) {
+        EXPECT_TRUE(answer["holder"].is_null());
+        continue;
+      }
+      EXPECT_EQ(std::uint64_t(answer["holder"]["thread"]), wait.holder);
+      EXPECT_EQ(std::uint64_t(answer["holder"]["index"]), wait.holder_row);
+      std::uint64_t holder = 0;
+      ASSERT_FALSE(answer["holder"]["holder"].get(holder)) << body;
+      const std::string lock_number = std::to_string(std::uint64_t(answer["lock"]));
+      const std::string held = lock(api, {{"lock", lock_number}, {"holder", std::to_string(holder)}});
+      EXPECT_NE(held.find("\"index\":" + std::to_string(wait.row) + ","), std::string::npos) << held;
+    }
+  }
+}
+
+TEST_P(LocksTest, AHolderLeadsToThoseThatWaited) {
+  RandomLocks made(GetParam(), true);
+  const auto index = test::index_of(made.sample);
+  view::Api api({index.get()}, "0");
+  const auto locks = locks_of(*index);
+  simdjson::dom::parser parser;
+  for (std::size_t number = 0; number < locks->tracks.size(); ++number) {
+    const auto& holders = locks->tracks[number].row.holders;
+    for (std::size_t i = 0; i < holders.size(); ++i) {
+      const std::string body = lock(api, {{"lock", std::to_string(number)}, {"holder", std::to_string(i)}});
+      const simdjson::dom::element answer = parser.parse(body);
+      const auto hold = std::find_if(made.holds.begin(), made.holds.end(), [&](const RandomLocks::Hold& of) {
+        return of.begin == holders[i].begin && of.lock == locks->tracks[number].row.lock.address;
+      });
+      ASSERT_NE(hold, made.holds.end());
+      EXPECT_EQ(std::uint64_t(answer["holder"]["thread"]), hold->thread);
+      EXPECT_EQ(std::uint64_t(answer["holder"]["index"]), hold->row);
+      EXPECT_TRUE(bool(answer["held"]["exact"]));
+      std::set<std::uint64_t> wanted, found;
+      for (const RandomLocks::Wait& wait : made.waits)
+        if (wait.lock == hold->lock && wait.begin < hold->end && wait.end > hold->begin && wait.thread != hold->thread)
+          wanted.insert(std::uint64_t{wait.thread} << 32U | wait.row);
+      for (const auto waiter : answer["waiters"])
+        found.insert(std::uint64_t(waiter["thread"]) << 32U | std::uint64_t(waiter["index"]));
+      EXPECT_EQ(found, wanted);
+      EXPECT_EQ(std::uint64_t(answer["waiter_count"]), wanted.size());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, LocksTest, testing::Range(1U, 21U));
+
+TEST(Locks, TracksAreThereOnceTheyWereAskedFor) {
+  RandomLocks made(1, true);
+  const auto index = test::index_of(made.sample);
+  view::Api api({index.get()}, "0");
+  const std::string facts = api.answer("trace", {}).body;
+  EXPECT_NE(facts.find("\"lock_waits\":["), std::string::npos);
+  const auto id = static_cast<std::uint32_t>(view::tracks_of(*index).size());
+  const view::Parameters tiles = {{"begin", "0"}, {"end", "100000"}, {"width", "100"}, {"tracks", std::to_string(id)}};
+  EXPECT_EQ(api.answer("tiles", tiles).status, 400);
+  simdjson::dom::parser parser;
+  const simdjson::dom::element list = parser.parse(api.answer("locks", {}).body);
+  EXPECT_EQ(std::uint64_t(list["locks"].at(0)["track"]), id);
+  EXPECT_EQ(api.answer("tiles", tiles).status, 200);
+  // What was listed before stays as it was.
+  EXPECT_EQ(api.answer("trace", {}).body, facts);
+}
+
+TEST(Locks, QuestionsThatMakeNoSense) {
+  RandomLocks made(2, true);
+  const auto index = test::index_of(made.sample);
+  view::Api api({index.get()}, "0");
+  EXPECT_EQ(api.answer("lock", {}).status, 400);
+  EXPECT_EQ(api.answer("lock", {{"lock", "7"}, {"holder", "0"}}).status, 400);
+  EXPECT_EQ(api.answer("lock", {{"lock", "0"}, {"holder", "99999999"}}).status, 400);
+  EXPECT_EQ(api.answer("lock", {{"lock", "0"}}).status, 400);
+  EXPECT_EQ(api.answer("lock", {{"thread", "0"}, {"index", "999999"}}).status, 400);
+  EXPECT_EQ(api.answer("lock", {{"thread", "0"}, {"index", "0"}}).status, 404);  // main() is no wait
+}
+
+TEST(Locks, ATraceWithoutAnyHasNone) {
+  test::SampleTrace sample;
+  sample.process(1, "app", {"main"}).thread(1, "app").call(1, 1000, 2000);
+  const auto index = test::index_of(sample);
+  view::Api api({index.get()}, "0");
+  EXPECT_NE(api.answer("locks", {}).body.find("\"locks\":[]"), std::string::npos);
+  EXPECT_EQ(api.answer("trace", {}).body.find("lock_waits"), std::string::npos);
+}
+
+TEST(LockLanes, TheLowestThatIsFree) {
+  using analysis::kNoLane;
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> spans = {{0, 10}, {1, 5}, {2, 3}, {5, 6}, {5, 5}, {9, 20}};
+  EXPECT_EQ(analysis::lanes_of(spans, 3), (std::vector<std::uint16_t>{0, 1, 2, 1, 2, 1}));
+  EXPECT_EQ(analysis::lanes_of(spans, 2), (std::vector<std::uint16_t>{0, 1, kNoLane, 1, kNoLane, 1}));
+}
+
+}  // namespace
+}  // namespace karst

@@ -1,0 +1,57 @@
+// Locks on the page: their list, who had one as a wait began, and who waited while somebody had it.
+import type { LockFacts, LockInfo } from "../backend/types/locks";
+import { attempt } from "./actions";
+import { visible } from "./names";
+import { store, type Selected } from "./store";
+
+export const lockName = ({ kind, name, address }: Pick<LockInfo, "kind" | "name" | "address">): string =>
+  `${kind} ${visible(name) || address}`;
+
+const listing = new Set<number>();
+
+/** Asks once for the locks of traces that have waits for some. */
+export function wantLocks(): void {
+  store.state.traces.forEach(({ backend, info }, t) => {
+    if (info.lockWaits.size === 0 || info.reading || info.aggregated || store.state.locks[t] || listing.has(t)) return;
+    listing.add(t);
+    void attempt(async () => {
+      const found = await backend.locks();
+      const locks = [...store.state.locks];
+      locks[t] = found;
+      store.set({ locks });
+    }).finally(() => listing.delete(t));
+  });
+}
+
+/** Of a call that was just selected: who had the lock, if it is a wait for one. */
+export async function completeLock(at: Selected, func: number): Promise<void> {
+  const { backend, info } = store.state.traces[at.trace]!;
+  if (!info.lockWaits.has(func) || info.aggregated) return;
+  const facts = await backend.lock({ thread: at.thread, index: at.index });
+  const { selected } = store.state;
+  if (!facts || selected?.trace !== at.trace || selected.thread !== at.thread || selected.index !== at.index) return;
+  store.set({ lock: { trace: at.trace, facts } });
+}
+
+/** Selects one who had a lock: who waited meanwhile is told and drawn. */
+export function selectHolder(trace: number, lock: number, holder: number): Promise<void> {
+  return attempt(async () => {
+    const facts = await store.state.traces[trace]!.backend.holder(lock, holder);
+    store.set({ selected: null, selectedSpan: null, waking: null, note: null });
+    store.set({ lock: { trace, facts }, tab: "call", dockOpen: true });
+  });
+}
+
+/** What lines are drawn of: each from a thread that waited to the one that had the lock, at a time. */
+export function lockLines({ wait, held, owner, waiters }: LockFacts): { at: number; from: LockEnd; to: LockEnd }[] {
+  if (!owner || owner.thread < 0) return [];
+  const to = { thread: owner.thread, depth: owner.call?.depth ?? 0 };
+  const line = (of: LockEnd, at: number) => ({ at, from: { thread: of.thread, depth: of.depth }, to });
+  const ends = wait ? [line(wait, wait.begin)] : held ? waiters.map((w) => line(w, Math.max(w.begin, held.begin))) : [];
+  return ends.filter(({ from }) => from.thread >= 0 && from.thread !== to.thread);
+}
+
+export interface LockEnd {
+  readonly thread: number;
+  readonly depth: number;
+}

@@ -1,0 +1,126 @@
+// From a thread that waits for a lock to the one that has it: a line between their calls. In the lock's own track what
+// is selected has a frame.
+import { lockLines, type LockEnd } from "../model/locks";
+import { visible } from "../model/names";
+import type { State } from "../model/store";
+import { threadKey } from "../model/tracks";
+import { FONT } from "./renderer";
+import { RULER, type Placed, type Scene } from "./scene";
+import { laneOfLock } from "./track_locks";
+
+const HEAD = 5; // of an arrow, pixels
+const EDGE = 12; // from the edge of the screen, where an end lies beyond it
+
+type Lock = NonNullable<State["lock"]>;
+
+const toX = (scene: Scene, { view }: State, ns: number) => ((ns - view.begin) / view.span) * scene.width;
+
+export function drawLock(c: CanvasRenderingContext2D, scene: Scene, state: State, lock: Lock): void {
+  const { width, height } = scene;
+  const lines = lockLines(lock.facts);
+  const placed = scene.placed();
+  const order = scene.layout().scrolled.map((track) => track.key);
+  /** Its height on screen; beyond it the edge on that side. */
+  const yOf = ({ thread, depth }: LockEnd, other: LockEnd): { y: number; seen: boolean; below: boolean } => {
+    const key = threadKey(lock.trace, thread);
+    const place = placed.find((p) => p.track.key === key);
+    if (place) return { y: middle(place, depth), seen: true, below: false };
+    const below = order.indexOf(key) > order.indexOf(threadKey(lock.trace, other.thread));
+    return { y: below ? height - EDGE : RULER + scene.pinnedShown + EDGE, seen: false, below };
+  };
+  c.save();
+  c.beginPath();
+  c.rect(0, RULER, width, height - RULER);
+  c.clip();
+  let named = false;
+  for (const { at, from, to } of lines) {
+    const x = toX(scene, state, at + scene.offset(lock.trace));
+    const a = yOf(from, to);
+    const b = yOf(to, from);
+    if (x < 0 || x > width || (!a.seen && !b.seen)) continue;
+    arrow(c, x, a.y, b.y, scene.inks.text);
+    // Many waits for one holder are told once.
+    if (!named) label(c, scene, x, a.y, b.y, ownerWords(state, lock, to, b));
+    named = true;
+  }
+  frames(c, scene, state, lock, placed);
+  c.restore();
+}
+
+function middle({ top, track }: Placed, depth: number): number {
+  const row = Math.min(depth, Math.max(0, track.rows - 1));
+  return top + 2 + track.lead + row * track.rowHeight + track.rowHeight / 2;
+}
+
+function arrow(c: CanvasRenderingContext2D, x: number, from: number, to: number, colour: string): void {
+  const back = to > from ? -HEAD : HEAD;
+  c.strokeStyle = c.fillStyle = colour;
+  c.lineWidth = 2;
+  c.beginPath();
+  c.moveTo(x, from);
+  c.lineTo(x, to + back);
+  c.stroke();
+  c.beginPath();
+  c.moveTo(x, to);
+  c.lineTo(x - HEAD, to + 2 * back);
+  c.lineTo(x + HEAD, to + 2 * back);
+  c.fill();
+  c.beginPath();
+  c.arc(x, from, 3.5, 0, 7);
+  c.fill();
+}
+
+function ownerWords(state: State, lock: Lock, to: LockEnd, end: { seen: boolean; below: boolean }): string {
+  const thread = state.traces[lock.trace]?.info.threads[to.thread];
+  const who = visible(thread ? `${thread.name || "thread"} ${thread.tid}` : "");
+  return end.seen ? `${who} has it` : `${who} has it, ${end.below ? "below" : "above"}`;
+}
+
+function label(
+  c: CanvasRenderingContext2D,
+  { inks, width }: Scene,
+  x: number,
+  from: number,
+  to: number,
+  text: string,
+): void {
+  c.font = FONT;
+  c.textBaseline = "middle";
+  c.textAlign = "left";
+  const room = c.measureText(text).width + 10;
+  const left = x + 8 + room > width ? x - 8 - room : x + 8;
+  const y = (from + to) / 2;
+  c.globalAlpha = 0.9;
+  c.fillStyle = inks.ground;
+  c.fillRect(left, y - 8, room, 16);
+  c.globalAlpha = 1;
+  c.fillStyle = inks.text;
+  c.fillText(text, left + 5, y);
+}
+
+/** Around what is selected, in the lock's track. */
+function frames(
+  c: CanvasRenderingContext2D,
+  scene: Scene,
+  state: State,
+  { trace, facts }: Lock,
+  placed: readonly Placed[],
+): void {
+  const place = placed.find(
+    ({ track }) => track.kind === "lock" && track.trace === trace && track.info?.owner === facts.lock,
+  );
+  const of = facts.wait ?? facts.held;
+  if (!place?.track.info || of?.lane === undefined) return;
+  const at = laneOfLock(place.track.info, of.lane);
+  const x0 = Math.max(-4, toX(scene, state, of.begin + scene.offset(trace)));
+  const x1 = Math.min(scene.width + 4, toX(scene, state, of.begin + of.duration + scene.offset(trace)));
+  if (x1 < 0 || x0 > scene.width) return;
+  const top = RULER + scene.pinnedShown;
+  c.beginPath();
+  if (place.pinned) c.rect(0, RULER, scene.width, scene.pinnedShown);
+  else c.rect(0, top, scene.width, scene.height - top);
+  c.clip();
+  c.strokeStyle = scene.inks.text;
+  c.lineWidth = 2;
+  c.strokeRect(x0, place.top + 2 + at.y - 0.5, Math.max(2, x1 - x0), at.height + 1);
+}

@@ -1,0 +1,103 @@
+// Locks: who had one, in the colour of that thread, and below it who waited, in low lanes. Their tracks have tiles, but
+// are listed when the page asks for them.
+import { kOpenEnd, kSummed } from "../backend/types/tiles";
+import type { LockList } from "../backend/types/locks";
+import type { TraceInfo, TrackInfo } from "../backend/types/trace";
+import { select } from "../model/actions";
+import { lockName, selectHolder } from "../model/locks";
+import { visible } from "../model/names";
+import { store } from "../model/store";
+import { count } from "../model/time";
+import { ROW } from "../model/tracks";
+import { SliceTip } from "./slice_tip";
+import type { SliceHit, TrackRenderer } from "./track_renderer";
+
+const WAIT = 8; // height of a lane of waits
+const AIR = 5;
+
+/** A trace's facts with a track for each lock. */
+export function withLocks(info: TraceInfo, list: LockList | undefined): TraceInfo {
+  if (!list || list.locks.length === 0) return info;
+  const several = info.processes.length > 1;
+  const tracks = list.locks.map((lock, owner): TrackInfo => {
+    const process = info.processes[lock.process];
+    const whose = several ? ` · ${process?.name ?? "?"} ${process?.pid ?? ""}` : "";
+    const name = `${lockName(lock)}${whose}`;
+    return { id: lock.track, kind: "lock", name, owner, lanes: lock.lanes, holderLanes: lock.holderLanes };
+  });
+  const { moreLocks, moreWaits } = list;
+  const more = moreLocks > 0 ? ` of ${count(tracks.length + moreLocks)}; the rest: ${count(moreWaits)} waits` : "";
+  return { ...info, tracks: [...info.tracks, ...tracks], lockWords: `${tracks.length}${more}` };
+}
+
+/** Where a lane of a lock's track is, from the first one's top. */
+export function laneOfLock(info: TrackInfo, lane: number): { y: number; height: number } {
+  const holders = info.holderLanes ?? 1;
+  return lane < holders
+    ? { y: lane * ROW, height: ROW - 1 }
+    : { y: holders * ROW + (lane - holders) * WAIT, height: WAIT - 2 };
+}
+
+function LockTip({ hit }: { hit: SliceHit }) {
+  const { row, at, info } = hit;
+  const trace = store.state.traces[hit.trace]!.info;
+  const thread = trace.threads[row.func[at]!];
+  const who = thread ? visible(`${thread.name || "thread"} ${thread.tid}`) : "";
+  const holds = row.depth < (info.holderLanes ?? 1);
+  const exact = store.state.locks[hit.trace]?.holdsKnown;
+  const name = holds ? (who ? `${who} has it` : "who has it is not known") : `${who} waits`;
+  return (
+    <SliceTip hit={hit} name={name}>
+      {holds && !exact && !(row.flags[at]! & kSummed) && (
+        <span class="quiet"> · {who ? "as a wait for it began" : "no wait says"}</span>
+      )}
+      {holds && exact && !(row.flags[at]! & kSummed) && (row.flags[at]! & kOpenEnd) !== 0 && (
+        <span class="mark"> · nobody saw it let go</span>
+      )}
+      {!(row.flags[at]! & kSummed) && <span class="quiet"> · Click: {holds ? "who waited" : "who has it"}</span>}
+    </SliceTip>
+  );
+}
+
+export const lockTracks: TrackRenderer = {
+  kind: "lock",
+  section: {
+    title: "Locks",
+    key: "locks",
+    letter: "l",
+    words: (n, info) => info.lockWords ?? `${n}`,
+    height: (info) => {
+      const { y, height } = laneOfLock(info, info.lanes - 1);
+      return y + height + 1 + AIR;
+    },
+  },
+
+  draw(frame, place, info) {
+    const looks = frame.scene.threadLooks(place.track.trace)!;
+    const holders = info.holderLanes ?? 1;
+    frame.drawLanes(place, info, (lane) => {
+      if (lane >= info.lanes) return undefined;
+      const { y, height } = laneOfLock(info, lane);
+      return { palette: looks.full, ...(lane < holders ? { looks } : {}), y: place.top + 2 + y, height };
+    });
+  },
+
+  lanesAt({ track, top }, y) {
+    const { info } = track;
+    if (!info) return [];
+    for (let lane = 0; lane < info.lanes; ++lane) {
+      const at = laneOfLock(info, lane);
+      const from = y - top - 2 - at.y;
+      if (from >= 0 && from <= at.height) return [lane];
+    }
+    return [];
+  },
+
+  Tip: LockTip,
+
+  /** A holder tells who waited, a wait who had it. */
+  click({ trace, row, at, info }) {
+    if (row.depth < (info.holderLanes ?? 1)) void selectHolder(trace, info.owner, row.index[at]!);
+    else select({ trace, thread: row.func[at]!, index: row.index[at]! });
+  },
+};
