@@ -179,6 +179,7 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
         break;
     }
     record.ticks = note.ticks;
+    record.row = note.row;
     record.thread = threads_;
     record.process = thread.process;
     record.counted = counted == nullptr || (*counted)[i];
@@ -361,6 +362,7 @@ MemoryUse MemoryFinder::take(std::uint64_t end) {
   Replay replay(records_, known_from_, use_);
   replay.run();
   use_.sums.resize(use_.tree.nodes().size());
+  if (keeps_) use_.allocations.resize(threads_);
   const std::size_t peak = replay.peak();
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const Record& record = records_[i];
@@ -371,14 +373,17 @@ MemoryUse MemoryFinder::take(std::uint64_t end) {
       if (record.size != 0) sum.failed += weight;
       continue;
     }
-    const double bytes = replay.bytes(record);
-    // Horvitz and Thompson: the sum of size^2 (1 - p) / p^2.
-    const double variance = bytes * bytes * (1 - 1 / std::max(weight, 1.0));
+    MemoryAllocation allocation{record.ticks, MemoryAllocation::kNever, record.size, weight,
+                                record.row,   replay.is_known(record)};
+    if (record.freed) allocation.freed = records_[record.ended - 1].ticks;
+    if (keeps_) use_.allocations[record.thread - 1].push_back(allocation);
+    const double bytes = allocation.bytes();
+    const double variance = allocation.variance();
     sum.allocations += weight;
     sum.bytes += bytes;
     sum.bytes_variance += variance;
     if (record.short_lived) sum.short_lived += weight;
-    if (!replay.is_known(record)) {
+    if (!allocation.known) {
       if (!record.freed) ++use_.not_known;
       continue;
     }

@@ -12,7 +12,9 @@
 // is not known; nor is what was freed while records were switched off. Allocations of before then are not said to be
 // living.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -47,6 +49,21 @@ struct MemoryStep {
   double bytes = 0;
 };
 
+/// One that was recorded; it stands for `weight` of its kind.
+struct MemoryAllocation {
+  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t ticks = 0;
+  std::uint64_t freed = kNever;  ///< ticks; kNever: it was not, as far as is known
+  std::uint64_t size = 0;
+  double weight = 1;
+  std::uint32_t row = 0;  ///< call of its thread that made it, or reader::kNoParent
+  bool known = true;      ///< false: it may have been freed unseen
+  double bytes() const { return static_cast<double>(size) * weight; }
+  /// What sampling adds to the variance of a sum of bytes, by Horvitz and Thompson: size^2 (1 - p) / p^2.
+  double variance() const { return bytes() * bytes() * (1 - 1 / std::max(weight, 1.0)); }
+};
+
 struct MemoryUse {
   query::FlameTree tree;        ///< paths of calls; node 0: in no traced call
   std::vector<MemorySum> sums;  ///< by node, without those below
@@ -59,6 +76,8 @@ struct MemoryUse {
                                     ///< process for which that is latest
   std::uint64_t not_known = 0;      ///< allocations of before that seem to live
   std::vector<MemoryStep> steps;    ///< in order of time
+  /// By thread, in the order in which they were added: its allocations in order of time. If keep_allocations().
+  std::vector<std::vector<MemoryAllocation>> allocations;
 };
 
 /// Collects the records of a trace's threads, which may be all or some. Use from one thread. Memory: 64 bytes a record.
@@ -69,6 +88,8 @@ class MemoryFinder {
 
   /// `calls`: all of the thread's. `counted`: by note, whether it is one that is asked for; null: all are.
   void add(const reader::Thread& thread, const reader::Calls& calls, const std::vector<bool>* counted);
+  /// Has MemoryUse::allocations made.
+  void keep_allocations() { keeps_ = true; }
   /// What was taken until `end`, and what of it lived then. Call once.
   MemoryUse take(std::uint64_t end);
 
@@ -81,6 +102,7 @@ class MemoryFinder {
     std::uint64_t old = 0;    // kResized: the address before
     std::uint64_t ended = 0;  // 1 + the record that freed it, or ended its process; 0: none
     std::uint32_t node = 0;
+    std::uint32_t row = 0;
     std::uint32_t thread = 0;
     std::uint32_t process = 0;
     What what = What::kNothing;
@@ -103,6 +125,7 @@ class MemoryFinder {
   std::vector<Record> records_;
   std::vector<std::size_t> runs_;  // where the records of each thread begin
   std::uint32_t threads_ = 0;
+  bool keeps_ = false;
   MemoryUse use_;
 };
 

@@ -16,6 +16,7 @@
 #include "analysis/outliers.h"
 #include "base/json.h"
 #include "base/output.h"
+#include "cli/call_name.h"
 #include "cli/command.h"
 #include "cli/explain_page.h"
 #include "cli/progress.h"
@@ -188,22 +189,17 @@ class Explain {
   }
 
   Result<Chosen> call_at() {
-    const std::size_t at = options_.call.find('@');
-    std::uint32_t tid = 0;
-    const auto [end, error] =
-        std::from_chars(options_.call.data(), options_.call.data() + std::min(at, options_.call.size()), tid);
-    const auto begin =
-        at == std::string::npos ? Result<std::uint64_t>(Error{}) : parse_duration(options_.call.substr(at + 1));
-    if (error != std::errc() || at == std::string::npos || end != options_.call.data() + at || !begin)
-      return Error{fmt::format("'{}' names no call: 'karst explain' prints names like 4505@54731245ns", options_.call)};
+    const auto name = parse_call_name(options_.call);
+    if (!name) return name.error();
     const std::uint64_t start = analysis::first_ticks(trace());
     std::optional<Chosen> found;
     bool open = false;
     each_thread([&](const reader::Thread& thread, const query::CallColumns& calls) {
-      for (std::uint32_t row = 0; row < calls.size() && thread.tid == tid && !found; ++row) {
+      for (std::uint32_t row = 0; row < calls.size() && thread.tid == name->tid && !found; ++row) {
         const std::uint64_t since = calls.begin[row] > start ? ns(calls.begin[row] - start) : 0;
-        if (since > *begin) break;
-        if (since != *begin || calls.time(row) < min_ticks_ || !is_asked_for(thread, calls.function[row])) continue;
+        if (since > name->begin_ns) break;
+        if (since != name->begin_ns || calls.time(row) < min_ticks_ || !is_asked_for(thread, calls.function[row]))
+          continue;
         if (query::is_complete(calls.marks[row]))
           found = Chosen{{&thread, row, calls.time(row), calls.begin[row], calls.end(row)}, calls.function[row]};
         else

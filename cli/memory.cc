@@ -14,6 +14,7 @@
 #include "analysis/path_text.h"
 #include "base/json.h"
 #include "base/output.h"
+#include "cli/call_name.h"
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/memory_use.h"
@@ -36,6 +37,7 @@ struct Options {
   std::string by = "function";
   std::string sort = "bytes";
   std::string columns;  // empty: the default ones
+  std::string call;     // empty: all
   std::size_t limit = 20;
   TextOptions text;
 };
@@ -50,6 +52,9 @@ A trace has this if it was made by 'karst run --system memory'. With
 '--system memory=512K' one allocation in 512 KiB was recorded, by chance;
 numbers are estimates then, and the head says how far they may be off (95%).
 realloc frees one and takes one. --range A..B shows what grew between the two.
+--below REGEX: what these functions and all that they called took. --call
+TID@TIME: what one call took, as karst calls and explain name it; living is what
+was not freed by its end.
 By --by path, a row has the calls that led there, the innermost first.
 Pictures: karst flame --by allocated, --by living or --by peak.)";
 
@@ -145,18 +150,20 @@ std::string estimate_text(double bytes, double variance, const MemoryUse& use) {
 }
 
 /// The head: what there is in all, and what is not known.
-std::string head_text(const reader::Trace& trace, const MemoryUse& use) {
+std::string head_text(const reader::Trace& trace, const MemoryUse& use, const std::string& call) {
   const MemorySum& all = use.all;
   const std::uint64_t start = analysis::first_ticks(trace);
   std::string text =
-      fmt::format("{}: {} of {}; at most {} at once, after {}; ", printable(trace.name()),
-                  plural(whole(all.allocations), "allocation"), estimate_text(all.bytes, all.bytes_variance, use),
-                  size_text(whole(all.peak_bytes)),
+      fmt::format("{}{}: {} of {}; at most {} at once, after {}; ", printable(trace.name()),
+                  call.empty() ? "" : ", call " + printable(call), plural(whole(all.allocations), "allocation"),
+                  estimate_text(all.bytes, all.bytes_variance, use), size_text(whole(all.peak_bytes)),
                   duration_text(trace.clock().to_ns(use.peak_ticks > start ? use.peak_ticks - start : 0)));
   text += all.living == 0 ? std::string("nothing")
                           : fmt::format("{} in {}", estimate_text(all.living_bytes, all.living_variance, use),
                                         plural(whole(all.living), "allocation"));
-  text += trace.processes().size() > 1 ? " living at the ends of its processes" : " living at the end";
+  text += !call.empty()                  ? " living at its end"
+          : trace.processes().size() > 1 ? " living at the ends of its processes"
+                                         : " living at the end";
   if (use.mean != 0)
     text += fmt::format("; estimates of one in {}, by {}", size_text(use.mean), plural(use.records, "record"));
   if (all.failed >= 1) text += fmt::format("; {} failed", count_text(whole(all.failed)));
@@ -187,7 +194,7 @@ Status print_text(const reader::Trace& trace, const MemoryUse& use, const Rows& 
   Table table(std::move(columns), options.by == "path" ? Shorten::kEnd : Shorten::kName);
   if (!options.columns.empty())
     if (Status chosen = table.choose(options.columns); !chosen) return chosen;
-  screen.output().append(wrap(head_text(trace, use), screen.width(), 2) + "\n");
+  screen.output().append(wrap(head_text(trace, use, options.call), screen.width(), 2) + "\n");
   for (const Row& row : rows.rows()) {
     std::vector<std::string> cells;
     for (const Amount& amount : kAmounts) cells.push_back(amount_text(amount, row.sum));
@@ -244,11 +251,13 @@ void print_json(const reader::Trace& trace, const MemoryUse& use, const Rows& ro
 }
 
 int memory(const Options& options) {
+  const auto call = options.call.empty() ? Result<CallName>(CallName{}) : parse_call_name(options.call);
+  if (!call) return usage_error("--call: " + call.error().message, "memory");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
   const reader::Trace& trace = (*input)->trace;
   analysis::Parts parts(trace);
-  const auto use = memory_use(**input, parts);
+  const auto use = memory_use(**input, parts, options.call.empty() ? nullptr : &*call);
   if (!use) return fail(use.error());
   Options shown = options;
   if (options.format != "text") shown.limit = 0;
@@ -286,6 +295,8 @@ void register_memory(Command app, int& status) {
   command.add_option("--columns", options->columns, "Show these columns, in this order: bytes,living,failed")
       .type_name("LIST");
   command.add_option("-n,--limit", options->limit, "Show only the first N (text: 20; 0: all)").type_name("N");
+  command.add_option("--call", options->call, "Take only what this call took, and what it called")
+      .type_name("TID@TIME");
   add_selection_options(command, options->input, "Take only what functions took themselves whose name matches");
   add_text_options(command, options->text);
   command.callback([options, &status] { status = memory(*options); });

@@ -3,13 +3,14 @@
 #include "analysis/memory.h"
 #include "analysis/parts.h"
 #include "base/result.h"
+#include "cli/call_name.h"
 #include "cli/trace_input.h"
 
 namespace karst::cli {
 
 /// All threads are looked at, as one may free what another took; allocations count that pass the filters. What is
-/// living, and the peak, are of the time until --range ends. `parts` gets the functions of the paths. Error: there is
-/// none.
-Result<analysis::MemoryUse> memory_use(const Input& input, analysis::Parts& parts);
+/// living, and the peak, are of the time until --range ends, or `call`: only what it and those below it took counts
+/// then. `parts` gets the functions of the paths. Error: there is none, or no such call.
+Result<analysis::MemoryUse> memory_use(const Input& input, analysis::Parts& parts, const CallName* call = nullptr);
 
 }  // namespace karst::cli

@@ -57,6 +57,34 @@ class Memory(TortureTest):
                 peak = whole(run.trace.path, "--process", str(pid), "-f", "^.*work<")["all"]["peak_bytes"]
                 self.assertEqual(peak, most, f"seed {seed}")
 
+    def test_one_call_alone(self):
+        program = build("memory_calls", "memory/calls.c", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls")
+        run = self.run_traced(program, options=MEMORY)
+        told = [tuple(map(int, line.split())) for line in run.out.splitlines()]
+        listed = subprocess.run([KARST, "calls", "-f", "^take", "--format", "csv", run.trace.path], check=True,
+                                capture_output=True, text=True, timeout=TIMEOUT).stdout
+        calls = [row["call"] for row in csv.DictReader(io.StringIO(listed))]
+        self.assertEqual(len(calls), len(told))
+        for call, (allocations, size, left, left_size) in zip(calls, told):
+            found = whole(run.trace.path, "--call", call)["all"]
+            self.assertEqual((found["allocations"], found["bytes"], found["living"], found["living_bytes"]),
+                             (allocations, size, left, left_size), call)
+        by = rows(run.trace.path, "--call", calls[0])
+        self.assertEqual({name: of["bytes"] for name, of in by.items()}, {"take": 60, "part": 105})
+        # All calls together are what --below tells, but for what is freed later.
+        below = whole(run.trace.path, "--below", "^take")["all"]
+        self.assertEqual(below["bytes"], sum(each[1] for each in told))
+        self.assertEqual(rows(run.trace.path, "--call", calls[0], "-f", "part").keys(), {"part"})
+        for word, status, said in (("5", 2, "'5' names no call"), ("1@5ns", 1, "no call of that thread")):
+            done = subprocess.run([KARST, "memory", "--call", word, run.trace.path], capture_output=True, text=True,
+                                  timeout=TIMEOUT)
+            self.assertEqual(done.returncode, status)
+            self.assertIn(said, done.stderr)
+        text = subprocess.run([KARST, "memory", "--call", calls[0], run.trace.path], check=True, capture_output=True,
+                              text=True, timeout=TIMEOUT).stdout
+        self.assertRegex(" ".join(text.split()), r"call \d+@\d+ns: 4 allocations of 165 bytes; .* 100 bytes in "
+                                                 r"1 allocation living at its end")
+
     def test_samples_are_unbiased(self):
         """The mean of many estimates is near the truth; so is each, by its own margin."""
         within, ratios = 0, []

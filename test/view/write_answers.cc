@@ -116,6 +116,7 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
     all.push_back({"state", call});
     all.push_back({"values", call});
     all.push_back({"lock", call});
+    all.push_back({"memory", call});
     all.push_back({"align", std::move(align)});
   }
   return all;

@@ -84,6 +84,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"plots", &Api::plots, false},
       {"locks", &Api::locks, false},
       {"lock", &Api::lock, false},
+      {"memory", &Api::memory, false},
       {"threads", &Api::threads, false},
       {"search", &Api::search, false},
       {"source", &Api::source, false},
@@ -498,6 +499,16 @@ Reply Api::lock(const Question& question) {
     question.complain("there is no holder '" + question.text("holder") + "' of lock " + std::to_string(lock));
   if (!question.error().empty()) return {};
   write_holder(json, index, *locks, lock, holder);
+  return json_reply(json);
+}
+
+Reply Api::memory(const Question& question) {
+  const auto call = question.call();
+  if (!call && question.error().empty()) question.complain("which call? thread and index are missing");
+  if (!question.error().empty()) return {};
+  if (!Memory::has(question.index())) return error_reply(404, "this trace has no records of memory");
+  Json json;
+  memory_.write(json, question.index(), *call, question.work());
   return json_reply(json);
 }
 

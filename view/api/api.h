@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "view/api/locks.h"
+#include "view/api/memory.h"
 #include "view/api/notes.h"
 #include "view/api/values.h"
 #include "view/index/index.h"
@@ -73,6 +74,7 @@ class Api {
   Reply plots(const Question& question);
   Reply locks(const Question& question);
   Reply lock(const Question& question);
+  Reply memory(const Question& question);
   Reply threads(const Question& question);
   Reply search(const Question& question);
   Reply source(const Question& question);
@@ -89,6 +91,7 @@ class Api {
   Values values_;
   Notes notes_;
   Locks locks_;
+  Memory memory_;
   std::mutex mutex_;  // of what was answered lately
   struct Filtered {
     const TraceIndex* index;

@@ -10,6 +10,7 @@
 #include "reader/moments.h"
 #include "view/api/api.h"
 #include "view/api/locks.h"
+#include "view/api/memory.h"
 #include "view/api/notes.h"
 #include "view/api/states.h"
 #include "view/api/values.h"
@@ -293,6 +294,7 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   if (!with_values.empty()) json.list("values", with_values, [](std::uint32_t number) { return number; });
   const std::vector<std::uint32_t> lock_waits = functions_that_wait(index);
   if (!lock_waits.empty()) json.list("lock_waits", lock_waits, [](std::uint32_t number) { return number; });
+  if (Memory::has(index)) json.field("memory", true);
   write_state_facts(json, index);
   json.key("features").open('[');
   if (can_cut) json.value("cut");

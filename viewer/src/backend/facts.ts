@@ -148,6 +148,7 @@ export function traceFacts(answer: Json): TraceInfo {
     })),
     functions: functionFacts(json),
     valued: new Set(list(json.values).map((f) => num(f, -1))),
+    hasMemory: json.memory === true,
     lockWaits: new Set(list(json.lock_waits).map((f) => num(f, -1))),
     canCut: list(json.features).includes("cut"),
     ...optional("range", json.range ? { begin: num(json.range.begin), end: num(json.range.end, extent) } : undefined),

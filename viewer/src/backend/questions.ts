@@ -22,10 +22,12 @@ import {
   type Json,
 } from "./facts";
 import { lockFacts, lockList } from "./lock_facts";
+import { callMemory } from "./memory_facts";
 import type { Parameters, Transport } from "./transport";
 import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
 import type { LockFacts, LockList } from "./types/locks";
+import type { CallMemory } from "./types/memory";
 import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./types/notes";
 import type { Explanation, Outliers } from "./types/slow";
 import type {
@@ -174,6 +176,10 @@ export class Questions implements Backend {
 
   async holder(lock: number, holder: number): Promise<LockFacts> {
     return lockFacts(await this.json("lock", { lock, holder }));
+  }
+
+  async memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory> {
+    return callMemory(await this.json("memory", { ...at }, signal));
   }
 
   async threads(scope: Scope): Promise<ThreadSums> {

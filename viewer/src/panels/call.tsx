@@ -13,6 +13,7 @@ import { useAnswer } from "./answers";
 import { ExplanationView } from "./explanation";
 import { HistogramView } from "./histogram";
 import { Icon } from "./icon";
+import { MemoryView } from "./memory";
 import { HeldPanel, LockWaitView } from "./lock";
 import { Bar, Empty, Failed, formFor, FullName, functionName, Name, States, Swatch, Waiting, Whose } from "./parts";
 import { SourceView } from "./source";
@@ -271,6 +272,7 @@ function Details({ at, call }: { at: Selected; call: CallInfo }) {
         {call.values && <ValueList values={call.values} />}
         {lock?.facts.wait && isAt(lock, at) && <LockWaitView trace={at.trace} facts={lock.facts} />}
         <Facts at={at} call={call} />
+        <MemoryView at={at} />
         <Waits at={at} call={call} />
         {histogram.value && histogram.value.function === call.function && (
           <HistogramView

@@ -166,3 +166,28 @@ describe.each(["all", "some"] as const)("locks of a trace of --system locks, %s"
     await tab.close();
   });
 });
+
+test("the panel of a call has what it took of memory, and what was left", async () => {
+  const tab = await open(traces.all);
+  await tab.settle();
+  await tab.find("server::find");
+  const sum = tab.page.locator("[data-testid=memory-sum]");
+  await sum.waitFor();
+  const call = await tab.page.locator("[data-call]").getAttribute("data-call");
+  const [, thread, index] = call!.split(".");
+  const viewer = await session.viewer(traces.all);
+  const facts = await viewer.facts<{ threads: { tid: number }[] }>();
+  const begin = await (await fetch(`${viewer.address}api/call?thread=${thread}&index=${index}`)).json();
+  // As the command names it, whose times are cut to whole ns.
+  const name = `${facts.threads[Number(thread)]!.tid}@${Math.floor(begin.begin)}ns`;
+  const { all } = JSON.parse(karst("memory", "--json", "--call", name, traces.all));
+  expect(all.allocations).toBe(1);
+  expect(await sum.innerText()).toBe(
+    `${all.bytes} bytes in 1 allocation; ${all.bytes} bytes in 1 not freed by its end.`,
+  );
+  const taker = tab.page.locator("[data-testid=taker]");
+  expect(await taker.count()).toBe(1);
+  expect(await taker.getAttribute("title")).toContain("server::find(int)");
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});

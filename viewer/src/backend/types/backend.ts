@@ -2,6 +2,7 @@
 // ../questions.ts asks; ../transport.ts says who answers.
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
 import type { LockFacts, LockList } from "./locks";
+import type { CallMemory } from "./memory";
 import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
 import type { Outliers, Explanation } from "./slow";
 import type { RequestLine, ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
@@ -80,6 +81,8 @@ export interface Backend {
   lock(at: CallRef): Promise<LockFacts>;
   /** One who had a lock of locks(), and who waited. */
   holder(lock: number, holder: number): Promise<LockFacts>;
+  /** What a call took, of a trace that has records of memory. */
+  memory(at: CallRef, signal?: AbortSignal): Promise<CallMemory>;
   threads(scope: Scope): Promise<ThreadSums>;
   flame(scope: Scope, query: FlameQuery, signal?: AbortSignal): Promise<Flame>;
   /** `a` is of this trace. */

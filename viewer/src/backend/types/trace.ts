@@ -150,6 +150,8 @@ export interface TraceInfo {
   functions: FunctionInfo[];
   /** Numbers of those whose values are noted. */
   valued: ReadonlySet<number>;
+  /** It has records of memory. */
+  hasMemory: boolean;
   /** Numbers of those that are waits for locks. */
   lockWaits: ReadonlySet<number>;
   canCut: boolean;
