@@ -26,6 +26,7 @@
 #include "cli/tree_cursors.h"
 #include "cli/tree_fold.h"
 #include "cli/tree_lines.h"
+#include "cli/tree_records.h"
 #include "format/note.h"
 #include "reader/trace.h"
 
@@ -124,7 +125,8 @@ class TreePrinter {
         progress_(progress),
         width_(lines_.width()),
         fold_(!options.plain && !options.no_fold && !options.inlined && (options.fold || width_ != 0)),
-        folded_(PrintFolded{this}) {
+        folded_(PrintFolded{this}),
+        records_(PrintRecord{this}) {
     const bool states = !options.no_states && (options.states || !options.plain) && !input.trace.states().empty();
     if (states) waits_ = std::make_unique<analysis::Waits>(input.trace, min_wait_ticks);
   }
@@ -234,17 +236,21 @@ class TreePrinter {
           waits.leave();
           print_notes(noted, thread, calls, calls.begin[row] + calls.duration[row], row + 1);
           noted.leave();
+          records_.flush();
           folded_.left(level);
         },
         only_root);
+    records_.flush();
     folded_.flush();
     values_ = nullptr;
     if (only_root == reader::kNoParent && tree_.roots == nullptr)
       print_notes(noted, thread, calls, ~std::uint64_t{0}, reader::kNoParent);
+    records_.flush();
   }
 
   // Prints a call, or adds it to those before it that are due.
   void add_call(const reader::Thread& thread, const reader::Calls& calls, std::uint32_t row, std::uint32_t level) {
+    records_.flush();
     if (fold_ && calls.marks[row] == reader::kCallComplete && !values_->has(row)) {
       folded_.add(thread, calls.function[row], level, calls.time(row));
       return;
@@ -261,6 +267,14 @@ class TreePrinter {
       const std::string times = folded.calls > 1 ? fmt::format("  x{}", count_text(folded.calls)) : "";
       printer->lines_.name(printer->name(*folded.thread, folded.function), folded.level, times);
       printer->lines_.end();
+    }
+  };
+
+  struct PrintRecord {
+    TreePrinter* printer;
+    void operator()(const std::string& text, std::uint32_t level) const {
+      printer->lines_.no_time();
+      printer->lines_.remark(text, level, Style::kFaint);
     }
   };
 
@@ -284,6 +298,7 @@ class TreePrinter {
     std::uint32_t level = 0;
     while (const analysis::Wait* const wait = waits.next(ticks, level)) {
       if (output_.failed()) return;
+      records_.flush();
       folded_.before_remark();
       if (!options_.plain) lines_.time(wait->length());
       const std::string words = analysis::describe(
@@ -307,6 +322,11 @@ class TreePrinter {
       if (header_due_) print_thread_line(thread);
       std::string text = printable(analysis::note_line(input_.trace, thread, calls, *note));
       const auto kind = static_cast<format::NoteKind>(note->kind);
+      if (fold_ && kind == format::NoteKind::kRecord) {
+        records_.add(level, input_.trace.function(process(thread), note->name), std::move(text), calls.bytes_of(*note));
+        continue;
+      }
+      records_.flush();
       if (kind == format::NoteKind::kMessage || kind == format::NoteKind::kText) text = fmt::format("\"{}\"", text);
       lines_.no_time();
       lines_.remark(text, level, Style::kFaint);
@@ -320,6 +340,7 @@ class TreePrinter {
       const std::uint64_t start = analysis::first_ticks(input_.trace);
       const std::uint64_t begin = time.begin > start ? time.begin - start : 0;
       if (options_.plain || time.end < time.begin || time.end == ~std::uint64_t{0}) continue;
+      records_.flush();
       folded_.before_remark();
       lines_.line(fmt::format("# nothing was traced for {} from {} on ({})",
                               duration_text(input_.trace.clock().to_ns(time.end - time.begin)),
@@ -353,6 +374,7 @@ class TreePrinter {
   const std::size_t width_;  // 0: any
   const bool fold_;
   TreeFold<PrintFolded> folded_;
+  RecordFold<PrintRecord> records_;
   std::vector<Untraced> untraced_;  // of the process at hand
   std::size_t next_untraced_ = 0;
   std::vector<std::string> names_;  // printable, by id of named_process_
@@ -422,8 +444,8 @@ void register_tree(Command app, int& status) {
   command.add_option("--min-wait", options->min_wait, "Leave out waits shorter than this (default 100us)")
       .type_name("TIME");
   command.add_flag("--no-notes", options->no_notes, "Leave out what the program said of itself");
-  command.add_flag("--fold", options->fold, "Show repeated calls as one line, also in a pipe");
-  command.add_flag("--no-fold", options->no_fold, "Show each call on a line of its own, also on a terminal");
+  command.add_flag("--fold", options->fold, "Show repeated calls and records as one line, also in a pipe");
+  command.add_flag("--no-fold", options->no_fold, "Show each call and record on a line of its own, also on a terminal");
   command.add_flag("--plain", options->plain, "Print names alone, two spaces a level");
   command.add_flag("--marks", options->marks, "Say behind each name in words how its call began and ended");
   add_text_options(command, options->text);

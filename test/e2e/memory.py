@@ -85,6 +85,31 @@ class Memory(TortureTest):
         self.assertRegex(" ".join(text.split()), r"call \d+@\d+ns: 4 allocations of 165 bytes; .* 100 bytes in "
                                                  r"1 allocation living at its end")
 
+    def test_records_of_a_call_that_repeat_are_one_line(self):
+        program = build("memory_calls", "memory/calls.c", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls")
+        run = self.run_traced(program, options=MEMORY)
+
+        def tree(*options):
+            text = subprocess.run([KARST, "tree", "-f", "^repeat", "--no-states", *options, run.trace.path], check=True,
+                                  capture_output=True, text=True, timeout=TIMEOUT).stdout
+            return [line.strip() for line in text.split("repeat", 1)[1].splitlines()[1:]]
+        self.assertEqual(tree("--fold"), ["malloc  x100, 4.9 KiB", "free  x100"])
+        for options in ((), ("--no-fold",)):
+            lines = tree(*options)
+            self.assertEqual(len(lines), 200)
+            self.assertEqual(lines[::2], [line for line in lines if line.startswith("malloc(size=")])
+        locked = self.run_traced(program, options=("--system", "memory,locks=all"))
+        run, before = locked, run
+        lines = [re.sub("0x[0-9a-f]+", "ADDRESS", line) for line in tree("--fold")]
+        self.assertEqual(lines, ["mutex(locked=ADDRESS, tried=0)  x100", "malloc  x100, 4.9 KiB", "free  x100",
+                                 "mutex(unlocked=ADDRESS)  x100"])
+        run = before
+        # What is of another call stays with it.
+        text = subprocess.run([KARST, "tree", "-f", "^take", "--fold", "--no-states", run.trace.path], check=True,
+                              capture_output=True, text=True, timeout=TIMEOUT).stdout
+        self.assertEqual(text.count("malloc(size=5)"), 20)
+        self.assertEqual(len(re.findall(r"malloc\(size=\d+00\)", text)), 20 + 2)
+
     def test_samples_are_unbiased(self):
         """The mean of many estimates is near the truth; so is each, by its own margin."""
         within, ratios = 0, []
