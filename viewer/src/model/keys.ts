@@ -56,11 +56,11 @@ function measureSelected(): void {
 }
 
 function escape(): void {
-  const { measuring, range, highlight: marked, selected, baseline } = store.state;
+  const { measuring, range, highlight: marked, selected, lock, baseline } = store.state;
   if (measuring) store.set({ measuring: false });
   else if (marked) store.set({ highlight: null });
   else if (range) store.set({ range: null });
-  else if (selected) deselect();
+  else if (selected || lock) deselect();
   else if (baseline) store.set({ baseline: null });
 }
 

@@ -319,7 +319,7 @@ function placeSection({ trace, t, several, choice, place }: Area, { kind, sectio
       ...{ kind, key, info, folded: false, pinned, rows, rowHeight: ROW },
       height: section.height?.(info) ?? rows * ROW + GAP,
       title: info.name,
-      subtitle: "",
+      subtitle: info.words ?? "",
     });
   }
 }

@@ -56,8 +56,14 @@ function Head({ place }: { place: Placed }) {
     );
   if (track.thread < 0)
     return (
-      <div class="head" style={{ top: `${top}px`, height: `${track.height}px` }} role="listitem">
+      <div
+        class="head"
+        style={{ top: `${top}px`, height: `${track.height}px` }}
+        role="listitem"
+        {...(track.subtitle ? { title: `${track.title}\n${track.subtitle}` } : {})}
+      >
         <span class="title">{visible(track.title)}</span>
+        {track.subtitle && <span class="sub">{track.subtitle}</span>}
         <Pin track={track} />
       </div>
     );

@@ -122,5 +122,18 @@ function frames(
   c.clip();
   c.strokeStyle = scene.inks.text;
   c.lineWidth = 2;
+  const x = toX(scene, state, of.begin + scene.offset(trace));
+  if (facts.wait && facts.owner && x >= 0) {
+    // Up to who has it, whose threads may be far away.
+    const holder = laneOfLock(place.track.info, 0);
+    c.beginPath();
+    c.moveTo(x, place.top + 2 + at.y + at.height / 2);
+    c.lineTo(x, place.top + 2 + holder.y + holder.height - 4);
+    c.stroke();
+    c.fillStyle = scene.inks.text;
+    c.beginPath();
+    c.arc(x, place.top + 2 + holder.y + holder.height - 4, 3.5, 0, 7);
+    c.fill();
+  }
   c.strokeRect(x0, place.top + 2 + at.y - 0.5, Math.max(2, x1 - x0), at.height + 1);
 }

@@ -7,13 +7,16 @@ import { select } from "../model/actions";
 import { lockName, selectHolder } from "../model/locks";
 import { visible } from "../model/names";
 import { store } from "../model/store";
-import { count } from "../model/time";
+import { count, duration } from "../model/time";
 import { ROW } from "../model/tracks";
 import { SliceTip } from "./slice_tip";
 import type { SliceHit, TrackRenderer } from "./track_renderer";
 
 const WAIT = 8; // height of a lane of waits
 const AIR = 5;
+const LEAST = 34; // room for a name and a second line
+
+const times = (n: number) => (n === 1 ? "1 wait" : `${count(n)} waits`);
 
 /** A trace's facts with a track for each lock. */
 export function withLocks(info: TraceInfo, list: LockList | undefined): TraceInfo {
@@ -22,12 +25,18 @@ export function withLocks(info: TraceInfo, list: LockList | undefined): TraceInf
   const tracks = list.locks.map((lock, owner): TrackInfo => {
     const process = info.processes[lock.process];
     const whose = several ? ` · ${process?.name ?? "?"} ${process?.pid ?? ""}` : "";
-    const name = `${lockName(lock)}${whose}`;
-    return { id: lock.track, kind: "lock", name, owner, lanes: lock.lanes, holderLanes: lock.holderLanes };
+    const left = lock.leftOut > 0 ? `; no room for ${count(lock.leftOut)}` : "";
+    return {
+      ...{ id: lock.track, kind: "lock", name: `${lockName(lock)}${whose}`, owner },
+      ...{ lanes: lock.lanes, holderLanes: lock.holderLanes },
+      words: `${times(lock.waits)}, ${duration(lock.total)}${left}`,
+    };
   });
-  const { moreLocks, moreWaits } = list;
-  const more = moreLocks > 0 ? ` of ${count(tracks.length + moreLocks)}; the rest: ${count(moreWaits)} waits` : "";
-  return { ...info, tracks: [...info.tracks, ...tracks], lockWords: `${tracks.length}${more}` };
+  const { moreLocks, moreWaits, unnamedWaits } = list;
+  const parts = [`${tracks.length}`];
+  if (moreLocks > 0) parts.push(` of ${count(tracks.length + moreLocks)}; the rest: ${times(moreWaits)}`);
+  if (unnamedWaits > 0) parts.push(`; for one that is not known: ${times(unnamedWaits)}`);
+  return { ...info, tracks: [...info.tracks, ...tracks], lockWords: parts.join("") };
 }
 
 /** Where a lane of a lock's track is, from the first one's top. */
@@ -68,7 +77,7 @@ export const lockTracks: TrackRenderer = {
     words: (n, info) => info.lockWords ?? `${n}`,
     height: (info) => {
       const { y, height } = laneOfLock(info, info.lanes - 1);
-      return y + height + 1 + AIR;
+      return Math.max(LEAST, y + height + 1 + AIR);
     },
   },
 

@@ -127,6 +127,8 @@ export interface TrackInfo {
   lanes: number;
   /** Of a lock: the first ones are who had it, the others who waited. */
   holderLanes?: number;
+  /** Below its name. */
+  words?: string;
 }
 
 export interface TraceInfo {
