@@ -222,6 +222,71 @@ TEST(Locks, ATraceWithoutAnyHasNone) {
   EXPECT_EQ(api.answer("trace", {}).body.find("lock_waits"), std::string::npos);
 }
 
+std::string packed_numbers(const std::vector<std::uint64_t>& numbers) {
+  std::string bytes;
+  for (std::uint64_t number : numbers) {
+    std::string own;
+    for (; number != 0; number >>= 8) own += static_cast<char>(number);
+    bytes += static_cast<char>(own.size()) + own;
+  }
+  return bytes + static_cast<char>(format::kValuesEnd);
+}
+
+TEST(Locks, ReadersShareOneAndEachHasALane) {
+  constexpr std::uint32_t kRead = 1, kWrite = 2, kWaits = 3, kShares = 4, kLetsGo = 5;
+  test::SampleTrace sample;
+  sample.process(1, "app", {"read", "write", "wait for rwlock", "rwlock (shared)", "rwlock"});
+  sample.notes(kWaits, format::kLockValues).notes(kShares, format::kLockTaken).notes(kLetsGo, format::kLockReleased);
+  for (std::uint32_t tid = 1; tid <= 3; ++tid)
+    sample.thread(tid, "app")
+        .enter(kRead, 1000 + tid)
+        .values(format::NoteKind::kRecord, kShares, packed_numbers({0x10, 0}), 1100 + tid)
+        .values(format::NoteKind::kRecord, kLetsGo, packed_numbers({0x10}), 1900 + tid)
+        .exit(kRead, 2000);
+  sample.thread(4, "app").enter(kWrite, 1200);
+  sample.values(format::NoteKind::kArguments, kWaits, packed_numbers({0x10, 0}), 1300);
+  sample.enter(kWaits, 1300).exit(kWaits, 1910).exit(kWrite, 2100);
+  const auto index = test::index_of(sample);
+  view::Api api({index.get()}, "0");
+  simdjson::dom::parser parser;
+  const simdjson::dom::element list = parser.parse(api.answer("locks", {}).body);
+  EXPECT_EQ(std::uint64_t(list["locks"].at(0)["holder_lanes"]), 3U);
+  EXPECT_EQ(std::uint64_t(list["locks"].at(0)["lanes"]), 4U);
+  const simdjson::dom::element wait = parser.parse(api.answer("lock", {{"thread", "3"}, {"index", "1"}}).body);
+  EXPECT_EQ(std::uint64_t(wait["holder"]["owners"]), 3U);
+  EXPECT_EQ(std::uint64_t(wait["holder"]["thread"]), 0U);
+  EXPECT_EQ(std::uint64_t(wait["holder"]["index"]), 0U);
+}
+
+// A thread that is not in the trace, and one that was in no traced call.
+TEST(Locks, WhatIsNotKnownOfAHolderIsNotThere) {
+  constexpr std::uint32_t kCall = 1, kWaits = 2;
+  test::SampleTrace sample;
+  sample.process(1, "app", {"f", "wait for mutex"});
+  sample.notes(kWaits, format::kLockValues);
+  sample.thread(1, "app").enter(kCall, 1000);
+  for (const std::uint64_t holder : {999U, 2U}) {
+    const std::uint64_t at = holder == 2 ? 3000 : 1100;
+    sample.values(format::NoteKind::kArguments, kWaits, packed_numbers({0x10, holder}), at);
+    sample.enter(kWaits, at).exit(kWaits, at + 100);
+  }
+  sample.exit(kCall, 4000);
+  sample.thread(2, "app").call(kCall, 1500, 1600);
+  const auto index = test::index_of(sample);
+  view::Api api({index.get()}, "0");
+  simdjson::dom::parser parser;
+  simdjson::dom::element wait = parser.parse(api.answer("lock", {{"thread", "0"}, {"index", "1"}}).body);
+  EXPECT_EQ(std::uint64_t(wait["holder"]["tid"]), 999U);
+  EXPECT_EQ(std::int64_t(wait["holder"]["thread"]), -1);
+  EXPECT_TRUE(wait["holder"]["index"].error() != simdjson::SUCCESS);
+  wait = parser.parse(api.answer("lock", {{"thread", "0"}, {"index", "2"}}).body);
+  EXPECT_EQ(std::int64_t(wait["holder"]["thread"]), 1);
+  EXPECT_TRUE(wait["holder"]["index"].error() != simdjson::SUCCESS);
+  // In the track it is the thread behind the last one.
+  const auto& calls = index->locks()->tracks.at(0).strip.calls;
+  EXPECT_EQ(calls.function[0], 2U);
+}
+
 TEST(LockLanes, TheLowestThatIsFree) {
   using analysis::kNoLane;
   const std::vector<std::pair<std::uint64_t, std::uint64_t>> spans = {{0, 10}, {1, 5}, {2, 3}, {5, 6}, {5, 5}, {9, 20}};

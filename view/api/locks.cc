@@ -145,7 +145,9 @@ std::shared_ptr<const LockTracks> Locks::of(const TraceIndex& index, Work* work)
     if (!is_concerned(thread)) continue;
     const NotedCalls calls = noted_calls(index, thread, work);
     if (calls.calls == nullptr || !go_on(work, thread.calls.size())) return nullptr;
-    const std::vector<LockWait> of = analysis::lock_waits(trace, *thread.thread, *calls.calls, nullptr);
+    std::vector<LockWait> of = analysis::lock_waits(trace, *thread.thread, *calls.calls, nullptr);
+    // Calls that were read again are those of the index, unless somebody changed the file meanwhile.
+    std::erase_if(of, [&](const LockWait& wait) { return wait.row >= thread.calls.size(); });
     made->waits.insert(made->waits.end(), of.begin(), of.end());
     if (has_holds) finder.add(*thread.thread, *calls.calls);
   }

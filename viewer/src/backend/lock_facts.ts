@@ -12,7 +12,7 @@ export function lockList(answer: Json): LockList {
       return {
         ...{ track: num(lock.track, -1), process: num(lock.process), kind: text(lock.kind), name: text(lock.name) },
         ...{ address: text(lock.lock), waits: num(lock.waits), total: num(lock.total), longest: num(lock.longest) },
-        ...{ holderLanes: Math.min(lanes, num(lock.holder_lanes, 1)), lanes, leftOut: num(lock.left_out) },
+        ...{ holderLanes: Math.min(lanes, Math.max(1, num(lock.holder_lanes, 1))), lanes, leftOut: num(lock.left_out) },
       };
     }),
     holdsKnown: json.holds_known === true,

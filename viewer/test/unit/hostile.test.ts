@@ -12,7 +12,11 @@ import {
   traceFacts,
   type Json,
 } from "../../src/backend/facts";
+import { lockFacts, lockList } from "../../src/backend/lock_facts";
+import { callMemory } from "../../src/backend/memory_facts";
 import { BackendError } from "../../src/backend/types/backend";
+import { lockLines } from "../../src/model/locks";
+import { laneOfLock, withLocks } from "../../src/timeline/track_locks";
 import { random, sampleFacts } from "../sample";
 
 const next = random(11);
@@ -87,6 +91,15 @@ test("texts that are not base64 or gzip are refused", async () => {
     await expect(unpack(text, true), text).rejects.toBeInstanceOf(BackendError);
 });
 
+/** Each lane has a place, however many there are said to be. */
+function drawLocks(json: Json): void {
+  const info = withLocks(traceFacts(sampleFacts(1, 1)), lockList(json));
+  for (const track of info.tracks.filter(({ kind }) => kind === "lock"))
+    for (let lane = 0; lane < track.lanes; ++lane) expect(laneOfLock(track, lane).height).toBeGreaterThan(0);
+}
+
+const drawLines = (json: Json): unknown => lockLines(lockFacts(json));
+
 test("facts of other kinds than expected show as nothing", () => {
   const rows = { function: [0], calls: [1], total: [5] };
   const nodes = { parent: [-1], function: [-1], total: [5], self: [5], calls: [1], merged: [0] };
@@ -97,6 +110,10 @@ test("facts of other kinds than expected show as nothing", () => {
     [{ function: 1, arguments: [{ name: "n", text: "7" }], returned: [{ name: "", text: "8" }] }, callFacts],
     [{ calls: [{ index: 5, arguments: [{ name: "n", text: "7" }] }] }, callValues],
     [{ count: 1, notes: [{ time: 5, thread: 1, kind: "text", group: "text", line: "a", index: 2 }] }, noteFacts],
+    [{ locks: [{ track: 1, kind: "mutex", name: "a", lock: "0x10", lanes: 3, holder_lanes: 1 }] }, drawLocks],
+    [{ lock: 0, wait: { thread: 1, index: 2 }, holder: { tid: 7, thread: 0, index: 3, depth: 1 } }, drawLines],
+    [{ lock: 0, held: { begin: 1 }, holder: { tid: 7 }, waiters: [{ thread: 1, begin: 2 }] }, drawLines],
+    [{ allocations: 1, bytes: 5, functions: [{ function: 1, bytes: 5 }] }, callMemory],
     [{ marks: [{ time: 5, thread: 1, group: "message", line: "a", count: 2, last: 7 }] }, noteMarks],
   ];
   for (let round = 0; round < 3000; ++round) {
