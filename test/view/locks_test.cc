@@ -287,6 +287,30 @@ TEST(Locks, WhatIsNotKnownOfAHolderIsNotThere) {
   EXPECT_EQ(calls.function[0], 2U);
 }
 
+// What counts is what it does with the lock, not that it waits for another one.
+TEST(Locks, AHolderThatWaitsItselfIsInTheCallThatWaits) {
+  constexpr std::uint32_t kCall = 1, kWaits = 2;
+  test::SampleTrace sample;
+  sample.process(1, "app", {"f", "wait for mutex"});
+  sample.notes(kWaits, format::kLockValues);
+  const auto wait = [&](std::uint64_t lock, std::uint32_t holder, std::uint64_t begin, std::uint64_t end) {
+    sample.values(format::NoteKind::kArguments, kWaits, packed_numbers({lock, holder}), begin);
+    sample.enter(kWaits, begin).exit(kWaits, end);
+  };
+  sample.thread(1, "app").enter(kCall, 1000);
+  wait(0x20, 3, 1100, 1900);
+  sample.exit(kCall, 2000);
+  sample.thread(2, "app").enter(kCall, 1000);
+  wait(0x10, 1, 1200, 1950);
+  sample.exit(kCall, 2000);
+  const auto index = test::index_of(sample);
+  view::Api api({index.get()}, "0");
+  simdjson::dom::parser parser;
+  const simdjson::dom::element found = parser.parse(api.answer("lock", {{"thread", "1"}, {"index", "1"}}).body);
+  EXPECT_EQ(std::uint64_t(found["holder"]["thread"]), 0U);
+  EXPECT_EQ(std::uint64_t(found["holder"]["index"]), 0U);
+}
+
 TEST(LockLanes, TheLowestThatIsFree) {
   using analysis::kNoLane;
   const std::vector<std::pair<std::uint64_t, std::uint64_t>> spans = {{0, 10}, {1, 5}, {2, 3}, {5, 6}, {5, 5}, {9, 20}};

@@ -159,6 +159,22 @@ TEST(MemoryOfCallAnswers, SayWhenThereAreNone) {
   EXPECT_EQ(api.answer("trace", {}).body.find("\"memory\""), std::string::npos);
 }
 
+TEST(MemoryOfCallAnswers, WhatTheCallerTakesAtThatVeryTickIsNotTheCalls) {
+  test::SampleTrace sample;
+  sample.process(1, "app", {"outer", "inner", "malloc", "free"});
+  sample.notes(kMalloc, format::kAllocated).notes(kFree, format::kFreed);
+  sample.thread(1, "app").enter(kOuter, 1000);
+  sample.values(format::NoteKind::kRecord, kMalloc, packed({10, 0x10}), 1100).call(kInner, 1100, 1200);
+  sample.values(format::NoteKind::kRecord, kMalloc, packed({20, 0x20}), 1200).exit(kOuter, 2000);
+  const auto index = test::index_of(sample);
+  view::Api api({index.get()}, "0");
+  simdjson::dom::parser parser;
+  const simdjson::dom::element inner = parser.parse(api.answer("memory", {{"thread", "0"}, {"index", "1"}}).body);
+  EXPECT_EQ(std::uint64_t(inner["allocations"]), 0U);
+  const simdjson::dom::element outer = parser.parse(api.answer("memory", {{"thread", "0"}, {"index", "0"}}).body);
+  EXPECT_EQ(std::uint64_t(outer["bytes"]), 30U);
+}
+
 TEST(MemoryOfCallAnswers, AreEstimatesWhereItWasSampled) {
   test::SampleTrace sample;
   sample.process(1, "app", {"outer", "inner", "malloc", "free", "1000"});
