@@ -5,6 +5,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <random>
 #include <set>
 #include <string>
 #include <tuple>
@@ -309,6 +310,63 @@ TEST(Locks, AHolderThatWaitsItselfIsInTheCallThatWaits) {
   const simdjson::dom::element found = parser.parse(api.answer("lock", {{"thread", "1"}, {"index", "1"}}).body);
   EXPECT_EQ(std::uint64_t(found["holder"]["thread"]), 0U);
   EXPECT_EQ(std::uint64_t(found["holder"]["index"]), 0U);
+}
+
+TEST(Locks, OfATraceThatNoRuntimeWrote) {
+  constexpr std::uint32_t kCall = 1, kWaits = 2, kTakes = 3, kReleases = 4, kNames = 5;
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    std::mt19937 random(seed);
+    const auto number = [&]() -> std::uint64_t {
+      constexpr std::uint64_t kNumbers[] = {0, 1, 2, 0x10, 0x20, 0xffffffffU, ~std::uint64_t{0}};
+      return kNumbers[random() % 7];
+    };
+    test::SampleTrace sample;
+    sample.process(1, "app", {"f", "wait for mutex", "mutex", "mutex", "0x10"});
+    sample.notes(kWaits, format::kLockValues).notes(kTakes, format::kLockTaken);
+    sample.notes(kReleases, format::kLockReleased).notes(kNames, format::kLockName);
+    std::uint64_t now = 1000;
+    for (std::uint32_t tid = 1; tid <= 3; ++tid) {
+      sample.thread(tid, "app");
+      for (int i = 0; i < 200; ++i) {
+        now = random() % 20 == 0 ? 1000 + random() % 500 : now + random() % 50;  // clocks that run backwards
+        switch (random() % 6) {
+          case 0:
+            sample.values(format::NoteKind::kArguments, kWaits, packed_numbers({number(), number()}), now);
+            break;
+          case 1:
+            sample.enter(random() % 2 == 0 ? kWaits : kCall, now);
+            break;
+          case 2:
+            sample.exit(random() % 2 == 0 ? kWaits : kCall, now);
+            break;
+          case 3:
+            sample.values(format::NoteKind::kRecord, kTakes, packed_numbers({number(), number()}), now);
+            break;
+          case 4:
+            sample.values(format::NoteKind::kRecord, kReleases, packed_numbers({number()}), now);
+            break;
+          default:
+            sample.values(format::NoteKind::kArguments, kWaits, std::string(random() % 9, '\x7f'), now);
+        }
+      }
+    }
+    const auto index = test::index_of(sample);
+    view::Api api({index.get()}, "0");
+    EXPECT_EQ(api.answer("locks", {}).status, 200);
+    for (std::size_t thread = 0; thread < index->threads().size(); ++thread)
+      for (std::size_t row = 0; row < index->threads()[thread].calls.size(); ++row) {
+        const int status =
+            api.answer("lock", {{"thread", std::to_string(thread)}, {"index", std::to_string(row)}}).status;
+        EXPECT_TRUE(status == 200 || status == 404) << status;
+      }
+    const auto first = view::tracks_of(*index).size();
+    for (std::size_t number_of = 0; number_of < index->locks()->tracks.size(); ++number_of) {
+      for (std::size_t i = 0; i < index->locks()->tracks[number_of].row.holders.size(); ++i)
+        EXPECT_EQ(api.answer("lock", {{"lock", std::to_string(number_of)}, {"holder", std::to_string(i)}}).status, 200);
+      const view::Reply tiles = api.answer("tiles", {{"width", "77"}, {"tracks", std::to_string(first + number_of)}});
+      EXPECT_EQ(tiles.status, 200);
+    }
+  }
 }
 
 TEST(LockLanes, TheLowestThatIsFree) {
