@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "test/view/cached_index.h"
+#include "test/view/random_calls.h"
 #include "test/view/random_locks.h"
 #include "test/view/random_trace.h"
 #include "view/api/api.h"
+#include "view/cut/cut.h"
 #include "view/tiles/lock_tracks.h"
 #include "view/tiles/tracks.h"
 
@@ -288,6 +290,29 @@ TEST(Locks, WhatIsNotKnownOfAHolderIsNotThere) {
   EXPECT_EQ(calls.function[0], 2U);
 }
 
+TEST(Locks, AHoldMayBeginAMomentBehindTheWaitThatNamesIt) {
+  constexpr std::uint32_t kCall = 1, kWaits = 2, kTakes = 3, kReleases = 4;
+  test::SampleTrace sample;
+  sample.process(1, "app", {"f", "wait for mutex", "mutex", "mutex"});
+  sample.notes(kWaits, format::kLockValues).notes(kTakes, format::kLockTaken);
+  sample.notes(kReleases, format::kLockReleased);
+  for (const std::uint32_t tid : {1U, 3U}) {
+    const std::uint64_t at = tid == 1 ? 1210 : 1050;
+    sample.thread(tid, "app").enter(kCall, 1000);
+    sample.values(format::NoteKind::kRecord, kTakes, packed_numbers({0x10, 0}), at);
+    sample.values(format::NoteKind::kRecord, kReleases, packed_numbers({0x10}), at + 151).exit(kCall, 2000);
+  }
+  sample.thread(2, "app").enter(kCall, 1000);
+  sample.values(format::NoteKind::kArguments, kWaits, packed_numbers({0x10, 1}), 1200);
+  sample.enter(kWaits, 1200).exit(kWaits, 1400).exit(kCall, 2000);
+  const auto index = test::index_of(sample);
+  view::Api api({index.get()}, "0");
+  simdjson::dom::parser parser;
+  const simdjson::dom::element found = parser.parse(api.answer("lock", {{"thread", "2"}, {"index", "1"}}).body);
+  EXPECT_EQ(std::uint64_t(found["holder"]["tid"]), 1U);
+  EXPECT_EQ(std::uint64_t(found["holder"]["holder"]), 1U);  // the one from 1210 on, not that of 1050 to 1201
+}
+
 // What counts is what it does with the lock, not that it waits for another one.
 TEST(Locks, AHolderThatWaitsItselfIsInTheCallThatWaits) {
   constexpr std::uint32_t kCall = 1, kWaits = 2;
@@ -310,6 +335,49 @@ TEST(Locks, AHolderThatWaitsItselfIsInTheCallThatWaits) {
   const simdjson::dom::element found = parser.parse(api.answer("lock", {{"thread", "1"}, {"index", "1"}}).body);
   EXPECT_EQ(std::uint64_t(found["holder"]["thread"]), 0U);
   EXPECT_EQ(std::uint64_t(found["holder"]["index"]), 0U);
+}
+
+// In a part the holder's call may be left out, as it had ended before: what it did is not known then.
+TEST(Locks, WhatAHolderDidBeforeAPartIsNotKnown) {
+  RandomLocks made(3, true);
+  const auto index = test::index_of(made.sample);
+  view::Api whole({index.get()}, "0");
+  const std::uint64_t middle = index->origin() + (index->last_ticks() - index->origin()) / 2;
+  const view::TickRange range{middle, index->last_ticks()};
+  const auto bytes = view::cut_trace(test::scope_of(*index, range));
+  ASSERT_TRUE(bytes.ok());
+  simdjson::dom::parser parser;
+  for (const bool page : {false, true}) {
+    auto trace = reader::Trace::open_memory(*bytes, "cut.karst");
+    view::IndexProgress progress;
+    auto cut = view::TraceIndex::build(std::move(*trace), progress);
+    ASSERT_TRUE(cut.ok());
+    if (page) (*cut)->set_part({index->origin(), range});
+    view::Api api({cut->get()}, "0");
+    ASSERT_EQ(api.answer("locks", {}).status, 200);
+    std::size_t known = 0, unknown = 0;
+    for (const view::LockTracks::Place& place : (*cut)->locks()->places) {
+      const simdjson::dom::element answer = parser.parse(
+          api.answer("lock", {{"thread", std::to_string(place.thread)}, {"index", std::to_string(place.row)}}).body);
+      bool call_known = false;
+      std::uint64_t row = 0;
+      if (answer["holder"]["call_known"].get(call_known) != simdjson::SUCCESS) continue;
+      const view::LockTrack& track = (*cut)->locks()->tracks[place.track];
+      const std::uint64_t begin = (*cut)->locks()->waits[track.row.waits[place.at]].begin;
+      EXPECT_FALSE(begin < middle && call_known);
+      ++(call_known ? known : unknown);
+      if (!call_known) continue;
+      // The same call as in the whole trace.
+      const auto wait = std::find_if(made.waits.begin(), made.waits.end(),
+                                     [&](const RandomLocks::Wait& of) { return of.begin == begin; });
+      ASSERT_NE(wait, made.waits.end());
+      ASSERT_EQ(answer["holder"]["index"].get(row), simdjson::SUCCESS);
+      const view::ThreadIndex& thread = (*cut)->threads()[std::uint64_t(answer["holder"]["thread"])];
+      EXPECT_EQ(thread.calls.begin[row], index->threads()[wait->holder].calls.begin[wait->holder_row]);
+    }
+    EXPECT_GT(known, 5U);
+    EXPECT_GT(unknown, 0U);
+  }
 }
 
 TEST(Locks, OfATraceThatNoRuntimeWrote) {

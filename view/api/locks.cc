@@ -54,12 +54,29 @@ std::optional<std::uint32_t> call_at(const TraceIndex& index, const ThreadIndex&
   return row;
 }
 
+// Whether the trace has what a thread did at a time: it may be overwritten, missing, or before what was cut out.
+bool has_history(const TraceIndex& index, const ThreadIndex& thread, std::uint64_t ticks) {
+  if (index.part() && ticks < index.part()->range.begin) return false;
+  const auto within = [&](const Gap& gap) { return gap.begin <= ticks && ticks < gap.end; };
+  if (std::any_of(thread.gaps.begin(), thread.gaps.end(), within)) return false;
+  if (!thread.thread->excerpt) return true;
+  // An excerpt does not say where it begins. Calls that were open then come first, each in the one before; the first
+  // exit lies in it for sure.
+  const CallColumns& calls = thread.calls;
+  std::uint32_t innermost = 0;
+  while (innermost + 1 < calls.size() && calls.parent[innermost + 1] == innermost) ++innermost;
+  return calls.size() != 0 && ticks >= calls.end(innermost);
+}
+
 // Who has it, and what that thread did at a time.
 void write_who(Json& json, const TraceIndex& index, const reader::Thread* of, std::uint32_t tid, std::uint64_t ticks) {
   const std::int64_t number = number_of(index, of);
   json.field("tid", tid).field("thread", number);
   if (number < 0) return;
   const ThreadIndex& thread = index.threads()[static_cast<std::size_t>(number)];
+  const bool known = has_history(index, thread, ticks);
+  json.field("call_known", known);
+  if (!known) return;
   const auto row = call_at(index, thread, ticks);
   if (!row) return;
   json.field("index", *row).field("function", index.function_of(thread, *row));
@@ -94,16 +111,19 @@ const char* end_word(HoldEnd end) {
   return "unknown";
 }
 
-// Whoever has it at a time; the first of several.
-std::optional<std::size_t> holder_at(const LockTrack& track, std::uint64_t ticks) {
+// The holder that a wait names: the first time during the wait that this thread has it. A wait may name who takes it
+// at that moment, so that its hold begins behind the wait's begin.
+std::optional<std::size_t> holder_of(const LockTrack& track, const LockWait& wait) {
   const std::vector<LockHolder>& holders = track.row.holders;
-  const auto later = std::upper_bound(holders.begin(), holders.end(), ticks,
+  const auto later = std::upper_bound(holders.begin(), holders.end(), wait.begin,
                                       [](std::uint64_t at, const LockHolder& holder) { return at < holder.begin; });
-  // A lock has few owners at once: one that began long ago is looked for among the last ones alone.
+  // A lock has few owners at once: one that began long ago is looked for among the last ones alone, and one that is to
+  // come among the next.
   constexpr std::ptrdiff_t kFar = 1000;
   const auto first = later - std::min<std::ptrdiff_t>(kFar, later - holders.begin());
-  for (auto at = first; at != later; ++at)
-    if (at->end > ticks) return static_cast<std::size_t>(at - holders.begin());
+  const auto last = later + std::min<std::ptrdiff_t>(kFar, holders.end() - later);
+  for (auto at = first; at != last && at->begin <= wait.begin + wait.duration; ++at)
+    if (at->end > wait.begin && at->tid == wait.holder) return static_cast<std::size_t>(at - holders.begin());
   return std::nullopt;
 }
 
@@ -128,7 +148,7 @@ std::shared_ptr<const LockTracks> Locks::of(const TraceIndex& index, Work* work)
   if (auto known = index.locks()) return known;
   const std::lock_guard making(making_);
   if (auto known = index.locks()) return known;
-  auto made = std::make_shared<LockTracks>();
+  auto made = std::make_shared<LockTracks>(index.trace());
   const reader::Trace& trace = index.trace();
   if (functions_that_wait(index).empty()) {
     index.set_locks(std::move(made));
@@ -159,9 +179,8 @@ std::shared_ptr<const LockTracks> Locks::of(const TraceIndex& index, Work* work)
     const auto at = numbers.find(&thread);
     return at == numbers.end() ? CallColumns() : index.threads()[at->second].calls;
   });
-  const analysis::LockNames names(trace);
   made->rows =
-      analysis::lock_rows(trace, names, made->waits, made->holds_known ? &made->holds : nullptr, kMaxLockTracks);
+      analysis::lock_rows(trace, made->names, made->waits, made->holds_known ? &made->holds : nullptr, kMaxLockTracks);
   const auto unknown = static_cast<std::uint32_t>(index.threads().size());
   for (std::uint32_t number = 0; number < made->rows.rows.size(); ++number) {
     if (is_stopped(work)) return nullptr;
@@ -182,13 +201,12 @@ std::shared_ptr<const LockTracks> Locks::of(const TraceIndex& index, Work* work)
 void write_locks(Json& json, const TraceIndex& index, const LockTracks& locks) {
   std::uint32_t id = 0;
   for (const TrackKind* kind : track_kinds()) id += kind->count(index);
-  const analysis::LockNames names(index.trace());
   json.open('{').field("holds_known", locks.holds_known).field("more_locks", locks.rows.more_locks);
   json.field("more_waits", locks.rows.more_waits).field("unnamed_waits", locks.rows.unnamed).key("locks").open('[');
   for (const LockTrack& track : locks.tracks) {
     const analysis::Lock& lock = track.row.lock;
     json.open('{').field("track", id++).field("process", lock.process).field("kind", lock.kind);
-    json.field("name", names.of(lock.process, lock.address)).field("lock", fmt::format("{:#x}", lock.address));
+    json.field("name", lock.name).field("lock", fmt::format("{:#x}", lock.address));
     json.field("waits", lock.waits)
         .field("total", whole_ns(index, lock.total))
         .field("longest", whole_ns(index, lock.longest));
@@ -213,8 +231,7 @@ bool write_wait(Json& json, const TraceIndex& index, const LockTracks& locks, co
     json.open('{');
     write_who(json, index, wait.held_in.thread, wait.holder, wait.begin);
     json.field("owners", std::max<std::uint32_t>(1, wait.owners));
-    const auto holder = holder_at(track, wait.begin);
-    if (holder && track.row.holders[*holder].tid == wait.holder) json.field("holder", *holder);
+    if (const auto holder = holder_of(track, wait)) json.field("holder", *holder);
     json.close('}');
   }
   json.close('}');

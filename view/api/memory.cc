@@ -99,7 +99,10 @@ void Memory::write(Json& json, const TraceIndex& index, const CallPlace& call, W
   std::vector<std::pair<std::uint32_t, Taken>> functions(by_function.begin(), by_function.end());
   std::stable_sort(functions.begin(), functions.end(),
                    [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
-  json.open('{').field("sampled", known->mean);
+  // Of a call that is not whole here some is not there.
+  bool whole = !reader::call_is_open(thread.calls.marks[call.row]);
+  if (index.part()) whole &= call.begin >= index.part()->range.begin && end <= index.part()->range.end;
+  json.open('{').field("sampled", known->mean).field("whole", whole);
   sum.write(json);
   json.key("functions").open('[');
   for (std::size_t i = 0; i < functions.size() && i < kMaxTakers; ++i) {

@@ -28,6 +28,9 @@ struct LockTrack {
 };
 
 struct LockTracks {
+  explicit LockTracks(const reader::Trace& trace) : names(trace) {}
+
+  analysis::LockNames names;  ///< rows borrow them
   bool holds_known = false;
   analysis::LockHolds holds;
   std::vector<analysis::LockWait> waits;

@@ -47,7 +47,8 @@ function lockOwner(json: Json): LockOwner {
         }
       : undefined;
   return {
-    ...{ tid: num(json.tid), thread: num(json.thread, -1), owners: num(json.owners, 1), ...optional("call", call) },
+    ...{ tid: num(json.tid), thread: num(json.thread, -1), owners: num(json.owners, 1) },
+    ...{ callKnown: json.call_known !== false, ...optional("call", call) },
     ...optional("holder", maybe(json.holder) ?? undefined),
   };
 }

@@ -13,6 +13,7 @@ export function callMemory(answer: Json): CallMemory {
   return {
     ...takenSum(json),
     sampled: num(json.sampled),
+    whole: json.whole !== false,
     functions: objects(json.functions).map((of) => ({ function: num(of.function), ...takenSum(of) })),
     moreFunctions: num(json.more_functions),
   };

@@ -40,7 +40,13 @@ function Owner({ trace, owner, verb }: { trace: number; owner: LockOwner | null;
         </button>
       ) : (
         <button class="call-line" title="Show its track" onClick={() => bringTrack(trace, owner.thread)}>
-          <Name text={`${who} ${verb} it, in no traced call`} />
+          <Name
+            text={
+              owner.callKnown
+                ? `${who} ${verb} it, in no traced call`
+                : `${who} ${verb} it; what it did then is not in this trace`
+            }
+          />
         </button>
       )}
       {owner.owners > 1 && <div class="quiet">and {count(owner.owners - 1)} more shared it</div>}

@@ -11,7 +11,10 @@ const times = (n: number) => (n === 1 ? "1 allocation" : `${count(n)} allocation
 
 function words(of: CallMemory): string {
   const about = of.sampled > 0 ? "about " : "";
-  if (of.allocations === 0) return of.sampled > 0 ? "None of its allocations was sampled." : "It took none.";
+  if (of.allocations === 0) {
+    if (!of.whole) return "None in what this trace has of the call.";
+    return of.sampled > 0 ? "None of its allocations was sampled." : "It took none.";
+  }
   const margin = (bytes: number) => (of.sampled > 0 ? ` ± ${size(bytes)}` : "");
   const taken = `${about}${size(of.bytes)}${margin(of.bytesMargin)} in ${times(of.allocations)}`;
   const left =
@@ -21,7 +24,8 @@ function words(of: CallMemory): string {
         ? ""
         : "all freed by its end";
   const unknown = of.unknown > 0 ? `whether ${count(of.unknown)} were freed is not known` : "";
-  return `${[taken, left, unknown].filter((text) => text !== "").join("; ")}.`;
+  const part = of.whole ? "" : "only what this trace has of the call is counted";
+  return `${[taken, left, unknown, part].filter((text) => text !== "").join("; ")}.`;
 }
 
 const title = (of: TakenSum) =>

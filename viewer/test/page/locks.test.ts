@@ -16,8 +16,15 @@ interface Wait {
 
 beforeAll(() => {
   const program = build("viewer_locks.cc", "convoy");
-  traces.all = record("convoy-all.karst", ["--system", "locks=all,memory"], [program]).trace;
-  traces.some = record("convoy.karst", ["--system", "locks"], [program]).trace;
+  // Now and then a mutex goes from one to the next just as a wait begins, and does not say who has it.
+  const recorded = (name: string, system: string) => {
+    for (let i = 0; ; ++i) {
+      const { trace } = record(name, ["--system", system], [program]);
+      if (waits(trace)[0]?.held_in || i === 4) return trace;
+    }
+  };
+  traces.all = recorded("convoy-all.karst", "locks=all,memory");
+  traces.some = recorded("convoy.karst", "locks");
 });
 
 /** As `karst locks` lists them; the longest wait for the cache first. */
@@ -156,7 +163,14 @@ describe.each(["all", "some"] as const)("locks of a trace of --system locks, %s"
     const area = (await tab.page.locator("[data-testid=timeline]").boundingBox())!;
     for (let x = 100; x < area.width; x += 40) {
       await tab.page.mouse.click(area.x + x, box.y + 10);
-      if (await held.isVisible()) break;
+      // It comes with an answer; where nobody has the lock, there is none.
+      if (
+        await held.waitFor({ timeout: 500 }).then(
+          () => true,
+          () => false,
+        )
+      )
+        break;
     }
     await held.waitFor();
     // It can be folded.

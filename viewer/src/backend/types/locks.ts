@@ -47,7 +47,9 @@ export interface LockOwner {
   tid: number;
   /** -1: it is not in the trace. */
   thread: number;
-  /** Left out: it was in no traced call. */
+  /** Whether the trace has what it did then. */
+  callKnown: boolean;
+  /** Left out: it was in no traced call, or that is not known. */
   call?: { index: number; function: number; begin: number; duration: number; depth: number };
   /** How many had it, of readers. */
   owners: number;

@@ -17,6 +17,8 @@ export interface TakenSum {
 export interface CallMemory extends TakenSum {
   /** One allocation in so many bytes was recorded; 0: all. */
   sampled: number;
+  /** False: the trace has not all of the call, and only what it has is counted. */
+  whole: boolean;
   /** Those that took most themselves, within the call. */
   functions: (TakenSum & { function: number })[];
   moreFunctions: number;
