@@ -45,18 +45,39 @@ class Finder {
 
   static bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
 
+  /// The linker's table of jumps out of the module (.plt and the like): jumps by addresses in memory, and what a loader
+  /// needs that binds late. One frame has all of them, so a jump into its middle is a tail call.
+  bool is_linkage(std::size_t f) const {
+    const Range own = frame(f).code;
+    bool leaves = false;
+    for (const Instruction& i : code_.of(f)) {
+      const auto bytes = code_.bytes(address(f, i), i.size);
+      const bool is_push_of_number = bytes[0] == std::byte{0x68};
+      const bool is_push_of_address = i.size == 6 && bytes[0] == std::byte{0xff} && bytes[1] == std::byte{0x35};
+      const bool jumps_out = i.kind == Kind::kJumpAnywhere && i.target != 0;  // by its distance from here
+      if (i.kind != Kind::kPadding && !is_push_of_number && !is_push_of_address && !jumps_out &&
+          !(i.kind == Kind::kJump && own.contains(i.target)))
+        return false;
+      leaves = leaves || jumps_out;
+    }
+    return leaves;
+  }
+
   /// Frames that jump into each other are one function.
   void join() {
     const std::size_t count = frames_.all().size();
     parent_.resize(count);
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});
     begins_called_.resize(count);
+    is_linkage_.resize(count);
+    for (std::size_t f = 0; f < count; ++f) is_linkage_[f] = is_linkage(f);
     for (std::size_t f = 0; f < count; ++f) begins_called_[f] = frames_.depth(frame(f).code.begin) == kCalled;
     for (std::size_t f = 0; f < count; ++f) {
       for (const Instruction& i : code_.of(f)) {
         if (!is_jump(i) || frame(f).code.contains(i.target)) continue;
         const auto to = frames_.find(i.target);
         if (!to) continue;
+        if (is_linkage_[*to] && frames_.depth(address(f, i)) == kCalled) continue;
         const bool may_be_called = frame(*to).code.begin == i.target && begins_called_[*to] && !code_.is_cold(i.target);
         // A jump to the beginning of what is also called is a tail call.
         if (may_be_called && code_.is_entered(i.target)) continue;
@@ -87,9 +108,17 @@ class Finder {
     });
   }
 
+  bool is_wanted(std::uint64_t begin) const {
+    return !options_.named || std::binary_search(options_.named->begin(), options_.named->end(), begin);
+  }
+
   Function look_at(std::size_t owner, const std::vector<std::size_t>& parts) {
     Function function;
     function.code = frame(owner).code;
+    if (!is_wanted(function.code.begin)) {
+      function.left_out = LeftOut::kNotNamed;
+      return function;
+    }
     std::vector<std::size_t> all = {owner};
     all.insert(all.end(), parts.begin(), parts.end());
     for (const std::size_t part : parts) function.parts.push_back(frame(part).code.begin);
@@ -99,7 +128,8 @@ class Finder {
   }
 
   LeftOut reason(Function& function, std::size_t owner, const std::vector<std::size_t>& all) {
-    if (!begins_called_[owner] || code_.is_start(function.code.begin)) return LeftOut::kUnusualFrame;
+    if (!begins_called_[owner] || is_linkage_[owner] || code_.is_start(function.code.begin))
+      return LeftOut::kUnusualFrame;
     for (const std::size_t f : all) {
       if (code_.of(f).empty()) return LeftOut::kUnknownCode;
       if (!frames_.landing_pads(frame(f))) return LeftOut::kUnknownCleanups;
@@ -108,7 +138,7 @@ class Finder {
     if (is_shared_[owner]) return LeftOut::kSharedCode;
     count(function, all);
     if (!is_whole(all)) return LeftOut::kUnknownCode;
-    if (function.instructions < options_.min_instructions && !function.loops) return LeftOut::kSmall;
+    if (!options_.named && function.instructions < options_.min_instructions && !function.loops) return LeftOut::kSmall;
     if (const LeftOut why = add_entry(function, owner, all); why != LeftOut::kNot) return why;
     for (const std::size_t f : all)
       if (const LeftOut why = add_exits(function, f, all); why != LeftOut::kNot) return why;
@@ -365,6 +395,7 @@ class Finder {
   const PlaceOptions& options_;
   std::vector<std::size_t> parent_;
   std::vector<bool> begins_called_;
+  std::vector<bool> is_linkage_;
   std::map<std::size_t, std::vector<std::size_t>> groups_;  // owner: its parts
   std::map<std::size_t, bool> is_shared_;
   AddressSet taken_;
@@ -432,6 +463,8 @@ std::string_view describe(LeftOut why) {
       "it shares code with another function",
       "its frame does not begin as that of a called function",
       "its table of exception handlers cannot be read",
+      "it is not in the table of frames (.eh_frame)",
+      "others were named",
   };
   return kTexts[static_cast<std::size_t>(why)];
 }
