@@ -54,6 +54,15 @@ Kind kind_of(const ZydisDecodedInstruction& i) {
   return (i.attributes & ZYDIS_ATTRIB_IS_RELATIVE) != 0 ? Kind::kRelative : Kind::kPlain;
 }
 
+/// Reads the number that guards stacks, at %fs:0x28: no thread is without it.
+bool reads_stack_guard(const ZydisDecodedInstruction& i) {
+  constexpr std::int64_t kGuard = 0x28;
+  constexpr unsigned kNone = 4;    // of an index
+  constexpr unsigned kNoBase = 5;  // with mode 0
+  return (i.attributes & ZYDIS_ATTRIB_HAS_SEGMENT_FS) != 0 && (i.attributes & ZYDIS_ATTRIB_HAS_SIB) != 0 &&
+         i.raw.modrm.mod == 0 && i.raw.sib.base == kNoBase && i.raw.sib.index == kNone && i.raw.disp.value == kGuard;
+}
+
 /// A fault is where the program's own handlers, and exceptions that they throw, look for the instruction.
 bool may_fault(const ZydisDecodedInstruction& i) {
   constexpr unsigned kRegister = 3;
@@ -63,7 +72,7 @@ bool may_fault(const ZydisDecodedInstruction& i) {
       i.meta.category == ZYDIS_CATEGORY_STRINGOP)
     return true;
   if ((i.attributes & ZYDIS_ATTRIB_HAS_MODRM) == 0 || i.raw.modrm.mod == kRegister ||
-      i.mnemonic == ZYDIS_MNEMONIC_LEA || i.mnemonic == ZYDIS_MNEMONIC_NOP)
+      i.mnemonic == ZYDIS_MNEMONIC_LEA || i.mnemonic == ZYDIS_MNEMONIC_NOP || reads_stack_guard(i))
     return false;
   if ((i.attributes & ZYDIS_ATTRIB_HAS_SIB) != 0) return i.raw.sib.base != kStack || i.raw.sib.index != kStack;
   return i.raw.modrm.rm != kFrame;

@@ -52,10 +52,13 @@ class Finder {
     bool leaves = false;
     for (const Instruction& i : code_.of(f)) {
       const auto bytes = code_.bytes(address(f, i), i.size);
+      constexpr std::array<std::byte, kEndbr64> kMark{std::byte{0xf3}, std::byte{0x0f}, std::byte{0x1e},
+                                                      std::byte{0xfa}};
+      const bool is_mark = std::equal(bytes.begin(), bytes.end(), kMark.begin(), kMark.end());
       const bool is_push_of_number = bytes[0] == std::byte{0x68};
       const bool is_push_of_address = i.size == 6 && bytes[0] == std::byte{0xff} && bytes[1] == std::byte{0x35};
       const bool jumps_out = i.kind == Kind::kJumpAnywhere && i.target != 0;  // by its distance from here
-      if (i.kind != Kind::kPadding && !is_push_of_number && !is_push_of_address && !jumps_out &&
+      if (i.kind != Kind::kPadding && !is_mark && !is_push_of_number && !is_push_of_address && !jumps_out &&
           !(i.kind == Kind::kJump && own.contains(i.target)))
         return false;
       leaves = leaves || jumps_out;
