@@ -24,6 +24,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/noting.h"
+#include "cli/patched.h"
 #include "cli/program_options.h"
 #include "cli/states.h"
 #include "cli/target.h"
@@ -170,7 +171,14 @@ Status switch_on(collect::Attached& target) {
 std::optional<collect::PlainAttach> plain_attach(const Options& options) {
   collect::PlainAttach plain;
   plain.choice.programs = !options.no_patch;
-  if (!options.no_patch) plain.choice.libraries = options.libraries;
+  for (const std::string& text : options.libraries) {
+    auto library = collect::LibraryChoice::parse(text);
+    if (!library) {
+      usage_error("--library " + library.error().message, "attach");
+      return std::nullopt;
+    }
+    plain.choice.libraries.push_back(std::move(*library));
+  }
   if (!options.min_instructions.empty()) {
     const auto number = format::parse_min_instructions(options.min_instructions);
     if (!number) {
@@ -347,8 +355,9 @@ void register_attach(Command app, int& status) {
     command.add_flag("--no-patch", options->no_patch, "Leave their functions alone");
     command
         .add_option("--library", options->libraries,
-                    "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*'")
-        .type_name("GLOB")
+                    "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*', or "
+                    "'libssl*:SSL_*' for those functions alone")
+        .type_name("GLOB[:FUNCTIONS]")
         .allow_extra_args(false);
     command
         .add_option("--min-instructions", options->min_instructions,

@@ -27,6 +27,7 @@ namespace {
 struct Options {
   std::string file;
   std::uint32_t min_instructions = patch::kPlainMinInstructions;
+  std::vector<std::string> named;
   bool all = false;
   bool json = false;
   TextOptions text;
@@ -51,6 +52,10 @@ class Names {
       if (const auto symbol = table_->lookup(address)) return std::string(symbol->name);
     return fmt::format("{}+{:#x}", module_, address);
   }
+  /// Where functions begin that are named so.
+  std::vector<std::uint64_t> addresses(const symbols::GlobSet& globs) const {
+    return table_ != nullptr ? patch::named_in(*table_, globs) : std::vector<std::uint64_t>();
+  }
 
  private:
   std::string module_;
@@ -63,9 +68,22 @@ int places(const Options& options) {
   const std::string path = path_of(options.file);
   const Descriptor file(symbols::open_regular(path.c_str()));
   if (!file) return fail({path + ": " + (file.get() == -EINVAL ? "no file of a program" : std::strerror(-file.get()))});
-  const auto found = patch::find_in_file(file.get(), {options.min_instructions}, std::nullopt);
-  if (!found) return fail({path + " cannot be patched: " + found.error().message});
+  const auto globs = symbols::GlobSet::compile(options.named);
+  if (!globs) return usage_error("--named: " + globs.error().message, "places");
+  patch::WantedNames wanted{&*globs, {}, {}};
   const Names names(path);
+  if (!options.named.empty()) {
+    wanted.text = options.named.front();
+    wanted.addresses = names.addresses(*globs);
+  }
+  const auto found = patch::find_in_file(file.get(), {options.min_instructions, {}}, std::nullopt,
+                                         options.named.empty() ? nullptr : &wanted);
+  if (!found) return fail({path + " cannot be patched: " + found.error().message});
+  if (!options.named.empty() && found->functions.empty()) {
+    std::string near;
+    for (const std::string& name : found->near) near += (near.empty() ? "; it has " : ", ") + name;
+    return fail({printable(path + " has no function that is named so" + near)});
+  }
   const auto is_shown = [&](const patch::Outcome& f) { return options.all || f.left_out != patch::LeftOut::kNot; };
   if (options.json) {
     Output out = Output::to_stdout();
@@ -124,6 +142,12 @@ void register_places(Command app, int& status) {
                   "Leave out functions of fewer machine instructions that have no loop (default 12)")
       .type_name("N")
       .check(number_to(1000000));
+  command
+      .add_option(
+          "--named", options->named,
+          "Look at functions alone that GLOB names, whatever their size, as 'karst run --library FILE:GLOB' does")
+      .type_name("GLOB")
+      .allow_extra_args(false);
   command.add_flag("--all", options->all, "List functions that can be patched, too");
   command.add_flag("-j,--json", options->json, "Print JSON");
   add_text_options(command, options->text);

@@ -13,6 +13,7 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/patched.h"
 #include "cli/text.h"
 #include "cli/watch_options.h"
 #include "format/filter_list.h"
@@ -145,18 +146,6 @@ Result<collect::FunctionChoice> make_choice(const Choice& choice) {
   return made;
 }
 
-/// "git: 4,767 of its 5,604 functions were patched as it was loaded; 771 are too small, ..."
-std::string plain_words(const collect::PlainPrograms::Module& module, const std::string& when) {
-  const std::string name = std::filesystem::path(module.path).filename();
-  if (!module.problem.empty()) return name + " was not built for tracing and is not patched: " + module.problem;
-  const auto count = [&](patch::LeftOut why) { return module.counts[static_cast<std::size_t>(why)]; };
-  const std::uint64_t patched = count(patch::LeftOut::kNot);
-  const std::uint64_t small = count(patch::LeftOut::kSmall);
-  return fmt::format("{}: {} of {} patched {}; {} small (--min-instructions), {} left alone", name, count_text(patched),
-                     plural(module.functions, "function"), when, count_text(small),
-                     count_text(module.functions - patched - small));
-}
-
 }  // namespace
 
 Result<std::string> find_runtime() { return find_library("libkarst.so.0"); }
@@ -202,10 +191,12 @@ bool say_how_it_ran(const collect::LaunchOptions& launch, const collect::LaunchR
   for (const auto& u : run.untraced) fail({fmt::format("{}: {} {}", missing, u.program, u.reason)});
   if (run.processes.empty()) {
     fail({explain_nothing(launch.arguments[0], launch.program, run, what)});
+    say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.modules);
     return false;
   }
   if (run.functions != 0 && run.functions_off == run.functions)
     fail({"the patterns and lists of functions to trace leave none"});
+  say_what_was_not_named(launch.plain.libraries, run.plain, run.loaded, run.modules);
   return true;
 }
 
@@ -267,7 +258,12 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
   launch.wait = !options.no_wait;
   // Who built the program for Karst means that one, and not the shells and tools that it starts.
   launch.plain.programs = !options.no_patch && !program->has_sleds;
-  if (!options.no_patch) launch.plain.libraries = options.libraries;
+  for (const std::string& text : options.libraries) {
+    auto library = collect::LibraryChoice::parse(text);
+    if (!library) return usage_error("--library " + library.error().message, subcommand);
+    launch.plain.libraries.push_back(std::move(*library));
+  }
+  launch.choice.name_libraries(launch.plain.libraries);
   if (!choice.min_instructions.empty())
     launch.plain.min_instructions = *format::parse_min_instructions(choice.min_instructions);
   return kExitOk;
@@ -300,12 +296,13 @@ void add_program_options(Command command, ProgramOptions& options) {
     command
         .add_option("--library", options.libraries,
                     "Trace the functions of loaded libraries whose file's name matches, too, though they were not "
-                    "built for tracing: like 'libssl*'")
-        .type_name("GLOB")
+                    "built for tracing: like 'libssl*', or 'libssl*:SSL_*' for those functions alone, whatever their "
+                    "size")
+        .type_name("GLOB[:FUNCTIONS]")
         .allow_extra_args(false);
     command.add_flag("--no-patch", options.no_patch,
                      "Leave programs alone that were not built for tracing; without it their functions are patched as "
-                     "they are loaded, as far as that is safe");
+                     "they are loaded, as far as that is safe. What --library names is patched all the same");
   });
   in_group(command, "Which processes", [&] {
     command
@@ -328,12 +325,6 @@ void add_program_options(Command command, ProgramOptions& options) {
         .type_name("FROM=TO")
         .allow_extra_args(false);
   });
-}
-
-void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when) {
-  constexpr std::size_t kMost = 4;
-  for (std::size_t i = 0; i < modules.size() && i < kMost; ++i) fail({printable(plain_words(modules[i], when))});
-  if (modules.size() > kMost) fail({"so were " + plural(modules.size() - kMost, "other file")});
 }
 
 }  // namespace karst::cli

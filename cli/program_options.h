@@ -59,7 +59,4 @@ double children_cpu_ns();
 /// The exit status that passes on how a program ended.
 int exit_status(std::int32_t wait_status);
 
-/// What was patched of modules without sleds, in a line for each of the first ones. `when`: "as it was loaded".
-void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when);
-
 }  // namespace karst::cli

@@ -28,6 +28,7 @@
 #include "cli/live_run.h"
 #include "cli/names.h"
 #include "cli/noting.h"
+#include "cli/patched.h"
 #include "cli/program_options.h"
 #include "cli/progress.h"
 #include "cli/states.h"

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -48,6 +49,12 @@ class ElfImage {
   std::vector<std::uint64_t> code_symbols() const;
   /// Symbols of parts of functions that a compiler split off (name.cold and the like).
   std::vector<std::uint64_t> cold_symbols() const;
+  struct NamedCode {
+    std::uint64_t address = 0;
+    std::string_view name;  ///< a linker's, which lies in whole()
+  };
+  /// Functions by their symbols, each name of one. What a resolver of IFUNC gives back is not known here.
+  std::vector<NamedCode> functions() const;
   /// It has restartable sequences (__rseq_cs), whose code must stay where it is.
   bool has_restartable_sequences() const;
   /// Empty: it has none.

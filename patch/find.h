@@ -4,11 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "patch/places.h"
 #include "symbols/credentials.h"
+#include "symbols/function_lists.h"
+#include "symbols/symbol_table.h"
 
 namespace karst::patch {
 
@@ -19,17 +23,29 @@ struct Outcome {
   LeftOut left_out = LeftOut::kNot;
 };
 
+/// Functions that are wanted by their names; a name is as in symbols::GlobSet, or a linker's.
+struct WantedNames {
+  const symbols::GlobSet* globs = nullptr;
+  std::string_view text;                 ///< one of the globs as it was written, to find names that are near
+  std::vector<std::uint64_t> addresses;  ///< of functions that were found elsewhere, in a debug file
+};
+
+/// Addresses of the functions of a table, which may be a debug file's, for WantedNames.
+std::vector<std::uint64_t> named_in(const symbols::SymbolTable& table, const symbols::GlobSet& globs);
+
 struct ModulePlaces {
   std::vector<std::byte> table;    ///< format/patch_table.h; empty when no function can be patched
   std::vector<Outcome> functions;  ///< in order of address
+  std::vector<std::string> near;   ///< where names were wanted and nothing has such: names like those, a few
 
   std::uint64_t patched() const;
   /// How many are left out for each reason.
   std::array<std::uint64_t, kLeftOutCount> counts() const;
 };
 
-/// `descriptor`: the module's file, open for reading. Errors are phrases behind the file's name.
+/// `descriptor`: the module's file, open for reading. `wanted`: functions that alone are looked at; null: all. Errors
+/// are phrases behind the file's name.
 Result<ModulePlaces> find_in_file(int descriptor, const PlaceOptions& options,
-                                  const std::optional<symbols::Credentials>& as);
+                                  const std::optional<symbols::Credentials>& as, const WantedNames* wanted = nullptr);
 
 }  // namespace karst::patch

@@ -8,6 +8,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,8 +29,10 @@ enum class LeftOut : std::uint8_t {
   kSharedCode,       ///< it shares code with another function, or is entered in the middle
   kUnusualFrame,     ///< its frame does not begin as that of a called function
   kUnknownCleanups,  ///< its table of exception handlers cannot be read
+  kNoFrame,          ///< a symbol names it, and no entry of the table of frames
+  kNotNamed          ///< others were named
 };
-inline constexpr std::size_t kLeftOutCount = 11;
+inline constexpr std::size_t kLeftOutCount = 13;
 /// For people: a phrase behind "N functions: ".
 std::string_view describe(LeftOut why);
 
@@ -78,6 +81,8 @@ inline constexpr std::uint32_t kPlainMinInstructions = 12;
 
 struct PlaceOptions {
   std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
+  /// Where the functions begin that are wanted, whatever their size, in order; none: all are.
+  std::optional<std::vector<std::uint64_t>> named;
 };
 
 /// In order of address.

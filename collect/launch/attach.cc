@@ -15,7 +15,9 @@
 #include <sstream>
 #include <utility>
 
+#include "collect/arena/writer.h"
 #include "collect/inject/load.h"
+#include "collect/launch/choose_functions.h"
 #include "collect/launch/foreign_file.h"
 
 namespace karst::collect {
@@ -244,6 +246,19 @@ Result<Attached> attach(pid_t pid, bool* is_refused) {
   return Error{why_not(*facts, descriptors, mappings)};
 }
 
+namespace {
+
+/// What --library names is left on by the budget of a process that is attached to.
+void keep_named(const ArenaView& arena, const FunctionChoice& choice) {
+  const reader::Process process = arena.process();
+  auto writer = ArenaWriter::of(arena);
+  if (!writer) return;
+  for (const reader::Function& f : process.functions)
+    if (f.module < process.modules.size() && choice.names_all_of(process.modules[f.module].path)) writer->keep(f.id);
+}
+
+}  // namespace
+
 Result<Attached> attach_or_load(pid_t pid, const std::string& library, const PlainAttach& plain,
                                 PlainPrograms& programs, Brought& brought) {
   brought = {};
@@ -267,6 +282,9 @@ Result<Attached> attach_or_load(pid_t pid, const std::string& library, const Pla
     if (!patched) return problem(patched.error());
     brought.patched = *patched;
     found = attach(pid);
+    FunctionChoice named;
+    named.name_libraries(plain.choice.libraries);
+    if (found) keep_named(found->arena, named);
   }
   brought.tracing = static_cast<bool>(found);
   return found;

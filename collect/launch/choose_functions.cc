@@ -91,7 +91,8 @@ const FunctionChooser::Carried& FunctionChooser::carried_by(const std::string& p
 
 bool FunctionChooser::concerns(const reader::Module& module) const {
   return !adopted_.empty() || !watch_.rules.empty() || choice_.has_kept() || choice_.values().any() ||
-         !choice_.filter().keeps_all() || !choice_.lists().empty() || !carried_by(module.path).lists.empty();
+         choice_.names_all_of(module.path) || !choice_.filter().keeps_all() || !choice_.lists().empty() ||
+         !carried_by(module.path).lists.empty();
 }
 
 bool FunctionChooser::keeps(const reader::Function& f, const Carried& carried) const {
@@ -118,6 +119,7 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
   std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
   for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
   resolve_.as = arena.owner();
+  for (const reader::Module& module : process.modules) modules_.insert(module.path);
   read_carried(process);
   std::vector<bool> concerned(process.modules.size());
   std::transform(process.modules.begin(), process.modules.end(), concerned.begin(),
@@ -135,10 +137,13 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
   std::vector<std::vector<const reader::Function*>> kept(process.modules.size());
   std::vector<bool> has_functions(process.modules.size());
   std::vector<bool> has_files(process.modules.size());
+  std::vector<bool> named(process.modules.size());
+  std::transform(process.modules.begin(), process.modules.end(), named.begin(),
+                 [this](const reader::Module& m) { return choice_.names_all_of(m.path); });
   for (const reader::Function& f : process.functions) {
     has_functions[f.module] = true;
     if (!f.file.empty()) has_files[f.module] = true;
-    if (choice_.is_kept(f.name)) writer->keep(f.id);
+    if (choice_.is_kept(f.name) || named[f.module]) writer->keep(f.id);
     if (keeps(f, carried_by(process.modules[f.module].path)))
       kept[f.module].push_back(&f);
     else
@@ -155,7 +160,7 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
                   ", which has no debug information: compile it with -g");
     const auto least =
         choice_.lists().min_instructions ? choice_.lists().min_instructions : carried.lists.min_instructions;
-    if (least && *least != 0) leave_out_small(*writer, module, kept[m], *least);
+    if (least && *least != 0 && !named[m]) leave_out_small(*writer, module, kept[m], *least);
     std::size_t refused = 0;
     std::erase_if(kept[m], [&](const reader::Function* f) {
       return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;

@@ -10,11 +10,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "collect/arena/view.h"
 #include "collect/arena/watch.h"
+#include "collect/launch/library_choice.h"
 #include "collect/launch/value_choice.h"
 #include "reader/model.h"
 #include "symbols/function_filter.h"
@@ -36,6 +38,14 @@ class FunctionChoice {
   /// What is noted of functions' calls.
   void note(ValueChoice values) { values_ = std::move(values); }
 
+  /// Functions that `--library` names are left on by a budget, and whatever their size.
+  void name_libraries(std::vector<LibraryChoice> libraries) { libraries_ = std::move(libraries); }
+  /// Of the library of this path all functions were named that were patched.
+  bool names_all_of(const std::string& path) const {
+    const NamedOfLibrary named = named_of(libraries_, path);
+    return !named.whole && !named.globs.empty();
+  }
+
   const symbols::FunctionFilter& filter() const { return filter_; }
   const symbols::ListChoice& lists() const { return lists_; }
   bool uses_carried() const { return use_carried_; }
@@ -53,6 +63,7 @@ class FunctionChoice {
   bool use_carried_ = true;
   symbols::FunctionFilter kept_;
   bool has_kept_ = false;
+  std::vector<LibraryChoice> libraries_;
   ValueChoice values_;
 };
 
@@ -72,6 +83,7 @@ class FunctionChooser {
   std::uint64_t off() const { return off_; }                          ///< of them, left out
   std::size_t watched() const { return watched_; }                    ///< functions, once for each rule
   std::size_t meant_for_values() const { return meant_for_values_; }  ///< functions that a pattern for values matches
+  const std::set<std::string>& modules() const { return modules_; }   ///< paths of those with functions
   /// What could not be applied, once for each module.
   std::vector<reader::Problem>& problems() { return problems_; }
 
@@ -98,6 +110,7 @@ class FunctionChooser {
   std::uint64_t functions_ = 0;
   std::uint64_t off_ = 0;
   std::size_t meant_for_values_ = 0;
+  std::set<std::string> modules_;
   std::vector<reader::Problem> problems_;
 };
 

@@ -186,6 +186,8 @@ class Launcher {
            session_.lost()});
     result_.untraced = std::move(untraced_.programs());
     result_.plain = plain_.modules();
+    result_.loaded = plain_.loaded();
+    result_.modules = chooser_.modules();
     for (auto* problems : {&processes_.problems(), &chooser_.problems()})
       std::move(problems->begin(), problems->end(), std::back_inserter(result_.problems));
     return std::move(result_);
@@ -352,7 +354,7 @@ class Launcher {
   FunctionChooser chooser_{options_.choice, options_.resolve, options_.watch};
   Processes processes_{chooser_};
   UntracedPrograms untraced_;
-  PlainPrograms plain_{options_.plain};
+  PlainPrograms plain_{options_.plain, options_.resolve};
   Session session_;
   Signals signals_;
   std::shared_ptr<sched::StateRecorder> states_ = std::make_shared<sched::StateRecorder>(options_.states);

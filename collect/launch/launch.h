@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct LaunchResult {
   std::shared_ptr<sched::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
   std::vector<reader::UntracedProgram> untraced;   ///< programs that were started and that are not in the trace
   std::vector<PlainPrograms::Module> plain;        ///< what was patched that has no sleds
+  std::set<std::string> loaded;                    ///< libraries without sleds (PlainPrograms::loaded())
+  std::set<std::string> modules;                   ///< paths of what has traced functions
   std::vector<reader::Problem> problems;
 };
 

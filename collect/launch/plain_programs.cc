@@ -1,11 +1,9 @@
 #include "collect/launch/plain_programs.h"
 
-#include <fnmatch.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <string_view>
+#include <utility>
 
 #include "base/sealed_memory.h"
 #include "collect/inject/memory.h"
@@ -18,12 +16,12 @@ using format::AnswerOutcome;
 
 namespace {
 
-/// What the runtime itself stands on, or is.
-bool is_below_us(std::string_view name) {
-  constexpr std::string_view kNever[] = {"libc.so",   "libc-",      "ld-linux", "ld-",    "libkarst.so",
-                                         "libkarst-", "libpthread", "libdl.so", "libdl-", "linux-vdso"};
-  return std::any_of(std::begin(kNever), std::end(kNever),
-                     [&](std::string_view never) { return name.starts_with(never); });
+/// What karst sees at the path is the very file that a process has.
+bool is_file_at(const std::string& path, int file) {
+  struct stat there {};
+  struct stat ours {};
+  return stat(path.c_str(), &there) == 0 && fstat(file, &ours) == 0 && there.st_dev == ours.st_dev &&
+         there.st_ino == ours.st_ino;
 }
 
 }  // namespace
@@ -34,11 +32,8 @@ std::string PlainChoice::option() const {
 }
 
 bool PlainPrograms::is_wanted(const std::string& path, bool is_program) const {
-  const std::string name = std::filesystem::path(path).filename();
-  if (is_below_us(name)) return false;
-  if (is_program) return choice_.programs;
-  return std::any_of(choice_.libraries.begin(), choice_.libraries.end(),
-                     [&](const std::string& pattern) { return fnmatch(pattern.c_str(), name.c_str(), 0) == 0; });
+  if (is_program) return choice_.programs && !is_below_runtime(path);
+  return named_of(choice_.libraries, path).any();
 }
 
 const Descriptor* PlainPrograms::table_of(int file, const std::string& path, bool is_program, uid_t uid) {
@@ -54,6 +49,8 @@ void PlainPrograms::answer(Arrival asker) {
   const int file = asker.arena.get();
   std::error_code error;
   const std::string path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error);
+  constexpr std::size_t kMostNoted = 1000;
+  if (asker.first_function == 0 && loaded_.size() < kMostNoted) loaded_.insert(path);
   const Descriptor* table = table_of(file, path, asker.first_function != 0, asker.uid);
   if (table == nullptr) return asker.answer(AnswerOutcome::kNothing, {});
   asker.answer(AnswerOutcome::kGiven, *table);
@@ -73,20 +70,36 @@ void PlainPrograms::prepare(pid_t pid, uid_t uid) {
       look(m.path, process + "/root" + m.path, false);
 }
 
+Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, uid_t uid) {
+  // The sandbox reads a descriptor alone: no group is needed for that.
+  constexpr gid_t kNobody = 65534;
+  const auto as = symbols::Credentials::of_owner(uid, kNobody);
+  const NamedOfLibrary named = named_of(choice_.libraries, module.path);
+  if (named.whole || named.globs.empty()) return patch::find_in_file(file, {choice_.min_instructions, {}}, as);
+  module.named = named.globs;
+  auto globs = symbols::GlobSet::compile(named.globs);
+  if (!globs) return globs.error();
+  patch::WantedNames wanted{&*globs, named.globs.front(), {}};
+  // A separate debug file has names that a stripped library lacks.
+  if (is_file_at(module.path, file)) {
+    if (const auto table = resolve_.with(as).table(module.path, {}))
+      wanted.addresses = patch::named_in(**table, *globs);
+  }
+  return patch::find_in_file(file, {}, as, &wanted);
+}
+
 Descriptor PlainPrograms::make(int file, const std::string& path, uid_t uid) {
   modules_.push_back({});
   Module& module = modules_.back();
   module.path = path;
-  // The sandbox reads a descriptor alone: no group is needed for that.
-  constexpr gid_t kNobody = 65534;
-  const auto as = symbols::Credentials::of_owner(uid, kNobody);
-  const auto found = patch::find_in_file(file, {choice_.min_instructions}, as);
+  auto found = places_of(file, module, uid);
   if (!found) {
     module.problem = found.error().message;
     return {};
   }
   module.functions = found->functions.size();
   module.counts = found->counts();
+  module.near = std::move(found->near);
   if (found->table.empty()) return {};
   Descriptor table = sealed_memory("karst-patches", found->table);
   if (!table) module.problem = "there is no memory for its table";

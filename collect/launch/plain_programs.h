@@ -3,20 +3,23 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "collect/launch/library_choice.h"
 #include "collect/launch/session.h"
 #include "patch/find.h"
 #include "reader/model.h"
+#include "symbols/resolve.h"
 
 namespace karst::collect {
 
 struct PlainChoice {
-  bool programs = false;               ///< patch programs without sleds
-  std::vector<std::string> libraries;  ///< patterns (as of a shell) of libraries' names to patch, too: libssl*
+  bool programs = false;                 ///< patch programs without sleds
+  std::vector<LibraryChoice> libraries;  ///< to patch, too
   std::uint32_t min_instructions = patch::kPlainMinInstructions;
 
   /// For KARST_OPTIONS: patch=...; empty: nothing is patched.
@@ -25,7 +28,8 @@ struct PlainChoice {
 
 class PlainPrograms {
  public:
-  explicit PlainPrograms(PlainChoice choice) : choice_(std::move(choice)) {}
+  explicit PlainPrograms(PlainChoice choice, symbols::ResolveOptions resolve = {})
+      : choice_(std::move(choice)), resolve_(std::move(resolve)) {}
 
   /// Answers a process that asks for the table of a module (HelloKind::kPatches).
   void answer(Arrival asker);
@@ -35,23 +39,30 @@ class PlainPrograms {
   /// What was patched of each module, and why the rest was not.
   struct Module {
     std::string path;
-    std::string problem;  ///< why nothing of it can be patched; empty: something can
-    std::uint64_t functions = 0;
+    std::string problem;             ///< why nothing of it can be patched; empty: something can
+    std::vector<std::string> named;  ///< globs of the functions that were asked for; none: all
+    std::vector<std::string> near;   ///< no function is named so: names like that
+    std::uint64_t functions = 0;     ///< that were looked at: of all, or of those that were named
     std::array<std::uint64_t, patch::kLeftOutCount> counts{};  ///< by patch::LeftOut
   };
   const std::vector<Module>& modules() const { return modules_; }
+  /// Paths of the libraries without sleds that processes had as they asked, where libraries were chosen.
+  const std::set<std::string>& loaded() const { return loaded_; }
 
  private:
   using FileKey = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
 
   bool is_wanted(const std::string& path, bool is_program) const;
+  Result<patch::ModulePlaces> places_of(int file, Module& module, uid_t uid);
   /// Null: nothing of it is patched.
   const Descriptor* table_of(int file, const std::string& path, bool is_program, uid_t uid);
   Descriptor make(int file, const std::string& path, uid_t uid);
 
   PlainChoice choice_;
+  symbols::ResolveOptions resolve_;
   std::map<FileKey, Descriptor> tables_;  // none: nothing can be patched
   std::vector<Module> modules_;
+  std::set<std::string> loaded_;
 };
 
 }  // namespace karst::collect

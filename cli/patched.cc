@@ -1,0 +1,121 @@
+#include "cli/patched.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/text.h"
+
+namespace karst::cli {
+namespace {
+
+using Module = collect::PlainPrograms::Module;
+
+std::string file_of(const std::string& path) { return std::filesystem::path(path).filename(); }
+
+std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : between) + word;
+  return all;
+}
+
+/// "git: 4,767 of 5,604 functions patched as it was loaded; 771 small (--min-instructions), 66 left alone"
+std::string plain_words(const Module& module, const std::string& when) {
+  const std::string name = file_of(module.path);
+  if (!module.problem.empty()) return name + " was not built for tracing and is not patched: " + module.problem;
+  const auto count = [&](patch::LeftOut why) { return module.counts[static_cast<std::size_t>(why)]; };
+  const std::uint64_t patched = count(patch::LeftOut::kNot);
+  const std::uint64_t small = count(patch::LeftOut::kSmall);
+  const std::uint64_t alone = module.functions - patched - small;
+  if (module.named.empty())
+    return fmt::format("{}: {} of {} patched {}; {} small (--min-instructions), {} left alone", name,
+                       count_text(patched), plural(module.functions, "function"), when, count_text(small),
+                       count_text(alone));
+  std::string words = fmt::format("{}: {} of {} named '{}' patched {}", name, count_text(patched),
+                                  plural(module.functions, "function"), joined(module.named, "', '"), when);
+  if (alone != 0)
+    words += fmt::format("; {} left alone: karst places --named '{}' {} says why", count_text(alone),
+                         joined(module.named, "' --named '"), module.path);
+  return words;
+}
+
+/// A list of files' names, which ends where it grows long.
+std::string some_of(const std::set<std::string>& paths) {
+  constexpr std::size_t kMost = 12;
+  std::string list;
+  std::size_t shown = 0;
+  for (const std::string& path : paths) {
+    if (++shown > kMost) return list + fmt::format(" and {} more", paths.size() - kMost);
+    list += (list.empty() ? "" : ", ") + file_of(path);
+  }
+  return list;
+}
+
+bool has_match(const collect::LibraryChoice& library, const std::set<std::string>& paths) {
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) { return library.means(path); });
+}
+
+std::string no_library_words(const collect::LibraryChoice& library, const std::set<std::string>& loaded,
+                             const std::set<std::string>& modules) {
+  if (has_match(library, modules))
+    return fmt::format(
+        "--library '{}' means a library that was built for tracing; --function chooses among its functions",
+        library.text);
+  std::vector<std::string> names;
+  std::set<std::string> others;
+  for (const std::string& path : loaded) {
+    if (collect::is_below_runtime(path)) {
+      if (library.matches(path)) return fmt::format("--library '{}': {}", library.text, collect::kWhyNeverPatched);
+      continue;
+    }
+    others.insert(path);
+    const std::string name = file_of(path);
+    names.push_back(name.substr(0, name.find(".so")));
+  }
+  const std::string stem = library.files.substr(0, library.files.find_first_of("*?["));
+  std::string words = fmt::format("--library '{}' means no library that was loaded as the program started{}",
+                                  library.text, did_you_mean(stem, names));
+  words += others.empty() ? "; there was none without sleds but libc" : "; there were " + some_of(others);
+  return words + ". What a program opens later (dlopen) is not patched, unless LD_PRELOAD has it loaded at once";
+}
+
+}  // namespace
+
+void say_what_was_patched(const std::vector<Module>& modules, const std::string& when) {
+  constexpr std::size_t kMost = 4;
+  std::size_t said = 0;
+  std::size_t more = 0;
+  for (const Module& module : modules) {
+    if (module.problem.empty() && module.functions == 0 && !module.named.empty()) continue;  // was said
+    if (++said > kMost)
+      ++more;
+    else
+      fail({printable(plain_words(module, when))});
+  }
+  if (more != 0) fail({"so were " + plural(more, "other file")});
+}
+
+void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries, const std::vector<Module>& patched,
+                            const std::set<std::string>& loaded, const std::set<std::string>& modules) {
+  for (const collect::LibraryChoice& library : libraries)
+    if (!has_match(library, loaded)) fail({printable(no_library_words(library, loaded, modules))});
+  // A glob of libraries means several: it is no mistake that one of them has no such function.
+  const auto has_some = [&](const std::string& named) {
+    return std::any_of(patched.begin(), patched.end(), [&](const Module& m) {
+      return m.functions != 0 && std::find(m.named.begin(), m.named.end(), named) != m.named.end();
+    });
+  };
+  for (const Module& module : patched) {
+    if (!module.problem.empty() || module.functions != 0 || module.named.empty()) continue;
+    if (std::any_of(module.named.begin(), module.named.end(), has_some)) continue;
+    std::string words =
+        fmt::format("{} has no function named '{}'", file_of(module.path), joined(module.named, "' or '"));
+    if (!module.near.empty()) words += "; it has " + joined(module.near, ", ");
+    fail({printable(words)});
+  }
+}
+
+}  // namespace karst::cli

@@ -1,0 +1,20 @@
+// What karst says of code without sleds that it has patched, or was asked to patch.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collect/launch/plain_programs.h"
+
+namespace karst::cli {
+
+/// In a line for each of the first modules. `when`: "as it was loaded".
+void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when);
+
+/// Of each --library that meant no library, or no function: what was there, and what is near. `loaded`: libraries
+/// without sleds; `modules`: what has traced functions. Paths.
+void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries,
+                            const std::vector<collect::PlainPrograms::Module>& patched,
+                            const std::set<std::string>& loaded, const std::set<std::string>& modules);
+
+}  // namespace karst::cli
