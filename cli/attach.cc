@@ -222,6 +222,14 @@ Result<collect::Attached> find_or_load(const Options& options, const collect::Pl
   collect::PlainPrograms programs(plain.choice);
   auto target = find_or_load_target(options.target, plain, programs, brought);
   say_what_was_patched(programs.modules(), "as it runs");
+  if (target && !options.libraries.empty()) {
+    if (brought.patched)
+      say_what_was_not_named(plain.choice.libraries, programs.modules(), programs.loaded(), {});
+    else
+      fail(
+          {"--library does nothing in a process that has sleds, or was traced already; start it with 'karst run "
+           "--library'"});
+  }
   if (target && brought.patched) fail({stop_words(*brought.patched)});
   return target;
 }

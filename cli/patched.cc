@@ -76,8 +76,8 @@ std::string no_library_words(const collect::LibraryChoice& library, const std::s
     names.push_back(name.substr(0, name.find(".so")));
   }
   const std::string stem = library.files.substr(0, library.files.find_first_of("*?["));
-  std::string words = fmt::format("--library '{}' means no library that was loaded as the program started{}",
-                                  library.text, did_you_mean(stem, names));
+  std::string words =
+      fmt::format("--library '{}' means no library that was loaded{}", library.text, did_you_mean(stem, names));
   words += others.empty() ? "; there was none without sleds but libc" : "; there were " + some_of(others);
   return words + ". What a program opens later (dlopen) is not patched, unless LD_PRELOAD has it loaded at once";
 }
