@@ -25,7 +25,10 @@ int compare_jumps(const void* a, const void* b) {
   if (*static_cast<const int*>(b) == 7) longjmp(g_back, 2);
   return ascending(a, b);
 }
-int again(int n) { return work_nested(n, again); }
+int again(int n) {
+  const int deeper = work_nested(n, again);
+  return deeper;
+}
 
 int catches() {
   try {
@@ -53,13 +56,23 @@ int sorts() {
   return values[0] * 1000 + values[1] * 100 + values[2] * 10 + values[3];
 }
 
+void say(const char* what, int value) { std::printf("%s %d\n", what, value); }
+
 void all() {
   int (*volatile pointer)(int) = work_tiny;
   auto* found = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "work_tiny"));
-  std::printf("%d %d %d\n", work_tiny(1), pointer(2), found(3));
-  std::printf("%d %d %d %d\n", work_loop(10), work_each(3, returns), sorts(), work_nested(3, again));
-  std::printf("%d %d %d\n", catches(), lands(), lands_from_sort());
-  std::printf("%d %d\n", work_fails(10), work_fails(2));
+  say("direct", work_tiny(1));
+  say("pointer", pointer(2));
+  say("dlsym", found(3));
+  say("loop", work_loop(3));
+  say("each", work_each(3, returns));
+  say("sort", sorts());
+  say("nested", work_nested(2, again));
+  say("catches", catches());
+  say("lands", lands());
+  say("from sort", lands_from_sort());
+  say("fails not", work_fails(10));
+  say("fails", work_fails(2));
 }
 
 }  // namespace
