@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/explain_words.h"
+#include "analysis/locks.h"
 #include "analysis/outliers.h"
 #include "base/json.h"
 #include "base/output.h"
@@ -112,6 +113,7 @@ class Explain {
         analysis::ExplainedCall::About{trace(), chosen_.call, chosen_.function, analysis::first_ticks(trace()),
                                        waits_.get(), calls_of},
         *explainer_, explainer_->take());
+    find_lock(calls_of);
   }
 
   /// For people; call once explain() has been.
@@ -120,6 +122,7 @@ class Explain {
     const Explanation& of = explained_->explanation();
     answer.head = explained_->headline();
     if (of.siblings != 0 && of.stands_out) say_difference(answer);
+    if (lock_) answer.values.insert(answer.values.begin(), lock_words());
     const reader::Thread& thread = *chosen_.call.thread;
     answer.call = fmt::format("call {} in thread {} {}{}", explained_->id(), thread.tid, printable(thread.name),
                               of.first && of.siblings != 0 ? "; the first call of its function" : "");
@@ -130,6 +133,12 @@ class Explain {
     Json json;
     json.open('{');
     explained_->write(json);
+    if (lock_) {
+      json.key("lock").open('{').field("kind", lock_kind()).field("lock", lock_->lock);
+      json.field("name", lock_names_->of(process().index, lock_->lock)).field("wait_ns", ns(lock_->duration));
+      if (lock_->holder != 0) json.field("holder", lock_->holder).field("held_in", held_in());
+      json.field("words", lock_words()).close('}');
+    }
     json.close('}').flush(output);
     output.append("\n");
   }
@@ -137,6 +146,48 @@ class Explain {
  private:
   const reader::Trace& trace() const { return input_.trace; }
   std::uint64_t ns(std::uint64_t ticks) const { return trace().clock().to_ns(ticks); }
+
+  const reader::Process& process() const { return trace().processes()[chosen_.call.thread->process]; }
+
+  /// The longest wait for a lock that the call was inside of, or that lies in it, if it is a tenth of the call.
+  void find_lock(const analysis::CallsOf& calls_of) {
+    constexpr std::uint64_t kTenth = 10;
+    const reader::Thread& thread = *chosen_.call.thread;
+    std::vector<analysis::LockWait> waits = analysis::lock_waits(trace(), thread, calls_.of(thread), nullptr);
+    std::erase_if(waits, [&](const analysis::LockWait& wait) {
+      return wait.open || wait.begin < chosen_.call.begin || wait.begin + wait.duration > chosen_.call.end ||
+             wait.duration < chosen_.call.duration / kTenth ||
+             !analysis::has_holder(analysis::lock_kind(trace(), thread.process, wait.zone));
+    });
+    const auto longest = std::max_element(waits.begin(), waits.end(),
+                                          [](const auto& a, const auto& b) { return a.duration < b.duration; });
+    if (longest == waits.end()) return;
+    std::vector<analysis::LockWait> one = {*longest};
+    analysis::find_holders(trace(), one, calls_of);
+    lock_ = one.front();
+    lock_names_.emplace(trace());
+  }
+
+  std::string_view lock_kind() const { return analysis::lock_kind(trace(), chosen_.call.thread->process, lock_->zone); }
+
+  std::string held_in() const {
+    const std::uint32_t function = lock_->held_in.thread != nullptr ? lock_->held_in.function : 0;
+    return function == 0 ? std::string() : printable(plain_name(trace().function(process(), function).name));
+  }
+
+  /// "29.83 ms of it were a wait for mutex cache (0x4040), which 6576 worker had in Cache::put"
+  std::string lock_words() const {
+    const std::string_view name = lock_names_->of(process().index, lock_->lock);
+    const std::string lock =
+        name.empty() ? fmt::format("{:#x}", lock_->lock) : fmt::format("{} ({:#x})", printable(name), lock_->lock);
+    std::string words =
+        fmt::format("{} of it were a wait for {} {}", duration_text(ns(lock_->duration)), lock_kind(), lock);
+    if (lock_->holder == 0) return words + "; who had it is not known";
+    words += fmt::format(", which {}", lock_->holder);
+    if (lock_->held_in.thread != nullptr) words += " " + printable(lock_->held_in.thread->name);
+    words += " had";
+    return held_in().empty() ? words : words + " in " + held_in();
+  }
 
   template <typename Use>
   void each_thread(Use&& use) {
@@ -249,6 +300,8 @@ class Explain {
   std::unique_ptr<analysis::Explainer> explainer_;
   std::unique_ptr<analysis::Waits> waits_;
   std::unique_ptr<analysis::ExplainedCall> explained_;
+  std::optional<analysis::LockWait> lock_;
+  std::optional<analysis::LockNames> lock_names_;
   reader::Calls others_;
 };
 
@@ -258,9 +311,9 @@ void print_text(const ExplainAnswer& answer, Screen& screen) {
   const std::size_t width = screen.width();
   const bool differs = !answer.rows.empty();
   output.append(wrap(answer.head, width, differs ? 2 : 0) + "\n");
+  if (differs) output.append(wrap(answer.usual, width, 2) + "\n");
+  for (const std::string& value : answer.values) output.append(wrap(value, width, 2) + "\n");
   if (differs) {
-    output.append(wrap(answer.usual, width, 2) + "\n");
-    for (const std::string& value : answer.values) output.append(wrap(value, width, 2) + "\n");
     output.append(fmt::format("{:>8} {:>10}  where and what\n", "share", "excess"));
   }
   for (const ExplainAnswer::Row& row : answer.rows) {

@@ -15,7 +15,7 @@ struct ExplainAnswer {
   };
   std::string head;
   std::string usual;                  ///< what it was compared with; empty when nothing stands out
-  std::vector<std::string> values{};  ///< of the call that are not usual
+  std::vector<std::string> values{};  ///< of the call that are not usual; the lock that it waited for
   std::vector<Row> rows;              ///< add up to 100%; none when nothing stands out
   std::string call;                   ///< which call it is
   std::string cost;                   ///< what the times are without; empty: not known

@@ -8,15 +8,16 @@ namespace karst::cli {
 
 void add_watch_options(Command command, WatchArguments& arguments) {
   command
-      .add_option("--slowest", arguments.slowest,
-                  "Keep the N (5) slowest calls of each function whose demangled name matches, each with what all\n"
-                  "threads did meanwhile, however often memory is overwritten")
+      .add_option(
+          "--slowest", arguments.slowest,
+          "Keep the N (5) slowest calls of each function whose demangled name matches, each with what all\n"
+          "threads did meanwhile, however often memory is overwritten; 'lock:5': the waits for locks of --system locks")
       .type_name("REGEX[:N]")
       .allow_extra_args(false);
   command
       .add_option("--over", arguments.over,
                   "Keep each call that takes longer, the first N (100) of each function, at most one in so much time:\n"
-                  "'serve.*:20ms', 'serve.*:20ms:50/1s'")
+                  "'serve.*:20ms', 'serve.*:20ms:50/1s', 'lock:5ms'")
       .type_name("REGEX:TIME[:N[/TIME]]")
       .allow_extra_args(false);
   command.add_option("--margin", arguments.margin, "Keep so much on both sides of such a call, too (default none)")

@@ -39,9 +39,15 @@ std::uint64_t time_of(std::string_view text) {
   return unit == "s" ? value * 1'000'000'000 : 0;
 }
 
+/// What `lock` means in the place of a regular expression: waits for what one thread has at a time (--system locks).
+/// Waits for conditions, barriers and semaphores are for work as a rule.
+constexpr std::string_view kLock = "lock";
+constexpr std::string_view kWaitsForLocks = "^wait for (mutex|rwlock|spinlock)";
+
 Result<WatchRule> make_rule(std::string_view text, std::string_view pattern, std::uint64_t over_ns,
                             std::uint64_t most) {
   if (pattern.empty()) return Error{"'" + std::string(text) + "': a regular expression for functions is needed"};
+  if (pattern == kLock) pattern = kWaitsForLocks;
   auto filter = symbols::FunctionFilter::compile({std::string(pattern)}, {});
   if (!filter) return filter.error();
   if (most == 0 || most > kWatchMost)
@@ -84,6 +90,8 @@ Result<WatchRule> WatchRule::over(std::string_view text) {
   if (rule) rule->every_ns = every;
   return rule;
 }
+
+bool WatchRule::is_of_locks() const { return pattern == kWaitsForLocks; }
 
 ArenaWatchRule WatchRule::record(std::uint64_t margin_ns) const {
   ArenaWatchRule r;

@@ -26,6 +26,8 @@ struct WatchRule {
   std::uint64_t every_ns = 0;  ///< over: at most one in so much time; 0: any number
   std::uint32_t most = 0;      ///< so many of each function
 
+  /// The word `lock` in a REGEX's place means waits for locks.
+  bool is_of_locks() const;
   /// `REGEX[:N]`; N is 5 if it is not given.
   static Result<WatchRule> slowest(std::string_view text);
   /// `REGEX:TIME[:N[/TIME]]`, as `serve.*:20ms` or `serve.*:20ms:50/1s`; N is 100 if it is not given. Behind the slash:

@@ -261,10 +261,23 @@ class Launcher {
     }
   }
 
+  void say_nothing_is_watched() {
+    std::string words = "no traced function is one that --slowest or --over watches";
+    const auto& rules = options_.watch.rules;
+    const auto is_of_locks = [](const WatchRule& rule) { return rule.is_of_locks(); };
+    const auto records_locks = [](const std::string& path) { return path.find("libkarst-locks.so") != path.npos; };
+    if (std::any_of(options_.companions.begin(), options_.companions.end(), records_locks)) {
+      // A wait is known as soon as there is one.
+      if (std::all_of(rules.begin(), rules.end(), is_of_locks)) return;
+    } else if (std::any_of(rules.begin(), rules.end(), is_of_locks)) {
+      words += "; 'lock' means waits for locks, which --system locks records";
+    }
+    result_.problems.push_back({words});
+  }
+
   void judge_watch() {
     if (options_.watch.rules.empty()) return;
-    if (chooser_.watched() == 0)
-      result_.problems.push_back({"no traced function is one that --slowest or --over watches"});
+    if (chooser_.watched() == 0) say_nothing_is_watched();
     WatchLosses all;
     processes_.for_each([&all](std::size_t, RecordedProcess& process) {
       const WatchLosses losses = process.history.watch_losses();
