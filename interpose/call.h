@@ -16,35 +16,26 @@
 
 namespace karst::interpose {
 
-/// A function to be found, by the linker's list of all of them.
-struct Sought {
-  void* found;  ///< where its address goes to
-  const char* name;
-};
-extern "C" __attribute__((visibility("hidden"))) Sought __start_karst_sought[];
-extern "C" __attribute__((visibility("hidden"))) Sought __stop_karst_sought[];
-
-__attribute__((noinline, cold)) inline void find_all() {
-  using Pointer __attribute__((may_alias)) = void*;
-  for (const Sought* sought = __start_karst_sought; sought != __stop_karst_sought; ++sought)
-    find_function(*static_cast<Pointer*>(sought->found), sought->name, nullptr);
-}
-
-/// A first call may come before our constructor.
-#define KARST_BEFORE_AS(name, type)             \
-  constinit type g_##name = [](auto... given) { \
-    karst::interpose::find_all();               \
-    return g_##name(given...);                  \
-  };                                            \
-  __attribute__((section("karst_sought"), used)) karst::interpose::Sought sought_##name{&g_##name, #name};
-#define KARST_BEFORE(name) KARST_BEFORE_AS(name, decltype(karst::interpose::pointer_to(&::name)))
-
-/// For a library's constructor.
-inline void begin_telling() {
-  find_all();
+/// For a library's constructor; begin_redirecting() is to follow if it returns true.
+inline bool begin_telling() {
+  const bool is_late = begin_standing();
   void (*tell_frames)(const void*, const void*);
   KARST_FIND_(tell_frames, zone_frames);
   if (tell_frames != nullptr) tell_frames(__start_karst_zones, __stop_karst_zones);
+  return is_late;
+}
+
+/// The same for one that tells of descriptors: also says what is open.
+inline void begin_telling_files() {
+  void (*say_descriptors)(bool again);
+  KARST_FIND_(say_descriptors, say_descriptors);
+  const bool is_late = begin_telling();
+  if (is_late) {
+    // On from here: no change is missed between what is said of a descriptor and the first call that is told.
+    set_mode(format::InterposeMode::kOn);
+    begin_redirecting();
+  }
+  if (say_descriptors != nullptr) say_descriptors(is_late);
 }
 
 // Apart, so that values are on the stack only while they are noted: a handler may have little of it.
@@ -66,7 +57,7 @@ __attribute__((noinline)) void note_returned(Zone& zone, Result result, const Te
 /// `tell(values, result)` what it returned.
 template <typename Call, typename Given, typename Tell>
 auto in_told_zone(Zone& zone, Given given, Call call, Tell tell) -> decltype(call()) {
-  if (!tells()) return call();
+  if (is_off() || !tells()) return call();
   const char* cut = note_given(zone, given);
   karst_zone_enter_(&zone.name);
   if (cut != nullptr) note_text(cut);

@@ -65,12 +65,7 @@ KARST_BEFORE(pipe)
 KARST_BEFORE(pipe2)
 
 // libkarst's own constructor comes before all others.
-__attribute__((constructor)) void begin() {
-  karst::interpose::begin_telling();
-  void (*say_descriptors)();
-  KARST_FIND_(say_descriptors, say_descriptors);
-  if (say_descriptors != nullptr) say_descriptors();
-}
+__attribute__((constructor)) void begin() { karst::interpose::begin_telling_files(); }
 
 /// Which flags come with a mode is libc's to say (__OPEN_NEEDS_MODE).
 #define KARST_MODE(flags)                                               \

@@ -1,7 +1,7 @@
 // Records of who takes and lets go of locks (format/lock.h), for `karst run --system locks=all`.
 //
 //   begin()             in the library's constructor
-//   LockRecords::all    false: none of the others is called
+//   LockRecords::all()    false: none of the others is called
 //
 // That a lock was taken is recorded behind the call, that it was let go before it: between the two the thread had it.
 // A call that fails to let go is told afterwards. Of a recursive mutex the outermost hold counts alone.
@@ -15,6 +15,7 @@
 #include "format/system.h"
 #include "interpose/record.h"
 #include "interpose/static_locks.h"
+#include "interpose/switch.h"
 
 namespace karst::interpose {
 
@@ -32,7 +33,7 @@ inline bool is_taken(int result) { return result == 0 || result == EOWNERDEAD; }
 
 class LockRecords {
  public:
-  static constinit inline bool all = false;
+  static bool all() { return __builtin_expect(mode() == format::InterposeMode::kAll, 0); }
   static constinit inline LockKinds mutex = lock_kinds("mutex");
   static constinit inline LockKinds exclusive = lock_kinds("rwlock");
   static constinit inline LockKinds shared = lock_kinds("rwlock (shared)");
@@ -42,11 +43,19 @@ class LockRecords {
     const char* const how = format::system_how(getenv(format::kSystemVariable), "locks");
     const bool wanted =
         how != nullptr && how[0] == 'a' && how[1] == 'l' && how[2] == 'l' && (how[3] == '\0' || how[3] == ',');
-    all = wanted && enter_kinds({&mutex.taken, &mutex.released, &mutex.kept, &mutex.made, &exclusive.taken,
-                                 &exclusive.released, &exclusive.kept, &exclusive.made, &shared.taken, &spin.taken,
-                                 &spin.released, &spin.kept, &spin.made});
+    if (!wanted) return;
+    const bool entered = enter_kinds({&mutex.taken, &mutex.released, &mutex.kept, &mutex.made, &exclusive.taken,
+                                      &exclusive.released, &exclusive.kept, &exclusive.made, &shared.taken, &spin.taken,
+                                      &spin.released, &spin.kept, &spin.made});
+    if (entered) set_mode(format::InterposeMode::kAll);
   }
 };
+
+KARST_NAMES(of_locks, &LockRecords::mutex.taken.name, &LockRecords::mutex.released.name, &LockRecords::mutex.kept.name,
+            &LockRecords::mutex.made.name, &LockRecords::exclusive.taken.name, &LockRecords::exclusive.released.name,
+            &LockRecords::exclusive.kept.name, &LockRecords::exclusive.made.name, &LockRecords::shared.taken.name,
+            &LockRecords::spin.taken.name, &LockRecords::spin.released.name, &LockRecords::spin.kept.name,
+            &LockRecords::spin.made.name)
 
 /// How a call takes a lock: for as long as it has to wait, or gives up, at once or after a time.
 enum class Takes : uint32_t { kWaits = 0, kGivesUp = 1 };
@@ -62,7 +71,7 @@ __attribute__((noinline)) inline int tell_taken(StaticLocks& names, LockKinds& k
   return result;
 }
 inline int tell_made(LockKinds& kinds, const void* lock, int result) {
-  if (LockRecords::all && result == 0) record(kinds.made, lock_number(lock));
+  if (LockRecords::all() && result == 0) record(kinds.made, lock_number(lock));
   return result;
 }
 

@@ -22,6 +22,8 @@ namespace {
 
 using karst::format::kLockValues;
 using karst::format::kWaitValues;
+using karst::interpose::begin_standing;
+using karst::interpose::is_off;
 using karst::interpose::LockKinds;
 using karst::interpose::LockRecords;
 using karst::interpose::Takes;
@@ -61,55 +63,50 @@ __attribute__((noinline)) int waited(Zone& zone, const void* lock, Wait wait) {
 int holder_of(const pthread_mutex_t* mutex) { return __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED); }
 int holder_of(const pthread_rwlock_t* lock) { return __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED); }
 
-#define KARST_NEXT_FUNCTIONS(X)          \
-  X(pthread_mutex_lock, nullptr)         \
-  X(pthread_mutex_trylock, nullptr)      \
-  X(pthread_mutex_timedlock, nullptr)    \
-  X(pthread_mutex_clocklock, nullptr)    \
-  X(pthread_mutex_unlock, nullptr)       \
-  X(pthread_mutex_init, nullptr)         \
-  X(pthread_rwlock_rdlock, nullptr)      \
-  X(pthread_rwlock_tryrdlock, nullptr)   \
-  X(pthread_rwlock_timedrdlock, nullptr) \
-  X(pthread_rwlock_clockrdlock, nullptr) \
-  X(pthread_rwlock_wrlock, nullptr)      \
-  X(pthread_rwlock_trywrlock, nullptr)   \
-  X(pthread_rwlock_timedwrlock, nullptr) \
-  X(pthread_rwlock_clockwrlock, nullptr) \
-  X(pthread_rwlock_unlock, nullptr)      \
-  X(pthread_rwlock_init, nullptr)        \
-  X(pthread_spin_lock, nullptr)          \
-  X(pthread_spin_trylock, nullptr)       \
-  X(pthread_spin_unlock, nullptr)        \
-  X(pthread_spin_init, nullptr)          \
-  X(pthread_cond_clockwait, nullptr)     \
-  X(pthread_barrier_wait, nullptr)       \
-  X(sem_wait, nullptr)                   \
-  X(sem_trywait, nullptr)                \
-  X(sem_timedwait, nullptr)              \
-  X(sem_clockwait, nullptr)              \
-  X(mtx_lock, nullptr)                   \
-  X(mtx_trylock, nullptr)                \
-  X(mtx_timedlock, nullptr)              \
-  X(mtx_unlock, nullptr)                 \
-  X(mtx_init, nullptr)                   \
-  X(cnd_wait, nullptr)                   \
-  X(cnd_timedwait, nullptr)              \
-  X(pthread_cond_wait, "GLIBC_2.3.2")    \
-  X(pthread_cond_timedwait, "GLIBC_2.3.2")
-
-void find_next();
-KARST_NEXT_FUNCTIONS(KARST_NEXT)
-
-__attribute__((noinline, cold)) void find_next() { KARST_NEXT_FUNCTIONS(KARST_FIND_NEXT) }
+KARST_BEFORE(pthread_mutex_lock)
+KARST_BEFORE(pthread_mutex_trylock)
+KARST_BEFORE(pthread_mutex_timedlock)
+KARST_BEFORE(pthread_mutex_clocklock)
+KARST_BEFORE(pthread_mutex_unlock)
+KARST_BEFORE(pthread_mutex_init)
+KARST_BEFORE(pthread_rwlock_rdlock)
+KARST_BEFORE(pthread_rwlock_tryrdlock)
+KARST_BEFORE(pthread_rwlock_timedrdlock)
+KARST_BEFORE(pthread_rwlock_clockrdlock)
+KARST_BEFORE(pthread_rwlock_wrlock)
+KARST_BEFORE(pthread_rwlock_trywrlock)
+KARST_BEFORE(pthread_rwlock_timedwrlock)
+KARST_BEFORE(pthread_rwlock_clockwrlock)
+KARST_BEFORE(pthread_rwlock_unlock)
+KARST_BEFORE(pthread_rwlock_init)
+KARST_BEFORE(pthread_spin_lock)
+KARST_BEFORE(pthread_spin_trylock)
+KARST_BEFORE(pthread_spin_unlock)
+KARST_BEFORE(pthread_spin_init)
+KARST_BEFORE(pthread_cond_clockwait)
+KARST_BEFORE(pthread_barrier_wait)
+KARST_BEFORE(sem_wait)
+KARST_BEFORE(sem_trywait)
+KARST_BEFORE(sem_timedwait)
+KARST_BEFORE(sem_clockwait)
+KARST_BEFORE(mtx_lock)
+KARST_BEFORE(mtx_trylock)
+KARST_BEFORE(mtx_timedlock)
+KARST_BEFORE(mtx_unlock)
+KARST_BEFORE(mtx_init)
+KARST_BEFORE(cnd_wait)
+KARST_BEFORE(cnd_timedwait)
+KARST_BEFORE_VERSION(pthread_cond_wait, "GLIBC_2.3.2")
+KARST_BEFORE_VERSION(pthread_cond_timedwait, "GLIBC_2.3.2")
 
 // libkarst's own constructor comes before all others.
 __attribute__((constructor)) void begin() {
-  find_next();
+  const bool is_late = begin_standing();
   g_static_locks.begin();
-  LockRecords::begin();
+  if (!is_late) LockRecords::begin();
   karst::interpose::enter_names({&g_mutex_zone, &g_shared_zone, &g_exclusive_zone, &g_spin_zone, &g_condition_zone,
                                  &g_semaphore_zone, &g_barrier_zone});
+  if (is_late) karst::interpose::begin_redirecting();
 }
 
 /// Some functions refuse a time or a clock before they look at the lock; those calls are libc's alone. So are those
@@ -147,12 +144,12 @@ bool is_robust(const pthread_mutex_t* mutex) {
 
 /// What a call that takes a lock returned; told if all are told.
 __attribute__((always_inline)) inline int taken(const pthread_mutex_t* mutex, int result, Takes how = Takes::kWaits) {
-  if (__builtin_expect(!LockRecords::all, 1)) return result;
+  if (__builtin_expect(!LockRecords::all(), 1)) return result;
   return karst::interpose::tell_mutex_taken(g_static_locks, mutex, result, how);
 }
 __attribute__((always_inline)) inline int taken(LockKinds& kinds, const volatile void* lock, int result,
                                                 Takes how = Takes::kWaits) {
-  if (__builtin_expect(!LockRecords::all, 1)) return result;
+  if (__builtin_expect(!LockRecords::all(), 1)) return result;
   return karst::interpose::tell_taken(g_static_locks, kinds, const_cast<const void*>(lock), result, how);
 }
 
@@ -160,7 +157,7 @@ __attribute__((always_inline)) inline int taken(LockKinds& kinds, const volatile
 template <typename Wait>
 int waited_for_condition(const void* condition, const pthread_mutex_t* mutex, int timed_out, Wait wait) {
   const auto zone = [&] { return waited(g_condition_zone, condition, wait); };
-  if (!LockRecords::all) return zone();
+  if (!LockRecords::all()) return zone();
   return karst::interpose::tell_condition(g_static_locks, mutex, timed_out, zone);
 }
 
@@ -171,12 +168,14 @@ int try_mutex(pthread_mutex_t* mutex) {
 }  // namespace
 
 KARST_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
+  if (is_off()) return g_pthread_mutex_lock(mutex);
   const int tried = try_mutex(mutex);
   if (__builtin_expect(tried != EBUSY, 1)) return taken(mutex, tried);
   return taken(mutex, waited(g_mutex_zone, mutex, holder_of(mutex), [&] { return g_pthread_mutex_lock(mutex); }));
 }
 
 KARST_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) {
+  if (is_off()) return g_pthread_mutex_timedlock(mutex, until);
   if (!is_usable(until)) return taken(mutex, g_pthread_mutex_timedlock(mutex, until), Takes::kGivesUp);
   const int tried = try_mutex(mutex);
   if (tried != EBUSY) return taken(mutex, tried, Takes::kGivesUp);
@@ -186,6 +185,7 @@ KARST_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec*
 }
 
 KARST_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
+  if (is_off()) return g_pthread_mutex_clocklock(mutex, clock, until);
   if (!is_usable(until, clock)) return taken(mutex, g_pthread_mutex_clocklock(mutex, clock, until), Takes::kGivesUp);
   const int tried = try_mutex(mutex);
   if (tried != EBUSY) return taken(mutex, tried, Takes::kGivesUp);
@@ -196,6 +196,7 @@ KARST_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock
 }
 
 KARST_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
+  if (is_off()) return g_pthread_rwlock_rdlock(lock);
   const int tried = g_pthread_rwlock_tryrdlock(lock);
   if (tried != EBUSY) return taken(LockRecords::shared, lock, tried);
   return taken(LockRecords::shared, lock,
@@ -203,6 +204,7 @@ KARST_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
 }
 
 KARST_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) {
+  if (is_off()) return g_pthread_rwlock_timedrdlock(lock, until);
   if (!is_usable(until))
     return taken(LockRecords::shared, lock, g_pthread_rwlock_timedrdlock(lock, until), Takes::kGivesUp);
   const int tried = g_pthread_rwlock_tryrdlock(lock);
@@ -213,6 +215,7 @@ KARST_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timesp
 }
 
 KARST_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* until) {
+  if (is_off()) return g_pthread_rwlock_clockrdlock(lock, clock, until);
   if (!is_usable(until, clock))
     return taken(LockRecords::shared, lock, g_pthread_rwlock_clockrdlock(lock, clock, until), Takes::kGivesUp);
   const int tried = g_pthread_rwlock_tryrdlock(lock);
@@ -224,6 +227,7 @@ KARST_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t cl
 }
 
 KARST_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
+  if (is_off()) return g_pthread_rwlock_wrlock(lock);
   const int tried = g_pthread_rwlock_trywrlock(lock);
   if (tried != EBUSY) return taken(LockRecords::exclusive, lock, tried);
   return taken(LockRecords::exclusive, lock,
@@ -231,6 +235,7 @@ KARST_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
 }
 
 KARST_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) {
+  if (is_off()) return g_pthread_rwlock_timedwrlock(lock, until);
   if (!is_usable(until))
     return taken(LockRecords::exclusive, lock, g_pthread_rwlock_timedwrlock(lock, until), Takes::kGivesUp);
   const int tried = g_pthread_rwlock_trywrlock(lock);
@@ -242,6 +247,7 @@ KARST_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timesp
 }
 
 KARST_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* until) {
+  if (is_off()) return g_pthread_rwlock_clockwrlock(lock, clock, until);
   if (!is_usable(until, clock))
     return taken(LockRecords::exclusive, lock, g_pthread_rwlock_clockwrlock(lock, clock, until), Takes::kGivesUp);
   const int tried = g_pthread_rwlock_trywrlock(lock);
@@ -253,6 +259,7 @@ KARST_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t cl
 }
 
 KARST_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) {
+  if (is_off()) return g_pthread_spin_lock(lock);
   const int tried = g_pthread_spin_trylock(lock);
   if (tried != EBUSY) return taken(LockRecords::spin, lock, tried);
   return taken(LockRecords::spin, lock,
@@ -261,31 +268,37 @@ KARST_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) {
 
 // Default for those that name the version of 2.3.2; see libkarst-locks.map.
 KARST_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  if (is_off()) return g_pthread_cond_wait(condition, mutex);
   return waited_for_condition(condition, mutex, ETIMEDOUT, [&] { return g_pthread_cond_wait(condition, mutex); });
 }
 
 KARST_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+  if (is_off()) return g_pthread_cond_timedwait(condition, mutex, until);
   return waited_for_condition(condition, mutex, ETIMEDOUT,
                               [&] { return g_pthread_cond_timedwait(condition, mutex, until); });
 }
 
 KARST_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                         const timespec* until) {
+  if (is_off()) return g_pthread_cond_clockwait(condition, mutex, clock, until);
   return waited_for_condition(condition, mutex, ETIMEDOUT,
                               [&] { return g_pthread_cond_clockwait(condition, mutex, clock, until); });
 }
 
 KARST_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
+  if (is_off()) return g_pthread_barrier_wait(barrier);
   return waited(g_barrier_zone, barrier, [&] { return g_pthread_barrier_wait(barrier); });
 }
 
 KARST_EXPORT int sem_wait(sem_t* semaphore) {
+  if (is_off()) return g_sem_wait(semaphore);
   pthread_testcancel();
   if (take_at_once(semaphore)) return 0;
   return waited(g_semaphore_zone, semaphore, [&] { return g_sem_wait(semaphore); });
 }
 
 KARST_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* until) {
+  if (is_off()) return g_sem_timedwait(semaphore, until);
   if (!is_usable(until)) return g_sem_timedwait(semaphore, until);
   pthread_testcancel();
   if (take_at_once(semaphore)) return 0;
@@ -294,18 +307,21 @@ KARST_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* until) {
 
 // This one, unlike the others, is no cancellation point while the semaphore is free.
 KARST_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
+  if (is_off()) return g_sem_clockwait(semaphore, clock, until);
   if (!is_usable(until, clock)) return g_sem_clockwait(semaphore, clock, until);
   if (take_at_once(semaphore)) return 0;
   return waited(g_semaphore_zone, semaphore, [&] { return g_sem_clockwait(semaphore, clock, until); });
 }
 
 KARST_EXPORT int mtx_lock(mtx_t* mutex) {
+  if (is_off()) return g_mtx_lock(mutex);
   const int tried = g_mtx_trylock(mutex);
   if (tried != thrd_busy) return taken(posix(mutex), tried);
   return taken(posix(mutex), waited(g_mutex_zone, mutex, holder_of(posix(mutex)), [&] { return g_mtx_lock(mutex); }));
 }
 
 KARST_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* until) {
+  if (is_off()) return g_mtx_timedlock(mutex, until);
   if (!is_usable(until)) return taken(posix(mutex), g_mtx_timedlock(mutex, until), Takes::kGivesUp);
   const int tried = g_mtx_trylock(mutex);
   if (tried != thrd_busy) return taken(posix(mutex), tried, Takes::kGivesUp);
@@ -315,10 +331,12 @@ KARST_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* until) {
 }
 
 KARST_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
+  if (is_off()) return g_cnd_wait(condition, mutex);
   return waited_for_condition(condition, posix(mutex), thrd_timedout, [&] { return g_cnd_wait(condition, mutex); });
 }
 
 KARST_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
+  if (is_off()) return g_cnd_timedwait(condition, mutex, until);
   return waited_for_condition(condition, posix(mutex), thrd_timedout,
                               [&] { return g_cnd_timedwait(condition, mutex, until); });
 }
@@ -330,7 +348,7 @@ KARST_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) {
 }
 
 KARST_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) {
-  if (__builtin_expect(!LockRecords::all, 1)) return g_pthread_mutex_unlock(mutex);
+  if (__builtin_expect(!LockRecords::all(), 1)) return g_pthread_mutex_unlock(mutex);
   return karst::interpose::tell_mutex_released(mutex, [=] { return g_pthread_mutex_unlock(mutex); });
 }
 
@@ -347,7 +365,7 @@ KARST_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) {
 }
 
 KARST_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) {
-  if (__builtin_expect(!LockRecords::all, 1)) return g_pthread_rwlock_unlock(lock);
+  if (__builtin_expect(!LockRecords::all(), 1)) return g_pthread_rwlock_unlock(lock);
   return karst::interpose::tell_released(LockRecords::exclusive, lock, [=] { return g_pthread_rwlock_unlock(lock); });
 }
 
@@ -360,7 +378,7 @@ KARST_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) {
 }
 
 KARST_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) {
-  if (__builtin_expect(!LockRecords::all, 1)) return g_pthread_spin_unlock(lock);
+  if (__builtin_expect(!LockRecords::all(), 1)) return g_pthread_spin_unlock(lock);
   return karst::interpose::tell_released(LockRecords::spin, const_cast<const int*>(lock),
                                          [=] { return g_pthread_spin_unlock(lock); });
 }
@@ -372,7 +390,7 @@ KARST_EXPORT int pthread_spin_init(pthread_spinlock_t* lock, int shared) {
 KARST_EXPORT int mtx_trylock(mtx_t* mutex) { return taken(posix(mutex), g_mtx_trylock(mutex), Takes::kGivesUp); }
 
 KARST_EXPORT int mtx_unlock(mtx_t* mutex) {
-  if (__builtin_expect(!LockRecords::all, 1)) return g_mtx_unlock(mutex);
+  if (__builtin_expect(!LockRecords::all(), 1)) return g_mtx_unlock(mutex);
   return karst::interpose::tell_mutex_released(posix(mutex), [=] { return g_mtx_unlock(mutex); });
 }
 

@@ -33,61 +33,78 @@ constinit RecordKind g_of_mmap = record_kind("mmap", kMapped);
 constinit RecordKind g_of_munmap = record_kind("munmap", kUnmapped);
 constinit RecordKind g_of_mremap = record_kind("mremap", kRemapped);
 
-#define KARST_NEXT_FUNCTIONS(X) \
-  X(malloc, nullptr)            \
-  X(calloc, nullptr)            \
-  X(realloc, nullptr)           \
-  X(free, nullptr)              \
-  X(memalign, nullptr)          \
-  X(aligned_alloc, nullptr)     \
-  X(posix_memalign, nullptr)    \
-  X(valloc, nullptr)            \
-  X(pvalloc, nullptr)           \
-  X(mmap, nullptr)              \
-  X(munmap, nullptr)
-
-void find_next();
-KARST_NEXT_FUNCTIONS(KARST_NEXT)
-using Remap = void* (*)(void*, size_t, size_t, int, ...);
-constinit Remap g_mremap = nullptr;
-
-__attribute__((noinline, cold)) void find_next() {
-  KARST_NEXT_FUNCTIONS(KARST_FIND_NEXT)
-  karst::interpose::find_function(g_mremap, "mremap", nullptr);
-}
+KARST_BEFORE(malloc)
+KARST_BEFORE(calloc)
+KARST_BEFORE(realloc)
+KARST_BEFORE(free)
+KARST_BEFORE(memalign)
+KARST_BEFORE(aligned_alloc)
+KARST_BEFORE(posix_memalign)
+KARST_BEFORE(valloc)
+KARST_BEFORE(pvalloc)
+KARST_BEFORE(mmap)
+KARST_ALSO(mmap64)
+KARST_BEFORE(munmap)
+using Remap = void* (*)(void*, size_t, size_t, int, void*);
+KARST_BEFORE_AS(mremap, Remap)
 
 char g_sampled_bytes[21];
 
+/// HOW as `karst run` has said it in a variable, or karst in our switch.
+uint64_t wanted_mean() {
+  if (karst_interpose_switch.came_late != 0) return karst_interpose_switch.sample;
+  const char* const how = system_how(getenv(kSystemVariable), "memory");
+  return how != nullptr ? strtoull(how, nullptr, 10) : 0;
+}
+
+void write_sampled_bytes(uint64_t mean) {
+  char digits[20];
+  size_t count = 0;
+  do digits[count++] = static_cast<char>('0' + mean % 10);
+  while ((mean /= 10) != 0);
+  for (char* to = g_sampled_bytes; count != 0;) *to++ = digits[--count];
+}
+
+/// So that readers know what each record stands for.
+void say_sampling() {
+  static constinit RecordKind s_sampled = record_kind(g_sampled_bytes, kSampled);
+  if (g_sampling.mean != 0) enter_kinds({&s_sampled});
+}
+
 /// Called at the first allocation after libc has begun, as that is recorded like all others.
 __attribute__((noinline, cold)) void read_options() {
-  const char* const how = system_how(getenv(kSystemVariable), "memory");
-  for (size_t i = 0; how != nullptr && how[i] >= '0' && how[i] <= '9' && i + 1 < sizeof g_sampled_bytes; ++i)
-    g_sampled_bytes[i] = how[i];
-  const uint64_t mean = strtoull(g_sampled_bytes, nullptr, 10);
+  static bool s_begun;  // another thread, or what a handler has interrupted, is at it
+  if (__atomic_exchange_n(&s_begun, true, __ATOMIC_ACQUIRE)) return;
+  const uint64_t mean = wanted_mean();
   if (mean >= 2) {
     void* const memory =
         g_mmap(nullptr, AddressSet::kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED) {
       g_sampling.addresses.use(memory);
       g_sampling.mean = mean;
+      write_sampled_bytes(mean);
     }
   }
   g_sampling.all = g_sampling.mean == 0;
-  g_sampling.known = true;
+  karst_interpose_switch.sample = g_sampling.mean;
+  __atomic_store_n(&karst_interpose_switch.sample_set, 1U, __ATOMIC_RELAXED);
+  if (karst_interpose_switch.came_late != 0) say_sampling();
+  __atomic_store_n(&g_sampling.known, true, __ATOMIC_RELEASE);
 }
 
+KARST_NAMES(of_memory, &g_of_malloc.name, &g_of_calloc.name, &g_of_aligned.name, &g_of_realloc.name, &g_of_free.name,
+            &g_of_old.name, &g_of_mmap.name, &g_of_munmap.name, &g_of_mremap.name)
+
 __attribute__((constructor)) void begin() {
-  find_next();
-  if (!g_sampling.known) read_options();
-  find_operators(reinterpret_cast<const void*>(g_malloc));
-  void (*enter)(karst_name*, const char*, uint32_t);
-  KARST_FIND_(enter, name_with_values);
-  if (enter == nullptr) return;
-  for (RecordKind* kind : {&g_of_malloc, &g_of_calloc, &g_of_aligned, &g_of_realloc, &g_of_free, &g_of_old, &g_of_mmap,
-                           &g_of_munmap, &g_of_mremap})
-    enter(&kind->name, kind->values, kind->values_size);
-  static constinit RecordKind s_sampled = record_kind(g_sampled_bytes, kSampled);
-  if (g_sampling.mean != 0) enter(&s_sampled.name, s_sampled.values, s_sampled.values_size);
+  const bool is_late = begin_standing();
+  if (!is_late && !g_sampling.known) read_options();
+  find_operators(reinterpret_cast<const void*>(g_malloc), is_late);
+  enter_kinds({&g_of_malloc, &g_of_calloc, &g_of_aligned, &g_of_realloc, &g_of_free, &g_of_old, &g_of_mmap,
+               &g_of_munmap, &g_of_mremap});
+  if (is_late)
+    begin_redirecting();
+  else
+    say_sampling();
 }
 
 }  // namespace
@@ -96,6 +113,7 @@ bool karst::interpose::is_drawn(size_t size) {
   if (!g_sampling.known) {
     if (environ == nullptr) return false;  // the loader's
     read_options();
+    if (!g_sampling.known) return false;
   }
   if (g_sampling.all) return true;
   Countdown& countdown = t_memory.countdown;
@@ -112,9 +130,13 @@ bool karst::interpose::is_drawn(size_t size) {
   return true;
 }
 
-KARST_EXPORT void* malloc(size_t size) { return allocated(g_of_malloc, g_malloc(size), size); }
+KARST_EXPORT void* malloc(size_t size) {
+  if (is_off()) return g_malloc(size);
+  return allocated(g_of_malloc, g_malloc(size), size);
+}
 
 KARST_EXPORT void* calloc(size_t count, size_t size) {
+  if (is_off()) return g_calloc(count, size);
   size_t all = 0;
   if (__builtin_mul_overflow(count, size, &all)) all = SIZE_MAX;
   return allocated(g_of_calloc, g_calloc(count, size), all);
@@ -122,6 +144,7 @@ KARST_EXPORT void* calloc(size_t count, size_t size) {
 
 // libc's reallocarray() calls it, too.
 KARST_EXPORT void* realloc(void* old, size_t size) {
+  if (is_off()) return g_realloc(old, size);
   const bool old_known = old != nullptr && is_freed(old);
   if (old_known) record(g_of_old, number(old));
   void* const address = g_realloc(old, size);
@@ -135,31 +158,42 @@ KARST_EXPORT void* realloc(void* old, size_t size) {
 }
 
 KARST_EXPORT void free(void* address) {
+  if (is_off()) return g_free(address);
   if (address != nullptr && is_freed(address) && address != t_memory.deleting) record(g_of_free, number(address));
   g_free(address);
 }
 
 KARST_EXPORT void* memalign(size_t alignment, size_t size) {
+  if (is_off()) return g_memalign(alignment, size);
   return allocated(g_of_aligned, g_memalign(alignment, size), size);
 }
 
 KARST_EXPORT void* aligned_alloc(size_t alignment, size_t size) {
+  if (is_off()) return g_aligned_alloc(alignment, size);
   return allocated(g_of_aligned, g_aligned_alloc(alignment, size), size);
 }
 
 KARST_EXPORT int posix_memalign(void** to, size_t alignment, size_t size) {
+  if (is_off()) return g_posix_memalign(to, alignment, size);
   const int failed = g_posix_memalign(to, alignment, size);
   allocated(g_of_aligned, failed == 0 ? *to : nullptr, size);
   return failed;
 }
 
-KARST_EXPORT void* valloc(size_t size) { return allocated(g_of_aligned, g_valloc(size), size); }
+KARST_EXPORT void* valloc(size_t size) {
+  if (is_off()) return g_valloc(size);
+  return allocated(g_of_aligned, g_valloc(size), size);
+}
 
-KARST_EXPORT void* pvalloc(size_t size) { return allocated(g_of_aligned, g_pvalloc(size), size); }
+KARST_EXPORT void* pvalloc(size_t size) {
+  if (is_off()) return g_pvalloc(size);
+  return allocated(g_of_aligned, g_pvalloc(size), size);
+}
 
 // Mappings are few, so all of them are recorded.
 
 KARST_EXPORT void* mmap(void* wish, size_t length, int protection, int flags, int file, off_t offset) {
+  if (is_off()) return g_mmap(wish, length, protection, flags, file, offset);
   void* const address = g_mmap(wish, length, protection, flags, file, offset);
   record(g_of_mmap, length, address == MAP_FAILED ? 0 : number(address));
   return address;
@@ -169,6 +203,7 @@ extern "C" __attribute__((visibility("default"), alias("mmap"))) void* mmap64(vo
                                                                               off_t) __THROW;
 
 KARST_EXPORT int munmap(void* address, size_t length) {
+  if (is_off()) return g_munmap(address, length);
   record(g_of_munmap, number(address), length);
   return g_munmap(address, length);
 }
@@ -182,6 +217,7 @@ KARST_EXPORT void* mremap(void* old, size_t old_length, size_t length, int flags
     va_end(rest);
   }
   void* const address = g_mremap(old, old_length, length, flags, wish);
+  if (is_off()) return address;
   record(g_of_mremap, number(old), old_length, length, address == MAP_FAILED ? 0 : number(address));
   return address;
 }

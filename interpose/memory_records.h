@@ -61,7 +61,8 @@ __attribute__((always_inline)) inline void* allocated(RecordKind& kind, void* ad
   return address;
 }
 
-/// Has the operators new and delete of an allocator recorded (operators.cc).
-void find_operators(const void* malloc_behind);
+/// Has the operators new and delete of an allocator recorded (operators.cc); of a library that came late only where
+/// begin_redirecting() follows.
+void find_operators(const void* malloc_behind, bool is_late);
 
 }  // namespace karst::interpose

@@ -59,12 +59,7 @@ KARST_BEFORE(recvmmsg)
 KARST_BEFORE(getaddrinfo)
 
 // libkarst's own constructor comes before all others.
-__attribute__((constructor)) void begin() {
-  karst::interpose::begin_telling();
-  void (*say_descriptors)();
-  KARST_FIND_(say_descriptors, say_descriptors);
-  if (say_descriptors != nullptr) say_descriptors();
-}
+__attribute__((constructor)) void begin() { karst::interpose::begin_telling_files(); }
 
 template <typename Call>
 int told_accept(int fd, const sockaddr* peer, const socklen_t* size, Call call) {

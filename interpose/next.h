@@ -1,15 +1,20 @@
 // The functions that stand behind ours: libc's, or those of whoever else stands before it, as a sanitizer.
 //
-//   #define KARST_NEXT_FUNCTIONS(X) X(pthread_mutex_lock, nullptr) ...   name, and its version where it has several
-//   void find_next();                                                    to be declared before
-//   KARST_NEXT_FUNCTIONS(KARST_NEXT)                                     g_pthread_mutex_lock(mutex) calls it
-//   void find_next() { KARST_NEXT_FUNCTIONS(KARST_FIND_NEXT) }
+//   KARST_BEFORE(read)                        finds what stands behind ours: g_read(fd, to, size) calls it
+//   KARST_BEFORE_AS(open, int (*)(const char*, int, mode_t))     the same, of another type than the header's
+//   KARST_BEFORE_VERSION(pthread_cond_wait, "GLIBC_2.3.2")       where libc has several
+//   KARST_ALSO(mmap64)                        another name of ours; nobody calls what is behind it
+//   begin_standing()                          in the library's constructor (interpose/switch.h)
 //
-// find_next() is to be called by the library's constructor. dlsym() takes no memory where it succeeds. It takes the
-// loader's lock, which a thread may have that waits for this one: hence all are found before the program begins, or as
-// a constructor that comes before ours calls one of them.
+// dlsym() takes no memory where it succeeds. It takes the loader's lock, which a thread may have that waits for this
+// one: hence all are found before the program begins, or as a constructor that comes before ours calls one of them.
+//
+// A library that comes late, by dlopen(), finds what the program calls, and redirects the slots (interpose/slots.h).
 #pragma once
 #include <dlfcn.h>
+
+#include "interpose/slots.h"
+#include "interpose/switch.h"
 
 namespace karst::interpose {
 
@@ -17,20 +22,27 @@ namespace karst::interpose {
 template <typename Result, typename... Arguments>
 auto pointer_to(Result (*)(Arguments...)) -> Result (*)(Arguments...);
 
-/// g_NAME is where that function is. It begins as one that finds all, so that no call has to look.
-#define KARST_NEXT(name, version)                                                          \
-  constinit decltype(karst::interpose::pointer_to(&(name))) g_##name = [](auto... given) { \
-    find_next();                                                                           \
-    return g_##name(given...);                                                             \
-  };
+/// All of the library.
+__attribute__((noinline, cold, visibility("hidden"))) void find_all();
 
-#define KARST_FIND_NEXT(name, version) karst::interpose::find_function(g_##name, #name, version);
+#define KARST_STAND_IN_(name, version, found)                                                                  \
+  constinit karst::interpose::StandIn stand_in_##name{                                                         \
+      found, #name, version, []() -> const void* { return reinterpret_cast<const void*>(&::name); }, nullptr}; \
+  __attribute__((section("karst_stand_ins"), used)) karst::interpose::StandIn* listed_##name = &stand_in_##name;
 
-template <typename Function>
-void find_function(Function& found, const char* name, const char* version) {
-  void* function = version != nullptr ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name);
-  __atomic_store_n(&found, reinterpret_cast<Function>(function), __ATOMIC_RELAXED);
-}
+/// g_NAME is where that function is. It begins as one that finds all, so that no call has to look: a first call may
+/// come before our constructor.
+#define KARST_BEFORE_(name, version, type)      \
+  constinit type g_##name = [](auto... given) { \
+    karst::interpose::find_all();               \
+    return g_##name(given...);                  \
+  };                                            \
+  KARST_STAND_IN_(name, version, &g_##name)
+#define KARST_BEFORE_AS(name, type) KARST_BEFORE_(name, nullptr, type)
+#define KARST_BEFORE(name) KARST_BEFORE_(name, nullptr, decltype(karst::interpose::pointer_to(&::name)))
+#define KARST_BEFORE_VERSION(name, version) \
+  KARST_BEFORE_(name, version, decltype(karst::interpose::pointer_to(&::name)))
+#define KARST_ALSO(name) KARST_STAND_IN_(name, nullptr, nullptr)
 
 }  // namespace karst::interpose
 

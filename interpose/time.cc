@@ -44,7 +44,9 @@ KARST_BEFORE(wait4)
 KARST_BEFORE(waitid)
 
 // libkarst's own constructor comes before all others.
-__attribute__((constructor)) void begin() { karst::interpose::begin_telling(); }
+__attribute__((constructor)) void begin() {
+  if (karst::interpose::begin_telling()) karst::interpose::begin_redirecting();
+}
 
 void add_time(Values& given, const timespec* time) {
   timespec copied;

@@ -13,6 +13,7 @@
 #include <initializer_list>
 
 #include "format/values.h"
+#include "interpose/switch.h"
 #include "karst/karst.h"
 
 namespace karst::interpose {
@@ -37,7 +38,8 @@ struct Zone {
     return result;                                                                                       \
   }                                                                                                      \
   constinit karst::interpose::Zone g_##id##_zone{                                                        \
-      {text, nullptr, 0, 0}, description, sizeof(description) - 1, inside_##id};
+      {text, nullptr, 0, 0}, description, sizeof(description) - 1, inside_##id};                         \
+  KARST_NAMES(id, &g_##id##_zone.name)
 
 /// Whether calls of this thread are to be zones.
 inline bool tells() {
