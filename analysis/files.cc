@@ -104,7 +104,7 @@ struct Descriptors::Change {
   std::uint64_t begin = 0;
   std::uint32_t process = 0;
   FileDoes does = FileDoes::kNothing;
-  std::string_view function;  ///< empty: said at the process's start
+  std::string_view function;  ///< empty: the process said so
   std::int64_t fd = kAbsent;  ///< the first of a range; the end of a pipe to read
   std::int64_t to = kAbsent;  ///< the last of a range; the end of a pipe to write; a directory
   std::int64_t result = kAbsent;
@@ -137,16 +137,21 @@ void Descriptors::collect_gaps(const reader::Process& process, const FileFunctio
     return does.of(id) >= FileDoes::kOpens && does.of(id) <= FileDoes::kMoves;
   };
   bool all_recorded = process.min_duration_ticks == 0;
+  const auto was_switched = [&](std::uint32_t id) {
+    return std::any_of(process.switches.begin(), process.switches.end(), [id](const reader::Switch& change) {
+      return change.first != 0 && id - change.first < change.count;
+    });
+  };
+  // One that is off now was on until it was switched.
   for (const reader::Function& function : process.functions)
-    if (function.filtered && changes(function.id)) all_recorded = false;
+    if (function.filtered && changes(function.id) && !was_switched(function.id)) all_recorded = false;
   if (!all_recorded) gaps.push_back(std::numeric_limits<std::uint64_t>::max());
   for (const reader::Switch& change : process.switches) {
-    if (change.on) continue;
     bool concerned = change.first == 0;
     for (std::uint32_t id = change.first;
          !concerned && id - change.first < change.count && id < process.functions.size(); ++id)
       concerned = changes(id);
-    if (concerned) gaps.push_back(change.begin_ticks);
+    if (concerned) gaps.push_back(change.on ? change.end_ticks : change.begin_ticks);
   }
 }
 
@@ -163,15 +168,16 @@ bool Descriptors::is_forgotten(const Table& table, std::uint64_t since, std::uin
   return at != table.gaps.begin() && since <= *(at - 1);
 }
 
-/// What the process said as it began.
+/// What the process said as it began, or as it was asked to record such calls. It says the directory first.
 void Descriptors::collect_start(const reader::Thread& thread, const reader::Calls& calls,
-                                std::vector<Change>& changes) const {
+                                std::vector<Change>& changes) {
   const reader::Process& process = trace_.processes()[thread.process];
   for (const reader::Note& note : calls.notes) {
     if (!is(note, NoteKind::kLog) || note.name == 0) continue;
     const std::string& format = trace_.function(process, note.name).name;
     const bool is_directory = format == format::kDirectoryIs;
     if (!is_directory && format != format::kDescriptorIs) continue;
+    if (is_directory) tables_[thread.process].gaps.push_back(note.ticks - 1);
     const std::string_view bytes = calls.bytes_of(note);
     std::int64_t fd = kDirectory;
     if (!is_directory && bytes.size() > 4) {
@@ -236,7 +242,7 @@ void Descriptors::apply(const Change& change) {
       if (change.function == "socket") return set_to(change.result, file_named(made(process, "socket")));
       if (change.function == "memfd_create") return set_to(change.result, file_named("memfd:" + path));
       if (path.empty()) return set_to(change.result, kGone);
-      if (change.function.empty()) return set_to(change.result, file_named(path));
+      if (change.function.empty()) return said(change);
       const std::int64_t directory = change.to == Change::kAbsent ? kDirectory : change.to;
       return set_to(change.result, file_named(resolved(process, path, directory, change.begin)));
     }
@@ -278,6 +284,14 @@ void Descriptors::close_range(const Change& change) {
   const auto covers = [&](const Range& range) { return range.first <= change.fd && change.to <= range.last; };
   if (std::none_of(table.closed.begin(), table.closed.end(), covers))
     table.closed.push_back({change.ticks, change.fd, change.to});
+}
+
+/// What a call did since the process began to say it is newer.
+void Descriptors::said(const Change& change) {
+  const Table& table = tables_[change.process];
+  const auto known = table.of.find(change.result);
+  if (known == table.of.end() || is_forgotten(table, known->second.back().ticks, change.ticks))
+    set(change.process, change.result, change.ticks, file_named(change.path));
 }
 
 void Descriptors::set(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, std::uint32_t file) {

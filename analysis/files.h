@@ -3,7 +3,8 @@
 //
 // Descriptors says what is behind a number by what all threads of a process opened, duplicated and closed, in order of
 // time. A forked child begins with its parent's. What was open before is known as far as the process said so when it
-// began. Everything else is not known, and is not guessed: also what calls may have changed that are missing.
+// began, or began to record such calls. Everything else is not known, and is not guessed: also what calls may have
+// changed that are missing.
 //
 //   file   what calls are counted by: a path, the other end of a socket, a pipe, or a descriptor that is not known
 #pragma once
@@ -88,9 +89,10 @@ class Descriptors {
   /// What is known since then may not be true any more.
   static bool is_forgotten(const Table& table, std::uint64_t since, std::uint64_t ticks);
   void collect(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes) const;
-  void collect_start(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes) const;
+  void collect_start(const reader::Thread& thread, const reader::Calls& calls, std::vector<Change>& changes);
   void apply(const Change& change);
   void close_range(const Change& change);
+  void said(const Change& change);
   void set(std::uint32_t process, std::int64_t fd, std::uint64_t ticks, std::uint32_t file);
   std::string resolved(std::uint32_t process, std::string_view path, std::int64_t directory, std::uint64_t ticks) const;
   /// kGone: not known.
