@@ -23,11 +23,12 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kStackSize = 1 << 20;          // touched as far as it is used
-constexpr std::chrono::seconds kLookFor{5};            // a thread that is free
-constexpr std::chrono::seconds kReturnsWithin{20};     // what is called
-constexpr int kLooksEveryMs = 1000;                    // for the end of the thread
-constexpr useconds_t kRoundMicroseconds = 5000;        // between two looks at all threads
+constexpr std::uint64_t kStackSize = 1 << 20;       // touched as far as it is used
+constexpr std::chrono::seconds kLookFor{5};         // a thread that is free
+constexpr std::chrono::seconds kReturnsWithin{20};  // what is called
+constexpr int kLooksEveryMs = 1000;                 // for the end of the thread
+constexpr useconds_t kRoundMicroseconds = 5000;     // between two looks at all threads
+constexpr char kRuntime[] = "libkarst.so";
 constexpr std::uint64_t kUsualVectorControl = 0x1f80;  // mxcsr at a program's start
 
 /// The first number of a line of /proc/PID/status; 0 if there is none.
@@ -60,8 +61,8 @@ struct Call {
   std::string function;
   std::string problem;  ///< the function that says why it failed
   std::string argument;
-  bool of_runtime = false;  ///< libkarst's; else libc's
-  std::string refusal;      ///< how an error that it gives begins
+  std::string library;  ///< the file whose they are, without its version; empty: libc
+  std::string refusal;  ///< how an error that it gives begins
 };
 
 /// What of the process the code needs.
@@ -103,14 +104,17 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, st
     }
     const bool is_libc = name.starts_with("libc.so") || name.starts_with("libc-2.");
     if (is_libc) target.error_number = module->find(memory, "__errno_location");
-    if (call.of_runtime ? name.starts_with("libkarst.so") : is_libc) {
+    const bool is_runtime = name.starts_with(kRuntime);
+    // Room for such code is libkarst's alone. The first call, which brings it, needs other.
+    if (!call.library.empty() && is_runtime)
+      if (const std::uint64_t room = module->find(memory, "karst_attach_room"); room != 0)
+        if (const std::uint64_t place = room_in(memory, room, size); place != 0) target.place = place;
+    if (call.library.empty() ? is_libc : name.starts_with(call.library)) {
       target.function = module->find(memory, call.function);
       target.problem = module->find(memory, call.problem);
-      if (const std::uint64_t room = call.of_runtime ? module->find(memory, "karst_attach_room") : 0; room != 0)
-        if (const std::uint64_t place = room_in(memory, room, size); place != 0) target.place = place;
       if (target.function == 0 || target.problem == 0)
-        return Error{call.of_runtime ? "the libkarst.so in it is of another version"
-                                     : "its libc has no dlopen; glibc 2.34 or newer is needed"};
+        return Error{call.library.empty() ? "its libc has no dlopen; glibc 2.34 or newer is needed"
+                                          : "the " + call.library + " in it is of another version"};
     }
     std::vector<char> bytes(size);
     const bool is_code = std::any_of(target.mappings.begin(), target.mappings.end(), [&](const Mapping& code) {
@@ -124,7 +128,7 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, st
   }
   if (target.error_number == 0)
     return Error{has_linker ? "no libc of glibc's is in it" : "it is a static program; nothing can be loaded into it"};
-  if (target.function == 0) return Error{"libkarst.so is not in it any more"};
+  if (target.function == 0) return Error{call.library + " is not in it any more"};
   if (target.place == 0)
     return Error{"no library of it has " + std::to_string(size) + " unused bytes behind its code for Karst's call"};
   const auto stack = free_place(target.mappings, kStackSize);
@@ -227,11 +231,11 @@ Status call_in_process(pid_t pid, const Call& call) {
 }  // namespace
 
 Status load_library(pid_t pid, const std::string& path) {
-  if (const Status checked = check(pid, path); !checked) return checked;
+  if (Status checked = check(pid, path); !checked) return checked;
   return call_in_process(pid, {.function = "dlopen",
                                .problem = "dlerror",
                                .argument = path,
-                               .of_runtime = false,
+                               .library = "",
                                .refusal = "its dynamic linker refuses the library: "});
 }
 
@@ -239,8 +243,13 @@ Status call_runtime(pid_t pid, const std::string& function, const std::string& a
   return call_in_process(pid, {.function = function,
                                .problem = "karst_attach_problem",
                                .argument = argument,
-                               .of_runtime = true,
+                               .library = kRuntime,
                                .refusal = ""});
+}
+
+Status call_library(pid_t pid, const std::string& library, const std::string& function, const std::string& problem) {
+  return call_in_process(pid,
+                         {.function = function, .problem = problem, .argument = "", .library = library, .refusal = ""});
 }
 
 }  // namespace karst::collect

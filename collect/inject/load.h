@@ -28,4 +28,8 @@ Status load_library(pid_t pid, const std::string& path);
 /// It returns null on failure; karst_attach_problem() then says why.
 Status call_runtime(pid_t pid, const std::string& function, const std::string& argument);
 
+/// The same of another library that is loaded, by its file's name without the version (libkarst-files.so). `problem` is
+/// its function that says why `function` returned null.
+Status call_library(pid_t pid, const std::string& library, const std::string& function, const std::string& problem);
+
 }  // namespace karst::collect

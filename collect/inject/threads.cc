@@ -62,6 +62,7 @@ BusyCode::BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mapp
     if (m.rights.size() < 3 || m.rights[2] != 'x') continue;
     const std::string name = m.file_name();
     code_.push_back({m.begin, m.end});
+    if (name.starts_with("libkarst.so") || name.starts_with("memfd:karst")) own_.push_back({m.begin, m.end});
     if (name.starts_with("ld-linux") || name.starts_with("ld-2.")) ranges_.push_back({m.begin, m.end});
     const auto module = m.path == path ? ForeignModule::of(memory, base) : std::nullopt;
     if (!module) continue;
@@ -70,8 +71,8 @@ BusyCode::BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mapp
     for (const char* function : {"malloc", "calloc", "realloc", "free", "dl_iterate_phdr", "fork", "_Fork", "vfork"}) {
       const std::uint64_t at = module->find(memory, function);
       if (at == 0) continue;
-      // Another allocator may hold its locks anywhere.
-      if (!is_libc && function == std::string("malloc"))
+      // Another allocator may hold its locks anywhere. Karst's library, which stands before it, has none.
+      if (!is_libc && !name.starts_with("libkarst") && function == std::string("malloc"))
         ranges_.push_back({m.begin, m.end});
       else
         ranges_.push_back({at, at + kFunctionSize});
@@ -90,7 +91,7 @@ bool BusyCode::is_free(const user_regs_struct& registers, const ForeignMemory& m
     return std::any_of(ranges.begin(), ranges.end(),
                        [address](const Range& r) { return address >= r.begin && address < r.end; });
   };
-  if (has(registers.rip) || !within(code_, registers.rip)) return false;
+  if (has(registers.rip) || !within(code_, registers.rip) || within(own_, registers.rip)) return false;
   // A thread that runs in libc may hold any of its locks, those of names that are not exported among them.
   if (!sleeps(registers) && within(libc_, registers.rip)) return false;
   const auto stack = std::find_if(mappings.begin(), mappings.end(),

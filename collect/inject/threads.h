@@ -29,6 +29,8 @@ class BusyCode {
   std::vector<Range> ranges_;
   std::vector<Range> code_;
   std::vector<Range> libc_;
+  /// libkarst's, and stubs. Its own threads stand there, which libc knows nothing of; others may hold its locks.
+  std::vector<Range> own_;
 };
 
 /// Of the process; empty if it is gone.
