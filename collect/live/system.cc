@@ -1,0 +1,197 @@
+#include "collect/live/system.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "collect/inject/load.h"
+#include "collect/inject/memory.h"
+#include "collect/live/control.h"
+
+namespace karst::collect {
+
+using namespace format;
+
+namespace {
+
+constexpr std::uint64_t kMostNames = 1024;
+constexpr std::size_t kMostModules = 10'000;
+
+/// libkarst-files.so of .../libkarst-files.so.0
+std::string file_of(const SystemWish& wish) {
+  const std::string name = wish.library.substr(wish.library.find_last_of('/') + 1);
+  return name.substr(0, name.find(".so") + 3);
+}
+
+/// Such a library in a process. What the process says of itself is believed for itself alone.
+class Library {
+ public:
+  /// None: it is not there.
+  static Result<std::optional<Library>> find(const Attached& target, const ForeignMemory& memory,
+                                             const SystemWish& wish) {
+    const std::string file = file_of(wish);
+    for (const Mapping& m : mappings_of(target.process.pid)) {
+      if (m.offset != 0 || !m.file_name().starts_with(file)) continue;
+      const auto module = ForeignModule::of(memory, m.begin);
+      Library library(memory);
+      library.at_ = module ? module->find(memory, "karst_interpose") : 0;
+      if (library.at_ == 0 || !library.read() || library.now_.version != kInterposeVersion)
+        return Error{"the " + file + " in it is of another version"};
+      return std::optional(library);
+    }
+    return std::optional<Library>();
+  }
+
+  bool read() { return memory_->read(at_, &now_, sizeof now_); }
+  const InterposeSwitch& now() const { return now_; }
+
+  /// Of the names that the process has entered so far.
+  std::vector<std::uint32_t> names(const Attached& target) const {
+    constexpr std::uint64_t kId = 20;  // in struct karst_name
+    std::vector<std::uint32_t> ids;
+    const std::uint64_t count = std::min((now_.names_end - now_.names) / sizeof(std::uint64_t), kMostNames);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto name = memory_->get<std::uint64_t>(now_.names + i * sizeof(std::uint64_t));
+      const auto id = name && *name != 0 ? memory_->get<std::uint32_t>(*name + kId) : std::nullopt;
+      if (id && *id != 0 && *id <= target.arena.function_count()) ids.push_back(*id);
+    }
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    return ids;
+  }
+
+  bool set_sample(std::uint64_t sample) const { return write(offsetof(InterposeSwitch, sample), sample); }
+  InterposeMode mode() const { return static_cast<InterposeMode>(now_.mode); }
+  bool set_mode(InterposeMode mode) const {
+    return write(offsetof(InterposeSwitch, mode), static_cast<std::uint32_t>(mode));
+  }
+
+ private:
+  explicit Library(const ForeignMemory& memory) : memory_(&memory) {}
+  template <typename T>
+  bool write(std::uint64_t offset, const T& value) const {
+    return memory_->write(at_ + offset, &value, sizeof value);
+  }
+  const ForeignMemory* memory_;
+  std::uint64_t at_ = 0;
+  InterposeSwitch now_{};
+};
+
+/// As the library sums them up when it looks at all modules (interpose/slots.h). None: the loader's list is not there.
+std::optional<std::uint64_t> modules_now(const ForeignMemory& memory, const std::vector<Mapping>& mappings) {
+  struct LinkMap {
+    std::uint64_t bias, name, dynamic, next;
+  };
+  for (const Mapping& m : mappings) {
+    if (m.offset != 0 || !m.file_name().starts_with("ld-")) continue;
+    const auto linker = ForeignModule::of(memory, m.begin);
+    const std::uint64_t debug = linker ? linker->find(memory, "_r_debug") : 0;
+    if (debug == 0) continue;
+    auto at = memory.get<std::uint64_t>(debug + sizeof(std::uint64_t));
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; at && *at != 0 && i < kMostModules; ++i) {
+      const auto map = memory.get<LinkMap>(*at);
+      if (!map) return std::nullopt;
+      sum += module_mark(map->dynamic);
+      at = map->next;
+    }
+    return sum;
+  }
+  return std::nullopt;
+}
+
+Error unwritable() { return Error{"its memory cannot be written to"}; }
+
+/// Off, whatever is changed, and on again.
+Status change(Requester& requester, const std::vector<std::uint32_t>& names, std::chrono::milliseconds limit) {
+  requester.choose(names, false);
+  return requester.apply(limit);
+}
+
+Status begin(Requester& requester, const Attached& target, const Library& library, const SystemWish& wish,
+             std::chrono::milliseconds limit) {
+  const InterposeSwitch& now = library.now();
+  if (now.sample_set != 0 && now.sample != wish.sample)
+    return Error{now.sample == 0 ? "all of it was recorded before; a sample would count for less than it is. "
+                                   "'--system memory' records all again"
+                                 : "one allocation in " + std::to_string(now.sample) +
+                                       " bytes was recorded before, and that stays so for the process's life: "
+                                       "'--system memory=" +
+                                       std::to_string(now.sample) + "'"};
+  const std::vector<std::uint32_t> names = library.names(target);
+  if (Status off = change(requester, names, limit); !off) return off;
+  if (!library.set_sample(wish.sample) || !library.set_mode(wish.mode)) return unwritable();
+  requester.choose(names, true);
+  return requester.apply(limit);
+}
+
+Error about(const Attached& target, const std::string& name, const Error& error) {
+  return Error{name + " of process " + std::to_string(target.process.pid) + " cannot be recorded: " + error.message};
+}
+
+}  // namespace
+
+Result<SystemBegun> begin_system(Attached& target, const SystemWish& wish, std::chrono::milliseconds limit) {
+  const pid_t pid = target.process.pid;
+  const auto failed = [&](const Error& error) { return about(target, wish.name, error); };
+  const auto memory = ForeignMemory::open(pid);
+  if (!memory) return failed(memory.error());
+  auto requester = Requester::take(target);
+  if (!requester) return requester.error();
+  requester->set_off_at(0);
+  requester->set_enabled(true);
+  if (const Status on = requester->apply(limit); !on) return failed(on.error());
+
+  SystemBegun begun;
+  bool is_fresh = false;
+  auto library = Library::find(target, *memory, wish);
+  if (!library) return failed(library.error());
+  if (!*library) {
+    is_fresh = true;
+    if (const Status loaded = load_library(pid, wish.library); !loaded) return failed(loaded.error());
+    library = Library::find(target, *memory, wish);
+    if (!library) return failed(library.error());
+    if (!*library) return failed({"its dynamic linker has loaded another file in the place of " + wish.library});
+  } else {
+    const bool is_late = (*library)->now().came_late != 0;
+    const auto modules = is_late ? modules_now(*memory, mappings_of(pid)) : std::nullopt;
+    if (modules && *modules != (*library)->now().modules)
+      if (const Status again = call_library(pid, file_of(wish), "karst_interpose_again", "karst_interpose_problem");
+          !again)
+        begun.problem = again.error().message;
+    if (!(*library)->read()) return failed({"its memory cannot be read"});
+  }
+  const InterposeSwitch& now = (*library)->now();
+  if (now.came_late != 0 && now.problem == InterposeProblem::kMappings && now.slots == 0)
+    return failed({"it cannot read its own mappings (has it a descriptor left?)"});
+  const bool is_as_wished = (*library)->mode() == wish.mode && (now.sample_set == 0 || now.sample == wish.sample);
+  begun.was_on = is_as_wished && !is_fresh;
+  begun.came_late = now.came_late != 0;
+  begun.slots = now.slots;
+  begun.left = now.left;
+  begun.inside = now.inside;
+  if (!is_as_wished)
+    if (const Status done = begin(*requester, target, **library, wish, limit); !done) return failed(done.error());
+  return begun;
+}
+
+Result<std::vector<std::string>> end_systems(Attached& target, const std::vector<SystemWish>& those,
+                                             std::chrono::milliseconds limit) {
+  std::vector<std::string> ended;
+  const auto memory = ForeignMemory::open(target.process.pid);
+  for (const SystemWish& wish : those) {
+    if (!memory) return about(target, wish.name, memory.error());
+    const auto library = Library::find(target, *memory, wish);
+    if (!library) return about(target, wish.name, library.error());
+    if (!*library || (*library)->mode() == InterposeMode::kOff) continue;
+    auto requester = Requester::take(target);
+    if (!requester) return requester.error();
+    if (const Status off = change(*requester, (*library)->names(target), limit); !off) return off.error();
+    if (!(*library)->set_mode(InterposeMode::kOff)) return about(target, wish.name, unwritable());
+    ended.push_back(wish.name);
+  }
+  return ended;
+}
+
+}  // namespace karst::collect
