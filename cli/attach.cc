@@ -27,6 +27,7 @@
 #include "cli/patched.h"
 #include "cli/program_options.h"
 #include "cli/states.h"
+#include "cli/system.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "collect/launch/interruption.h"
@@ -56,6 +57,7 @@ struct Options {
   std::string budget = kPlainBudget;
   std::string memory;
   ValueArguments values;
+  SystemArguments system;
 };
 
 enum class Ended { kDone, kStopped, kProcessGone };
@@ -243,7 +245,8 @@ Status trace_again(collect::Attached& target) {
 }
 
 /// Without a place to wait for: the process is traced from here on.
-int bring_in(const Options& options, const collect::PlainAttach& plain, const collect::ValueChoice& values) {
+int bring_in(const Options& options, const collect::PlainAttach& plain, const collect::ValueChoice& values,
+             const std::vector<collect::SystemWish>& systems) {
   collect::Brought brought;
   auto target = find_or_load(options, plain, brought);
   if (!target) return fail(target.error());
@@ -258,8 +261,9 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
                count_text(state.functions).c_str());
   if (values.any())
     if (const auto begun = begin_noting(*target, values, 0); !begun) return fail(begun.error());
+  const int status = systems.empty() ? kExitOk : begin_systems(*target, systems);
   std::fprintf(stderr, "karst: its last moments: karst snapshot %d; untraced: karst detach %d\n", pid, pid);
-  return kExitOk;
+  return status;
 }
 
 int attach(const Options& options) {
@@ -267,7 +271,9 @@ int attach(const Options& options) {
   if (!plain) return kExitUsage;
   const auto values = collect::ValueChoice::make(options.values.arguments, options.values.returned);
   if (!values) return usage_error(values.error().message, "attach");
-  if (options.triggers.empty()) return bring_in(options, *plain, *values);
+  const auto systems = system_choice(options.system);
+  if (!systems) return usage_error(systems.error().message, "attach");
+  if (options.triggers.empty()) return bring_in(options, *plain, *values, systems->wishes);
   std::vector<symbols::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
@@ -285,6 +291,8 @@ int attach(const Options& options) {
   if (!target) return fail(target.error());
   if (values->any())
     if (const auto begun = begin_noting(*target, *values, 0); !begun) return fail(begun.error());
+  if (!systems->wishes.empty())
+    if (const int status = begin_systems(*target, systems->wishes); status != kExitOk) return status;
   const pid_t pid = target->process.pid;
   const std::string output =
       options.output.empty() ? free_name(target->process.name + "-" + std::to_string(pid)) : options.output;
@@ -350,6 +358,7 @@ void register_attach(Command app, int& status) {
       .type_name("PLACE")
       .allow_extra_args(false);
   add_value_options(command, options->values);
+  add_system_option(command, options->system);
   in_group(command, kNeedsPlace, [&] {
     command.add_flag("--multi", options->multi, "A name may be that of several functions");
     command.add_option("--last", options->last, "How much of what came before is kept (default 200ms)")

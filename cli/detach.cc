@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/system.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "collect/inject/patch.h"
@@ -31,6 +32,7 @@ int detach(const std::string& text) {
   if (!target) return fail(target.error());
   const bool was_on = collect::control_state(target->arena).enabled;
   if (const Status done = end_all(*target); !done) return fail(done.error());
+  if (const Status done = end_all_systems(*target); !done) return fail(done.error());
   const auto restored = collect::take_back_jumps(target->process.pid);
   if (!restored) return fail({"its functions are untraced, but still have their jumps: " + restored.error().message});
   const auto pid = static_cast<int>(target->process.pid);
@@ -46,8 +48,9 @@ void register_detach(Command app, int& status) {
   auto target = std::make_shared<std::string>();
   Command command = app.add_subcommand("detach", "Let a process run on untraced, with its code as in its files");
   command.footer(
-      "All functions are untraced, and all watches end. libkarst stays in the process,\n"
-      "idle, with the history for 'karst snapshot'. 'karst attach PID' traces again.");
+      "All functions are untraced, all watches end, and nothing of --system is recorded.\n"
+      "libkarst stays in the process, idle, with the history for 'karst snapshot'.\n"
+      "'karst attach PID' traces again.");
   add_target(command, *target);
   command.callback([target, &status] { status = detach(*target); });
 }

@@ -15,6 +15,7 @@
 #include "cli/live.h"
 #include "cli/noting.h"
 #include "cli/program_options.h"
+#include "cli/system.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "cli/watch_options.h"
@@ -39,6 +40,7 @@ struct Options {
   bool watches = false;
   ValueArguments values;
   bool end_values = false;
+  SystemArguments system;
 };
 
 /// Millionths; 0 for "none".
@@ -82,6 +84,7 @@ struct Wish {
   std::optional<std::uint32_t> budget;
   collect::WatchOptions watch;
   collect::ValueChoice values;
+  std::vector<collect::SystemWish> systems;
 };
 
 /// Error: what of them cannot be read, or what does not go together.
@@ -121,6 +124,12 @@ Result<Wish> wish_of(const Options& options) {
       (other_options || wish.time_ns != 0 || (options.watches && options.end_values)))
     return Error{std::string(options.watches ? "--watches" : "--values") +
                  " goes with nothing else: tracing stays as it is"};
+  auto systems = system_choice(options.system);
+  if (!systems) return systems.error();
+  wish.systems = std::move(systems->wishes);
+  if (!wish.systems.empty() && (other_options || wish.time_ns != 0 || !wish.watch.rules.empty() || wish.values.any() ||
+                                options.watches || options.end_values))
+    return Error{"--system goes with nothing else; ask for the rest separately"};
   return wish;
 }
 
@@ -222,6 +231,7 @@ int change(const Options& options, bool on) {
   if (!wish) return usage_error(wish.error().message, on ? "on" : "off");
   auto target = find_target(options.target);
   if (!target) return fail(target.error());
+  if (!wish->systems.empty()) return on ? begin_systems(*target, wish->systems) : end_systems(*target, wish->systems);
   if (!wish->watch.rules.empty()) return begin_watching(*target, wish->watch, {options.stay, wish->time_ns});
   if (options.watches) return end_watching(*target);
   if (wish->values.any()) return note_for(*target, *wish);
@@ -269,11 +279,18 @@ Command add(Command app, int& status, bool on) {
         .allow_extra_args(false);
     add_watch_options(command, options->watch);
     add_value_options(command, options->values);
+    add_system_option(command, options->system);
     command.add_flag("--stay", options->stay,
                      "With --slowest, --over: until Ctrl-C, watch the functions of libraries that come, too");
   } else {
     command.add_flag("--watches", options->watches,
                      "Watch for no slow calls any more (on --slowest, --over); tracing and what was kept stay");
+    command
+        .add_option("--system", options->system,
+                    "Record no more of what the program asks of its system, as LIST with commas: locks, memory, files, "
+                    "net, time (run, attach or on --system); tracing stays")
+        .type_name("LIST")
+        .allow_extra_args(false);
     command.add_flag("--values", options->end_values,
                      "Note no arguments and results any more (run or on --args, --returns); tracing stays");
   }

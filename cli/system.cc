@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <string_view>
 
+#include "cli/command.h"
 #include "cli/help.h"
 #include "cli/program_options.h"
+#include "cli/text.h"
 #include "format/options.h"
 
 namespace karst::cli {
@@ -43,6 +47,37 @@ std::vector<std::string> names() {
   return all;
 }
 
+constexpr std::chrono::milliseconds kLimit{10'000};
+
+/// In any way: whose libraries may be in a process.
+std::vector<collect::SystemWish> all_systems() {
+  std::vector<collect::SystemWish> all;
+  for (const System& system : kSystems) {
+    collect::SystemWish wish;
+    wish.name = system.name;
+    wish.library = system.library;
+    all.push_back(std::move(wish));
+  }
+  return all;
+}
+
+std::string who(const collect::Attached& target) {
+  return fmt::format("process {} ({})", target.process.pid, printable(target.process.name));
+}
+
+void say_limits(const collect::SystemWish& wish, const collect::SystemBegun& begun) {
+  if (!begun.problem.empty())
+    fail({fmt::format("{}: calls of libraries that came since are not seen: {}", wish.name, begun.problem)});
+  if (begun.left != 0)
+    fail({fmt::format("{}: {} not seen, as the system did not let karst redirect them", wish.name,
+                      plural(begun.left, "place") + (begun.left == 1 ? " that calls is" : " that call are"))});
+  if (begun.inside != 0)
+    fail({fmt::format("{}: calls of {} that the program has in itself are not seen", wish.name,
+                      plural(begun.inside, "function"))});
+  if (begun.came_late && begun.slots == 0)
+    fail({fmt::format("{}: no module of it calls such a function by a name, so nothing will be seen", wish.name)});
+}
+
 }  // namespace
 
 void add_system_option(Command command, SystemArguments& system) {
@@ -73,8 +108,9 @@ Result<SystemChoice> system_choice(const SystemArguments& system) {
       if (std::find(chosen.begin(), chosen.end(), found->name) != chosen.end())
         return Error{fmt::format("--system {}: {} is named twice", word, name)};
       chosen.push_back(found->name);
+      std::string how;
       if (word != name) {
-        const std::string how = found->read_how != nullptr ? found->read_how(word.substr(name.size() + 1)) : "";
+        how = found->read_how != nullptr ? found->read_how(word.substr(name.size() + 1)) : "";
         if (how.empty())
           return Error{fmt::format("--system {}: {}", word,
                                    found->read_how == nullptr ? fmt::format("{} takes nothing behind it", name)
@@ -83,10 +119,53 @@ Result<SystemChoice> system_choice(const SystemArguments& system) {
       }
       auto library = find_library(std::string(found->library));
       if (!library) return library.error();
+      collect::SystemWish wish;
+      wish.name = name;
+      wish.library = *library;
+      if (how == "all") wish.mode = format::InterposeMode::kAll;
+      if (name == "memory" && !how.empty()) wish.sample = std::stoull(how);
+      choice.wishes.push_back(std::move(wish));
       choice.libraries.push_back(std::move(*library));
     }
   }
   return choice;
+}
+
+int begin_systems(collect::Attached& target, const std::vector<collect::SystemWish>& wishes) {
+  std::vector<std::string> begun_now;
+  std::vector<std::string> were_on;
+  int status = kExitOk;
+  for (const collect::SystemWish& wish : wishes) {
+    const auto begun = collect::begin_system(target, wish, kLimit);
+    if (!begun) {
+      status = fail(begun.error());
+      continue;
+    }
+    say_limits(wish, *begun);
+    (begun->was_on ? were_on : begun_now).push_back(wish.name);
+  }
+  const auto say = [&](const std::vector<std::string>& which, const char* what) {
+    if (!which.empty())
+      std::fprintf(stderr, "karst: %s: %s\n", who(target).c_str(),
+                   fmt::format("{} {}", fmt::join(which, ", "), what).c_str());
+  };
+  say(begun_now, "recorded from now on");
+  say(were_on, "recorded as before");
+  return status;
+}
+
+int end_systems(collect::Attached& target, const std::vector<collect::SystemWish>& wishes) {
+  const auto ended = collect::end_systems(target, wishes.empty() ? all_systems() : wishes, kLimit);
+  if (!ended) return fail(ended.error());
+  std::fprintf(stderr, "karst: %s: %s\n", who(target).c_str(),
+               ended->empty() ? "none of that was recorded"
+                              : fmt::format("{} not recorded any more", fmt::join(*ended, ", ")).c_str());
+  return kExitOk;
+}
+
+Status end_all_systems(collect::Attached& target) {
+  const auto ended = collect::end_systems(target, all_systems(), kLimit);
+  return ended ? Status(Unit{}) : Status(ended.error());
 }
 
 }  // namespace karst::cli
