@@ -17,6 +17,7 @@
 #include "analysis/outliers.h"
 #include "base/json.h"
 #include "base/output.h"
+#include "base/plain_name.h"
 #include "cli/call_name.h"
 #include "cli/command.h"
 #include "cli/explain_page.h"

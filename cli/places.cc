@@ -76,7 +76,7 @@ int places(const Options& options) {
     wanted.text = options.named.front();
     wanted.addresses = names.addresses(*globs);
   }
-  const auto found = patch::find_in_file(file.get(), {options.min_instructions, {}}, std::nullopt,
+  const auto found = patch::find_in_file(file.get(), {options.min_instructions}, std::nullopt,
                                          options.named.empty() ? nullptr : &wanted);
   if (!found) return fail({path + " cannot be patched: " + found.error().message});
   if (!options.named.empty() && found->functions.empty()) {

@@ -82,7 +82,7 @@ inline constexpr std::uint32_t kPlainMinInstructions = 12;
 struct PlaceOptions {
   std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
   /// Where the functions begin that are wanted, whatever their size, in order; none: all are.
-  std::optional<std::vector<std::uint64_t>> named;
+  std::optional<std::vector<std::uint64_t>> named{};
 };
 
 /// In order of address.

@@ -75,7 +75,7 @@ Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, u
   constexpr gid_t kNobody = 65534;
   const auto as = symbols::Credentials::of_owner(uid, kNobody);
   const NamedOfLibrary named = named_of(choice_.libraries, module.path);
-  if (named.whole || named.globs.empty()) return patch::find_in_file(file, {choice_.min_instructions, {}}, as);
+  if (named.whole || named.globs.empty()) return patch::find_in_file(file, {choice_.min_instructions}, as);
   module.named = named.globs;
   auto globs = symbols::GlobSet::compile(named.globs);
   if (!globs) return globs.error();
