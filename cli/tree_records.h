@@ -73,7 +73,7 @@ class RecordFold {
   }
   static std::uint64_t bytes_in(std::string_view bytes, int size_at) {
     if (size_at < 0) return 0;
-    const std::vector<std::uint64_t> numbers = analysis::record_numbers(bytes);
+    const analysis::RecordNumbers numbers = analysis::record_numbers(bytes);
     return static_cast<std::size_t>(size_at) < numbers.size() ? numbers[static_cast<std::size_t>(size_at)] : 0;
   }
 
