@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/path_nodes.h"
 #include "analysis/values.h"
 #include "format/memory.h"
 #include "format/note.h"
@@ -17,31 +18,6 @@ namespace karst::analysis {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-
-/// The node of each call's path, made as it is asked for.
-class Nodes {
- public:
-  Nodes(query::FlameTree& tree, const query::Scope::Part& part, const reader::Calls& calls)
-      : tree_(tree), part_(part), calls_(calls), nodes_(calls.size(), kUnknown) {}
-
-  std::uint32_t of(std::uint32_t row) {
-    if (row == reader::kNoParent) return 0;
-    path_.clear();
-    for (; row != reader::kNoParent && nodes_[row] == kUnknown; row = calls_.parent[row]) path_.push_back(row);
-    std::uint32_t node = row == reader::kNoParent ? 0 : nodes_[row];
-    for (std::size_t i = path_.size(); i != 0; --i)
-      node = nodes_[path_[i - 1]] = tree_.child(node, part_.function(path_[i - 1]));
-    return node;
-  }
-
- private:
-  static constexpr std::uint32_t kUnknown = 0xffffffffU;
-  query::FlameTree& tree_;
-  const query::Scope::Part& part_;
-  const reader::Calls& calls_;
-  std::vector<std::uint32_t> nodes_;
-  std::vector<std::uint32_t> path_;  // rows whose nodes are to be made, the innermost first
-};
 
 /// Parts of a process's addresses that are mapped, and by whom.
 class Mappings {
@@ -142,7 +118,7 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
   if (fresh) known_from->second = on_again(thread.process);
   if (thread.overwritten_events != 0 || thread.lost_events != 0)
     known_from->second = std::max(known_from->second, calls.first_ticks);
-  std::optional<Nodes> nodes;
+  std::optional<PathNodes> nodes;
   runs_.push_back(records_.size());
   const std::size_t most = records_.size() + calls.notes.size();
   if (most > records_.capacity()) records_.reserve(std::max(most, 2 * records_.capacity()));

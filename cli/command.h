@@ -46,6 +46,7 @@ void register_requests(Command app, int& status);
 void register_files(Command app, int& status);
 void register_locks(Command app, int& status);
 void register_memory(Command app, int& status);
+void register_samples(Command app, int& status);
 void register_diff(Command app, int& status);
 void register_flame(Command app, int& status);
 void register_graph(Command app, int& status);

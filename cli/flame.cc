@@ -31,7 +31,9 @@ constexpr const char* kFooter = R"(Formats:
   folded   a line for each path: its functions with ';' between, a space, and
            its own time in ns (calls, bytes); what ran within callees counts
            for those. For flamegraph.pl, inferno, speedscope and your scripts.
-           A ';' in a name is \x3b.
+           A ';' in a name is \x3b. Where samples were taken (karst run --sample),
+           frames that they saw below a call are marked [sampled]; they are
+           no calls, and their times are estimates.
   svg      a picture; callers are below, and a frame's width is its time
   html     the same as a page of one file, to zoom and search in
 
@@ -90,6 +92,7 @@ void print_folded(const Paths& paths, Output& output) {
     line.resize(at.length);
     if (!line.empty()) line += ';';
     line += folded_name(paths.name(node.function));
+    if (Paths::is_sampled(node.function)) line += " [sampled]";
     print("", node.side[0].self);
     if (at.depth < kDeepest) {
       add_children(at.node, at.depth + 1);
@@ -102,7 +105,7 @@ void print_folded(const Paths& paths, Output& output) {
 int flame(const Options& options) {
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
-  const auto paths = paths_of(**input, options.by);
+  const auto paths = paths_of(**input, options.by, true);
   if (!paths) return fail(paths.error());
   auto output = options.output.empty() ? Result<Output>(Output::to_stdout()) : Output::create(options.output);
   if (!output) return fail(output.error());

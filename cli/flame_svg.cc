@@ -27,11 +27,22 @@ constexpr double kLeastShare = 0.5 / kWidth;
 // Where one can zoom, it may be wider later.
 constexpr double kLeastShareInPage = kLeastShare / 5;
 
-/// A warm colour that is the same for the same name each time.
-std::string colour_of(std::string_view name) {
+std::uint32_t hash_of(std::string_view name) {
   std::uint32_t hash = 2166136261;  // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  return hash;
+}
+
+/// A warm colour that is the same for the same name each time.
+std::string colour_of(std::string_view name) {
+  const std::uint32_t hash = hash_of(name);
   return fmt::format("rgb({},{},{})", 205 + hash % 50, 90 + (hash >> 8U) % 120, 40 + (hash >> 16U) % 50);
+}
+
+/// The same, cold: of frames that samples saw.
+std::string colour_of_sampled(std::string_view name) {
+  const std::uint32_t hash = hash_of(name);
+  return fmt::format("rgb({},{},{})", 120 + hash % 50, 160 + (hash >> 8U) % 40, 200 + (hash >> 16U) % 40);
 }
 
 /// From blue (-1: gone) by grey (0) to red (1: new).
@@ -139,14 +150,20 @@ void print_flame_svg(const Paths& paths, Output& output, bool in_page) {
       [&](std::size_t i) {
         const query::FlameView::Node& node = view.nodes[i];
         const bool merged = node.function == query::kFlameMerged;
+        const bool sampled = !merged && i != 0 && Paths::is_sampled(static_cast<std::uint32_t>(node.function));
         const std::string_view name =
             merged ? "" : paths.name(i == 0 ? query::FlameTree::kRoot : static_cast<std::uint32_t>(node.function));
         const std::string title =
             fmt::format("{}: {} ({} of all {}){}", merged ? plural(node.merged, "smaller path") : markup(name),
                         paths.weight(node.side[0].total), percent_text(node.side[0].total, whole),
                         kWeightNames[static_cast<std::size_t>(paths.by)],
-                        paths.by == Weight::kCalls ? "" : ", " + plural(node.side[0].calls, paths.counted()));
-        return Flame::Frame{name, title, i == 0 || merged ? kQuiet : colour_of(name)};
+                        sampled                      ? ", sampled"
+                        : paths.by == Weight::kCalls ? ""
+                                                     : ", " + plural(node.side[0].calls, paths.counted()));
+        return Flame::Frame{name, title,
+                            i == 0 || merged ? kQuiet
+                            : sampled        ? colour_of_sampled(name)
+                                             : colour_of(name)};
       },
       output);
   output.append("</svg>\n");

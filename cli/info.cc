@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/kept.h"
 #include "cli/progress.h"
+#include "cli/samples.h"
 #include "cli/states.h"
 #include "cli/switch_text.h"
 #include "cli/table.h"
@@ -317,6 +318,7 @@ void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) 
   if (started != 0) line("first event", time_text(started));
   line("sources", plural(trace.sources().size(), "file"));
   print_states(trace, screen);
+  print_samples(trace, screen);
   print_moments(trace, screen);
   if (trace.processes().size() > 1) print_process_tree(trace, facts, screen);
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {
@@ -392,6 +394,7 @@ void print_json(const reader::Trace& trace, const Facts& facts, Output& out) {
   json.field("rate_source", rate_source(clock.rate_source)).field("pairs", clock.pairs.size());
   json.field("first_event_realtime_ns", realtime(trace, analysis::first_ticks(trace))).close('}');
   write_states(json.key("states"), trace);
+  write_samples(json.key("samples"), trace);
   write_moments(json.key("kept"), trace);
   json.key("processes").open('[');
   for (std::size_t i = 0; i < trace.processes().size(); ++i) {

@@ -113,6 +113,7 @@ int run_command_line(int argc, char** argv) {
   register_files(commands, status);
   register_locks(commands, status);
   register_memory(commands, status);
+  register_samples(commands, status);
   register_stacks(commands, status);
   register_flame(commands, status);
   register_graph(commands, status);

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "analysis/path_nodes.h"
+#include "analysis/samples.h"
 #include "cli/memory_use.h"
 #include "cli/text.h"
 
@@ -40,6 +44,54 @@ Result<std::unique_ptr<Paths>> memory_paths(const Input& input, double (*of)(con
   return paths;
 }
 
+/// What samples saw below the nodes of a tree, until all of its weights are known.
+class SampledPaths {
+ public:
+  SampledPaths(const Input& input, query::FlameTree& tree) : input_(input), tree_(tree), places_(input.trace) {}
+
+  void add(const reader::Thread& thread, const reader::Calls& calls, const query::Scope::Part& part) {
+    analysis::PathNodes nodes(tree_, part, calls);
+    places_.each(thread, query::CallColumns(calls), calls.first_ticks, [&](const analysis::SamplePlace& place) {
+      // Times are without tracing's own.
+      if (place.is_tracing || !place.has_calls) return;
+      // What is in no call passes no filter of calls.
+      const analysis::CallFilter& filter = input_.filter;
+      if (place.row == reader::kNoParent && (filter.below != nullptr || filter.min_ticks != 0 || filter.request))
+        return;
+      if (const auto& range = filter.range;
+          range && (place.sample->ticks < range->begin || place.sample->ticks >= range->end))
+        return;
+      const std::uint32_t of = nodes.of(place.row);
+      std::uint32_t node = of;
+      for (const std::uint32_t function : place.below) node = tree_.child(node, Paths::kFirstSampled + function);
+      ++seen_[of].samples;
+      ++seen_[of].at[node];
+    });
+  }
+
+  /// A sample stands for its period, but all of a node for no more than its own time.
+  void give() {
+    const auto period = static_cast<std::uint64_t>(static_cast<double>(input_.trace.samples().source.period_ns) *
+                                                   static_cast<double>(input_.trace.clock().ticks_per_second) / 1e9);
+    for (const auto& [of, seen] : seen_) {
+      const std::uint64_t self = tree_.nodes()[of].side[0].self;
+      if (of != 0 && static_cast<std::int64_t>(self) <= 0) continue;  // callees outlast it
+      const std::uint64_t each = of == 0 ? period : std::min(period, self / seen.samples);
+      for (const auto& [node, samples] : seen.at) tree_.give(of, node, each * samples);
+    }
+  }
+
+ private:
+  struct Seen {
+    std::uint64_t samples = 0;
+    std::map<std::uint32_t, std::uint64_t> at;  // by node
+  };
+  const Input& input_;
+  query::FlameTree& tree_;
+  analysis::SamplePlaces places_;
+  std::map<std::uint32_t, Seen> seen_;  // by node
+};
+
 }  // namespace
 
 void add_by_option(Command command, std::string& by, bool calls) {
@@ -61,6 +113,7 @@ void add_by_option(Command command, std::string& by, bool calls) {
 std::string_view Paths::name(std::uint32_t function) const {
   if (function == query::FlameTree::kRoot) return "all";
   if (function == query::FlameTree::kOther) return "(more paths than can be told apart)";
+  if (is_sampled(function)) return input.trace.samples().functions[function - kFirstSampled].name;
   return parts.functions().functions()[function].name;
 }
 
@@ -69,7 +122,7 @@ std::string Paths::weight(std::uint64_t of) const {
   return by == Weight::kCalls ? plural(of, "call") : duration_text(input.trace.clock().to_ns(of));
 }
 
-Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& by) {
+Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& by, bool samples) {
   for (const auto& [word, of] : kMemory)
     if (by == word) return memory_paths(input, of);
   const bool by_state = by == "cpu" || by == "blocked";
@@ -83,9 +136,15 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
   auto paths = std::make_unique<Paths>(input);
   if (by == "calls") paths->by = Weight::kCalls;
   query::FlameTree tree;
+  std::unique_ptr<SampledPaths> sampled;
+  if (samples && !input.trace.samples().empty() && input.function_set() == nullptr && (by == "wall" || by == "cpu"))
+    sampled = std::make_unique<SampledPaths>(input, tree);
   input.each_thread("adding up paths", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    if (calls.size() != 0) tree.add(paths->parts.of(thread, calls), query::kNoFunction, what);
+    const query::Scope::Part& part = paths->parts.of(thread, calls);
+    if (calls.size() != 0) tree.add(part, query::kNoFunction, what);
+    if (sampled != nullptr) sampled->add(thread, calls, part);
   });
+  if (sampled != nullptr) sampled->give();
   paths->tree =
       tree.weighed(input.function_set() == nullptr ? nullptr : &paths->parts.wanted(), paths->by == Weight::kCalls);
   if (paths->tree.nodes().size() == 1) return nothing_passes(input);

@@ -20,6 +20,9 @@ enum class Weight { kTime, kCalls, kBytes };
 void add_by_option(Command command, std::string& by, bool calls);
 
 struct Paths {
+  /// Numbers of functions from here on are places in the trace's SampleLog::functions.
+  static constexpr std::uint32_t kFirstSampled = 0x80000000U;
+
   explicit Paths(const Input& of) : input(of), parts(of.trace, of.function_set()) {}
 
   const Input& input;
@@ -27,6 +30,10 @@ struct Paths {
   query::FlameTree tree;  ///< of the paths that end in functions that were asked for; weighed()
   Weight by = Weight::kTime;
 
+  /// A node's function is no traced one: samples saw it below a call.
+  static bool is_sampled(std::uint32_t function) {
+    return function >= kFirstSampled && function < query::FlameTree::kOther;
+  }
   /// The name of a node's function as the trace has it; of the root "all".
   std::string_view name(std::uint32_t function) const;
   /// "1.234 ms", "12 calls" or "1.5 MiB".
@@ -37,8 +44,10 @@ struct Paths {
   const char* counted() const { return by == Weight::kBytes ? "allocation" : "call"; }
 };
 
-/// Adds up all threads of `input`, which must outlive the result. Says on stderr if there were too many paths. Error:
-/// nothing was called there, or the trace has no states to tell the CPU's time by, or no records of memory.
-Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& by);
+/// Adds up all threads of `input`, which must outlive the result. With `samples`, and where all functions are asked
+/// for, what samples have seen below a call is not its own time, but that of frames there: is_sampled(). Says on stderr
+/// if there were too many paths. Error: nothing was called there, or the trace has no states to tell the CPU's time by,
+/// or no records of memory.
+Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& by, bool samples = false);
 
 }  // namespace karst::cli

@@ -31,6 +31,7 @@
 #include "cli/patched.h"
 #include "cli/program_options.h"
 #include "cli/progress.h"
+#include "cli/samples.h"
 #include "cli/states.h"
 #include "cli/system.h"
 #include "cli/text.h"
@@ -68,6 +69,7 @@ struct RunOptions {
   bool fibers = false;
   bool stats = false;
   bool no_source = false;
+  std::uint32_t sample = 0;  // a second; 0: none
   StateArguments states;
   std::optional<std::string> min_duration;
   std::optional<std::string> clock;
@@ -269,6 +271,7 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const c
                                               writing::TraceWriter& writer) {
   Progress progress("writing " + printable(output), collect::work_of(ran.processes));
   collect::RecordingOptions recording{!options.no_source, launch.resolve, &progress.done, &ran.states};
+  recording.samples = &ran.samples;
   recording.untraced = ran.untraced;
   collect::Standby standby([&] {
     recording.names = false;
@@ -345,6 +348,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "run");
   launch.states = *states;
+  launch.samples_per_second = options.sample;
 
   if (const std::string why = why_counter_is_unsure(); !why.empty())
     fail({"times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
@@ -398,6 +402,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!shown.empty()) fail({shown});
   say_unmatched_globs(options.program, output);
   report_missing_states(options.states, ran->states.source);
+  say_how_sampled(options.sample, ran->samples);
   say_what_was_patched(ran->plain, "as it was loaded");
   const double overhead = overhead_of(*summary, cpu_ns);
   fail({printable(summary_line(output, *summary, ran->wait_status, overhead,
@@ -528,6 +533,7 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
   });
   add_program_options(command, options->program);
   in_group(command, "Running and waiting", [&] { add_state_options(command, options->states); });
+  in_group(command, "Sampling", [&] { add_sample_option(command, options->sample); });
   command.callback([options, &status, &program] { status = run(*options, program); });
 }
 

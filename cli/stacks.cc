@@ -83,7 +83,8 @@ void print_text(const Paths& paths, const Options& options, Screen& screen) {
     if (node.function == query::kFlameMerged) {
       print(paths.weight(of.total), "", "", level, fmt::format("({} smaller)", count_text(node.merged)), false);
     } else {
-      print(paths.weight(of.total), paths.weight(of.self), count_text(of.calls), level,
+      print(paths.weight(of.total), paths.weight(of.self),
+            Paths::is_sampled(static_cast<std::uint32_t>(node.function)) ? "sampled" : count_text(of.calls), level,
             printable(paths.name(static_cast<std::uint32_t>(node.function))), true);
     }
   }
@@ -101,6 +102,7 @@ void print_json(const Paths& paths, Output& output) {
       json.value(nodes[i].parent - 1);
     }
     json.field("function", paths.name(nodes[i].function)).field("calls", nodes[i].side[0].calls);
+    if (Paths::is_sampled(nodes[i].function)) json.field("sampled", true);
     const bool bytes = paths.by == Weight::kBytes;
     json.field(bytes ? "total_bytes" : "total_ns", paths.number(nodes[i].side[0].total));
     json.field(bytes ? "self_bytes" : "self_ns", paths.number(nodes[i].side[0].self));
@@ -113,7 +115,7 @@ void print_json(const Paths& paths, Output& output) {
 int stacks(const Options& options) {
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
-  const auto paths = paths_of(**input, options.by);
+  const auto paths = paths_of(**input, options.by, true);
   if (!paths) return fail(paths.error());
   if (options.format == "text") {
     Screen screen(options.text);

@@ -60,6 +60,10 @@ constexpr std::uint32_t fourcc(const char (&letters)[5]) {
   X(kStateSource, "STSR", StateSourceRecord, true)               \
   X(kTasks, "TASK", TaskRecord, true)                            \
   X(kStateEvents, "STEV", StateRecord, false)                    \
+  X(kSampleSource, "SMSR", SampleSourceRecord, true)             \
+  X(kSampledFunctions, "SMFN", SampledFunctionRecord, true)      \
+  X(kSampledStacks, "SMST", SampledStackRecord, false)           \
+  X(kSamples, "SMPL", SampleRecord, false)                       \
   X(kMoments, "MOMT", MomentRecord, true) /* format/moments.h */ \
   X(kUntraced, "UNTR", UntracedRecord, true)                     \
   X(kEnd, "ENDT", EndRecord, false)
@@ -314,6 +318,55 @@ enum StatesFlag : std::uint32_t {
   kStatesFaults = 8,     ///< page_faults and migrations were counted
   kStatesCpus = 16,      ///< what CPUs did is asked for (karst run --cpus); with kStatesOthers, all of it
   kStatesOwnWakes = 32,  ///< whom the program's threads woke is recorded, also where kStatesWakes does not hold
+};
+
+/// SMSR. How code was sampled: one record.
+struct SampleSourceRecord {
+  std::uint64_t period_ns;    ///< CPU time of a thread that one sample stands for
+  std::uint64_t begin_ticks;  ///< samples were taken from here
+  std::uint64_t end_ticks;    ///< to here
+  std::uint64_t lost;         ///< samples that were not recorded
+  std::uint64_t unread;       ///< samples whose stacks could not be read
+  std::uint32_t flags;        ///< SampleSourceFlag bits
+  std::uint32_t reserved;     ///< 0
+  StringRef note;             ///< what would be needed for more; may be empty
+};
+static_assert(sizeof(SampleSourceRecord) == 56);
+
+enum SampleSourceFlag : std::uint32_t { kSamplesKernel = 1 };  ///< time in the kernel was sampled, too
+
+/// SMFN. Code that samples were in: a function, or a piece of one that has a frame of its own.
+struct SampledFunctionRecord {
+  std::uint64_t address;  ///< where it begins, in the file of its module; 0 with an empty module: code of no file
+  std::uint32_t size;     ///< bytes
+  std::uint32_t line;     ///< 0: not known
+  StringRef module;       ///< path
+  StringRef name;
+  StringRef file;  ///< of its source; empty: not known
+};
+static_assert(sizeof(SampledFunctionRecord) == 40);
+
+/// SMST. A stack of calls as samples have seen it, as a tree: each record is the innermost frame of one.
+struct SampledStackRecord {
+  std::uint32_t caller;    ///< 1 + a record before this one; 0: nobody called it, or that is not known
+  std::uint32_t function;  ///< place in SMFN
+};
+static_assert(sizeof(SampledStackRecord) == 8);
+
+/// SMPL. What a thread did at one moment, in order of time.
+struct SampleRecord {
+  std::uint64_t ticks;
+  std::uint32_t tid;
+  std::uint32_t pid;
+  std::uint32_t stack;  ///< 1 + place in SMST; 0: not known
+  std::uint16_t cpu;
+  std::uint16_t flags;  ///< SampleFlag bits
+};
+static_assert(sizeof(SampleRecord) == 24 && offsetof(SampleRecord, stack) == 16);
+
+enum SampleFlag : std::uint16_t {
+  kSampleCut = 1,       ///< outer frames of its stack are missing
+  kSampleInKernel = 2,  ///< the thread was in the kernel, called by the innermost frame
 };
 
 /// TASK. A thread that STEV names, of the run or not.

@@ -81,6 +81,13 @@ bool ElfImage::is_code(std::uint64_t address) const {
   return std::any_of(code_.begin(), code_.end(), [=](const Range& r) { return r.contains(address); });
 }
 
+std::uint64_t ElfImage::address_at(std::uint64_t offset) const {
+  for (const Elf64_Phdr& s : segments_)
+    if (s.p_type == PT_LOAD && (s.p_flags & PF_X) != 0 && offset >= s.p_offset && offset - s.p_offset < s.p_filesz)
+      return s.p_vaddr + (offset - s.p_offset);
+  return 0;
+}
+
 std::span<const std::byte> ElfImage::from(std::uint64_t address) const {
   for (const Elf64_Phdr& s : segments_)
     if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)

@@ -36,6 +36,8 @@ class ElfImage {
   /// Executable segments, in order of address.
   const std::vector<Range>& code() const { return code_; }
   bool is_code(std::uint64_t address) const;
+  /// The address of the byte at `offset` of the file; 0: it is of no code.
+  std::uint64_t address_at(std::uint64_t offset) const;
   /// Bytes of the file from `address` to the end of its segment; empty where the file has none.
   std::span<const std::byte> from(std::uint64_t address) const;
   /// A little-endian number of 4 or 8 bytes, sign-extended; none where the file has none.

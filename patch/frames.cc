@@ -195,17 +195,22 @@ std::optional<std::size_t> Frames::find(std::uint64_t address) const {
   return static_cast<std::size_t>(at - all_.begin());
 }
 
-std::optional<std::int64_t> Frames::depth(std::uint64_t address) const {
+Frames::Rules Frames::rules(std::uint64_t address) const {
   Dwarf_Frame* frame = nullptr;
-  if (dwarf_cfi_addrframe(cfi_.get(), address, &frame) != 0) return std::nullopt;
+  if (dwarf_cfi_addrframe(cfi_.get(), address, &frame) != 0) frame = nullptr;
+  return {frame, &free};
+}
+
+std::optional<std::int64_t> Frames::depth(std::uint64_t address) const {
+  const Rules frame = rules(address);
+  if (frame == nullptr) return std::nullopt;
   Dwarf_Op* ops = nullptr;
   std::size_t count = 0;
   std::optional<std::int64_t> depth;
-  if (dwarf_frame_cfa(frame, &ops, &count) == 0 && count == 1) {
+  if (dwarf_frame_cfa(frame.get(), &ops, &count) == 0 && count == 1) {
     if (ops[0].atom == DW_OP_breg0 + kStackPointer) depth = static_cast<std::int64_t>(ops[0].number);
     if (ops[0].atom == DW_OP_bregx && ops[0].number == kStackPointer) depth = static_cast<std::int64_t>(ops[0].number2);
   }
-  free(frame);
   return depth;
 }
 

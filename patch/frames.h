@@ -7,6 +7,7 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -35,6 +36,10 @@ class Frames {
   /// Bytes from the stack pointer to the end of the frame when `address` is about to be executed: 8 where a return
   /// address is on top, as at a function's beginning. None: the table goes by another register, or does not say.
   std::optional<std::int64_t> depth(std::uint64_t address) const;
+  /// How the caller's registers are found when `address` is about to be executed, for who unwinds. Null: no frame has
+  /// it, that of a signal's handler among them.
+  using Rules = std::unique_ptr<Dwarf_Frame, decltype(&free)>;
+  Rules rules(std::uint64_t address) const;
   /// Where exceptions land in the frame. None: its language data cannot be read.
   std::optional<std::vector<std::uint64_t>> landing_pads(const Frame& frame) const;
 

@@ -223,6 +223,16 @@ FlameTree FlameTree::weighed(const std::vector<bool>* wanted, bool by_calls) con
   return result;
 }
 
+void FlameTree::give(std::uint32_t node, std::uint32_t below, std::uint64_t weight) {
+  if (node == below) return;
+  nodes_[below].side[0].self += weight;
+  for (std::uint32_t at = below; at != node; at = nodes_[at].parent) nodes_[at].side[0].total += weight;
+  if (node == 0)
+    nodes_[0].side[0].total += weight;
+  else
+    nodes_[node].side[0].self -= weight;
+}
+
 FlameTree flame(const Scope& scope, std::uint32_t function, TimeOf what) {
   // A tree for each worker, whichever threads it works on: merging costs as much as many calls.
   std::vector<FlameTree> by_worker(scope.workers.count);

@@ -39,6 +39,8 @@ class FlameTree {
   /// Weights of all nodes, first side: `self[node]` and `calls[node]` are its own; total is what is below it as well.
   /// The tree must have had none.
   void weigh(const std::vector<std::uint64_t>& self, const std::vector<std::uint64_t>& calls);
+  /// Of `node`'s own weight so much is that of a node below it. Node 0 has more then, as nothing of it was its own.
+  void give(std::uint32_t node, std::uint32_t below, std::uint64_t weight);
   /// Adds another tree. `number_of` maps its functions to those of this tree (null: they are the same). `as_second`:
   /// its first side becomes the second one here.
   void merge(const FlameTree& other, const std::vector<std::uint32_t>* number_of = nullptr, bool as_second = false);

@@ -12,6 +12,7 @@
 #include "reader/file_bytes.h"
 #include "reader/model_builder.h"
 #include "reader/problems.h"
+#include "reader/sample_chunks.h"
 #include "reader/state_chunks.h"
 
 namespace karst::reader {
@@ -24,6 +25,7 @@ struct Trace::Impl {
     auto impl = std::make_unique<Impl>(Impl{std::move(bytes), std::move(name)});
     impl->model = ModelBuilder(impl->bytes.bytes().size(), problems).build(*list);
     impl->state_log = read_state_log(*list, problems);
+    impl->samples = read_samples(*list, problems);
     impl->complete = list->ended;
     impl->minor = list->minor;
     // A damaged header has lost its flags; then the symbols themselves tell.
@@ -49,6 +51,7 @@ struct Trace::Impl {
   bool resolved = false;
   std::uint16_t minor = 0;
   // Columns of states, made of the log when they are asked for.
+  SampleLog samples{};
   StateLog state_log{};
   std::unique_ptr<std::once_flag> states_once = std::make_unique<std::once_flag>();
   std::optional<States> states{};
@@ -91,6 +94,8 @@ const std::vector<Problem>& Trace::problems() const { return impl_->problems; }
 std::uint64_t Trace::event_count() const { return impl_->model.events; }
 
 Status Trace::unchanged() const { return impl_->bytes.unchanged(); }
+
+const SampleLog& Trace::samples() const { return impl_->samples; }
 
 const States& Trace::states() const {
   std::call_once(*impl_->states_once, [this] { impl_->states.emplace(std::move(impl_->state_log)); });

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "format/trace.h"
 #include "reader/model.h"
+#include "reader/samples.h"
 #include "reader/states.h"
 
 namespace karst::reader {
@@ -67,6 +68,8 @@ class Trace {
   /// What threads did beside their calls; empty() when it was not recorded, its source() says why. Made at the first
   /// call, which takes a moment when there are millions of records.
   const States& states() const;
+  /// What threads were sampled in; empty() when nothing was sampled.
+  const SampleLog& samples() const;
 
  private:
   struct Impl;

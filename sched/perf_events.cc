@@ -32,35 +32,10 @@ namespace {
 constexpr std::size_t kSmallestRing = 8;  // pages
 constexpr std::size_t kLargestRing = 64;  // with its page of control, half of what one user may lock a CPU by default
 
+/// Without the kernel's own time, which kernel.perf_event_paranoid 2 forbids; a tracepoint is of the kernel.
 int open_event(perf_event_attr attributes, pid_t pid, int cpu) {
-  attributes.size = sizeof attributes;
-  attributes.exclude_kernel = attributes.type != PERF_TYPE_TRACEPOINT;  // all that kernel.perf_event_paranoid 2 allows
-  attributes.exclude_hv = 1;
-  attributes.inherit = 1;
-  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
-}
-
-std::string why_refused(int error) {
-  std::ifstream in("/proc/sys/kernel/perf_event_paranoid");
-  int paranoid = 0;
-  const bool known = static_cast<bool>(in >> paranoid);
-  if (known && paranoid > 2 && (error == EACCES || error == EPERM))
-    return fmt::format(
-        "perf events are refused, as kernel.perf_event_paranoid is {}: sudo sysctl kernel.perf_event_paranoid=2, or "
-        "CAP_PERFMON",
-        paranoid);
-  if (error == ENOSYS || error == EPERM || error == EACCES)
-    return "perf events are refused here (perf_event_open: " + std::string(std::strerror(error)) +
-           "); a container needs a seccomp profile that allows it, for example docker run --security-opt "
-           "seccomp=unconfined";
-  return "perf events cannot be had (perf_event_open: " + std::string(std::strerror(error)) + ")";
-}
-
-template <typename T>
-T read_at(std::span<const std::byte> bytes, std::size_t offset) {
-  T value{};
-  if (offset + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
+  attributes.exclude_kernel = attributes.type != PERF_TYPE_TRACEPOINT;
+  return open_perf_event(attributes, pid, cpu);
 }
 
 /// Closes events of a tracepoint in a process of its own, which ends then. With the last one of all, the kernel waits
@@ -104,7 +79,7 @@ std::uint64_t FaultCounter::read() const {
 bool PerfEvents::open_rings(const perf_event_attr& attributes, pid_t thread) {
   for (const std::uint16_t cpu : online_cpus()) {
     const int fd = open_event(attributes, thread, cpu);
-    if (fd >= 0) rings_.push_back({fd, cpu, nullptr, 0, 0, false});
+    if (fd >= 0) rings_.push_back({{fd, cpu, nullptr, 0}, 0, false});
     if (fd < 0 && errno != ENODEV && errno != ENXIO) return false;  // else it went offline
   }
   return true;
@@ -117,7 +92,7 @@ Status PerfEvents::open_thread(const perf_event_attr& attributes, pid_t thread) 
     if (fd < 0 && errno == EMFILE)
       return Error{
           "perf events need a descriptor for each thread and CPU, of which there are not enough: raise ulimit -n"};
-    if (fd < 0) return Error{why_refused(errno)};
+    if (fd < 0) return Error{why_perf_is_refused(errno)};
     others_.push_back(fd);
     if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.fd) != 0)
       return Error{"perf events of several threads cannot share a ring here (" + std::string(std::strerror(errno)) +
@@ -129,7 +104,6 @@ Status PerfEvents::open_thread(const perf_event_attr& attributes, pid_t thread) 
 Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running, PerfRole role, std::size_t bytes,
                                                      RecordStore& store) {
   std::unique_ptr<PerfEvents> made(new PerfEvents(role));
-  made->from_ = read_clock_pair();
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_DUMMY;
@@ -152,8 +126,8 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running
   // A thread may end before its events are there.
   while (made->rings_.empty() && !threads.empty()) {
     if (!made->open_rings(attributes, threads.back())) {
-      if (errno != ESRCH) return Error{why_refused(errno)};
-      for (const Ring& ring : made->rings_) close(ring.fd);
+      if (errno != ESRCH) return Error{why_perf_is_refused(errno)};
+      for (Ring& ring : made->rings_) ring.close();
       made->rings_.clear();
     }
     threads.pop_back();
@@ -173,7 +147,7 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running
       if (const Status opened = made->open_thread(attributes, thread); !opened) return opened.error();
     threads = running ? new_threads(program, known, store) : std::vector<pid_t>{};
   }
-  for (Ring& ring : made->rings_) ring.last_ns = made->from_.monotonic_raw_ns;
+  for (Ring& ring : made->rings_) ring.last_ns = made->clock_.now().monotonic_raw_ns;
   store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
   return made;
 }
@@ -198,7 +172,7 @@ Status PerfEvents::record_wakes(pid_t program, const TracefsPlace& place) {
     if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.fd) != 0) {
       const int error = errno;
       close_elsewhere(std::exchange(wakes_, {}));
-      return Error{why_refused(error)};
+      return Error{why_perf_is_refused(error)};
     }
   }
   return Unit{};
@@ -213,89 +187,40 @@ void PerfEvents::tell_beside_from(std::uint64_t ticks) {
 PerfEvents::~PerfEvents() {
   close_elsewhere(wakes_);
   for (const int fd : others_) close(fd);
-  for (const Ring& ring : rings_) {
-    if (ring.base != nullptr) munmap(ring.base, ring.mapped);
-    close(ring.fd);
-  }
+  for (Ring& ring : rings_) ring.close();
 }
 
 bool PerfEvents::map(std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  for (Ring& ring : rings_) {
-    void* base = mmap(nullptr, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
-    if (base == MAP_FAILED) {
-      const int error = errno;
-      for (Ring& other : rings_) {
-        if (other.base != nullptr) munmap(other.base, other.mapped);
-        other.base = nullptr;
-      }
-      errno = error;
-      return false;
-    }
-    ring.base = static_cast<std::byte*>(base);
-    ring.mapped = page + bytes;
-  }
-  return true;
+  std::vector<PerfRing*> all;
+  for (Ring& ring : rings_) all.push_back(&ring);
+  return PerfRing::map_all(all, bytes);
 }
 
 void PerfEvents::add_descriptors(std::vector<pollfd>& to) const {
   for (const Ring& ring : rings_) to.push_back({ring.fd, POLLIN, 0});
 }
 
-std::uint64_t PerfEvents::ticks_at(std::uint64_t raw_ns) const {
-  const double ns = static_cast<double>(static_cast<std::int64_t>(raw_ns - to_.monotonic_raw_ns));
-  return to_.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(ns * ticks_per_ns_));
-}
-
 std::uint64_t PerfEvents::drain(RecordStore& store) {
-  constexpr std::uint64_t kShortest = 1'000'000;  // ns between readings, so that their error does not tilt the line
-  ClockPair now = read_clock_pair();
-  while (now.monotonic_raw_ns - from_.monotonic_raw_ns < kShortest) now = read_clock_pair();
-  to_ = now;
-  ticks_per_ns_ =
-      static_cast<double>(to_.ticks - from_.ticks) / static_cast<double>(to_.monotonic_raw_ns - from_.monotonic_raw_ns);
-  const double uncertainty = static_cast<double>(std::max(from_.uncertainty_ns, to_.uncertainty_ns));  // in ticks yet
-  error_ns_ = std::max(error_ns_, static_cast<std::uint32_t>(uncertainty / ticks_per_ns_) + 2);
+  clock_.read();
   for (Ring& ring : rings_) drain(ring, store);
-  from_ = to_;
   // What another CPU was just writing when we looked comes the next time.
   constexpr double kSlack = 3e7;  // ns
-  return to_.ticks - static_cast<std::uint64_t>(kSlack * ticks_per_ns_);
+  return clock_.now().ticks - clock_.ticks_of(kSlack);
 }
 
 void PerfEvents::drain(Ring& ring, RecordStore& store) {
-  auto& control = *reinterpret_cast<perf_event_mmap_page*>(ring.base);
-  const std::uint64_t head = __atomic_load_n(&control.data_head, __ATOMIC_ACQUIRE);
-  std::uint64_t tail = control.data_tail;
-  const std::byte* data = ring.base + control.data_offset;
-  const std::uint64_t size = control.data_size;
-  const std::uint64_t taken = head - tail;
-  while (tail != head) {
-    const std::size_t at = tail % size;
-    // Records are multiples of 8 bytes, so a header never wraps.
-    const auto header = read_at<perf_event_header>({data + at, sizeof(perf_event_header)}, 0);
-    if (header.size < sizeof header || header.size > head - tail) break;
-    std::span<const std::byte> record(data + at, header.size);
-    if (at + header.size > size) {
-      copy_.resize(header.size);
-      std::copy(data + at, data + size, copy_.begin());
-      std::copy(data, data + (header.size - (size - at)), copy_.begin() + static_cast<std::ptrdiff_t>(size - at));
-      record = copy_;
-    }
-    take(ring, record, store);
-    tail += header.size;
-  }
+  const std::uint64_t taken = ring.drain(copy_, [&](std::span<const std::byte> record) { take(ring, record, store); });
   // The kernel says that it had to drop records when it writes the next one, which may never come.
   constexpr std::uint64_t kLongestRecord = 128;
-  if (taken != 0) ring.was_full = taken + kLongestRecord > size;
-  __atomic_store_n(&control.data_tail, head, __ATOMIC_RELEASE);
+  if (taken != 0) ring.was_full = taken + kLongestRecord > ring.room();
 }
 
 void PerfEvents::finish(RecordStore& store) {
   for (Ring& ring : rings_) {
     if (!ring.was_full) continue;
-    store.add({ticks_at(ring.last_ns), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0});
-    store.add({std::max(to_.ticks, ticks_at(ring.last_ns)), 0, 0, 1, ring.cpu, format::kStateLostEnd, 0});
+    store.add({clock_.ticks_at(ring.last_ns), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0});
+    store.add(
+        {std::max(clock_.now().ticks, clock_.ticks_at(ring.last_ns)), 0, 0, 1, ring.cpu, format::kStateLostEnd, 0});
   }
 }
 
@@ -320,7 +245,7 @@ void PerfEvents::take_switch(format::StateRecord made, std::uint16_t misc, std::
 void PerfEvents::take_waking(const Ring& ring, std::span<const std::byte> sample, RecordStore& store) const {
   constexpr std::size_t kRecord = 20;
   if (sample.size() < kRecord) return;
-  const std::uint64_t ticks = ticks_at(read_at<std::uint64_t>(sample, 8));
+  const std::uint64_t ticks = clock_.ticks_at(perf_value<std::uint64_t>(sample, 8));
   if (ticks >= beside_from_) return;  // ftrace's to tell
   const std::span<const std::byte> record = sample.subspan(kRecord);
   store.add({ticks, static_cast<std::uint32_t>(number_at(record, woken_)),
@@ -331,53 +256,54 @@ void PerfEvents::take_waking(const Ring& ring, std::span<const std::byte> sample
 
 void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore& store) {
   using format::kUnknownTid;
-  const auto header = read_at<perf_event_header>(record, 0);
+  const auto header = perf_value<perf_event_header>(record, 0);
   if (header.type == PERF_RECORD_SAMPLE) {
     const std::span<const std::byte> sample = record.subspan(std::min(record.size(), sizeof header));
-    if (const auto ns = read_at<std::uint64_t>(sample, 8); ns != 0) ring.last_ns = ns;
+    if (const auto ns = perf_value<std::uint64_t>(sample, 8); ns != 0) ring.last_ns = ns;
     return take_waking(ring, sample, store);
   }
   // sample_id: pid, tid, time.
   if (record.size() < sizeof header + 16) return;
-  const auto pid = read_at<std::uint32_t>(record, record.size() - 16);
-  const auto tid = read_at<std::uint32_t>(record, record.size() - 12);
-  const auto ns = read_at<std::uint64_t>(record, record.size() - 8);
+  const auto pid = perf_value<std::uint32_t>(record, record.size() - 16);
+  const auto tid = perf_value<std::uint32_t>(record, record.size() - 12);
+  const auto ns = perf_value<std::uint64_t>(record, record.size() - 8);
   const std::uint64_t before = ring.last_ns;
   if (ns != 0) ring.last_ns = ns;
-  format::StateRecord made{ticks_at(ns), tid, kUnknownTid, 0, ring.cpu, 0, 0};
+  format::StateRecord made{clock_.ticks_at(ns), tid, kUnknownTid, 0, ring.cpu, 0, 0};
   if (header.type == PERF_RECORD_SWITCH) return take_switch(made, header.misc, pid, store);
-  if ((header.type == PERF_RECORD_LOST ? ticks_at(before) : made.ticks) >= beside_from_) return;  // ftrace's to tell
+  if ((header.type == PERF_RECORD_LOST ? clock_.ticks_at(before) : made.ticks) >= beside_from_)
+    return;  // ftrace's to tell
   switch (header.type) {
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT: {
       // pid, parent's pid, tid, parent's tid, time
-      const auto of = read_at<std::uint32_t>(record, sizeof header);
-      made.tid = read_at<std::uint32_t>(record, sizeof header + 8);
+      const auto of = perf_value<std::uint32_t>(record, sizeof header);
+      made.tid = perf_value<std::uint32_t>(record, sizeof header + 8);
       if (made.tid == 0 || made.tid == kUnknownTid) return;
       const bool fork = header.type == PERF_RECORD_FORK;
       if (fork) {
-        made.other = read_at<std::uint32_t>(record, sizeof header + 12);
-        made.value = of == read_at<std::uint32_t>(record, sizeof header + 4) ? 1 : 0;
+        made.other = perf_value<std::uint32_t>(record, sizeof header + 12);
+        made.value = of == perf_value<std::uint32_t>(record, sizeof header + 4) ? 1 : 0;
         if (note_forks_) forks_.push_back(made);
       }
       made.kind = fork ? format::kStateNewThread : format::kStateExit;
       break;
     }
     case PERF_RECORD_COMM: {
-      const auto named = read_at<std::uint32_t>(record, sizeof header + 4);
+      const auto named = perf_value<std::uint32_t>(record, sizeof header + 4);
       const auto* text = reinterpret_cast<const char*>(record.data()) + sizeof header + 8;
       const std::size_t room = record.size() - std::min(record.size(), sizeof header + 8 + 16);
-      if (!store.is_of_run(named)) store.add_of_run(named, read_at<std::uint32_t>(record, sizeof header));
+      if (!store.is_of_run(named)) store.add_of_run(named, perf_value<std::uint32_t>(record, sizeof header));
       store.name(named, std::string_view(text, strnlen(text, room)), false);
       return;
     }
     case PERF_RECORD_LOST: {
-      format::StateRecord gap{ticks_at(before), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0};
+      format::StateRecord gap{clock_.ticks_at(before), 0, 0, 0, ring.cpu, format::kStateLostBegin, 0};
       store.add(gap);
       made.tid = 0;
       made.other = 0;
       made.value = static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(read_at<std::uint64_t>(record, sizeof header + 8), 0xffffffffU));
+          std::min<std::uint64_t>(perf_value<std::uint64_t>(record, sizeof header + 8), 0xffffffffU));
       made.kind = format::kStateLostEnd;
       break;
     }

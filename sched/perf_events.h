@@ -28,9 +28,9 @@
 #include "reader/model.h"
 #include "sched/collector.h"
 #include "sched/event_formats.h"
+#include "sched/perf_ring.h"
+#include "sched/raw_clock.h"
 #include "sched/tracefs_place.h"
-
-struct perf_event_attr;
 
 namespace karst::sched {
 
@@ -60,7 +60,7 @@ class PerfEvents : public Collector {
   void finish(RecordStore& store) override;
   void add_descriptors(std::vector<pollfd>& to) const override;
   int interval_ms() const override { return 200; }
-  std::uint32_t clock_error_ns() const override { return error_ns_; }
+  std::uint32_t clock_error_ns() const override { return clock_.error_ns(); }
 
   /// Whom the program's threads wake, from now on. To be called before the program runs. Error: it cannot be had.
   Status record_wakes(pid_t program, const TracefsPlace& place);
@@ -72,11 +72,7 @@ class PerfEvents : public Collector {
   std::vector<format::StateRecord> take_forks() { return std::exchange(forks_, {}); }
 
  private:
-  struct Ring {
-    int fd = -1;
-    std::uint16_t cpu = 0;
-    std::byte* base = nullptr;
-    std::size_t mapped = 0;
+  struct Ring : PerfRing {
     std::uint64_t last_ns = 0;  ///< time of the latest record
     bool was_full = false;      ///< behind the latest record there was no room for another
   };
@@ -88,7 +84,6 @@ class PerfEvents : public Collector {
   void take(Ring& ring, std::span<const std::byte> record, RecordStore& store);
   void take_waking(const Ring& ring, std::span<const std::byte> sample, RecordStore& store) const;
   void take_switch(format::StateRecord made, std::uint16_t misc, std::uint32_t pid, RecordStore& store);
-  std::uint64_t ticks_at(std::uint64_t raw_ns) const;
 
   std::uint64_t beside_from_;  ///< ticks; from then on ftrace tells, and this fills what it leaves out
   bool note_forks_ = false;
@@ -98,10 +93,7 @@ class PerfEvents : public Collector {
   std::vector<int> wakes_;       ///< events of wakings
   Field waker_, woken_, flags_;  ///< in a waking's record
   std::vector<std::byte> copy_;  ///< of a record that wraps around
-  ClockPair from_;
-  ClockPair to_;
-  double ticks_per_ns_ = 0;  ///< between the two
-  std::uint32_t error_ns_ = 0;
+  RawClock clock_;
 };
 
 }  // namespace karst::sched

@@ -419,6 +419,27 @@ void TraceWriter::add_states(const reader::StateLog& log) {
   for (const format::StateRecord& record : log.records) table.add(record);
 }
 
+void TraceWriter::add_samples(const reader::SampleLog& log) {
+  if (log.empty()) return;
+  {
+    auto table = make_table<format::SampleSourceRecord>(*impl_, ChunkType::kSampleSource, 0, false);
+    const reader::SampleSource& s = log.source;
+    table.add({s.period_ns, s.begin_ticks, s.end_ticks, s.lost, s.unread, s.flags, 0, table.text(s.note)});
+  }
+  {
+    auto table = make_table<format::SampledFunctionRecord>(*impl_, ChunkType::kSampledFunctions, 0, true);
+    for (const reader::SampledFunction& f : log.functions)
+      table.add(
+          {f.address, f.size, f.line, table.shared_text(f.module), table.text(f.name), table.shared_text(f.file)});
+  }
+  {
+    auto table = make_table<format::SampledStackRecord>(*impl_, ChunkType::kSampledStacks, 0, true);
+    for (const format::SampledStackRecord& stack : log.stacks) table.add(stack);
+  }
+  auto table = make_table<format::SampleRecord>(*impl_, ChunkType::kSamples, 0, true);
+  for (const format::SampleRecord& sample : log.samples) table.add(sample);
+}
+
 void TraceWriter::add_mode(const reader::Process& process) {
   if (process.min_duration_ticks == 0 && process.clock_period_ticks == 0) return;
   auto table = make_table<format::ModeRecord>(*impl_, ChunkType::kModes, process.index, false);

@@ -134,6 +134,7 @@ class Launcher {
     }
     failure_out = Descriptor();
     states_->start(program_);
+    sampler_.start(program_);
     static_cast<void>(!write(go_out.get(), "", 1));
     Failure failed;
     if (read(failure_in.get(), &failed, sizeof failed) == static_cast<ssize_t>(sizeof failed)) {
@@ -172,6 +173,7 @@ class Launcher {
                                   ", which made no traced call: there is nothing to keep"});
     result_.pairs.push_back(read_clock_pair());
     result_.states = states_->stop();
+    result_.samples = sampler_.stop();
     result_.recorder = states_;
     judge_watch();
     if (options_.choice.values().any() && chooser_.meant_for_values() == 0)
@@ -370,6 +372,8 @@ class Launcher {
   PlainPrograms plain_{options_.plain, options_.resolve};
   Session session_;
   Signals signals_;
+  sampler::Sampler sampler_{
+      {options_.samples_per_second, options_.user ? std::optional(options_.user->rights) : options_.resolve.as}};
   std::shared_ptr<sched::StateRecorder> states_ = std::make_shared<sched::StateRecorder>(options_.states);
   Triggers triggers_{options_.triggers, options_.several_triggers, options_.resolve};
   TriggerClock trigger_clock_;

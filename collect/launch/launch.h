@@ -15,6 +15,7 @@
 #include "collect/launch/program.h"
 #include "collect/launch/user.h"
 #include "collect/record/recording.h"
+#include "sampler/sampler.h"
 #include "sched/recorder.h"
 #include "symbols/places.h"
 
@@ -37,6 +38,7 @@ struct LaunchOptions {
   /// it is told to go, unless it was forked. May be empty.
   std::function<void(pid_t pid, int arena)> on_arena;
   sched::StateOptions states;                   ///< how to record thread states
+  std::uint32_t samples_per_second = 0;         ///< of a thread's CPU time; 0: none
   std::vector<symbols::PlaceName> triggers;     ///< places whose being reached is kept, with what came before
   WatchOptions watch;                           ///< calls to keep
   bool several_triggers = false;                ///< a name may mean several functions
@@ -53,6 +55,7 @@ struct LaunchResult {
   std::uint64_t functions = 0;                     ///< of all processes
   std::uint64_t functions_off = 0;                 ///< left out by the filter
   reader::StateLog states;                         ///< what threads did beside their calls, or why that is not known
+  reader::SampleLog samples;                       ///< what they were sampled in, or why nothing was
   std::shared_ptr<sched::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
   std::vector<reader::UntracedProgram> untraced;   ///< programs that were started and that are not in the trace
   std::vector<PlainPrograms::Module> plain;        ///< what was patched that has no sleds

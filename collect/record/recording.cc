@@ -19,6 +19,7 @@
 #include "format/note.h"
 #include "format/trace.h"
 #include "reader/clock_problems.h"
+#include "symbols/sampled_names.h"
 #include "symbols/sandbox.h"
 #include "symbols/sources.h"
 #include "symbols/static_locks.h"
@@ -482,6 +483,10 @@ void Recording::Impl::write_events(std::vector<ClockPair> pairs) {
   summary_.tracing_ns = clock.to_ns(tracing_ticks_);
   if (!options_.untraced.empty()) writer_.add_untraced(options_.untraced);
   if (options_.states != nullptr) writer_.add_states(*options_.states);
+  if (options_.samples != nullptr && !options_.names) {
+    symbols::number_sampled(*options_.samples);
+    writer_.add_samples(*options_.samples);
+  }
 }
 
 void Recording::Impl::look_up(reader::Process& p) {
@@ -525,7 +530,12 @@ void Recording::Impl::add_sources() {
 
 bool Recording::Impl::write_names() {
   for (reader::Process& p : processes_) look_up(p);
+  if (options_.samples != nullptr) {
+    const auto as = options_.resolve.as || recorded_.empty() ? options_.resolve.as : recorded_[0].history.owner();
+    symbols::name_sampled(*options_.samples, options_.resolve.with(as));
+  }
   if (symbols::stop_lookups) return false;
+  if (options_.samples != nullptr) writer_.add_samples(*options_.samples);
   for (reader::Process& p : processes_) {
     writer_.add_symbols(p.index, p.functions);
     p.inlined.keep(seen_[p.index]);

@@ -214,6 +214,14 @@ Result<std::vector<std::byte>> Strip::apply(ChunkType type, std::span<const std:
       case ChunkType::kStateSource:
         fields.text(i, offsetof(format::StateSourceRecord, note), takes(kHost));
         break;
+      case ChunkType::kSampleSource:
+        fields.text(i, offsetof(format::SampleSourceRecord, note), takes(kHost));
+        break;
+      case ChunkType::kSampledFunctions:
+        fields.path(i, offsetof(format::SampledFunctionRecord, module));
+        fields.text(i, offsetof(format::SampledFunctionRecord, name), names, "sampled#" + std::to_string(i + 1));
+        fields.path(i, offsetof(format::SampledFunctionRecord, file), names);
+        break;
       case ChunkType::kTasks: {
         const bool of_run =
             (table.get<std::uint32_t>(i, offsetof(format::TaskRecord, flags)) & format::kTaskOfRun) != 0;

@@ -185,7 +185,7 @@ void write_threads(Json& json, const TraceIndex& index) {
     write_time(json, "end", index, of.exited ? of.exited_ticks : 0);
     write_time(json, "first", index, thread.first_ticks);
     write_time(json, "last", index, thread.last_ticks);
-    json.field("exited", of.exited).field("calls", thread.calls.size()).field("depths", thread.lanes.depths());
+    json.field("exited", of.exited).field("calls", thread.calls.size()).field("depths", thread.levels());
     json.field("events", thread.events);
     json.field("overwritten_events", of.overwritten_events).field("lost_events", of.lost_events);
     json.field("out_of_order", thread.out_of_order).field("unmatched_exits", thread.unmatched_exits);
@@ -258,6 +258,19 @@ void write_functions(Json& json, const TraceIndex& index) {
             [&](std::string_view path) { return std::binary_search(sources.begin(), sources.end(), path); });
 }
 
+void write_sampled(Json& json, const TraceIndex& index) {
+  const reader::SampleLog& log = index.trace().samples();
+  if (log.empty()) return;
+  json.key("sampled").open('{').field("period", log.source.period_ns).field("samples", log.samples.size());
+  json.field("lost", log.source.lost).field("kernel", (log.source.flags & format::kSamplesKernel) != 0);
+  json.key("functions").open('[');
+  for (const reader::SampledFunction& function : log.functions) {
+    json.open('{').field("name", function.name).field("module", function.module).field("file", function.file);
+    json.field("line", function.line).close('}');
+  }
+  json.close(']').close('}');
+}
+
 }  // namespace
 
 std::string trace_json(const TraceIndex& index, std::string_view version, std::size_t traces, bool keep, bool can_cut) {
@@ -296,6 +309,7 @@ std::string trace_json(const TraceIndex& index, std::string_view version, std::s
   if (!lock_waits.empty()) json.list("lock_waits", lock_waits, [](std::uint32_t number) { return number; });
   if (Memory::has(index)) json.field("memory", true);
   write_state_facts(json, index);
+  write_sampled(json, index);
   json.key("features").open('[');
   if (can_cut) json.value("cut");
   json.close(']').close('}');

@@ -106,6 +106,24 @@ void write_outliers(Json& json, const Scope& scope, const TickRange& range, bool
   json.close(']').close('}');
 }
 
+namespace {
+
+/// Levels that samples below calls have in a range.
+std::uint32_t sampled_levels(const ThreadIndex& thread, const TickRange& range) {
+  if (thread.of_samples == nullptr) return 0;
+  const Strip& strip = *thread.of_samples;
+  auto depth = static_cast<std::uint32_t>(strip.lanes.depths());
+  for (; depth != 0; --depth) {
+    const auto lane = strip.lanes.rows(depth - 1);
+    const auto behind = std::partition_point(lane.begin(), lane.end(),
+                                             [&](std::uint32_t row) { return strip.calls.begin[row] < range.end; });
+    if (behind != lane.begin() && strip.calls.end(*(behind - 1)) > range.begin) break;
+  }
+  return depth;
+}
+
+}  // namespace
+
 void write_thread_sums(Json& json, const TraceIndex& index, const TickRange& range) {
   std::vector<std::uint32_t> depths;
   std::vector<reader::StateTimes> times;
@@ -121,7 +139,7 @@ void write_thread_sums(Json& json, const TraceIndex& index, const TickRange& ran
       const std::uint32_t row = *(behind - 1);
       if (thread.calls.end(row) > range.begin || thread.calls.begin[row] >= range.begin) break;
     }
-    depths.push_back(depth);
+    depths.push_back(std::max(depth, sampled_levels(thread, range)));
     times.push_back(thread.states != nullptr && end > range.begin ? thread.states->between(range.begin, end)
                                                                   : reader::StateTimes{});
   }

@@ -13,6 +13,7 @@
 #include "symbols/open_trace.h"
 #include "view/index/index_builder.h"
 #include "view/index/index_cache.h"
+#include "view/index/sample_strips.h"
 
 namespace karst::view {
 
@@ -200,6 +201,16 @@ void TraceIndex::sum_up() {
     last_ = std::max(last_, index.last_ticks);
   }
   last_ = std::max(last_, origin_);
+  build_sample_strips();
+}
+
+// Below calls, so that these must be there.
+void TraceIndex::build_sample_strips() {
+  if (trace_->samples().empty() || partial_) return;
+  analysis::SamplePlaces places(*trace_);
+  for (ThreadIndex& thread : threads_)
+    if (places.has(*thread.thread))
+      thread.of_samples = std::make_shared<const Strip>(make_sample_strip(*trace_, thread, places));
 }
 
 void TraceIndex::build_strips() {

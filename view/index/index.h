@@ -60,6 +60,15 @@ struct ThreadIndex : query::ThreadCalls {
 
   std::shared_ptr<const Strip> of_states;  ///< null: nothing is known of them
 
+  std::shared_ptr<const Strip> of_samples;  ///< null: it was not sampled, or is not read yet
+
+  /// Levels of its calls, and of what was sampled below them.
+  std::uint32_t levels() const {
+    const auto calls_levels = static_cast<std::uint32_t>(lanes.depths());
+    return of_samples == nullptr ? calls_levels
+                                 : std::max(calls_levels, static_cast<std::uint32_t>(of_samples->lanes.depths()));
+  }
+
   /// Of a preview: from this time on its calls are not there yet. first_ticks: none is.
   std::uint64_t unread_from = kAllRead;
   static constexpr std::uint64_t kAllRead = std::numeric_limits<std::uint64_t>::max();
@@ -159,6 +168,7 @@ class TraceIndex {
   static std::unique_ptr<TraceIndex> listed(reader::Trace trace, IndexProgress& progress);
   static std::unique_ptr<TraceIndex> listed(std::shared_ptr<const reader::Trace> trace, IndexProgress& progress);
   void build_strips();
+  void build_sample_strips();
   void sum_up();
 
   std::shared_ptr<const reader::Trace> trace_;

@@ -26,15 +26,7 @@ class LockTrackKind final : public TrackKind {
             TileWriter& tiles) const override {
     const auto locks = index.locks();
     if (filtered != nullptr || locks == nullptr) return;
-    const Strip& strip = locks->tracks[number].strip;
-    std::vector<Slice> slices;
-    for (std::uint64_t depth = wanted.first; depth < strip.lanes.depths() && depth <= wanted.last; ++depth) {
-      slices.clear();
-      strip.lanes.draw(strip.calls, static_cast<std::uint32_t>(depth), tiles.picture(), slices);
-      for (const Slice& slice : slices)
-        tiles.add(strip.calls, slice, strip.calls.function[slice.row], strip.source[slice.row]);
-      tiles.end_lane(wanted.track, static_cast<std::uint32_t>(depth));
-    }
+    draw_strip(locks->tracks[number].strip, wanted, tiles);
   }
 };
 

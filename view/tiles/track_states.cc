@@ -22,15 +22,7 @@ class StateTracks final : public TrackKind {
   void draw(const TraceIndex& index, std::uint32_t number, const TrackLanes& wanted, const FilteredLanes* filtered,
             TileWriter& tiles) const override {
     if (filtered != nullptr) return;
-    const Strip& strip = index.threads()[number].strip();
-    std::vector<Slice> slices;
-    for (std::uint64_t depth = wanted.first; depth < strip.lanes.depths() && depth <= wanted.last; ++depth) {
-      slices.clear();
-      strip.lanes.draw(strip.calls, static_cast<std::uint32_t>(depth), tiles.picture(), slices);
-      for (const Slice& slice : slices)
-        tiles.add(strip.calls, slice, strip.calls.function[slice.row], strip.source[slice.row]);
-      tiles.end_lane(wanted.track, static_cast<std::uint32_t>(depth));
-    }
+    draw_strip(index.threads()[number].strip(), wanted, tiles);
   }
 };
 

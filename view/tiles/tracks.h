@@ -55,8 +55,12 @@ class TrackKind {
 const TrackKind& thread_tracks();
 const TrackKind& state_tracks();
 const TrackKind& cpu_tracks();
+const TrackKind& sample_tracks();
 /// There are none until TraceIndex::set_locks().
 const TrackKind& lock_tracks();
+
+/// Draws lanes of a strip: a slice's row is its source.
+void draw_strip(const Strip& strip, const TrackLanes& wanted, TileWriter& tiles);
 
 struct Track {
   std::uint32_t id;

@@ -120,6 +120,13 @@ function functionFacts(json: Json): FunctionInfo[] {
   return functions;
 }
 
+const sampledFacts = (json: Json) => ({
+  ...{ period: num(json.period), samples: num(json.samples), lost: num(json.lost), kernel: json.kernel === true },
+  functions: objects(json.functions).map((f) => ({
+    ...{ name: text(f.name), module: text(f.module), file: text(f.file), line: num(f.line) },
+  })),
+});
+
 export function traceFacts(answer: Json): TraceInfo {
   const json = object(answer);
   const span = num(json.span);
@@ -149,6 +156,7 @@ export function traceFacts(answer: Json): TraceInfo {
     functions: functionFacts(json),
     valued: new Set(list(json.values).map((f) => num(f, -1))),
     hasMemory: json.memory === true,
+    sampled: json.sampled ? sampledFacts(object(json.sampled)) : null,
     lockWaits: new Set(list(json.lock_waits).map((f) => num(f, -1))),
     canCut: list(json.features).includes("cut"),
     ...optional("range", json.range ? { begin: num(json.range.begin), end: num(json.range.end, extent) } : undefined),

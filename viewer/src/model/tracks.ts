@@ -55,7 +55,7 @@ export const NO_CHOICE: TrackChoice = {
 /** Where the tracks of a kind lie. Those of threads' calls are laid out by themselves. */
 export interface TrackForm {
   readonly kind: string;
-  /** Above the calls of the thread that owns it: so high. */
+  /** Above the calls of the thread that owns it: so high; 0: among them, in their rows. */
   readonly strip?: number;
   /** Below all threads, under a heading. Addresses name that by `key`, a track by `letter` and its owner. */
   readonly section?: {
@@ -256,7 +256,9 @@ function placeThread(
   const key = threadKey(t, thread.index);
   const folded = choice.folded.has(key);
   const strips = folded
-    ? open.map((strip, i) => ({ ...strip, top: i * (FOLDED_STRIP + STRIP_AIR), height: FOLDED_STRIP }))
+    ? open.map((strip, i) =>
+        strip.height === 0 ? strip : { ...strip, top: i * (FOLDED_STRIP + STRIP_AIR), height: FOLDED_STRIP },
+      )
     : open;
   const deepest = Math.max(thread.maxDepth, 1);
   // Calls of this moment: the deepest stack there ever was would keep the other threads off the screen.
@@ -264,7 +266,7 @@ function placeThread(
   const lane = partial ? (folded ? FOLDED_LANE : LANE) + STRIP_AIR : 0;
   const says = (thread.notes.message ?? 0) > 0 && !trace.aggregated;
   const notes = says ? (folded ? FOLDED_NOTES : NOTES) + NOTE_AIR : 0;
-  const lead = strips.reduce((sum, strip) => sum + strip.height + STRIP_AIR, lane + notes);
+  const lead = strips.reduce((sum, strip) => sum + roomOf(strip), lane + notes);
   place({
     ...{ kind: "thread", key, trace: t, process: thread.process, thread: thread.index, strips, lead, notes, lane },
     folded,
@@ -280,6 +282,9 @@ function placeThread(
   });
 }
 
+/** With the air below it; one without height lies in the rows of the calls. */
+const roomOf = ({ height }: Strip) => (height === 0 ? 0 : height + STRIP_AIR);
+
 /** By thread, one below the other. */
 function stripsOf(trace: TraceInfo, forms: readonly TrackForm[]): Map<number, Strip[]> {
   const strips = new Map<number, Strip[]>();
@@ -289,7 +294,7 @@ function stripsOf(trace: TraceInfo, forms: readonly TrackForm[]): Map<number, St
       if (info.kind !== kind) continue;
       const above = strips.get(info.owner) ?? [];
       const last = above.at(-1);
-      above.push({ info, top: last ? last.top + last.height + STRIP_AIR : 0, height });
+      above.push({ info, top: last ? last.top + roomOf(last) : 0, height });
       strips.set(info.owner, above);
     }
   }

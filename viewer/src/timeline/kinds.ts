@@ -2,10 +2,18 @@
 import type { TrackRenderer } from "./track_renderer";
 import { cpuTracks } from "./track_cpus";
 import { lockTracks } from "./track_locks";
+import { sampleTracks } from "./track_samples";
 import { stateTracks } from "./track_states";
 import { threadTracks } from "./track_threads";
 import { valueTracks } from "./track_values";
 
-export const KINDS: readonly TrackRenderer[] = [threadTracks, stateTracks, lockTracks, valueTracks, cpuTracks];
+export const KINDS: readonly TrackRenderer[] = [
+  threadTracks,
+  stateTracks,
+  sampleTracks,
+  lockTracks,
+  valueTracks,
+  cpuTracks,
+];
 
 export const kindOf = (kind: string): TrackRenderer | undefined => KINDS.find((one) => one.kind === kind);

@@ -45,6 +45,8 @@ interface TraceScene {
   readonly looks: Record<Theme, Looks>;
   /** Of tasks, for CPU lanes. */
   readonly taskLooks: Record<Theme, Looks>;
+  /** Of sampled functions. */
+  readonly sampleLooks: Record<Theme, Looks>;
   /** Of threads, for locks. */
   readonly threadLooks: Record<Theme, Looks>;
   highlight?: { func: number; tiles: TileStore };
@@ -110,6 +112,13 @@ export class Scene {
           tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
           looks: inThemes((inks) => new Looks(names, inks)),
           taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
+          sampleLooks: inThemes(
+            (inks) =>
+              new Looks(
+                (loaded.info.sampled?.functions ?? []).map(({ name }) => name),
+                inks,
+              ),
+          ),
           threadLooks: inThemes((inks) => new Looks(threadNames, inks, strange)),
         };
       });
@@ -123,6 +132,10 @@ export class Scene {
 
   taskLooks(trace: number): Looks | undefined {
     return this.scenesOf(this.store.state)[trace]?.taskLooks[this.inks.theme];
+  }
+
+  sampleLooks(trace: number): Looks | undefined {
+    return this.scenesOf(this.store.state)[trace]?.sampleLooks[this.inks.theme];
   }
 
   threadLooks(trace: number): Looks | undefined {

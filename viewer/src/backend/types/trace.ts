@@ -131,6 +131,16 @@ export interface TrackInfo {
   words?: string;
 }
 
+/** Of `karst run --sample`. */
+export interface SampledInfo {
+  /** CPU time that a sample stands for, ns. */
+  period: number;
+  samples: number;
+  lost: number;
+  kernel: boolean;
+  functions: { name: string; module: string; file: string; line: number }[];
+}
+
 export interface TraceInfo {
   version: string;
   name: string;
@@ -154,6 +164,8 @@ export interface TraceInfo {
   valued: ReadonlySet<number>;
   /** It has records of memory. */
   hasMemory: boolean;
+  /** What code was sampled in; null: nothing was sampled. */
+  sampled: SampledInfo | null;
   /** Numbers of those that are waits for locks. */
   lockWaits: ReadonlySet<number>;
   canCut: boolean;

@@ -1,0 +1,60 @@
+// Samples among the calls: which call a sampled thread was in, and what of its stack lies below that call.
+//
+// below    frames that the innermost traced call has called, themselves not traced. Calls are exact: a stack is only
+//          asked for what is missing in them. Where the call's function is not in the stack, nothing is said to be
+//          below.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "query/columns.h"
+#include "reader/trace.h"
+
+namespace karst::analysis {
+
+struct SamplePlace {
+  const format::SampleRecord* sample = nullptr;
+  std::uint32_t row = reader::kNoParent;   ///< innermost call; kNoParent: in no traced one
+  std::span<const std::uint32_t> stack{};  ///< places in SampleLog::functions, outermost first
+  std::span<const std::uint32_t> below{};  ///< its end: below the call; all of it where there is no call
+  bool is_placed = true;                   ///< false: the stack does not have the call's function
+  bool is_tracing = false;                 ///< the thread was recording a call
+  bool has_calls = true;                   ///< false: the calls of that time are not in the trace
+};
+
+/// Use from one thread. `trace` must outlive it.
+class SamplePlaces {
+ public:
+  explicit SamplePlaces(const reader::Trace& trace);
+
+  /// Gives the thread's samples to `use(const SamplePlace&)` in order of time. `calls`: the thread's, or those of them
+  /// that are asked for; `first_ticks`: where its kept history begins.
+  template <typename Use>
+  void each(const reader::Thread& thread, const query::CallColumns& calls, std::uint64_t first_ticks, Use use) {
+    open_.clear();
+    next_row_ = 0;
+    for (const std::uint32_t number : of_thread(thread)) use(place(thread, calls, first_ticks, number));
+  }
+  bool has(const reader::Thread& thread) const { return !of_thread(thread).empty(); }
+  /// Samples of threads that the trace does not have.
+  std::uint64_t of_others() const { return others_; }
+
+ private:
+  std::span<const std::uint32_t> of_thread(const reader::Thread& thread) const;
+  SamplePlace place(const reader::Thread& thread, const query::CallColumns& calls, std::uint64_t first_ticks,
+                    std::uint32_t number);
+  bool is_function(const reader::Process& process, std::uint32_t id, const reader::SampledFunction& sampled) const;
+
+  const reader::Trace& trace_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> of_;  // by process and thread
+  std::uint64_t others_ = 0;
+  std::vector<std::uint32_t> open_;  // rows
+  std::uint32_t next_row_ = 0;
+  std::vector<std::uint32_t> stack_;
+};
+
+}  // namespace karst::analysis

@@ -1,0 +1,56 @@
+// Which files' code lies where in the processes of a run, as the kernel's records tell: mappings, forks, execs.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+struct perf_event_header;
+
+namespace karst::sampler {
+
+/// A file with code. Whose identity is not known (a kernel before 5.12, or no build-id) has its inode's number.
+struct CodeFile {
+  std::string path;
+  std::string build_id;  ///< raw bytes; empty: not known
+  std::uint64_t inode = 0;
+  auto operator<=>(const CodeFile&) const = default;
+};
+
+struct CodeMapping {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t offset = 0;  ///< of `begin`, in the file
+  std::uint32_t file = 0;    ///< place in AddressSpaces::files()
+};
+
+/// Executable mappings of one process at one time, in order of address.
+using AddressSpace = std::vector<CodeMapping>;
+
+/// Null: no mapping has it.
+const CodeMapping* find_mapping(const AddressSpace& space, std::uint64_t address);
+
+/// Takes records in order of time. Use from one thread; spaces that it gave stay as they were.
+class AddressSpaces {
+ public:
+  /// PERF_RECORD_MMAP2, whose bytes follow the header.
+  void map(std::uint16_t misc, std::span<const std::byte> record);
+  /// A process was forked; it has what its parent had.
+  void fork(std::uint32_t child, std::uint32_t parent);
+  /// It is another program now, which has mapped nothing yet.
+  void exec(std::uint32_t pid) { spaces_.erase(pid); }
+  /// Never null.
+  std::shared_ptr<const AddressSpace> of(std::uint32_t pid) const;
+  const std::vector<CodeFile>& files() const { return files_; }
+
+ private:
+  std::uint32_t number_of(CodeFile file);
+
+  std::map<std::uint32_t, std::shared_ptr<const AddressSpace>> spaces_;
+  std::map<CodeFile, std::uint32_t> numbers_;
+  std::vector<CodeFile> files_;
+};
+
+}  // namespace karst::sampler

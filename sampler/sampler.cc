@@ -1,0 +1,392 @@
+// Two threads: one takes samples out of the kernel's rings, which are small, the other has their stacks read, batch
+// after batch.
+#include "sampler/sampler.h"
+
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <semaphore>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/fork_lock.h"
+#include "sampler/address_space.h"
+#include "sampler/unwind.h"
+#include "sched/cpus.h"
+#include "sched/perf_ring.h"
+#include "sched/quiet_thread.h"
+#include "sched/raw_clock.h"
+
+namespace karst::sampler {
+namespace {
+
+using sched::perf_value;
+
+/// Of the stack's top; the kernel copies no more than 64 KiB.
+constexpr std::uint32_t kStackBytes = 16384;
+constexpr std::size_t kLargestRing = std::size_t{4} << 20;
+constexpr std::size_t kSmallestRing = std::size_t{64} << 10;
+constexpr std::size_t kBatchBytes = std::size_t{32} << 20;  // of stacks that are read at once
+constexpr std::size_t kMostBatches = 4;                     // that wait for that; more are lost
+constexpr std::size_t kMostSamples = 8'000'000;             // that are kept; 24 bytes each
+
+/// Registers by the kernel's numbers (asm/perf_regs.h), in the order in which it writes them, as DWARF numbers them.
+constexpr std::uint64_t kRegisterMask = 0xff01ff;
+constexpr unsigned kDwarfNumbers[] = {0, 3, 2, 1, 4, 5, 6, 7, kInstructionPointer, 8, 9, 10, 11, 12, 13, 14, 15};
+
+perf_event_attr attributes_for(std::uint32_t per_second, bool kernel, bool build_ids) {
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+  attributes.sample_period = 1'000'000'000 / per_second;
+  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attributes.sample_regs_user = kRegisterMask;
+  attributes.sample_stack_user = kStackBytes;
+  attributes.sample_id_all = 1;
+  attributes.exclude_kernel = kernel ? 0 : 1;
+  attributes.exclude_callchain_kernel = 1;
+  attributes.mmap = 1;
+  attributes.mmap2 = 1;
+  attributes.build_id = build_ids ? 1 : 0;
+  attributes.comm = 1;
+  attributes.comm_exec = 1;
+  attributes.task = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC_RAW;
+  attributes.watermark = 1;
+  return attributes;
+}
+
+/// A record of the kernel's, or what is made of one.
+struct Record {
+  std::uint64_t ticks = 0;
+  perf_event_header header{};
+  std::vector<std::byte> bytes;  ///< behind the header
+  RawSample sample;              ///< of PERF_RECORD_SAMPLE
+};
+
+}  // namespace
+
+struct Sampler::Impl {
+  explicit Impl(const SampleOptions& asked) : options(asked) {}
+  ~Impl() {
+    for (sched::PerfRing& ring : rings) ring.close();
+    if (stop_event >= 0) close(stop_event);
+  }
+
+  Status open(pid_t program);
+  bool open_rings(pid_t program, bool kernel, bool build_ids);
+  void run();
+  void drain();
+  void take(const sched::PerfRing& ring, std::span<const std::byte> record);
+  void take_in_order(std::uint64_t until);
+  void hand_over();
+  void read_stacks();
+  void add(const std::vector<RawSample>& batch, const std::vector<CodeFile>& files);
+
+  SampleOptions options;
+  sched::RawClock clock;
+  std::vector<sched::PerfRing> rings;
+  int stop_event = -1;
+  std::vector<std::byte> copy;
+  std::vector<Record> pending;  // of which earlier ones may still come
+  AddressSpaces spaces;
+  std::vector<RawSample> batch;
+  std::size_t batch_bytes = 0;
+
+  struct Batch {
+    std::vector<RawSample> samples;
+    std::vector<CodeFile> files;
+  };
+  std::mutex mutex;  // of what follows
+  std::condition_variable changed;
+  std::deque<Batch> batches;
+  bool ended = false;
+  std::uint64_t lost = 0;
+
+  // Of the reading thread, and of stop() when it has ended.
+  reader::SampleLog log;
+  std::vector<CodeFile> known_files;
+  std::map<UnwoundFunction, std::uint32_t> functions;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> stacks;  // caller, function: 1 + place
+  std::string unread;                                                       // why
+
+  std::binary_semaphore begun{0};
+  std::thread draining;
+  std::thread reading;
+};
+
+Sampler::Sampler(const SampleOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+Sampler::~Sampler() {
+  if (impl_->draining.joinable()) stop();
+}
+
+bool Sampler::Impl::open_rings(pid_t program, bool kernel, bool build_ids) {
+  perf_event_attr attributes = attributes_for(options.per_second, kernel, build_ids);
+  attributes.wakeup_watermark = kSmallestRing / 4;
+  for (sched::PerfRing& ring : rings) ring.close();
+  rings.clear();
+  for (const std::uint16_t cpu : sched::online_cpus()) {
+    const int fd = sched::open_perf_event(attributes, program, cpu);
+    if (fd >= 0) rings.push_back({fd, cpu, nullptr, 0});
+    if (fd < 0 && errno != ENODEV && errno != ENXIO) return false;  // else it went offline
+  }
+  return true;
+}
+
+Status Sampler::Impl::open(pid_t program) {
+  bool kernel = true;
+  bool build_ids = true;
+  while (!open_rings(program, kernel, build_ids)) {
+    if (kernel && (errno == EACCES || errno == EPERM))
+      kernel = false;
+    else if (build_ids && errno == EINVAL)
+      build_ids = false;
+    else
+      return Error{sched::why_perf_is_refused(errno)};
+  }
+  std::vector<sched::PerfRing*> all;
+  for (sched::PerfRing& ring : rings) all.push_back(&ring);
+  bool mapped = false;
+  for (std::size_t bytes = kLargestRing; !mapped && bytes >= kSmallestRing; bytes /= 2)
+    mapped = sched::PerfRing::map_all(all, bytes);
+  if (!mapped)
+    return Error{std::string("perf events have no memory left to write to (mmap: ") + std::strerror(errno) +
+                 "): raise kernel.perf_event_mlock_kb or ulimit -l"};
+  if (kernel) log.source.flags |= format::kSamplesKernel;
+  if (!kernel)
+    log.source.note =
+        "time in the kernel was not sampled: kernel.perf_event_paranoid is above 1, and karst has no CAP_PERFMON";
+  return Unit{};
+}
+
+void Sampler::start(pid_t program) {
+  Impl& r = *impl_;
+  if (r.options.per_second == 0) return;
+  if (const Status opened = r.open(program); !opened) {
+    r.log.source.note = opened.error().message;
+    for (sched::PerfRing& ring : r.rings) ring.close();
+    r.rings.clear();
+    return;
+  }
+  r.log.source.period_ns = 1'000'000'000 / r.options.per_second;
+  r.log.source.begin_ticks = r.clock.now().ticks;
+  r.stop_event = eventfd(0, EFD_CLOEXEC);
+  r.draining = sched::start_thread("karst-samples", [&r] {
+    r.begun.release();
+    r.run();
+  });
+  r.begun.acquire();
+  r.reading = sched::start_thread("karst-stacks", [&r] {
+    r.begun.release();
+    r.read_stacks();
+  });
+  r.begun.acquire();
+}
+
+void Sampler::Impl::run() {
+  constexpr int kEveryMs = 100;
+  std::vector<pollfd> descriptors = {{stop_event, POLLIN, 0}};
+  for (const sched::PerfRing& ring : rings) descriptors.push_back({ring.fd, POLLIN, 0});
+  while (true) {
+    poll(descriptors.data(), descriptors.size(), kEveryMs);
+    const std::shared_lock no_fork(fork_lock());
+    drain();
+    if (descriptors[0].revents != 0) return;
+    // Who has ended all its events is readable for ever.
+    for (pollfd& d : descriptors)
+      if ((d.revents & (POLLHUP | POLLERR)) != 0) d.fd = -1;
+  }
+}
+
+void Sampler::Impl::drain() {
+  clock.read();
+  for (sched::PerfRing& ring : rings) ring.drain(copy, [&](std::span<const std::byte> record) { take(ring, record); });
+  // What another CPU was just writing when we looked comes the next time.
+  constexpr double kSlack = 3e7;  // ns
+  take_in_order(clock.now().ticks - clock.ticks_of(kSlack));
+}
+
+void Sampler::Impl::take(const sched::PerfRing& ring, std::span<const std::byte> record) {
+  Record made;
+  made.header = perf_value<perf_event_header>(record, 0);
+  const std::span<const std::byte> bytes = record.subspan(sizeof made.header);
+  if (made.header.type == PERF_RECORD_LOST || made.header.type == PERF_RECORD_LOST_SAMPLES) {
+    const std::lock_guard guard(mutex);
+    lost += perf_value<std::uint64_t>(bytes, made.header.type == PERF_RECORD_LOST ? 8 : 0);
+    return;
+  }
+  if (made.header.type != PERF_RECORD_SAMPLE) {
+    // sample_id: pid, tid, time.
+    if (bytes.size() < 16) return;
+    made.ticks = clock.ticks_at(perf_value<std::uint64_t>(bytes, bytes.size() - 8));
+    made.bytes.assign(bytes.begin(), bytes.end() - 16);
+    pending.push_back(std::move(made));
+    return;
+  }
+  RawSample& sample = made.sample;
+  sample.pid = perf_value<std::uint32_t>(bytes, 0);
+  sample.tid = perf_value<std::uint32_t>(bytes, 4);
+  made.ticks = sample.ticks = clock.ticks_at(perf_value<std::uint64_t>(bytes, 8));
+  sample.cpu = ring.cpu;
+  sample.in_kernel = (made.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+  std::size_t at = 16;
+  const auto abi = perf_value<std::uint64_t>(bytes, at);
+  at += 8;
+  if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
+    for (const unsigned number : kDwarfNumbers) {
+      sample.registers[number] = perf_value<std::uint64_t>(bytes, at);
+      at += 8;
+    }
+  }
+  const auto size = perf_value<std::uint64_t>(bytes, at);
+  at += 8;
+  if (abi == PERF_SAMPLE_REGS_ABI_64 && size != 0 && size <= bytes.size() - std::min(bytes.size(), at)) {
+    const std::uint64_t copied = std::min(size, perf_value<std::uint64_t>(bytes, at + size));
+    const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    sample.stack.assign(from, from + static_cast<std::ptrdiff_t>(copied));
+  }
+  pending.push_back(std::move(made));
+}
+
+void Sampler::Impl::take_in_order(std::uint64_t until) {
+  std::stable_sort(pending.begin(), pending.end(), [](const Record& a, const Record& b) { return a.ticks < b.ticks; });
+  std::size_t done = 0;
+  for (; done < pending.size() && pending[done].ticks < until; ++done) {
+    Record& record = pending[done];
+    switch (record.header.type) {
+      case PERF_RECORD_SAMPLE:
+        record.sample.space = spaces.of(record.sample.pid);
+        batch_bytes += sizeof(RawSample) + record.sample.stack.size();
+        batch.push_back(std::move(record.sample));
+        if (batch_bytes >= kBatchBytes) hand_over();
+        break;
+      case PERF_RECORD_MMAP2:
+        spaces.map(record.header.misc, record.bytes);
+        break;
+      case PERF_RECORD_FORK:
+        spaces.fork(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 4));
+        break;
+      case PERF_RECORD_COMM:
+        if ((record.header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0)
+          spaces.exec(perf_value<std::uint32_t>(record.bytes, 0));
+        break;
+      default:
+        break;
+    }
+  }
+  pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+void Sampler::Impl::hand_over() {
+  if (batch.empty()) return;
+  Batch next{std::exchange(batch, {}), spaces.files()};
+  batch_bytes = 0;
+  const std::lock_guard guard(mutex);
+  if (batches.size() >= kMostBatches)
+    lost += next.samples.size();
+  else
+    batches.push_back(std::move(next));
+  changed.notify_one();
+}
+
+void Sampler::Impl::read_stacks() {
+  while (true) {
+    Batch next;
+    {
+      std::unique_lock guard(mutex);
+      changed.wait(guard, [this] { return ended || !batches.empty(); });
+      if (batches.empty()) return;
+      next = std::move(batches.front());
+      batches.pop_front();
+    }
+    add(next.samples, next.files);
+  }
+}
+
+void Sampler::Impl::add(const std::vector<RawSample>& raw, const std::vector<CodeFile>& files) {
+  const auto unwound = unwind(raw, files, options.as);
+  const std::shared_lock no_fork(fork_lock());
+  if (!unwound) {
+    log.source.unread += raw.size();
+    unread = unwound.error().message;
+  }
+  known_files = files;
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    const RawSample& sample = raw[i];
+    format::SampleRecord record{};
+    record.ticks = sample.ticks;
+    record.tid = sample.tid;
+    record.pid = sample.pid;
+    record.cpu = sample.cpu;
+    if (sample.in_kernel) record.flags |= format::kSampleInKernel;
+    if (unwound) {
+      const Unwound::Stack& stack = unwound->stacks[i];
+      if (stack.cut) record.flags |= format::kSampleCut;
+      for (auto at = stack.functions.rbegin(); at != stack.functions.rend(); ++at) {
+        const auto function = static_cast<std::uint32_t>(
+            functions.try_emplace(unwound->functions[*at], static_cast<std::uint32_t>(functions.size())).first->second);
+        const auto [known, fresh] = stacks.try_emplace({record.stack, function}, 0);
+        if (fresh) {
+          log.stacks.push_back({record.stack, function});
+          known->second = static_cast<std::uint32_t>(log.stacks.size());
+        }
+        record.stack = known->second;
+      }
+    } else {
+      record.flags |= format::kSampleCut;
+    }
+    if (log.samples.size() == kMostSamples) {
+      const std::size_t half = kMostSamples / 2;
+      log.source.lost += half;
+      std::copy(log.samples.begin() + half, log.samples.end(), log.samples.begin());
+      log.samples.set_size(kMostSamples - half);
+    }
+    log.samples.push_back(record);
+  }
+}
+
+reader::SampleLog Sampler::stop() {
+  Impl& r = *impl_;
+  if (r.draining.joinable()) {
+    eventfd_write(r.stop_event, 1);
+    r.draining.join();
+    r.take_in_order(~std::uint64_t{0});
+    r.hand_over();
+    {
+      const std::lock_guard guard(r.mutex);
+      r.ended = true;
+      r.changed.notify_one();
+    }
+    r.reading.join();
+    for (sched::PerfRing& ring : r.rings) ring.close();
+    r.log.source.end_ticks = r.clock.now().ticks;
+    r.log.source.lost += r.lost;
+    r.log.functions.resize(r.functions.size());
+    for (const auto& [function, number] : r.functions) {
+      reader::SampledFunction& made = r.log.functions[number];
+      if (function.file == UnwoundFunction::kNoFile) continue;
+      made.module = r.known_files[function.file].path;
+      made.build_id = r.known_files[function.file].build_id;
+      made.address = function.address;
+      made.size = function.size;
+    }
+    if (!r.unread.empty()) r.log.source.note += (r.log.source.note.empty() ? "" : "; ") + r.unread;
+  }
+  return std::move(r.log);
+}
+
+}  // namespace karst::sampler

@@ -1,0 +1,46 @@
+// What a program's threads do at moments of their CPU time, with their stacks, by perf events (cpu-clock).
+//
+// Every thread of the program, and of what descends from it, is interrupted by the kernel each time that it has used a
+// period of CPU time. The kernel copies its registers and the top of its stack into rings of ours; nothing of it is in
+// the traced program. Threads that wait are not sampled. Stacks are read of files in a sandbox (sampler/unwind.h).
+// Times are CLOCK_MONOTONIC_RAW, which stop() turns into ticks.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "reader/samples.h"
+#include "symbols/credentials.h"
+
+namespace karst::sampler {
+
+struct SampleOptions {
+  std::uint32_t per_second = 0;              ///< of a thread's CPU time; 0: nothing is sampled
+  std::optional<symbols::Credentials> as{};  ///< whose rights the reading of files has; none: ours
+};
+inline constexpr std::uint32_t kMostPerSecond = 10'000;
+
+/// Use from one thread.
+class Sampler {
+ public:
+  explicit Sampler(const SampleOptions& options);
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  /// Begins. `program` is a child that waits to be let on to exec. Makes a thread, which takes no signals. Nothing is
+  /// sampled where the kernel refuses it: the log's note says why.
+  void start(pid_t program);
+  /// Ends, and gives what was sampled; functions have no names yet (symbols/sampled_names.h).
+  reader::SampleLog stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace karst::sampler

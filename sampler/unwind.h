@@ -1,0 +1,67 @@
+// Stacks of samples, by the tables of frames (.eh_frame) of the files whose code ran.
+//
+// A sample has registers and a copy of the top of the stack. The rules of the table find the caller's registers, as an
+// unwinder of exceptions does; nothing is guessed where there is no rule. Sources: System V ABI for x86-64, 3.7; DWARF
+// 5, 6.4.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "sampler/address_space.h"
+#include "symbols/credentials.h"
+
+namespace karst::sampler {
+
+/// DWARF's numbers of registers; 16 is the instruction pointer here.
+inline constexpr unsigned kRegisters = 17;
+inline constexpr unsigned kStackPointer = 7;
+inline constexpr unsigned kInstructionPointer = 16;
+using Registers = std::array<std::uint64_t, kRegisters>;
+
+struct RawSample {
+  std::uint64_t ticks = 0;
+  std::uint32_t tid = 0;
+  std::uint32_t pid = 0;
+  std::uint16_t cpu = 0;
+  bool in_kernel = false;
+  Registers registers{};
+  std::vector<std::byte> stack;  ///< from the stack pointer on
+  std::shared_ptr<const AddressSpace> space;
+};
+
+/// A function, or a piece of one with a frame of its own.
+struct UnwoundFunction {
+  static constexpr std::uint32_t kNoFile = 0xffffffffU;
+
+  std::uint32_t file = kNoFile;  ///< place in the files; kNoFile: code of no file, with address 0
+  std::uint64_t address = 0;     ///< in the file
+  std::uint32_t size = 0;
+  auto operator<=>(const UnwoundFunction&) const = default;
+};
+
+struct Unwound {
+  std::vector<UnwoundFunction> functions;  ///< that occur
+  struct Stack {
+    std::vector<std::uint32_t> functions;  ///< places above; innermost first
+    bool cut = false;                      ///< what called the last one is not known
+  };
+  std::vector<Stack> stacks;  ///< one for each sample
+};
+
+/// Frames of a stack that are followed; what is above is cut off.
+inline constexpr std::size_t kMostFrames = 256;
+
+/// Works in a sandbox (symbols/sandbox.h), with the rights of `as`. Error: what became of it.
+Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<CodeFile>& files,
+                       const std::optional<symbols::Credentials>& as);
+
+/// The same here, for tests, and for the sandbox.
+Unwound unwind_here(std::span<const RawSample> samples, const std::vector<CodeFile>& files);
+
+}  // namespace karst::sampler
