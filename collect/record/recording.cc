@@ -499,7 +499,15 @@ void Recording::Impl::look_up(reader::Process& p) {
     symbols::name_static_locks(p, resolve);  // notes have names already
   } else {
     auto resolved = symbols::resolve(p, resolve);
-    for (auto& problem : resolved.problems) summary_.problems.push_back(std::move(problem));
+    // Once for all processes of a program.
+    for (auto& problem : resolved.problems) {
+      auto& all = summary_.problems;
+      const auto same = std::find_if(all.begin(), all.end(), [&](const auto& p) { return p.message == problem.message; });
+      if (same == all.end())
+        all.push_back(std::move(problem));
+      else
+        same->count += problem.count;
+    }
   }
   advance(options_, p.functions.size());
 }

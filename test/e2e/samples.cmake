@@ -1,0 +1,2 @@
+# karst run --sample.
+e2e_methods(samples samples)
