@@ -532,8 +532,10 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
                      "A signal that ends the program makes it write a trace of its own first, PROGRAM-PID-N.karst");
   });
   add_program_options(command, options->program);
-  in_group(command, "Running and waiting", [&] { add_state_options(command, options->states); });
-  in_group(command, "Sampling", [&] { add_sample_option(command, options->sample); });
+  in_group(command, "Running and waiting", [&] {
+    add_state_options(command, options->states);
+    add_sample_option(command, options->sample);
+  });
   command.callback([options, &status, &program] { status = run(*options, program); });
 }
 

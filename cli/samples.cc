@@ -229,7 +229,8 @@ int samples(const Options& options) {
   Adder adder(**input, options.input, sums);
   analysis::SamplePlaces places(trace);
   (*input)->each_thread("placing samples", [&](const reader::Thread& thread, const reader::Calls& calls) {
-    places.each(thread, query::CallColumns(calls), calls.first_ticks, [&](const analysis::SamplePlace& place) { adder.add(thread, calls, place); });
+    places.each(thread, query::CallColumns(calls), calls.first_ticks,
+                [&](const analysis::SamplePlace& place) { adder.add(thread, calls, place); });
   });
   if (sums.samples == 0)
     return fail({options.input.has_filters() ? "no sample of " + trace.name() + " passes the filters"

@@ -502,7 +502,8 @@ void Recording::Impl::look_up(reader::Process& p) {
     // Once for all processes of a program.
     for (auto& problem : resolved.problems) {
       auto& all = summary_.problems;
-      const auto same = std::find_if(all.begin(), all.end(), [&](const auto& p) { return p.message == problem.message; });
+      const auto same =
+          std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.message == problem.message; });
       if (same == all.end())
         all.push_back(std::move(problem));
       else

@@ -6,7 +6,7 @@ TrackKinds track_kinds() { return all_track_kinds().first(4); }
 
 TrackKinds all_track_kinds() {
   static const TrackKind* const kKinds[] = {&thread_tracks(), &state_tracks(), &cpu_tracks(), &sample_tracks(),
-                                             &lock_tracks()};
+                                            &lock_tracks()};
   return kKinds;
 }
 
