@@ -153,6 +153,10 @@ class SampleTrace {
     states_ = std::move(log);
     return *this;
   }
+  SampleTrace& samples(reader::SampleLog log) {
+    samples_ = std::move(log);
+    return *this;
+  }
   /// What the process measured that a call costs it, in 1/format::kCallCostUnit ticks.
   SampleTrace& costs(std::uint32_t call, std::uint32_t inside) {
     processes_.back().call_cost = call;
@@ -240,6 +244,7 @@ class SampleTrace {
     }
     for (const auto& [path, text] : sources_) writer.add_source(path, text);
     if (!states_.records.empty()) writer.add_states(states_);
+    writer.add_samples(samples_);
     if (more) more(writer);
     if (const Status status = writer.finish(); !status) throw std::runtime_error(status.error().message);
   }
@@ -249,6 +254,7 @@ class SampleTrace {
   std::vector<std::pair<std::uint64_t, std::vector<format::Event>>> events_;  // by thread: first sequence, events
   std::vector<std::pair<std::string, std::string>> sources_;
   reader::StateLog states_;
+  reader::SampleLog samples_;
   std::uint32_t suspended_ = 0;
   std::size_t block_events_ = std::size_t{1} << 24U;
   std::vector<std::byte> bytes_;
