@@ -51,11 +51,11 @@ class Mappings {
   std::map<std::uint64_t, Part> parts_;  // by begin
 };
 
-/// Whole pages; what is too long for 64 bits ends with them.
-std::uint64_t end_of(std::uint64_t begin, std::uint64_t length) {
+/// The length up to the end of its last page; what is too long for 64 bits ends with them.
+std::uint64_t pages_of(std::uint64_t begin, std::uint64_t length) {
   constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max() / kPage * kPage;
-  if (length > kLast || begin > kLast - length) return kLast;
-  return (begin + length + kPage - 1) / kPage * kPage;
+  if (length > kLast || begin > kLast - length) return std::max(kLast, begin) - begin;
+  return (begin + length + kPage - 1) / kPage * kPage - begin;
 }
 
 }  // namespace
@@ -81,9 +81,10 @@ const std::vector<MemoryFinder::What>& MemoryFinder::kinds_of(std::uint32_t proc
   const auto [at, fresh] = kinds_.try_emplace(process);
   if (!fresh) return at->second;
   constexpr std::pair<std::string_view, What> kKinds[] = {
-      {format::kAllocated, What::kAllocated}, {format::kFreed, What::kFreed},
-      {format::kResized, What::kResized},     {format::kMapped, What::kMapped},
-      {format::kUnmapped, What::kUnmapped},   {format::kRemapped, What::kRemapped}};
+      {format::kAllocated, What::kAllocated},  {format::kFreed, What::kFreed},
+      {format::kResized, What::kResized},      {format::kMapped, What::kMapped},
+      {format::kUnmapped, What::kUnmapped},    {format::kRemapped, What::kRemapped},
+      {format::kBreakMoved, What::kMovedBreak}};
   const std::vector<reader::Function>& functions = trace_.processes()[process].functions;
   at->second.resize(functions.size());
   for (std::size_t id = 0; id < functions.size(); ++id) {
@@ -132,14 +133,19 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
     const RecordNumbers numbers = record_numbers(calls.bytes_of(note));
     switch (record.what) {
       case What::kAllocated:
-      case What::kMapped:
         record.size = numbers[0];
         record.address = numbers[1];
         break;
+      case What::kMapped:
+        record.address = numbers[1];
+        record.size = pages_of(record.address, numbers[0]);
+        break;
       case What::kFreed:
+        record.address = numbers[0];
+        break;
       case What::kUnmapped:
         record.address = numbers[0];
-        record.size = numbers[1];
+        record.size = pages_of(record.address, numbers[1]);
         break;
       case What::kResized:
         record.old = numbers[0];
@@ -148,7 +154,12 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
         break;
       case What::kRemapped:
         record.address = numbers[3];
-        record.size = numbers[2];
+        record.size = pages_of(record.address, numbers[2]);
+        break;
+      case What::kMovedBreak:
+        record.what = numbers[0] < numbers[1] ? What::kMapped : What::kUnmapped;
+        record.address = std::min(numbers[0], numbers[1]);
+        record.size = std::max(numbers[0], numbers[1]) - record.address;
         break;
       case What::kNothing:
       case What::kExit:
@@ -164,7 +175,7 @@ void MemoryFinder::add(const reader::Thread& thread, const reader::Calls& calls,
       Record old = record;
       old.what = What::kUnmapped;
       old.address = numbers[0];
-      old.size = numbers[1];
+      old.size = pages_of(numbers[0], numbers[1]);
       if (record.address != 0) records_.push_back(old);
       record.what = What::kMapped;
     }
@@ -216,10 +227,10 @@ class MemoryFinder::Replay {
         free(i);
         break;
       case What::kMapped:
-        if (record.address != 0) mappings_[record.process].map(record.address, end_of(record.address, record.size), i);
+        if (record.address != 0) mappings_[record.process].map(record.address, record.address + record.size, i);
         break;
       case What::kUnmapped:
-        mappings_[record.process].unmap(record.address, end_of(record.address, record.size));
+        mappings_[record.process].unmap(record.address, record.address + record.size);
         break;
       case What::kExit:
         for (const auto& [address, of] : living_[record.process]) {
@@ -229,6 +240,7 @@ class MemoryFinder::Replay {
         living_[record.process].clear();
         break;
       case What::kRemapped:
+      case What::kMovedBreak:
       case What::kNothing:
         break;
     }
@@ -371,7 +383,7 @@ MemoryUse MemoryFinder::take(std::uint64_t end) {
   }
   for (const Record& record : records_)
     if (record.what == What::kMapped && record.counted && record.address != 0)
-      use_.sums[record.node].mapped_bytes += static_cast<double>(end_of(0, record.size));
+      use_.sums[record.node].mapped_bytes += static_cast<double>(record.size);
   for (const auto& [process, mappings] : replay.mappings())
     for (const auto& [begin, part] : mappings.parts())
       if (records_[part.record].counted)

@@ -5,7 +5,8 @@
 // living       not given back until the end of what is looked at
 // peak         the moment at which living allocations had the most bytes together
 // short-lived  freed by its thread before that took or freed anything else (heaptrack calls them temporary)
-// mapped       by mmap(), which is told apart: allocators take their memory so, too
+// mapped       by mmap(), brk() and sbrk(), which is told apart: allocators take their memory so, too. Pages of mmap(),
+//              bytes of the others
 //
 // Where allocations were sampled, each stands for 1 / (1 - exp(-size / mean)) of its size (Horvitz and Thompson's
 // estimator), so that sums are unbiased. Where a thread's history does not begin with the thread, what it freed before
@@ -94,7 +95,17 @@ class MemoryFinder {
   MemoryUse take(std::uint64_t end);
 
  private:
-  enum class What : std::uint8_t { kNothing, kAllocated, kFreed, kResized, kMapped, kUnmapped, kRemapped, kExit };
+  enum class What : std::uint8_t {
+    kNothing,
+    kAllocated,
+    kFreed,
+    kResized,
+    kMapped,
+    kUnmapped,
+    kRemapped,
+    kMovedBreak,
+    kExit
+  };
   struct Record {
     std::uint64_t ticks = 0;
     std::uint64_t address = 0;

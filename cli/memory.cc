@@ -47,7 +47,8 @@ constexpr const char* kFooter = R"(Columns, of what each function took itself, b
   living       what of it was not freed at the end: of the program, or --range
   at peak      what of it there was when most bytes were living at once
   short        allocations that were freed by the thread as the next thing
-  mapped       bytes of mmap; living-mapped: those not unmapped at the end
+  mapped       bytes of mmap, brk and sbrk; living-mapped: those that were not
+               given back at the end
 A trace has this if it was made by 'karst run --system memory'. With
 '--system memory=512K' one allocation in 512 KiB was recorded, by chance;
 numbers are estimates then, and the head says how far they may be off (95%).

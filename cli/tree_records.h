@@ -69,7 +69,9 @@ class RecordFold {
   static int size_of(const std::string& values) {
     if (values == format::kAllocated || values == format::kMapped) return 0;
     if (values == format::kResized) return 1;
-    return values == format::kFreed || values == format::kUnmapped || values == format::kRemapped ? -1 : kNoMemory;
+    for (const char* known : {format::kFreed, format::kUnmapped, format::kRemapped, format::kBreakMoved})
+      if (values == known) return -1;
+    return kNoMemory;
   }
   static std::uint64_t bytes_in(std::string_view bytes, int size_at) {
     if (size_at < 0) return 0;

@@ -16,6 +16,8 @@ inline constexpr char kMapped[] = "length:u8|:x";
 inline constexpr char kUnmapped[] = "address:x,length:u8|";
 /// mremap(): the old address and length, the new length.
 inline constexpr char kRemapped[] = "address:x,old:u8,length:u8|:x";
+/// brk(), sbrk(), where the program's data ends: behind a call that has moved it. Between the two is memory, or was.
+inline constexpr char kBreakMoved[] = "from:x,to:x|";
 
 /// In the place of a description: the name is a number of bytes. One allocation in so many bytes was recorded, at
 /// random: one of size s with the probability 1 - exp(-s / bytes).

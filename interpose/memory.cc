@@ -32,6 +32,8 @@ constinit RecordKind g_of_old = record_kind("realloc frees", kFreed);
 constinit RecordKind g_of_mmap = record_kind("mmap", kMapped);
 constinit RecordKind g_of_munmap = record_kind("munmap", kUnmapped);
 constinit RecordKind g_of_mremap = record_kind("mremap", kRemapped);
+constinit RecordKind g_of_brk = record_kind("brk", kBreakMoved);
+constinit RecordKind g_of_sbrk = record_kind("sbrk", kBreakMoved);
 
 KARST_BEFORE(malloc)
 KARST_BEFORE(calloc)
@@ -47,6 +49,8 @@ KARST_ALSO(mmap64)
 KARST_BEFORE(munmap)
 using Remap = void* (*)(void*, size_t, size_t, int, void*);
 KARST_BEFORE_AS(mremap, Remap)
+KARST_BEFORE(brk)
+KARST_BEFORE(sbrk)
 
 char g_sampled_bytes[21];
 
@@ -93,14 +97,14 @@ __attribute__((noinline, cold)) void read_options() {
 }
 
 KARST_NAMES(of_memory, &g_of_malloc.name, &g_of_calloc.name, &g_of_aligned.name, &g_of_realloc.name, &g_of_free.name,
-            &g_of_old.name, &g_of_mmap.name, &g_of_munmap.name, &g_of_mremap.name)
+            &g_of_old.name, &g_of_mmap.name, &g_of_munmap.name, &g_of_mremap.name, &g_of_brk.name, &g_of_sbrk.name)
 
 __attribute__((constructor)) void begin() {
   const bool is_late = begin_standing();
   if (!is_late && !g_sampling.known) read_options();
   find_operators(reinterpret_cast<const void*>(g_malloc), is_late);
   enter_kinds({&g_of_malloc, &g_of_calloc, &g_of_aligned, &g_of_realloc, &g_of_free, &g_of_old, &g_of_mmap,
-               &g_of_munmap, &g_of_mremap});
+               &g_of_munmap, &g_of_mremap, &g_of_brk, &g_of_sbrk});
   if (is_late)
     begin_redirecting();
   else
@@ -220,4 +224,29 @@ KARST_EXPORT void* mremap(void* old, size_t old_length, size_t length, int flags
   if (is_off()) return address;
   record(g_of_mremap, number(old), old_length, length, address == MAP_FAILED ? 0 : number(address));
   return address;
+}
+
+// libc's malloc() moves the break by a call within libc, which nobody sees: what it makes of that is recorded above.
+
+namespace {
+/// Where the system has the break now: libc's brk() also returns 0 where it was not lowered after all.
+void record_break(RecordKind& kind, const void* from) {
+  const void* const to = g_sbrk(0);
+  const void* const unknown = reinterpret_cast<void*>(-1);
+  if (to != from && from != unknown && to != unknown) record(kind, number(from), number(to));
+}
+}  // namespace
+
+KARST_EXPORT int brk(void* to) {
+  if (is_off()) return g_brk(to);
+  const void* const from = g_sbrk(0);
+  const int failed = g_brk(to);
+  if (failed == 0) record_break(g_of_brk, from);
+  return failed;
+}
+
+KARST_EXPORT void* sbrk(intptr_t increment) {
+  void* const from = g_sbrk(increment);
+  if (!is_off() && increment != 0) record_break(g_of_sbrk, from);
+  return from;
 }

@@ -24,7 +24,7 @@ using analysis::MemorySum;
 using analysis::MemoryUse;
 using test::SampleTrace;
 
-enum Name : std::uint32_t { kMain = 1, kWork, kMalloc, kFree, kOld, kRealloc, kMmap, kMunmap, kMremap };
+enum Name : std::uint32_t { kMain = 1, kWork, kMalloc, kFree, kOld, kRealloc, kMmap, kMunmap, kMremap, kSbrk };
 
 void add_value(std::string& bytes, std::uint64_t value) {
   std::string own;
@@ -35,8 +35,8 @@ void add_value(std::string& bytes, std::uint64_t value) {
 class Program {
  public:
   explicit Program(const std::string& sampled = {}) {
-    std::vector<std::string> names = {"main",    "work", "malloc", "free",  "realloc frees",
-                                      "realloc", "mmap", "munmap", "mremap"};
+    std::vector<std::string> names = {"main",    "work", "malloc", "free",   "realloc frees",
+                                      "realloc", "mmap", "munmap", "mremap", "sbrk"};
     if (!sampled.empty()) names.push_back(sampled);
     sample.process(1, "app", names).thread(1, "app").enter(kMain, 1000);
     sample.notes(kMalloc, format::kAllocated);
@@ -46,7 +46,8 @@ class Program {
     sample.notes(kMmap, format::kMapped);
     sample.notes(kMunmap, format::kUnmapped);
     sample.notes(kMremap, format::kRemapped);
-    if (!sampled.empty()) sample.notes(kMremap + 1, format::kSampled);
+    sample.notes(kSbrk, format::kBreakMoved);
+    if (!sampled.empty()) sample.notes(kSbrk + 1, format::kSampled);
   }
 
   Program& record(Name name, const std::vector<std::uint64_t>& numbers) {
@@ -113,6 +114,21 @@ TEST(Memory, PartsOfMappings) {
   const MemoryUse use = again.use();
   EXPECT_EQ(use.all.mapped_bytes, 4096 + 3 * 4096 + 8192);
   EXPECT_EQ(use.all.mapped_living_bytes, 8192);
+}
+
+TEST(Memory, TheBreakGrowsAndShrinksByBytes) {
+  Program program;
+  program.record(kSbrk, {0x1000, 0x1064}).record(kSbrk, {0x1064, 0x10c8}).record(kSbrk, {0x10c8, 0x1080});
+  program.record(kMmap, {4096, 0x100000});
+  MemoryUse use = program.use();
+  EXPECT_EQ(use.all.mapped_bytes, 200 + 4096);
+  EXPECT_EQ(use.all.mapped_living_bytes, 128 + 4096);
+  EXPECT_EQ(use.all.allocations, 0);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  Program hostile;
+  hostile.record(kSbrk, {}).record(kSbrk, {5}).record(kSbrk, {kMost, kMost}).record(kSbrk, {0, kMost});
+  hostile.record(kSbrk, {kMost, 0}).record(kMmap, {kMost, kMost}).record(kMunmap, {kMost, kMost});
+  EXPECT_GE(hostile.use().all.mapped_bytes, 0);
 }
 
 TEST(Memory, UntilAMoment) {

@@ -213,6 +213,39 @@ class Memory(TortureTest):
         self.assertEqual(all_rows["mapper"]["mapped_bytes"], 10 * 4096)
         self.assertEqual(all_rows["mapper"]["living_mapped_bytes"], 7 * 4096)
 
+    def test_the_break_as_strace_has_it(self):
+        if shutil.which("strace") is None:
+            self.skipTest("there is no strace")
+        program = build("memory_breaks", "memory/breaks.c", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls",
+                        compiler="karst-gcc")
+        alone = subprocess.run([program], check=True, capture_output=True, text=True, timeout=TIMEOUT).stdout
+        log = self.directory / "strace"
+        run = self.run_traced(program, options=MEMORY,
+                              launcher=("strace", "-f", "-qq", "-e", "trace=brk,execve", "-o", str(log)))
+        self.assertEqual(run.out, alone)
+        pid = run.trace.info["processes"][0]["pid"]
+        of_program = re.findall(rf"(?m)^{pid} +(.*)$", log.read_text())
+        started = max(i for i, line in enumerate(of_program) if line.startswith("execve("))
+        moved, now = [], None
+        for line in of_program[started + 1:]:
+            told = re.fullmatch(r"(?:brk\(.*|<... brk resumed>)\) += (0x[0-9a-f]+)", line)
+            if told is not None:
+                if now not in (None, told[1]):
+                    moved.append((now, told[1]))
+                now = told[1]
+        tree = subprocess.run([KARST, "tree", "--no-fold", str(run.trace.path)], check=True, capture_output=True,
+                              text=True, timeout=TIMEOUT).stdout
+        seen = re.findall(r"brk\(from=(0x[0-9a-f]+), to=(0x[0-9a-f]+)\)", tree)
+        self.assertEqual(len(seen), 5 + 1 + 2)
+        at = moved.index(seen[0])
+        self.assertEqual(seen, moved[at:at + len(seen)])
+        self.assertGreater(len(moved), at + len(seen))  # libc's own, for malloc()
+        found = rows(run.trace.path)
+        self.assertEqual({name: row["mapped_bytes"] for name, row in found.items() if row["mapped_bytes"] != 0},
+                         {"grow": 15_000, "set": 100 * 4096 - 14_300})
+        self.assertEqual(sum(row["living_mapped_bytes"] for row in found.values()), 9 * 4096)
+        self.assertEqual(found["heap"]["bytes"], 500_000)
+
     def test_what_is_overwritten_is_not_said_to_live(self):
         program = build("memory_phases", "memory/phases.c", "-O1", "-fno-builtin", compiler="karst-gcc")
         run = self.run_traced(program, "200000", options=("--system", "memory", "--memory", "1M"))
