@@ -176,6 +176,7 @@ class HoldFinder::Replay {
       hold.ended = HoldEnd::kReleasedByOther;
     }
     result_.inversions = inversions_of(places_);
+    result_.rings = rings_of(places_, result_.inversions, result_.rings_cut);
   }
 
  private:

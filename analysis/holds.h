@@ -5,6 +5,8 @@
 // inversion  one lock was taken while another one was held, and the other way round elsewhere: threads that do both at
 //            once wait for each other for ever. Not where a third lock, held both times, keeps them apart; not where
 //            one of them would have given up, nor where both only share a lock
+// ring       the same of three locks and more: each was taken while the one before it was held, and the first one while
+//            the last one was. Only where so many threads did so, each another part
 //
 // A lock is an address, until a call initializes a lock there anew.
 #pragma once
@@ -59,6 +61,12 @@ struct Inversion {
   LockOrder a_first, b_first;
 };
 
+/// Each order is of one of as many threads.
+struct LockRing {
+  std::vector<std::uint32_t> locks;  ///< LockHolds::locks
+  std::vector<LockOrder> orders;  ///< by lock: it was held while the next one, or after the last the first, was taken
+};
+
 struct LockIdentity {
   std::uint32_t process = 0;
   std::uint64_t address = 0;
@@ -70,7 +78,9 @@ struct LockHolds {
   std::vector<LockHold> holds;      ///< in order of begin
   std::vector<Convoy> convoys;      ///< by falling number of holds
   std::vector<Inversion> inversions;
-  bool stripped = false;  ///< there were records that no longer say which lock they are of: too little is known
+  std::vector<LockRing> rings;
+  bool rings_cut = false;  ///< there may be more: there are too many ways to look through
+  bool stripped = false;   ///< there were records that no longer say which lock they are of: too little is known
 };
 
 /// Whether the trace has records of holds at all: `locks=all`.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace karst::cli {
@@ -10,6 +11,7 @@ using analysis::HoldEnd;
 using analysis::Inversion;
 using analysis::LockHold;
 using analysis::LockOrder;
+using analysis::LockRing;
 
 namespace {
 
@@ -19,13 +21,17 @@ bool is_kept(const LockHold& hold) { return hold.ended == HoldEnd::kThreadEnded 
 
 }  // namespace
 
-bool LockDangers::concerns(const Inversion& inversion) const {
+bool LockDangers::concerns(const LockOrder& order) const {
   const auto* set = input_.function_set();
-  const auto has = [&](const LockOrder& order) {
-    return set->contains(order.thread->process, order.first_in) ||
-           set->contains(order.thread->process, order.second_in);
-  };
-  return set == nullptr || has(inversion.a_first) || has(inversion.b_first);
+  return set == nullptr || set->contains(order.thread->process, order.first_in) ||
+         set->contains(order.thread->process, order.second_in);
+}
+bool LockDangers::concerns(const Inversion& inversion) const {
+  return concerns(inversion.a_first) || concerns(inversion.b_first);
+}
+bool LockDangers::concerns(const LockRing& ring) const {
+  return std::any_of(ring.orders.begin(), ring.orders.end(),
+                     [this](const LockOrder& order) { return concerns(order); });
 }
 
 std::string LockDangers::called_by_id(std::uint32_t id) const {
@@ -42,7 +48,7 @@ void LockDangers::print_order(Screen& screen, const LockOrder& order, std::uint3
        8);
 }
 
-void LockDangers::print_inversions(Screen& screen) const {
+bool LockDangers::print_inversions(Screen& screen) const {
   bool any = false;
   for (const Inversion& inversion : holds_.inversions) {
     if (!concerns(inversion)) continue;
@@ -54,7 +60,24 @@ void LockDangers::print_inversions(Screen& screen) const {
     print_order(screen, inversion.b_first, inversion.b, inversion.a);
     any = true;
   }
-  if (!any) line(screen, "No two locks were seen to be taken in both orders.", 0);
+  return any;
+}
+
+bool LockDangers::print_rings(Screen& screen) const {
+  bool any = false;
+  for (const LockRing& ring : holds_.rings) {
+    if (!concerns(ring)) continue;
+    std::string locks;
+    for (std::size_t i = 0; i < ring.locks.size(); ++i) {
+      if (i != 0) locks += i + 1 == ring.locks.size() ? " and " : ", ";
+      locks += called_by_id(ring.locks[i]);
+    }
+    line(screen, fmt::format("Possible deadlock: {} were taken in a ring:", locks), 2);
+    for (std::size_t i = 0; i < ring.locks.size(); ++i)
+      print_order(screen, ring.orders[i], ring.locks[i], ring.locks[(i + 1) % ring.locks.size()]);
+    any = true;
+  }
+  return any;
 }
 
 void LockDangers::print_kept(Screen& screen) const {
@@ -79,15 +102,33 @@ void LockDangers::write_order(Json& json, const LockOrder& order) const {
   json.field("waits", order.waits).close('}');
 }
 
+void LockDangers::write_lock(Json& json, std::uint32_t id) const {
+  const analysis::LockIdentity& lock = holds_.locks[id];
+  json.open('{').field("kind", lock.kind).field("lock", fmt::format("{:#x}", lock.address));
+  json.field("name", names().of(lock.process, lock.address)).close('}');
+}
+
+void LockDangers::write_rings(Json& json) const {
+  json.key("rings").open('[');
+  for (const LockRing& ring : holds_.rings) {
+    if (!concerns(ring)) continue;
+    json.line().open('{').key("locks").open('[');
+    for (const std::uint32_t id : ring.locks) write_lock(json, id);
+    json.close(']').key("orders").open('[');
+    for (const LockOrder& order : ring.orders) write_order(json, order);
+    json.close(']').close('}');
+  }
+  json.close(']').field("rings_cut", holds_.rings_cut);
+}
+
 void LockDangers::write(Json& json) const {
   json.key("inversions").open('[');
   for (const Inversion& inversion : holds_.inversions) {
     if (!concerns(inversion)) continue;
     json.line().open('{');
     for (const auto& [key, id] : {std::pair("a", inversion.a), std::pair("b", inversion.b)}) {
-      const analysis::LockIdentity& lock = holds_.locks[id];
-      json.key(key).open('{').field("kind", lock.kind).field("lock", fmt::format("{:#x}", lock.address));
-      json.field("name", names().of(lock.process, lock.address)).close('}');
+      json.key(key);
+      write_lock(json, id);
     }
     json.key("a_first");
     write_order(json, inversion.a_first);
@@ -96,10 +137,15 @@ void LockDangers::write(Json& json) const {
     json.close('}');
   }
   json.close(']');
+  write_rings(json);
 }
 
 void LockDangers::print(Screen& screen) const {
-  print_inversions(screen);
+  const bool inverted = print_inversions(screen);
+  if (!print_rings(screen) && !inverted)
+    line(screen, "No two locks were seen to be taken in both orders, and no more of them in a ring.", 0);
+  if (holds_.rings_cut)
+    line(screen, "There may be more rings of locks: there are too many ways through the orders to look at all.", 0);
   print_kept(screen);
 }
 

@@ -62,8 +62,9 @@ With 'karst run --system locks=all' a trace has also who had which lock when:
       convoy: 7 times in a row it went from one that waited to the next, in 40.11 ms
 
 Below are pairs of locks that were taken in both orders, with both places: two
-threads that do so at once wait for ever. Not told are pairs that a third lock
-keeps apart. Then come locks that were never let go.
+threads that do so at once wait for ever. So do as many threads as there are
+locks in a ring, of which each was taken while the one before it was held. Not
+told is what another lock keeps apart. Then come locks that were never let go.
 
 A trace has such waits if it was made by 'karst run --system locks'. csv has a
 row for each wait and each hold, times in nanoseconds; json the locks with all

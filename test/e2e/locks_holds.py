@@ -64,6 +64,38 @@ class LocksHolds(TortureTest):
                 self.assertEqual(places, {"forward", "backward"})
                 self.assertIn("Possible deadlock: mutex g_pairs[", self.karst("locks", run.trace.path))
 
+    def ring_run(self, seed, what):
+        run = self.run_traced(build("locks_rings", "locks/rings.cc", "-std=c++20", "-O1", "-pthread"), str(seed), what,
+                              options=ALL)
+        planted = [line.split()[1:] for line in run.out.splitlines() if line.startswith("ring:")]
+        return run, self.found(run), planted
+
+    def test_random_programs_with_one_ring_of_locks(self):
+        for seed in range(SEEDS):
+            with self.subTest(seed=seed):
+                run, found, [planted] = self.ring_run(seed, "ring")
+                self.assertEqual(found["inversions"], [])
+                self.assertFalse(found["rings_cut"])
+                [ring] = found["rings"]
+                locks = [lock["lock"] for lock in ring["locks"]]
+                start = locks.index(planted[0])
+                self.assertEqual(locks[start:] + locks[:start], planted)
+                self.assertEqual({plain(order["second_in"]) for order in ring["orders"]}, {"take_part"})
+                self.assertEqual(len({order["tid"] for order in ring["orders"]}), len(planted))
+                text = " ".join(self.karst("locks", run.trace.path).split())
+                self.assertRegex(text, r"Possible deadlock: mutex g_locks\[.* and mutex g_locks\[\S+ \(0x\w+\) were "
+                                       r"taken in a ring:")
+                self.assertEqual(text.count("in take_part; then took mutex"), len(planted))
+
+    def test_no_ring_where_there_is_none(self):
+        for seed in range(SEEDS):
+            for what in ("order", "guarded", "alone"):
+                with self.subTest(seed=seed, what=what):
+                    run, found, _ = self.ring_run(seed, what)
+                    self.assertEqual((found["inversions"], found["rings"], found["rings_cut"]), ([], [], False))
+                    self.assertIn("No two locks were seen to be taken in both orders, and no more of them in a ring.",
+                                  self.karst("locks", run.trace.path))
+
     def test_what_the_text_says_of_holds(self):
         run = self.run_traced(self.program(), "1", "apart", options=ALL)
         text = self.karst("locks", run.trace.path, "--limit", "0")
@@ -130,6 +162,19 @@ class LocksHolds(TortureTest):
         text = " ".join(self.karst("locks", run.trace.path).split())
         self.assertEqual(text.count("then waited to the end for"), 2)
         self.assertEqual(text.count("Never let go:"), 2)
+
+    def test_a_ring_of_threads_that_came_true(self):
+        run = self.held("philosophers")
+        found = self.found(run)
+        self.assertEqual(found["inversions"], [])
+        [ring] = found["rings"]
+        self.assertEqual((len(ring["locks"]), len({order["tid"] for order in ring["orders"]})), (5, 5))
+        for order in ring["orders"]:
+            self.assertTrue(order["waits"])
+            self.assertEqual(plain(order["second_in"]), "take_both")
+        text = " ".join(self.karst("locks", run.trace.path).split())
+        self.assertIn("were taken in a ring:", text)
+        self.assertEqual(text.count("then waited to the end for"), 5)
 
     def test_who_reads_and_who_spins(self):
         rows = {plain(row["function"]): row for row in self.rows(self.held("readers")) if row["what"] == "wait"}

@@ -1,4 +1,5 @@
-// held convoy|pairs|deadlock|readers|fork|throws|cancelled: one thing that may happen while locks are held.
+// held convoy|pairs|deadlock|philosophers|readers|fork|throws|cancelled: one thing that may happen while locks are
+// held.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,26 @@ CALL void deadlock() {
     await_sleep(id);
   }
   usleep(20'000);
+  _exit(0);
+}
+
+/// As many as there are locks, each with its left one, for its right one.
+CALL void philosophers() {
+  constexpr int kCount = 5;
+  static pthread_mutex_t forks[kCount];
+  static pthread_barrier_t all;
+  static std::atomic<pid_t> ids[kCount];
+  pthread_barrier_init(&all, nullptr, kCount + 1);
+  for (int i = 0; i < kCount; ++i) {
+    pthread_mutex_init(&forks[i], nullptr);
+    std::thread([i] {
+      ids[i] = gettid();
+      take_both(&forks[i], &forks[(i + 1) % kCount], &all);
+    }).detach();
+  }
+  pthread_barrier_wait(&all);
+  usleep(20'000);
+  for (std::atomic<pid_t>& id : ids) await_sleep(id);
   _exit(0);
 }
 
@@ -180,6 +201,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "pairs") == 0)
     for (int i = 0; i < 3; ++i) let_wait(2);
   if (strcmp(what, "deadlock") == 0) deadlock();
+  if (strcmp(what, "philosophers") == 0) philosophers();
   if (strcmp(what, "readers") == 0) readers();
   if (strcmp(what, "fork") == 0) fork_in_hold();
   if (strcmp(what, "throws") == 0) catches();
