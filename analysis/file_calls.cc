@@ -14,69 +14,48 @@ struct KnownFunction {
   std::string_view name;
   FileDoes does;
 };
-constexpr std::array kKnownFunctions{KnownFunction{"read", FileDoes::kReads},
-                                     KnownFunction{"write", FileDoes::kWrites},
-                                     KnownFunction{"pread", FileDoes::kReads},
-                                     KnownFunction{"pwrite", FileDoes::kWrites},
-                                     KnownFunction{"readv", FileDoes::kReads},
-                                     KnownFunction{"writev", FileDoes::kWrites},
-                                     KnownFunction{"preadv", FileDoes::kReads},
-                                     KnownFunction{"pwritev", FileDoes::kWrites},
-                                     KnownFunction{"fread", FileDoes::kReads},
-                                     KnownFunction{"fwrite", FileDoes::kWrites},
-                                     KnownFunction{"fgets", FileDoes::kReads},
-                                     KnownFunction{"fputs", FileDoes::kWrites},
-                                     KnownFunction{"getline", FileDoes::kReads},
-                                     KnownFunction{"recv", FileDoes::kReads},
-                                     KnownFunction{"recvfrom", FileDoes::kReads},
-                                     KnownFunction{"recvmsg", FileDoes::kReads},
-                                     KnownFunction{"send", FileDoes::kWrites},
-                                     KnownFunction{"sendto", FileDoes::kWrites},
-                                     KnownFunction{"sendmsg", FileDoes::kWrites},
-                                     KnownFunction{"recvmmsg", FileDoes::kOther},
-                                     KnownFunction{"sendmmsg", FileDoes::kOther},
-                                     KnownFunction{"sendfile", FileDoes::kCopies},
-                                     KnownFunction{"splice", FileDoes::kCopies},
-                                     KnownFunction{"copy_file_range", FileDoes::kCopies},
-                                     KnownFunction{"open", FileDoes::kOpens},
-                                     KnownFunction{"openat", FileDoes::kOpens},
-                                     KnownFunction{"fopen", FileDoes::kOpens},
-                                     KnownFunction{"freopen", FileDoes::kOpens},
-                                     KnownFunction{"mkstemp", FileDoes::kOpens},
-                                     KnownFunction{"memfd_create", FileDoes::kOpens},
-                                     KnownFunction{"opendir", FileDoes::kOpens},
-                                     KnownFunction{"socket", FileDoes::kOpens},
-                                     KnownFunction{"close", FileDoes::kCloses},
-                                     KnownFunction{"fclose", FileDoes::kCloses},
-                                     KnownFunction{"closedir", FileDoes::kCloses},
-                                     KnownFunction{"close_range", FileDoes::kClosesRange},
-                                     KnownFunction{"dup", FileDoes::kDuplicates},
-                                     KnownFunction{"dup2", FileDoes::kDuplicates},
-                                     KnownFunction{"pipe", FileDoes::kPipes},
-                                     KnownFunction{"socketpair", FileDoes::kPipes},
-                                     KnownFunction{"connect", FileDoes::kConnects},
-                                     KnownFunction{"bind", FileDoes::kBinds},
-                                     KnownFunction{"accept", FileDoes::kAccepts},
-                                     KnownFunction{"chdir", FileDoes::kMoves},
-                                     KnownFunction{"fchdir", FileDoes::kMoves},
-                                     KnownFunction{"fflush", FileDoes::kOther},
-                                     KnownFunction{"fsync", FileDoes::kOther},
-                                     KnownFunction{"fdatasync", FileDoes::kOther},
-                                     KnownFunction{"sync_file_range", FileDoes::kOther},
-                                     KnownFunction{"ftruncate", FileDoes::kOther},
-                                     KnownFunction{"stat", FileDoes::kOther},
-                                     KnownFunction{"lstat", FileDoes::kOther},
-                                     KnownFunction{"fstat", FileDoes::kOther},
-                                     KnownFunction{"fstatat", FileDoes::kOther},
-                                     KnownFunction{"access", FileDoes::kOther},
-                                     KnownFunction{"faccessat", FileDoes::kOther},
-                                     KnownFunction{"rename", FileDoes::kOther},
-                                     KnownFunction{"renameat", FileDoes::kOther},
-                                     KnownFunction{"unlink", FileDoes::kOther},
-                                     KnownFunction{"unlinkat", FileDoes::kOther},
-                                     KnownFunction{"truncate", FileDoes::kOther},
-                                     KnownFunction{"listen", FileDoes::kOther},
-                                     KnownFunction{"shutdown", FileDoes::kOther}};
+constexpr std::array kKnownFunctions{
+    KnownFunction{"read", FileDoes::kReads},          KnownFunction{"write", FileDoes::kWrites},
+    KnownFunction{"pread", FileDoes::kReads},         KnownFunction{"pwrite", FileDoes::kWrites},
+    KnownFunction{"readv", FileDoes::kReads},         KnownFunction{"writev", FileDoes::kWrites},
+    KnownFunction{"preadv", FileDoes::kReads},        KnownFunction{"pwritev", FileDoes::kWrites},
+    KnownFunction{"fread", FileDoes::kReads},         KnownFunction{"fwrite", FileDoes::kWrites},
+    KnownFunction{"fgets", FileDoes::kReads},         KnownFunction{"fputs", FileDoes::kWrites},
+    KnownFunction{"getline", FileDoes::kReads},       KnownFunction{"printf", FileDoes::kWrites},
+    KnownFunction{"fprintf", FileDoes::kWrites},      KnownFunction{"dprintf", FileDoes::kWrites},
+    KnownFunction{"puts", FileDoes::kWrites},         KnownFunction{"recv", FileDoes::kReads},
+    KnownFunction{"recvfrom", FileDoes::kReads},      KnownFunction{"recvmsg", FileDoes::kReads},
+    KnownFunction{"send", FileDoes::kWrites},         KnownFunction{"sendto", FileDoes::kWrites},
+    KnownFunction{"sendmsg", FileDoes::kWrites},      KnownFunction{"recvmmsg", FileDoes::kOther},
+    KnownFunction{"sendmmsg", FileDoes::kOther},      KnownFunction{"sendfile", FileDoes::kCopies},
+    KnownFunction{"splice", FileDoes::kCopies},       KnownFunction{"copy_file_range", FileDoes::kCopies},
+    KnownFunction{"open", FileDoes::kOpens},          KnownFunction{"openat", FileDoes::kOpens},
+    KnownFunction{"fopen", FileDoes::kOpens},         KnownFunction{"freopen", FileDoes::kOpens},
+    KnownFunction{"mkstemp", FileDoes::kOpens},       KnownFunction{"memfd_create", FileDoes::kOpens},
+    KnownFunction{"opendir", FileDoes::kOpens},       KnownFunction{"popen", FileDoes::kOpens},
+    KnownFunction{"tmpfile", FileDoes::kOpens},       KnownFunction{"shm_open", FileDoes::kOpens},
+    KnownFunction{"eventfd", FileDoes::kOpens},       KnownFunction{"timerfd_create", FileDoes::kOpens},
+    KnownFunction{"signalfd", FileDoes::kOpens},      KnownFunction{"inotify_init", FileDoes::kOpens},
+    KnownFunction{"pidfd_open", FileDoes::kOpens},    KnownFunction{"epoll_create", FileDoes::kOpens},
+    KnownFunction{"socket", FileDoes::kOpens},        KnownFunction{"close", FileDoes::kCloses},
+    KnownFunction{"fclose", FileDoes::kCloses},       KnownFunction{"closedir", FileDoes::kCloses},
+    KnownFunction{"pclose", FileDoes::kCloses},       KnownFunction{"close_range", FileDoes::kClosesRange},
+    KnownFunction{"dup", FileDoes::kDuplicates},      KnownFunction{"dup2", FileDoes::kDuplicates},
+    KnownFunction{"pipe", FileDoes::kPipes},          KnownFunction{"socketpair", FileDoes::kPipes},
+    KnownFunction{"connect", FileDoes::kConnects},    KnownFunction{"bind", FileDoes::kBinds},
+    KnownFunction{"accept", FileDoes::kAccepts},      KnownFunction{"chdir", FileDoes::kMoves},
+    KnownFunction{"fchdir", FileDoes::kMoves},        KnownFunction{"fflush", FileDoes::kOther},
+    KnownFunction{"fscanf", FileDoes::kOther},        KnownFunction{"epoll_ctl", FileDoes::kOther},
+    KnownFunction{"epoll_wait", FileDoes::kOther},    KnownFunction{"eventfd_read", FileDoes::kOther},
+    KnownFunction{"eventfd_write", FileDoes::kOther}, KnownFunction{"fsync", FileDoes::kOther},
+    KnownFunction{"fdatasync", FileDoes::kOther},     KnownFunction{"sync_file_range", FileDoes::kOther},
+    KnownFunction{"ftruncate", FileDoes::kOther},     KnownFunction{"stat", FileDoes::kOther},
+    KnownFunction{"lstat", FileDoes::kOther},         KnownFunction{"fstat", FileDoes::kOther},
+    KnownFunction{"fstatat", FileDoes::kOther},       KnownFunction{"access", FileDoes::kOther},
+    KnownFunction{"faccessat", FileDoes::kOther},     KnownFunction{"rename", FileDoes::kOther},
+    KnownFunction{"renameat", FileDoes::kOther},      KnownFunction{"unlink", FileDoes::kOther},
+    KnownFunction{"unlinkat", FileDoes::kOther},      KnownFunction{"truncate", FileDoes::kOther},
+    KnownFunction{"listen", FileDoes::kOther},        KnownFunction{"shutdown", FileDoes::kOther}};
 
 constexpr std::string_view kResult = "|:r8";  // ours alone have such a value
 
@@ -84,6 +63,11 @@ std::uint64_t bytes_of(const FileValues& values) {
   if (!values.result || *values.result <= 0) return 0;
   const auto items = static_cast<std::uint64_t>(*values.result);
   return values.count ? items * static_cast<std::uint64_t>(values.size.value_or(1)) : items;
+}
+
+/// What it is given is no path, but becomes a part of its descriptor's name.
+bool has_no_path(std::string_view function) {
+  return function == "memfd_create" || function == "shm_open" || function == "popen";
 }
 
 /// What a call is about. What it makes is known by its descriptor, at the call's end.
@@ -97,7 +81,7 @@ std::uint32_t file_of(Descriptors& descriptors, std::uint32_t process, std::stri
     case FileDoes::kPipes:
       return made(values.read);
     case FileDoes::kOpens:
-      if (values.path.empty() || function == "memfd_create") return made(values.result);
+      if (values.path.empty() || has_no_path(function)) return made(values.result);
       break;
     case FileDoes::kConnects:
     case FileDoes::kBinds:

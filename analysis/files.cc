@@ -16,6 +16,11 @@ namespace {
 
 using format::NoteKind;
 
+/// Calls that make descriptors without a path, and what those are called.
+constexpr std::pair<std::string_view, const char*> kKindsOfDescriptors[] = {
+    {"socket", "socket"},        {"epoll_create", "epoll"}, {"eventfd", "eventfd"}, {"timerfd_create", "timerfd"},
+    {"inotify_init", "inotify"}, {"pidfd_open", "pidfd"},   {"tmpfile", "tmpfile"}};
+
 std::optional<std::int64_t> integer_of(std::string_view text) {
   const bool hex = text.starts_with("0x");
   if (hex) text.remove_prefix(2);
@@ -72,7 +77,8 @@ FileValues FileValuesOf::operator()(std::uint32_t row) const {
   };
   if (const reader::Note* note = values_.arguments(row))
     for (const Value& value : values_in(trace_, thread_, calls_, *note)) {
-      if (value.name == "path" || value.name == "address" || value.name == "name") take_text(value.text);
+      if (value.name == "path" || value.name == "address" || value.name == "name" || value.name == "command")
+        take_text(value.text);
       if (value.name == "fd") of.fd = integer_of(value.text);
       if (value.name == "to") of.to = integer_of(value.text);
       if (value.name == "from") of.from = integer_of(value.text);
@@ -239,8 +245,15 @@ void Descriptors::apply(const Change& change) {
   switch (change.does) {
     case FileDoes::kOpens: {
       if (change.function == "freopen") set_to(change.fd, kGone);
-      if (change.function == "socket") return set_to(change.result, file_named(made(process, "socket")));
+      for (const auto& [function, kind] : kKindsOfDescriptors)
+        if (change.function == function) return set_to(change.result, file_named(made(process, kind)));
+      // One that is given a descriptor only changes its signals.
+      if (change.function == "signalfd" && change.fd >= 0) return;
+      if (change.function == "signalfd") return set_to(change.result, file_named(made(process, "signalfd")));
       if (change.function == "memfd_create") return set_to(change.result, file_named("memfd:" + path));
+      if (change.function == "popen") return set_to(change.result, file_named("popen:" + path));
+      if (change.function == "shm_open")
+        return set_to(change.result, file_named("/dev/shm" + std::string(path.starts_with('/') ? "" : "/") + path));
       if (path.empty()) return set_to(change.result, kGone);
       if (change.function.empty()) return said(change);
       const std::int64_t directory = change.to == Change::kAbsent ? kDirectory : change.to;

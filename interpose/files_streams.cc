@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "interpose/call.h"
+#include "interpose/stream.h"
 
 // Headers call these with optimisation and _FORTIFY_SOURCE.
 extern "C" {
@@ -17,13 +18,16 @@ __ssize_t __getdelim(char**, size_t*, int, FILE*);
 
 namespace {
 
+using karst::interpose::descriptor_of;
 using karst::interpose::in_told_zone;
 using karst::interpose::Text;
 using karst::interpose::told;
+using karst::interpose::told_text;
 using karst::interpose::Values;
 using karst::interpose::Zone;
 
 KARST_ZONE_KIND(fopen, "fopen", "path:s,mode:s|:r8")
+KARST_ZONE_KIND(tmpfile, "tmpfile", "|:r8")
 KARST_ZONE_KIND(freopen, "freopen", "fd:i4,path:s,mode:s|:r8")
 KARST_ZONE_KIND(fclose, "fclose", "fd:i4|:r8")
 KARST_ZONE_KIND(fflush, "fflush", "fd:i4|:r8")
@@ -35,6 +39,8 @@ KARST_ZONE_KIND(getline, "getline", "fd:i4|:r8")
 
 KARST_BEFORE(fopen)
 KARST_BEFORE(fopen64)
+KARST_BEFORE(tmpfile)
+KARST_BEFORE(tmpfile64)
 KARST_BEFORE(freopen)
 KARST_BEFORE(freopen64)
 KARST_BEFORE(fclose)
@@ -55,14 +61,6 @@ KARST_BEFORE(fputs_unlocked)
 KARST_BEFORE(getline)
 KARST_BEFORE(getdelim)
 KARST_BEFORE(__getdelim)
-
-/// -1: there is none behind it. fileno() would say so in errno.
-int descriptor_of(FILE* stream) {
-  const int before = errno;
-  const int descriptor = stream != nullptr ? fileno_unlocked(stream) : -1;
-  errno = before;
-  return descriptor;
-}
 
 /// Told is the descriptor of the stream that they return.
 template <typename Given, typename Call>
@@ -89,13 +87,6 @@ char* told_gets(FILE* stream, int size, Call call) {
 }
 
 template <typename Call>
-int told_puts(const char* text, FILE* stream, Call call) {
-  return in_told_zone(g_fputs_zone, KARST_GIVEN(descriptor_of(stream)), call, [&](Values& returned, long result) {
-    returned.add(result >= 0 ? static_cast<long>(strlen(text)) : -long{errno});
-  });
-}
-
-template <typename Call>
 ssize_t told_line(FILE* stream, Call call) {
   return in_told_zone(g_getline_zone, KARST_GIVEN(descriptor_of(stream)), call,
                       [](Values& returned, long result) { returned.add(result >= 0 ? result : 0L); });
@@ -108,6 +99,14 @@ KARST_EXPORT FILE* fopen(const char* path, const char* mode) {
 }
 KARST_EXPORT FILE* fopen64(const char* path, const char* mode) {
   return told_open(g_fopen_zone, KARST_GIVEN(Text{path}, Text{mode}), [&] { return g_fopen64(path, mode); });
+}
+KARST_EXPORT FILE* tmpfile() {
+  return told_open(
+      g_tmpfile_zone, [](Values&) {}, [] { return g_tmpfile(); });
+}
+KARST_EXPORT FILE* tmpfile64() {
+  return told_open(
+      g_tmpfile_zone, [](Values&) {}, [] { return g_tmpfile64(); });
 }
 KARST_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
   return told_open(g_freopen_zone, KARST_GIVEN(descriptor_of(stream), Text{path}, Text{mode}),
@@ -160,10 +159,10 @@ KARST_EXPORT char* __fgets_unlocked_chk(char* to, size_t room, int size, FILE* s
   return told_gets(stream, size, [&] { return g___fgets_unlocked_chk(to, room, size, stream); });
 }
 KARST_EXPORT int fputs(const char* text, FILE* stream) {
-  return told_puts(text, stream, [&] { return g_fputs(text, stream); });
+  return told_text(g_fputs_zone, text, stream, 0, [&] { return g_fputs(text, stream); });
 }
 KARST_EXPORT int fputs_unlocked(const char* text, FILE* stream) {
-  return told_puts(text, stream, [&] { return g_fputs_unlocked(text, stream); });
+  return told_text(g_fputs_zone, text, stream, 0, [&] { return g_fputs_unlocked(text, stream); });
 }
 KARST_EXPORT __ssize_t getline(char** line, size_t* size, FILE* stream) {
   return told_line(stream, [&] { return g_getline(line, size, stream); });

@@ -22,6 +22,8 @@ using karst::interpose::Values;
 
 KARST_ZONE_KIND(poll, "poll", "descriptors:u8,timeout_ms:i8|:r8,ready:s")
 KARST_ZONE_KIND(select, "select", "descriptors:i4,timeout_ms:i8|:r8,ready:s")
+KARST_ZONE_KIND(epoll_create, "epoll_create", "flags:x|:r8")
+KARST_ZONE_KIND(epoll_ctl, "epoll_ctl", "fd:i4,op:e4{ADD=1;DEL=2;MOD=3},of:i4,events:x,data:x|:r8")
 KARST_ZONE_KIND(epoll_wait, "epoll_wait", "fd:i4,events:i4,timeout_ms:i8|:r8,data:s")
 
 KARST_BEFORE(poll)
@@ -30,6 +32,9 @@ KARST_BEFORE(ppoll)
 KARST_BEFORE(__ppoll_chk)
 KARST_BEFORE(select)
 KARST_BEFORE(pselect)
+KARST_BEFORE(epoll_create)
+KARST_BEFORE(epoll_create1)
+KARST_BEFORE(epoll_ctl)
 KARST_BEFORE(epoll_wait)
 KARST_BEFORE(epoll_pwait)
 KARST_BEFORE(epoll_pwait2)
@@ -157,6 +162,22 @@ KARST_EXPORT int pselect(int count, fd_set* to_read, fd_set* to_write, fd_set* e
                          const sigset_t* signals) {
   return told_select(count, {to_read, to_write, errors}, milliseconds(timeout),
                      [&] { return g_pselect(count, to_read, to_write, errors, timeout, signals); });
+}
+KARST_EXPORT int epoll_create(int size) {
+  return told(g_epoll_create_zone, KARST_GIVEN(0), [&] { return g_epoll_create(size); });
+}
+KARST_EXPORT int epoll_create1(int flags) {
+  return told(g_epoll_create_zone, KARST_GIVEN(flags), [&] { return g_epoll_create1(flags); });
+}
+KARST_EXPORT int epoll_ctl(int fd, int what, int of, epoll_event* event) {
+  const auto given = [&](Values& values) {
+    karst::interpose::add_all(values, fd, what, of);
+    epoll_event copied;
+    if (event == nullptr || what == EPOLL_CTL_DEL || copy_in(event, &copied, sizeof copied, false) != sizeof copied)
+      return;
+    karst::interpose::add_all(values, uint32_t{copied.events}, uint64_t{copied.data.u64});
+  };
+  return told(g_epoll_ctl_zone, given, [&] { return g_epoll_ctl(fd, what, of, event); });
 }
 KARST_EXPORT int epoll_wait(int fd, epoll_event* events, int most, int timeout) {
   return told_epoll(fd, events, most, timeout, [&] { return g_epoll_wait(fd, events, most, timeout); });

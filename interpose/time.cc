@@ -22,7 +22,7 @@ KARST_ZONE_KIND(clock_nanosleep, "clock_nanosleep", "clock:i4,flags:x,time_ns:u8
 KARST_ZONE_KIND(sleep, "sleep", "seconds:u4|left:u4")
 KARST_ZONE_KIND(usleep, "usleep", "microseconds:u4|:r8")
 KARST_ZONE_KIND(system, "system", "command:s|:r8")
-KARST_ZONE_KIND(popen, "popen", "command:s,mode:s|fd:i4")
+KARST_ZONE_KIND(popen, "popen", "command:s,mode:s|:r8")
 KARST_ZONE_KIND(pclose, "pclose", "fd:i4|:r8")
 KARST_ZONE_KIND(posix_spawn, "posix_spawn", "program:s|:r8,pid:i4")
 KARST_ZONE_KIND(waitpid, "waitpid", "pid:i4,options:x|:r8,status:x")
@@ -114,7 +114,9 @@ KARST_EXPORT int system(const char* command) {
 KARST_EXPORT FILE* popen(const char* command, const char* mode) {
   return in_told_zone(
       g_popen_zone, KARST_GIVEN(Text{command}, Text{mode}), [&] { return g_popen(command, mode); },
-      [](Values& returned, long result) { returned.add(descriptor_behind(reinterpret_cast<FILE*>(result))); });
+      [](Values& returned, long result) {
+        returned.add(result != 0 ? long{descriptor_behind(reinterpret_cast<FILE*>(result))} : -long{errno});
+      });
 }
 KARST_EXPORT int pclose(FILE* stream) {
   return told(g_pclose_zone, KARST_GIVEN(descriptor_behind(stream)), [&] { return g_pclose(stream); });

@@ -111,6 +111,54 @@ class Files(TortureTest):
                          ["bind", "listen"] + ["accept"] * 6)
         self.assertRegex(self.karst("tree", run.trace.path), r'poll\(descriptors=1, timeout_ms=-1\) = 1, ready="\d+"')
 
+    def test_descriptors_without_a_path_have_names(self):
+        run = self.run_traced(build("files_kinds", "files/kinds.cc", "-std=c++20", "-O1", compiler="g++"), options=ALL)
+        self.assert_whole(run.trace)
+        pid = run.trace.info["processes"][0]["pid"]
+        calls = self.calls(run)
+        looked = {call["fd"]: call["file"] for call in calls if call["call"] == "read"}
+        links = {"eventfd": "anon_inode:[eventfd]", "timerfd": "anon_inode:[timerfd]", "epoll": "anon_inode:[eventpoll]",
+                 "signalfd": "anon_inode:[signalfd]", "inotify": "anon_inode:inotify", "pidfd": "anon_inode:[pidfd]"}
+        named = {"memfd": "memfd:some memory", "shared": "/dev/shm/karst-kinds", "popen": "popen:echo told"}
+        numbers, first = Counter(), {}
+        for kind, fd, link in (line.split(" ", 2) for line in run.out.splitlines()):
+            self.assertEqual(link, links.get(kind, link))  # the kernel's word for it
+            numbers[kind] += 1
+            name = named.get(kind, f"{kind} {numbers[kind]} of process {pid}")
+            if kind == "eventfd" and numbers[kind] == 3:
+                name = f"eventfd 2 of process {pid}"  # a duplicate
+            first.setdefault(kind, fd)
+            if kind == "popen":
+                got = {call["call"] for call in calls if call["file"] == name}
+                self.assertEqual(got, {"popen", "fgets", "pclose"})
+            elif fd != first["eventfd"]:
+                self.assertEqual(looked[fd], name)
+        self.assertEqual(looked[first["eventfd"]], "/dev/null")
+        events = [call["call"] for call in calls if call["file"] == f"eventfd 1 of process {pid}"]
+        self.assertEqual(events, ["eventfd", "read", "eventfd_write", "eventfd_read", "close"])
+        waits = [call["call"] for call in calls if call["file"] == f"epoll 1 of process {pid}"]
+        self.assertEqual(waits, ["epoll_create", "read", "epoll_ctl", "epoll_wait", "epoll_ctl"])
+        end = next(fd for kind, fd, _ in (line.split(" ", 2) for line in run.out.splitlines()) if kind == "pipe")
+        text = self.karst("tree", run.trace.path)
+        self.assertRegex(text, rf"epoll_ctl\(fd={first['epoll']}, op=ADD, of={end}, events=0x1, data=0x{int(end):x}\) = 0")
+        self.assertRegex(text, rf"epoll_wait\(fd={first['epoll']}, events=1, timeout_ms=-1\) = 1, data=\"0x{int(end):x}\"")
+
+    def test_bytes_of_what_formats(self):
+        path = self.directory / "formatted"
+        for name, flags in {"files_formats": ("-O1",), "files_formats_fortified": ("-O2", "-D_FORTIFY_SOURCE=2")}.items():
+            program = build(name, "files/formats.c", "-w", "-fno-builtin", *flags, compiler="karst-gcc")
+            alone = subprocess.run([program, str(path)], check=True, capture_output=True, text=True, timeout=TIMEOUT)
+            content = path.read_bytes()
+            run = self.run_traced(program, str(path), options=ALL)
+            self.assertEqual((run.out, path.read_bytes()), (alone.stdout, content))
+            self.assert_whole(run.trace)
+            calls = [call for call in self.calls(run) if call["file"] == str(path)]
+            self.assertEqual(sum(int(call["written"]) for call in calls), len(content))
+            self.assertEqual(Counter(call["call"] for call in calls),
+                             {"fopen": 2, "fprintf": 100, "fputs": 1, "fwrite": 1, "fclose": 3, "freopen": 1, "printf": 1,
+                              "puts": 1, "fflush": 1, "dprintf": 1, "fscanf": 2})
+            self.assertEqual([call["result"] for call in calls if call["call"] == "fscanf"], ["2", "1"])
+
     # What strace sees of the same run.
     def seen_by_strace(self, log):
         bytes_of, open_calls = Counter(), {}

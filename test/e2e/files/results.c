@@ -14,13 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -284,6 +289,65 @@ static void try_streams(void) {
   TRY(fputs_unlocked("x", full));
   TRY(fclose(full));
   free(line);
+  errno = 77;
+  FILE* formats = fopen("formats", "w+");
+  TRY(fprintf(formats, "%d %s %ld %c %g %d %d\n", 1, "two", 3L, '4', 5.5, 6, 7));
+  TRY(dprintf(fileno(formats), "%d\n", 8));
+  TRY(dprintf(77, "%d\n", 8));
+  TRY(fprintf(formats, "%s", ""));
+  rewind(formats);
+  int number = 0;
+  TRY(fscanf(formats, "%d", &number));
+  TRY(fscanf(formats, "%d", &number));
+  TRY(number);
+  TRY(fseek(formats, 0, SEEK_END));
+  TRY(fscanf(formats, "%d", &number));
+  TRY(fclose(formats));
+  FILE* only_read = fopen("formats", "r");
+  TRY(fprintf(only_read, "%d", 5));
+  TRY(fclose(only_read));
+  full = fopen("/dev/full", "w");
+  setvbuf(full, NULL, _IONBF, 0);
+  TRY(fprintf(full, "%d", 5));
+  TRY(fclose(full));
+  IS(tmpfile());
+  closefrom(3);
+}
+
+static void try_kinds(void) {
+  sigset_t none;
+  sigemptyset(&none);
+  eventfd_t count = 0;
+  TRY(eventfd(1, EFD_NONBLOCK));
+  TRY(eventfd(1, 99));
+  TRY(eventfd_read(3, &count));
+  TRY(eventfd_read(3, &count));
+  TRY(eventfd_write(3, 7));
+  TRY(eventfd_write(77, 7));
+  TRY(timerfd_create(CLOCK_MONOTONIC, 0));
+  TRY(timerfd_create(999, 0));
+  TRY(signalfd(-1, &none, 0));
+  TRY(signalfd(5, &none, 0));
+  TRY(signalfd(3, &none, 0));
+  TRY(signalfd(-1, (sigset_t*)g_none, 0));
+  TRY(inotify_init());
+  TRY(inotify_init1(99));
+  TRY(pidfd_open(getpid(), 0));
+  TRY(pidfd_open(-1, 0));
+  TRY(shm_open("/none of it", O_RDONLY, 0));
+  TRY(shm_open("", O_RDONLY, 0));
+  TRY(epoll_create(0));
+  TRY(epoll_create(5));
+  TRY(epoll_create1(99));
+  struct epoll_event event = {.events = EPOLLIN};
+  TRY(epoll_ctl(8, EPOLL_CTL_ADD, 3, &event));
+  TRY(epoll_ctl(8, EPOLL_CTL_ADD, 3, &event));
+  TRY(epoll_ctl(8, EPOLL_CTL_ADD, 4, (struct epoll_event*)g_none));
+  TRY(epoll_ctl(8, EPOLL_CTL_MOD, 3, NULL));
+  TRY(epoll_ctl(8, EPOLL_CTL_DEL, 3, NULL));
+  TRY(epoll_ctl(8, 99, 3, &event));
+  TRY(epoll_ctl(77, EPOLL_CTL_ADD, 3, &event));
+  closefrom(3);
 }
 
 static void try_sockets(void) {
@@ -507,6 +571,7 @@ int main(int argc, char** argv) {
   try_data();
   try_names();
   try_streams();
+  try_kinds();
   try_sockets();
   try_waits();
   try_processes();
