@@ -90,6 +90,8 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, st
   Target target;
   target.mappings = mappings_of(pid);
   bool has_linker = false;
+  // dlopen() loads into the namespace of who calls it, so the code must lie in the program's own, too.
+  const auto own = own_modules(memory, target.mappings);
   for (const Mapping& m : target.mappings) {
     const std::string name = m.file_name();
     if (m.offset != 0 || m.path.empty() || m.path[0] != '/') continue;
@@ -102,6 +104,7 @@ Result<Target> look(pid_t pid, const ForeignMemory& memory, const Call& call, st
         return Error{"it is a 32-bit program; libkarst.so is for x86-64"};
       continue;
     }
+    if (own && !own->empty() && std::find(own->begin(), own->end(), module->dynamic()) == own->end()) continue;
     const bool is_libc = name.starts_with("libc.so") || name.starts_with("libc-2.");
     if (is_libc) target.error_number = module->find(memory, "__errno_location");
     const bool is_runtime = name.starts_with(kRuntime);

@@ -19,6 +19,7 @@ constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;
 constexpr unsigned kMostHeaders = 64;
 constexpr unsigned kMostEntries = 512;    // of a dynamic section
 constexpr unsigned kMostChain = 100'000;  // of names with one hash
+constexpr std::size_t kMostModules = 10'000;
 
 std::uint32_t hash_of(const std::string& name) {
   std::uint32_t hash = 5381;
@@ -105,6 +106,7 @@ std::optional<ForeignModule> ForeignModule::of(const ForeignMemory& memory, std:
     module.slack_ = (module.base_ + code_end + 15) & ~std::uint64_t{15};
     module.slack_size_ = (arch::kPage - module.slack_ % arch::kPage) % arch::kPage;
   }
+  if (dynamic != 0) module.dynamic_ = module.base_ + dynamic;
   for (unsigned i = 0; dynamic != 0 && i < kMostEntries; ++i) {
     const auto entry = memory.get<Elf64_Dyn>(module.base_ + dynamic + i * sizeof(Elf64_Dyn));
     if (!entry || entry->d_tag == DT_NULL) break;
@@ -146,6 +148,29 @@ std::uint64_t ForeignModule::find(const ForeignMemory& memory, const std::string
     if ((*chain & 1U) != 0) return 0;
   }
   return 0;
+}
+
+std::optional<std::vector<std::uint64_t>> own_modules(const ForeignMemory& memory,
+                                                      const std::vector<Mapping>& mappings) {
+  struct LinkMap {
+    std::uint64_t bias, name, dynamic, next;
+  };
+  for (const Mapping& m : mappings) {
+    if (m.offset != 0 || !m.file_name().starts_with("ld-")) continue;
+    const auto linker = ForeignModule::of(memory, m.begin);
+    const std::uint64_t debug = linker ? linker->find(memory, "_r_debug") : 0;
+    if (debug == 0) continue;
+    auto at = memory.get<std::uint64_t>(debug + sizeof(std::uint64_t));
+    std::vector<std::uint64_t> found;
+    while (at && *at != 0 && found.size() < kMostModules) {
+      const auto map = memory.get<LinkMap>(*at);
+      if (!map) return std::nullopt;
+      found.push_back(map->dynamic);
+      at = map->next;
+    }
+    return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace karst::collect

@@ -61,6 +61,8 @@ class ForeignModule {
   static std::optional<ForeignModule> of(const ForeignMemory& memory, std::uint64_t base);
   /// The address of a function or variable that the module exports; 0: there is none.
   std::uint64_t find(const ForeignMemory& memory, const std::string& name) const;
+  /// Where its dynamic section is, which tells it from all others; 0: it has none.
+  std::uint64_t dynamic() const { return dynamic_; }
   /// Added to the file's addresses.
   std::uint64_t bias() const { return base_; }
   /// The bytes between the end of its code and the end of its last page. Nothing executes them.
@@ -69,11 +71,17 @@ class ForeignModule {
 
  private:
   std::uint64_t base_ = 0;
+  std::uint64_t dynamic_ = 0;
   std::uint64_t symbols_ = 0;
   std::uint64_t names_ = 0;
   std::uint64_t hashes_ = 0;  ///< DT_GNU_HASH
   std::uint64_t slack_ = 0;
   std::uint64_t slack_size_ = 0;
 };
+
+/// The dynamic sections of the modules in the program's own namespace: those of others, by dlmopen(), have a libc of
+/// their own. None: the loader's list is not there.
+std::optional<std::vector<std::uint64_t>> own_modules(const ForeignMemory& memory,
+                                                      const std::vector<Mapping>& mappings);
 
 }  // namespace karst::collect

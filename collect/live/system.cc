@@ -16,7 +16,6 @@ using namespace format;
 namespace {
 
 constexpr std::uint64_t kMostNames = 1024;
-constexpr std::size_t kMostModules = 10'000;
 
 /// libkarst-files.so of .../libkarst-files.so.0
 std::string file_of(const SystemWish& wish) {
@@ -80,25 +79,11 @@ class Library {
 
 /// As the library sums them up when it looks at all modules (interpose/slots.h). None: the loader's list is not there.
 std::optional<std::uint64_t> modules_now(const ForeignMemory& memory, const std::vector<Mapping>& mappings) {
-  struct LinkMap {
-    std::uint64_t bias, name, dynamic, next;
-  };
-  for (const Mapping& m : mappings) {
-    if (m.offset != 0 || !m.file_name().starts_with("ld-")) continue;
-    const auto linker = ForeignModule::of(memory, m.begin);
-    const std::uint64_t debug = linker ? linker->find(memory, "_r_debug") : 0;
-    if (debug == 0) continue;
-    auto at = memory.get<std::uint64_t>(debug + sizeof(std::uint64_t));
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; at && *at != 0 && i < kMostModules; ++i) {
-      const auto map = memory.get<LinkMap>(*at);
-      if (!map) return std::nullopt;
-      sum += module_mark(map->dynamic);
-      at = map->next;
-    }
-    return sum;
-  }
-  return std::nullopt;
+  const auto modules = own_modules(memory, mappings);
+  if (!modules) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const std::uint64_t dynamic : *modules) sum += module_mark(dynamic);
+  return sum;
 }
 
 Error unwritable() { return Error{"its memory cannot be written to"}; }
