@@ -14,6 +14,7 @@ import bench  # noqa: E402
 import calls  # noqa: E402
 import measure  # noqa: E402
 import programs  # noqa: E402
+import system  # noqa: E402
 import variants  # noqa: E402
 import ways_out  # noqa: E402
 
@@ -107,6 +108,13 @@ class Rounds(unittest.TestCase):
     def test_a_failing_child_is_an_error_with_its_output(self):
         with self.assertRaisesRegex(measure.BenchError, "(?s)ended with 3.*why"):
             measure.run_child(["sh", "-c", "echo why; exit 3"])
+
+    def test_times_of_sqlites_shell_are_added(self):
+        self.assertEqual(system.sqlite_seconds("Run Time: real 0.250 user 0.125000 sys 0.000500\n"
+                                               "Run Time: real 1.000 user 0.500000 sys 0.250000\n"),
+                         {"wall time": 1.25, "CPU time": 0.8755})
+        with self.assertRaises(measure.BenchError):
+            system.sqlite_seconds("Error: no such table\n")
 
     def test_xray_is_compared_with_clangs_own_plain_build(self):
         runs = {name: (lambda t=t: {"CPU time": t})
