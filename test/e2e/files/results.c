@@ -295,6 +295,7 @@ static void try_streams(void) {
   TRY(dprintf(fileno(formats), "%d\n", 8));
   TRY(dprintf(77, "%d\n", 8));
   TRY(fprintf(formats, "%s", ""));
+  TRY(fprintf(formats, "%m\n"));
   rewind(formats);
   int number = 0;
   TRY(fscanf(formats, "%d", &number));
