@@ -326,6 +326,9 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!system) return usage_error(system.error().message, "run");
   launch.companions = std::move(system->libraries);
   launch.system = std::move(system->how);
+  // What a program asks of its system is told also where none of its functions can be traced.
+  if (!launch.companions.empty() && !launch.program.has_sleds)
+    launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
   if (options.fibers) {
     auto library = find_library("libkarst-contexts.so.0");
     if (!library) return fail(library.error());

@@ -16,6 +16,13 @@ namespace karst::collect {
 using symbols::GlobSet;
 using symbols::ListChoice;
 
+namespace {
+/// Zones, fibers.
+bool has_no_code(const reader::Module& module) {
+  return module.path == format::kNotesModule || module.path == format::kFibersModule;
+}
+}  // namespace
+
 Result<FunctionChoice> FunctionChoice::make(symbols::FunctionFilter filter, ListChoice lists, bool use_carried) {
   auto no_trace = GlobSet::compile(lists.no_trace);
   if (!no_trace) return no_trace.error();
@@ -60,7 +67,7 @@ void FunctionChooser::read_carried(const reader::Process& process) {
   std::vector<std::string> paths;
   for (const reader::Module& module : process.modules)
     if (carried_.try_emplace(module.path).second && choice_.uses_carried() && module.path != format::kGeneratedCode &&
-        module.path != format::kNotesModule && module.path != format::kFibersModule)
+        !has_no_code(module))
       paths.push_back(module.path);
   if (!paths.empty()) {
     std::vector<ListChoice> lists = symbols::carried_lists(paths, resolve_.as);
@@ -155,12 +162,12 @@ bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::u
     const Carried& carried = carried_by(module.path);
     const bool by_path = choice_.no_trace().has_paths() || choice_.only().has_paths() || carried.no_trace.has_paths() ||
                          carried.only.has_paths();
-    if (by_path && !has_files[m])
+    if (by_path && !has_files[m] && !has_no_code(module))
       report_once("globs of source paths match nothing in " + module.path +
                   ", which has no debug information: compile it with -g");
     const auto least =
         choice_.lists().min_instructions ? choice_.lists().min_instructions : carried.lists.min_instructions;
-    if (least && *least != 0 && !named[m]) leave_out_small(*writer, module, kept[m], *least);
+    if (least && *least != 0 && !named[m] && !has_no_code(module)) leave_out_small(*writer, module, kept[m], *least);
     std::size_t refused = 0;
     std::erase_if(kept[m], [&](const reader::Function* f) {
       return (arena.function_flags(f->id) & format::kArenaFunctionOn) == 0;

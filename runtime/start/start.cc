@@ -250,7 +250,7 @@ void start(int, char**, char** environment) {
     plain = fetch_plain_code(g_options.patch == 2);
   else if (g_options.patch != 0)
     Message().text("code without sleds is not patched: the program has made threads before libkarst was loaded");
-  if (count_instrumented_modules() + plain == 0) {
+  if (count_instrumented_modules() + plain == 0 && !g_options.empty) {
     g_life = Life::kIdle;
     report_to_session(HelloOutcome::kNoSleds, 0, -1);
     return;

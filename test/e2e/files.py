@@ -111,6 +111,25 @@ class Files(TortureTest):
                          ["bind", "listen"] + ["accept"] * 6)
         self.assertRegex(self.karst("tree", run.trace.path), r'poll\(descriptors=1, timeout_ms=-1\) = 1, ready="\d+"')
 
+    def test_where_no_function_can_be_traced(self):
+        for options in ((), ("--no-patch",)):
+            run = self.run_traced(build("files_tiny", "files/tiny.c", "-O1", compiler="gcc"), options=(*ALL, *options))
+            self.assert_whole(run.trace)
+            self.assertEqual([(call["call"], call["file"]) for call in self.calls(run)],
+                             [("open", "/dev/null"), ("close", "/dev/null")])
+        run = self.run_traced(build("files_tiny", "files/tiny.c", "-O1", compiler="gcc"),
+                              options=(*ALL, "--min-instructions", "5"))
+        self.assertEqual([call["call"] for call in self.calls(run)], ["open", "close"])
+        self.assertNotIn("[notes]", run.err)
+        (self.directory / "text").write_text("a line\n")
+        run = self.run_traced(self.need("sh"), "-c", "/bin/cat text; exit 3", options=("--no-patch", *ALL), status=3)
+        self.assertEqual(run.out, "a line\n")
+        self.assertIn(f"{self.directory}/text", {call["file"] for call in self.calls(run)})
+        done = subprocess.run([KARST, "run", "--no-patch", "--", "/bin/true"], capture_output=True, text=True,
+                              timeout=TIMEOUT, cwd=self.directory)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("was not built for tracing", done.stderr)
+
     def test_descriptors_without_a_path_have_names(self):
         run = self.run_traced(build("files_kinds", "files/kinds.cc", "-std=c++20", "-O1", compiler="g++"), options=ALL)
         self.assert_whole(run.trace)
