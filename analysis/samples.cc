@@ -28,7 +28,7 @@ SamplePlaces::SamplePlaces(const reader::Trace& trace) : trace_(trace) {
       for (const reader::Thread* const thread : at->second)
         if (has_lived(trace.processes()[thread->process], *thread, sample.ticks)) found = thread;
     if (found == nullptr)
-      ++others_;
+      others_.push_back(number);
     else
       of_[{found->process, found->index}].push_back(number);
   }
@@ -48,12 +48,24 @@ bool SamplePlaces::is_function(const reader::Process& process, std::uint32_t id,
   return address - sampled.address < sampled.size && module.path == sampled.module;
 }
 
+SamplePlace SamplePlaces::place_in_no_call(std::uint32_t number) {
+  const reader::SampleLog& log = trace_.samples();
+  SamplePlace place;
+  place.sample = &log.samples[number];
+  stack_.clear();
+  for (std::uint32_t at = place.sample->stack; at != 0; at = log.stacks[at - 1].caller)
+    stack_.push_back(log.stacks[at - 1].function);
+  std::reverse(stack_.begin(), stack_.end());
+  place.stack = place.below = stack_;
+  place.is_tracing = !stack_.empty() && reader::is_tracing(log.functions[stack_.back()].module);
+  return place;
+}
+
 SamplePlace SamplePlaces::place(const reader::Thread& thread, const query::CallColumns& calls,
                                 std::uint64_t first_ticks, std::uint32_t number) {
   const reader::SampleLog& log = trace_.samples();
   const reader::Process& process = trace_.processes()[thread.process];
-  SamplePlace place;
-  place.sample = &log.samples[number];
+  SamplePlace place = place_in_no_call(number);
   const std::uint64_t ticks = place.sample->ticks;
   for (; next_row_ < calls.size() && calls.begin[next_row_] <= ticks; ++next_row_) {
     while (!open_.empty() && open_.back() != calls.parent[next_row_]) open_.pop_back();
@@ -62,18 +74,11 @@ SamplePlace SamplePlaces::place(const reader::Thread& thread, const query::CallC
   while (!open_.empty() && calls.end(open_.back()) < ticks) open_.pop_back();
   if (!open_.empty()) place.row = open_.back();
 
-  stack_.clear();
-  for (std::uint32_t at = place.sample->stack; at != 0; at = log.stacks[at - 1].caller)
-    stack_.push_back(log.stacks[at - 1].function);
-  std::reverse(stack_.begin(), stack_.end());
-  place.stack = stack_;
   // Zones, and calls that stand for others, have no frame of their own.
   std::uint32_t row = place.row;
   while (row != reader::kNoParent &&
          (trace_.function(process, calls.function[row]).note || trace_.function(process, calls.function[row]).made))
     row = calls.parent[row];
-  place.below = place.stack;
-  place.is_tracing = !stack_.empty() && reader::is_tracing(log.functions[stack_.back()].module);
   place.has_calls = ticks >= first_ticks || (thread.overwritten_events == 0 && !thread.excerpt);
   if (row == reader::kNoParent) return place;
   std::size_t from = stack_.size();

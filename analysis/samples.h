@@ -39,19 +39,25 @@ class SamplePlaces {
     next_row_ = 0;
     for (const std::uint32_t number : of_thread(thread)) use(place(thread, calls, first_ticks, number));
   }
+  /// The same of threads that are not in the trace, as none of their functions was traced: all of a stack is below.
+  template <typename Use>
+  void each_other(Use use) {
+    for (const std::uint32_t number : others_) use(place_in_no_call(number));
+  }
   bool has(const reader::Thread& thread) const { return !of_thread(thread).empty(); }
   /// Samples of threads that the trace does not have.
-  std::uint64_t of_others() const { return others_; }
+  std::size_t of_others() const { return others_.size(); }
 
  private:
   std::span<const std::uint32_t> of_thread(const reader::Thread& thread) const;
   SamplePlace place(const reader::Thread& thread, const query::CallColumns& calls, std::uint64_t first_ticks,
                     std::uint32_t number);
+  SamplePlace place_in_no_call(std::uint32_t number);
   bool is_function(const reader::Process& process, std::uint32_t id, const reader::SampledFunction& sampled) const;
 
   const reader::Trace& trace_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> of_;  // by process and thread
-  std::uint64_t others_ = 0;
+  std::vector<std::uint32_t> others_;
   std::vector<std::uint32_t> open_;  // rows
   std::uint32_t next_row_ = 0;
   std::vector<std::uint32_t> stack_;

@@ -315,7 +315,7 @@ void print_text(const reader::Trace& trace, const Facts& facts, Screen& screen) 
   line("clock", fmt::format("{} ticks a second, {}; {} readings of the kernel's clocks",
                             count_text(clock.ticks_per_second), rate_source(clock.rate_source), clock.pairs.size()));
   const std::uint64_t started = realtime(trace, analysis::first_ticks(trace));
-  if (started != 0) line("first event", time_text(started));
+  if (started != 0 && trace.event_count() != 0) line("first event", time_text(started));
   line("sources", plural(trace.sources().size(), "file"));
   print_states(trace, screen);
   print_samples(trace, screen);

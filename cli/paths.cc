@@ -51,22 +51,12 @@ class SampledPaths {
 
   void add(const reader::Thread& thread, const reader::Calls& calls, const query::Scope::Part& part) {
     analysis::PathNodes nodes(tree_, part, calls);
-    places_.each(thread, query::CallColumns(calls), calls.first_ticks, [&](const analysis::SamplePlace& place) {
-      // Times are without tracing's own.
-      if (place.is_tracing || !place.has_calls) return;
-      // What is in no call passes no filter of calls.
-      const analysis::CallFilter& filter = input_.filter;
-      if (place.row == reader::kNoParent && (filter.below != nullptr || filter.min_ticks != 0 || filter.request))
-        return;
-      if (const auto& range = filter.range;
-          range && (place.sample->ticks < range->begin || place.sample->ticks >= range->end))
-        return;
-      const std::uint32_t of = nodes.of(place.row);
-      std::uint32_t node = of;
-      for (const std::uint32_t function : place.below) node = tree_.child(node, Paths::kFirstSampled + function);
-      ++seen_[of].samples;
-      ++seen_[of].at[node];
-    });
+    places_.each(thread, query::CallColumns(calls), calls.first_ticks,
+                 [&](const analysis::SamplePlace& place) { add(place, nodes.of(place.row)); });
+  }
+  /// Of threads of which no call was traced.
+  void add_others() {
+    places_.each_other([&](const analysis::SamplePlace& place) { add(place, 0); });
   }
 
   /// A sample stands for its period, but all of a node for no more than its own time.
@@ -82,6 +72,20 @@ class SampledPaths {
   }
 
  private:
+  /// `of`: the node of its call's path.
+  void add(const analysis::SamplePlace& place, std::uint32_t of) {
+    // Times are without tracing's own.
+    if (place.is_tracing || !place.has_calls) return;
+    // What is in no call passes no filter of calls.
+    const analysis::CallFilter& filter = input_.filter;
+    if (place.row == reader::kNoParent && (filter.below != nullptr || filter.min_ticks != 0 || filter.request)) return;
+    if (filter.range && (place.sample->ticks < filter.range->begin || place.sample->ticks >= filter.range->end)) return;
+    std::uint32_t node = of;
+    for (const std::uint32_t function : place.below) node = tree_.child(node, Paths::kFirstSampled + function);
+    ++seen_[of].samples;
+    ++seen_[of].at[node];
+  }
+
   struct Seen {
     std::uint64_t samples = 0;
     std::map<std::uint32_t, std::uint64_t> at;  // by node
@@ -144,7 +148,10 @@ Result<std::unique_ptr<Paths>> paths_of(const Input& input, const std::string& b
     if (calls.size() != 0) tree.add(part, query::kNoFunction, what);
     if (sampled != nullptr) sampled->add(thread, calls, part);
   });
-  if (sampled != nullptr) sampled->give();
+  if (sampled != nullptr) {
+    if (input.has_all_threads()) sampled->add_others();
+    sampled->give();
+  }
   paths->tree =
       tree.weighed(input.function_set() == nullptr ? nullptr : &paths->parts.wanted(), paths->by == Weight::kCalls);
   if (paths->tree.nodes().size() == 1) return nothing_passes(input);

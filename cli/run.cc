@@ -174,7 +174,7 @@ double overhead_of(const collect::RecordingSummary& s, double cpu_ns) {
 }
 
 std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
-                         double overhead, bool noted_values) {
+                         double overhead, bool noted_values, std::size_t samples) {
   std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
                                  plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
@@ -182,12 +182,13 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
                              : fmt::format(", about {} overwritten (memory was full; see --memory)",
                                            plural(s.overwritten / 2, "call"));
   if (s.lost != 0) line += fmt::format(", {} lost", plural(s.lost, "event"));
+  if (samples != 0) line += ", " + plural(samples, "sample");
   line += moments_words(file);
   if (overhead >= 0 && s.calls != 0)
     line += fmt::format("; tracing cost about {:.1f}% of its CPU time{}", 100 * overhead,
                         noted_values ? ", and what noting values took" : "");
   line += killed_words(wait_status);
-  return line + fmt::format("; next: karst {} {}", s.calls == 0 ? "info" : "slow", file);
+  return line + fmt::format("; next: karst {} {}", s.calls != 0 ? "slow" : samples != 0 ? "samples" : "info", file);
 }
 
 /// A glob that means no function is mistyped, or of another program: says so of those in --no-trace and --only.
@@ -326,8 +327,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!system) return usage_error(system.error().message, "run");
   launch.companions = std::move(system->libraries);
   launch.system = std::move(system->how);
-  // What a program asks of its system is told also where none of its functions can be traced.
-  if (!launch.companions.empty() && !launch.program.has_sleds)
+  // What a program asks of its system, and what it was sampled in, is told also where no function of it can be traced.
+  if ((!launch.companions.empty() || options.sample != 0) && !launch.program.has_sleds)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
   if (options.fibers) {
     auto library = find_library("libkarst-contexts.so.0");
@@ -395,7 +396,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     return failed;
   }
   give_to_caller(output);
-  if (summary->calls != 0) {
+  if (summary->calls != 0 || ran->samples.samples.size() != 0) {
     older.keep();
   } else if (older.put_back()) {
     fail({"nothing was called: " + output + " is the older trace still"});
@@ -408,8 +409,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   say_how_sampled(options.sample, ran->samples);
   say_what_was_patched(ran->plain, "as it was loaded");
   const double overhead = overhead_of(*summary, cpu_ns);
-  fail({printable(summary_line(output, *summary, ran->wait_status, overhead,
-                               launch.choice.values().any()))});  // no failure: it wraps the line as well
+  fail({printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
+                               ran->samples.samples.size()))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   if (most_overhead != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});

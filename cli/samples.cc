@@ -78,10 +78,12 @@ class Adder {
   }
 
   void add(const reader::Thread& thread, const reader::Calls& calls, const analysis::SamplePlace& place) {
-    const std::uint32_t function = place.row == reader::kNoParent ? 0 : calls.function[place.row];
+    add(thread.process, place.row == reader::kNoParent ? 0 : calls.function[place.row], place);
+  }
+  /// `function`: of the innermost call, in its process; 0: there is none.
+  void add(std::uint32_t process, std::uint32_t function, const analysis::SamplePlace& place) {
     if (takes_calls_ && function == 0) return;
-    if (const auto* const wanted = input_.function_set();
-        wanted != nullptr && !wanted->contains(thread.process, function))
+    if (const auto* const wanted = input_.function_set(); wanted != nullptr && !wanted->contains(process, function))
       return;
     if (const auto& range = input_.filter.range;
         range && (place.sample->ticks < range->begin || place.sample->ticks >= range->end))
@@ -105,7 +107,7 @@ class Adder {
     if (function != 0 && place.below.empty())
       ++row.traced;
     else
-      ++row.below[function == 0 ? "" : input_.trace.function(input_.trace.processes()[thread.process], function).name];
+      ++row.below[function == 0 ? "" : input_.trace.function(input_.trace.processes()[process], function).name];
   }
 
  private:
@@ -232,17 +234,15 @@ int samples(const Options& options) {
     places.each(thread, query::CallColumns(calls), calls.first_ticks,
                 [&](const analysis::SamplePlace& place) { adder.add(thread, calls, place); });
   });
+  if ((*input)->has_all_threads())
+    places.each_other([&](const analysis::SamplePlace& place) { adder.add(0, 0, place); });
   if (sums.samples == 0)
-    return fail({options.input.has_filters() ? "no sample of " + trace.name() + " passes the filters"
-                                             : "no traced thread of " + trace.name() + " was sampled"});
+    return fail({options.input.has_filters()
+                     ? "no sample of " + trace.name() + " passes the filters"
+                     : trace.name() + " has no samples: its threads used less CPU time than a period"});
   if (options.format == "text") {
     Screen screen(options.text);
     print_text(trace, sums, options, screen);
-    if (places.of_others() != 0 && !options.input.has_filters())
-      screen.output().append(wrap(plural(places.of_others(), "further sample") +
-                                      " of threads without a traced call, or from before tracing began",
-                                  screen.width(), 2) +
-                             "\n");
     return screen.finish(&trace);
   }
   return print_data(

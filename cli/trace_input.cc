@@ -119,6 +119,12 @@ void add_format_options(Command command, std::string& format, const std::vector<
   command.add_option("--format", format, list).check(one_of(words)).type_name(fmt::format("{}", fmt::join(words, "|")));
 }
 
+bool Input::has_all_threads() const {
+  std::size_t all = 0;
+  for (const reader::Process& process : trace.processes()) all += process.threads.size();
+  return threads.size() == all;
+}
+
 bool InputOptions::has_filters() const {
   return !selection.thread.empty() || !selection.process.empty() || !selection.not_thread.empty() || kept != 0 ||
          has_function || request || !below.empty() || !range.empty() || !min_duration.empty();

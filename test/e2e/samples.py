@@ -128,6 +128,14 @@ class Samples(TortureTest):
         self.about(functions["burn_first"]["samples"], self.said(run)[0][3], run.trace.info["samples"]["lost"])
         self.assertEqual([b["function"] for b in functions["burn_first"]["below"]], ["call_first()"])
 
+    def test_a_program_of_which_nothing_is_traced(self):
+        run = self.sampled("first", "second", options=("--no-patch",), compiler="g++")
+        functions = self.functions(run)
+        for what, _, _, ns in self.said(run):
+            self.about(functions["burn_" + what]["samples"], ns, run.trace.info["samples"]["lost"])
+        paths = self.paths(run)
+        self.assertTrue(any(p[-4:] == ("~call_first", "~library_first", "~between", "~burn_first") for p in paths), paths)
+
     def test_nothing_is_revealed_once_it_is_stripped(self):
         run = self.sampled("first")
         stripped = self.directory / "stripped.karst"
