@@ -37,9 +37,20 @@ std::shared_ptr<const AddressSpace> AddressSpaces::of(std::uint32_t pid) const {
 }
 
 void AddressSpaces::fork(std::uint32_t child, std::uint32_t parent) {
-  if (child == parent) return;  // a thread
+  if (child == parent) {
+    ++threads_[child];
+    return;
+  }
   const auto at = spaces_.find(parent);
   if (at != spaces_.end()) spaces_[child] = at->second;
+}
+
+void AddressSpaces::exit(std::uint32_t pid) {
+  const auto more = threads_.find(pid);
+  if (more == threads_.end())
+    spaces_.erase(pid);
+  else if (--more->second == 0)
+    threads_.erase(more);
 }
 
 // pid, tid, address, length, offset in the file; device and inode, or a build-id; protection, flags, path.

@@ -37,10 +37,15 @@ class AddressSpaces {
  public:
   /// PERF_RECORD_MMAP2, whose bytes follow the header.
   void map(std::uint16_t misc, std::span<const std::byte> record);
-  /// A process was forked; it has what its parent had.
+  /// A process was forked; it has what its parent had. `child` and `parent` are the same: it has a thread more.
   void fork(std::uint32_t child, std::uint32_t parent);
+  /// A thread of the process has ended; with the last one what it had mapped is forgotten.
+  void exit(std::uint32_t pid);
   /// It is another program now, which has mapped nothing yet.
-  void exec(std::uint32_t pid) { spaces_.erase(pid); }
+  void exec(std::uint32_t pid) {
+    spaces_.erase(pid);
+    threads_.erase(pid);  // which it ended
+  }
   /// Never null.
   std::shared_ptr<const AddressSpace> of(std::uint32_t pid) const;
   const std::vector<CodeFile>& files() const { return files_; }
@@ -49,6 +54,7 @@ class AddressSpaces {
   std::uint32_t number_of(CodeFile file);
 
   std::map<std::uint32_t, std::shared_ptr<const AddressSpace>> spaces_;
+  std::map<std::uint32_t, std::uint32_t> threads_;  // beside the first one
   std::map<CodeFile, std::uint32_t> numbers_;
   std::vector<CodeFile> files_;
 };

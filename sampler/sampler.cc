@@ -35,8 +35,10 @@ namespace {
 
 using sched::perf_value;
 
-/// Of the stack's top; the kernel copies no more than 64 KiB.
+/// Of the stack's top, which the kernel copies; less where few samples fit a ring.
 constexpr std::uint32_t kStackBytes = 16384;
+constexpr std::uint32_t kLeastStackBytes = 8192;
+constexpr std::size_t kRoomyRing = std::size_t{512} << 10;
 constexpr std::size_t kLargestRing = std::size_t{4} << 20;
 constexpr std::size_t kSmallestRing = std::size_t{64} << 10;
 constexpr std::size_t kBatchBytes = std::size_t{32} << 20;  // of stacks that are read at once
@@ -47,14 +49,14 @@ constexpr std::size_t kMostSamples = 8'000'000;             // that are kept; 24
 constexpr std::uint64_t kRegisterMask = 0xff01ff;
 constexpr unsigned kDwarfNumbers[] = {0, 3, 2, 1, 4, 5, 6, 7, kInstructionPointer, 8, 9, 10, 11, 12, 13, 14, 15};
 
-perf_event_attr attributes_for(std::uint32_t per_second, bool kernel, bool build_ids) {
+perf_event_attr attributes_for(std::uint32_t per_second, bool kernel, bool build_ids, std::size_t ring) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_CPU_CLOCK;
   attributes.sample_period = 1'000'000'000 / per_second;
   attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attributes.sample_regs_user = kRegisterMask;
-  attributes.sample_stack_user = kStackBytes;
+  attributes.sample_stack_user = ring >= kRoomyRing ? kStackBytes : kLeastStackBytes;
   attributes.sample_id_all = 1;
   attributes.exclude_kernel = kernel ? 0 : 1;
   attributes.exclude_callchain_kernel = 1;
@@ -67,6 +69,7 @@ perf_event_attr attributes_for(std::uint32_t per_second, bool kernel, bool build
   attributes.use_clockid = 1;
   attributes.clockid = CLOCK_MONOTONIC_RAW;
   attributes.watermark = 1;
+  attributes.wakeup_watermark = static_cast<std::uint32_t>(ring / 4);
   return attributes;
 }
 
@@ -88,7 +91,7 @@ struct Sampler::Impl {
   }
 
   Status open(pid_t program);
-  bool open_rings(pid_t program, bool kernel, bool build_ids);
+  bool open_rings(pid_t program, bool kernel, bool build_ids, std::size_t bytes);
   void run();
   void drain();
   void take(const sched::PerfRing& ring, std::span<const std::byte> record);
@@ -134,9 +137,8 @@ Sampler::~Sampler() {
   if (impl_->draining.joinable()) stop();
 }
 
-bool Sampler::Impl::open_rings(pid_t program, bool kernel, bool build_ids) {
-  perf_event_attr attributes = attributes_for(options.per_second, kernel, build_ids);
-  attributes.wakeup_watermark = kSmallestRing / 4;
+bool Sampler::Impl::open_rings(pid_t program, bool kernel, bool build_ids, std::size_t bytes) {
+  const perf_event_attr attributes = attributes_for(options.per_second, kernel, build_ids, bytes);
   for (sched::PerfRing& ring : rings) ring.close();
   rings.clear();
   for (const std::uint16_t cpu : sched::online_cpus()) {
@@ -150,19 +152,20 @@ bool Sampler::Impl::open_rings(pid_t program, bool kernel, bool build_ids) {
 Status Sampler::Impl::open(pid_t program) {
   bool kernel = true;
   bool build_ids = true;
-  while (!open_rings(program, kernel, build_ids)) {
-    if (kernel && (errno == EACCES || errno == EPERM))
-      kernel = false;
-    else if (build_ids && errno == EINVAL)
-      build_ids = false;
-    else
-      return Error{sched::why_perf_is_refused(errno)};
-  }
-  std::vector<sched::PerfRing*> all;
-  for (sched::PerfRing& ring : rings) all.push_back(&ring);
   bool mapped = false;
-  for (std::size_t bytes = kLargestRing; !mapped && bytes >= kSmallestRing; bytes /= 2)
+  for (std::size_t bytes = kLargestRing; !mapped && bytes >= kSmallestRing; bytes /= 2) {
+    while (!open_rings(program, kernel, build_ids, bytes)) {
+      if (kernel && (errno == EACCES || errno == EPERM))
+        kernel = false;
+      else if (build_ids && errno == EINVAL)
+        build_ids = false;
+      else
+        return Error{sched::why_perf_is_refused(errno)};
+    }
+    std::vector<sched::PerfRing*> all;
+    for (sched::PerfRing& ring : rings) all.push_back(&ring);
     mapped = sched::PerfRing::map_all(all, bytes);
+  }
   if (!mapped)
     return Error{std::string("perf events have no memory left to write to (mmap: ") + std::strerror(errno) +
                  "): raise kernel.perf_event_mlock_kb or ulimit -l"};
@@ -213,7 +216,7 @@ void Sampler::Impl::run() {
 }
 
 void Sampler::Impl::drain() {
-  clock.read();
+  clock.read_when_due();
   for (sched::PerfRing& ring : rings) ring.drain(copy, [&](std::span<const std::byte> record) { take(ring, record); });
   // What another CPU was just writing when we looked comes the next time.
   constexpr double kSlack = 3e7;  // ns
@@ -279,6 +282,9 @@ void Sampler::Impl::take_in_order(std::uint64_t until) {
         break;
       case PERF_RECORD_FORK:
         spaces.fork(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 4));
+        break;
+      case PERF_RECORD_EXIT:
+        spaces.exit(perf_value<std::uint32_t>(record.bytes, 0));
         break;
       case PERF_RECORD_COMM:
         if ((record.header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0)

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <string>
@@ -213,7 +214,8 @@ Unwound unwind_here(std::span<const RawSample> samples, const std::vector<CodeFi
 
 Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<CodeFile>& files,
                        const std::optional<symbols::Credentials>& as) {
-  const symbols::SandboxOptions sandbox{.as = as};
+  symbols::SandboxOptions sandbox{.as = as};
+  sandbox.cpu_time = sandbox.patience = std::chrono::seconds{20};  // a batch takes some tenths of one
   const auto answer = symbols::in_sandbox(sandbox, [&](symbols::AnswerWriter& out) {
     const Unwound result = unwind_here(samples, files);
     out.number(result.functions.size());

@@ -76,6 +76,11 @@ TEST(AddressSpaces, ForkedChildrenHaveTheirParentsAndGoTheirOwnWay) {
   EXPECT_EQ(before->size(), 1U) << "what was given stays as it was";
   spaces.exec(2);
   EXPECT_TRUE(spaces.of(2)->empty());
+  // The first process has two threads; what it has mapped goes with the last one.
+  spaces.exit(1);
+  EXPECT_EQ(spaces.of(1)->size(), 1U);
+  spaces.exit(1);
+  EXPECT_TRUE(spaces.of(1)->empty());
   EXPECT_TRUE(spaces.of(99)->empty());
 }
 
