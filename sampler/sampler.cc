@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -39,7 +40,8 @@ using sched::perf_value;
 constexpr std::uint32_t kStackBytes = 16384;
 constexpr std::uint32_t kLeastStackBytes = 8192;
 constexpr std::size_t kRoomyRing = std::size_t{512} << 10;
-constexpr std::size_t kLargestRing = std::size_t{4} << 20;
+constexpr std::size_t kLargestRing = std::size_t{4} << 20;  // a CPU's
+constexpr std::size_t kAllRings = std::size_t{64} << 20;
 constexpr std::size_t kSmallestRing = std::size_t{64} << 10;
 constexpr std::size_t kBatchBytes = std::size_t{32} << 20;  // of stacks that are read at once
 constexpr std::size_t kMostBatches = 4;                     // that wait for that; more are lost
@@ -153,7 +155,9 @@ Status Sampler::Impl::open(pid_t program) {
   bool kernel = true;
   bool build_ids = true;
   bool mapped = false;
-  for (std::size_t bytes = kLargestRing; !mapped && bytes >= kSmallestRing; bytes /= 2) {
+  const std::size_t each = std::bit_floor(kAllRings / std::max<std::size_t>(1, sched::online_cpus().size()));
+  for (std::size_t bytes = std::clamp(each, kSmallestRing, kLargestRing); !mapped && bytes >= kSmallestRing;
+       bytes /= 2) {
     while (!open_rings(program, kernel, build_ids, bytes)) {
       if (kernel && (errno == EACCES || errno == EPERM))
         kernel = false;
