@@ -14,7 +14,7 @@ void add_target(Command command, std::string& text);
 /// Finds and maps the process. An Error names the candidates where it is not plain which one is meant.
 Result<collect::Attached> find_target(const std::string& text);
 
-/// The same; a process that is named by its number and has no libkarst gets it (collect::attach_or_load()).
+/// The same of any process: one without libkarst gets it (collect::attach_or_load()).
 Result<collect::Attached> find_or_load_target(const std::string& text, const collect::PlainAttach& plain,
                                               collect::PlainPrograms& programs, collect::Brought& brought);
 

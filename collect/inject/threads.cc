@@ -24,10 +24,12 @@ constexpr std::uint64_t kMostStack = 64 << 10;  // bytes that are looked through
 constexpr std::uint64_t kRoom = 4096;           // below the stack pointer, for the registers and a handler's frame
 constexpr std::uint64_t kFunctionSize = 512;    // of libc's entry points, roughly
 
-constexpr std::array<long, 20> kSleeps = {
-    SYS_read,   SYS_poll,   SYS_ppoll,      SYS_select,      SYS_pselect6,        SYS_nanosleep,    SYS_clock_nanosleep,
-    SYS_pause,  SYS_accept, SYS_accept4,    SYS_recvmsg,     SYS_recvfrom,        SYS_recvmmsg,     SYS_wait4,
-    SYS_waitid, SYS_futex,  SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_rt_sigsuspend};
+constexpr std::array<long, 21> kSleeps = {SYS_read,           SYS_poll,        SYS_ppoll,           SYS_select,
+                                          SYS_pselect6,       SYS_nanosleep,   SYS_clock_nanosleep, SYS_pause,
+                                          SYS_accept,         SYS_accept4,     SYS_recvmsg,         SYS_recvfrom,
+                                          SYS_recvmmsg,       SYS_wait4,       SYS_waitid,          SYS_futex,
+                                          SYS_epoll_wait,     SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_rt_sigsuspend,
+                                          SYS_restart_syscall /* one of these, once it was interrupted */};
 
 bool is_sleep(long number) { return std::find(kSleeps.begin(), kSleeps.end(), number) != kSleeps.end(); }
 

@@ -290,7 +290,10 @@ Result<Attached> attach_or_load(pid_t pid, const std::string& library, const Pla
   return found;
 }
 
-std::vector<Attached> find_traced(std::vector<Error>* refused) {
+namespace {
+
+/// In order.
+std::vector<pid_t> all_numbers() {
   std::vector<pid_t> pids;
   std::error_code error;
   for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
@@ -299,8 +302,26 @@ std::vector<Attached> find_traced(std::vector<Error>* refused) {
       pids.push_back(static_cast<pid_t>(std::atol(name.c_str())));
   }
   std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+}  // namespace
+
+std::vector<ProcessFacts> find_processes() {
+  std::vector<ProcessFacts> all;
+  for (const pid_t pid : all_numbers()) {
+    if (pid == getpid()) continue;
+    auto facts = process_facts(pid);
+    if (!facts || facts->state == 'Z' || (geteuid() != 0 && facts->uid != geteuid())) continue;
+    if (read_link(proc(pid) + "/exe").empty()) continue;  // a thread of the kernel
+    all.push_back(std::move(*facts));
+  }
+  return all;
+}
+
+std::vector<Attached> find_traced(std::vector<Error>* refused) {
   std::vector<Attached> all;
-  for (const pid_t pid : pids) {
+  for (const pid_t pid : all_numbers()) {
     bool is_refused = false;
     if (auto one = attach(pid, &is_refused))
       all.push_back(std::move(*one));

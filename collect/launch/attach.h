@@ -60,6 +60,9 @@ struct Brought {
 Result<Attached> attach_or_load(pid_t pid, const std::string& library, const PlainAttach& plain,
                                 PlainPrograms& programs, Brought& brought);
 
+/// All programs that run as the caller's user, or any for root, traced or not, in order of pid; not this one.
+std::vector<ProcessFacts> find_processes();
+
 /// All traced processes that the caller may look into, in order of pid. `refused`, if not null, gets a message for each
 /// process with an arena that cannot be read safely.
 std::vector<Attached> find_traced(std::vector<Error>* refused = nullptr);

@@ -52,7 +52,8 @@ Status fetch(pid_t pid, const PlainAttach& how, PlainPrograms& programs) {
   const Answering answering(*session, programs);
   const std::string more = how.options.empty() ? "" : "," + how.options;
   Status fetched = call_runtime(pid, "karst_attach_fetch", session->option() + "," + how.choice.option() + more);
-  if (!fetched && !answering.heard())
+  // Who got no answer says the same as who got none that is of use.
+  if (!fetched && !answering.heard() && fetched.error().message == "none of its functions can be patched")
     return Error{"it cannot ask karst for the places (has it a network namespace of its own?)"};
   return fetched;
 }

@@ -5,9 +5,11 @@ import pty
 import random
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 
@@ -15,10 +17,23 @@ from control import ControlTest
 from torture_support import KARST, TIMEOUT, main
 
 
+def fake_fzf(test, choose):
+    """An environment with what looks like fzf: it gets the lines, and prints what `choose` (Python) does with them."""
+    directory = test.directory / "bin"
+    directory.mkdir(exist_ok=True)
+    fzf = directory / "fzf"
+    fzf.write_text(f"#!{sys.executable}\nimport sys\nlines = sys.stdin.read().splitlines()\n{choose}\n")
+    fzf.chmod(0o755)
+    return {**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}
+
+
+NO_FZF = "sys.exit(127)"  # as a shell says that there is none
+
+
 class Terminal:
     """A command with a pseudo-terminal as its controlling one."""
 
-    def __init__(self, test, *command, rows=24, columns=80):
+    def __init__(self, test, *command, rows=24, columns=80, env=None):
         self.master, self.slave = pty.openpty()
         test.addCleanup(os.close, self.master)
         test.addCleanup(os.close, self.slave)
@@ -28,7 +43,7 @@ class Terminal:
         self.before = termios.tcgetattr(self.slave)
         self.child = subprocess.Popen(
             [KARST, *map(str, command)], stdin=self.slave, stdout=self.slave, stderr=self.slave, cwd=test.directory,
-            start_new_session=True, preexec_fn=self.as_from_a_shell)
+            env=env or fake_fzf(test, NO_FZF), start_new_session=True, preexec_fn=self.as_from_a_shell)
         test.addCleanup(self.child.wait)
         test.addCleanup(self.child.kill)
 
@@ -148,6 +163,35 @@ class Choice(ControlTest):
         self.assertRegex(said, rf"(?m)^ +{first} +on +{name}")
         self.karst("off", first)
         self.assertFalse(self.status()["enabled"])
+
+
+    def test_fzf_chooses_where_it_is(self):
+        self.start_named()
+        terminal = Terminal(self, "status", env=fake_fzf(self, f"print(next(l for l in lines if '{self.letters}' in l))"))
+        terminal.read_until(f"process {self.pid} choice-")
+        self.assertEqual(terminal.end(), 0, terminal.seen)
+        for nothing in ("sys.exit(130)", "print('none of them')"):
+            terminal = Terminal(self, "off", env=fake_fzf(self, nothing))
+            terminal.read_until("no process was chosen")
+            self.assertEqual(terminal.end(), 1, terminal.seen)
+        self.assertTrue(self.status()["enabled"])
+
+    def test_attaching_by_name(self):
+        name = "plain-" + "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=14))
+        shutil.copy("/bin/sleep", self.directory / name)
+        sleeps = [subprocess.Popen([self.directory / name, "100"]) for _ in range(2)]
+        for one in sleeps:
+            self.addCleanup(one.wait)
+            self.addCleanup(one.kill)
+        said = self.karst("attach", name, status=1).stderr
+        self.assertIn(f"several processes are called '{name}'; give the number of one:", said)
+        self.assertEqual(len(re.findall(rf"(?m)^ +\d+ .* {name}$", said)), 2, said)
+        self.assertIn(f"did you mean '{name}'?", self.karst("attach", name[:-1], status=1).stderr)
+        self.assertIn("which process? Its number or name is needed", self.karst("attach", status=1).stderr)
+        sleeps[1].kill()
+        sleeps[1].wait()
+        # Its one thread sleeps in a system call that the kernel begins anew when it was interrupted.
+        self.assertIn(f"process {sleeps[0].pid} ({name}) is traced from now on", self.karst("attach", name).stderr)
 
 
 class Top(ControlTest):
