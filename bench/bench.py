@@ -26,6 +26,7 @@ import notes as program_notes  # noqa: E402
 import programs  # noqa: E402
 import startup  # noqa: E402
 import states  # noqa: E402
+import sampling  # noqa: E402
 import system  # noqa: E402
 import traces  # noqa: E402
 import variants  # noqa: E402
@@ -34,8 +35,8 @@ import ways_out  # noqa: E402
 import wrapper_cost  # noqa: E402
 from measure import WORK, BenchError, Row, scratch_directory  # noqa: E402
 
-SECTIONS = ("calls", "variants", "ways_out", "notes", "locks", "memory", "files", "system", "corrected", "startup", "live",
-            "moments", "budget", "programs", "sched", "traces", "answers", "wrappers", "viewer")
+SECTIONS = ("calls", "variants", "ways_out", "notes", "locks", "memory", "files", "system", "sampling", "corrected",
+            "startup", "live", "moments", "budget", "programs", "sched", "traces", "answers", "wrappers", "viewer")
 
 
 def parse_arguments():
@@ -100,6 +101,7 @@ def main():
         "memory": lambda: memory.bench_memory(rounds, scratch, notes),
         "files": lambda: files.bench_files(rounds, scratch, notes),
         "system": lambda: system.bench_system(rounds, options.quick, scratch, notes),
+        "sampling": lambda: sampling.bench_sampling(rounds, options.quick, scratch, notes),
         "corrected": lambda: corrected.bench_corrected(rounds, scratch, notes),
         "startup": lambda: startup.bench_startup(rounds, scratch, notes),
         "live": lambda: live.bench_live(rounds, notes),
