@@ -12,7 +12,7 @@ RATES = (1000, 10000)
 
 def bench_sampling(rounds, quick, scratch, remarks):
     program = leveldb_program("plain", "g++")
-    arguments = ["--threads", "2", "--batches", "300" if quick else "3000"]
+    arguments = ["--threads", "2", "--batches", "3000" if quick else "30000"]
     env = {"TMPDIR": scratch}
 
     def of(*before):

@@ -15,7 +15,9 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <semaphore>
+#include <set>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -92,15 +94,22 @@ struct Sampler::Impl {
     if (stop_event >= 0) close(stop_event);
   }
 
+  struct Batch {
+    std::vector<RawSample> samples;
+    std::vector<CodeFile> files;
+    std::optional<symbols::Credentials> as;
+  };
+
   Status open(pid_t program);
   bool open_rings(pid_t program, bool kernel, bool build_ids, std::size_t bytes);
   void run();
   void drain();
   void take(const sched::PerfRing& ring, std::span<const std::byte> record);
   void take_in_order(std::uint64_t until);
+  void look_at_rights();
   void hand_over();
   void read_stacks();
-  void add(const std::vector<RawSample>& batch, const std::vector<CodeFile>& files);
+  void add(const Batch& batch);
 
   SampleOptions options;
   sched::RawClock clock;
@@ -111,11 +120,9 @@ struct Sampler::Impl {
   AddressSpaces spaces;
   std::vector<RawSample> batch;
   std::size_t batch_bytes = 0;
+  std::set<std::uint32_t> processes;                    // that were sampled since their rights were last looked at
+  std::map<std::uint32_t, symbols::Credentials> users;  // of those that are not root, where we are
 
-  struct Batch {
-    std::vector<RawSample> samples;
-    std::vector<CodeFile> files;
-  };
   std::mutex mutex;  // of what follows
   std::condition_variable changed;
   std::deque<Batch> batches;
@@ -222,6 +229,7 @@ void Sampler::Impl::run() {
 void Sampler::Impl::drain() {
   clock.read_when_due();
   for (sched::PerfRing& ring : rings) ring.drain(copy, [&](std::span<const std::byte> record) { take(ring, record); });
+  look_at_rights();
   // What another CPU was just writing when we looked comes the next time.
   constexpr double kSlack = 3e7;  // ns
   take_in_order(clock.now().ticks - clock.ticks_of(kSlack));
@@ -247,6 +255,7 @@ void Sampler::Impl::take(const sched::PerfRing& ring, std::span<const std::byte>
   RawSample& sample = made.sample;
   sample.pid = perf_value<std::uint32_t>(bytes, 0);
   sample.tid = perf_value<std::uint32_t>(bytes, 4);
+  processes.insert(sample.pid);
   made.ticks = sample.ticks = clock.ticks_at(perf_value<std::uint64_t>(bytes, 8));
   sample.cpu = ring.cpu;
   sample.in_kernel = (made.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
@@ -301,9 +310,20 @@ void Sampler::Impl::take_in_order(std::uint64_t until) {
   pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
+// A process of root's may become another user's. What that one maps is not to be read as root then.
+void Sampler::Impl::look_at_rights() {
+  for (const std::uint32_t pid : std::exchange(processes, {}))
+    if (auto user = symbols::Credentials::of_process(static_cast<pid_t>(pid), geteuid(), getegid()))
+      users.insert_or_assign(pid, std::move(*user));
+}
+
 void Sampler::Impl::hand_over() {
   if (batch.empty()) return;
-  Batch next{std::exchange(batch, {}), spaces.files()};
+  Batch next{std::exchange(batch, {}), spaces.files(), options.as};
+  for (const RawSample& sample : next.samples) {
+    if (next.as) break;
+    if (const auto user = users.find(sample.pid); user != users.end()) next.as = user->second;
+  }
   batch_bytes = 0;
   const std::lock_guard guard(mutex);
   if (batches.size() >= kMostBatches)
@@ -323,18 +343,19 @@ void Sampler::Impl::read_stacks() {
       next = std::move(batches.front());
       batches.pop_front();
     }
-    add(next.samples, next.files);
+    add(next);
   }
 }
 
-void Sampler::Impl::add(const std::vector<RawSample>& raw, const std::vector<CodeFile>& files) {
-  const auto unwound = unwind(raw, files, options.as);
+void Sampler::Impl::add(const Batch& read) {
+  const std::vector<RawSample>& raw = read.samples;
+  const auto unwound = unwind(raw, read.files, read.as);
   const std::shared_lock no_fork(fork_lock());
   if (!unwound) {
     log.source.unread += raw.size();
     unread = unwound.error().message;
   }
-  known_files = files;
+  known_files = read.files;
   for (std::size_t i = 0; i < raw.size(); ++i) {
     const RawSample& sample = raw[i];
     format::SampleRecord record{};

@@ -6,6 +6,7 @@ sample stands for a period of that time, so their number is known up to chance; 
 import json
 import math
 import os
+import shutil
 import subprocess
 
 from torture_support import BIN, HERE, KARST, TIMEOUT, TortureTest, WORK, build, main
@@ -14,11 +15,13 @@ RATE = 1000
 PERIOD = 1e9 / RATE
 
 
-def program(compiler="karst-g++"):
+def program(compiler="karst-g++", soname=False):
+    """`soname`: LD_LIBRARY_PATH says where its library is."""
     library = build("libsamples-library.so", "samples/library.c", "-O2", "-shared", "-fPIC", "-fomit-frame-pointer",
-                    "-fno-optimize-sibling-calls", compiler="gcc")
-    return build(f"samples-{compiler}", "samples/program.cc", "-O1", "-pthread", library,
-                 f"-Wl,-rpath,{os.path.dirname(library)}", compiler=compiler)
+                    "-fno-optimize-sibling-calls", "-Wl,-soname,libsamples-library.so", compiler="gcc")
+    where = "-Wl,-rpath,/nowhere" if soname else f"-Wl,-rpath,{os.path.dirname(library)}"
+    return build(f"samples-{compiler}{soname}", "samples/program.cc", "-O1", "-pthread", library, where,
+                 compiler=compiler)
 
 
 class Samples(TortureTest):
@@ -145,6 +148,20 @@ class Samples(TortureTest):
         for word in ("burn_first", str(WORK / "programs"), "library.c"):
             self.assertNotIn(word, out)
         self.assertEqual(json.loads(out)["samples"], self.asked(run)["samples"])
+
+    def test_what_another_user_runs_is_read_as_that_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can become another user")
+        program()
+        library = self.directory / "libsamples-library.so"
+        shutil.copy(WORK / "programs" / library.name, library)
+        library.chmod(0o700)
+        env = {**os.environ, "LD_LIBRARY_PATH": str(self.directory)}
+        for order, is_read in ((("first",), True), (("drop", "first"), False)):
+            run = self.run_traced(program(soname=True), *order, options=("--sample", str(RATE)), env=env)
+            functions = self.functions(run)
+            self.assertEqual("burn_first" in functions, is_read, functions.keys())
+            self.assertEqual(library.name in functions, not is_read, functions.keys())
 
     def test_without_privileges(self):
         if os.geteuid() != 0:

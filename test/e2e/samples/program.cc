@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
     if (strcmp(argv[i], "signal") == 0) call_signal();
     if (strcmp(argv[i], "back") == 0) call_back();
     if (strcmp(argv[i], "own") == 0) own_work();
+    if (strcmp(argv[i], "drop") == 0 && setuid(65534) != 0) return 1;
     if (strcmp(argv[i], "threads") == 0) {
       std::thread first(call_first), second(call_second);
       first.join();
