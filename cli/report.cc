@@ -460,6 +460,10 @@ int report_command(const Options& options) {
     if (const Status printed = print_text(report, rest, trace, options, screen); !printed)
       return usage_error("--columns: " + printed.error().message, "report");
     say_cost(screen, **input);
+    if (const std::size_t samples = trace.samples().samples.size(); samples != 0)
+      screen.output().append(shorten("(" + plural(samples, "sample") + " of code below these calls: karst samples)",
+                                     screen.width(), Shorten::kEnd) +
+                             "\n");
     return screen.finish(&trace);
   }
   return print_data(

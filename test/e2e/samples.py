@@ -189,6 +189,8 @@ class Samples(TortureTest):
         text = subprocess.run([KARST, "samples", str(run.trace.path)], check=True, capture_output=True, text=True).stdout
         self.assertIn("of CPU time", text)
         self.assertRegex(text, r"(?m)burn_first$")
+        report = subprocess.run([KARST, "report", str(run.trace.path)], check=True, capture_output=True, text=True).stdout
+        self.assertRegex(report, r"\d+ samples of code below these calls: karst samples")
         done = subprocess.run([KARST, "samples", "--function", "nobody", str(run.trace.path)], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         folded = subprocess.run([KARST, "flame", str(run.trace.path)], check=True, capture_output=True, text=True).stdout
