@@ -37,6 +37,14 @@ std::uint64_t overlap(std::uint64_t begin, std::uint64_t end, std::uint64_t from
   return end > begin ? end - begin : 0;
 }
 
+/// So little may be tracing's own, whose cost is a mean: less than one recorded call costs, or a quarter of what all
+/// within it do.
+bool is_within_cost(const query::CallColumns& calls, std::uint32_t row, std::uint64_t excess) {
+  if (calls.below.empty()) return false;
+  constexpr std::uint64_t kQuarters = 4;
+  return excess < calls.call_cost / format::kCallCostUnit || excess < calls.cost(row) / kQuarters;
+}
+
 }  // namespace
 
 struct OutlierFinder::Impl {
@@ -132,6 +140,7 @@ void OutlierFinder::find(const reader::Thread& thread, const query::CallColumns&
     const std::uint64_t usual = number < i.usual.size() ? i.usual[number] : 0;
     const std::uint64_t duration = calls.time(row);
     if (usual == 0 || duration / kTimes < usual || duration < i.min_ticks) return false;
+    if (is_within_cost(calls, row, duration - usual)) return false;
     if (i.functions != nullptr && !i.functions->contains(thread.process, calls.function[row])) return false;
     ++i.found;
     const Outlier outlier{

@@ -1,7 +1,8 @@
 // Calls that took far longer than their function usually does, wherever they are in a trace.
 //
 // usual    the median of a function's complete calls; of a recursion the outermost alone. Known from ten calls on
-// outlier  a call of at least three times the usual, that is inside no other outlier
+// outlier  a call of at least three times the usual, that is inside no other outlier. Where times are without the
+//          tracer's cost, more than that may be wrong by
 // excess   what an outlier took beyond the usual: outliers are ranked by it
 // path     from an outlier down, by the callee of greatest excess, while a callee takes at least half of its excess
 //

@@ -21,6 +21,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "query/scope.h"
 #include "reader/trace.h"
 
 namespace karst::cli {
@@ -136,6 +137,7 @@ class SlowPrinter {
   std::string path_text(const reader::Thread& thread, const std::vector<std::uint32_t>& functions, std::size_t used) {
     const std::size_t width = width_ > used + 20 ? width_ - used : width_ == 0 ? std::string::npos : 20;
     std::vector<std::string> names;
+    names.reserve(functions.size());
     for (const std::uint32_t id : functions) names.push_back(name(thread, id));
     names = analysis::folded(std::move(names));
     std::string text;
@@ -188,8 +190,11 @@ class SlowPrinter {
     const analysis::Outlier& outlier = group.worst;
     const reader::Thread& thread = *outlier.call.thread;
     const std::uint64_t times = outlier.call.duration / outlier.usual;
-    const std::string rest = fmt::format(" took {}, {} times its usual {}", time(outlier.call.duration),
-                                         count_text(times), time(outlier.usual));
+    const std::string rest =
+        ns(outlier.usual) == 0
+            ? fmt::format(" took {}; usually too little to tell from tracing's own", time(outlier.call.duration))
+            : fmt::format(" took {}, {} times its usual {}", time(outlier.call.duration), count_text(times),
+                          time(outlier.usual));
     const std::string head = fmt::format("{:>2}. ", number);
     const std::size_t taken = head.size() + rest.size();
     const std::string full = name(thread, outlier.function);
@@ -229,7 +234,8 @@ class SlowPrinter {
     const analysis::StateThreads threads(trace());
     const reader::ThreadStates* states = threads.states_of(*outlier.call.thread);
     if (states == nullptr) return;
-    const auto times = states->between(outlier.call.begin, outlier.call.end);
+    reader::StateTimes times = states->between(outlier.call.begin, outlier.call.end);
+    query::take_cost_out(times, calls_.of(*outlier.call.thread).cost(outlier.call.row));
     line(fmt::format("      {} of it on a CPU", time(times.running)));
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/tracing_cost.h"
 #include "test/analysis/sample_states.h"
 #include "test/analysis/sample_trace.h"
 #include "test/view/random_trace.h"
@@ -87,6 +88,32 @@ TEST(Outliers, NothingStandsOutOfWhatIsAlike) {
   fill_server(sample, 1'000);
   const reader::Trace trace = sample.open();
   EXPECT_EQ(find(trace).found, 0U);
+}
+
+// Each call is recorded with 40 ticks of tracing's own, more or less, of which 40 are taken out.
+TEST(Outliers, AreNoneWhereTheyMayBeTracingsOwn) {
+  constexpr std::uint32_t kTicks = format::kCallCostUnit;
+  for (const bool raw : {false, true}) {
+    SampleTrace sample;
+    sample.process(10, "app", {"main", "get()"}).costs(40 * kTicks, 40 * kTicks);
+    sample.thread(10, "main").enter(1, 2'000);
+    std::uint64_t at = 10'000;
+    for (int i = 0; i < 100; ++i) {
+      const std::uint64_t own = i == 50 ? 500 : i % 10 == 0 ? 20 : 1;
+      sample.call(2, at, at + 40 + own);
+      at += 1000;
+    }
+    sample.exit(1, at);
+    const reader::Trace trace = sample.open();
+    const reader::Process& process = trace.processes()[0];
+    reader::Calls calls = rebuild_calls(trace, process.threads[0]);
+    if (!raw) analysis::take_cost_out(calls, process, std::nullopt);
+    OutlierFinder finder(trace, nullptr, 0, 100);
+    finder.learn(process.threads[0], calls);
+    finder.find(process.threads[0], calls);
+    EXPECT_EQ(finder.found(), 1U) << "20 ticks in the place of 1 may be the tracer's, 500 are not";
+    EXPECT_EQ(finder.take().at(0).call.duration, raw ? 540U : 500U);
+  }
 }
 
 TEST(Outliers, FunctionsAndLeastDurationsLimitThem) {

@@ -229,6 +229,7 @@ class SampleTrace {
       writer.add_functions(process.index, process.functions);
       writer.add_symbols(process.index, process.functions);
       writer.add_threads(process.index, process.threads);
+      writer.add_cost(process);
       if (!process.switches.empty()) writer.add_switches(process.index, process.switches);
     }
     std::size_t thread = 0;
