@@ -1,7 +1,9 @@
 #include "sched/perf_events.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -40,9 +42,12 @@ int open_event(perf_event_attr attributes, pid_t pid, int cpu) {
 
 /// Closes events of a tracepoint in a process of its own, which ends then. With the last one of all, the kernel waits
 /// for all CPUs (RCU), some 40 ms; nobody is to wait for that.
-void close_elsewhere(std::vector<int> events) {
+void close_elsewhere(const std::vector<int>& events) {
   if (events.empty()) return;
-  std::sort(events.begin(), events.end());
+  // Who closes them last waits. So that one closes them when nobody else has the gate any more, and all have closed
+  // them.
+  int gate[2];
+  if (pipe2(gate, O_CLOEXEC) != 0) gate[0] = gate[1] = -1;
   pid_t child = -1;
   {
     const std::lock_guard alone(fork_lock());
@@ -50,15 +55,24 @@ void close_elsewhere(std::vector<int> events) {
   }
   if (child == 0) {
     if (fork() != 0) _exit(0);  // whose parent is init then
+    if (gate[1] >= 0) close(gate[1]);
     unsigned next = 0;
-    for (const int event : events) {
+    std::vector<int> kept = events;
+    if (gate[0] >= 0) kept.push_back(gate[0]);
+    std::sort(kept.begin(), kept.end());
+    for (const int event : kept) {
       if (static_cast<unsigned>(event) > next) close_range(next, static_cast<unsigned>(event) - 1, 0);
       next = static_cast<unsigned>(event) + 1;
     }
     close_range(next, ~0U, 0);
+    constexpr int kLongestMs = 1000;
+    pollfd opened{gate[0], POLLIN, 0};
+    if (gate[0] >= 0) poll(&opened, 1, kLongestMs);
     _exit(0);
   }
   for (const int event : events) close(event);
+  for (const int end : gate)
+    if (end >= 0) close(end);
   if (child > 0) waitpid(child, nullptr, 0);
 }
 
