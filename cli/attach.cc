@@ -53,6 +53,7 @@ struct Options {
   // Of a program without sleds.
   bool no_patch = false;
   std::vector<std::string> libraries;
+  std::vector<std::string> probes;
   std::string min_instructions;
   std::string budget = kPlainBudget;
   std::string memory;
@@ -181,6 +182,14 @@ std::optional<collect::PlainAttach> plain_attach(const Options& options) {
     }
     plain.choice.libraries.push_back(std::move(*library));
   }
+  for (const std::string& text : options.probes) {
+    auto probes = patch::ProbeChoice::parse(text);
+    if (!probes) {
+      usage_error("--probes " + probes.error().message, "attach");
+      return std::nullopt;
+    }
+    plain.choice.probes.push_back(std::move(*probes));
+  }
   if (!options.min_instructions.empty()) {
     const auto number = format::parse_min_instructions(options.min_instructions);
     if (!number) {
@@ -224,13 +233,13 @@ Result<collect::Attached> find_or_load(const Options& options, const collect::Pl
   collect::PlainPrograms programs(plain.choice);
   auto target = find_or_load_target(options.target, plain, programs, brought);
   say_what_was_patched(programs.modules(), "as it runs");
-  if (target && !options.libraries.empty()) {
-    if (brought.patched)
-      say_what_was_not_named(plain.choice.libraries, programs.modules(), programs.loaded(), {});
-    else
-      fail(
-          {"--library does nothing in a process that has sleds, or was traced already; start it with 'karst run "
-           "--library'"});
+  if (target && brought.patched) {
+    say_what_was_not_named(plain.choice.libraries, programs.modules(), programs.loaded(), {});
+    say_which_probes(plain.choice.probes, programs.modules());
+  } else if (target && (!options.libraries.empty() || !options.probes.empty())) {
+    const std::string option = options.libraries.empty() ? "--probes" : "--library";
+    fail({option + " does nothing in a process that has sleds, or was traced already; start it with 'karst run " +
+          option + "'"});
   }
   if (target && brought.patched) fail({stop_words(*brought.patched)});
   return target;
@@ -375,6 +384,9 @@ void register_attach(Command app, int& status) {
                     "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*', or "
                     "'libssl*:SSL_*' for those functions alone")
         .type_name("GLOB[:FUNCTIONS]")
+        .allow_extra_args(false);
+    command.add_option("--probes", options->probes, "Note each time that these probes are passed, as 'karst run' does")
+        .type_name("PROVIDER:NAME")
         .allow_extra_args(false);
     command
         .add_option("--min-instructions", options->min_instructions,

@@ -89,13 +89,40 @@ void say_what_was_patched(const std::vector<Module>& modules, const std::string&
   std::size_t said = 0;
   std::size_t more = 0;
   for (const Module& module : modules) {
-    if (module.problem.empty() && module.functions == 0 && !module.named.empty()) continue;  // was said
+    if (module.problem.empty() && module.functions == 0) continue;  // was said, or is about probes alone
     if (++said > kMost)
       ++more;
     else
       fail({printable(plain_words(module, when))});
   }
   if (more != 0) fail({"so were " + plural(more, "other file")});
+}
+
+void say_which_probes(const std::vector<patch::ProbeChoice>& choices, const std::vector<Module>& modules) {
+  std::vector<std::string> others;
+  bool any = choices.empty();
+  for (const Module& module : modules) {
+    others.insert(others.end(), module.other_probes.begin(), module.other_probes.end());
+    if (module.probes.empty()) continue;
+    any = true;
+    const auto is_left = [](const patch::ProbeOutcome& p) { return p.left_out != patch::LeftOut::kNot; };
+    const auto left = static_cast<std::size_t>(std::count_if(module.probes.begin(), module.probes.end(), is_left));
+    std::string words = fmt::format("{}: {} of {} recorded", file_of(module.path),
+                                    count_text(module.probes.size() - left), plural(module.probes.size(), "probe"));
+    if (left != 0) {
+      const auto& first = *std::find_if(module.probes.begin(), module.probes.end(), is_left);
+      words += fmt::format("; {} left alone, {} first: {} ('karst places --probes' lists them)", count_text(left),
+                           first.name, patch::describe(first.left_out));
+    }
+    fail({printable(words)});
+  }
+  if (any) return;
+  std::vector<std::string> texts;
+  for (const patch::ProbeChoice& choice : choices) texts.push_back(choice.text);
+  std::string words =
+      fmt::format("--probes '{}' means no probe of the program or its libraries", joined(texts, "', '"));
+  words += others.empty() ? ", which have none" : "; there are " + joined(others, ", ");
+  fail({printable(words)});
 }
 
 void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries, const std::vector<Module>& patched,

@@ -11,6 +11,10 @@ namespace karst::cli {
 /// In a line for each of the first modules. `when`: "as it was loaded".
 void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& modules, const std::string& when);
 
+/// Which of the probes that --probes means are recorded; of those that mean none, which there are.
+void say_which_probes(const std::vector<patch::ProbeChoice>& choices,
+                      const std::vector<collect::PlainPrograms::Module>& modules);
+
 /// Of each --library that meant no library, or no function: what was there, and what is near. `loaded`: libraries
 /// without sleds; `modules`: what has traced functions. Paths.
 void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries,

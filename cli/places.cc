@@ -29,6 +29,7 @@ struct Options {
   std::uint32_t min_instructions = patch::kPlainMinInstructions;
   std::vector<std::string> named;
   bool all = false;
+  bool probes = false;
   bool json = false;
   TextOptions text;
 };
@@ -64,10 +65,49 @@ class Names {
   symbols::ModuleTables::Table table_;
 };
 
+int list_probes(const Options& options, const std::string& path, int file) {
+  auto every = patch::ProbeChoice::parse("*:*");
+  const auto found = patch::find_in_file(file, {false, {}, nullptr, {std::move(*every)}}, std::nullopt);
+  if (!found) return fail({path + " cannot be patched: " + found.error().message});
+  const auto values = [](const patch::ProbeOutcome& p) { return p.description.substr(0, p.description.find('|')); };
+  if (options.json) {
+    Output out = Output::to_stdout();
+    Json json;
+    json.open('{').field("file", path).key("probes").open('[');
+    for (const patch::ProbeOutcome& p : found->probes) {
+      const bool patched = p.left_out == patch::LeftOut::kNot;
+      json.line().open('{').field("name", p.name).field("address", p.address).field("values", values(p));
+      json.field("patched", patched);
+      if (!patched) json.field("reason", patch::describe(p.left_out));
+      json.close('}');
+    }
+    json.close(']').close('}');
+    out.append(json.take() + "\n");
+    return finish_output(out);
+  }
+  Screen screen(options.text);
+  screen.output().append(fmt::format("{}: {}\n", printable(path), plural(found->probes.size(), "probe")));
+  Table table({{"address", "address", false, true, 2, 10},
+               {"why", "why it is left alone", true, true, 0, 40},
+               {"values", "values", true, true, 1, 40},
+               {"name", "probe", true}},
+              Shorten::kName);
+  for (const patch::ProbeOutcome& p : found->probes)
+    table.add({fmt::format("{:#x}", p.address),
+               p.left_out == patch::LeftOut::kNot ? "-" : std::string(patch::describe(p.left_out)),
+               printable(values(p)), printable(p.name)});
+  if (!table.empty()) {
+    screen.output().append("\n");
+    table.print(screen);
+  }
+  return screen.finish();
+}
+
 int places(const Options& options) {
   const std::string path = path_of(options.file);
   const Descriptor file(symbols::open_regular(path.c_str()));
   if (!file) return fail({path + ": " + (file.get() == -EINVAL ? "no file of a program" : std::strerror(-file.get()))});
+  if (options.probes) return list_probes(options, path, file.get());
   const auto globs = symbols::GlobSet::compile(options.named);
   if (!globs) return usage_error("--named: " + globs.error().message, "places");
   patch::WantedNames wanted{&*globs, {}, {}};
@@ -76,8 +116,8 @@ int places(const Options& options) {
     wanted.text = options.named.front();
     wanted.addresses = names.addresses(*globs);
   }
-  const auto found = patch::find_in_file(file.get(), {options.min_instructions}, std::nullopt,
-                                         options.named.empty() ? nullptr : &wanted);
+  const auto found = patch::find_in_file(
+      file.get(), {true, {options.min_instructions}, options.named.empty() ? nullptr : &wanted, {}}, std::nullopt);
   if (!found) return fail({path + " cannot be patched: " + found.error().message});
   if (!options.named.empty() && found->functions.empty()) {
     std::string near;
@@ -148,6 +188,7 @@ void register_places(Command app, int& status) {
           "Look at functions alone that GLOB names, whatever their size, as 'karst run --library FILE:GLOB' does")
       .type_name("GLOB")
       .allow_extra_args(false);
+  command.add_flag("--probes", options->probes, "List the probes (sys/sdt.h) that 'karst run --probes' can record");
   command.add_flag("--all", options->all, "List functions that can be patched, too");
   command.add_flag("-j,--json", options->json, "Print JSON");
   add_text_options(command, options->text);

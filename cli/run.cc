@@ -61,6 +61,7 @@ struct RunOptions {
   std::string output;
   std::optional<std::string> memory;
   std::optional<std::string> budget;
+  std::vector<std::string> probes;
   std::string fail_overhead;  // empty: not asked for
   std::string live;           // empty: not asked for
   bool view = false;
@@ -174,7 +175,7 @@ double overhead_of(const collect::RecordingSummary& s, double cpu_ns) {
 }
 
 std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
-                         double overhead, bool noted_values, std::size_t samples) {
+                         double overhead, bool noted_values, std::size_t samples, std::uint64_t notes) {
   std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
                                  plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
@@ -183,6 +184,7 @@ std::string summary_line(const std::string& file, const collect::RecordingSummar
                                            plural(s.overwritten / 2, "call"));
   if (s.lost != 0) line += fmt::format(", {} lost", plural(s.lost, "event"));
   if (samples != 0) line += ", " + plural(samples, "sample");
+  if (notes != 0) line += ", " + plural(notes, "note");
   line += moments_words(file);
   if (overhead >= 0 && s.calls != 0)
     line += fmt::format("; tracing cost about {:.1f}% of its CPU time{}", 100 * overhead,
@@ -327,8 +329,13 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!system) return usage_error(system.error().message, "run");
   launch.companions = std::move(system->libraries);
   launch.system = std::move(system->how);
-  // What a program asks of its system, and what it was sampled in, is told also where no function of it can be traced.
-  if ((!launch.companions.empty() || options.sample != 0) && !launch.program.has_sleds)
+  for (const std::string& text : options.probes) {
+    auto probes = patch::ProbeChoice::parse(text);
+    if (!probes) return usage_error("--probes " + probes.error().message, "run");
+    launch.plain.probes.push_back(std::move(*probes));
+  }
+  // What a program asks of its system, says by probes or was sampled in is told also where no function can be traced.
+  if ((!launch.companions.empty() || options.sample != 0 || !launch.plain.probes.empty()) && !launch.program.has_sleds)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
   if (options.fibers) {
     auto library = find_library("libkarst-contexts.so.0");
@@ -396,7 +403,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     return failed;
   }
   give_to_caller(output);
-  if (summary->calls != 0 || ran->samples.samples.size() != 0) {
+  if (summary->calls != 0 || summary->notes != 0 || ran->samples.samples.size() != 0) {
     older.keep();
   } else if (older.put_back()) {
     fail({"nothing was called: " + output + " is the older trace still"});
@@ -408,9 +415,11 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   report_missing_states(options.states, ran->states.source);
   say_how_sampled(options.sample, ran->samples);
   say_what_was_patched(ran->plain, "as it was loaded");
+  say_which_probes(launch.plain.probes, ran->plain);
   const double overhead = overhead_of(*summary, cpu_ns);
-  fail({printable(summary_line(output, *summary, ran->wait_status, overhead, launch.choice.values().any(),
-                               ran->samples.samples.size()))});  // no failure: it wraps the line as well
+  fail({printable(summary_line(
+      output, *summary, ran->wait_status, overhead, launch.choice.values().any(), ran->samples.samples.size(),
+      launch.plain.probes.empty() ? 0 : summary->notes))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   if (most_overhead != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});
@@ -499,6 +508,14 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
   in_group(command, "What calls were about", [&] {
     add_value_options(command, options->values);
     add_system_option(command, options->system);
+    command
+        .add_option("--probes", options->probes,
+                    "Note each time that a probe is passed which the program's or a library's authors put into it "
+                    "(sys/sdt.h), with its values: like 'python:*'. Values may be named and typed: "
+                    "'db:query(id:uint,text:str)'; int, hex and type (of a std::type_info) are the other types. "
+                    "'karst places --probes FILE' lists what FILE has")
+        .type_name("PROVIDER:NAME")
+        .allow_extra_args(false);
   });
   in_group(command, "Moments to keep", [&] {
     add_watch_options(command, options->watch);

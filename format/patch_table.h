@@ -1,20 +1,34 @@
-// What karst run gives to a process whose program has no sleds: where and how to patch its functions. karst finds and
-// checks the places (patch/), the runtime writes (runtime/hooks/plain_code.h).
+// What karst run gives to a process for a module: where and how to patch functions that have no sleds, and the probes
+// that the module has (patch/sdt.h). karst finds and checks the places (patch/), the runtime writes
+// (runtime/hooks/plain_code.h).
 //
-//   PatchTable   PatchSled[sleds]   PatchJump[jumps]   PatchFixup[fixups]   code
+//   PatchTable   PatchProbe[probes]   PatchSled[sleds]   PatchJump[jumps]   PatchFixup[fixups]   code   text
 //
 // The code is stubs: position-independent but for the fixups, each of which is a distance of 32 bits to be filled in.
 // The runtime maps it near the module. A stub of an entry has a sled, the instructions over which the jump was written,
 // and a jump back behind them; a stub of an exit has such instructions, a sled, and the return or jump.
 // Sleds are gcc's NOPs of 5 bytes, so that all that applies to sleds applies to these.
-#pragma once
+//
+// With probes the code begins with two words for the runtime to fill in: the address of karst_hook_probe, and whose
+// probes these are. A probe's stub has the instructions before it, a call of that hook below the red zone, the
+// instructions behind it, and a jump back. The hook's frame is SavedProbe.
+#ifndef KARST_FORMAT_PATCH_TABLE_H
+#define KARST_FORMAT_PATCH_TABLE_H
+
+// What arch/x86_64/probe.S needs of SavedProbe, in bytes.
+#define KARST_PROBE_RED_ZONE 128
+#define KARST_PROBE_PUSHED_BY_STUB 24  // the number, whose probes they are, the return address
+
+#ifndef __ASSEMBLER__
 #include <cstddef>
 #include <cstdint>
+
+#include "format/values.h"
 
 namespace karst::format {
 
 inline constexpr std::uint32_t kPatchTableMagic = 0x5450424B;  // "KBPT"
-inline constexpr std::uint32_t kPatchTableVersion = 1;
+inline constexpr std::uint32_t kPatchTableVersion = 2;
 inline constexpr std::uint64_t kMostPatchTable = std::uint64_t{512} << 20;  ///< bytes
 
 struct PatchTable {
@@ -24,11 +38,36 @@ struct PatchTable {
   std::uint32_t sleds;
   std::uint32_t jumps;
   std::uint32_t fixups;
+  std::uint32_t probes;
+  std::uint32_t text_size;  ///< bytes; the last is a NUL
   std::uint64_t code_size;
   std::uint64_t code_begin;  ///< ELF addresses of the module's executable segments, as the file has them: what the
   std::uint64_t code_end;    ///< runtime finds in memory must be the same
 };
-static_assert(sizeof(PatchTable) == 48);
+static_assert(sizeof(PatchTable) == 56);
+
+inline constexpr std::uint32_t kMostProbeValues = 12;  ///< of a probe; sys/sdt.h has no more
+
+/// A probe, whose note is a kRecord of its name (format/note.h).
+struct PatchProbe {
+  std::uint64_t semaphore;        ///< ELF address of 16 bits that are raised where somebody listens; 0: it has none
+  std::uint32_t name;             ///< in the text, NUL-terminated: PROVIDER:NAME
+  std::uint32_t description;      ///< in the text, NUL-terminated: of its values (format/values.h)
+  std::uint32_t values;           ///< ops that there are
+  std::uint32_t reserved;         ///< 0
+  ValueOp ops[kMostProbeValues];  ///< places are words of SavedProbe
+};
+static_assert(sizeof(PatchProbe) == 120);
+
+/// What karst_hook_probe has on the stack. `rsp` is the program's.
+struct SavedProbe {
+  std::uint64_t rsp, rax, rdx, rcx, rsi, rdi, r8, r9, r10, r11, rbp, rbx, r12, r13, r14, r15;
+  std::uint64_t flags;
+  std::uint64_t stub;    ///< return address
+  std::uint64_t probes;  ///< whose they are
+  std::uint64_t number;
+};
+constexpr std::uint32_t kPatchHookSlot = 0, kPatchProbesSlot = 8;  ///< in the code, of a table with probes
 
 /// A function's entry comes first, then its exits, then the parts that a compiler split off it.
 struct PatchSled {
@@ -41,7 +80,7 @@ static_assert(sizeof(PatchSled) == 16);
 /// Bytes to be written over the module's code.
 struct PatchJump {
   std::uint64_t address;     ///< ELF address
-  std::uint32_t function;    ///< number of the function among the entries
+  std::uint32_t function;    ///< number of the function among the entries; from `functions` on, of a probe
   std::uint32_t offset;      ///< in the code: where the jump leads to, if it has a field
   std::uint8_t size;         ///< bytes that are written, 1 to 8
   std::uint8_t field;        ///< where among them a distance of 32 bits to `offset` is filled in; 255: nowhere
@@ -76,3 +115,5 @@ struct PatchFixup {
 static_assert(sizeof(PatchFixup) == 16);
 
 }  // namespace karst::format
+#endif
+#endif

@@ -73,6 +73,12 @@ enum class HelloKind : std::uint32_t {
                  ///< file comes as SCM_RIGHTS
 };
 
+/// Bits.
+enum PatchesAsked : std::uint32_t {
+  kPatchesOfProgram = 1,    ///< the module is the program
+  kPatchesOfFunctions = 2,  ///< its functions are to be patched, too; else its probes alone
+};
+
 /// Where a forked child comes from: the nearest process before it that had an arena. kAsks: which process is meant.
 struct ForkOrigin {
   std::uint64_t start_ticks;  ///< ArenaHeader::start_ticks of its arena
@@ -92,7 +98,7 @@ struct Hello {
   std::uint32_t first_function;  ///< kArrived: the new ids are first_function .. first_function + function_count - 1;
                                  ///< kStarts: 1: setuid bits have no effect (no_new_privs);
                                  ///< kAsks: moments in the answer are numbered from here;
-                                 ///< kPatches: 1: the module is the program
+                                 ///< kPatches: PatchesAsked
   std::uint32_t function_count;
   ForkOrigin origin;         ///< kForked, kAsks
   std::uint64_t from_ticks;  ///< kAsks: the stretch of time

@@ -45,13 +45,30 @@ struct SavedRegisters {
 static_assert(offsetof(SavedRegisters, stack) == KARST_SAVED_WORDS_BEFORE_STACK * sizeof(std::uint64_t));
 
 enum class ValueHow : std::uint8_t {
-  kRegister = 1,   ///< `size` bytes of the register or word from its byte `offset` on
-  kMemory = 2,     ///< `size` bytes at the address in it + `offset`
-  kText = 3,       ///< NUL-terminated, at the address in it
-  kSizedText = 4,  ///< at the address in it + `offset` lie an address and a size (libstdc++'s std::string)
-  kViewText = 5,   ///< it is a size, and the word whose place `size` is has an address (std::string_view)
-  kViewMemory = 6  ///< at the address in it + `offset` lie a size and an address
+  kRegister = 1,    ///< `size` bytes of the register or word from its byte `offset` on
+  kMemory = 2,      ///< `size` bytes at the address in it + `offset`
+  kText = 3,        ///< NUL-terminated, at the address in it
+  kSizedText = 4,   ///< at the address in it + `offset` lie an address and a size (libstdc++'s std::string)
+  kViewText = 5,    ///< it is a size, and the word whose place `size` is has an address (std::string_view)
+  kViewMemory = 6,  ///< at the address in it + `offset` lie a size and an address
+  kConstant = 7,    ///< `offset`
+  kIndexed = 8,     ///< memory as kMemory, with an index added to the address: IndexedSize
+  kTextAt = 9       ///< kText, whose address lies at the address in it + `offset`
 };
+
+/// The `size` of kIndexed.
+struct IndexedSize {
+  std::uint8_t bytes;  ///< 1 to 8
+  std::uint8_t shift;  ///< 0 to 3: the index counts in steps of 1 to 8 bytes
+  std::uint8_t index;  ///< place
+};
+constexpr std::uint16_t make_indexed_size(IndexedSize s) {
+  return static_cast<std::uint16_t>(s.bytes | s.shift << 4 | s.index << 8);
+}
+constexpr IndexedSize indexed_size(std::uint16_t size) {
+  return {static_cast<std::uint8_t>(size & 15), static_cast<std::uint8_t>(size >> 4 & 3),
+          static_cast<std::uint8_t>(size >> 8)};
+}
 
 /// Places: words of SavedRegisters, and vector registers from kFirstVectorPlace on.
 inline constexpr std::uint8_t kFirstVectorPlace = 128;

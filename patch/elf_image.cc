@@ -222,4 +222,22 @@ std::span<const std::byte> ElfImage::build_id() const {
   return {};
 }
 
+std::span<const std::byte> ElfImage::contents(const char* name) const {
+  const Elf64_Shdr* found = section(name);
+  return found == nullptr || found->sh_type == SHT_NOBITS ? std::span<const std::byte>()
+                                                          : bytes_at(found->sh_offset, found->sh_size);
+}
+
+std::uint64_t ElfImage::section_address(const char* name) const {
+  const Elf64_Shdr* found = section(name);
+  return found == nullptr ? 0 : found->sh_addr;
+}
+
+bool ElfImage::is_writable(std::uint64_t address, std::uint64_t size) const {
+  return std::any_of(segments_.begin(), segments_.end(), [&](const Elf64_Phdr& s) {
+    return s.p_type == PT_LOAD && (s.p_flags & PF_W) != 0 && address >= s.p_vaddr && size <= s.p_memsz &&
+           address - s.p_vaddr <= s.p_memsz - size;
+  });
+}
+
 }  // namespace karst::patch

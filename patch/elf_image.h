@@ -61,6 +61,12 @@ class ElfImage {
   bool has_restartable_sequences() const;
   /// Empty: it has none.
   std::span<const std::byte> build_id() const;
+  /// Bytes of the section of that name; empty: it has none.
+  std::span<const std::byte> contents(const char* section) const;
+  /// Where that section lies; 0: it has none.
+  std::uint64_t section_address(const char* section) const;
+  /// [address, address + size) lies in data that the program may write to.
+  bool is_writable(std::uint64_t address, std::uint64_t size) const;
 
  private:
   std::span<const std::byte> bytes_at(std::uint64_t offset, std::uint64_t size) const;

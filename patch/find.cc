@@ -1,8 +1,11 @@
 #include "patch/find.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "format/patch_table.h"
+#include "format/sled_note.h"
 #include "patch/named.h"
 #include "patch/table.h"
 #include "symbols/sandbox.h"
@@ -10,29 +13,91 @@
 namespace karst::patch {
 namespace {
 
+bool take_reason(symbols::AnswerReader& in, LeftOut& reason) {
+  const std::uint64_t why = in.number();
+  reason = why < kLeftOutCount ? static_cast<LeftOut>(why) : LeftOut::kUnknownCode;
+  return why < kLeftOutCount;
+}
+
+/// A probe is that of the first choice that means it. `others`: names of some, if none is meant.
+std::vector<ProbeEntry> wanted_probes(const ElfImage& image, const std::vector<ProbeChoice>& choices,
+                                      std::vector<std::string>& others) {
+  constexpr std::size_t kSome = 20;
+  std::vector<ProbeEntry> wanted;
+  if (choices.empty()) return wanted;
+  for (ProbeNote& probe : probes_in(image)) {
+    const auto choice =
+        std::find_if(choices.begin(), choices.end(), [&](const ProbeChoice& c) { return c.matches(probe); });
+    if (choice == choices.end()) {
+      const std::string name = probe.full_name();
+      if (others.size() < kSome && std::find(others.begin(), others.end(), name) == others.end())
+        others.push_back(name);
+      continue;
+    }
+    ProbeValues values = values_of(probe, *choice);
+    wanted.push_back({std::move(probe), std::move(values), {}});
+  }
+  if (!wanted.empty()) others.clear();
+  return wanted;
+}
+
+/// The sleds that compilers put into the file (format/sled_note.h): gcc's have 5 bytes, clang's 11.
+std::vector<Range> sleds_of(const ElfImage& image) {
+  std::vector<Range> sleds;
+  const auto add = [&](const char* section, auto record, std::uint64_t size) {
+    const auto bytes = image.contents(section);
+    std::uint64_t at = image.section_address(section);
+    for (std::size_t i = 0; i + sizeof record <= bytes.size(); i += sizeof record, at += sizeof record) {
+      std::memcpy(&record, bytes.data() + i, sizeof record);
+      const std::uint64_t begin = at + static_cast<std::uint64_t>(std::int64_t{record.address});
+      sleds.push_back({begin, begin + size});
+    }
+  };
+  add("karst_sleds", format::SledRecord{}, 5);
+  add("xray_instr_map", format::XRayRecord{}, 11);
+  return sleds;
+}
+
 /// Empty: done, else why not.
-std::string look(int descriptor, PlaceOptions options, const WantedNames* wanted, ModulePlaces& found) {
+std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found) {
   const auto image = ElfImage::read(descriptor);
   if (!image) return image.error().message;
+  std::vector<ProbeEntry> probes = wanted_probes(*image, wanted.probes, found.other_probes);
+  if (!wanted.functions && probes.empty()) return {};
   if (image->has_restartable_sequences())
     return "it has restartable sequences (rseq), whose code must stay where it is";
   const auto frames = Frames::read(*image);
   if (!frames) return frames.error().message;
-  if (wanted != nullptr) {
-    options.named = addresses_of(*image, *wanted, found.near);
-    if (options.named->empty()) return {};
-  }
+  PlaceOptions options = wanted.options;
+  if (wanted.named != nullptr) options.named = addresses_of(*image, *wanted.named, found.near);
+  if (!wanted.functions) options.named.emplace();
+  if (options.named && options.named->empty() && probes.empty()) return {};
+  for (const ProbeEntry& probe : probes) options.probes.push_back(probe.note.address);
+  if (!probes.empty()) options.taken = sleds_of(*image);
   const Code code = Code::decode(*image, *frames);
-  const std::vector<Function> functions = find_places(*frames, code, options);
-  for (const Function& f : functions) found.functions.push_back({f.code.begin, f.code.end, f.left_out});
+  const Places places = find_places(*frames, code, options);
+  for (const Function& f : places.functions) found.functions.push_back({f.code.begin, f.code.end, f.left_out});
   if (options.named) judge_named(*options.named, *frames, found.functions);
-  if (found.patched() != 0) found.table = make_table(*image, code, functions);
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    ProbeEntry& probe = probes[i];
+    probe.place = places.probes[i];
+    // A semaphore that the program cannot write to is none.
+    if (probe.note.semaphore != 0 && !image->is_writable(probe.note.semaphore, sizeof(std::uint16_t)))
+      probe.place.left_out = LeftOut::kNoProbe;
+    found.probes.push_back(
+        {probe.note.full_name(), probe.note.address, probe.values.description, probe.place.left_out});
+  }
+  if (found.patched() != 0) found.table = make_table(*image, code, places.functions, probes);
   return {};
 }
 
 }  // namespace
 
-std::uint64_t ModulePlaces::patched() const { return counts()[static_cast<std::size_t>(LeftOut::kNot)]; }
+std::uint64_t ModulePlaces::patched() const {
+  const auto probes_in_it =
+      std::count_if(probes.begin(), probes.end(), [](const ProbeOutcome& p) { return p.left_out == LeftOut::kNot; });
+  return counts()[static_cast<std::size_t>(LeftOut::kNot)] + static_cast<std::uint64_t>(probes_in_it);
+}
 
 std::array<std::uint64_t, kLeftOutCount> ModulePlaces::counts() const {
   std::array<std::uint64_t, kLeftOutCount> counts{};
@@ -40,14 +105,14 @@ std::array<std::uint64_t, kLeftOutCount> ModulePlaces::counts() const {
   return counts;
 }
 
-Result<ModulePlaces> find_in_file(int descriptor, const PlaceOptions& options,
-                                  const std::optional<symbols::Credentials>& as, const WantedNames* wanted) {
+Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
+                                  const std::optional<symbols::Credentials>& as) {
   symbols::SandboxOptions sandbox{.as = as};
   sandbox.most = format::kMostPatchTable;
   sandbox.keep = {descriptor};
   const auto answer = symbols::in_sandbox(sandbox, [&](symbols::AnswerWriter& out) {
     ModulePlaces found;
-    out.text(look(descriptor, options, wanted, found));
+    out.text(look(descriptor, wanted, found));
     out.text(found.table);
     out.number(found.functions.size());
     for (const Outcome& f : found.functions) {
@@ -55,10 +120,20 @@ Result<ModulePlaces> find_in_file(int descriptor, const PlaceOptions& options,
       out.number(f.end);
       out.number(static_cast<std::uint64_t>(f.left_out));
     }
-    out.number(found.near.size());
-    for (const std::string& name : found.near) out.text(name);
+    out.number(found.probes.size());
+    for (const ProbeOutcome& p : found.probes) {
+      out.text(p.name);
+      out.number(p.address);
+      out.text(p.description);
+      out.number(static_cast<std::uint64_t>(p.left_out));
+    }
+    for (const auto* names : {&found.other_probes, &found.near}) {
+      out.number(names->size());
+      for (const std::string& name : *names) out.text(name);
+    }
   });
   if (!answer) return answer.error();
+  const Error senseless{"its reader gave no answer that makes sense"};
   symbols::AnswerReader in(*answer);
   if (const std::string_view error = in.text(); !error.empty()) return Error{std::string(error)};
   ModulePlaces found;
@@ -68,12 +143,19 @@ Result<ModulePlaces> find_in_file(int descriptor, const PlaceOptions& options,
   for (Outcome& f : found.functions) {
     f.begin = in.number();
     f.end = in.number();
-    const std::uint64_t why = in.number();
-    if (why >= kLeftOutCount) return Error{"its reader gave no answer that makes sense"};
-    f.left_out = static_cast<LeftOut>(why);
+    if (!take_reason(in, f.left_out)) return senseless;
   }
-  found.near.resize(in.count(sizeof(std::uint64_t)));
-  for (std::string& name : found.near) name = in.text();
+  found.probes.resize(in.count(4 * sizeof(std::uint64_t)));
+  for (ProbeOutcome& p : found.probes) {
+    p.name = in.text();
+    p.address = in.number();
+    p.description = in.text();
+    if (!take_reason(in, p.left_out)) return senseless;
+  }
+  for (auto* names : {&found.other_probes, &found.near}) {
+    names->resize(in.count(sizeof(std::uint64_t)));
+    for (std::string& name : *names) name = in.text();
+  }
   return found;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "patch/places.h"
+#include "patch/sdt.h"
 #include "symbols/credentials.h"
 #include "symbols/function_lists.h"
 #include "symbols/symbol_table.h"
@@ -33,19 +34,36 @@ struct WantedNames {
 /// Addresses of the functions of a table, which may be a debug file's, for WantedNames.
 std::vector<std::uint64_t> named_in(const symbols::SymbolTable& table, const symbols::GlobSet& globs);
 
+/// One probe of the module.
+struct ProbeOutcome {
+  std::string name;  ///< PROVIDER:NAME
+  std::uint64_t address = 0;
+  std::string description;  ///< of its values (format/values.h)
+  LeftOut left_out = LeftOut::kNot;
+};
+
+/// What of a module is looked at.
+struct WantedPlaces {
+  bool functions = true;
+  PlaceOptions options{};
+  const WantedNames* named = nullptr;  ///< functions that alone are looked at; null: all
+  std::vector<ProbeChoice> probes{};
+};
+
 struct ModulePlaces {
-  std::vector<std::byte> table;    ///< format/patch_table.h; empty when no function can be patched
-  std::vector<Outcome> functions;  ///< in order of address
-  std::vector<std::string> near;   ///< where names were wanted and nothing has such: names like those, a few
+  std::vector<std::byte> table;           ///< format/patch_table.h; empty when nothing can be patched
+  std::vector<Outcome> functions;         ///< in order of address
+  std::vector<ProbeOutcome> probes;       ///< that were wanted
+  std::vector<std::string> other_probes;  ///< names of some that there are, where none of them is wanted
+  std::vector<std::string> near;          ///< where names were wanted and nothing has such: names like those, a few
 
   std::uint64_t patched() const;
   /// How many are left out for each reason.
   std::array<std::uint64_t, kLeftOutCount> counts() const;
 };
 
-/// `descriptor`: the module's file, open for reading. `wanted`: functions that alone are looked at; null: all. Errors
-/// are phrases behind the file's name.
-Result<ModulePlaces> find_in_file(int descriptor, const PlaceOptions& options,
-                                  const std::optional<symbols::Credentials>& as, const WantedNames* wanted = nullptr);
+/// `descriptor`: the module's file, open for reading. Errors are phrases behind the file's name.
+Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
+                                  const std::optional<symbols::Credentials>& as);
 
 }  // namespace karst::patch

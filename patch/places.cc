@@ -20,14 +20,17 @@ class Finder {
   Finder(const Frames& frames, const Code& code, const PlaceOptions& options)
       : frames_(frames), code_(code), options_(options), taken_(code.no_addresses()) {}
 
-  std::vector<Function> find() {
+  Places find() {
     join();
-    std::vector<Function> functions;
+    Places found;
+    for (const Range& range : options_.taken) take(range.begin, range.end);
+    for (const std::uint64_t address : options_.probes) found.probes.push_back(look_at_probe(address));
+    auto& functions = found.functions;
     for (const auto& [owner, parts] : groups_) functions.push_back(look_at(owner, parts));
-    settle_short_jumps(functions);
+    settle_short_jumps(found);
     std::sort(functions.begin(), functions.end(),
               [](const Function& a, const Function& b) { return a.code.begin < b.code.begin; });
-    return functions;
+    return found;
   }
 
  private:
@@ -98,9 +101,18 @@ class Finder {
         if (candidates++ == 0) owner = f;
       }
       is_shared_[owner] = candidates > 1 || (all.size() > 1 && candidates == 0);
+      for (const std::size_t f : all) parent_[f] = owner;
       std::erase(all, owner);
       groups_.emplace(owner, std::move(all));
     }
+  }
+
+  /// The frame's function, as frames: its owner first.
+  std::vector<std::size_t> function_of(std::size_t f) const {
+    std::vector<std::size_t> all = {parent_[f]};
+    const std::vector<std::size_t>& parts = groups_.at(parent_[f]);
+    all.insert(all.end(), parts.begin(), parts.end());
+    return all;
   }
 
   /// `part` jumps back into the middle of `f`: it belongs to it.
@@ -133,19 +145,24 @@ class Finder {
   LeftOut reason(Function& function, std::size_t owner, const std::vector<std::size_t>& all) {
     if (!begins_called_[owner] || is_linkage_[owner] || code_.is_start(function.code.begin))
       return LeftOut::kUnusualFrame;
-    for (const std::size_t f : all) {
-      if (code_.of(f).empty()) return LeftOut::kUnknownCode;
-      if (!frames_.landing_pads(frame(f))) return LeftOut::kUnknownCleanups;
-      if (code_.is_called_inside(f)) return LeftOut::kSharedCode;
-    }
+    if (const LeftOut why = unsound(all); why != LeftOut::kNot) return why;
     if (is_shared_[owner]) return LeftOut::kSharedCode;
     count(function, all);
-    if (!is_whole(all)) return LeftOut::kUnknownCode;
     if (!options_.named && function.instructions < options_.min_instructions && !function.loops) return LeftOut::kSmall;
     if (const LeftOut why = add_entry(function, owner, all); why != LeftOut::kNot) return why;
     for (const std::size_t f : all)
       if (const LeftOut why = add_exits(function, f, all); why != LeftOut::kNot) return why;
     return LeftOut::kNot;
+  }
+
+  /// Why it is not known of each place in the function whether something goes to it.
+  LeftOut unsound(const std::vector<std::size_t>& all) const {
+    for (const std::size_t f : all) {
+      if (code_.of(f).empty()) return LeftOut::kUnknownCode;
+      if (!frames_.landing_pads(frame(f))) return LeftOut::kUnknownCleanups;
+      if (code_.is_called_inside(f)) return LeftOut::kSharedCode;
+    }
+    return is_whole(all) ? LeftOut::kNot : LeftOut::kUnknownCode;
   }
 
   void count(Function& function, const std::vector<std::size_t>& all) const {
@@ -385,11 +402,92 @@ class Finder {
     return true;
   }
 
+  Probe look_at_probe(std::uint64_t at) {
+    Probe probe;
+    probe.address = at;
+    probe.left_out = place(probe);
+    return probe;
+  }
+
+  LeftOut place(Probe& probe) {
+    const auto f = frames_.find(probe.address);
+    if (!f) return LeftOut::kNoFrame;
+    const std::vector<std::size_t> all = function_of(*f);
+    if (const LeftOut why = unsound(all); why != LeftOut::kNot) return why;
+    for (const std::size_t part : all)
+      for (std::size_t n = 0; n < code_.of(part).size(); ++n)
+        if (code_.of(part)[n].kind == Kind::kJumpAnywhere && !leaves_by(part, n)) return LeftOut::kUnknownJump;
+    const auto instructions = code_.of(*f);
+    const auto nop = std::find_if(instructions.begin(), instructions.end(),
+                                  [&](const Instruction& i) { return address(*f, i) == probe.address; });
+    if (nop == instructions.end() || nop->kind != Kind::kPadding || nop->size != 1) return LeftOut::kNoProbe;
+    return add_window(probe.stub, *f, static_cast<std::size_t>(nop - instructions.begin())) ? LeftOut::kNot
+                                                                                            : LeftOut::kNoRoomAtProbe;
+  }
+
+  /// Whole instructions from number `first` on that a jump may stand in place of.
+  struct Window {
+    std::size_t first = 0;
+    std::size_t end = 0;
+    std::uint64_t at = 0;
+    std::uint64_t size = 0;     // bytes of the instructions
+    std::uint64_t padding = 0;  // and behind them
+    std::uint64_t room() const { return size + padding; }
+  };
+
+  /// From `first` on over number `nop`, and further until there is room for a long jump.
+  Window window(std::size_t f, std::size_t first, std::size_t nop) const {
+    const auto instructions = code_.of(f);
+    Window w{first, first, address(f, instructions[first])};
+    for (; w.end < instructions.size() && (w.end <= nop || w.size < kJumpSize); ++w.end) {
+      const Instruction& i = instructions[w.end];
+      const std::uint64_t at = w.at + w.size;
+      const bool may_be_last = i.kind == Kind::kReturn && w.end > nop;
+      if ((!may_move(i) && !may_be_last) || (w.size != 0 && code_.is_target(at)) ||
+          code_.has_target(at + 1, at + i.size) || !is_free(at, at + i.size))
+        break;
+      w.size += i.size;
+      if (!i.ends_flow) continue;
+      ++w.end;
+      if (w.size < kJumpSize && is_free(w.at + w.size, w.at + kJumpSize))
+        w.padding = code_.padding(w.at + w.size, kJumpSize - w.size);
+      break;
+    }
+    return w;
+  }
+
+  /// A jump over a probe's NOP, with instructions before it where those behind it do not make room enough.
+  bool add_window(Stub& stub, std::size_t f, std::size_t nop) {
+    constexpr std::size_t kFarBack = 5;  // instructions
+    const auto instructions = code_.of(f);
+    Window best;
+    for (std::size_t first = nop; best.room() < kJumpSize && nop - first <= kFarBack; --first) {
+      const Window w = window(f, first, nop);
+      if (w.end > nop && w.room() > best.room()) best = w;
+      // Flow comes to the window's first instruction alone, and goes through all up to the NOP.
+      if (first == 0 || code_.is_target(w.at)) break;
+      const Instruction& before = instructions[first - 1];
+      if (is_jump(before) || before.ends_flow || is_call(before)) break;
+    }
+    if (best.room() < kShortJumpSize) return false;
+    stub.what = Stub::What::kProbe;
+    stub.from = frame(f).code.begin;
+    stub.moved.assign(instructions.begin() + static_cast<std::ptrdiff_t>(best.first),
+                      instructions.begin() + static_cast<std::ptrdiff_t>(best.end));
+    stub.before = nop - best.first;
+    stub.to = best.at + best.size;
+    stub.jump.at = best.at;
+    stub.jump.how = best.room() >= kJumpSize ? Jump::How::kDirect : Jump::How::kByPadding;
+    take(best.at, best.at + best.room());
+    return true;
+  }
+
   // What patches cover: no two may meet.
   void take(std::uint64_t begin, std::uint64_t end) { taken_.add(begin, end); }
   bool is_free(std::uint64_t begin, std::uint64_t end) const { return !taken_.has_one(begin, end); }
 
-  void settle_short_jumps(std::vector<Function>& functions);
+  void settle_short_jumps(Places& places);
+  bool settle(Stub& stub);
   std::optional<std::uint64_t> find_padding(std::uint64_t at);
   void gather_padding();
 
@@ -434,18 +532,25 @@ std::optional<std::uint64_t> Finder::find_padding(std::uint64_t at) {
   return std::nullopt;
 }
 
-void Finder::settle_short_jumps(std::vector<Function>& functions) {
+/// False: a short jump finds no padding.
+bool Finder::settle(Stub& stub) {
+  if (stub.jump.how != Jump::How::kByPadding) return true;
+  const auto padding = find_padding(stub.jump.at);
+  if (!padding) return false;
+  stub.jump.padding = *padding;
+  take(*padding, *padding + kJumpSize);
+  return true;
+}
+
+void Finder::settle_short_jumps(Places& places) {
   gather_padding();
-  for (Function& function : functions) {
+  for (Probe& probe : places.probes)
+    if (probe.left_out == LeftOut::kNot && !settle(probe.stub)) probe.left_out = LeftOut::kNoRoomAtProbe;
+  for (Function& function : places.functions) {
     for (Stub& stub : function.stubs) {
-      if (stub.jump.how != Jump::How::kByPadding) continue;
-      const auto padding = find_padding(stub.jump.at);
-      if (!padding) {
-        function.left_out = stub.what == Stub::What::kEntry ? LeftOut::kNoRoomAtEntry : LeftOut::kNoRoomAtExit;
-        break;
-      }
-      stub.jump.padding = *padding;
-      take(*padding, *padding + kJumpSize);
+      if (settle(stub)) continue;
+      function.left_out = stub.what == Stub::What::kEntry ? LeftOut::kNoRoomAtEntry : LeftOut::kNoRoomAtExit;
+      break;
     }
     if (function.left_out != LeftOut::kNot) function.stubs.clear();
   }
@@ -468,11 +573,13 @@ std::string_view describe(LeftOut why) {
       "its table of exception handlers cannot be read",
       "it is not in the table of frames (.eh_frame)",
       "others were named",
+      "no room for a jump at a probe",
+      "no NOP stands where the file has a probe",
   };
   return kTexts[static_cast<std::size_t>(why)];
 }
 
-std::vector<Function> find_places(const Frames& frames, const Code& code, const PlaceOptions& options) {
+Places find_places(const Frames& frames, const Code& code, const PlaceOptions& options) {
   return Finder(frames, code, options).find();
 }
 

@@ -30,9 +30,11 @@ enum class LeftOut : std::uint8_t {
   kUnusualFrame,     ///< its frame does not begin as that of a called function
   kUnknownCleanups,  ///< its table of exception handlers cannot be read
   kNoFrame,          ///< a symbol names it, and no entry of the table of frames
-  kNotNamed          ///< others were named
+  kNotNamed,         ///< others were named
+  kNoRoomAtProbe,    ///< a probe's NOP has no instructions around it that a jump can stand in place of
+  kNoProbe           ///< no NOP stands where the file says that a probe is
 };
-inline constexpr std::size_t kLeftOutCount = 13;
+inline constexpr std::size_t kLeftOutCount = 15;
 /// For people: a phrase behind "N functions: ".
 std::string_view describe(LeftOut why);
 
@@ -56,7 +58,8 @@ struct Stub {
     kEntry,   ///< the sled, the instructions, back to `to`; if `leaves`, a second sled before the last: an exit.
               ///< Of a redirected call: the sled, and a jump to `target`
     kReturn,  ///< the instructions up to the last, the sled, the last: a return
-    kTail     ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
+    kTail,    ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
+    kProbe    ///< `before` instructions, the probe, the others; then back to `to`, if the last does not end flow
   };
   What what = What::kEntry;
   bool leaves = false;
@@ -65,6 +68,7 @@ struct Stub {
   std::uint64_t from = 0;          ///< address of the frame that their offsets count from
   std::uint64_t to = 0;            ///< kEntry: where it goes on
   std::uint64_t target = 0;        ///< of a redirected jump: where that went
+  std::size_t before = 0;          ///< kProbe
 };
 
 struct Function {
@@ -79,13 +83,27 @@ struct Function {
 /// Of code that was not built for tracing: smaller functions tell little and cost most.
 inline constexpr std::uint32_t kPlainMinInstructions = 12;
 
+/// The place of a probe (sdt.h).
+struct Probe {
+  std::uint64_t address = 0;  ///< of its NOP
+  LeftOut left_out = LeftOut::kNot;
+  Stub stub;  ///< of one that is not left out
+};
+
 struct PlaceOptions {
   std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
   /// Where the functions begin that are wanted, whatever their size, in order; none: all are.
   std::optional<std::vector<std::uint64_t>> named{};
+  /// Where the probes are that are wanted. They go before functions that need the same bytes.
+  std::vector<std::uint64_t> probes{};
+  /// Code that somebody else patches.
+  std::vector<Range> taken{};
 };
 
-/// In order of address.
-std::vector<Function> find_places(const Frames& frames, const Code& code, const PlaceOptions& options);
+struct Places {
+  std::vector<Function> functions;  ///< in order of address
+  std::vector<Probe> probes;        ///< as they were wanted
+};
+Places find_places(const Frames& frames, const Code& code, const PlaceOptions& options);
 
 }  // namespace karst::patch

@@ -2,7 +2,9 @@
 // can be changed while threads execute it (arch/arch.h).
 #include "patch/table.h"
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "format/patch_table.h"
 #include "format/sled_note.h"
@@ -18,10 +20,11 @@ constexpr std::uint8_t kNop = 0x90;
 constexpr std::uint8_t kTrap = 0xcc;
 constexpr std::uint8_t kJump = 0xe9;       // jmp rel32
 constexpr std::uint8_t kShortJump = 0xeb;  // jmp rel8
+constexpr std::size_t kProbeSlots = 16;    // bytes: kPatchHookSlot, kPatchProbesSlot
 
 class TableMaker {
  public:
-  explicit TableMaker(const Code& code) : code_(code) {}
+  TableMaker(const Code& code, bool has_probes) : code_(code), stubs_(has_probes ? kProbeSlots : 0) {}
 
   void add(const Function& function) {
     const std::uint32_t number = functions_++;
@@ -42,11 +45,32 @@ class TableMaker {
         case Stub::What::kTail:
           exit(stub, function.code.begin);
           break;
+        case Stub::What::kProbe:  // is of no function
+          break;
       }
       lead_to(begin, stub, number);
     }
     for (const std::uint64_t part : function.parts)
       sleds_.push_back({0, static_cast<std::uint32_t>(SledKind::kCold), part});
+  }
+
+  /// After all functions.
+  void add(const ProbeEntry& entry) {
+    const Stub& stub = entry.place.stub;
+    while (stubs_.size() % kStubAlignment != 0) stubs_.push_back(kTrap);
+    const auto begin = static_cast<std::uint32_t>(stubs_.size());
+    for (std::size_t n = 0; n < stub.before; ++n) move(stub, stub.moved[n]);
+    call_hook(static_cast<std::uint32_t>(probes_.size()));
+    for (std::size_t n = stub.before; n < stub.moved.size(); ++n) move(stub, stub.moved[n]);
+    if (!stub.moved.back().ends_flow) jump(stub.to);
+    lead_to(begin, stub, functions_ + static_cast<std::uint32_t>(probes_.size()));
+    PatchProbe probe{};
+    probe.semaphore = entry.note.semaphore;
+    probe.name = add_text(entry.note.full_name());
+    probe.description = add_text(entry.values.description);
+    probe.values = static_cast<std::uint32_t>(entry.values.ops.size());
+    std::copy(entry.values.ops.begin(), entry.values.ops.end(), std::begin(probe.ops));
+    probes_.push_back(probe);
   }
 
   std::vector<std::byte> finish(const ElfImage& image) const {
@@ -57,6 +81,8 @@ class TableMaker {
     table.sleds = static_cast<std::uint32_t>(sleds_.size());
     table.jumps = static_cast<std::uint32_t>(jumps_.size());
     table.fixups = static_cast<std::uint32_t>(fixups_.size());
+    table.probes = static_cast<std::uint32_t>(probes_.size());
+    table.text_size = static_cast<std::uint32_t>(text_.size());
     table.code_size = stubs_.size();
     table.code_begin = image.code().front().begin;
     for (const Range& r : image.code()) {
@@ -69,10 +95,12 @@ class TableMaker {
       bytes.insert(bytes.end(), begin, begin + size);
     };
     put(&table, sizeof table);
+    put(probes_.data(), probes_.size() * sizeof probes_[0]);
     put(sleds_.data(), sleds_.size() * sizeof sleds_[0]);
     put(jumps_.data(), jumps_.size() * sizeof jumps_[0]);
     put(fixups_.data(), fixups_.size() * sizeof fixups_[0]);
     put(stubs_.data(), stubs_.size());
+    put(text_.data(), text_.size());
     return bytes;
   }
 
@@ -88,6 +116,29 @@ class TableMaker {
   void jump(std::uint64_t target) {
     put({kJump});
     distance(target);
+  }
+
+  /// What lies below the stack pointer may be the function's: the hook's frame begins under it. No flag is changed.
+  void call_hook(std::uint32_t probe) {
+    constexpr std::uint8_t kBack = KARST_PROBE_RED_ZONE + KARST_PROBE_PUSHED_BY_STUB - 8;
+    put({0x48, 0x8d, 0x64, 0x24, static_cast<std::uint8_t>(-KARST_PROBE_RED_ZONE)});  // lea -128(%rsp), %rsp
+    put({0x68});                                                                      // push $probe
+    put32(probe);
+    put({0xff, 0x35});  // push kPatchProbesSlot(%rip)
+    put32(kPatchProbesSlot - static_cast<std::uint32_t>(stubs_.size() + 4));
+    put({0xff, 0x15});  // call *kPatchHookSlot(%rip)
+    put32(kPatchHookSlot - static_cast<std::uint32_t>(stubs_.size() + 4));
+    put({0x48, 0x8d, 0xa4, 0x24, kBack, 0, 0, 0});  // lea 144(%rsp), %rsp
+  }
+
+  void put32(std::uint32_t value) {
+    for (int shift = 0; shift < 32; shift += 8) stubs_.push_back(static_cast<std::uint8_t>(value >> shift));
+  }
+
+  std::uint32_t add_text(const std::string& text) {
+    const auto at = static_cast<std::uint32_t>(text_.size());
+    text_.append(text).push_back('\0');
+    return at;
   }
 
   void sled(SledKind kind, std::uint64_t function) {
@@ -177,15 +228,21 @@ class TableMaker {
   std::vector<PatchSled> sleds_;
   std::vector<PatchJump> jumps_;
   std::vector<PatchFixup> fixups_;
+  std::vector<PatchProbe> probes_;
   std::vector<std::uint8_t> stubs_;
+  std::string text_;
 };
 
 }  // namespace
 
-std::vector<std::byte> make_table(const ElfImage& image, const Code& code, std::span<const Function> functions) {
-  TableMaker maker(code);
+std::vector<std::byte> make_table(const ElfImage& image, const Code& code, std::span<const Function> functions,
+                                  std::span<const ProbeEntry> probes) {
+  const auto is_in = [](const ProbeEntry& probe) { return probe.place.left_out == LeftOut::kNot; };
+  TableMaker maker(code, std::any_of(probes.begin(), probes.end(), is_in));
   for (const Function& function : functions)
     if (function.left_out == LeftOut::kNot) maker.add(function);
+  for (const ProbeEntry& probe : probes)
+    if (is_in(probe)) maker.add(probe);
   return maker.finish(image);
 }
 

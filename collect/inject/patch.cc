@@ -41,8 +41,13 @@ struct Edit {
   bool is_in_one_page() const { return address / arch::kPage == (address + size - 1) / arch::kPage; }
 };
 
-/// One function's.
 using Edits = std::vector<Edit>;
+
+/// One function's, or one probe's.
+struct Change {
+  Edits edits;
+  std::uint64_t semaphore = 0;  ///< of a probe: where 16 bits count who listens; 0: nowhere
+};
 
 /// Reads numbers out of a table that may say anything.
 class Table {
@@ -53,7 +58,8 @@ class Table {
     t.bytes_.resize(module.table_size);
     if (!memory.read(module.table, t.bytes_.data(), t.bytes_.size())) return std::nullopt;
     std::memcpy(&t.head_, t.bytes_.data(), sizeof t.head_);
-    const std::uint64_t jumps = sizeof t.head_ + std::uint64_t{t.head_.sleds} * sizeof(PatchSled);
+    const std::uint64_t jumps = sizeof t.head_ + std::uint64_t{t.head_.probes} * sizeof(PatchProbe) +
+                                std::uint64_t{t.head_.sleds} * sizeof(PatchSled);
     if (t.head_.magic != kPatchTableMagic || t.head_.version != kPatchTableVersion ||
         jumps + std::uint64_t{t.head_.jumps} * sizeof(PatchJump) > t.bytes_.size())
       return std::nullopt;
@@ -61,6 +67,14 @@ class Table {
     return t;
   }
   std::uint32_t jumps() const { return head_.jumps; }
+  /// ELF address; 0: it is no probe's jump, or that has none.
+  std::uint64_t semaphore_of(const PatchJump& jump) const {
+    if (jump.function < head_.functions || jump.function - head_.functions >= head_.probes) return 0;
+    PatchProbe probe{};
+    std::memcpy(&probe, bytes_.data() + sizeof head_ + std::uint64_t{jump.function - head_.functions} * sizeof probe,
+                sizeof probe);
+    return probe.semaphore;
+  }
   PatchJump jump(std::uint32_t i) const {
     PatchJump jump{};
     std::memcpy(&jump, bytes_.data() + jumps_ + std::uint64_t{i} * sizeof jump, sizeof jump);
@@ -97,8 +111,9 @@ std::optional<Edit> edit_of(const PatchJump& j, const PatchedModule& module, boo
   return edit;
 }
 
-/// The functions of all modules with stubs. What the process says is not believed further than its own code goes.
-std::vector<Edits> functions_of(const ForeignMemory& memory, const std::vector<Mapping>& mappings, bool back) {
+/// The functions and probes of all modules with stubs. What the process says is not believed further than its own code
+/// goes.
+std::vector<Change> changes_of(const ForeignMemory& memory, const std::vector<Mapping>& mappings, bool back) {
   PatchedModules modules{};
   for (const Mapping& m : mappings) {
     if (m.offset != 0 || !fs::path(m.path).filename().string().starts_with("libkarst.so")) continue;
@@ -107,8 +122,8 @@ std::vector<Edits> functions_of(const ForeignMemory& memory, const std::vector<M
     if (at != 0) memory.read(at, &modules, sizeof modules);
     break;
   }
-  std::vector<Edits> functions;
-  if (modules.version != kPatchTableVersion) return functions;
+  std::vector<Change> changes;
+  if (modules.version != kPatchTableVersion) return changes;
   std::uint64_t size = 0;
   for (std::uint32_t i = 0; i < std::min(modules.count, kMostPatchedModules); ++i) {
     size += std::min(modules.modules[i].table_size, kMostPatchTable + 1);
@@ -120,12 +135,14 @@ std::vector<Edits> functions_of(const ForeignMemory& memory, const std::vector<M
       const PatchJump jump = table->jump(n);
       const auto edit = edit_of(jump, modules.modules[i], back);
       if (!edit || !is_code(mappings, *edit)) continue;
-      if (function != jump.function) functions.emplace_back();
+      if (function != jump.function) changes.emplace_back();
       function = jump.function;
-      functions.back().push_back(*edit);
+      changes.back().edits.push_back(*edit);
+      const std::uint64_t semaphore = table->semaphore_of(jump);
+      if (semaphore != 0) changes.back().semaphore = modules.modules[i].bias + semaphore;
     }
   }
-  return functions;
+  return changes;
 }
 
 /// All threads of a process, stopped until this goes.
@@ -238,18 +255,18 @@ class Pages {
 
 class Patcher {
  public:
-  Patcher(pid_t pid, const ForeignMemory& memory, std::vector<Edits> functions)
-      : pid_(pid), memory_(memory), left_(std::move(functions)) {
-    for (const Edits& edits : left_)
-      for (const Edit& edit : edits) {
+  Patcher(pid_t pid, const ForeignMemory& memory, std::vector<Change> changes, bool back)
+      : pid_(pid), memory_(memory), back_(back), left_(std::move(changes)) {
+    for (const Change& change : left_)
+      for (const Edit& edit : change.edits) {
         begin_ = std::min(begin_, edit.address);
         end_ = std::max(end_, edit.address + edit.size);
       }
   }
 
   Result<PatchedCode> run() {
-    const auto crossing = std::partition(left_.begin(), left_.end(), [](const Edits& edits) {
-      return std::all_of(edits.begin(), edits.end(), [](const Edit& e) { return e.is_in_one_page(); });
+    const auto crossing = std::partition(left_.begin(), left_.end(), [](const Change& change) {
+      return std::all_of(change.edits.begin(), change.edits.end(), [](const Edit& e) { return e.is_in_one_page(); });
     });
     done_.left = static_cast<std::uint64_t>(left_.end() - crossing);
     left_.erase(crossing, left_.end());
@@ -285,29 +302,41 @@ class Patcher {
   bool change(const std::vector<std::uint64_t>& places) {
     const auto began = SteadyClock::now();
     Pages pages(memory_);
-    std::vector<Edits> later;
+    std::vector<Change> later;
     for (std::size_t i = 0; i < left_.size(); ++i) {
       if (SteadyClock::now() - began > kChangeLasts) {
         later.insert(later.end(), std::make_move_iterator(left_.begin() + static_cast<std::ptrdiff_t>(i)),
                      std::make_move_iterator(left_.end()));
         break;
       }
-      Edits& edits = left_[i];
+      const Edits& edits = left_[i].edits;
       if (is_stood_in(edits, places)) {
-        later.push_back(std::move(edits));
+        later.push_back(std::move(left_[i]));
         continue;
       }
       const Pages::Found found = pages.look(edits);
-      if (found == Pages::Found::kBefore) pages.change(edits);
+      if (found == Pages::Found::kBefore) {
+        pages.change(edits);
+        count_listener(left_[i].semaphore);
+      }
       ++(found == Pages::Found::kOther ? done_.left : done_.functions);
     }
     left_ = std::move(later);
     return pages.write();
   }
 
+  /// The program computes a probe's values where somebody listens only.
+  void count_listener(std::uint64_t semaphore) const {
+    auto count = semaphore != 0 ? memory_.get<std::uint16_t>(semaphore) : std::nullopt;
+    if (!count || (back_ && *count == 0)) return;
+    *count = static_cast<std::uint16_t>(back_ ? *count - 1 : *count + 1);
+    memory_.write(semaphore, &*count, sizeof *count);
+  }
+
   pid_t pid_;
   const ForeignMemory& memory_;
-  std::vector<Edits> left_;
+  bool back_;
+  std::vector<Change> left_;
   std::uint64_t begin_ = ~std::uint64_t{0};
   std::uint64_t end_ = 0;
   PatchedCode done_;
@@ -316,7 +345,7 @@ class Patcher {
 Result<PatchedCode> patch(pid_t pid, bool back) {
   auto memory = ForeignMemory::open(pid);
   if (!memory) return memory.error();
-  return Patcher(pid, *memory, functions_of(*memory, mappings_of(pid), back)).run();
+  return Patcher(pid, *memory, changes_of(*memory, mappings_of(pid), back), back).run();
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ bool is_file_at(const std::string& path, int file) {
 }  // namespace
 
 std::string PlainChoice::option() const {
-  if (!libraries.empty()) return "patch=all";
-  return programs ? "patch=program" : "";
+  const std::string functions = !libraries.empty() ? "patch=all" : programs ? "patch=program" : "";
+  if (probes.empty()) return functions;
+  return functions.empty() ? "probes=1" : functions + ",probes=1";
 }
 
 bool PlainPrograms::is_wanted(const std::string& path, bool is_program) const {
@@ -36,12 +37,14 @@ bool PlainPrograms::is_wanted(const std::string& path, bool is_program) const {
   return named_of(choice_.libraries, path).any();
 }
 
-const Descriptor* PlainPrograms::table_of(int file, const std::string& path, bool is_program, uid_t uid) {
+const Descriptor* PlainPrograms::table_of(int file, const std::string& path, bool functions, uid_t uid) {
   struct stat status {};
-  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || !is_wanted(path, is_program)) return nullptr;
-  const FileKey key{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || (!functions && choice_.probes.empty()))
+    return nullptr;
+  const FileKey key{functions,      status.st_dev,         status.st_ino,
+                    status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
   auto known = tables_.find(key);
-  if (known == tables_.end()) known = tables_.emplace(key, make(file, path, uid)).first;
+  if (known == tables_.end()) known = tables_.emplace(key, make(file, path, functions, uid)).first;
   return known->second ? &known->second : nullptr;
 }
 
@@ -50,8 +53,11 @@ void PlainPrograms::answer(Arrival asker) {
   std::error_code error;
   const std::string path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error);
   constexpr std::size_t kMostNoted = 1000;
-  if (asker.first_function == 0 && loaded_.size() < kMostNoted) loaded_.insert(path);
-  const Descriptor* table = table_of(file, path, asker.first_function != 0, asker.uid);
+  const bool is_program = (asker.first_function & format::kPatchesOfProgram) != 0;
+  const bool functions = (asker.first_function & format::kPatchesOfFunctions) != 0 && is_wanted(path, is_program);
+  const bool has_sleds = (asker.first_function & format::kPatchesOfFunctions) == 0;
+  if (!is_program && !has_sleds && loaded_.size() < kMostNoted) loaded_.insert(path);
+  const Descriptor* table = table_of(file, path, functions, asker.uid);
   if (table == nullptr) return asker.answer(AnswerOutcome::kNothing, {});
   asker.answer(AnswerOutcome::kGiven, *table);
 }
@@ -59,8 +65,8 @@ void PlainPrograms::answer(Arrival asker) {
 void PlainPrograms::prepare(pid_t pid, uid_t uid) {
   const std::string process = "/proc/" + std::to_string(pid);
   const auto look = [&](const std::string& path, const std::string& opened, bool is_program) {
-    if (!is_wanted(path, is_program)) return;
-    table_of(open_regular_file(opened).get(), path, is_program, uid);
+    const bool functions = is_wanted(path, is_program);
+    if (functions || !choice_.probes.empty()) table_of(open_regular_file(opened).get(), path, functions, uid);
   };
   std::error_code error;
   const std::string program = std::filesystem::read_symlink(process + "/exe", error);
@@ -70,12 +76,13 @@ void PlainPrograms::prepare(pid_t pid, uid_t uid) {
       look(m.path, process + "/root" + m.path, false);
 }
 
-Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, uid_t uid) {
+Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, bool functions, uid_t uid) {
   // The sandbox reads a descriptor alone: no group is needed for that.
   constexpr gid_t kNobody = 65534;
   const auto as = symbols::Credentials::of_owner(uid, kNobody);
+  patch::WantedPlaces places{functions, {choice_.min_instructions}, nullptr, choice_.probes};
   const NamedOfLibrary named = named_of(choice_.libraries, module.path);
-  if (named.whole || named.globs.empty()) return patch::find_in_file(file, {choice_.min_instructions}, as);
+  if (!functions || named.whole || named.globs.empty()) return patch::find_in_file(file, places, as);
   module.named = named.globs;
   auto globs = symbols::GlobSet::compile(named.globs);
   if (!globs) return globs.error();
@@ -85,14 +92,16 @@ Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, u
     if (const auto table = resolve_.with(as).table(module.path, {}))
       wanted.addresses = patch::named_in(**table, *globs);
   }
-  return patch::find_in_file(file, {}, as, &wanted);
+  places.options = {};
+  places.named = &wanted;
+  return patch::find_in_file(file, places, as);
 }
 
-Descriptor PlainPrograms::make(int file, const std::string& path, uid_t uid) {
+Descriptor PlainPrograms::make(int file, const std::string& path, bool functions, uid_t uid) {
   modules_.push_back({});
   Module& module = modules_.back();
   module.path = path;
-  auto found = places_of(file, module, uid);
+  auto found = places_of(file, module, functions, uid);
   if (!found) {
     module.problem = found.error().message;
     return {};
@@ -100,6 +109,8 @@ Descriptor PlainPrograms::make(int file, const std::string& path, uid_t uid) {
   module.functions = found->functions.size();
   module.counts = found->counts();
   module.near = std::move(found->near);
+  module.probes = std::move(found->probes);
+  module.other_probes = std::move(found->other_probes);
   if (found->table.empty()) return {};
   Descriptor table = sealed_memory("karst-patches", found->table);
   if (!table) module.problem = "there is no memory for its table";

@@ -21,8 +21,9 @@ struct PlainChoice {
   bool programs = false;                 ///< patch programs without sleds
   std::vector<LibraryChoice> libraries;  ///< to patch, too
   std::uint32_t min_instructions = patch::kPlainMinInstructions;
+  std::vector<patch::ProbeChoice> probes;  ///< of programs and libraries, with sleds or without
 
-  /// For KARST_OPTIONS: patch=...; empty: nothing is patched.
+  /// For KARST_OPTIONS: patch=...,probes=1; empty: nothing is patched.
   std::string option() const;
 };
 
@@ -44,19 +45,22 @@ class PlainPrograms {
     std::vector<std::string> near;   ///< no function is named so: names like that
     std::uint64_t functions = 0;     ///< that were looked at: of all, or of those that were named
     std::array<std::uint64_t, patch::kLeftOutCount> counts{};  ///< by patch::LeftOut
+    std::vector<patch::ProbeOutcome> probes;                   ///< that were wanted
+    std::vector<std::string> other_probes;                     ///< names, where it has none of them
   };
   const std::vector<Module>& modules() const { return modules_; }
   /// Paths of the libraries without sleds that processes had as they asked, where libraries were chosen.
   const std::set<std::string>& loaded() const { return loaded_; }
 
  private:
-  using FileKey = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
+  using FileKey = std::tuple<bool, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
 
+  /// Whether functions of the module are patched. What is wanted of every module are probes.
   bool is_wanted(const std::string& path, bool is_program) const;
-  Result<patch::ModulePlaces> places_of(int file, Module& module, uid_t uid);
-  /// Null: nothing of it is patched.
-  const Descriptor* table_of(int file, const std::string& path, bool is_program, uid_t uid);
-  Descriptor make(int file, const std::string& path, uid_t uid);
+  Result<patch::ModulePlaces> places_of(int file, Module& module, bool functions, uid_t uid);
+  /// `functions`: of those, too, and not of its probes alone. Null: nothing of it is patched.
+  const Descriptor* table_of(int file, const std::string& path, bool functions, uid_t uid);
+  Descriptor make(int file, const std::string& path, bool functions, uid_t uid);
 
   PlainChoice choice_;
   symbols::ResolveOptions resolve_;

@@ -33,8 +33,10 @@ class CallCounter : public walk::PlainWalker<CallCounter, walk::GrowingMemory<>>
     walk<false>(events.data(), events.size(), block_ticks);
   }
   std::uint64_t calls() const { return calls_; }
+  std::uint64_t notes() const { return notes_; }
 
   // The walker's.
+  void noted(const format::NoteHead&, const format::Event*, std::uint64_t) { ++notes_; }
   void began(Open& open) {
     ++calls_;
     open.serial = static_cast<std::uint32_t>(rows_++);
@@ -63,6 +65,7 @@ class CallCounter : public walk::PlainWalker<CallCounter, walk::GrowingMemory<>>
   TailOwner tail_owner_;
   std::uint64_t min_duration_;
   std::uint64_t calls_ = 0;
+  std::uint64_t notes_ = 0;
   std::uint64_t rows_ = 0;  // as in the reader's table, where rows name calls
   std::uint64_t keep_ = 0;  // rows before this one stay, however short
   std::uint64_t next_ = 0;  // block

@@ -297,7 +297,10 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     range.enters.erase(range.enters.begin());
   }
   summary.threads += threads.size();
-  for (const auto& [thread, counter] : threads) summary.calls += counter.calls();
+  for (const auto& [thread, counter] : threads) {
+    summary.calls += counter.calls();
+    summary.notes += counter.notes();
+  }
   summary.calls -= inherited;  // which are the parent's
 }
 

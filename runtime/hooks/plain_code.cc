@@ -7,6 +7,7 @@
 
 #include "arch/page.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/hooks/probes.h"
 #include "runtime/process/session.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
@@ -36,9 +37,35 @@ struct Plain {
 Plain g_plain[kMostPatchedModules];
 std::uint32_t g_plain_count;
 
+bool are_places(const ValueOp* ops, std::uint32_t count) {
+  constexpr std::uint32_t kWords = sizeof(SavedProbe) / sizeof(std::uint64_t);
+  const auto is_word = [](std::uint32_t place) { return place < kWords; };
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const bool is_indexed = ops[i].how == static_cast<std::uint8_t>(ValueHow::kIndexed);
+    if (!is_word(ops[i].place) && ops[i].place < kFirstVectorPlace) return false;
+    if (is_indexed && !is_word(indexed_size(ops[i].size).index)) return false;
+  }
+  return true;
+}
+
+bool are_probes_sound(const PlainCode& p) {
+  const PatchTable& t = *p.table;
+  if (t.probes == 0) return true;
+  if (t.text_size == 0 || p.text[t.text_size - 1] != '\0' || t.code_size < kPatchProbesSlot + sizeof(std::uint64_t))
+    return false;
+  for (std::uint32_t i = 0; i < t.probes; ++i) {
+    const PatchProbe& probe = p.probes[i];
+    if (probe.name >= t.text_size || probe.description >= t.text_size || probe.values > kMostProbeValues ||
+        !are_places(probe.ops, probe.values))
+      return false;
+  }
+  return true;
+}
+
 /// The table is whole, and each number in it is in its bounds.
 bool is_sound(const PlainCode& p, const ModuleImage& image) {
   const PatchTable& t = *p.table;
+  if (!are_probes_sound(p)) return false;
   for (std::uint32_t i = 0; i < t.sleds; ++i) {
     const PatchSled& s = p.sleds[i];
     const std::uint64_t at = image.bias + s.function;
@@ -51,8 +78,8 @@ bool is_sound(const PlainCode& p, const ModuleImage& image) {
   }
   for (std::uint32_t i = 0; i < t.jumps; ++i) {
     const PatchJump& j = p.jumps[i];
-    if (j.size == 0 || j.size > sizeof j.before || j.function >= t.functions || j.offset >= t.code_size ||
-        (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)) ||
+    if (j.size == 0 || j.size > sizeof j.before || j.function >= std::uint64_t{t.functions} + t.probes ||
+        j.offset >= t.code_size || (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)) ||
         image.code_from(image.bias + j.address) < j.size)
       return false;
   }
@@ -75,15 +102,19 @@ bool open_table(int descriptor, const ModuleImage& image, PlainCode& p) {
   p.size = size;
   p.table = reinterpret_cast<const PatchTable*>(at);
   const PatchTable& t = *p.table;
+  const std::uint64_t probes = std::uint64_t{t.probes} * sizeof(PatchProbe);
   const std::uint64_t sleds = std::uint64_t{t.sleds} * sizeof(PatchSled);
   const std::uint64_t jumps = std::uint64_t{t.jumps} * sizeof(PatchJump);
   const std::uint64_t fixups = std::uint64_t{t.fixups} * sizeof(PatchFixup);
-  p.sleds = reinterpret_cast<const PatchSled*>(p.table + 1);
+  p.probes = reinterpret_cast<const PatchProbe*>(p.table + 1);
+  p.sleds = reinterpret_cast<const PatchSled*>(reinterpret_cast<const char*>(p.probes) + probes);
   p.jumps = reinterpret_cast<const PatchJump*>(reinterpret_cast<const char*>(p.sleds) + sleds);
   p.fixups = reinterpret_cast<const PatchFixup*>(reinterpret_cast<const char*>(p.jumps) + jumps);
   p.code = reinterpret_cast<const unsigned char*>(p.fixups) + fixups;
-  if (t.magic == kPatchTableMagic && t.version == kPatchTableVersion && t.functions != 0 && t.sleds != 0 &&
-      t.code_size < kMostPatchTable && sizeof t + sleds + jumps + fixups + t.code_size == size &&
+  p.text = reinterpret_cast<const char*>(p.code) + t.code_size;
+  if (t.magic == kPatchTableMagic && t.version == kPatchTableVersion && (t.functions != 0) == (t.sleds != 0) &&
+      (t.functions != 0 || t.probes != 0) && t.code_size < kMostPatchTable &&
+      sizeof t + probes + sleds + jumps + fixups + t.code_size + t.text_size == size &&
       image.bias + t.code_begin == image.text_begin && is_sound(p, image))
     return true;
   sys::munmap(reinterpret_cast<void*>(at), size);
@@ -98,18 +129,36 @@ bool is_ours(const char* path) {
   return starts_with(name, "libkarst.so");
 }
 
-void fetch(const dl_phdr_info& info, bool libraries) {
+/// Each semaphore of the table lies in memory of the module that it may write to.
+bool are_semaphores_sound(const dl_phdr_info& info, const PlainCode& p) {
+  for (std::uint32_t i = 0; i < p.table->probes; ++i) {
+    const std::uint64_t at = p.probes[i].semaphore;
+    bool is_inside = at == 0;
+    for (int n = 0; n < info.dlpi_phnum; ++n) {
+      const ElfW(Phdr)& s = info.dlpi_phdr[n];
+      is_inside =
+          is_inside || (s.p_type == PT_LOAD && (s.p_flags & PF_W) != 0 && at >= s.p_vaddr &&
+                        s.p_memsz >= sizeof(std::uint16_t) && at - s.p_vaddr <= s.p_memsz - sizeof(std::uint16_t));
+    }
+    if (!is_inside) return false;
+  }
+  return true;
+}
+
+void fetch(const dl_phdr_info& info, const WantedCode& wanted) {
   Plain& p = g_plain[g_plain_count];
   p = Plain{};
   const bool is_program = info.dlpi_name == nullptr || *info.dlpi_name == '\0';
-  if (!is_program && (!libraries || is_ours(info.dlpi_name))) return;
-  if (read_image(info, p.image) || p.image.segment_count == 0) return;
+  if (!is_program && is_ours(info.dlpi_name)) return;
+  const bool has_sleds = read_image(info, p.image);
+  const bool functions = !has_sleds && (is_program ? wanted.program : wanted.libraries);
+  if (p.image.segment_count == 0 || (!functions && !wanted.probes)) return;
   const long file = sys::open(is_program ? "/proc/self/exe" : info.dlpi_name, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;  // the vdso, and programs that may be executed but not read
-  const int table = ask_for_patches(static_cast<int>(file), is_program);
+  const int table = ask_for_patches(static_cast<int>(file), is_program, functions);
   sys::close(static_cast<int>(file));
   if (table < 0) return;
-  if (open_table(table, p.image, p.code)) ++g_plain_count;
+  if (open_table(table, p.image, p.code) && are_semaphores_sound(info, p.code)) ++g_plain_count;
   sys::close(table);
 }
 
@@ -126,6 +175,17 @@ bool map_stubs(const ModuleImage& image, PlainCode& p) {
   if (at == -1) return false;
   auto* code = reinterpret_cast<unsigned char*>(at);
   copy(code, p.code, t.code_size);
+  if (t.probes != 0) {
+    ProbeSite* sites = make_probe_sites(p.probes, t.probes, p.text);
+    if (sites == nullptr) {
+      sys::munmap(code, size);
+      return false;
+    }
+    const std::uint64_t words[] = {reinterpret_cast<std::uint64_t>(karst_hook_probe),
+                                   reinterpret_cast<std::uint64_t>(sites)};
+    static_assert(kPatchHookSlot == 0 && kPatchProbesSlot == sizeof words[0]);
+    copy(code, words, sizeof words);
+  }
   bool reaches = true;
   for (std::uint32_t i = 0; i < t.fixups; ++i) {
     const PatchFixup& f = p.fixups[i];
@@ -168,80 +228,148 @@ void make_jump(const PatchJump& j, const PlainCode& p, std::uintptr_t at, unsign
 
 }  // namespace
 
-std::uint32_t fetch_plain_code(bool libraries) {
+std::uint32_t fetch_plain_code(const WantedCode& wanted) {
   // An earlier attach may have been cut off: its stubs stay, as jumps may lead to them.
   g_plain_count = 0;
   karst_patched_modules.version = kPatchTableVersion;
   store(karst_patched_modules.count, 0U);
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* context) {
-        if (g_plain_count < kMostPatchedModules) fetch(*info, *static_cast<const bool*>(context));
+        if (g_plain_count < kMostPatchedModules) fetch(*info, *static_cast<const WantedCode*>(context));
         return 0;
       },
-      &libraries);
+      const_cast<WantedCode*>(&wanted));
   return g_plain_count;
 }
 
-void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code)) {
+void map_plain_code() {
   for (std::uint32_t i = 0; i < g_plain_count; ++i) {
     Plain& p = g_plain[i];
-    if (p.code.stubs == 0) {
-      if (!map_stubs(p.image, p.code)) {
-        Message().text(p.image.path).text(" is not traced: there is no memory for its stubs near its code");
-        continue;
-      }
+    if (p.code.stubs != 0) continue;
+    if (map_stubs(p.image, p.code))
       use_stubs(p.image, p.code);
-    }
-    visit(p.image, p.code);
+    else
+      Message().text(p.image.path).text(" is not traced: there is no memory for its stubs near its code");
   }
 }
+
+void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code)) {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i)
+    if (Plain& p = g_plain[i]; p.code.stubs != 0 && p.code.table->functions != 0) visit(p.image, p.code);
+}
+
+namespace {
+
+/// Until this goes, the module's code may be written to.
+class Writable {
+ public:
+  explicit Writable(const ModuleImage& image) : image_(image) {
+    for (; changed_ < image.segment_count; ++changed_) {
+      const CodeSegment& s = image.segments[changed_];
+      if (sys::mprotect(s.begin, s.end - s.begin, kWhilePatching) != 0) return;
+    }
+  }
+  ~Writable() {
+    for (std::uint32_t i = 0; i < changed_; ++i) {
+      const CodeSegment& s = image_.segments[i];
+      sys::mprotect(s.begin, s.end - s.begin, s.protection);
+    }
+  }
+  Writable(const Writable&) = delete;
+  Writable& operator=(const Writable&) = delete;
+
+  bool all() const { return changed_ == image_.segment_count; }
+  void leave_out_of_core_files() const {
+    for (std::uint32_t i = 0; i < changed_; ++i) leave_out_of_cores(image_.segments[i]);
+  }
+
+ private:
+  const ModuleImage& image_;
+  std::uint32_t changed_ = 0;
+};
+
+/// Calls visit(number, first, end) for each function or probe: numbers of its jumps, which stand together.
+template <typename Visit>
+void for_each_patched(const PlainCode& p, Visit visit) {
+  const PatchTable& t = *p.table;
+  for (std::uint32_t i = 0; i < t.jumps;) {
+    const std::uint32_t first = i;
+    const std::uint32_t number = p.jumps[i].function;
+    while (i < t.jumps && p.jumps[i].function == number) ++i;
+    visit(number, first, i);
+  }
+}
+
+/// A function or probe is changed as a whole or not at all; no two of them overlap.
+bool write_if_as_seen(const ModuleImage& image, const PlainCode& p, std::uint32_t first, std::uint32_t end) {
+  for (std::uint32_t i = first; i < end; ++i) {
+    const auto* site = reinterpret_cast<const unsigned char*>(image.bias + p.jumps[i].address);
+    if (!same_bytes(site, p.jumps[i].before, p.jumps[i].size)) return false;
+  }
+  for (std::uint32_t i = first; i < end; ++i) {
+    const std::uintptr_t at = image.bias + p.jumps[i].address;
+    make_jump(p.jumps[i], p, at, reinterpret_cast<unsigned char*>(at));
+  }
+  return true;
+}
+
+bool stands(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
+  const PatchJump& j = p.jumps[jump];
+  const std::uintptr_t at = image.bias + j.address;
+  unsigned char wanted[sizeof j.after];
+  make_jump(j, p, at, wanted);
+  return same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size);
+}
+
+void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
+  const Writable code(image);
+  if (!code.all()) {
+    Message().text(image.path).text(": its probes are not recorded, as its code may not be written to");
+    return;
+  }
+  std::uint32_t missing = 0;
+  for_each_patched(p, [&](std::uint32_t number, std::uint32_t first, std::uint32_t end) {
+    if (number < p.table->functions) return;
+    if (!write_if_as_seen(image, p, first, end)) {
+      ++missing;
+      return;
+    }
+    const std::uint64_t semaphore = p.probes[number - p.table->functions].semaphore;
+    if (semaphore != 0) raise_semaphore(image.bias + semaphore);
+  });
+  code.leave_out_of_core_files();
+  if (missing != 0)
+    Message()
+        .text(*image.path != '\0' ? image.path : "the program")
+        .text(": probes that are not recorded, as its code is not as in its file: ")
+        .number(missing);
+}
+
+}  // namespace
 
 bool write_jumps(const ModuleImage& image, const PlainCode& p, void* context,
                  bool (*is_wanted)(void* context, std::uint32_t function),
                  void (*left_out)(void* context, std::uint32_t function)) {
-  const PatchTable& t = *p.table;
-  for (std::uint32_t i = 0; i < image.segment_count; ++i) {
-    const CodeSegment& s = image.segments[i];
-    if (sys::mprotect(s.begin, s.end - s.begin, kWhilePatching) == 0) continue;
-    for (std::uint32_t n = 0; n < i; ++n)
-      sys::mprotect(image.segments[n].begin, image.segments[n].end - image.segments[n].begin,
-                    image.segments[n].protection);
-    return false;
-  }
-  // A function is changed as a whole or not at all; its jumps stand together, and no two functions' overlap.
-  for (std::uint32_t i = 0; i < t.jumps;) {
-    const std::uint32_t function = p.jumps[i].function;
-    std::uint32_t end = i;
-    bool as_seen = true;
-    for (; end < t.jumps && p.jumps[end].function == function; ++end) {
-      const auto* site = reinterpret_cast<const unsigned char*>(image.bias + p.jumps[end].address);
-      as_seen = as_seen && same_bytes(site, p.jumps[end].before, p.jumps[end].size);
-    }
-    if (as_seen && is_wanted(context, function))
-      for (; i < end; ++i) {
-        const std::uintptr_t at = image.bias + p.jumps[i].address;
-        make_jump(p.jumps[i], p, at, reinterpret_cast<unsigned char*>(at));
-      }
-    else
-      left_out(context, function);
-    i = end;
-  }
-  for (std::uint32_t i = 0; i < image.segment_count; ++i) {
-    const CodeSegment& s = image.segments[i];
-    leave_out_of_cores(s);
-    sys::mprotect(s.begin, s.end - s.begin, s.protection);
-  }
+  const Writable code(image);
+  if (!code.all()) return false;
+  for_each_patched(p, [&](std::uint32_t number, std::uint32_t first, std::uint32_t end) {
+    if (number >= p.table->functions) return;
+    if (!is_wanted(context, number) || !write_if_as_seen(image, p, first, end)) left_out(context, number);
+  });
+  code.leave_out_of_core_files();
   return true;
+}
+
+void begin_probes() {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i)
+    if (const Plain& p = g_plain[i]; p.code.stubs != 0 && p.code.table->probes != 0) begin_probes_of(p.image, p.code);
 }
 
 void check_jumps(const ModuleImage& image, const PlainCode& p, void* context,
                  void (*left_out)(void* context, std::uint32_t function)) {
   for (std::uint32_t i = 0; i < p.table->jumps; ++i) {
-    const PatchJump& j = p.jumps[i];
-    const std::uintptr_t at = image.bias + j.address;
-    unsigned char wanted[sizeof j.after];
-    make_jump(j, p, at, wanted);
-    if (!same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size)) left_out(context, j.function);
+    const std::uint32_t number = p.jumps[i].function;
+    if (number < p.table->functions && !stands(image, p, i)) left_out(context, number);
   }
 }
 

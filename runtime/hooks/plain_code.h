@@ -3,6 +3,9 @@
 // recorded as any other. Its own code is written to once, when nobody executes it: jumps to the stubs. At start the
 // runtime does so; in a process that runs karst attach, which can stop all threads.
 //
+// Probes (hooks/probes.h) come the same way, also those of modules that have sleds: of such a table only the jumps are
+// used.
+//
 // Nothing is decoded or guessed here: bytes are written where those that karst saw stand, and nowhere else.
 #pragma once
 #include <cstdint>
@@ -15,22 +18,31 @@ namespace karst::runtime {
 /// A table as it came, and where its stubs are.
 struct PlainCode {
   const format::PatchTable* table = nullptr;
+  const format::PatchProbe* probes = nullptr;
   const format::PatchSled* sleds = nullptr;
   const format::PatchJump* jumps = nullptr;
   const format::PatchFixup* fixups = nullptr;
   const unsigned char* code = nullptr;
+  const char* text = nullptr;
   std::uint64_t size = 0;  ///< bytes that are mapped
 
   std::uintptr_t stubs = 0;
   std::uint64_t stubs_size = 0;  ///< whole pages
 };
 
-/// Before there is an arena: asks the session for tables of the program and, with `libraries`, of the libraries that it
-/// wants. Modules with sleds are passed over. Returns how many there are.
-std::uint32_t fetch_plain_code(bool libraries);
+struct WantedCode {
+  bool program = false;    ///< patch its functions
+  bool libraries = false;  ///< those of the libraries that the session wants
+  bool probes = false;     ///< the probes of any module
+};
+/// Before there is an arena: asks the session for tables. Functions of modules with sleds are passed over. Returns how
+/// many tables there are.
+std::uint32_t fetch_plain_code(const WantedCode& wanted);
 
-/// Calls visit(ModuleImage&, PlainCode&) for each; their stubs are there, ready to be executed.
-/// A module whose stubs find no memory near it is left out, with a message.
+/// Maps the stubs of all tables, ready to be executed. A module whose stubs find no memory near it is left out, with a
+/// message.
+void map_plain_code();
+/// Calls visit(ModuleImage&, PlainCode&) for each module whose functions have stubs.
 void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code));
 
 /// Writes the jumps of functions for which `is_wanted(context, number)` says so, where the bytes are those that karst
@@ -39,6 +51,9 @@ void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code));
 bool write_jumps(const ModuleImage& image, const PlainCode& code, void* context,
                  bool (*is_wanted)(void* context, std::uint32_t function),
                  void (*left_out)(void* context, std::uint32_t function));
+
+/// Writes the jumps of probes, and tells the program that somebody listens to them. Nobody executes its code meanwhile.
+void begin_probes();
 
 /// The same of functions whose jumps somebody else has written, in a process that runs (collect/inject/patch.h): calls
 /// left_out(context, number) for every function that lacks one.

@@ -357,6 +357,7 @@ std::uint32_t register_modules() {
     Arrived arrived{};
     if (module_of(image) == nullptr) enter(image, arrived);
   });
+  map_plain_code();
   for_each_plain_code([](ModuleImage& image, PlainCode&) {
     Arrived arrived{};
     enter(image, arrived);
@@ -384,6 +385,7 @@ bool patch_modules(bool alone) {
   }
   if (done && alone) for_each_plain_code(write_plain_jumps);
   done = done && !g_jumps_refused;
+  if (done && alone) begin_probes();
   note_patched();
   return done;
 }

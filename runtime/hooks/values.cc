@@ -154,15 +154,21 @@ struct Values {
   }
 };
 
-std::uint64_t in_place(const SavedRegisters& saved, std::uint32_t number) {
+std::uint64_t in_place(const std::uint64_t* words, std::uint32_t number) {
   if (number >= kFirstVectorPlace) return vector_register(number - kFirstVectorPlace);
-  return number < kMostPlace ? reinterpret_cast<const std::uint64_t*>(&saved)[number] : 0;
+  return number < kMostPlace ? words[number] : 0;
+}
+
+const std::uint64_t* words_of(const SavedRegisters& saved) { return reinterpret_cast<const std::uint64_t*>(&saved); }
+
+std::uint64_t first_bytes(std::uint64_t value, std::uint32_t bytes) {
+  return bytes < 8 ? value & ((std::uint64_t{1} << (8 * bytes)) - 1) : value;
 }
 
 /// What kRegister says.
-std::uint64_t number_of(const ValueOp& op, const SavedRegisters& saved) {
-  const std::uint64_t value = in_place(saved, op.place) >> (8 * (static_cast<std::uint32_t>(op.offset) & 7));
-  return op.size < 8 ? value & ((std::uint64_t{1} << (8 * op.size)) - 1) : value;
+std::uint64_t number_of(const ValueOp& op, const std::uint64_t* words) {
+  const std::uint64_t value = in_place(words, op.place) >> (8 * (static_cast<std::uint32_t>(op.offset) & 7));
+  return first_bytes(value, op.size);
 }
 
 /// Apart from other values, which need a buffer.
@@ -171,7 +177,7 @@ void record_numbers(NoteKind kind, std::uint32_t id, const ValueOp* ops, std::ui
   static_assert(kMostValues * 9 + 1 <= NoteWords::kMostBytes);
   NoteWords words;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t value = number_of(ops[i], saved);
+    const std::uint64_t value = number_of(ops[i], words_of(saved));
     const std::uint32_t bytes = value == 0 ? 0 : 8 - static_cast<std::uint32_t>(__builtin_clzll(value)) / 8;
     words.add(bytes, 1);
     if (bytes != 0) words.add(value, bytes);
@@ -181,13 +187,17 @@ void record_numbers(NoteKind kind, std::uint32_t id, const ValueOp* ops, std::ui
   record_note_words(kind, id, words.payloads(), words.count());
 }
 
-void add(Values& values, const ValueOp& op, const SavedRegisters& saved) {
-  const auto place = [&](std::uint32_t number) { return in_place(saved, number); };
+bool read_word(std::uint64_t address, std::uint64_t& word, std::uintptr_t stack) {
+  return read_memory(address, reinterpret_cast<unsigned char*>(&word), sizeof word, stack) == sizeof word;
+}
+
+void add(Values& values, const ValueOp& op, const std::uint64_t* words) {
+  const auto place = [&](std::uint32_t number) { return in_place(words, number); };
   const std::uint64_t value = place(op.place);
   const std::uint64_t address = value + static_cast<std::uint64_t>(std::int64_t{op.offset});
   switch (static_cast<ValueHow>(op.how)) {
     case ValueHow::kRegister:
-      return values.add(number_of(op, saved));
+      return values.add(number_of(op, words));
     case ValueHow::kMemory:
       return value == 0 ? values.end(kValueNull, 0) : values.add_memory(address, op.size);
     case ValueHow::kText:
@@ -202,6 +212,17 @@ void add(Values& values, const ValueOp& op, const SavedRegisters& saved) {
         return values.end(kValueUnreadable, 0);
       const bool view = op.how == static_cast<std::uint8_t>(ValueHow::kViewMemory);
       return values.add_text(pair[view ? 1 : 0], pair[view ? 0 : 1], true);
+    }
+    case ValueHow::kConstant:
+      return values.add(first_bytes(static_cast<std::uint64_t>(std::int64_t{op.offset}), op.size));
+    case ValueHow::kIndexed: {
+      const IndexedSize size = indexed_size(op.size);
+      return values.add_memory(address + (place(size.index) << size.shift), size.bytes);
+    }
+    case ValueHow::kTextAt: {
+      std::uint64_t text = 0;
+      if (value == 0) return values.end(kValueNull, 0);
+      return read_word(address, text, values.stack) ? values.add_text(text, 0, false) : values.end(kValueUnreadable, 0);
     }
   }
   values.end(kValueUnreadable, 0);
@@ -315,6 +336,16 @@ void prepare_values(bool no_system_calls) {
   });
 }
 
+void record_values_note(NoteKind kind, std::uint32_t name, const ValueOp* ops, std::uint32_t count,
+                        const std::uint64_t* words, std::uintptr_t stack, std::uint32_t most_text) {
+  Values values;
+  values.stack = stack;
+  values.most_text = most_text < kMostValueBytes ? most_text : kMostValueBytes;
+  for (std::uint32_t i = 0; i < count; ++i) add(values, ops[i], words);
+  values.bytes[values.used++] = kValuesEnd;
+  record_note(kind, name, values.bytes, values.used);
+}
+
 extern "C" void karst_record_values(const SavedRegisters* saved) {
   const auto low_bits = static_cast<std::uint32_t>(saved->event_low_bits);
   const std::uint32_t id = low_bits & KARST_EVENT_ID_MASK;
@@ -329,12 +360,8 @@ extern "C" void karst_record_values(const SavedRegisters* saved) {
   const NoteKind kind = returns ? NoteKind::kReturned : NoteKind::kArguments;
   if ((spec->numbers & (returns ? kNumbersReturned : kNumberArguments)) != 0)
     return record_numbers(kind, id, spec->ops + first, end - first, *saved);
-  Values values;
-  values.stack = reinterpret_cast<std::uintptr_t>(saved->stack);
-  values.most_text = spec->most_text < kMostValueBytes ? spec->most_text : kMostValueBytes;
-  for (std::uint32_t i = first; i < end; ++i) add(values, spec->ops[i], *saved);
-  values.bytes[values.used++] = kValuesEnd;
-  record_note(kind, id, values.bytes, values.used);
+  record_values_note(kind, id, spec->ops + first, end - first, words_of(*saved),
+                     reinterpret_cast<std::uintptr_t>(saved->stack), spec->most_text);
 }
 
 }  // namespace karst::runtime

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "format/arena.h"
+#include "format/note.h"
 #include "format/values.h"
 
 namespace karst::runtime {
@@ -28,6 +29,11 @@ void apply_values();
 std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack);
 /// The same of a text: up to its NUL, which is counted.
 std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack);
+
+/// Records a note of the values that lie where `ops` say in `words`, which a hook has saved. `stack`: where the frame
+/// of the function begins. Any context.
+void record_values_note(format::NoteKind kind, std::uint32_t name, const format::ValueOp* ops, std::uint32_t count,
+                        const std::uint64_t* words, std::uintptr_t stack, std::uint32_t most_text);
 
 extern "C" {
 /// Called by the hooks, at an entry or a return. Async-signal-safe; takes no lock, uses 1 KiB of stack at most.

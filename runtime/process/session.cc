@@ -178,12 +178,12 @@ int ask_session(const Question& question, std::uint32_t within_ms, const char*& 
   return taken;
 }
 
-int ask_for_patches(int descriptor, bool is_program) {
+int ask_for_patches(int descriptor, bool is_program, bool functions) {
   if (!has_session()) return -1;
   const int fd = connect_to_session();
   if (fd < 0) return -1;
   Hello hello = hello_of(HelloKind::kPatches, HelloOutcome::kNoSleds, 0);
-  hello.first_function = is_program ? 1 : 0;
+  hello.first_function = (is_program ? kPatchesOfProgram : 0U) | (functions ? kPatchesOfFunctions : 0U);
   // As long as for Go: the program waits for its functions to be chosen, too. If karst ends, so does the connection.
   constexpr std::uint64_t kPatience = 120'000'000'000;
   Answer answer{};

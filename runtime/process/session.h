@@ -42,9 +42,10 @@ struct Question {
 /// thread, any context.
 int ask_session(const Question& question, std::uint32_t within_ms, const char*& why);
 
-/// Asks for the patches of the module whose file `descriptor` is. A sealed memfd, which is the caller's to close; or a
-/// negative number when there is nothing to patch, no session, or none that answers.
-int ask_for_patches(int descriptor, bool is_program);
+/// Asks for the patches of the module whose file `descriptor` is; without `functions` for those of its probes. A sealed
+/// memfd, which is the caller's to close; or a negative number when there is nothing to patch, no session, or none that
+/// answers.
+int ask_for_patches(int descriptor, bool is_program, bool functions);
 
 /// The process is about to start the program of this file (a descriptor; O_PATH will do). Does not wait.
 void report_program(int descriptor);

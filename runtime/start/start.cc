@@ -128,6 +128,8 @@ void keep_options(char** environment) {
   if (!g_options.follow) hide_from_children(environment);
 }
 
+WantedCode wanted_code() { return {g_options.patch != 0, g_options.patch == 2, g_options.probes}; }
+
 /// Which hooks will do, and what they need.
 void choose_variants(ArenaHeader& h, const Options& options) {
   if (options.count) {
@@ -246,9 +248,11 @@ void start(int, char**, char** environment) {
 #endif
   // Modules that came with a late libkarst register themselves, after this.
   std::uint32_t plain = 0;
-  if (g_options.patch != 0 && is_alone())
-    plain = fetch_plain_code(g_options.patch == 2);
-  else if (g_options.patch != 0)
+  const WantedCode wanted = wanted_code();
+  const bool any = wanted.program || wanted.libraries || wanted.probes;
+  if (any && is_alone())
+    plain = fetch_plain_code(wanted);
+  else if (any)
     Message().text("code without sleds is not patched: the program has made threads before libkarst was loaded");
   if (count_instrumented_modules() + plain == 0 && !g_options.empty) {
     g_life = Life::kIdle;
@@ -317,10 +321,10 @@ const char* fetch_for_attach(const char* options) {
   copy(variable + sizeof kName - 1, options, size + 1);
   char* environment[] = {variable, nullptr};
   keep_options(environment);
-  const std::uint32_t found = fetch_plain_code(g_options.patch == 2);
+  const std::uint32_t found = fetch_plain_code(wanted_code());
   keep_session(Options());  // it ends with karst attach
   if (found == 0) return "none of its functions can be patched";
-  for_each_plain_code([](ModuleImage&, PlainCode&) {});
+  map_plain_code();
   return nullptr;
 }
 

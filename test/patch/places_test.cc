@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -38,7 +39,7 @@ std::unique_ptr<Module> look(int descriptor) {
   const auto frames = Frames::read(*image);
   if (!frames) return nullptr;
   const Code code = Code::decode(*image, *frames);
-  auto functions = find_places(*frames, code, {0});
+  auto functions = find_places(*frames, code, {0}).functions;
   auto table = make_table(*image, code, functions);
   return std::make_unique<Module>(Module{std::move(*image), std::move(table), std::move(functions)});
 }
@@ -112,9 +113,20 @@ TEST(Places, NothingGoesIntoAJump) {
     ASSERT_TRUE(frames);
     const Code code = Code::decode(*image, *frames);
     AddressSet inside = code.no_addresses();
-    for (const Function& f : find_places(*frames, code, {0}))
-      for (const Stub& s : f.stubs)
-        if (s.jump.how == Jump::How::kDirect) inside.add(s.jump.at + 1, s.jump.at + 5);
+    PlaceOptions options;
+    // As if each NOP of one byte were a probe's.
+    for (std::size_t f = 0; f < frames->all().size(); ++f)
+      for (const Instruction& i : code.of(f))
+        if (i.kind == Kind::kPadding && i.size == 1) options.probes.push_back(frames->all()[f].code.begin + i.offset);
+    const Places places = find_places(*frames, code, options);
+    const auto look = [&](const Stub& s) {
+      if (s.jump.how != Jump::How::kDirect) return;
+      EXPECT_FALSE(inside.has_one(s.jump.at, s.jump.at + 5)) << std::hex << s.jump.at;
+      inside.add(s.jump.at + 1, s.jump.at + 5);
+    };
+    for (const Function& f : places.functions) std::for_each(f.stubs.begin(), f.stubs.end(), look);
+    for (const Probe& p : places.probes)
+      if (p.left_out == LeftOut::kNot) look(p.stub);
     // A second look, by the instructions alone.
     for (std::size_t f = 0; f < frames->all().size(); ++f)
       for (const Instruction& i : code.of(f))

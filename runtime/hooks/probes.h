@@ -1,0 +1,34 @@
+// Probes that a program's authors put into it (patch/sdt.h): the stubs of a table of patches (hooks/plain_code.h) call
+// karst_hook_probe, which becomes a note of the probe's name and values. The program sees nothing of it: the hook keeps
+// every register and flag, and begins its frame below the red zone.
+#pragma once
+#include <cstdint>
+
+#include "format/patch_table.h"
+#include "runtime/hooks/note_names.h"
+
+namespace karst::runtime {
+
+/// A probe of a module, for as long as the process runs.
+struct ProbeSite {
+  NoteName name;
+  const format::PatchProbe* probe;
+  const char* description;
+  std::uint32_t description_size;
+};
+
+/// Makes sites of a table's probes, whose numbers are in their bounds. Null: there is no memory.
+ProbeSite* make_probe_sites(const format::PatchProbe* probes, std::uint32_t count, const char* text);
+
+/// The program computes a probe's values where somebody listens only: raises the counter that says so. Nothing if it
+/// cannot be written to.
+void raise_semaphore(std::uint64_t address);
+
+extern "C" {
+/// What stubs call (arch/*/probe.S). Not callable from C++.
+__attribute__((visibility("hidden"))) void karst_hook_probe();
+/// Called by it. Async-signal-safe; takes no lock but at a probe's first note.
+__attribute__((visibility("hidden"))) void karst_record_probe(const karst::format::SavedProbe* saved);
+}
+
+}  // namespace karst::runtime

@@ -1,0 +1,2 @@
+# Probes of sys/sdt.h.
+e2e_methods(probes probes)
