@@ -79,7 +79,7 @@ std::string no_library_words(const collect::LibraryChoice& library, const std::s
   std::string words =
       fmt::format("--library '{}' means no library that was loaded{}", library.text, did_you_mean(stem, names));
   words += others.empty() ? "; there was none without sleds but libc" : "; there were " + some_of(others);
-  return words + ". What a program opens later (dlopen) is not patched, unless LD_PRELOAD has it loaded at once";
+  return words;
 }
 
 }  // namespace

@@ -33,9 +33,21 @@ constexpr int kWhilePatching = PROT_READ | PROT_WRITE;
 struct Plain {
   ModuleImage image;
   PlainCode code;
+  bool is_here = false;
+  bool has_gone = false;  // and that was not told yet
 };
 Plain g_plain[kMostPatchedModules];
 std::uint32_t g_plain_count;
+
+/// Modules that were asked for, by where they lie and what they are called.
+struct Asked {
+  std::uint64_t bias;
+  std::uint64_t name;  // a hash
+  bool is_here;
+};
+constexpr std::uint32_t kMostAsked = 1024;
+Asked g_asked[kMostAsked];
+std::uint32_t g_asked_count;
 
 bool are_places(const ValueOp* ops, std::uint32_t count) {
   constexpr std::uint32_t kWords = sizeof(SavedProbe) / sizeof(std::uint64_t);
@@ -145,21 +157,91 @@ bool are_semaphores_sound(const dl_phdr_info& info, const PlainCode& p) {
   return true;
 }
 
-void fetch(const dl_phdr_info& info, const WantedCode& wanted) {
-  Plain& p = g_plain[g_plain_count];
-  p = Plain{};
+void use_stubs(ModuleImage& image, const PlainCode& p) {
+  image.plain_sleds = p.sleds;
+  image.plain_count = p.table->sleds;
+  image.plain_bias = image.bias;
+  image.plain_stubs = p.stubs;
+  image.plain_stubs_size = p.stubs_size;
+}
+
+/// False: it was asked for before.
+bool is_new(const dl_phdr_info& info) {
+  std::uint64_t name = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char* c = info.dlpi_name; c != nullptr && *c != '\0'; ++c)
+    name = (name ^ static_cast<unsigned char>(*c)) * 0x100000001b3U;
+  for (std::uint32_t i = 0; i < g_asked_count; ++i) {
+    if (g_asked[i].bias != info.dlpi_addr || g_asked[i].name != name) continue;
+    g_asked[i].is_here = true;
+    return false;
+  }
+  if (g_asked_count == kMostAsked) return false;
+  g_asked[g_asked_count++] = {info.dlpi_addr, name, true};
+  return true;
+}
+
+bool is_same_table(const PlainCode& a, const PlainCode& b) {
+  if (a.size != b.size) return false;
+  const auto* x = reinterpret_cast<const unsigned char*>(a.table);
+  const auto* y = reinterpret_cast<const unsigned char*>(b.table);
+  for (std::uint64_t i = 0; i < a.size; ++i)
+    if (x[i] != y[i]) return false;
+  return true;
+}
+
+/// A module that has come back to its place has its stubs there still. Null: it is none.
+Plain* known(const Plain& p) {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i)
+    if (!g_plain[i].is_here && g_plain[i].image.bias == p.image.bias && is_same_table(g_plain[i].code, p.code))
+      return &g_plain[i];
+  return nullptr;
+}
+
+/// True if there is a table of the module.
+bool fetch(const dl_phdr_info& info, const WantedCode& wanted) {
+  Plain p;
   const bool is_program = info.dlpi_name == nullptr || *info.dlpi_name == '\0';
-  if (!is_program && is_ours(info.dlpi_name)) return;
+  if ((!is_program && is_ours(info.dlpi_name)) || !is_new(info)) return false;
   const bool has_sleds = read_image(info, p.image);
   const bool functions = !has_sleds && (is_program ? wanted.program : wanted.libraries);
-  if (p.image.segment_count == 0 || (!functions && !wanted.probes)) return;
+  if (p.image.segment_count == 0 || (!functions && !wanted.probes)) return false;
   const long file = sys::open(is_program ? "/proc/self/exe" : info.dlpi_name, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;  // the vdso, and programs that may be executed but not read
+  if (file < 0) return false;  // the vdso, and programs that may be executed but not read
   const int table = ask_for_patches(static_cast<int>(file), is_program, functions);
   sys::close(static_cast<int>(file));
-  if (table < 0) return;
-  if (open_table(table, p.image, p.code) && are_semaphores_sound(info, p.code)) ++g_plain_count;
+  if (table < 0) return false;
+  const bool opened = open_table(table, p.image, p.code);
   sys::close(table);
+  if (!opened) return false;
+  Plain* place = known(p);
+  if (place != nullptr) {
+    sys::munmap(const_cast<PatchTable*>(p.code.table), p.code.size);
+    p.code = place->code;
+    p.code.is_new = true;
+    use_stubs(p.image, p.code);
+  } else if (!are_semaphores_sound(info, p.code) || g_plain_count == kMostPatchedModules) {
+    sys::munmap(const_cast<PatchTable*>(p.code.table), p.code.size);
+    return false;
+  }
+  p.is_here = true;
+  if (place == nullptr) place = &g_plain[g_plain_count++];
+  *place = p;
+  return true;
+}
+
+std::uint32_t fetch_all(const WantedCode& wanted) {
+  struct Search {
+    const WantedCode& wanted;
+    std::uint32_t found;
+  } search{wanted, 0};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        auto& s = *static_cast<Search*>(context);
+        if (fetch(*info, s.wanted)) ++s.found;
+        return 0;
+      },
+      &search);
+  return search.found;
 }
 
 void put32(unsigned char* at, std::uint64_t value) {
@@ -206,14 +288,6 @@ bool map_stubs(const ModuleImage& image, PlainCode& p) {
   return true;
 }
 
-void use_stubs(ModuleImage& image, const PlainCode& p) {
-  image.plain_sleds = p.sleds;
-  image.plain_count = p.table->sleds;
-  image.plain_bias = image.bias;
-  image.plain_stubs = p.stubs;
-  image.plain_stubs_size = p.stubs_size;
-}
-
 bool same_bytes(const unsigned char* a, const unsigned char* b, std::uint32_t size) {
   for (std::uint32_t i = 0; i < size; ++i)
     if (a[i] != b[i]) return false;
@@ -231,21 +305,40 @@ void make_jump(const PatchJump& j, const PlainCode& p, std::uintptr_t at, unsign
 std::uint32_t fetch_plain_code(const WantedCode& wanted) {
   // An earlier attach may have been cut off: its stubs stay, as jumps may lead to them.
   g_plain_count = 0;
+  g_asked_count = 0;
   karst_patched_modules.version = kPatchTableVersion;
   store(karst_patched_modules.count, 0U);
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* context) {
-        if (g_plain_count < kMostPatchedModules) fetch(*info, *static_cast<const WantedCode*>(context));
-        return 0;
-      },
-      const_cast<WantedCode*>(&wanted));
-  return g_plain_count;
+  return fetch_all(wanted);
+}
+
+std::uint32_t fetch_late_code(const WantedCode& wanted) {
+  for (std::uint32_t i = 0; i < g_asked_count; ++i) g_asked[i].is_here = false;
+  const std::uint32_t found = fetch_all(wanted);
+  for (std::uint32_t i = 0; i < g_asked_count;) {
+    if (g_asked[i].is_here) {
+      ++i;
+      continue;
+    }
+    for (std::uint32_t n = 0; n < g_plain_count; ++n)
+      if (g_plain[n].image.bias == g_asked[i].bias) g_plain[n].has_gone = true;
+    g_asked[i] = g_asked[--g_asked_count];
+  }
+  return found;
+}
+
+void for_each_gone_code(void (*visit)(const ModuleImage& image)) {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i) {
+    Plain& p = g_plain[i];
+    if (!p.has_gone) continue;
+    p.has_gone = p.is_here = false;
+    if (p.code.table->functions != 0) visit(p.image);
+  }
 }
 
 void map_plain_code() {
   for (std::uint32_t i = 0; i < g_plain_count; ++i) {
     Plain& p = g_plain[i];
-    if (p.code.stubs != 0) continue;
+    if (!p.is_here || p.code.stubs != 0) continue;
     if (map_stubs(p.image, p.code))
       use_stubs(p.image, p.code);
     else
@@ -255,7 +348,7 @@ void map_plain_code() {
 
 void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code)) {
   for (std::uint32_t i = 0; i < g_plain_count; ++i)
-    if (Plain& p = g_plain[i]; p.code.stubs != 0 && p.code.table->functions != 0) visit(p.image, p.code);
+    if (Plain& p = g_plain[i]; p.is_here && p.code.stubs != 0 && p.code.table->functions != 0) visit(p.image, p.code);
 }
 
 namespace {
@@ -362,7 +455,12 @@ bool write_jumps(const ModuleImage& image, const PlainCode& p, void* context,
 
 void begin_probes() {
   for (std::uint32_t i = 0; i < g_plain_count; ++i)
-    if (const Plain& p = g_plain[i]; p.code.stubs != 0 && p.code.table->probes != 0) begin_probes_of(p.image, p.code);
+    if (const Plain& p = g_plain[i]; p.is_here && p.code.is_new && p.code.stubs != 0 && p.code.table->probes != 0)
+      begin_probes_of(p.image, p.code);
+}
+
+void end_of_new_code() {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i) g_plain[i].code.is_new = false;
 }
 
 void check_jumps(const ModuleImage& image, const PlainCode& p, void* context,

@@ -25,6 +25,7 @@ struct PlainCode {
   const unsigned char* code = nullptr;
   const char* text = nullptr;
   std::uint64_t size = 0;  ///< bytes that are mapped
+  bool is_new = true;      ///< it may be patched: nobody executes the module's code
 
   std::uintptr_t stubs = 0;
   std::uint64_t stubs_size = 0;  ///< whole pages
@@ -39,10 +40,16 @@ struct WantedCode {
 /// many tables there are.
 std::uint32_t fetch_plain_code(const WantedCode& wanted);
 
+/// Under the dynamic linker's lock, in a process that has an arena: asks for the tables of modules that have come
+/// since, as fetch_plain_code() did. Returns how many there are.
+std::uint32_t fetch_late_code(const WantedCode& wanted);
+/// Calls visit(ModuleImage&) for modules with stubs that have gone since the last time.
+void for_each_gone_code(void (*visit)(const ModuleImage& image));
+
 /// Maps the stubs of all tables, ready to be executed. A module whose stubs find no memory near it is left out, with a
 /// message.
 void map_plain_code();
-/// Calls visit(ModuleImage&, PlainCode&) for each module whose functions have stubs.
+/// Calls visit(ModuleImage&, PlainCode&) for each module that is there and whose functions have stubs.
 void for_each_plain_code(void (*visit)(ModuleImage& image, PlainCode& code));
 
 /// Writes the jumps of functions for which `is_wanted(context, number)` says so, where the bytes are those that karst
@@ -52,8 +59,10 @@ bool write_jumps(const ModuleImage& image, const PlainCode& code, void* context,
                  bool (*is_wanted)(void* context, std::uint32_t function),
                  void (*left_out)(void* context, std::uint32_t function));
 
-/// Writes the jumps of probes, and tells the program that somebody listens to them. Nobody executes its code meanwhile.
+/// Writes the jumps of the probes of modules that are new, and tells the program that somebody listens to them.
 void begin_probes();
+/// Whatever was fetched up to now is new no more.
+void end_of_new_code();
 
 /// The same of functions whose jumps somebody else has written, in a process that runs (collect/inject/patch.h): calls
 /// left_out(context, number) for every function that lacks one.

@@ -379,13 +379,14 @@ bool patch_modules(bool alone) {
   } else if (is_switched_on()) {
     // All of it is asked for before any of the program is touched.
     for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && make_trampolines(g_modules[i]);
-    if (!done) return false;
+    if (!done) return end_of_new_code(), false;
     for (std::uint32_t i = 0; i < g_module_count; ++i) done = done && patch_unused(g_modules[i]);
     if (!done) set_hooks(karst_hook_discard, karst_hook_discard);  // modules before the one that could not are patched
   }
   if (done && alone) for_each_plain_code(write_plain_jumps);
   done = done && !g_jumps_refused;
   if (done && alone) begin_probes();
+  end_of_new_code();
   note_patched();
   return done;
 }
@@ -419,6 +420,44 @@ void patch_module(std::uint32_t module) {
   Message()
       .text(image.path)
       .text(" is not traced: the system does not let its code be changed (a W^X policy, or no memory near it)");
+}
+
+namespace {
+
+/// Begins with a module whose code nobody executes yet.
+void begin_late_code(ModuleImage& image, PlainCode& code) {
+  Module* m = module_of(image);
+  if (m == nullptr || !code.is_new) return;
+  begin_plain_switches(image, code);
+  if (!is_switched_on() || !make_trampolines(*m) || !patch_unused(*m)) return;
+  write_plain_jumps(image, code);
+}
+
+}  // namespace
+
+void enter_late_code(void (*arrived)(const Arrived& arrived)) {
+  static void (*s_arrived)(const Arrived& arrived);  // for the visitor
+  s_arrived = arrived;
+  map_plain_code();
+  for_each_plain_code([](ModuleImage& image, PlainCode&) {
+    Arrived came{};
+    if (module_of(image) != nullptr) return;
+    forget_replaced(image);
+    if (enter(image, came) != nullptr) s_arrived(came);
+  });
+  apply_watches();
+  apply_values();
+  const Patching lock;
+  for_each_plain_code(begin_late_code);
+  begin_probes();
+  end_of_new_code();
+  note_patched();
+}
+
+void leave_gone_code() {
+  for_each_gone_code([](const ModuleImage& image) {
+    if (Module* m = module_of(image)) leave(*m);
+  });
 }
 
 void leave_module(std::uintptr_t note) {

@@ -47,6 +47,11 @@ bool is_program(std::uintptr_t note);
 void patch_module(std::uint32_t module);
 /// The module is about to go.
 void leave_module(std::uintptr_t note);
+/// Modules without sleds have come, and their tables (fetch_late_code); none of their code has run. Enters them, calls
+/// arrived() for each that has new functions, so that these are chosen, and patches them.
+void enter_late_code(void (*arrived)(const Arrived& arrived));
+/// Forgets those that have gone.
+void leave_gone_code();
 
 /// Modules entered so far, those that have gone included.
 std::uint32_t module_count();

@@ -20,6 +20,7 @@
 #include "runtime/counting/count.h"
 #include "runtime/hooks/exec.h"
 #include "runtime/hooks/instrument.h"
+#include "runtime/hooks/loader_events.h"
 #include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/sleds.h"
 #include "runtime/hooks/values.h"
@@ -229,6 +230,29 @@ void live() {
 }
 
 #ifndef KARST_STATIC
+/// Modules without sleds have come or gone.
+void modules_changed() {
+  if ((g_life != Life::kTracing && g_life != Life::kIdle) || g_exiting) return;
+  if (g_life == Life::kTracing && !own_arena()) return;
+  const std::uint32_t came = fetch_late_code(wanted_code());
+  if (g_life == Life::kTracing) leave_gone_code();
+  if (came == 0) return;
+  const auto announce = [](const Arrived& arrived) {
+    if (arrived.function_count != 0) report_arrival(module_count(), arrived.first_function, arrived.function_count);
+  };
+  const bool is_first = g_life == Life::kIdle;
+  if (is_first) {
+    if (const char* why = make_arena()) return give_up(why);
+    g_life = Life::kTracing;
+    if (const char* why = announce_arena()) return give_up(why);
+  }
+  follow_exit();
+  enter_late_code(announce);
+  if (is_first) live();
+}
+#endif
+
+#ifndef KARST_STATIC
 __attribute__((constructor))
 #endif
 void start(int, char**, char** environment) {
@@ -250,10 +274,15 @@ void start(int, char**, char** environment) {
   std::uint32_t plain = 0;
   const WantedCode wanted = wanted_code();
   const bool any = wanted.program || wanted.libraries || wanted.probes;
-  if (any && is_alone())
+  if (any && is_alone()) {
     plain = fetch_plain_code(wanted);
-  else if (any)
+#ifndef KARST_STATIC
+    if ((wanted.libraries || wanted.probes) && !follow_loader(modules_changed))
+      Message().text("libraries that it opens later are not patched: the loader is not as we know it, or is debugged");
+#endif
+  } else if (any) {
     Message().text("code without sleds is not patched: the program has made threads before libkarst was loaded");
+  }
   if (count_instrumented_modules() + plain == 0 && !g_options.empty) {
     g_life = Life::kIdle;
     report_to_session(HelloOutcome::kNoSleds, 0, -1);

@@ -224,5 +224,76 @@ class Choice(TortureTest):
         self.assertIn("no file of a program", done.stderr)
 
 
+class Opened(TortureTest):
+    """Libraries without sleds that are opened while the program runs."""
+
+    WORK = 50  # rounds of a use
+
+    def library(self, number, *flags):
+        return build(f"libplainopened{number}.so", "plain/opened.cc", "-O2", "-shared", "-fPIC", f"-DFACTOR={number}", *flags,
+                     compiler="g++")
+
+    def run_opens(self, *options, own=(), others=()):
+        program = build("plain.opens", "plain/opens.cc", "-O2", "-pthread", compiler="g++")
+        words = [*own, "--", *others]
+        plain = subprocess.run([program, *words], capture_output=True, text=True, check=True, timeout=TIMEOUT)
+        run = self.run_traced(program, *words, options=("--min-instructions", "0", "--budget", "off", *options))
+        self.assertEqual(run.out, plain.stdout)
+        return run
+
+    def calls(self, trace, uses):
+        """What each library's functions are called when it is used so often."""
+        ours = {}
+        for f in trace.report():
+            if f["name"].startswith("opened_"):
+                ours[f["name"]] = ours.get(f["name"], 0) + f["calls"]
+        self.assertEqual(ours, {"opened_work": uses, "opened_throw": uses * self.WORK, "opened_step": ours.get("opened_step")})
+        self.assertEqual(ours["opened_step"], 2 * uses * self.WORK + uses)  # each constructor calls it, too
+
+    def test_opened_and_closed_in_turns(self):
+        own = [self.library(n) for n in (3, 5, 7)]
+        run = self.run_opens("--no-patch", "--library", "libplainopened*", own=own)
+        self.calls(run.trace, 3 * 13)
+
+    def test_beside_threads_that_open_others(self):
+        own = [self.library(n) for n in (3, 5)]
+        others = [self.library(n) for n in (7, 9, 11)]
+        run = self.run_opens("--library", "libplainopened*", own=own, others=others)
+        self.calls(run.trace, 2 * 13 + 3 * 12)
+        self.assert_whole(run.trace)
+
+    def test_functions_that_are_named(self):
+        own = [self.library(3)]
+        run = self.run_opens("--no-patch", "--library", "libplainopened*:opened_work", own=own)
+        self.assertEqual(run.trace.counts, {"opened_work": 13})
+
+    def test_one_that_is_not_meant(self):
+        own = [self.library(3)]
+        run = self.run_opens("--library", "libother*", own=own)
+        self.assertNotIn("opened_work", run.trace.counts)
+        self.assertIn("--library 'libother*' means no library", run.err)
+
+    def test_under_a_debugger_that_watches_the_loader(self):
+        """gdb has its breakpoint where libkarst would have its jump: the program runs as without us, which is said."""
+        if shutil.which("gdb") is None:
+            self.skipTest("no gdb")
+        program = build("plain.opens", "plain/opens.cc", "-O2", "-pthread", compiler="g++")
+        run = self.run_traced("gdb", "--batch", "-nx", "-ex", "set breakpoint pending on", "-ex", "break opened_work",
+                              "-ex", "ignore 1 1000", "-ex", "run", "-ex", "info breakpoints", "--args", program,
+                              self.library(3), options=("--no-patch", "--library", "libplainopened*"), status=None)
+        self.assertIn("already hit 13 times", run.out)
+        self.assertIn("libraries that it opens later are not patched", run.err)
+
+    def test_python_and_a_library_of_its_extension(self):
+        done = subprocess.run(["/usr/bin/python3", "-c", "import sqlite3"], capture_output=True)
+        if done.returncode != 0:
+            self.skipTest("no sqlite3 in Python")
+        script = "import sqlite3\nc = sqlite3.connect(':memory:')\nprint([c.execute('select 3 * ?', (i,)).fetchone() for i in range(9)])"
+        run = self.run_traced("/usr/bin/python3", "-c", script, options=("--no-patch", "--library", "libsqlite3*:sqlite3_*"))
+        self.assertIn("(24,)", run.out)
+        self.assertEqual(run.trace.counts.get("sqlite3_open_v2"), 1)
+        self.assertGreaterEqual(run.trace.counts.get("sqlite3_step", 0), 9)
+
+
 if __name__ == "__main__":
     main()
