@@ -427,8 +427,9 @@ void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
       ++missing;
       return;
     }
-    const std::uint64_t semaphore = p.probes[number - p.table->functions].semaphore;
-    if (semaphore != 0) raise_semaphore(image.bias + semaphore);
+    const std::uint32_t probe = number - p.table->functions;
+    enter_probe((*reinterpret_cast<ProbeSite* const*>(p.stubs + kPatchProbesSlot))[probe]);
+    if (p.probes[probe].semaphore != 0) raise_semaphore(image.bias + p.probes[probe].semaphore);
   });
   code.leave_out_of_core_files();
   if (missing != 0)

@@ -21,10 +21,13 @@ ProbeSite* make_probe_sites(const PatchProbe* probes, std::uint32_t count, const
     sites[i] = {{text + probes[i].name, nullptr, 0, 0},
                 probes + i,
                 description,
-                static_cast<std::uint32_t>(length(description))};
+                static_cast<std::uint32_t>(length(description)),
+                are_numbers(probes[i].ops, probes[i].values)};
   }
   return sites;
 }
+
+void enter_probe(ProbeSite& site) { note_id_with_values(&site.name, site.description, site.description_size); }
 
 void raise_semaphore(std::uint64_t address) {
   std::uint16_t count = 0;
@@ -42,8 +45,10 @@ extern "C" void karst_record_probe(const SavedProbe* saved) {
   if (!may_record_notes()) return;
   const std::uint32_t id = note_id_with_values(&site.name, site.description, site.description_size);
   if (id == 0) return;
-  record_values_note(NoteKind::kRecord, id, site.probe->ops, site.probe->values,
-                     reinterpret_cast<const std::uint64_t*>(saved), saved->rsp, kUsualValueText);
+  const PatchProbe& probe = *site.probe;
+  const auto* words = reinterpret_cast<const std::uint64_t*>(saved);
+  if (site.are_numbers) return record_numbers_note(NoteKind::kRecord, id, probe.ops, probe.values, words);
+  record_values_note(NoteKind::kRecord, id, probe.ops, probe.values, words, saved->rsp, kUsualValueText);
 }
 
 }  // namespace karst::runtime

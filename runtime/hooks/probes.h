@@ -15,10 +15,14 @@ struct ProbeSite {
   const format::PatchProbe* probe;
   const char* description;
   std::uint32_t description_size;
+  bool are_numbers;  ///< its values
 };
 
 /// Makes sites of a table's probes, whose numbers are in their bounds. Null: there is no memory.
 ProbeSite* make_probe_sites(const format::PatchProbe* probes, std::uint32_t count, const char* text);
+
+/// Enters the probe's name, so that the program does not wait for that when it passes the probe first.
+void enter_probe(ProbeSite& site);
 
 /// The program computes a probe's values where somebody listens only: raises the counter that says so. Nothing if it
 /// cannot be written to.

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "arch/page.h"
+#include "format/patch_table.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/steady_memory.h"
 #include "runtime/maintenance/control.h"
@@ -165,26 +166,12 @@ std::uint64_t first_bytes(std::uint64_t value, std::uint32_t bytes) {
   return bytes < 8 ? value & ((std::uint64_t{1} << (8 * bytes)) - 1) : value;
 }
 
-/// What kRegister says.
+/// What kRegister or kConstant says.
 std::uint64_t number_of(const ValueOp& op, const std::uint64_t* words) {
+  if (op.how == static_cast<std::uint8_t>(ValueHow::kConstant))
+    return first_bytes(static_cast<std::uint64_t>(std::int64_t{op.offset}), op.size);
   const std::uint64_t value = in_place(words, op.place) >> (8 * (static_cast<std::uint32_t>(op.offset) & 7));
   return first_bytes(value, op.size);
-}
-
-/// Apart from other values, which need a buffer.
-void record_numbers(NoteKind kind, std::uint32_t id, const ValueOp* ops, std::uint32_t count,
-                    const SavedRegisters& saved) {
-  static_assert(kMostValues * 9 + 1 <= NoteWords::kMostBytes);
-  NoteWords words;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t value = number_of(ops[i], words_of(saved));
-    const std::uint32_t bytes = value == 0 ? 0 : 8 - static_cast<std::uint32_t>(__builtin_clzll(value)) / 8;
-    words.add(bytes, 1);
-    if (bytes != 0) words.add(value, bytes);
-  }
-  words.add(kValuesEnd, 1);
-  words.end();
-  record_note_words(kind, id, words.payloads(), words.count());
 }
 
 bool read_word(std::uint64_t address, std::uint64_t& word, std::uintptr_t stack) {
@@ -197,6 +184,7 @@ void add(Values& values, const ValueOp& op, const std::uint64_t* words) {
   const std::uint64_t address = value + static_cast<std::uint64_t>(std::int64_t{op.offset});
   switch (static_cast<ValueHow>(op.how)) {
     case ValueHow::kRegister:
+    case ValueHow::kConstant:
       return values.add(number_of(op, words));
     case ValueHow::kMemory:
       return value == 0 ? values.end(kValueNull, 0) : values.add_memory(address, op.size);
@@ -213,8 +201,6 @@ void add(Values& values, const ValueOp& op, const std::uint64_t* words) {
       const bool view = op.how == static_cast<std::uint8_t>(ValueHow::kViewMemory);
       return values.add_text(pair[view ? 1 : 0], pair[view ? 0 : 1], true);
     }
-    case ValueHow::kConstant:
-      return values.add(first_bytes(static_cast<std::uint64_t>(std::int64_t{op.offset}), op.size));
     case ValueHow::kIndexed: {
       const IndexedSize size = indexed_size(op.size);
       return values.add_memory(address + (place(size.index) << size.shift), size.bytes);
@@ -269,15 +255,12 @@ std::uintptr_t address_of(std::uint32_t id) {
 }
 
 void find_numbers(ArenaValueSpec& spec) {
-  const auto are_numbers = [&](std::uint32_t first, std::uint32_t count) {
-    if (count > kMostValues - first) return false;
-    for (std::uint32_t i = first; i < first + count; ++i)
-      if (spec.ops[i].how != static_cast<std::uint8_t>(ValueHow::kRegister)) return false;
-    return true;
+  const auto are_numbers_from = [&](std::uint32_t first, std::uint32_t count) {
+    return count <= kMostValues - first && are_numbers(spec.ops + first, count);
   };
   spec.numbers = static_cast<std::uint8_t>(
-      (are_numbers(0, spec.arguments) ? kNumberArguments : 0) |
-      (spec.arguments <= kMostValues && are_numbers(spec.arguments, spec.returned) ? kNumbersReturned : 0));
+      (are_numbers_from(0, spec.arguments) ? kNumberArguments : 0) |
+      (spec.arguments <= kMostValues && are_numbers_from(spec.arguments, spec.returned) ? kNumbersReturned : 0));
 }
 
 /// Those that karst has added.
@@ -336,6 +319,29 @@ void prepare_values(bool no_system_calls) {
   });
 }
 
+bool are_numbers(const ValueOp* ops, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (ops[i].how != static_cast<std::uint8_t>(ValueHow::kRegister) &&
+        ops[i].how != static_cast<std::uint8_t>(ValueHow::kConstant))
+      return false;
+  return true;
+}
+
+void record_numbers_note(NoteKind kind, std::uint32_t name, const ValueOp* ops, std::uint32_t count,
+                         const std::uint64_t* saved) {
+  static_assert(kMostValues * 9 + 1 <= NoteWords::kMostBytes && kMostProbeValues <= kMostValues);
+  NoteWords words;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t value = number_of(ops[i], saved);
+    const std::uint32_t bytes = value == 0 ? 0 : 8 - static_cast<std::uint32_t>(__builtin_clzll(value)) / 8;
+    words.add(bytes, 1);
+    if (bytes != 0) words.add(value, bytes);
+  }
+  words.add(kValuesEnd, 1);
+  words.end();
+  record_note_words(kind, name, words.payloads(), words.count());
+}
+
 void record_values_note(NoteKind kind, std::uint32_t name, const ValueOp* ops, std::uint32_t count,
                         const std::uint64_t* words, std::uintptr_t stack, std::uint32_t most_text) {
   Values values;
@@ -359,7 +365,7 @@ extern "C" void karst_record_values(const SavedRegisters* saved) {
   if (end > kMostValues || first == end) return;
   const NoteKind kind = returns ? NoteKind::kReturned : NoteKind::kArguments;
   if ((spec->numbers & (returns ? kNumbersReturned : kNumberArguments)) != 0)
-    return record_numbers(kind, id, spec->ops + first, end - first, *saved);
+    return record_numbers_note(kind, id, spec->ops + first, end - first, words_of(*saved));
   record_values_note(kind, id, spec->ops + first, end - first, words_of(*saved),
                      reinterpret_cast<std::uintptr_t>(saved->stack), spec->most_text);
 }

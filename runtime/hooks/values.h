@@ -30,6 +30,11 @@ std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_
 /// The same of a text: up to its NUL, which is counted.
 std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack);
 
+/// They are numbers that lie in registers, or are constants.
+bool are_numbers(const format::ValueOp* ops, std::uint32_t count);
+/// As record_values_note(), of such values, kMostValues at most: without a buffer in memory.
+void record_numbers_note(format::NoteKind kind, std::uint32_t name, const format::ValueOp* ops, std::uint32_t count,
+                         const std::uint64_t* saved);
 /// Records a note of the values that lie where `ops` say in `words`, which a hook has saved. `stack`: where the frame
 /// of the function begins. Any context.
 void record_values_note(format::NoteKind kind, std::uint32_t name, const format::ValueOp* ops, std::uint32_t count,
