@@ -320,7 +320,7 @@ std::uint32_t fetch_late_code(const WantedCode& wanted) {
       continue;
     }
     for (std::uint32_t n = 0; n < g_plain_count; ++n)
-      if (g_plain[n].image.bias == g_asked[i].bias) g_plain[n].has_gone = true;
+      if (g_plain[n].is_here && g_plain[n].image.bias == g_asked[i].bias) g_plain[n].has_gone = true;
     g_asked[i] = g_asked[--g_asked_count];
   }
   return found;

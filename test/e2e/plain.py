@@ -135,9 +135,10 @@ class Stock(TortureTest):
         self.same()
 
     def test_programs_and_their_libraries_do_what_they_did(self):
-        # script/soak stock has all of them.
-        every = 1 if "KARST_SOAK" in os.environ else 6
-        self.same("--library", "*", commands=self.COMMANDS[3::every], least=5)
+        # script/soak stock has all of them. nm opens LLVM's libraries, whose 190,000 functions take long to look at.
+        soaks = "KARST_SOAK" in os.environ
+        some = [c for c in self.COMMANDS[3::1 if soaks else 6] if soaks or c[0] != "nm"]
+        self.same("--library", "*", commands=some, least=5)
 
 
 class Counts(TortureTest):
