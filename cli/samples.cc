@@ -252,11 +252,12 @@ int samples(const Options& options) {
 
 }  // namespace
 
-void add_sample_option(Command command, std::uint32_t& per_second) {
+void add_sample_option(Command command, std::optional<std::uint32_t>& per_second, const char* otherwise) {
   command
       .add_option("--sample", per_second,
-                  "Sample each thread so many times a second of its CPU time, with stacks: what code ran below traced\n"
-                  "calls, and where there are none; see karst samples, karst flame")
+                  std::string("Sample each thread so many times a second of its CPU time, with stacks: what code ran "
+                              "below traced\ncalls, and where there are none; see karst samples, karst flame") +
+                      otherwise)
       .type_name("N")
       .check(number_to(sampler::kMostPerSecond));
 }
