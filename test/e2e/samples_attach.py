@@ -2,13 +2,16 @@
 
 The oracle is the program: each of its threads measures its own CPU time in two functions, by the kernel's clock.
 """
+import collections
 import json
 import math
 import os
+import re
+import shutil
 import signal
 import subprocess
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from torture_support import KARST, ROOT, TIMEOUT, TortureTest, build, main
 
 RATE = 1000
 PERIOD = 1e9 / RATE
@@ -193,6 +196,38 @@ class SamplesAttach(TortureTest):
             self.assertIn(said, run.err)
         run = self.run_traced(running(), input="\n\n")
         self.assertIsNone(run.trace.info["samples"], "what can be traced is not sampled unasked")
+
+    def exported(self, path):
+        """Samples by innermost function, as the files of other tools have them."""
+        chrome, perfetto = self.directory / "t.json", self.directory / "t.pftrace"
+        for form, file in (("chrome", chrome), ("perfetto", perfetto)):
+            subprocess.run([KARST, "export", "--to", form, "-o", file, path], check=True, timeout=TIMEOUT, capture_output=True)
+        found = json.loads(chrome.read_text())
+        yield collections.Counter(found["stackFrames"][str(s["sf"])]["name"] for s in found["samples"] if "sf" in s)
+        if shutil.which("protoc") is None:
+            return
+        schema = ROOT / "test" / "export"
+        with open(perfetto, "rb") as file:
+            text = subprocess.run(["protoc", f"-I{schema}", "--decode=perfetto.Trace", "perfetto.proto"], stdin=file, check=True,
+                                  capture_output=True, text=True, timeout=TIMEOUT).stdout
+        names, innermost, used = {}, {}, collections.Counter()
+        for kind, body in re.findall(r"^    (function_names|callstacks) \{\n(.*?)^    \}", text, re.M | re.S):
+            iid = re.search(r"iid: (\d+)", body)[1]
+            if kind == "function_names":
+                names[iid] = re.search(r'str: "(.*)"', body)[1]
+            else:
+                innermost[iid] = re.findall(r"frame_ids: (\d+)", body)[-1]
+        for iid in re.findall(r"callstack_iid: (\d+)", text):
+            used[names[innermost[iid]]] += 1
+        yield used
+
+    def test_exports_have_them(self):
+        for program in (running("-static"), running()):
+            run = self.run_traced(program, options=("--sample", str(RATE)), input="\n\n")
+            own = {name: count for name, count in self.functions(path=run.trace.path).items() if count}
+            self.assertGreater(own["burn_first"], 100)
+            for found in self.exported(run.trace.path):
+                self.assertEqual(found, own)
 
     def test_words(self):
         done = subprocess.run([KARST, "attach", "1", "-o", "x"], capture_output=True, text=True, timeout=TIMEOUT)
