@@ -73,16 +73,12 @@ std::string image_of(pid_t pid) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-collect::RecordedProcess traced(collect::ArenaView arena) {
-  return {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}};
-}
-
 /// The process, its children by fork that a trigger was hit in, and what they become by exec.
 class Followed {
  public:
-  /// A process that is traced, or of which there are samples alone.
-  Followed(pid_t pid, collect::RecordedProcess process) {
-    all_.push_back({pid, image_of(pid), false, std::move(process)});
+  collect::RecordedProcess& add(pid_t pid, collect::ArenaView arena) {
+    all_.push_back({pid, image_of(pid), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
+    return all_.back().process;
   }
 
   /// Null when its history cannot be had.
@@ -129,10 +125,6 @@ class Followed {
     bool replaced;
     collect::RecordedProcess process;
   };
-  collect::RecordedProcess& add(pid_t pid, collect::ArenaView arena) {
-    all_.push_back({pid, image_of(pid), false, traced(std::move(arena))});
-    return all_.back().process;
-  }
   std::deque<One> all_;
   std::vector<pid_t> coming_;
 };
@@ -373,7 +365,12 @@ int attach(const Options& options) {
   else
     resolve.as = symbols::Credentials::of_process(pid, geteuid(), getegid());
   const ClockPair begin = read_clock_pair();
-  Followed followed(pid, target ? traced(std::move(target->arena)) : collect::sampled_process(pid, begin, resolve.as));
+  Followed followed;
+  reader::Process untraced;
+  if (target)
+    followed.add(pid, std::move(target->arena));
+  else
+    untraced = collect::running_process(pid);
   collect::Triggers triggers(std::move(places), options.multi, resolve);
   sched::StateRecorder recorder(*states);
   recorder.attach(pid);
@@ -396,6 +393,8 @@ int attach(const Options& options) {
   const ClockPair end = read_clock_pair();
   reader::SampleLog samples = sampler.stop();
   std::vector<collect::RecordedProcess> processes = followed.take(!has_triggers);
+  reader::StateLog log = recorder.stop();
+  if (!target) processes.push_back(collect::sampled_process(std::move(untraced), begin, resolve.as, samples, log));
   if (processes.empty())
     return fail({*ended == Ended::kProcessGone
                      ? "the process ended, and nothing of it was reached: no trace was written"
@@ -406,7 +405,7 @@ int attach(const Options& options) {
   recording.from = has_triggers ? kept.from : begin.ticks;
   recording.to = has_triggers ? kept.to : end.ticks;
   if (!has_triggers && *ended == Ended::kProcessGone) processes.front().end_ticks = end.ticks;
-  const reader::StateLog log = excerpt_states(recorder.stop(), recording.from, recording.to);
+  log = excerpt_states(log, recording.from, recording.to);
   report_missing_states(options.states, log.source);
   recording.states = &log;
   samples = reader::excerpt_samples(samples, recording.from, recording.to);

@@ -53,8 +53,7 @@ void append_args(std::string& text, std::uint8_t marks, const analysis::NamedVal
 std::uint64_t first_ticks_of(const reader::Trace& trace) {
   const std::uint64_t first = analysis::first_ticks(trace);
   const auto& samples = trace.samples().samples;
-  if (samples.size() == 0) return first;
-  return first == 0 ? samples[0].ticks : std::min(first, samples[0].ticks);
+  return samples.size() == 0 ? first : std::min(first, samples[0].ticks);
 }
 
 class ChromeWriter {

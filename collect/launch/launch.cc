@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -191,9 +192,10 @@ class Launcher {
     result_.processes = processes_.take(program_, result_.wait_status);
     if (result_.processes.empty() && result_.samples_alone &&
         (options_.program.is_static || result_.samples.samples.size() != 0)) {
-      RecordedProcess sampled =
-          sampled_program(program_, options_.program.path, options_.arguments, result_.pairs.front(),
-                          options_.user ? std::optional(options_.user->rights) : std::nullopt);
+      const auto owner = options_.user ? std::optional(options_.user->rights) : std::nullopt;
+      RecordedProcess sampled = sampled_process(
+          started_process(program_, std::filesystem::absolute(options_.program.path), options_.arguments),
+          result_.pairs.front(), owner, result_.samples, result_.states);
       sampled.wait_status = result_.wait_status;
       sampled.end_ticks = result_.pairs.back().ticks;
       result_.processes.push_back(std::move(sampled));

@@ -1,26 +1,48 @@
 #include "collect/launch/sampled_process.h"
 
-#include <unistd.h>
-
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "collect/launch/attach.h"
 
 namespace karst::collect {
+namespace {
 
-RecordedProcess sampled_program(pid_t pid, const std::string& path, const std::vector<std::string>& command,
-                                const ClockPair& start, std::optional<symbols::Credentials> owner) {
+constexpr std::size_t kMostThreads = 65'535;  // a process's in a trace
+
+std::vector<reader::Thread> threads_in(const reader::SampleLog& samples, const reader::StateLog& states,
+                                       const reader::Process& process) {
+  std::vector<reader::Thread> threads;
+  std::set<std::uint32_t> there;
+  for (const format::SampleRecord& sample : samples.samples) {
+    if (threads.size() == kMostThreads) break;
+    if (sample.pid != process.pid || !there.insert(sample.tid).second) continue;
+    reader::Thread& made = threads.emplace_back();
+    made.index = static_cast<std::uint32_t>(threads.size() - 1);
+    made.tid = sample.tid;
+    made.joined_ticks = sample.ticks;
+    made.name = process.name;
+    for (const reader::Task& task : states.tasks)
+      if (task.tid == sample.tid && !task.name.empty()) made.name = task.name;
+  }
+  return threads;
+}
+
+}  // namespace
+
+reader::Process started_process(pid_t pid, const std::string& path, const std::vector<std::string>& command) {
   reader::Process process;
   process.pid = static_cast<std::uint32_t>(pid);
   process.executable = path;
   process.name = path.substr(path.rfind('/') + 1);
   process.command_line = command;
-  return {History(std::move(process), start, std::move(owner)), -1, 0, false, -1, {}, {}};
+  return process;
 }
 
-RecordedProcess sampled_process(pid_t pid, const ClockPair& start, std::optional<symbols::Credentials> owner) {
+reader::Process running_process(pid_t pid) {
   constexpr std::size_t kMostBytes = std::size_t{64} << 10;  // of a command line, which is the process's to write
   const std::string directory = "/proc/" + std::to_string(pid);
   std::ifstream in(directory + "/cmdline", std::ios::binary);
@@ -33,7 +55,16 @@ RecordedProcess sampled_process(pid_t pid, const ClockPair& start, std::optional
   std::error_code error;
   const std::string path = std::filesystem::read_symlink(directory + "/exe", error).string();
   const auto facts = process_facts(pid);
-  return sampled_program(pid, path.empty() && facts ? facts->name : path, command, start, std::move(owner));
+  reader::Process process = started_process(pid, path, command);
+  if (facts) process.name = facts->name;
+  return process;
+}
+
+RecordedProcess sampled_process(reader::Process process, const ClockPair& start,
+                                std::optional<symbols::Credentials> owner, const reader::SampleLog& samples,
+                                const reader::StateLog& states) {
+  process.threads = threads_in(samples, states, process);
+  return {History(std::move(process), start, std::move(owner)), -1, 0, false, -1, {}, {}};
 }
 
 }  // namespace karst::collect

@@ -26,8 +26,8 @@ def running(*flags, compiler="gcc"):
 
 
 class SamplesAttach(TortureTest):
-    def start(self, program, **more):
-        child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
+    def start(self, *program, **more):
+        child = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
         self.addCleanup(child.communicate)
         self.addCleanup(child.kill)
         self.assertEqual(child.stdout.readline(), "ready\n")
@@ -124,7 +124,7 @@ class SamplesAttach(TortureTest):
             self.assertNotIn("libkarst", maps.read())
         spent = self.work(child)
         self.end(karst, child, by_end=False)
-        self.check(spent, by_thread=False)
+        self.check(spent, by_thread=True)
         stacks = self.ask("flame")
         self.assertRegex(stacks, r"early \[sampled\];work \[sampled\];library_first \[sampled\];between \[sampled\];burn_first")
 
@@ -134,11 +134,20 @@ class SamplesAttach(TortureTest):
         self.assertIn("only samples are taken", self.said)
         spent = self.work(child)
         self.end(karst, child)
-        self.check(spent, by_thread=False)
+        self.check(spent, by_thread=True)
         self.assertRegex(self.ask("flame"), r"work \[sampled\];library_first \[sampled\];between \[sampled\];burn_first")
         process = json.loads(self.ask("info", "--json"))["processes"][0]
         self.assertEqual(process["pid"], child.pid)
         self.assertEqual(process["name"], os.path.basename(running("-static")))
+
+    def test_a_process_under_a_filter(self):
+        filtered = build("samples-filtered", "inject/filtered.c", compiler="gcc")
+        child = self.start(filtered, running())
+        karst = self.attach(child)
+        self.assertIn("seccomp filter", self.said)
+        spent = self.work(child)
+        self.end(karst, child)
+        self.check(spent, by_thread=True)
 
     def test_as_another_user(self):
         if os.geteuid() != 0:
@@ -186,8 +195,11 @@ class SamplesAttach(TortureTest):
                 self.path = run.trace.path
                 spent = {(f"burn_{what}", int(tid)): int(ns) for what, _, tid, ns in
                          (line.split() for line in run.out.splitlines() if " " in line)}
-                self.check(spent, by_thread=False)
+                self.check(spent, by_thread=True)
                 self.ask("report")
+                first, all_samples = self.functions("--range", "0ms..50ms"), self.functions()
+                self.assertLess(0, sum(first.values()))
+                self.assertLess(sum(first.values()), sum(all_samples.values()))
 
     def test_run_that_is_told_not_to(self):
         for options, said in ((("--sample", "0"), "statically linked"), (("--function", "work"), "statically linked")):
