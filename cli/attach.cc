@@ -129,14 +129,20 @@ class Followed {
   std::vector<pid_t> coming_;
 };
 
-/// Until all triggers were hit, if there are any, Ctrl-C, or the process's end.
-Result<Ended> wait_for_hits(pid_t pid, bool has_triggers, collect::Triggers& triggers, std::uint64_t last,
-                            Followed& followed) {
-  constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
+/// Signals that ask us to end wait from here on until somebody takes them.
+sigset_t hold_endings() {
   sigset_t taken;
   sigemptyset(&taken);
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, s);
   sigprocmask(SIG_BLOCK, &taken, nullptr);
+  return taken;
+}
+
+/// Until all triggers were hit, if there are any, Ctrl-C, or the process's end.
+Result<Ended> wait_for_hits(pid_t pid, bool has_triggers, collect::Triggers& triggers, std::uint64_t last,
+                            Followed& followed) {
+  constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
+  const sigset_t taken = hold_endings();
   const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
   const Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   while (true) {
@@ -322,6 +328,33 @@ Kept kept_of(const std::vector<collect::RecordedProcess>& processes) {
   return kept;
 }
 
+/// What was followed from `begin` to `end`, or what was kept of it. Returns an exit status.
+int write_attached(const Options& options, std::vector<collect::RecordedProcess> processes, const ClockPair& begin,
+                   const ClockPair& end, reader::StateLog states, reader::SampleLog samples,
+                   writing::TraceWriter& writer, const std::string& output) {
+  const bool has_triggers = !options.triggers.empty();
+  const bool is_sampled = options.sample.value_or(0) != 0;
+  const Kept kept = kept_of(processes);
+  collect::RecordingOptions recording;
+  recording.source = !options.no_source;
+  recording.from = has_triggers ? kept.from : begin.ticks;
+  recording.to = has_triggers ? kept.to : end.ticks;
+  states = excerpt_states(states, recording.from, recording.to);
+  report_missing_states(options.states, states.source);
+  recording.states = &states;
+  samples = reader::excerpt_samples(samples, recording.from, recording.to);
+  if (is_sampled) recording.samples = &samples;
+  const collect::Interruption interruption;
+  const auto summary = collect::record(std::move(processes), {begin, end}, recording, writer);
+  if (!summary) return fail(summary.error());
+  for (const reader::Problem& problem : summary->problems) fail({problem.message});
+  std::string what = has_triggers ? plural(kept.moments, "moment") + " kept" : std::string();
+  if (is_sampled) what += (what.empty() ? "" : ", ") + plural(samples.samples.size(), "sample");
+  if (summary->calls != 0 || has_triggers) what += ", " + count_text(summary->calls) + " calls";
+  std::fprintf(stderr, "karst: %s: %s\n", printable(output).c_str(), what.c_str());
+  return kExitOk;
+}
+
 int attach(const Options& options) {
   const auto plain = plain_attach(options);
   if (!plain) return kExitUsage;
@@ -355,6 +388,7 @@ int attach(const Options& options) {
   if (!target && (values->any() || !systems->wishes.empty()))
     return fail({"so nothing of what --args, --returns and --system ask for can be recorded"});
   const pid_t pid = found->pid;
+  std::replace(found->name.begin(), found->name.end(), '/', '_');  // the kernel's own name of a thread may have one
   const std::string output =
       options.output.empty() ? free_name(found->name + "-" + std::to_string(pid)) : options.output;
   auto writer = writing::TraceWriter::create(output);
@@ -372,9 +406,9 @@ int attach(const Options& options) {
   else
     untraced = collect::running_process(pid);
   collect::Triggers triggers(std::move(places), options.multi, resolve);
+  raise_descriptor_limit();  // an event needs one, and each thread has some
   sched::StateRecorder recorder(*states);
   recorder.attach(pid);
-  raise_descriptor_limit();  // an event needs one, and each thread has some
   sampler::Sampler sampler({per_second, resolve.as});
   if (const Status sampled = sampler.attach(pid); !sampled) {
     if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
@@ -384,6 +418,7 @@ int attach(const Options& options) {
     if (const Status armed = triggers.arm(pid); !armed) return fail(armed.error());
   for (const reader::Problem& problem : triggers.problems())
     if (triggers.waiting() && problem.message.find("never hit") == std::string::npos) fail({problem.message});
+  hold_endings();  // who reads that may send one
   std::fprintf(stderr,
                has_triggers ? "karst: waiting for process %d; Ctrl-C ends that\n"
                             : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
@@ -399,26 +434,8 @@ int attach(const Options& options) {
     return fail({*ended == Ended::kProcessGone
                      ? "the process ended, and nothing of it was reached: no trace was written"
                      : "nothing was reached: no trace was written"});
-  collect::RecordingOptions recording;
-  recording.source = !options.no_source;
-  const Kept kept = kept_of(processes);
-  recording.from = has_triggers ? kept.from : begin.ticks;
-  recording.to = has_triggers ? kept.to : end.ticks;
   if (!has_triggers && *ended == Ended::kProcessGone) processes.front().end_ticks = end.ticks;
-  log = excerpt_states(log, recording.from, recording.to);
-  report_missing_states(options.states, log.source);
-  recording.states = &log;
-  samples = reader::excerpt_samples(samples, recording.from, recording.to);
-  if (per_second != 0) recording.samples = &samples;
-  const collect::Interruption interruption;
-  const auto summary = collect::record(std::move(processes), {begin, end}, recording, *writer);
-  if (!summary) return fail(summary.error());
-  for (const reader::Problem& problem : summary->problems) fail({problem.message});
-  std::string what = has_triggers ? plural(kept.moments, "moment") + " kept" : plural(samples.samples.size(), "sample");
-  if (has_triggers && per_second != 0) what += ", " + plural(samples.samples.size(), "sample");
-  if (summary->calls != 0 || has_triggers) what += ", " + count_text(summary->calls) + " calls";
-  std::fprintf(stderr, "karst: %s: %s\n", printable(output).c_str(), what.c_str());
-  return kExitOk;
+  return write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), *writer, output);
 }
 
 constexpr const char* kNeedsPlace = "Written when the place is reached";

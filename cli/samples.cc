@@ -39,6 +39,7 @@ Times are estimates: of N samples the error is about the square root of N. How
 often a function was called is not known. A thread that waits is not sampled.
 
   karst run --sample 1000 PROGRAM    takes them, 1,000 a second of CPU time
+  karst attach PID --sample 1000     of a process that runs
   karst flame FILE                   shows them below the calls
 
 A trace knows its traced calls exactly; what samples add is the code that has

@@ -208,7 +208,7 @@ Status Sampler::Impl::open_others(pid_t process, const perf_event_attr& attribut
     for (const pid_t thread : threads) {
       for (const sched::PerfRing& ring : rings) {
         const std::size_t before = others.size();
-        if (const Status opened = sched::open_beside(attributes, thread, ring, others); !opened) return opened;
+        if (Status opened = sched::open_beside(attributes, thread, ring, others); !opened) return opened;
         if (others.size() != before) note_event(others.back(), thread);
       }
     }
@@ -256,7 +256,7 @@ Status Sampler::Impl::open(pid_t program, bool running) {
     log.source.note =
         "time in the kernel was not sampled: kernel.perf_event_paranoid is above 1, and karst has no CAP_PERFMON";
   if (!running) return Unit{};
-  if (const Status others_too = open_others(program, attributes); !others_too) return others_too;
+  if (Status others_too = open_others(program, attributes); !others_too) return others_too;
   return look_at_memory(program);
 }
 

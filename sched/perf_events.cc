@@ -101,7 +101,7 @@ bool PerfEvents::open_rings(const perf_event_attr& attributes, pid_t thread) {
 
 Status PerfEvents::open_thread(const perf_event_attr& attributes, pid_t thread) {
   for (const Ring& ring : rings_)
-    if (const Status opened = open_beside(attributes, thread, ring, others_); !opened) return opened;
+    if (Status opened = open_beside(attributes, thread, ring, others_); !opened) return opened;
   return Unit{};
 }
 

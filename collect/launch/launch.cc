@@ -261,7 +261,7 @@ class Launcher {
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
     // It waits for its go.
     if (options_.samples_if_untraced && arrival.pid == program_ && arrival.outcome == format::HelloOutcome::kNoSleds &&
-        !sampler_.works() && sampler_.attach(program_))
+        !sampler_.works() && sampler_.attach(program_) && sampler_.works())
       result_.samples_alone = true;
     const pid_t pid = arrival.pid;
     const bool forked = arrival.kind == format::HelloKind::kForked;
