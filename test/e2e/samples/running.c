@@ -25,8 +25,8 @@ static void work(void) {
   library_second(kRounds);
   const unsigned long end = cpu_ns();
   char line[200];
-  const int size = snprintf(line, sizeof line, "first %d %d %lu\nsecond %d %d %lu\n", getpid(), gettid(), between - begin,
-                            getpid(), gettid(), end - between);
+  const int size = snprintf(line, sizeof line, "first %d %d %lu\nsecond %d %d %lu\n", getpid(), gettid(),
+                            between - begin, getpid(), gettid(), end - between);
   if (write(1, line, (size_t)size) != size) _exit(1);
 }
 
