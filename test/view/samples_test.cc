@@ -149,28 +149,5 @@ TEST(ViewSamples, HaveATrackForEachThreadThatWasSampled) {
   for (const view::Track& track : view::tracks_of(*without.index)) EXPECT_NE(track.kind->name(), "samples");
 }
 
-// Of a program that could only be sampled: times count from the first sample.
-TEST(ViewSamples, AloneAreAsLongAsTheTrace) {
-  test::SampleTrace sample;
-  sample.process(100, "app", {}).thread(100, "app").thread(101, "other");
-  reader::SampleLog log;
-  log.source.period_ns = kPeriod;
-  log.functions.push_back({"/bin/app", "", 0x1000, 16, 0, "work", ""});
-  log.stacks.push_back({0, 0});
-  for (std::uint64_t ticks = 50'000; ticks <= 60'000; ticks += kPeriod)
-    log.samples.push_back({ticks, ticks < 55'000 ? 100U : 101U, 100, 1, 0, 0});
-  sample.samples(std::move(log));
-  const auto index = test::index_of(sample);
-  EXPECT_EQ(index->origin(), 50'000U);
-  EXPECT_EQ(index->last_ticks(), 60'001U);
-  ASSERT_EQ(index->threads().size(), 2U);
-  for (const view::ThreadIndex& thread : index->threads()) {
-    ASSERT_NE(thread.of_samples, nullptr);
-    ASSERT_EQ(thread.of_samples->calls.size(), 1U) << "one slice, as one function was seen without a break";
-  }
-  EXPECT_EQ(analysis::first_ticks(index->trace()), 50'000U);
-  EXPECT_EQ(analysis::last_ticks(index->trace()), 60'001U);
-}
-
 }  // namespace
 }  // namespace karst
