@@ -106,7 +106,9 @@ std::uint64_t first_ticks(const reader::Trace& trace) {
       if (!blocks.empty()) first = std::min(first, blocks.front().ticks);
     }
   }
-  return first == std::numeric_limits<std::uint64_t>::max() ? 0 : first;
+  const auto& samples = trace.samples().samples;
+  if (first == std::numeric_limits<std::uint64_t>::max()) return samples.size() == 0 ? 0 : samples[0].ticks;
+  return first;
 }
 
 std::uint64_t last_ticks(const reader::Trace& trace) {
@@ -125,6 +127,8 @@ std::uint64_t last_ticks(const reader::Trace& trace) {
       }
     }
   }
+  const auto& samples = trace.samples().samples;
+  if (last == 0 && samples.size() != 0) last = samples[samples.size() - 1].ticks + 1;
   return last;
 }
 

@@ -50,9 +50,11 @@ class FunctionSet {
   std::uint64_t size_ = 0;
 };
 
-/// The clock's value where the trace's history starts: no event of it is earlier. 0 when it has none.
+/// The clock's value where the trace's history starts: no event of it is earlier. Without events: its samples' begin;
+/// 0 when it has none.
 std::uint64_t first_ticks(const reader::Trace& trace);
-/// The same for its end: the last event, over all threads. Looks at the last block of each thread only.
+/// The same for its end: the last event, over all threads, or what is behind the last sample. Looks at the last block
+/// of each thread only.
 std::uint64_t last_ticks(const reader::Trace& trace);
 
 /// Which calls of a thread to look at. A call must pass all that is set.

@@ -21,20 +21,24 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/descriptor_limit.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/noting.h"
 #include "cli/patched.h"
 #include "cli/program_options.h"
+#include "cli/samples.h"
 #include "cli/states.h"
 #include "cli/system.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "collect/launch/interruption.h"
+#include "collect/launch/sampled_process.h"
 #include "collect/launch/trigger.h"
 #include "collect/live/control.h"
 #include "format/filter_list.h"
 #include "format/options.h"
+#include "sampler/sampler.h"
 #include "write/trace_writer.h"
 
 namespace karst::cli {
@@ -57,6 +61,7 @@ struct Options {
   std::string min_instructions;
   std::string budget = kPlainBudget;
   std::string memory;
+  std::optional<std::uint32_t> sample;
   ValueArguments values;
   SystemArguments system;
 };
@@ -72,7 +77,10 @@ std::string image_of(pid_t pid) {
 /// The process, its children by fork that a trigger was hit in, and what they become by exec.
 class Followed {
  public:
-  explicit Followed(collect::Attached target) { add(target.process.pid, std::move(target.arena)); }
+  collect::RecordedProcess& add(pid_t pid, collect::ArenaView arena) {
+    all_.push_back({pid, image_of(pid), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
+    return all_.back().process;
+  }
 
   /// Null when its history cannot be had.
   collect::RecordedProcess* find(pid_t pid) {
@@ -102,10 +110,12 @@ class Followed {
     return Unit{};
   }
 
-  std::vector<collect::RecordedProcess> take() {
+  /// Those of which moments were kept; `first_too`: and the one that was attached to.
+  std::vector<collect::RecordedProcess> take(bool first_too) {
     std::vector<collect::RecordedProcess> processes;
     for (One& one : all_)
-      if (!one.process.moments.empty()) processes.push_back(std::move(one.process));
+      if (!one.process.moments.empty() || (first_too && &one == &all_.front()))
+        processes.push_back(std::move(one.process));
     return processes;
   }
 
@@ -116,21 +126,24 @@ class Followed {
     bool replaced;
     collect::RecordedProcess process;
   };
-  collect::RecordedProcess& add(pid_t pid, collect::ArenaView arena) {
-    all_.push_back({pid, image_of(pid), false, {collect::History(std::move(arena)), -1, 0, false, -1, {}, {}}});
-    return all_.back().process;
-  }
   std::deque<One> all_;
   std::vector<pid_t> coming_;
 };
 
-/// Until all triggers were hit, Ctrl-C, or the process's end.
-Result<Ended> wait_for_hits(pid_t pid, collect::Triggers& triggers, std::uint64_t last, Followed& followed) {
-  constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
+/// Signals that ask us to end wait from here on until somebody takes them.
+sigset_t hold_endings() {
   sigset_t taken;
   sigemptyset(&taken);
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, s);
   sigprocmask(SIG_BLOCK, &taken, nullptr);
+  return taken;
+}
+
+/// Until all triggers were hit, if there are any, Ctrl-C, or the process's end.
+Result<Ended> wait_for_hits(pid_t pid, bool has_triggers, collect::Triggers& triggers, std::uint64_t last,
+                            Followed& followed) {
+  constexpr int kLookEveryMs = 50;  // for libraries that came, and for programs that others have become
+  const sigset_t taken = hold_endings();
   const Descriptor signals(signalfd(-1, &taken, SFD_CLOEXEC));
   const Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   while (true) {
@@ -145,9 +158,10 @@ Result<Ended> wait_for_hits(pid_t pid, collect::Triggers& triggers, std::uint64_
       else
         fail({fmt::format("process {} ended, or made no traced call, before its history could be read", hit.hit.pid)});
     }
-    if (triggers.done()) return Ended::kDone;
+    if (has_triggers && triggers.done()) return Ended::kDone;
     if (descriptors[0].revents != 0) return Ended::kStopped;
     if (descriptors[1].revents != 0 || kill(pid, 0) != 0) return Ended::kProcessGone;
+    if (!has_triggers) continue;
     if (const Status armed = followed.look_for_execs(triggers); !armed) return armed.error();
     if (!triggers.waiting()) continue;
     if (const Status armed = triggers.arm_again(); !armed) return armed.error();
@@ -228,10 +242,10 @@ std::string stop_words(const collect::PatchedCode& patched) {
 }
 
 /// Finds the process, which gets libkarst if it has none; says what was patched.
-Result<collect::Attached> find_or_load(const Options& options, const collect::PlainAttach& plain,
-                                       collect::Brought& brought) {
+Result<collect::Attached> find_or_load(const Options& options, const std::string& process,
+                                       const collect::PlainAttach& plain, collect::Brought& brought) {
   collect::PlainPrograms programs(plain.choice);
-  auto target = find_or_load_target(options.target, plain, programs, brought);
+  auto target = find_or_load_target(process, plain, programs, brought);
   say_what_was_patched(programs.modules(), "as it runs");
   if (target && brought.patched) {
     say_what_was_not_named(plain.choice.libraries, programs.modules(), programs.loaded(), {});
@@ -257,7 +271,7 @@ Status trace_again(collect::Attached& target) {
 int bring_in(const Options& options, const collect::PlainAttach& plain, const collect::ValueChoice& values,
              const std::vector<collect::SystemWish>& systems) {
   collect::Brought brought;
-  auto target = find_or_load(options, plain, brought);
+  auto target = find_or_load(options, options.target, plain, brought);
   if (!target) return fail(target.error());
   const collect::ControlState state = collect::control_state(target->arena);
   if (!state.enabled)
@@ -275,6 +289,81 @@ int bring_in(const Options& options, const collect::PlainAttach& plain, const co
   return status;
 }
 
+/// Whose code is being sampled, and what is known of its calls.
+struct Sampled {
+  pid_t pid = 0;
+  std::string name;
+  std::optional<collect::Attached> traced;  ///< none: only samples can be had of it
+};
+
+/// As find_or_load(). With --sample and --no-patch nothing comes into the process. Where libkarst cannot come into it,
+/// samples will do, which is said.
+Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach& plain, collect::Brought& brought) {
+  const auto pid = find_process(options.target);
+  if (!pid) return pid.error();
+  auto facts = collect::process_facts(*pid);
+  if (!facts) return facts.error();
+  const bool stays_as_it_is = options.no_patch && options.triggers.empty();
+  auto target = stays_as_it_is ? collect::attach(*pid) : find_or_load(options, std::to_string(*pid), plain, brought);
+  if (target) {
+    if (options.triggers.empty() && !collect::control_state(target->arena).enabled)
+      if (const Status on = trace_again(*target); !on) return on.error();
+    return Sampled{*pid, target->process.name, std::move(*target)};
+  }
+  facts = collect::process_facts(*pid);
+  const bool may_be_sampled = facts && facts->state != 'Z' && (stays_as_it_is || facts->state != 'T') &&
+                              (geteuid() == 0 || facts->uid == geteuid());
+  if (!may_be_sampled || !options.triggers.empty()) return target.error();
+  if (!stays_as_it_is) fail({target.error().message + "; only samples are taken"});
+  return Sampled{*pid, facts->name, std::nullopt};
+}
+
+/// What is written of what was followed.
+struct Kept {
+  std::uint64_t from = ~std::uint64_t{0};
+  std::uint64_t to = 0;
+  std::size_t moments = 0;
+};
+
+Kept kept_of(const std::vector<collect::RecordedProcess>& processes) {
+  Kept kept;
+  for (const collect::RecordedProcess& process : processes) {
+    for (const reader::Moment& moment : process.moments) {
+      kept.from = std::min(kept.from, moment.kept_from);
+      kept.to = std::max(kept.to, moment.kept_to);
+      ++kept.moments;
+    }
+  }
+  return kept;
+}
+
+/// What was followed from `begin` to `end`, or what was kept of it. Returns an exit status.
+int write_attached(const Options& options, std::vector<collect::RecordedProcess> processes, const ClockPair& begin,
+                   const ClockPair& end, reader::StateLog states, reader::SampleLog samples,
+                   writing::TraceWriter& writer, const std::string& output) {
+  const bool has_triggers = !options.triggers.empty();
+  const bool is_sampled = options.sample.value_or(0) != 0;
+  const Kept kept = kept_of(processes);
+  collect::RecordingOptions recording;
+  recording.source = !options.no_source;
+  recording.from = has_triggers ? kept.from : begin.ticks;
+  recording.to = has_triggers ? kept.to : end.ticks;
+  states = excerpt_states(states, recording.from, recording.to);
+  report_missing_states(options.states, states.source);
+  recording.states = &states;
+  samples = reader::excerpt_samples(samples, recording.from, recording.to);
+  if (is_sampled) recording.samples = &samples;
+  const collect::Interruption interruption;
+  const auto summary = collect::record(std::move(processes), {begin, end}, recording, writer);
+  if (!summary) return fail(summary.error());
+  for (const reader::Problem& problem : summary->problems) fail({problem.message});
+  std::string what = has_triggers ? plural(kept.moments, "moment") + " kept" : std::string();
+  if (is_sampled) what += (what.empty() ? "" : ", ") + plural(samples.samples.size(), "sample");
+  if (summary->calls != 0 || has_triggers) what += ", " + count_text(summary->calls) + " calls";
+  std::fprintf(stderr, "karst: %s: %s\n", printable(output).c_str(), what.c_str());
+  return kExitOk;
+}
+
 int attach(const Options& options) {
   const auto plain = plain_attach(options);
   if (!plain) return kExitUsage;
@@ -282,7 +371,9 @@ int attach(const Options& options) {
   if (!values) return usage_error(values.error().message, "attach");
   const auto systems = system_choice(options.system);
   if (!systems) return usage_error(systems.error().message, "attach");
-  if (options.triggers.empty()) return bring_in(options, *plain, *values, systems->wishes);
+  const std::uint32_t per_second = options.sample.value_or(0);
+  const bool has_triggers = !options.triggers.empty();
+  if (!has_triggers && per_second == 0) return bring_in(options, *plain, *values, systems->wishes);
   std::vector<symbols::PlaceName> places;
   for (const std::string& text : options.triggers) {
     auto place = symbols::PlaceName::parse(text);
@@ -296,57 +387,68 @@ int attach(const Options& options) {
   if (!states) return usage_error(states.error().message, "attach");
   collect::TriggerClock clock;  // measures the rate of time from here on
   collect::Brought brought;
-  auto target = find_or_load(options, *plain, brought);
-  if (!target) return fail(target.error());
-  if (values->any())
+  auto found = find_sampled(options, *plain, brought);
+  if (!found) return fail(found.error());
+  auto& target = found->traced;
+  if (target && values->any())
     if (const auto begun = begin_noting(*target, *values, 0); !begun) return fail(begun.error());
-  if (!systems->wishes.empty())
+  if (target && !systems->wishes.empty())
     if (const int status = begin_systems(*target, systems->wishes); status != kExitOk) return status;
-  const pid_t pid = target->process.pid;
+  if (!target && (values->any() || !systems->wishes.empty()))
+    return fail({"so nothing of what --args, --returns and --system ask for can be recorded"});
+  const pid_t pid = found->pid;
+  std::replace(found->name.begin(), found->name.end(), '/', '_');  // the kernel's own name of a thread may have one
   const std::string output =
-      options.output.empty() ? free_name(target->process.name + "-" + std::to_string(pid)) : options.output;
+      options.output.empty() ? free_name(found->name + "-" + std::to_string(pid)) : options.output;
   auto writer = writing::TraceWriter::create(output);
   if (!writer) return fail(writer.error());
-  Followed followed(std::move(*target));
-  collect::Triggers triggers(std::move(places), options.multi, collect::resolve_options(*target));
+  symbols::ResolveOptions resolve;
+  if (target)
+    resolve = collect::resolve_options(*target);
+  else
+    resolve.as = symbols::Credentials::of_process(pid, geteuid(), getegid());
+  const ClockPair begin = read_clock_pair();
+  Followed followed;
+  reader::Process untraced;
+  if (target)
+    followed.add(pid, std::move(target->arena));
+  else
+    untraced = collect::running_process(pid);
+  collect::Triggers triggers(std::move(places), options.multi, resolve);
+  raise_descriptor_limit();  // an event needs one, and each thread has some
   sched::StateRecorder recorder(*states);
   recorder.attach(pid);
-  if (const Status armed = triggers.arm(pid); !armed) return fail(armed.error());
+  sampler::Sampler sampler({per_second, resolve.as});
+  if (const Status sampled = sampler.attach(pid); !sampled) {
+    if (!has_triggers) return fail({"nothing can be sampled: " + sampled.error().message});
+    fail({"nothing is sampled: " + sampled.error().message});
+  }
+  if (has_triggers)
+    if (const Status armed = triggers.arm(pid); !armed) return fail(armed.error());
   for (const reader::Problem& problem : triggers.problems())
     if (triggers.waiting() && problem.message.find("never hit") == std::string::npos) fail({problem.message});
-  std::fprintf(stderr, "karst: waiting for process %d; Ctrl-C ends that\n", static_cast<int>(pid));
-  auto ended = wait_for_hits(pid, triggers, clock.to_ticks(last_ns), followed);
+  hold_endings();  // who reads that may send one
+  std::fprintf(stderr,
+               has_triggers ? "karst: waiting for process %d; Ctrl-C ends that\n"
+                            : "karst: process %d is sampled; Ctrl-C ends that, and writes the trace\n",
+               static_cast<int>(pid));
+  auto ended = wait_for_hits(pid, has_triggers, triggers, clock.to_ticks(last_ns), followed);
   if (!ended) return fail(ended.error());
-  std::vector<collect::RecordedProcess> processes = followed.take();
+  const ClockPair end = read_clock_pair();
+  reader::SampleLog samples = sampler.stop();
+  std::vector<collect::RecordedProcess> processes = followed.take(!has_triggers);
+  reader::StateLog log = recorder.stop();
+  if (!target) processes.push_back(collect::sampled_process(std::move(untraced), begin, resolve.as, samples, log));
   if (processes.empty())
     return fail({*ended == Ended::kProcessGone
                      ? "the process ended, and nothing of it was reached: no trace was written"
                      : "nothing was reached: no trace was written"});
-  collect::RecordingOptions recording;
-  recording.source = !options.no_source;
-  recording.from = processes.front().moments.front().kept_from;
-  recording.to = 0;
-  std::size_t kept = 0;
-  for (const collect::RecordedProcess& process : processes) {
-    for (const reader::Moment& moment : process.moments) {
-      recording.from = std::min(recording.from, moment.kept_from);
-      recording.to = std::max(recording.to, moment.kept_to);
-      ++kept;
-    }
-  }
-  const reader::StateLog log = excerpt_states(recorder.stop(), recording.from, recording.to);
-  report_missing_states(options.states, log.source);
-  recording.states = &log;
-  const collect::Interruption interruption;
-  const auto summary = collect::record(std::move(processes), {read_clock_pair()}, recording, *writer);
-  if (!summary) return fail(summary.error());
-  for (const reader::Problem& problem : summary->problems) fail({problem.message});
-  std::fprintf(stderr, "karst: %s: %zu moment%s kept, %s calls\n", printable(output).c_str(), kept,
-               kept == 1 ? "" : "s", count_text(summary->calls).c_str());
-  return kExitOk;
+  if (!has_triggers && *ended == Ended::kProcessGone) processes.front().end_ticks = end.ticks;
+  return write_attached(options, std::move(processes), begin, end, std::move(log), std::move(samples), *writer, output);
 }
 
 constexpr const char* kNeedsPlace = "Written when the place is reached";
+constexpr const char* kTrace = "The trace that is written";
 
 }  // namespace
 
@@ -357,7 +459,7 @@ void register_attach(Command app, int& status) {
   command.footer(
       "A process without libkarst gets it first, and is traced from then on. What was built with karst-gcc or\n"
       "karst-g++ has its calls recorded as by 'karst run'; of any other program the functions are patched while all\n"
-      "its threads are stopped, for some milliseconds. Without --trigger that is all.\n"
+      "its threads are stopped, for some milliseconds. Without --trigger and --sample that is all.\n"
       "The place is watched by a hardware breakpoint: the process is not stopped, and not slowed down until it is\n"
       "hit. PLACE is a function, traced or not, FILE:LINE, 0xADDRESS in the executable or MODULE+0xADDRESS; :N behind\n"
       "it for the first N times. Children by fork are waited for as well, and what the process becomes by exec.\n"
@@ -372,13 +474,18 @@ void register_attach(Command app, int& status) {
     command.add_flag("--multi", options->multi, "A name may be that of several functions");
     command.add_option("--last", options->last, "How much of what came before is kept (default 200ms)")
         .type_name("TIME");
+  });
+  in_group(command, kTrace, [&] {
+    add_sample_option(command, options->sample,
+                      ", until the process ends or Ctrl-C; a process that cannot be patched has samples alone");
     command.add_option("-o,--output", options->output, "Trace file to write (default: NAME-PID-N.karst)")
         .type_name("FILE");
     add_state_options(command, options->states);
     command.add_flag("--no-source", options->no_source, "Leave out the text of source files");
   });
   in_group(command, "Programs that were not built for tracing", [&] {
-    command.add_flag("--no-patch", options->no_patch, "Leave their functions alone");
+    command.add_flag("--no-patch", options->no_patch,
+                     "Leave their functions alone; with --sample nothing comes into the process at all");
     command
         .add_option("--library", options->libraries,
                     "Patch the functions of loaded libraries whose file's name matches, too: like 'libssl*', or "
@@ -397,8 +504,14 @@ void register_attach(Command app, int& status) {
     command.add_option("--memory", options->memory, "For the history of all threads (default 64M)").type_name("SIZE");
   });
   command.callback([options, command, &status] {
-    const std::string alone = options->triggers.empty() ? command.given_of(kNeedsPlace) : std::string();
-    status = alone.empty() ? attach(*options) : usage_error(alone + " needs a place to wait for: --trigger", "attach");
+    std::string alone = options->triggers.empty() ? command.given_of(kNeedsPlace) : std::string();
+    const bool is_sampled = options->sample.value_or(0) != 0;
+    std::string what = " needs a place to wait for: --trigger";
+    if (options->triggers.empty() && alone.empty() && !is_sampled) {
+      alone = command.given_of(kTrace);
+      what += ", or --sample";
+    }
+    status = alone.empty() ? attach(*options) : usage_error(alone + what, "attach");
   });
 }
 

@@ -49,6 +49,7 @@ template Option Command::add_option(const std::string&, std::vector<std::string>
 template Option Command::add_option(const std::string&, std::uint32_t&, const std::string&) const;
 template Option Command::add_option(const std::string&, std::uint64_t&, const std::string&) const;
 template Option Command::add_option(const std::string&, std::optional<std::string>&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::optional<std::uint32_t>&, const std::string&) const;
 template Option Command::add_option(const std::string&, std::optional<std::uint64_t>&, const std::string&) const;
 template Option Command::add_option(const std::string&, double&, const std::string&) const;
 

@@ -249,7 +249,8 @@ int prepare_launch(const ProgramOptions& options, const std::vector<std::string>
     return kNotExecutable;
   }
   const auto rights = launch.user ? launch.user->rights : symbols::Credentials{geteuid(), getegid()};
-  if (const Status traceable = collect::check_traceable(*program, rights); !traceable) return fail(traceable.error());
+  if (const Status traceable = collect::check_traceable(*program, rights, launch.may_be_static); !traceable)
+    return fail(traceable.error());
   auto runtime = find_runtime();
   if (!runtime) return fail(runtime.error());
   launch.program = *program;

@@ -70,7 +70,7 @@ struct RunOptions {
   bool fibers = false;
   bool stats = false;
   bool no_source = false;
-  std::uint32_t sample = 0;  // a second; 0: none
+  std::optional<std::uint32_t> sample;  // a second; none: as karst thinks best
   StateArguments states;
   std::optional<std::string> min_duration;
   std::optional<std::string> clock;
@@ -175,7 +175,12 @@ double overhead_of(const collect::RecordingSummary& s, double cpu_ns) {
 }
 
 std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
-                         double overhead, bool noted_values, std::size_t samples, std::uint64_t notes) {
+                         double overhead, bool noted_values, std::size_t samples, const char* why_alone,
+                         std::uint64_t notes) {
+  if (why_alone != nullptr && s.calls == 0)
+    return fmt::format("{}: {}, {} of CPU time and no calls, as {}{}; next: karst samples {}", file,
+                       plural(s.processes, "process", "es"), plural(samples, "sample"), why_alone,
+                       killed_words(wait_status), file);
   std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
                                  plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
   // A call is two events; those cut at the edge of what is kept make this inexact by a few.
@@ -291,6 +296,20 @@ Result<collect::RecordingSummary> write_trace(const RunOptions& options, const c
   return collect::record(std::move(ran.processes), ran.pairs, recording, writer);
 }
 
+/// Something is asked for that only traced calls can tell.
+bool asks_for_calls(const RunOptions& options) {
+  const ProgramOptions& program = options.program;
+  return !options.system.empty() || !options.probes.empty() || !options.triggers.empty() ||
+         !options.watch.slowest.empty() || !options.watch.over.empty() || !options.live.empty() ||
+         !options.values.arguments.empty() || !options.values.returned.empty() || options.min_duration ||
+         options.fibers || options.signal || options.file || options.on_crash || !program.functions.empty() ||
+         !program.not_functions.empty() || !program.no_trace.empty() || !program.only.empty() ||
+         !program.libraries.empty();
+}
+
+/// Of a program that cannot be traced.
+constexpr std::uint32_t kSamplesPerSecond = 1000;
+
 int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (command.empty()) return usage_error("which program shall be run?", "run");
   if (options.memory && !is_size(*options.memory))
@@ -323,6 +342,10 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (options.file && (options.file->empty() || options.file->size() > 191))
     return usage_error("--file: a name of 1 to 191 bytes is needed", "run");
   collect::LaunchOptions launch;
+  const bool calls_alone = asks_for_calls(options);
+  launch.samples_if_untraced = !options.sample;
+  launch.samples_per_second = options.sample.value_or(calls_alone || options.program.no_patch ? 0 : kSamplesPerSecond);
+  launch.may_be_static = launch.samples_per_second != 0 && !calls_alone;
   if (const int wrong = prepare_launch(options.program, runtime_options(options), command, "run", launch); wrong != 0)
     return wrong;
   auto system = system_choice(options.system);
@@ -335,7 +358,8 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     launch.plain.probes.push_back(std::move(*probes));
   }
   // What a program asks of its system, says by probes or was sampled in is told also where no function can be traced.
-  if ((!launch.companions.empty() || options.sample != 0 || !launch.plain.probes.empty()) && !launch.program.has_sleds)
+  const std::uint32_t asked_samples = options.sample.value_or(0);
+  if ((!launch.companions.empty() || asked_samples != 0 || !launch.plain.probes.empty()) && !launch.program.has_sleds)
     launch.runtime_options += std::string(launch.runtime_options.empty() ? "" : ",") + "empty=1";
   if (options.fibers) {
     auto library = find_library("libkarst-contexts.so.0");
@@ -359,7 +383,6 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   auto states = state_options(options.states);
   if (!states) return usage_error(states.error().message, "run");
   launch.states = *states;
-  launch.samples_per_second = options.sample;
 
   if (const std::string why = why_counter_is_unsure(); !why.empty())
     fail({"times may be wrong: the processor's counter is not known to be constant and the same on all CPUs (" + why +
@@ -413,13 +436,16 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!shown.empty()) fail({shown});
   say_unmatched_globs(options.program, output);
   report_missing_states(options.states, ran->states.source);
-  say_how_sampled(options.sample, ran->samples);
+  say_how_sampled(asked_samples, ran->samples);
   say_what_was_patched(ran->plain, "as it was loaded");
   say_which_probes(launch.plain.probes, ran->plain);
   const double overhead = overhead_of(*summary, cpu_ns);
+  const char* const why_alone = !ran->samples_alone        ? nullptr
+                                : launch.program.is_static ? "it is statically linked"
+                                                           : "it has no function that can be traced";
   fail({printable(summary_line(
       output, *summary, ran->wait_status, overhead, launch.choice.values().any(), ran->samples.samples.size(),
-      launch.plain.probes.empty() ? 0 : summary->notes))});  // no failure: it wraps the line as well
+      why_alone, launch.plain.probes.empty() ? 0 : summary->notes))});  // no failure: it wraps the line as well
   if (options.view) view_traces({output}, false, false);  // says itself what goes wrong; the status stays the program's
   if (most_overhead != 0 && overhead < 0) {
     fail({"what tracing cost is not known, so --fail-overhead cannot tell"});
@@ -555,7 +581,8 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
   add_program_options(command, options->program);
   in_group(command, "Running and waiting", [&] {
     add_state_options(command, options->states);
-    add_sample_option(command, options->sample);
+    add_sample_option(command, options->sample,
+                      " (default: 1000 of a program of which nothing can be traced; 0: never)");
   });
   command.callback([options, &status, &program] { status = run(*options, program); });
 }

@@ -39,6 +39,7 @@ Times are estimates: of N samples the error is about the square root of N. How
 often a function was called is not known. A thread that waits is not sampled.
 
   karst run --sample 1000 PROGRAM    takes them, 1,000 a second of CPU time
+  karst attach PID --sample 1000     of a process that runs
   karst flame FILE                   shows them below the calls
 
 A trace knows its traced calls exactly; what samples add is the code that has
@@ -252,11 +253,12 @@ int samples(const Options& options) {
 
 }  // namespace
 
-void add_sample_option(Command command, std::uint32_t& per_second) {
+void add_sample_option(Command command, std::optional<std::uint32_t>& per_second, const char* otherwise) {
   command
       .add_option("--sample", per_second,
-                  "Sample each thread so many times a second of its CPU time, with stacks: what code ran below traced\n"
-                  "calls, and where there are none; see karst samples, karst flame")
+                  std::string("Sample each thread so many times a second of its CPU time, with stacks: what code ran "
+                              "below traced\ncalls, and where there are none; see karst samples, karst flame") +
+                      otherwise)
       .type_name("N")
       .check(number_to(sampler::kMostPerSecond));
 }

@@ -1,6 +1,7 @@
 // Samples of threads' CPU time: the option of karst run, words for people.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "base/json.h"
 #include "cli/options.h"
@@ -9,8 +10,8 @@
 
 namespace karst::cli {
 
-/// Adds --sample; `per_second` outlives the parse.
-void add_sample_option(Command command, std::uint32_t& per_second);
+/// Adds --sample; `per_second` outlives the parse. `otherwise`: what is done without it.
+void add_sample_option(Command command, std::optional<std::uint32_t>& per_second, const char* otherwise);
 /// After a run that should sample: says on stderr what could not be.
 void say_how_sampled(std::uint32_t per_second, const reader::SampleLog& log);
 

@@ -163,10 +163,14 @@ Result<pid_t> find_number(const std::string& text) {
 
 }  // namespace
 
+Result<pid_t> find_process(const std::string& text) {
+  return is_number(text) ? static_cast<pid_t>(std::stol(text)) : find_number(text);
+}
+
 Result<collect::Attached> find_or_load_target(const std::string& text, const collect::PlainAttach& plain,
                                               collect::PlainPrograms& programs, collect::Brought& brought) {
   brought = {};
-  const auto pid = is_number(text) ? static_cast<pid_t>(std::stol(text)) : find_number(text);
+  const auto pid = find_process(text);
   if (!pid) return pid.error();
   auto runtime = find_runtime();
   if (!runtime) return runtime.error();

@@ -20,6 +20,7 @@
 #include "analysis/waits.h"
 #include "base/json.h"
 #include "export/export.h"
+#include "export/samples.h"
 #include "export/sched_events.h"
 #include "format/note.h"
 
@@ -48,10 +49,17 @@ void append_args(std::string& text, std::uint8_t marks, const analysis::NamedVal
   text += ",\"args\":" + args.take();
 }
 
+/// Of the first event or sample.
+std::uint64_t first_ticks_of(const reader::Trace& trace) {
+  const std::uint64_t first = analysis::first_ticks(trace);
+  const auto& samples = trace.samples().samples;
+  return samples.size() == 0 ? first : std::min(first, samples[0].ticks);
+}
+
 class ChromeWriter {
  public:
   ChromeWriter(const reader::Trace& trace, const Options& options, Output& output)
-      : trace_(trace), options_(options), output_(output), origin_(analysis::first_ticks(trace)) {
+      : trace_(trace), options_(options), output_(output), origin_(first_ticks_of(trace)) {
     for (const reader::SourceFile& source : trace.sources()) source_of_path_.emplace(source.path, &source);
   }
 
@@ -66,6 +74,7 @@ class ChromeWriter {
     write_switches();
     json_.line().close(']');
     write_states();
+    write_samples();
     write_base_time();
     write_file_info();
     json_.close('}').flush(output_);
@@ -274,6 +283,37 @@ class ChromeWriter {
                      event.kind == SchedEvent::kWaking ? "sched_waking" : "sched_wakeup_new", name(event.other),
                      event.other, event.cpu);
     }
+  }
+
+  // Each has the number of a stack's innermost frame, which has that of its caller.
+  void write_samples() {
+    const reader::SampleLog& log = trace_.samples();
+    if (log.empty()) return;
+    std::vector<bool> used(log.stacks.size());
+    json_.line().key("samples").open('[');
+    each_sample(trace_, options_, [&](const format::SampleRecord& sample) {
+      json_.line().open('{').field("cpu", sample.cpu).field("tid", sample.tid).key("ts").raw(us(ns(sample.ticks)));
+      json_.field("name", "cpu-clock").field("weight", 1);
+      if (sample.stack != 0) {
+        json_.field("sf", sample.stack);
+        used[sample.stack - 1] = true;
+      }
+      json_.close('}').flush(output_);
+      return !output_.failed();
+    });
+    json_.line().close(']').line().key("stackFrames").open('{');
+    // Callers come before those whom they called.
+    for (std::size_t at = used.size(); at-- != 0;)
+      if (used[at] && log.stacks[at].caller != 0) used[log.stacks[at].caller - 1] = true;
+    for (std::size_t at = 0; at < used.size(); ++at) {
+      if (!used[at]) continue;
+      const reader::SampledFunction& function = log.functions[log.stacks[at].function];
+      json_.line().key(std::to_string(at + 1)).open('{').field("category", module_text(function));
+      json_.field("name", function.name);
+      if (log.stacks[at].caller != 0) json_.field("parent", std::to_string(log.stacks[at].caller));
+      json_.close('}').flush(output_);
+    }
+    json_.line().close('}');
   }
 
   // CLOCK_REALTIME at ts 0, as viztracer has it.

@@ -8,7 +8,8 @@
 //   sequence 2...   a thread: defaults, a ClockSnapshot that ties the sequence's own incremental clock (64, ns) to
 //                   CLOCK_MONOTONIC_RAW; TrackDescriptor; then a begin and an end packet for each call, nested
 //                   notes are instants between them, values counters of the process, one track a name
-//   the last        where something was switched off: a track of the process for that, in the same way
+//   further ones    where something was switched off: a track of the process for that, in the same way
+//   the last        where code was sampled: perfetto_samples.cc
 //
 // A function's id is its interning id for name and source location.
 #include <fmt/format.h>
@@ -30,6 +31,7 @@
 #include "analysis/waits.h"
 #include "base/utf8.h"
 #include "export/export.h"
+#include "export/samples.h"
 #include "export/sched_events.h"
 #include "format/note.h"
 
@@ -161,6 +163,8 @@ class PerfettoWriter {
       write_thread(*thread);
     }
     write_switches();
+    write_perfetto_samples(
+        trace_, options_, ++sequence_, [this](std::uint64_t ticks) { return raw_ns(ticks); }, output_);
   }
 
  private:

@@ -113,6 +113,12 @@ std::optional<std::uint64_t> ElfImage::frames() const {
   return std::nullopt;
 }
 
+std::optional<std::uint64_t> ElfImage::frames_of_section() const {
+  const Elf64_Shdr* const frames = section(".eh_frame");
+  if (frames == nullptr || frames->sh_type == SHT_NOBITS) return std::nullopt;
+  return frames->sh_addr;
+}
+
 std::vector<std::uint64_t> ElfImage::code_pointers() const {
   std::vector<std::uint64_t> found;
   const auto see = [&](std::uint64_t address) {

@@ -45,6 +45,8 @@ class ElfImage {
 
   /// Where the table of frames begins (PT_GNU_EH_FRAME's); none: it has no such table.
   std::optional<std::uint64_t> frames() const;
+  /// The same by its section, for programs that are linked statically: they have no PT_GNU_EH_FRAME.
+  std::optional<std::uint64_t> frames_of_section() const;
   /// Each word of data that is, or becomes at load time, the address of code: pointers to functions, tables of labels.
   std::vector<std::uint64_t> code_pointers() const;
   /// Addresses of the symbols that name code, as far as the file has some.

@@ -130,11 +130,12 @@ Encodings encodings_of(const Dwarf_CIE& cie, const ElfImage& image, const std::b
 
 }  // namespace
 
-Result<Frames> Frames::read(const ElfImage& image) {
+Result<Frames> Frames::read(const ElfImage& image, bool also_by_section) {
   const Error none{"it has no table of its functions' frames (.eh_frame)"};
   Frames frames;
   frames.image_ = &image;
-  const auto address = image.frames();
+  auto address = image.frames();
+  if (!address && also_by_section) address = image.frames_of_section();
   if (!address) return none;
   const auto bytes = image.from(*address);
   if (bytes.empty()) return none;

@@ -26,8 +26,9 @@ struct Frame {
 
 class Frames {
  public:
-  /// Errors: no table of frames, or a damaged one. `image` must outlive this.
-  static Result<Frames> read(const ElfImage& image);
+  /// Errors: no table of frames, or a damaged one. `image` must outlive this. `also_by_section`: a table that only the
+  /// section's name tells of will do. Exceptions do not find such a one, so that code with it is not patched.
+  static Result<Frames> read(const ElfImage& image, bool also_by_section = false);
 
   /// In order of address; none lies over another.
   const std::vector<Frame>& all() const { return all_; }

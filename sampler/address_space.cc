@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -36,21 +37,56 @@ std::shared_ptr<const AddressSpace> AddressSpaces::of(std::uint32_t pid) const {
   return at == spaces_.end() ? kNone : at->second;
 }
 
-void AddressSpaces::fork(std::uint32_t child, std::uint32_t parent) {
+void AddressSpaces::fork(std::uint32_t child, std::uint32_t parent, std::uint32_t tid) {
   if (child == parent) {
-    ++threads_[child];
+    threads_.try_emplace(child, std::set{child}).first->second.insert(tid);
     return;
   }
   const auto at = spaces_.find(parent);
   if (at != spaces_.end()) spaces_[child] = at->second;
+  threads_[child] = {tid};
 }
 
-void AddressSpaces::exit(std::uint32_t pid) {
-  const auto more = threads_.find(pid);
-  if (more == threads_.end())
-    spaces_.erase(pid);
-  else if (--more->second == 0)
-    threads_.erase(more);
+void AddressSpaces::exit(std::uint32_t pid, std::uint32_t tid) {
+  const auto threads = threads_.find(pid);
+  if (threads != threads_.end()) {
+    threads->second.erase(tid);
+    if (!threads->second.empty()) return;
+    threads_.erase(threads);
+  }
+  spaces_.erase(pid);
+}
+
+// A line: begin-end rights offset device inode path. The path may have spaces; the kernel writes a newline in it as
+// \012. What is no such line maps nothing.
+void AddressSpaces::begin_with(std::uint32_t pid, std::string_view maps, std::set<std::uint32_t> threads) {
+  exec(pid);
+  while (!maps.empty()) {
+    std::string_view line = maps.substr(0, maps.find('\n'));
+    maps.remove_prefix(std::min(maps.size(), line.size() + 1));
+    const auto word = [&line](char end) {
+      const std::string_view found = line.substr(0, line.find(end));
+      line.remove_prefix(std::min(line.size(), found.size() + 1));
+      return found;
+    };
+    const auto number = [](std::string_view text, int base, std::uint64_t& to) {
+      const auto read = std::from_chars(text.data(), text.data() + text.size(), to, base);
+      return read.ec == std::errc() && read.ptr == text.data() + text.size();
+    };
+    CodeMapping made;
+    CodeFile file;
+    const bool is_range = number(word('-'), 16, made.begin) && number(word(' '), 16, made.end);
+    const std::string_view rights = word(' ');
+    const bool is_place = number(word(' '), 16, made.offset);
+    word(' ');
+    if (!is_range || !is_place || !number(word(' '), 10, file.inode) || made.end <= made.begin || rights.size() < 3 ||
+        rights[2] != 'x')
+      continue;
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
+    file.path = line.empty() ? "//anon" : line;  // as records have it
+    map(pid, made, std::move(file));
+  }
+  threads_[pid] = std::move(threads);
 }
 
 // pid, tid, address, length, offset in the file; device and inode, or a build-id; protection, flags, path.
@@ -70,8 +106,13 @@ void AddressSpaces::map(std::uint16_t misc, std::span<const std::byte> record) {
   } else {
     file.inode = perf_value<std::uint64_t>(record, kIdentity + 8);
   }
-  const CodeMapping made{begin, begin + length, perf_value<std::uint64_t>(record, 24), number_of(std::move(file))};
-  auto& space = spaces_[perf_value<std::uint32_t>(record, 0)];
+  map(perf_value<std::uint32_t>(record, 0), {begin, begin + length, perf_value<std::uint64_t>(record, 24), 0},
+      std::move(file));
+}
+
+void AddressSpaces::map(std::uint32_t pid, CodeMapping made, CodeFile file) {
+  made.file = number_of(std::move(file));
+  auto& space = spaces_[pid];
   constexpr std::size_t kMostMappings = 8192;
   if (space != nullptr && space->size() >= kMostMappings) return;
   AddressSpace next;

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct perf_event_header;
@@ -37,10 +39,13 @@ class AddressSpaces {
  public:
   /// PERF_RECORD_MMAP2, whose bytes follow the header.
   void map(std::uint16_t misc, std::span<const std::byte> record);
-  /// A process was forked; it has what its parent had. `child` and `parent` are the same: it has a thread more.
-  void fork(std::uint32_t child, std::uint32_t parent);
+  /// A process that runs already, with these threads; `maps` is its /proc/PID/maps.
+  void begin_with(std::uint32_t pid, std::string_view maps, std::set<std::uint32_t> threads);
+  /// A process was forked, whose first thread is `tid`; it has what its parent had. `child` and `parent` are the same:
+  /// it has this thread more.
+  void fork(std::uint32_t child, std::uint32_t parent, std::uint32_t tid);
   /// A thread of the process has ended; with the last one what it had mapped is forgotten.
-  void exit(std::uint32_t pid);
+  void exit(std::uint32_t pid, std::uint32_t tid);
   /// It is another program now, which has mapped nothing yet.
   void exec(std::uint32_t pid) {
     spaces_.erase(pid);
@@ -52,9 +57,10 @@ class AddressSpaces {
 
  private:
   std::uint32_t number_of(CodeFile file);
+  void map(std::uint32_t pid, CodeMapping made, CodeFile file);
 
   std::map<std::uint32_t, std::shared_ptr<const AddressSpace>> spaces_;
-  std::map<std::uint32_t, std::uint32_t> threads_;  // beside the first one
+  std::map<std::uint32_t, std::set<std::uint32_t>> threads_;  // none: the first one alone
   std::map<CodeFile, std::uint32_t> numbers_;
   std::vector<CodeFile> files_;
 };

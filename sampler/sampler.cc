@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -30,6 +33,7 @@
 #include "sampler/unwind.h"
 #include "sched/cpus.h"
 #include "sched/perf_ring.h"
+#include "sched/present_threads.h"
 #include "sched/quiet_thread.h"
 #include "sched/raw_clock.h"
 
@@ -58,7 +62,8 @@ perf_event_attr attributes_for(std::uint32_t per_second, bool kernel, bool build
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_CPU_CLOCK;
   attributes.sample_period = 1'000'000'000 / per_second;
-  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attributes.sample_type =
+      PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attributes.sample_regs_user = kRegisterMask;
   attributes.sample_stack_user = ring >= kRoomyRing ? kStackBytes : kLeastStackBytes;
   attributes.sample_id_all = 1;
@@ -83,6 +88,7 @@ struct Record {
   perf_event_header header{};
   std::vector<std::byte> bytes;  ///< behind the header
   RawSample sample;              ///< of PERF_RECORD_SAMPLE
+  std::uint64_t event = 0;       ///< of that: which one it comes from; inherited ones have their maker's number
 };
 
 }  // namespace
@@ -90,7 +96,7 @@ struct Record {
 struct Sampler::Impl {
   explicit Impl(const SampleOptions& asked) : options(asked) {}
   ~Impl() {
-    for (sched::PerfRing& ring : rings) ring.close();
+    close_events();
     if (stop_event >= 0) close(stop_event);
   }
 
@@ -100,8 +106,14 @@ struct Sampler::Impl {
     std::optional<symbols::Credentials> as;
   };
 
-  Status open(pid_t program);
-  bool open_rings(pid_t program, bool kernel, bool build_ids, std::size_t bytes);
+  Status start(pid_t program, bool running);
+  Status open(pid_t program, bool running);
+  bool open_rings(const std::vector<pid_t>& threads, const perf_event_attr& attributes);
+  Status open_others(pid_t process, const perf_event_attr& attributes);
+  Status look_at_memory(pid_t process);
+  void note_event(int fd, pid_t thread);
+  void close_events();
+  bool is_second_copy(const Record& record);
   void run();
   void drain();
   void take(const sched::PerfRing& ring, std::span<const std::byte> record);
@@ -114,6 +126,10 @@ struct Sampler::Impl {
   SampleOptions options;
   sched::RawClock clock;
   std::vector<sched::PerfRing> rings;
+  std::vector<int> others;                     // events of further threads
+  std::set<pid_t> with_events;                 // threads that have events of their own
+  std::map<std::uint64_t, pid_t> owners;       // of events, by the kernel's number
+  std::map<std::uint32_t, pid_t> owner_taken;  // by thread: whose events its samples are taken from
   int stop_event = -1;
   std::vector<std::byte> copy;
   std::vector<Record> pending;  // of which earlier ones may still come
@@ -146,26 +162,81 @@ Sampler::~Sampler() {
   if (impl_->draining.joinable()) stop();
 }
 
-bool Sampler::Impl::open_rings(pid_t program, bool kernel, bool build_ids, std::size_t bytes) {
-  const perf_event_attr attributes = attributes_for(options.per_second, kernel, build_ids, bytes);
+bool Sampler::works() const { return impl_->draining.joinable(); }
+
+void Sampler::Impl::close_events() {
+  for (const int fd : others) close(fd);
+  others.clear();
   for (sched::PerfRing& ring : rings) ring.close();
   rings.clear();
-  for (const std::uint16_t cpu : sched::online_cpus()) {
-    const int fd = sched::open_perf_event(attributes, program, cpu);
-    if (fd >= 0) rings.push_back({fd, cpu, nullptr, 0});
-    if (fd < 0 && errno != ENODEV && errno != ENXIO) return false;  // else it went offline
-  }
-  return true;
+  owners.clear();
 }
 
-Status Sampler::Impl::open(pid_t program) {
+void Sampler::Impl::note_event(int fd, pid_t thread) {
+  std::uint64_t id = 0;
+  if (ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0) owners[id] = thread;
+}
+
+// Of the first thread that has not ended.
+bool Sampler::Impl::open_rings(const std::vector<pid_t>& threads, const perf_event_attr& attributes) {
+  errno = ESRCH;
+  for (const pid_t thread : threads) {
+    close_events();
+    bool is_gone = false;
+    for (const std::uint16_t cpu : sched::online_cpus()) {
+      const int fd = sched::open_perf_event(attributes, thread, cpu);
+      is_gone = fd < 0 && errno == ESRCH;
+      if (is_gone) break;
+      if (fd < 0 && errno != ENODEV && errno != ENXIO) return false;  // else it went offline
+      if (fd < 0) continue;
+      rings.push_back({fd, cpu, nullptr, 0});
+      note_event(fd, thread);
+    }
+    if (!is_gone) with_events.insert(thread);
+    if (!is_gone) return true;
+  }
+  return false;
+}
+
+Status Sampler::Impl::open_others(pid_t process, const perf_event_attr& attributes) {
+  // Those that are made from here on inherit the events of their makers. A program that makes threads all the time may
+  // have a new one at each look, which most likely has inherited them.
+  constexpr int kMostLooks = 16;
+  for (int look = 0; look < kMostLooks; ++look) {
+    const std::vector<pid_t> threads = sched::new_threads(process, with_events);
+    if (threads.empty()) break;
+    for (const pid_t thread : threads) {
+      for (const sched::PerfRing& ring : rings) {
+        const std::size_t before = others.size();
+        if (Status opened = sched::open_beside(attributes, thread, ring, others); !opened) return opened;
+        if (others.size() != before) note_event(others.back(), thread);
+      }
+    }
+  }
+  return Unit{};
+}
+
+Status Sampler::Impl::look_at_memory(pid_t process) {
+  const std::string path = "/proc/" + std::to_string(process) + "/maps";
+  std::ifstream in(path);
+  const std::string maps{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (maps.empty()) return Error{path + " cannot be read, which says where its code lies"};
+  spaces.begin_with(static_cast<std::uint32_t>(process), maps, {with_events.begin(), with_events.end()});
+  return Unit{};
+}
+
+Status Sampler::Impl::open(pid_t program, bool running) {
   bool kernel = true;
   bool build_ids = true;
   bool mapped = false;
+  perf_event_attr attributes{};
+  std::set<pid_t> present;
+  const std::vector<pid_t> threads = running ? sched::new_threads(program, present) : std::vector<pid_t>{program};
   const std::size_t each = std::bit_floor(kAllRings / std::max<std::size_t>(1, sched::online_cpus().size()));
   for (std::size_t bytes = std::clamp(each, kSmallestRing, kLargestRing); !mapped && bytes >= kSmallestRing;
        bytes /= 2) {
-    while (!open_rings(program, kernel, build_ids, bytes)) {
+    while (!open_rings(threads, attributes = attributes_for(options.per_second, kernel, build_ids, bytes))) {
+      if (errno == ESRCH) return Error{"process " + std::to_string(program) + " has ended"};
       if (kernel && (errno == EACCES || errno == EPERM))
         kernel = false;
       else if (build_ids && errno == EINVAL)
@@ -184,45 +255,55 @@ Status Sampler::Impl::open(pid_t program) {
   if (!kernel)
     log.source.note =
         "time in the kernel was not sampled: kernel.perf_event_paranoid is above 1, and karst has no CAP_PERFMON";
-  return Unit{};
+  if (!running) return Unit{};
+  if (Status others_too = open_others(program, attributes); !others_too) return others_too;
+  return look_at_memory(program);
 }
 
-void Sampler::start(pid_t program) {
-  Impl& r = *impl_;
-  if (r.options.per_second == 0) return;
-  if (const Status opened = r.open(program); !opened) {
-    r.log.source.note = opened.error().message;
-    for (sched::PerfRing& ring : r.rings) ring.close();
-    r.rings.clear();
-    return;
+Status Sampler::start(pid_t program) { return impl_->start(program, false); }
+Status Sampler::attach(pid_t process) { return impl_->start(process, true); }
+
+Status Sampler::Impl::start(pid_t program, bool running) {
+  if (options.per_second == 0) return Unit{};
+  if (Status opened = open(program, running); !opened) {
+    log.source.note = opened.error().message;
+    log.source.flags = 0;
+    close_events();
+    return opened;
   }
-  r.log.source.period_ns = 1'000'000'000 / r.options.per_second;
-  r.log.source.begin_ticks = r.clock.now().ticks;
-  r.stop_event = eventfd(0, EFD_CLOEXEC);
-  r.draining = sched::start_thread("karst-samples", [&r] {
-    r.begun.release();
-    r.run();
+  log.source.period_ns = 1'000'000'000 / options.per_second;
+  log.source.begin_ticks = clock.now().ticks;
+  stop_event = eventfd(0, EFD_CLOEXEC);
+  draining = sched::start_thread("karst-samples", [this] {
+    begun.release();
+    run();
   });
-  r.begun.acquire();
-  r.reading = sched::start_thread("karst-stacks", [&r] {
-    r.begun.release();
-    r.read_stacks();
+  begun.acquire();
+  reading = sched::start_thread("karst-stacks", [this] {
+    begun.release();
+    read_stacks();
   });
-  r.begun.acquire();
+  begun.acquire();
+  return Unit{};
 }
 
 void Sampler::Impl::run() {
   constexpr int kEveryMs = 100;
+  constexpr int kOftenMs = 10;
+  int every = kEveryMs;
   std::vector<pollfd> descriptors = {{stop_event, POLLIN, 0}};
   for (const sched::PerfRing& ring : rings) descriptors.push_back({ring.fd, POLLIN, 0});
   while (true) {
-    poll(descriptors.data(), descriptors.size(), kEveryMs);
+    poll(descriptors.data(), descriptors.size(), every);
     const std::shared_lock no_fork(fork_lock());
     drain();
     if (descriptors[0].revents != 0) return;
-    // Who has ended all its events is readable for ever.
-    for (pollfd& d : descriptors)
-      if ((d.revents & (POLLHUP | POLLERR)) != 0) d.fd = -1;
+    // Who has ended all its events is readable for ever. Other threads' events may still write to its ring.
+    for (pollfd& d : descriptors) {
+      if ((d.revents & (POLLHUP | POLLERR)) == 0) continue;
+      d.fd = -1;
+      if (!others.empty()) every = kOftenMs;
+    }
   }
 }
 
@@ -245,10 +326,10 @@ void Sampler::Impl::take(const sched::PerfRing& ring, std::span<const std::byte>
     return;
   }
   if (made.header.type != PERF_RECORD_SAMPLE) {
-    // sample_id: pid, tid, time.
-    if (bytes.size() < 16) return;
-    made.ticks = clock.ticks_at(perf_value<std::uint64_t>(bytes, bytes.size() - 8));
-    made.bytes.assign(bytes.begin(), bytes.end() - 16);
+    // sample_id: pid, tid, time, event.
+    if (bytes.size() < 24) return;
+    made.ticks = clock.ticks_at(perf_value<std::uint64_t>(bytes, bytes.size() - 16));
+    made.bytes.assign(bytes.begin(), bytes.end() - 24);
     pending.push_back(std::move(made));
     return;
   }
@@ -259,7 +340,8 @@ void Sampler::Impl::take(const sched::PerfRing& ring, std::span<const std::byte>
   made.ticks = sample.ticks = clock.ticks_at(perf_value<std::uint64_t>(bytes, 8));
   sample.cpu = ring.cpu;
   sample.in_kernel = (made.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-  std::size_t at = 16;
+  made.event = perf_value<std::uint64_t>(bytes, 16);
+  std::size_t at = 24;
   const auto abi = perf_value<std::uint64_t>(bytes, at);
   at += 8;
   if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
@@ -285,6 +367,7 @@ void Sampler::Impl::take_in_order(std::uint64_t until) {
     Record& record = pending[done];
     switch (record.header.type) {
       case PERF_RECORD_SAMPLE:
+        if (is_second_copy(record)) break;
         record.sample.space = spaces.of(record.sample.pid);
         batch_bytes += sizeof(RawSample) + record.sample.stack.size();
         batch.push_back(std::move(record.sample));
@@ -294,20 +377,32 @@ void Sampler::Impl::take_in_order(std::uint64_t until) {
         spaces.map(record.header.misc, record.bytes);
         break;
       case PERF_RECORD_FORK:
-        spaces.fork(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 4));
+        spaces.fork(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 4),
+                    perf_value<std::uint32_t>(record.bytes, 8));
+        owner_taken.erase(perf_value<std::uint32_t>(record.bytes, 8));
         break;
       case PERF_RECORD_EXIT:
-        spaces.exit(perf_value<std::uint32_t>(record.bytes, 0));
+        spaces.exit(perf_value<std::uint32_t>(record.bytes, 0), perf_value<std::uint32_t>(record.bytes, 8));
+        owner_taken.erase(perf_value<std::uint32_t>(record.bytes, 8));
         break;
       case PERF_RECORD_COMM:
-        if ((record.header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0)
-          spaces.exec(perf_value<std::uint32_t>(record.bytes, 0));
+        if ((record.header.misc & PERF_RECORD_MISC_COMM_EXEC) == 0) break;
+        spaces.exec(perf_value<std::uint32_t>(record.bytes, 0));
+        // The thread that called it has the process's number from now on, whatever its own was.
+        owner_taken.erase(perf_value<std::uint32_t>(record.bytes, 0));
         break;
       default:
         break;
     }
   }
   pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+bool Sampler::Impl::is_second_copy(const Record& record) {
+  if (others.empty()) return false;
+  const auto owner = owners.find(record.event);
+  const pid_t from = owner == owners.end() ? 0 : owner->second;
+  return owner_taken.try_emplace(record.sample.tid, from).first->second != from;
 }
 
 // A process of root's may become another user's. What that one maps is not to be read as root then.
@@ -403,7 +498,7 @@ reader::SampleLog Sampler::stop() {
       r.changed.notify_one();
     }
     r.reading.join();
-    for (sched::PerfRing& ring : r.rings) ring.close();
+    r.close_events();
     r.log.source.end_ticks = r.clock.now().ticks;
     r.log.source.lost += r.lost;
     r.log.functions.resize(r.functions.size());

@@ -4,6 +4,9 @@
 // period of CPU time. The kernel copies its registers and the top of its stack into rings of ours; nothing of it is in
 // the traced program. Threads that wait are not sampled. Stacks are read of files in a sandbox (sampler/unwind.h).
 // Times are CLOCK_MONOTONIC_RAW, which stop() turns into ticks.
+//
+// A process that runs gets an event for each thread and CPU; threads that are made later inherit their maker's. A
+// thread that was made meanwhile may have both: of its samples one event's are taken.
 #pragma once
 #include <sys/types.h>
 
@@ -32,9 +35,12 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  /// Begins. `program` is a child that waits to be let on to exec. Makes a thread, which takes no signals. Nothing is
-  /// sampled where the kernel refuses it: the log's note says why.
-  void start(pid_t program);
+  /// Begins. `program` is a child that waits to be let on to exec. Makes threads, which take no signals. Error: why the
+  /// kernel refuses it; nothing is sampled then, and the log's note says the same.
+  Status start(pid_t program);
+  /// The same with a process that runs: the threads that it has, and those that they make.
+  Status attach(pid_t process);
+  bool works() const;
   /// Ends, and gives what was sampled; functions have no names yet (symbols/sampled_names.h).
   reader::SampleLog stop();
 

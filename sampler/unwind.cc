@@ -59,7 +59,7 @@ class CodeModule {
                                         [](std::byte a, char b) { return a == static_cast<std::byte>(b); });
     if (!is_it) return;
     image_ = std::make_unique<patch::ElfImage>(std::move(*image));
-    auto frames = patch::Frames::read(*image_);
+    auto frames = patch::Frames::read(*image_, true);
     if (frames) frames_.emplace(std::move(*frames));
   }
 

@@ -100,18 +100,8 @@ bool PerfEvents::open_rings(const perf_event_attr& attributes, pid_t thread) {
 }
 
 Status PerfEvents::open_thread(const perf_event_attr& attributes, pid_t thread) {
-  for (const Ring& ring : rings_) {
-    const int fd = open_event(attributes, thread, ring.cpu);
-    if (fd < 0 && errno == ESRCH) return Unit{};  // it has ended
-    if (fd < 0 && errno == EMFILE)
-      return Error{
-          "perf events need a descriptor for each thread and CPU, of which there are not enough: raise ulimit -n"};
-    if (fd < 0) return Error{why_perf_is_refused(errno)};
-    others_.push_back(fd);
-    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.fd) != 0)
-      return Error{"perf events of several threads cannot share a ring here (" + std::string(std::strerror(errno)) +
-                   ")"};
-  }
+  for (const Ring& ring : rings_)
+    if (Status opened = open_beside(attributes, thread, ring, others_); !opened) return opened;
   return Unit{};
 }
 
@@ -123,6 +113,7 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running
   attributes.config = PERF_COUNT_SW_DUMMY;
   attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   attributes.sample_id_all = 1;
+  attributes.exclude_kernel = 1;  // which kernel.perf_event_paranoid 2 forbids
   attributes.context_switch = 1;
   attributes.task = role == PerfRole::kAlone ? 1 : 0;
   attributes.comm = role == PerfRole::kAlone ? 1 : 0;

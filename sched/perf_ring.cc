@@ -1,6 +1,7 @@
 #include "sched/perf_ring.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -62,6 +63,19 @@ void PerfRing::close() {
 
 std::uint64_t PerfRing::room() const {
   return base == nullptr ? 0 : reinterpret_cast<const perf_event_mmap_page*>(base)->data_size;
+}
+
+Status open_beside(const perf_event_attr& attributes, pid_t thread, const PerfRing& ring, std::vector<int>& opened) {
+  const int fd = open_perf_event(attributes, thread, ring.cpu);
+  if (fd < 0 && (errno == ESRCH || errno == ENODEV || errno == ENXIO)) return Unit{};
+  if (fd < 0 && errno == EMFILE)
+    return Error{
+        "perf events need a descriptor for each thread and CPU, of which there are not enough: raise ulimit -n"};
+  if (fd < 0) return Error{why_perf_is_refused(errno)};
+  opened.push_back(fd);
+  if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring.fd) != 0)
+    return Error{"perf events of several threads cannot share a ring here (" + std::string(std::strerror(errno)) + ")"};
+  return Unit{};
 }
 
 std::uint64_t PerfRing::drain(std::vector<std::byte>& copy,

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace karst::sched {
 
 /// Opens an event of a thread, and of those that it will make, on one CPU (-1: on any). `attributes` say the rest; the
@@ -45,5 +47,9 @@ struct PerfRing {
   /// Bytes of records that it holds at most.
   std::uint64_t room() const;
 };
+
+/// Opens events of a further thread that write to the ring, which is mapped. `opened` gets the descriptor, if there is
+/// one: the thread may have ended, or the CPU gone offline.
+Status open_beside(const perf_event_attr& attributes, pid_t thread, const PerfRing& ring, std::vector<int>& opened);
 
 }  // namespace karst::sched

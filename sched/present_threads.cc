@@ -7,19 +7,30 @@
 #include <system_error>
 
 namespace karst::sched {
+namespace {
 
-std::vector<pid_t> new_threads(pid_t process, std::set<pid_t>& known, RecordStore& store) {
+std::string tasks_of(pid_t process) { return "/proc/" + std::to_string(process) + "/task"; }
+
+}  // namespace
+
+std::vector<pid_t> new_threads(pid_t process, std::set<pid_t>& known) {
   std::vector<pid_t> found;
   std::error_code error;
-  for (std::filesystem::directory_iterator at("/proc/" + std::to_string(process) + "/task", error), end;
-       !error && at != end; at.increment(error)) {
+  for (std::filesystem::directory_iterator at(tasks_of(process), error), end; !error && at != end;
+       at.increment(error)) {
     const std::string name = at->path().filename();
     pid_t tid = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), tid).ec != std::errc() || tid <= 0) continue;
-    if (!known.insert(tid).second) continue;
-    found.push_back(tid);
+    if (known.insert(tid).second) found.push_back(tid);
+  }
+  return found;
+}
+
+std::vector<pid_t> new_threads(pid_t process, std::set<pid_t>& known, RecordStore& store) {
+  std::vector<pid_t> found = new_threads(process, known);
+  for (const pid_t tid : found) {
     store.add_of_run(static_cast<std::uint32_t>(tid), static_cast<std::uint32_t>(process));
-    std::ifstream in(at->path() / "comm");
+    std::ifstream in(tasks_of(process) + "/" + std::to_string(tid) + "/comm");
     if (std::string comm; std::getline(in, comm)) store.name(static_cast<std::uint32_t>(tid), comm, false);
   }
   return found;

@@ -9,8 +9,10 @@
 
 namespace karst::sched {
 
-/// Those that are not in `known`, which gets them; the store gets their names. Threads that the process makes
-/// meanwhile may be missing: ask until there are none.
+/// Those that are not in `known`, which gets them. Threads that the process makes meanwhile may be missing: ask until
+/// there are none.
+std::vector<pid_t> new_threads(pid_t process, std::set<pid_t>& known);
+/// The same; the store gets their names.
 std::vector<pid_t> new_threads(pid_t process, std::set<pid_t>& known, RecordStore& store);
 
 }  // namespace karst::sched

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,14 +11,17 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptor_limit.h"
 #include "collect/launch/answer.h"
 #include "collect/launch/processes.h"
+#include "collect/launch/sampled_process.h"
 #include "collect/launch/session.h"
 #include "collect/launch/trigger.h"
 #include "collect/launch/untraced_programs.h"
@@ -134,7 +136,16 @@ class Launcher {
     }
     failure_out = Descriptor();
     states_->start(program_);
-    sampler_.start(program_);
+    if (options_.program.is_static || !options_.samples_if_untraced) {
+      const Status sampled = sampler_.start(program_);
+      result_.samples_alone = options_.program.is_static;
+      if (!sampled && options_.program.is_static) {
+        go_out = Descriptor();  // it ends before it was the program
+        waitpid(program_, nullptr, 0);
+        return Error{options_.program.path.string() + " is statically linked, so that it could only be sampled, and " +
+                     sampled.error().message};
+      }
+    }
     static_cast<void>(!write(go_out.get(), "", 1));
     Failure failed;
     if (read(failure_in.get(), &failed, sizeof failed) == static_cast<ssize_t>(sizeof failed)) {
@@ -145,7 +156,7 @@ class Launcher {
   }
 
   LaunchResult wait() {
-    raise_descriptor_limit();
+    raise_descriptor_limit();  // each process that lives has one
     while (!stop_) {
       std::vector<pollfd> descriptors = {{signals_.descriptor(), POLLIN, 0}};
       session_.add_descriptors(descriptors);
@@ -179,6 +190,16 @@ class Launcher {
     if (options_.choice.values().any() && chooser_.meant_for_values() == 0)
       result_.problems.push_back({"no traced function is one that --args or --returns means"});
     result_.processes = processes_.take(program_, result_.wait_status);
+    if (result_.processes.empty() && result_.samples_alone &&
+        (options_.program.is_static || result_.samples.samples.size() != 0)) {
+      const auto owner = options_.user ? std::optional(options_.user->rights) : std::nullopt;
+      RecordedProcess sampled = sampled_process(
+          started_process(program_, std::filesystem::absolute(options_.program.path), options_.arguments),
+          result_.pairs.front(), owner, result_.samples, result_.states);
+      sampled.wait_status = result_.wait_status;
+      sampled.end_ticks = result_.pairs.back().ticks;
+      result_.processes.push_back(std::move(sampled));
+    }
     result_.functions = chooser_.functions();
     result_.functions_off = chooser_.off();
     if (session_.lost() != 0)
@@ -238,6 +259,10 @@ class Launcher {
     if (arrival.kind == format::HelloKind::kPatches) return plain_.answer(std::move(arrival));
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
+    // It waits for its go.
+    if (options_.samples_if_untraced && arrival.pid == program_ && arrival.outcome == format::HelloOutcome::kNoSleds &&
+        !sampler_.works() && sampler_.attach(program_) && sampler_.works())
+      result_.samples_alone = true;
     const pid_t pid = arrival.pid;
     const bool forked = arrival.kind == format::HelloKind::kForked;
     const std::uint64_t ticks = arrival.origin.ticks;
@@ -326,14 +351,6 @@ class Launcher {
     if (options_.on_left_behind && !told_) options_.on_left_behind(processes_.left());
     told_ = true;
     return true;
-  }
-
-  /// One descriptor for each process that lives: a default of 1,024 is soon reached.
-  static void raise_descriptor_limit() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
   }
 
   void take_signals() {

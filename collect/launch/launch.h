@@ -39,6 +39,8 @@ struct LaunchOptions {
   std::function<void(pid_t pid, int arena)> on_arena;
   sched::StateOptions states;                   ///< how to record thread states
   std::uint32_t samples_per_second = 0;         ///< of a thread's CPU time; 0: none
+  bool samples_if_untraced = false;             ///< a program is sampled only if none of its functions can be traced
+  bool may_be_static = false;                   ///< of a program that is, samples are enough
   std::vector<symbols::PlaceName> triggers;     ///< places whose being reached is kept, with what came before
   WatchOptions watch;                           ///< calls to keep
   bool several_triggers = false;                ///< a name may mean several functions
@@ -56,6 +58,7 @@ struct LaunchResult {
   std::uint64_t functions_off = 0;                 ///< left out by the filter
   reader::StateLog states;                         ///< what threads did beside their calls, or why that is not known
   reader::SampleLog samples;                       ///< what they were sampled in, or why nothing was
+  bool samples_alone = false;                      ///< the program itself could not be traced, and was sampled
   std::shared_ptr<sched::StateRecorder> recorder;  ///< the kernel may still be removing what it recorded with
   std::vector<reader::UntracedProgram> untraced;   ///< programs that were started and that are not in the trace
   std::vector<PlainPrograms::Module> plain;        ///< what was patched that has no sleds

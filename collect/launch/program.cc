@@ -75,14 +75,31 @@ std::string script_interpreter(const std::filesystem::path& path) {
   return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin));
 }
 
+bool is_static(const ElfFile& file) {
+  GElf_Ehdr header;
+  if (gelf_getehdr(file.get(), &header) == nullptr || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
+    return false;
+  bool dynamic = false;
+  bool loads = false;
+  bool has_runtime = false;
+  file.for_each_segment([&](const GElf_Phdr& s) {
+    dynamic = dynamic || s.p_type == PT_INTERP;
+    loads = loads || s.p_type == PT_LOAD;
+    has_runtime = has_runtime || has_karst_note(file, s, KARST_NOTE_TYPE_RUNTIME);
+  });
+  return loads && !dynamic && !has_runtime;
+}
+
 Program describe(std::filesystem::path path) {
   Program program;
   program.executable = access(path.c_str(), X_OK) == 0;
   program.interpreter = script_interpreter(path);
   const ElfFile file(path);
-  if (file.is_elf())
+  if (file.is_elf()) {
     file.for_each_segment(
         [&](const GElf_Phdr& s) { program.has_sleds = program.has_sleds || has_karst_note(file, s, KARST_NOTE_TYPE); });
+    program.is_static = is_static(file);
+  }
   program.path = std::move(path);
   return program;
 }
@@ -113,7 +130,7 @@ std::optional<Program> find_program(const std::string& name) {
   }
 }
 
-Status check_traceable(const Program& program, const symbols::Credentials& as) {
+Status check_traceable(const Program& program, const symbols::Credentials& as, bool may_be_static) {
   const std::string name = program.path.string();
   struct stat status {};
   if (stat(program.path.c_str(), &status) == 0) {
@@ -134,15 +151,7 @@ Status check_traceable(const Program& program, const symbols::Credentials& as) {
   if (gelf_getehdr(file.get(), &header) == nullptr) return Unit{};
   if (header.e_machine != EM_X86_64 || gelf_getclass(file.get()) != ELFCLASS64)
     return Error{name + " is a program for another architecture; this Karst traces x86-64 programs"};
-  bool dynamic = false;
-  bool loads = false;
-  bool has_runtime = false;
-  file.for_each_segment([&](const GElf_Phdr& s) {
-    dynamic = dynamic || s.p_type == PT_INTERP;
-    loads = loads || s.p_type == PT_LOAD;
-    has_runtime = has_runtime || has_karst_note(file, s, KARST_NOTE_TYPE_RUNTIME);
-  });
-  if (loads && !dynamic && !has_runtime && (header.e_type == ET_EXEC || header.e_type == ET_DYN))
+  if (program.is_static && !may_be_static)
     return Error{name +
                  " is statically linked: the tracing runtime cannot be loaded into it. Link it without -static, or "
                  "with libkarst.a inside (karst-gcc --karst-link -static)"};

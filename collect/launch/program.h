@@ -13,6 +13,7 @@ struct Program {
   std::filesystem::path path;  ///< the file to execute
   bool executable = true;      ///< false: there is such a file, but it may not be executed (status 126)
   bool has_sleds = false;      ///< built with karst-gcc or karst-g++
+  bool is_static = false;      ///< no loader brings libraries into it, and libkarst is not inside
   std::string interpreter;     ///< of a script: the program behind #!
 };
 
@@ -21,7 +22,7 @@ std::optional<Program> find_program(const std::string& name);
 
 /// Why this program cannot be traced at all, with what to do: static, setuid or with file capabilities, of another
 /// architecture. Nothing if it can; whether it has sleds is another question, as its libraries or its children may.
-/// It is run by a process with the rights `as`.
-Status check_traceable(const Program& program, const symbols::Credentials& as);
+/// It is run by a process with the rights `as`. `may_be_static`: it is no problem that a program is static.
+Status check_traceable(const Program& program, const symbols::Credentials& as, bool may_be_static = false);
 
 }  // namespace karst::collect

@@ -14,6 +14,16 @@ namespace {
 constexpr std::uint32_t kKept = 0xffffffffU;  // the index of blocks that lie here, not in the arena
 }
 
+History::History(reader::Process process, const ClockPair& start, std::optional<symbols::Credentials> owner)
+    : copy_(std::make_unique<Copy>()) {
+  copy_->process = std::move(process);
+  copy_->process.functions.resize(1);
+  copy_->process.start_ticks = start.ticks;
+  copy_->start = start;
+  copy_->begins = {0};
+  copy_->owner = std::move(owner);
+}
+
 void History::detach() {
   if (!arena_) return;
   auto copy = std::make_unique<Copy>();

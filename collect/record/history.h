@@ -23,6 +23,8 @@ namespace karst::collect {
 class History {
  public:
   explicit History(ArenaView arena) : arena_(std::move(arena)) {}
+  /// Of a process that has no arena: of its calls nothing is known.
+  History(reader::Process process, const ClockPair& start, std::optional<symbols::Credentials> owner);
 
   /// Copies what the arena holds now and unmaps it. Does nothing the second time.
   void detach();

@@ -296,7 +296,9 @@ class Programs(RunTest):
     def test_static_program_is_refused_with_what_to_do(self):
         (self.directory / "s.c").write_text("int main(void) { return 0; }\n")
         subprocess.run(["gcc", "-static", "s.c", "-o", "static"], cwd=self.directory, check=True)
-        self.assertIn("-static", self.refused(1, "./static"))
+        # Else it is sampled (samples_attach.py).
+        self.assertIn("-static", self.refused(1, "--sample", "0", "./static"))
+        self.assertIn("-static", self.refused(1, "--function", "main", "./static"))
 
     def test_setuid_program_is_refused(self):
         if os.geteuid() != 0:

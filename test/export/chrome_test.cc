@@ -226,5 +226,61 @@ TEST(Chrome, TracesWithoutStatesHaveNone) {
             std::string::npos);
 }
 
+std::vector<test::ExportedSample> samples_in(const std::string& json) {
+  const Parsed parsed(json);
+  std::vector<test::ExportedSample> found;
+  for (simdjson::dom::element sample : parsed.root()["samples"].get_array()) {
+    test::ExportedSample made{ns_of(sample["ts"].get_double()), std::uint64_t(sample["tid"]),
+                              std::uint64_t(sample["cpu"]), ""};
+    EXPECT_EQ(std::string_view(sample["name"]), "cpu-clock");
+    std::uint64_t frame = 0;
+    std::string id = sample["sf"].get(frame) == simdjson::SUCCESS ? std::to_string(frame) : "";
+    while (!id.empty()) {
+      const simdjson::dom::element of = parsed.root()["stackFrames"].at_key(id);
+      const std::string_view module = of["category"];
+      made.stack = std::string(module.substr(module.rfind('/') + 1)) + "!" + std::string(std::string_view(of["name"])) +
+                   (made.stack.empty() ? "" : ";") + made.stack;
+      std::string_view parent;
+      id = of["parent"].get(parent) == simdjson::SUCCESS ? std::string(parent) : "";
+    }
+    found.push_back(made);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(Chrome, SamplesHaveTheirStacks) {
+  SampleTrace sample;
+  const reader::Trace trace = test::trace_with_samples(sample);
+  EXPECT_EQ(samples_in(test::exported(trace, export_chrome, test::all_threads(trace))), test::kExportedSamples);
+  // The calls' times have the same origin.
+  const Parsed parsed(test::exported(trace, export_chrome, test::all_threads(trace)));
+  EXPECT_EQ(parsed.calls().at(0).ts_ns, 2'000U);
+}
+
+TEST(Chrome, FiltersTakeSamplesInTheirCalls) {
+  SampleTrace sample;
+  const reader::Trace trace = test::trace_with_samples(sample);
+  const analysis::FunctionSet put(trace, [](std::string_view name) { return name == "put(int)"; });
+  Options options = test::all_threads(trace);
+  options.functions = &put;
+  EXPECT_EQ(samples_in(test::exported(trace, export_chrome, options)), std::vector{test::kExportedSamples[2]});
+  const analysis::FunctionSet main(trace, [](std::string_view name) { return name == "main"; });
+  options.functions = &main;
+  EXPECT_EQ(samples_in(test::exported(trace, export_chrome, options)).size(), 4U);
+  options.functions = nullptr;
+  options.filter.range = query::TickRange{15'000, 26'000};
+  EXPECT_EQ(samples_in(test::exported(trace, export_chrome, options)).size(), 2U);
+  options.filter.range.reset();
+  options.threads.clear();
+  EXPECT_TRUE(samples_in(test::exported(trace, export_chrome, options)).empty()) << "others' come with all threads";
+}
+
+TEST(Chrome, TracesWithoutSamplesHaveNone) {
+  SampleTrace sample;
+  const reader::Trace trace = test::rich_trace(sample);
+  EXPECT_EQ(test::exported(trace, export_chrome, test::all_threads(trace)).find("stackFrames"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace karst::exporting

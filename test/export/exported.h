@@ -1,6 +1,8 @@
 // Exports of sample traces, in memory.
 #pragma once
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "export/export.h"
 #include "format/control.h"
@@ -54,6 +56,51 @@ inline reader::Trace trace_with_states(SampleTrace& sample) {
   sample.states(states.log());
   return sample.open();
 }
+
+/// Main calls put(int); samples are in both, in a thread that is not traced, and in the kernel. Some have no stack.
+inline reader::Trace trace_with_samples(SampleTrace& sample) {
+  sample.process(10, "app", {"main", "put(int)"}).thread(10, "main");
+  sample.enter(1, 10'000).call(2, 20'000, 30'000).exit(1, 40'000);
+  reader::SampleLog log;
+  log.source.period_ns = 1000;
+  log.source.begin_ticks = 5'000;
+  log.source.end_ticks = 90'000;
+  log.functions = {{"/lib/libc.so.6", "", 0x100, 16, 0, "__libc_start", ""},
+                   {"/bin/app", "", 0x200, 16, 0, "main", ""},
+                   {"/bin/app", "", 0x300, 16, 0, "put(int)", ""},
+                   {"", "", 0, 0, 0, "[no file]", ""}};
+  log.stacks = {{0, 0}, {1, 1}, {2, 2}, {0, 3}, {2, 3}};  // the last: main calls what has no file
+  const auto add = [&](std::uint64_t ticks, std::uint32_t tid, std::uint32_t stack, std::uint16_t cpu,
+                       std::uint16_t flags = 0) {
+    log.samples.push_back({ticks, tid, 10, stack, cpu, flags});
+  };
+  add(8'000, 10, 1, 0);
+  add(15'000, 10, 2, 0);
+  add(25'000, 10, 3, 1, format::kSampleInKernel);
+  add(26'000, 11, 4, 0, format::kSampleCut);  // a thread that is not traced
+  add(35'000, 10, 5, 1);
+  add(36'000, 10, 2, 1);
+  add(50'000, 10, 0, 0, format::kSampleCut);
+  sample.samples(std::move(log));
+  return sample.open();
+}
+
+/// What a decoder should find: time since the trace's first sample, thread, CPU, stack from the outside in.
+struct ExportedSample {
+  std::uint64_t ns;
+  std::uint64_t tid;
+  std::uint64_t cpu;
+  std::string stack;
+  auto operator<=>(const ExportedSample&) const = default;
+};
+inline const std::vector<ExportedSample> kExportedSamples = {
+    {0, 10, 0, "libc.so.6!__libc_start"},
+    {7'000, 10, 0, "libc.so.6!__libc_start;app!main"},
+    {17'000, 10, 1, "libc.so.6!__libc_start;app!main;app!put(int)"},
+    {18'000, 11, 0, "[no file]![no file]"},
+    {27'000, 10, 1, "libc.so.6!__libc_start;app!main;[no file]![no file]"},
+    {28'000, 10, 1, "libc.so.6!__libc_start;app!main"},
+    {42'000, 10, 0, ""}};
 
 /// put(int) is switched off by the budget and comes back; then nothing is traced for a while, and in the end again.
 inline reader::Trace trace_with_switches(SampleTrace& sample) {

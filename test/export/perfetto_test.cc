@@ -2,6 +2,7 @@
 // trace_processor does: state by sequence, differences of time, a stack of slices.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -319,6 +320,66 @@ TEST(Perfetto, TimesThatRunBackwardsAreHeld) {
   const Timeline timeline(test::exported(trace, export_perfetto, test::all_threads(trace)));
   ASSERT_EQ(timeline.slices.size(), 2U);
   EXPECT_GE(timeline.slices[1].begin, timeline.slices[0].end);
+}
+
+TEST(Perfetto, SamplesHaveTheirStacks) {
+  SampleTrace sample;
+  const reader::Trace trace = test::trace_with_samples(sample);
+  const auto root = decoded(test::exported(trace, export_perfetto, test::all_threads(trace)));
+  std::vector<test::ExportedSample> found;
+  std::map<std::uint64_t, std::string> names, paths, frames, stacks;
+  std::map<std::uint64_t, std::uint64_t> mappings, counts;
+  bool begun = false;
+  bool is_told_once = true;
+  for (const auto& [kind, packet] : root->messages) {
+    const Message* const body = packet->message("perf_sample");
+    if (body == nullptr) continue;
+    EXPECT_EQ(packet->number("sequence_flags"), begun ? 2U : 3U);
+    if (!begun) {
+      const Message* const defaults = packet->message("trace_packet_defaults");
+      ASSERT_NE(defaults, nullptr);
+      EXPECT_EQ(defaults->number("timestamp_clock_id"), 5U) << "BUILTIN_CLOCK_MONOTONIC_RAW";
+      const Message* const timebase = defaults->message("perf_sample_defaults")->message("timebase");
+      EXPECT_EQ(timebase->number("period"), 1000U);
+      EXPECT_EQ(timebase->value("counter"), "SW_CPU_CLOCK");
+    }
+    begun = true;
+    if (const Message* const data = packet->message("interned_data")) {
+      std::vector<std::pair<std::string, const Message*>> items;
+      for (const char* const table : {"function_names", "mapping_paths", "mappings", "frames", "callstacks"})
+        for (auto [at, end] = data->messages.equal_range(table); at != end; ++at)
+          items.emplace_back(table, at->second.get());
+      EXPECT_EQ(items.size(), data->messages.size());
+      for (const auto& [table, item] : items) {
+        const std::uint64_t iid = item->number("iid");
+        EXPECT_NE(iid, 0U);
+        const bool is_name = table == "function_names";
+        if (is_name || table == "mapping_paths")
+          is_told_once = is_told_once && (is_name ? names : paths).emplace(iid, item->value("str")).second;
+        if (table == "mappings") mappings[iid] = item->number("path_string_ids");
+        if (table == "frames") {
+          const std::string path = paths.at(mappings.at(item->number("mapping_id")));
+          frames[iid] = path.substr(path.rfind('/') + 1) + "!" + names.at(item->number("function_name_id"));
+        }
+        if (table != "callstacks") continue;
+        const auto [from, to] = item->values.equal_range("frame_ids");
+        for (auto at = from; at != to; ++at)
+          stacks[iid] += (at == from ? "" : ";") + frames.at(std::stoull(at->second));
+      }
+    }
+    const std::uint64_t cpu = body->number("cpu");
+    counts[cpu] += 1000;
+    EXPECT_EQ(body->number("timebase_count"), counts[cpu]);
+    EXPECT_EQ(body->number("pid"), 10U);
+    EXPECT_EQ(body->value("cpu_mode"), packet->number("timestamp") == 5'000'025'000 ? "MODE_KERNEL" : "MODE_USER");
+    const bool is_cut = body->number("tid") == 11 || !body->has("callstack_iid");
+    EXPECT_EQ(body->value("unwind_error"), is_cut ? "UNWIND_ERROR_UNKNOWN" : "");
+    found.push_back({packet->number("timestamp") - 5'000'008'000, body->number("tid"), cpu,
+                     body->has("callstack_iid") ? stacks.at(body->number("callstack_iid")) : ""});
+  }
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, test::kExportedSamples);
+  EXPECT_TRUE(is_told_once);
 }
 
 }  // namespace

@@ -2,10 +2,14 @@
 #include "sampler/address_space.h"
 
 #include <gtest/gtest.h>
+#include <link.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -67,8 +71,8 @@ TEST(AddressSpaces, AreThoseOfAMapOfPages) {
 TEST(AddressSpaces, ForkedChildrenHaveTheirParentsAndGoTheirOwnWay) {
   AddressSpaces spaces;
   spaces.map(0, mapped(1, kPage, kPage, 0, 1, "/a"));
-  spaces.fork(2, 1);
-  spaces.fork(1, 1);  // a thread
+  spaces.fork(2, 1, 2);
+  spaces.fork(1, 1, 11);  // a thread
   const auto before = spaces.of(2);
   spaces.map(0, mapped(2, 2 * kPage, kPage, 0, 2, "/b"));
   EXPECT_EQ(spaces.of(1)->size(), 1U);
@@ -77,11 +81,77 @@ TEST(AddressSpaces, ForkedChildrenHaveTheirParentsAndGoTheirOwnWay) {
   spaces.exec(2);
   EXPECT_TRUE(spaces.of(2)->empty());
   // The first process has two threads; what it has mapped goes with the last one.
-  spaces.exit(1);
+  spaces.exit(1, 1);
   EXPECT_EQ(spaces.of(1)->size(), 1U);
-  spaces.exit(1);
+  spaces.exit(1, 11);
   EXPECT_TRUE(spaces.of(1)->empty());
   EXPECT_TRUE(spaces.of(99)->empty());
+}
+
+// Two events of one thread tell each of its records twice.
+TEST(AddressSpaces, AThreadThatIsToldTwiceIsOne) {
+  AddressSpaces spaces;
+  spaces.begin_with(1, "1000-2000 r-xp 00000000 08:01 5 /a\n", {1, 11});
+  for (int i = 0; i < 2; ++i) spaces.fork(1, 1, 12);
+  for (const std::uint32_t tid : {11U, 11U, 12U, 12U}) spaces.exit(1, tid);
+  EXPECT_EQ(spaces.of(1)->size(), 1U);
+  spaces.exit(1, 1);
+  EXPECT_TRUE(spaces.of(1)->empty());
+}
+
+// The oracle is the loader's list of what it has mapped.
+TEST(AddressSpaces, OfAProcessThatRunsAreItsMaps) {
+  std::ifstream in("/proc/self/maps");
+  const std::string maps{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  AddressSpaces spaces;
+  spaces.begin_with(7, maps, {7});
+  int segments = 0;
+  const auto see = [&](const dl_phdr_info& info) {
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+      const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+      const std::uint64_t at = info.dlpi_addr + segment.p_vaddr + segment.p_memsz / 2;
+      const CodeMapping* const found = find_mapping(*spaces.of(7), at);
+      ASSERT_NE(found, nullptr) << info.dlpi_name;
+      const CodeFile& file = spaces.files()[found->file];
+      if (info.dlpi_name[0] != '/') continue;  // the program, and the vDSO
+      ++segments;
+      struct stat status {};
+      ASSERT_EQ(stat(info.dlpi_name, &status), 0);
+      EXPECT_EQ(file.inode, status.st_ino) << file.path;
+      EXPECT_EQ(at - found->begin + found->offset, segment.p_offset + segment.p_memsz / 2);
+    }
+  };
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        (*static_cast<decltype(see)*>(to))(*info);
+        return 0;
+      },
+      const_cast<void*>(static_cast<const void*>(&see)));
+  EXPECT_GT(segments, 1);
+}
+
+TEST(AddressSpaces, LinesThatAreNoneMapNothing) {
+  AddressSpaces spaces;
+  spaces.begin_with(1,
+                    "1000-2000 r--p 0 08:01 5 /data\n"
+                    "2000-1000 r-xp 0 08:01 5 /backwards\n"
+                    "x-2000 r-xp 0 08:01 5 /no number\n"
+                    "1000-2000 r-xp 0 08:01\n"
+                    "\n-\n    \n1000-2000 r-x",
+                    {1});
+  EXPECT_TRUE(spaces.of(1)->empty());
+  spaces.begin_with(1,
+                    "1000-2000 r-xp 00003000 08:01 5          /with a space (deleted)\n"
+                    "3000-4000 rwxp 00000000 00:00 0 \n"
+                    "5000-6000 r-xp 00000000 00:00 0 [vdso]",
+                    {1});
+  ASSERT_EQ(spaces.of(1)->size(), 3U);
+  EXPECT_EQ(spaces.of(1)->at(0).offset, 0x3000U);
+  const auto path = [&](std::size_t i) { return spaces.files()[spaces.of(1)->at(i).file].path; };
+  EXPECT_EQ(path(0), "/with a space (deleted)");
+  EXPECT_EQ(path(1), "//anon");
+  EXPECT_EQ(path(2), "[vdso]");
 }
 
 TEST(AddressSpaces, TakeABuildIdWhereTheKernelHasOne) {

@@ -200,6 +200,7 @@ void TraceIndex::sum_up() {
   for (const ThreadIndex& index : threads_) {
     last_ = std::max(last_, index.last_ticks);
   }
+  if (last_ == 0) last_ = analysis::last_ticks(*trace_);  // of samples
   last_ = std::max(last_, origin_);
   build_sample_strips();
 }
