@@ -60,6 +60,8 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"notes", {{"q", "x"}, {"limit", "many"}}},
                             {"plots", {}},
                             {"plots", {{"width", "77"}, {"plot", "0"}}},
+                            {"frames", {}},
+                            {"frame", {{"set", "0"}, {"target", "100"}, {"number", "3"}}},
                             {"locks", {}},
                             {"lock", {{"lock", "0"}, {"holder", "3"}}},
                             // Of a lock, where there are any: the first behind those that are listed.

@@ -10,6 +10,7 @@
 
 #include "analysis/memory.h"
 #include "analysis/notes.h"
+#include "analysis/selection.h"
 
 namespace karst::view {
 namespace {
@@ -123,9 +124,10 @@ Notes::~Notes() = default;
 
 namespace {
 
+bool has_kind(const ThreadIndex& thread, NoteKind kind) { return thread.notes[static_cast<std::size_t>(kind)] != 0; }
+
 bool has_values(const ThreadIndex& thread) {
-  return thread.notes[static_cast<std::size_t>(NoteKind::kInteger)] != 0 ||
-         thread.notes[static_cast<std::size_t>(NoteKind::kNumber)] != 0;
+  return has_kind(thread, NoteKind::kInteger) || has_kind(thread, NoteKind::kNumber);
 }
 
 bool is_value(const reader::Note& note) { return group_of(note.kind) == NoteGroup::kValue && note.name != 0; }
@@ -149,44 +151,42 @@ struct PlotPixel {
 
 }  // namespace
 
+std::shared_ptr<const FrameTracks> Notes::frames(const TraceIndex& index, Work* work) {
+  if (auto known = index.frames()) return known;
+  analysis::Frames frames(analysis::first_ticks(index.trace()));
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!has_kind(thread, NoteKind::kFrame)) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
+    frames.add(index.trace(), *thread.thread, notes->calls());
+  }
+  index.set_frames(std::make_shared<FrameTracks>(make_frame_tracks(frames)));
+  return index.frames();
+}
+
 std::shared_ptr<const std::vector<Series>> Notes::series_of(const TraceIndex& index, Work* work) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto at = series_.find(&index); at != series_.end()) return at->second;
   }
-  const auto has = [](const ThreadIndex& thread, NoteKind kind) {
-    return thread.notes[static_cast<std::size_t>(kind)] != 0;
-  };
-  struct Marks {
-    std::uint32_t name = 0;            // id of a function
-    std::vector<std::uint64_t> ticks;  // in order
-  };
-  std::map<std::pair<std::uint32_t, std::string_view>, Marks> frames;  // by process and name
-  std::map<std::uint32_t, analysis::MemoryFinder> memory;              // by process
+  const auto frames = this->frames(index, work);
+  if (frames == nullptr) return nullptr;
+  std::map<std::uint32_t, analysis::MemoryFinder> memory;  // by process
   for (const ThreadIndex& thread : index.threads()) {
-    if (!has(thread, NoteKind::kFrame) && !has(thread, NoteKind::kRecord)) continue;
+    if (!has_kind(thread, NoteKind::kRecord)) continue;
     const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
-    const std::uint32_t process = thread.thread->process;
-    if (has(thread, NoteKind::kRecord))
-      memory.try_emplace(process, index.trace()).first->second.add(*thread.thread, notes->calls(), nullptr);
-    for (std::size_t at = 0; at < notes->size(); ++at) {
-      const reader::Note& note = (*notes)[at];
-      if (group_of(note.kind) != NoteGroup::kFrame) continue;
-      const std::string_view name = index.trace().function(index.trace().processes()[process], note.name).name;
-      Marks& marks = frames[{process, name}];
-      marks.name = note.name;
-      marks.ticks.push_back(note.ticks);
-    }
+    memory.try_emplace(thread.thread->process, index.trace())
+        .first->second.add(*thread.thread, notes->calls(), nullptr);
   }
   auto made = std::make_shared<std::vector<Series>>();
   const Clock& clock = index.trace().clock();
-  for (auto& [key, marks] : frames) {
-    std::sort(marks.ticks.begin(), marks.ticks.end());
-    Series series{key.first, marks.name, SeriesKind::kFrames, {}};
-    for (std::size_t at = 1; at < marks.ticks.size(); ++at)
-      series.samples.push_back(
-          {marks.ticks[at], static_cast<double>(clock.to_ns(marks.ticks[at] - marks.ticks[at - 1])) / 1e6});
+  for (const FrameTrack& track : frames->tracks) {
+    Series series{track.process, track.function, SeriesKind::kFrames, {}};
+    const CallColumns& calls = track.strip.calls;
+    for (std::size_t at = 0; at < calls.size(); ++at)
+      if (track.is_marked(at))
+        series.samples.push_back({calls.end(at), static_cast<double>(clock.to_ns(calls.duration[at])) / 1e6});
     if (!series.samples.empty()) made->push_back(std::move(series));
   }
   for (auto& [process, finder] : memory) {

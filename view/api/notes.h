@@ -18,6 +18,7 @@
 #include "view/api/noted_threads.h"
 #include "view/engine.h"
 #include "view/index/index.h"
+#include "view/tiles/frame_tracks.h"
 
 namespace karst::view {
 
@@ -83,6 +84,8 @@ class Notes {
     double least = 0;
     double most = 0;
   };
+  /// A trace's frames, made when they are first asked for; the index has them then. Null: `work` was stopped.
+  std::shared_ptr<const FrameTracks> frames(const TraceIndex& index, Work* work = nullptr);
   /// The kMaxPlots names with the most values, in order of process and name, frames first; empty once `work` is
   /// stopped.
   std::vector<Plot> plots(const TraceIndex& index, Work* work = nullptr);
