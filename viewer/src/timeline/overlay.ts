@@ -28,6 +28,15 @@ export function drawOverlay(
     const call = { begin, duration: selectedSpan.end - selectedSpan.begin, depth: selectedSpan.depth };
     box(c, scene, state, threadKey(selected.trace, selected.thread), call, inks.text, 2);
   }
+  const { frame, frameSpan } = state;
+  if (frame && frameSpan) {
+    const bar = {
+      begin: frameSpan.begin + scene.offset(frame.trace),
+      duration: frameSpan.end - frameSpan.begin,
+      depth: 0,
+    };
+    box(c, scene, state, `${frame.trace}:f${frame.set}`, bar, inks.text, 2);
+  }
   if (state.waking) drawWaking(c, scene, state, state.waking);
   if (state.lock) drawLock(c, scene, state, state.lock);
   if (state.note) drawNote(c, scene, state, state.note);
