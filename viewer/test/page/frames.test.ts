@@ -34,8 +34,7 @@ const duration = async (tab: Tab) =>
 const name = (tab: Tab) => tab.page.locator("[data-testid=frame-name]").innerText();
 const sum = (tab: Tab) => tab.page.locator("[data-testid=frame-sum]").innerText();
 /** Between its mark and the program's look at the clock a thread may lose its CPU for a moment. */
-const near = (found: number, ns: number) => expect(Math.abs(found - ns)).toBeLessThan(5e6);
-/** The frames over a target that no such moment brings over it or below it. */
+const near = (found: number, ns: number) => expect(Math.abs(found - ns)).toBeLessThan(20e6);
 const over = (ms: number) => all.filter(({ ns }) => ns > ms * 1e6).length;
 
 test("the panel names the slowest frame, and a click goes to it", async () => {
