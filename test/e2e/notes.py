@@ -379,7 +379,7 @@ class Notes(TortureTest):
         self.assertEqual(main["p50_ns"], sorted(found.values())[(79 * 50 + 99) // 100 - 1])
         self.assertEqual(main["mean_ns"], sum(found.values()) // 79)
         slowest = max(took, key=took.get)
-        self.assertEqual((main["slowest"][0]["number"], slowest), (47, 47))
+        self.assertEqual(main["slowest"][0]["number"], slowest)
         begin = main["slowest"][0]["begin_ns"]
         inside = f"{begin - 1000}ns..{begin + main['max_ns'] + 1000}ns"
         only = json.loads(frames("--json", "--range", inside))["frames"]

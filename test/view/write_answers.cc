@@ -57,6 +57,7 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"notes", {}},
                             {"notes", {{"order", "newest"}, {"limit", "20"}, {"kind", "message,value"}}},
                             {"notes", {{"q", "LINE 1"}}},
+                            {"notes", {{"q", "1"}, {"kind", "call,message"}, {"limit", "9"}}},
                             {"notes", {{"q", "x"}, {"limit", "many"}}},
                             {"plots", {}},
                             {"plots", {{"width", "77"}, {"plot", "0"}}},

@@ -35,7 +35,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
   {
     title: "More",
     keys: [
-      ["/", "search functions"],
+      ["/", "search functions and notes"],
       ["m", "measure by dragging anywhere"],
       ["r", "measure the selected call, else what is in view"],
       ["1 – 9", "call, functions, flame graph, range, compare, outliers, requests, notes, frames"],

@@ -25,7 +25,6 @@ beforeAll(() => {
   }));
   expect(all.length).toBe(79);
   slowest = all.reduce((a, b) => (b.ns > a.ns ? b : a));
-  expect(slowest.number).toBe(47);
 });
 
 const lines = (tab: Tab) => tab.page.locator("[data-testid=slow-frame]");
@@ -88,8 +87,8 @@ test("the target says which frames are over it, is kept, and refuses what is no 
   await target.fill("60");
   await until(
     () => sum(tab),
-    (text) => text.includes(", 1 (") && text.includes("over 60 ms"),
-    "1 frame over 60 ms",
+    (text) => text.includes(`, ${over(60)} (`) && text.includes("over 60 ms"),
+    `${over(60)} frames over 60 ms`,
   );
   await target.fill("fast");
   expect(await target.getAttribute("aria-invalid")).toBe("true");
