@@ -422,7 +422,9 @@ Reply Api::notes(const Question& question) {
     asked.groups = 0;
     for (const std::string& name : question.words("kind")) {
       const auto group = note_group_named(name);
-      if (!group) question.complain("kind must be message, value, frame, request, text, record, call or other, not '" + name + "'");
+      if (!group)
+        question.complain("kind must be message, value, frame, request, text, record, call or other, not '" + name +
+                          "'");
       if (group) asked.groups |= 1U << static_cast<unsigned>(*group);
     }
   }
