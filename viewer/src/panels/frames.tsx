@@ -82,7 +82,6 @@ function Steps({ trace, set, facts: { frame, previous, next } }: Of) {
   const step = (words: string, icon: "left" | "right", to: FrameLine | null) => (
     <button
       disabled={!to}
-      aria-label={`${words} frame over the target`}
       title={to ? `${words} frame over the target: ${count(to.number)}` : `No ${words.toLowerCase()} one is over it`}
       data-testid={`frame-${words.toLowerCase()}`}
       onClick={() => to && goToFrame(trace, set, to)}

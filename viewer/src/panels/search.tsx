@@ -116,17 +116,6 @@ function SaidList(props: {
       <div class="quiet more" role="presentation">
         {notesWord(notes.count)}
         {notes.count > notes.list.length && `, the first ${notes.list.length}`}
-        <button
-          class="link"
-          tabIndex={-1}
-          data-testid="found-all-notes"
-          onMouseDown={(event) => {
-            event.preventDefault();
-            listAll(notes.text);
-          }}
-        >
-          list all
-        </button>
       </div>
       {notes.list.map(({ trace, note }, i) => (
         <div
@@ -176,7 +165,22 @@ function FoundList(props: {
           (list.length === 0
             ? "No function’s name matches."
             : `${count(list.length)} ${list.length === 1 ? "function" : "functions"}, ${count(found.calls)} calls`)}
-        {notes && notes.count > 0 && <span data-testid="found-notes"> · {notesWord(notes.count)}</span>}
+        {notes && notes.count > 0 && (
+          <>
+            <span data-testid="found-notes"> · {notesWord(notes.count)}</span>
+            <button
+              class="link"
+              tabIndex={-1}
+              data-testid="found-all-notes"
+              onMouseDown={(event) => {
+                event.preventDefault();
+                listAll(notes.text);
+              }}
+            >
+              list all
+            </button>
+          </>
+        )}
         {said.error !== "" && <span class="warn"> {said.error}</span>}
       </div>
       <div id="found" role="listbox" aria-label="Functions and notes found">
