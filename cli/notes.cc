@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/csv.h"
 #include "cli/names.h"
+#include "cli/notes_frames.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -28,8 +29,12 @@ struct Options {
   std::string format = "text";
   std::string kind;
   std::string level;
+  bool frames = false;
+  std::string target;
   TextOptions text;
 };
+
+constexpr std::uint64_t kTargetNs = 16'700'000;  // 60 frames a second
 
 constexpr const char* kFooter = R"(Output: a row for each note, thread by thread in order of time:
 
@@ -44,6 +49,13 @@ constexpr const char* kFooter = R"(Output: a row for each note, thread by thread
 
 csv and json have also kind, name (of a log: its format), value, process and
 level, and times in nanoseconds.
+
+--frames: how long frames took (KARST_FRAME), all threads of a process together:
+how many, mean, percentiles, the longest, and how many took longer than
+--target. Below are the ten slowest of each name, with their numbers from 1 on.
+json has the same, csv a row for each frame. The first frame is left out:
+nobody marked where it begins. --range takes frames that lie in it as a whole.
+
 --function takes notes made in calls of these functions, not below them;
 --below takes those below as well.)";
 
@@ -158,9 +170,32 @@ void print_json(const Input& input, const Options& options, Output& output) {
   output.append("\n");
 }
 
+/// What says nothing of frames, which are of all threads; empty: none of it was given.
+std::string_view not_of_frames(const Options& options) {
+  const InputOptions& input = options.input;
+  if (!options.kind.empty()) return "--kind";
+  if (!options.level.empty()) return "--level";
+  if (input.has_function) return "--function";
+  if (!input.below.empty()) return "--below";
+  if (!input.min_duration.empty()) return "--min-duration";
+  if (input.request) return "--request";
+  if (!input.selection.thread.empty()) return "--thread";
+  if (!input.selection.not_thread.empty()) return "--not-thread";
+  return {};
+}
+
 int notes(const Options& options) {
+  if (!options.frames && !options.target.empty())
+    return usage_error("--target is about frames: it needs --frames", "notes");
+  if (const std::string_view other = not_of_frames(options); options.frames && !other.empty())
+    return usage_error(fmt::format("{} cannot choose among --frames: all threads of a process share its frames", other),
+                       "notes");
   auto input = open_input(options.input);
   if (!input) return fail(input.error());
+  if (options.frames) {
+    const std::uint64_t target = options.target.empty() ? kTargetNs : *parse_duration(options.target);
+    return print_frames(**input, target, options.format, options.text);
+  }
   if (options.format == "text") {
     Screen screen(options.text);
     if (!print_text(**input, options, screen)) return fail(no_note(**input, options));
@@ -184,6 +219,10 @@ void register_notes(Command app, int& status) {
   command.add_option("--level", options->level, "List logs of this level and above alone")
       .check(one_of(kLevels))
       .type_name("LEVEL");
+  command.add_flag("--frames", options->frames, "Say how long frames took, and which were the slowest");
+  command.add_option("--target", options->target, "How long a frame may take, like 8ms (16.7ms unless given)")
+      .check(readable(parse_duration))
+      .type_name("TIME");
   add_selection_options(command, options->input, "List only notes made in calls of functions whose name matches");
   add_text_options(command, options->text);
   command.callback([options, &status] { status = notes(*options); });

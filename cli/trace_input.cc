@@ -58,18 +58,7 @@ Result<std::string> newest_trace() {
   return newest;
 }
 
-namespace {
-
-/// For options whose text `read` must be able to read.
-template <typename Read>
-Check readable(Read read) {
-  return [read](const std::string& text) {
-    const auto value = read(text);
-    return value ? std::string() : value.error().message;
-  };
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void add_selection_options(Command command, InputOptions& options, const char* function_help) {
   in_group(command, "Which part", [&] {

@@ -62,6 +62,15 @@ Check number_to(std::uint64_t most);
 /// The same for options that are one of some words.
 Check one_of(const std::vector<std::string>& words);
 
+/// For options whose text `read` must be able to read.
+template <typename Read>
+Check readable(Read read) {
+  return [read](const std::string& text) {
+    const auto value = read(text);
+    return value ? std::string() : value.error().message;
+  };
+}
+
 /// A trace, open, and the part of it that was asked for.
 /// Parts of time that calls are cut at, so that each row is in one or in none: work on requests, or frames.
 struct CallParts {

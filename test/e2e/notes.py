@@ -353,6 +353,44 @@ class Notes(TortureTest):
                          [(f"name {i}", str(i)) for i in range(1024)])
         self.assertEqual(run.err.count("there are too many names of notes"), 1)
 
+    def test_frames_are_those_of_the_programs_own_clock(self):
+        program = build("viewer_frames", "viewer_frames.cc", "-O1", *INCLUDE, compiler="karst-g++")
+        run = self.run_traced(program)
+        took = {int(number): int(ns) for number, ns in re.findall(r"^Frame (\d+) (\d+)$", run.out, re.M)}
+        self.assertEqual(len(took), 79)
+
+        def frames(*options):
+            done = subprocess.run([KARST, "notes", "--frames", *options, str(run.trace.path)], check=True,
+                                  capture_output=True, text=True, timeout=support.TIMEOUT)
+            return done.stdout
+
+        rows = [line.split(",") for line in frames("--format", "csv").splitlines()[1:]]
+        found = {int(number): int(ns) for name, _, number, _, ns in rows if name == '"Frame"'}
+        self.assertEqual(set(found), set(took))
+        for number, ns in took.items():
+            # Between its mark and the program's look at the clock a thread may lose its CPU.
+            self.assertLess(abs(found[number] - ns), 20e6, number)
+        sums = json.loads(frames("--json", "--target", "60ms"))
+        main = next(one for one in sums["frames"] if one["name"] == "Frame")
+        self.assertEqual([one["name"] for one in sums["frames"]], ["Frame", "audio"])
+        self.assertEqual(main["count"], 79)
+        self.assertEqual(main["max_ns"], max(found.values()))
+        self.assertEqual(main["over"], sum(ns > 60e6 for ns in found.values()))
+        self.assertEqual(main["p50_ns"], sorted(found.values())[(79 * 50 + 99) // 100 - 1])
+        self.assertEqual(main["mean_ns"], sum(found.values()) // 79)
+        slowest = max(took, key=took.get)
+        self.assertEqual(main["slowest"][0]["number"], slowest)
+        begin = main["slowest"][0]["begin_ns"]
+        inside = f"{begin - 1000}ns..{begin + main['max_ns'] + 1000}ns"
+        only = json.loads(frames("--json", "--range", inside))["frames"]
+        self.assertEqual([one["count"] for one in only if one["name"] == "Frame"], [1])
+        self.assertRegex(frames("--target", "60ms"), rf"(?m)^ +79 .* {main['over']} +[\d.]+%  Frame$")
+        for bad in (["--thread", "1"], ["--kind", "frame"], ["--request", "3"], ["--function", "draw"]):
+            done = subprocess.run([KARST, "notes", "--frames", *bad, str(run.trace.path)], capture_output=True,
+                                  text=True, timeout=support.TIMEOUT)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"{bad[0]} cannot choose among --frames", done.stderr)
+
 
 if __name__ == "__main__":
     main()

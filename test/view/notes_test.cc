@@ -283,6 +283,49 @@ TEST_P(NotesTest, PlotsOfFramesAreHowLongTheyTook) {
   expect_plot(api_, *index_, 0, "frame main (ms)", points);
 }
 
+// What calls were given is found by its values, not by the function's name, and only when it is asked for.
+TEST_P(NotesTest, ValuesOfCallsAreFoundWhenTheyAreAskedFor) {
+  std::vector<std::pair<double, std::string>> given, said;
+  for (const view::ThreadIndex& thread : index_->threads()) {
+    const reader::Calls calls = reader::rebuild_calls(index_->trace(), *thread.thread);
+    for (const reader::Note& note : calls.notes) {
+      const bool is_given = note.kind == static_cast<std::uint32_t>(NoteKind::kArguments);
+      (is_given ? given : said)
+          .emplace_back(index_->since_origin(note.ticks),
+                        analysis::note_line(index_->trace(), *thread.thread, calls, note));
+    }
+  }
+  ASSERT_GT(given.size(), 100U);
+  simdjson::dom::parser parser;
+  const auto count = [&](const view::Parameters& parameters) {
+    const view::Reply reply = api_.answer("notes", parameters);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return std::uint64_t(parser.parse(reply.body)["count"]);
+  };
+  EXPECT_EQ(count({}), said.size());
+  EXPECT_EQ(count({{"kind", "call"}}), given.size());
+  EXPECT_EQ(count({{"kind", "call"}, {"q", "WORK(INT)"}}), 0U);
+  EXPECT_EQ(count({{"kind", "call"}, {"q", "N=1"}}), given.size()) << given.front().second;
+  EXPECT_EQ(count({{"kind", "call"}, {"q", "n=7"}}), 0U);
+  // With others they lie in one order of time.
+  const std::string body =
+      api_.answer("notes", {{"kind", "message,value,frame,request,text,record,call,other"}, {"limit", "10000"}}).body;
+  const simdjson::dom::element all = parser.parse(body);
+  EXPECT_EQ(std::uint64_t(all["count"]), given.size() + said.size());
+  std::vector<std::pair<double, std::string>> expected = given, found;
+  expected.insert(expected.end(), said.begin(), said.end());
+  double last = -1;
+  for (const auto note : all["notes"]) {
+    EXPECT_LE(last, double(note["time"]));
+    last = double(note["time"]);
+    EXPECT_EQ(std::string_view(note["group"]) == "call", std::string_view(note["kind"]) == "arguments");
+    found.emplace_back(last, std::string_view(note["line"]));
+  }
+  std::sort(expected.begin(), expected.end());
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, expected);
+}
+
 TEST_P(NotesTest, TheTraceCountsThem) {
   const std::string body = api_.answer("trace", {}).body;
   simdjson::dom::parser parser;

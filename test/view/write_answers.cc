@@ -57,9 +57,12 @@ std::vector<Asked> questions(const view::TraceIndex& index, std::mt19937& random
                             {"notes", {}},
                             {"notes", {{"order", "newest"}, {"limit", "20"}, {"kind", "message,value"}}},
                             {"notes", {{"q", "LINE 1"}}},
+                            {"notes", {{"q", "1"}, {"kind", "call,message"}, {"limit", "9"}}},
                             {"notes", {{"q", "x"}, {"limit", "many"}}},
                             {"plots", {}},
                             {"plots", {{"width", "77"}, {"plot", "0"}}},
+                            {"frames", {}},
+                            {"frame", {{"set", "0"}, {"target", "100"}, {"number", "3"}}},
                             {"locks", {}},
                             {"lock", {{"lock", "0"}, {"holder", "3"}}},
                             // Of a lock, where there are any: the first behind those that are listed.

@@ -13,6 +13,7 @@
 #include "view/api/calls.h"
 #include "view/api/compare.h"
 #include "view/api/explain.h"
+#include "view/api/frames.h"
 #include "view/api/outliers.h"
 #include "view/api/question.h"
 #include "view/api/requests.h"
@@ -82,6 +83,8 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"requests", &Api::requests, true},
       {"notes", &Api::notes, false},
       {"plots", &Api::plots, false},
+      {"frames", &Api::frames, false},
+      {"frame", &Api::frame, false},
       {"locks", &Api::locks, false},
       {"lock", &Api::lock, false},
       {"memory", &Api::memory, false},
@@ -419,7 +422,9 @@ Reply Api::notes(const Question& question) {
     asked.groups = 0;
     for (const std::string& name : question.words("kind")) {
       const auto group = note_group_named(name);
-      if (!group) question.complain("kind must be message, value, frame, request, text or other, not '" + name + "'");
+      if (!group)
+        question.complain("kind must be message, value, frame, request, text, record, call or other, not '" + name +
+                          "'");
       if (group) asked.groups |= 1U << static_cast<unsigned>(*group);
     }
   }
@@ -467,6 +472,34 @@ Reply Api::plots(const Question& question) {
     json.field("count", plot.count).key("min").value(plot.least, 6).key("max").value(plot.most, 6).close('}');
   }
   json.close(']').close('}');
+  return json_reply(json);
+}
+
+Reply Api::frames(const Question& question) {
+  const auto frames = notes_.frames(question.index(), question.work());
+  if (frames == nullptr) return {};
+  Json json;
+  write_frames(json, question.index(), *frames);
+  return json_reply(json);
+}
+
+Reply Api::frame(const Question& question) {
+  const auto frames = notes_.frames(question.index(), question.work());
+  if (frames == nullptr) return {};
+  const std::uint64_t set = question.whole("set", frames->tracks.size());
+  if (set >= frames->tracks.size()) question.complain("which frames? set must be a place in the list of api/frames");
+  const double target = question.number("target", 0);
+  if (!(target > 0)) question.complain("target must be a time in ns, more than 0");
+  if (!question.error().empty()) return {};
+  const FrameTrack& track = frames->tracks[set];
+  std::optional<std::size_t> at;
+  if (question.has("number")) {
+    at = frame_numbered(track, question.whole("number", 0));
+    if (!at) question.complain("there is no frame '" + question.text("number") + "'");
+    if (!question.error().empty()) return {};
+  }
+  Json json;
+  write_frame(json, question.index(), track, target, at);
   return json_reply(json);
 }
 

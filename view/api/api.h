@@ -72,6 +72,8 @@ class Api {
   Reply requests(const Question& question);
   Reply notes(const Question& question);
   Reply plots(const Question& question);
+  Reply frames(const Question& question);
+  Reply frame(const Question& question);
   Reply locks(const Question& question);
   Reply lock(const Question& question);
   Reply memory(const Question& question);

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
 #include "analysis/memory.h"
 #include "analysis/notes.h"
+#include "analysis/selection.h"
 
 namespace karst::view {
 namespace {
@@ -21,12 +23,9 @@ constexpr std::size_t kMostMarkText = 200;
 constexpr int kPlotDecimals = 6;
 
 constexpr std::string_view kGroupNames[kNoteGroups] = {"message", "value",  "frame", "request",
-                                                       "text",    "record", "other"};
+                                                       "text",    "record", "other", "call"};
 
-bool is_values(std::uint32_t kind) {
-  return kind == static_cast<std::uint32_t>(NoteKind::kArguments) ||
-         kind == static_cast<std::uint32_t>(NoteKind::kReturned);
-}
+bool is_values(std::uint32_t kind) { return group_of(kind) == NoteGroup::kCall; }
 
 // Names come from the trace, and may have any length.
 std::string shortened(std::string_view text, std::size_t most) {
@@ -72,6 +71,7 @@ NoteGroup group_of(std::uint32_t kind) {
       return NoteGroup::kRecord;
     case NoteKind::kArguments:
     case NoteKind::kReturned:
+      return NoteGroup::kCall;
     case NoteKind::kFiber:
       break;
   }
@@ -93,29 +93,33 @@ class Notes::OfThread {
  public:
   explicit OfThread(NotedCalls calls) : calls_(std::move(calls)) {
     const std::vector<reader::Note>& notes = calls_.calls->notes;
-    order_.reserve(notes.size());
-    for (std::uint32_t i = 0; i < notes.size(); ++i)
-      if (!is_values(notes[i].kind)) order_.push_back(i);
+    for (std::uint32_t i = 0; i < notes.size(); ++i) (is_values(notes[i].kind) ? values_ : order_).push_back(i);
     const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return notes[a].ticks < notes[b].ticks; };
     // Unless a clock ran backwards they are in order.
-    if (!std::is_sorted(order_.begin(), order_.end(), earlier)) std::stable_sort(order_.begin(), order_.end(), earlier);
+    for (std::vector<std::uint32_t>* list : {&order_, &values_})
+      if (!std::is_sorted(list->begin(), list->end(), earlier)) std::stable_sort(list->begin(), list->end(), earlier);
     calls_.keep_notes_only();
   }
 
   const reader::Calls& calls() const { return *calls_.calls; }
   std::size_t size() const { return order_.size(); }
   const reader::Note& operator[](std::size_t at) const { return calls().notes[order_[at]]; }
-  /// The first one that is not before `ticks`.
-  std::size_t first_at(std::uint64_t ticks) const {
-    const auto at = std::partition_point(order_.begin(), order_.end(),
-                                         [&](std::uint32_t i) { return calls().notes[i].ticks < ticks; });
-    return static_cast<std::size_t>(at - order_.begin());
+  /// Places of those that are listed, or of calls' values, in `calls().notes`.
+  const std::vector<std::uint32_t>& list(bool values) const { return values ? values_ : order_; }
+  /// In such a list: the first one that is not before `ticks`.
+  std::size_t first_at(const std::vector<std::uint32_t>& list, std::uint64_t ticks) const {
+    const auto at =
+        std::partition_point(list.begin(), list.end(), [&](std::uint32_t i) { return calls().notes[i].ticks < ticks; });
+    return static_cast<std::size_t>(at - list.begin());
   }
-  std::size_t bytes() const { return order_.capacity() * sizeof(std::uint32_t) + calls_.bytes(); }
+  std::size_t bytes() const {
+    return (order_.capacity() + values_.capacity()) * sizeof(std::uint32_t) + calls_.bytes();
+  }
 
  private:
   NotedCalls calls_;
-  std::vector<std::uint32_t> order_;  // of those that are listed, by time
+  std::vector<std::uint32_t> order_;   // of those that are listed, by time
+  std::vector<std::uint32_t> values_;  // the same of calls' values
 };
 
 Notes::Notes() = default;
@@ -123,9 +127,10 @@ Notes::~Notes() = default;
 
 namespace {
 
+bool has_kind(const ThreadIndex& thread, NoteKind kind) { return thread.notes[static_cast<std::size_t>(kind)] != 0; }
+
 bool has_values(const ThreadIndex& thread) {
-  return thread.notes[static_cast<std::size_t>(NoteKind::kInteger)] != 0 ||
-         thread.notes[static_cast<std::size_t>(NoteKind::kNumber)] != 0;
+  return has_kind(thread, NoteKind::kInteger) || has_kind(thread, NoteKind::kNumber);
 }
 
 bool is_value(const reader::Note& note) { return group_of(note.kind) == NoteGroup::kValue && note.name != 0; }
@@ -149,44 +154,42 @@ struct PlotPixel {
 
 }  // namespace
 
+std::shared_ptr<const FrameTracks> Notes::frames(const TraceIndex& index, Work* work) {
+  if (auto known = index.frames()) return known;
+  analysis::Frames frames(analysis::first_ticks(index.trace()));
+  for (const ThreadIndex& thread : index.threads()) {
+    if (!has_kind(thread, NoteKind::kFrame)) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
+    frames.add(index.trace(), *thread.thread, notes->calls());
+  }
+  index.set_frames(std::make_shared<FrameTracks>(make_frame_tracks(frames)));
+  return index.frames();
+}
+
 std::shared_ptr<const std::vector<Series>> Notes::series_of(const TraceIndex& index, Work* work) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto at = series_.find(&index); at != series_.end()) return at->second;
   }
-  const auto has = [](const ThreadIndex& thread, NoteKind kind) {
-    return thread.notes[static_cast<std::size_t>(kind)] != 0;
-  };
-  struct Marks {
-    std::uint32_t name = 0;            // id of a function
-    std::vector<std::uint64_t> ticks;  // in order
-  };
-  std::map<std::pair<std::uint32_t, std::string_view>, Marks> frames;  // by process and name
-  std::map<std::uint32_t, analysis::MemoryFinder> memory;              // by process
+  const auto frames = this->frames(index, work);
+  if (frames == nullptr) return nullptr;
+  std::map<std::uint32_t, analysis::MemoryFinder> memory;  // by process
   for (const ThreadIndex& thread : index.threads()) {
-    if (!has(thread, NoteKind::kFrame) && !has(thread, NoteKind::kRecord)) continue;
+    if (!has_kind(thread, NoteKind::kRecord)) continue;
     const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
-    const std::uint32_t process = thread.thread->process;
-    if (has(thread, NoteKind::kRecord))
-      memory.try_emplace(process, index.trace()).first->second.add(*thread.thread, notes->calls(), nullptr);
-    for (std::size_t at = 0; at < notes->size(); ++at) {
-      const reader::Note& note = (*notes)[at];
-      if (group_of(note.kind) != NoteGroup::kFrame) continue;
-      const std::string_view name = index.trace().function(index.trace().processes()[process], note.name).name;
-      Marks& marks = frames[{process, name}];
-      marks.name = note.name;
-      marks.ticks.push_back(note.ticks);
-    }
+    memory.try_emplace(thread.thread->process, index.trace())
+        .first->second.add(*thread.thread, notes->calls(), nullptr);
   }
   auto made = std::make_shared<std::vector<Series>>();
   const Clock& clock = index.trace().clock();
-  for (auto& [key, marks] : frames) {
-    std::sort(marks.ticks.begin(), marks.ticks.end());
-    Series series{key.first, marks.name, SeriesKind::kFrames, {}};
-    for (std::size_t at = 1; at < marks.ticks.size(); ++at)
-      series.samples.push_back(
-          {marks.ticks[at], static_cast<double>(clock.to_ns(marks.ticks[at] - marks.ticks[at - 1])) / 1e6});
+  for (const FrameTrack& track : frames->tracks) {
+    Series series{track.process, track.function, SeriesKind::kFrames, {}};
+    const CallColumns& calls = track.strip.calls;
+    for (std::size_t at = 0; at < calls.size(); ++at)
+      if (track.is_marked(at))
+        series.samples.push_back({calls.end(at), static_cast<double>(clock.to_ns(calls.duration[at])) / 1e6});
     if (!series.samples.empty()) made->push_back(std::move(series));
   }
   for (auto& [process, finder] : memory) {
@@ -339,6 +342,10 @@ void Notes::write_plots(Json& json, const TraceIndex& index, const std::vector<P
   json.close(']').close('}');
 }
 
+namespace {
+bool wants_values(const Notes::Question& question) { return (question.groups & ~kListedGroups) != 0; }
+}  // namespace
+
 // One question: what it finds, and how that is written.
 class Notes::Finder {
  public:
@@ -350,22 +357,26 @@ class Notes::Finder {
   }
 
   /// False: `work` was stopped.
-  bool look_at(std::uint32_t number, std::shared_ptr<const OfThread> notes) {
-    const std::size_t first = notes->first_at(question_.range.begin);
-    const std::size_t last = std::max(first, notes->first_at(question_.range.end));
-    of_.push_back({number, std::move(notes)});
-    return question_.width != 0 ? add_marks(first, last) : add_notes(first, last);
+  bool look_at(std::uint32_t number, const std::shared_ptr<const OfThread>& notes) {
+    const auto look = [&](bool values) {
+      const std::vector<std::uint32_t>& list = notes->list(values);
+      const std::size_t first = notes->first_at(list, question_.range.begin);
+      const std::size_t last = std::max(first, notes->first_at(list, question_.range.end));
+      of_.push_back({number, notes, &list});
+      return question_.width != 0 ? add_marks(first, last) : add_notes(first, last);
+    };
+    return ((question_.groups & kListedGroups) == 0 || look(false)) && (!wants_values(question_) || look(true));
   }
 
   void write_notes() {
     std::sort(found_.begin(), found_.end(), Before{question_.newest});
     json_.open('{').field("count", count_).key("notes").open('[');
-    for (const Found& one : found_) write_note(of_[one.of], (*of_[one.of].notes)[one.at], kMostText);
+    for (const Found& one : found_) write_note(of_[one.of], of_[one.of][one.at], kMostText);
     json_.close(']').close('}');
   }
   void write_marks() {
     json_.open('{').field("count", count_).field("truncated", truncated_).key("marks").open('[');
-    for (const Mark& mark : marks_) write_note(of_[mark.of], (*of_[mark.of].notes)[mark.at], kMostMarkText, &mark);
+    for (const Mark& mark : marks_) write_note(of_[mark.of], of_[mark.of][mark.at], kMostMarkText, &mark);
     json_.close(']').close('}');
   }
 
@@ -373,6 +384,9 @@ class Notes::Finder {
   struct Of {
     std::uint32_t number;
     std::shared_ptr<const OfThread> notes;
+    const std::vector<std::uint32_t>* list;  // of `notes`
+
+    const reader::Note& operator[](std::size_t at) const { return notes->calls().notes[(*list)[at]]; }
   };
   struct Found {
     std::uint64_t ticks;
@@ -394,7 +408,7 @@ class Notes::Finder {
     std::uint64_t last;  // ticks
   };
 
-  bool filters() const { return !text_.empty() || question_.groups != ~0U || question_.within; }
+  bool filters() const { return !text_.empty() || question_.groups != kListedGroups || question_.within; }
 
   std::string line_of(const Of& of, const reader::Note& note) const {
     return analysis::note_line(index_.trace(), *index_.threads()[of.number].thread, of.notes->calls(), note);
@@ -412,6 +426,9 @@ class Notes::Finder {
     const auto kind = static_cast<NoteKind>(note.kind);
     // As note_line(), without a copy.
     if (kind == NoteKind::kText || (kind == NoteKind::kMessage && !bytes.empty())) return has(bytes);
+    // The line of a call's values has its function's name, which is not what it says.
+    if (is_values(note.kind))
+      return has(analysis::note_value(index_.trace(), *index_.threads()[of.number].thread, of.notes->calls(), note));
     return has(line_of(of, note));
   }
 
@@ -428,9 +445,7 @@ class Notes::Finder {
   bool add_notes(std::size_t first, std::size_t last) {
     const auto number = static_cast<std::uint32_t>(of_.size() - 1);
     const Of& of = of_.back();
-    const auto found = [&](std::size_t at) {
-      return Found{(*of.notes)[at].ticks, number, static_cast<std::uint32_t>(at)};
-    };
+    const auto found = [&](std::size_t at) { return Found{of[at].ticks, number, static_cast<std::uint32_t>(at)}; };
     if (!filters()) {
       count_ += last - first;
       const std::size_t some = std::min(last - first, question_.limit);
@@ -439,7 +454,7 @@ class Notes::Finder {
     }
     for (std::size_t at = first; at < last; ++at) {
       if ((at - first) % kWorkStep == kWorkStep - 1 && !go_on(work_, kWorkStep)) return false;
-      if (!is_wanted(of, (*of.notes)[at])) continue;
+      if (!is_wanted(of, of[at])) continue;
       ++count_;
       add(found(at));
     }
@@ -453,7 +468,7 @@ class Notes::Finder {
     double pixel = -1;
     for (std::size_t at = first; at < last; ++at) {
       if ((at - first) % kWorkStep == kWorkStep - 1 && !go_on(work_, kWorkStep)) return false;
-      const reader::Note& note = (*of.notes)[at];
+      const reader::Note& note = of[at];
       if (!is_wanted(of, note)) continue;
       const double here = std::floor(std::max(0.0, index_.since_origin(note.ticks) - question_.begin) * pixels);
       if (here != pixel) {
@@ -505,15 +520,18 @@ class Notes::Finder {
 
 void Notes::write(Json& json, const TraceIndex& index, const Question& question, Work* work) {
   Finder finder(json, index, question, work);
-  const auto asked = [&](std::uint32_t number) {
-    return index.threads()[number].listed_notes() != 0 && (!question.within || question.within->thread == number);
+  const auto notes_of = [&](std::uint32_t number) -> std::uint64_t {
+    const ThreadIndex& thread = index.threads()[number];
+    if (question.within && question.within->thread != number) return 0;
+    return wants_values(question) ? std::accumulate(thread.notes.begin(), thread.notes.end(), std::uint64_t{0})
+                                  : thread.listed_notes();
   };
   for (const std::uint32_t number : question.threads)
-    if (asked(number)) expect(work, index.threads()[number].listed_notes());
+    if (const std::uint64_t count = notes_of(number); count != 0) expect(work, count);
   for (const std::uint32_t number : question.threads) {
-    if (!asked(number)) continue;
-    auto notes = threads_.find(index, index.threads()[number], work);
-    if (notes == nullptr || !finder.look_at(number, std::move(notes))) return;
+    if (notes_of(number) == 0) continue;
+    const auto notes = threads_.find(index, index.threads()[number], work);
+    if (notes == nullptr || !finder.look_at(number, notes)) return;
   }
   if (question.width != 0) {
     finder.write_marks();

@@ -18,6 +18,7 @@
 #include "view/api/noted_threads.h"
 #include "view/engine.h"
 #include "view/index/index.h"
+#include "view/tiles/frame_tracks.h"
 
 namespace karst::view {
 
@@ -41,14 +42,16 @@ inline constexpr std::size_t kMaxPlots = 200;           ///< names of values tha
 inline constexpr std::size_t kMaxPlotPixels = 400'000;  ///< in an answer
 inline constexpr std::size_t kMaxNoteMarks = 20'000;    ///< the same, in pixels that have notes
 
-/// Kinds that the page tells apart: an integer and a number are values, and requests have three kinds.
-enum class NoteGroup : std::uint8_t { kMessage, kValue, kFrame, kRequest, kText, kRecord, kOther };
-inline constexpr std::size_t kNoteGroups = 7;
-/// "message", "value", "frame", "request", "text", "record"; "other": a kind of a later version.
+/// Kinds that the page tells apart: an integer and a number are values, and requests have three kinds. kCall is what a
+/// call was given or returned, which lists have when they are asked for it.
+enum class NoteGroup : std::uint8_t { kMessage, kValue, kFrame, kRequest, kText, kRecord, kOther, kCall };
+inline constexpr std::size_t kNoteGroups = 8;
+/// Bits by NoteGroup.
+inline constexpr std::uint32_t kListedGroups = ~(1U << static_cast<unsigned>(NoteGroup::kCall));
+/// "message", "value", "frame", "request", "text", "record", "call"; "other": a kind of a later version.
 std::string_view name_of(NoteGroup group);
 /// Of what name_of() says.
 std::optional<NoteGroup> note_group_named(std::string_view name);
-/// `kind` is none of a call's values.
 NoteGroup group_of(std::uint32_t kind);
 
 /// Field `notes` of a thread in api/trace, if it has any: how many of each group.
@@ -63,7 +66,7 @@ class Notes {
     TickRange range;                  ///< those made in it, its end left out
     std::optional<CallPlace> within;  ///< only those made in this call and what it called
     std::string text;                 ///< part of what a note says; ASCII letters are the same in both cases
-    std::uint32_t groups = ~0U;       ///< bits by NoteGroup
+    std::uint32_t groups = kListedGroups;
     std::size_t limit = 1000;
     bool newest = false;        ///< the last ones, the last first; else the first ones
     double begin = 0, end = 0;  ///< with `width`: where its pixels lie, ns from the trace's start
@@ -83,6 +86,8 @@ class Notes {
     double least = 0;
     double most = 0;
   };
+  /// A trace's frames, made when they are first asked for; the index has them then. Null: `work` was stopped.
+  std::shared_ptr<const FrameTracks> frames(const TraceIndex& index, Work* work = nullptr);
   /// The kMaxPlots names with the most values, in order of process and name, frames first; empty once `work` is
   /// stopped.
   std::vector<Plot> plots(const TraceIndex& index, Work* work = nullptr);

@@ -89,8 +89,29 @@ struct IndexProgress {
 class IndexCache;
 class Preview;
 struct LockTracks;
+struct FrameTracks;
 
-/// Immutable once built, but for its locks, which come late; any thread may read it.
+/// What is made when somebody asks for it, and stays the same from then on. Any thread may ask.
+template <typename Of>
+class Late {
+ public:
+  /// Null: nobody asked yet.
+  std::shared_ptr<const Of> get() const {
+    const std::lock_guard lock(mutex_);
+    return of_;
+  }
+  /// Of several the first counts.
+  void set(std::shared_ptr<const Of> of) {
+    const std::lock_guard lock(mutex_);
+    if (of_ == nullptr) of_ = std::move(of);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Of> of_;
+};
+
+/// Immutable once built, but for its locks and frames, which come late; any thread may read it.
 class TraceIndex {
  public:
   /// Opens `path` and builds everything on all processors. Error: the trace cannot be read, memory is out, or
@@ -135,14 +156,11 @@ class TraceIndex {
   const std::optional<Part>& part() const { return part_; }
 
   /// Null until somebody asked for them (view/api/locks.h). Once there they stay the same.
-  std::shared_ptr<const LockTracks> locks() const {
-    const std::lock_guard lock(locks_mutex_);
-    return locks_;
-  }
-  void set_locks(std::shared_ptr<const LockTracks> locks) const {
-    const std::lock_guard lock(locks_mutex_);
-    if (locks_ == nullptr) locks_ = std::move(locks);
-  }
+  std::shared_ptr<const LockTracks> locks() const { return locks_.get(); }
+  void set_locks(std::shared_ptr<const LockTracks> locks) const { locks_.set(std::move(locks)); }
+  /// The same (view/api/notes.h).
+  std::shared_ptr<const FrameTracks> frames() const { return frames_.get(); }
+  void set_frames(std::shared_ptr<const FrameTracks> frames) const { frames_.set(std::move(frames)); }
 
   /// Ticks since origin() for ns since the trace's start, and back.
   double to_ticks(double ns) const { return ns * static_cast<double>(trace_->clock().ticks_per_second) / 1e9; }
@@ -184,8 +202,8 @@ class TraceIndex {
   std::uint64_t origin_ = 0;
   std::uint64_t last_ = 0;
   std::optional<Part> part_;
-  mutable std::mutex locks_mutex_;
-  mutable std::shared_ptr<const LockTracks> locks_;
+  mutable Late<LockTracks> locks_;
+  mutable Late<FrameTracks> frames_;
 };
 
 /// The time of a block's first event that has one, or of its start.

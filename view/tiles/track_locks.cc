@@ -12,13 +12,12 @@ class LockTrackKind final : public TrackKind {
  public:
   std::string_view name() const override { return "lock"; }
   bool of_threads() const override { return false; }
-  std::uint32_t count(const TraceIndex& index) const override {
-    const auto locks = index.locks();
-    return locks == nullptr ? 0 : static_cast<std::uint32_t>(locks->tracks.size());
+  std::uint32_t count(const TraceIndex& /*index*/) const override {
+    return kMaxLockTracks;  // ids behind them stay the same when they come
   }
   std::optional<TrackFacts> facts(const TraceIndex& index, std::uint32_t number) const override {
     const auto locks = index.locks();
-    if (locks == nullptr) return std::nullopt;
+    if (locks == nullptr || number >= locks->tracks.size()) return std::nullopt;
     const LockTrack& track = locks->tracks[number];
     return TrackFacts{"lock", number, std::uint32_t{track.holder_lanes} + track.wait_lanes};
   }

@@ -3,7 +3,8 @@
 // (viewer/src/timeline/).
 //
 // A track's id is the number of its kind's first track plus its number in the kind. Both are known when a trace is
-// opened, so an id means the same while the trace is being read and after.
+// opened, so an id means the same while the trace is being read and after. Tracks that are made later have the last
+// ids.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -56,8 +57,10 @@ const TrackKind& thread_tracks();
 const TrackKind& state_tracks();
 const TrackKind& cpu_tracks();
 const TrackKind& sample_tracks();
-/// There are none until TraceIndex::set_locks().
+/// There are none until TraceIndex::set_locks(), but numbers for all that there may be.
 const TrackKind& lock_tracks();
+/// There are none until TraceIndex::set_frames().
+const TrackKind& frame_tracks();
 
 /// Draws lanes of a strip: a slice's row is its source.
 void draw_strip(const Strip& strip, const TrackLanes& wanted, TileWriter& tiles);

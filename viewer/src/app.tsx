@@ -7,6 +7,7 @@ import type { Backend, Progress } from "./backend/types/backend";
 import { onKey } from "./model/keys";
 import { attempt, completeSelection as completeSelectionOf } from "./model/actions";
 import type { Theme } from "./model/colour";
+import { keptTarget } from "./model/frames";
 import { START, store, useStore, type LoadedTrace, type State } from "./model/store";
 import { plain } from "./model/names";
 import { openOnFinding, watchHands } from "./model/opening";
@@ -166,6 +167,7 @@ function fromAddress(traces: readonly LoadedTrace[]): Change {
   if (!exists(said.selected)) delete said.selected;
   if (!exists(said.baseline)) delete said.baseline;
   if (!exists(said.explained)) delete said.explained;
+  if (said.frame && traces[said.frame.trace] === undefined) delete said.frame;
   if (said.highlight && !traces[said.highlight.trace]?.info.functions[said.highlight.function]) delete said.highlight;
   return said;
 }
@@ -183,6 +185,7 @@ function startState(traces: LoadedTrace[]): Partial<State> {
   } catch {
     // Storage may be forbidden.
   }
+  said.frameTarget = keptTarget();
   const kept = /^#kept=(\d+)$/.exec(location.hash);
   if (kept) opened.kept = Number(kept[1]);
   if (kept || location.hash.length < 2) opened.fresh = said.view;
@@ -192,8 +195,8 @@ function startState(traces: LoadedTrace[]): Partial<State> {
 }
 
 /** What the browser's Back undoes: selections and the like, not each move of the view. */
-const stepOf = ({ selected, explained, highlight, tab, range }: State) =>
-  JSON.stringify([selected, explained, highlight, tab, range]);
+const stepOf = ({ selected, explained, highlight, tab, range, frame }: State) =>
+  JSON.stringify([selected, explained, highlight, tab, range, frame]);
 
 /** Writes the address when the view has come to rest: browsers allow some hundred changes in half a minute. */
 function keepAddress(): () => void {
@@ -221,7 +224,7 @@ function keepAddress(): () => void {
       START;
     const said = {
       ...{ selected, explained, highlight, baseline, range, tab, scope, inverted, flameBy, filter, sort, ascending },
-      ...{ selectedSpan: null, waking: null },
+      ...{ selectedSpan: null, waking: null, frame: null, frameSpan: null },
       ...fromAddress(store.state.traces),
     };
     if (said.view) said.view = clampView(said.view, store.total);

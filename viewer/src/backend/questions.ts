@@ -21,11 +21,13 @@ import {
   traceFacts,
   type Json,
 } from "./facts";
+import { frameFacts, frameList } from "./frame_facts";
 import { lockFacts, lockList } from "./lock_facts";
 import { callMemory } from "./memory_facts";
 import type { Parameters, Transport } from "./transport";
 import type { Backend, Scope, SourceText } from "./types/backend";
 import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQuery, StateLine } from "./types/calls";
+import type { FrameFacts, FrameList } from "./types/frames";
 import type { LockFacts, LockList } from "./types/locks";
 import type { CallMemory } from "./types/memory";
 import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./types/notes";
@@ -164,6 +166,14 @@ export class Questions implements Backend {
   async plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]> {
     const parameters: Parameters = { ...scopeParameters(range), width, plot: plots.join(",") };
     return plotParts(await this.json("plots", parameters, signal));
+  }
+
+  async frames(signal?: AbortSignal): Promise<FrameList> {
+    return frameList(await this.json("frames", {}, signal));
+  }
+
+  async frame(set: number, target: number, number?: number, signal?: AbortSignal): Promise<FrameFacts> {
+    return frameFacts(await this.json("frame", { set, target, number }, signal));
   }
 
   async locks(signal?: AbortSignal): Promise<LockList> {

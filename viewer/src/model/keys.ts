@@ -20,7 +20,17 @@ import { store, type Tab } from "./store";
 import { threadKey } from "./tracks";
 import { fitThird } from "./view";
 
-const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers", "requests", "notes"];
+const TABS: readonly Tab[] = [
+  "call",
+  "functions",
+  "flame",
+  "range",
+  "compare",
+  "outliers",
+  "requests",
+  "notes",
+  "frames",
+];
 export const THEMES = ["auto", "light", "dark"] as const;
 
 export function nextTheme(): void {
@@ -56,11 +66,12 @@ function measureSelected(): void {
 }
 
 function escape(): void {
-  const { measuring, range, highlight: marked, selected, lock, baseline } = store.state;
+  const { measuring, range, highlight: marked, selected, lock, frame, baseline } = store.state;
   if (measuring) store.set({ measuring: false });
   else if (marked) store.set({ highlight: null });
   else if (range) store.set({ range: null });
   else if (selected || lock) deselect();
+  else if (frame) store.set({ frame: null, frameSpan: null });
   else if (baseline) store.set({ baseline: null });
 }
 
@@ -148,7 +159,7 @@ export function onKey(event: KeyboardEvent): void {
   // Buttons, lists and scrolling boxes keep the keys that are theirs.
   if (!inTimeline && /^(Enter| |Arrow|Page|Home|End)/.test(event.key)) return;
   let action = event.shiftKey ? (SHIFTED[event.key] ?? PLAIN[event.key]) : PLAIN[event.key];
-  if (/^[1-8]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!, dockOpen: true });
+  if (/^[1-9]$/.test(event.key)) action = () => store.set({ tab: TABS[Number(event.key) - 1]!, dockOpen: true });
   if (event.key === "Enter" && inTimeline) action = fitOrSelect;
   if (!action) return;
   event.preventDefault();

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Backend } from "../backend/types/backend";
 import type { NoteGroup, NoteLine, PlotInfo } from "../backend/types/notes";
+import type { FrameList } from "../backend/types/frames";
 import type { LockFacts, LockList } from "../backend/types/locks";
 import type { TimeOf } from "../backend/types/sums";
 import type { TraceInfo } from "../backend/types/trace";
@@ -37,7 +38,7 @@ export interface Waking {
   readonly by: { readonly thread: number; readonly index: number; readonly depth: number };
 }
 
-export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers" | "requests" | "notes";
+export type Tab = "call" | "functions" | "flame" | "range" | "compare" | "outliers" | "requests" | "notes" | "frames";
 export type ScopeKind = "all" | "view" | "range" | "thread" | "call";
 export type SortKey =
   | "name"
@@ -74,6 +75,13 @@ export interface State {
   readonly locks: readonly (LockList | undefined)[];
   /** The selected wait, or who is selected that had a lock; null: neither is. */
   readonly lock: { readonly trace: number; readonly facts: LockFacts } | null;
+  /** By trace: what has bars of frames, once they are known. */
+  readonly frames: readonly (FrameList | undefined)[];
+  /** The chosen set of frames, and which of them; null: none was chosen. Its times once they are known. */
+  readonly frame: { readonly trace: number; readonly set: number; readonly number?: number } | null;
+  readonly frameSpan: Range | null;
+  /** How long one may take, ms. */
+  readonly frameTarget: number;
   /** The call that is explained, whichever is selected; null: none is. */
   readonly explained: Selected | null;
   /** What a panel points at in the timeline, in the trace's own time. */
@@ -125,6 +133,10 @@ export const START: State = {
   plots: [],
   locks: [],
   lock: null,
+  frames: [],
+  frame: null,
+  frameSpan: null,
+  frameTarget: 16.7,
   explained: null,
   pointed: null,
   range: null,

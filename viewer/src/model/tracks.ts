@@ -1,6 +1,7 @@
 // The tracks of the timeline from top to bottom: which are shown, in what order, how high each is.
 //
 //   pinned tracks      stay in place while the others scroll
+//   frames   (a heading, then a bar for each name)
 //   process  (a heading, when there is more than one process or trace)
 //     thread           strips of what else it did, then one row for each level of calls; folded: thin rows without names
 //   sections (a heading, then the tracks of a kind that is of no thread, as CPUs)
@@ -57,11 +58,12 @@ export interface TrackForm {
   readonly kind: string;
   /** Above the calls of the thread that owns it: so high; 0: among them, in their rows. */
   readonly strip?: number;
-  /** Below all threads, under a heading. Addresses name that by `key`, a track by `letter` and its owner. */
+  /** Below all threads, or above them, under a heading. Addresses name that by `key`, a track by `letter` and its owner. */
   readonly section?: {
     readonly title: string;
     readonly key: string;
     readonly letter: string;
+    readonly above?: true;
     readonly words: (count: number, info: TraceInfo) => string;
     /** Of a track; left out: a row for each lane. */
     readonly height?: (info: TrackInfo) => number;
@@ -194,8 +196,9 @@ export function layoutTracks(
     const ofThread = new Map(trace.tracks.filter(({ kind }) => kind === "thread").map((info) => [info.owner, info]));
     const area: Area = { trace, t, ofThread, several: traces.length > 1, choice, known, place };
     const strips = stripsOf(trace, forms);
+    for (const form of forms) if (form.section?.above) placeSection(area, form);
     for (const process of trace.processes) hidden += placeProcess(area, process, range, strips);
-    for (const form of forms) placeSection(area, form);
+    for (const form of forms) if (!form.section?.above) placeSection(area, form);
   });
   return { pinned, scrolled, pinnedHeight, scrolledHeight, hidden };
 }
@@ -301,7 +304,7 @@ function stripsOf(trace: TraceInfo, forms: readonly TrackForm[]): Map<number, St
   return strips;
 }
 
-/** Below the threads: there may be hundreds of tracks in it. */
+/** Of a kind that is of no thread: there may be hundreds of tracks in it. */
 function placeSection({ trace, t, several, choice, place }: Area, { kind, section }: TrackForm): void {
   const tracks = trace.tracks.filter((info) => info.kind === kind);
   if (!section || tracks.length === 0) return;

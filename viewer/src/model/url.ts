@@ -3,7 +3,17 @@ import { ORDERS } from "./tracks";
 import { NOTE_GROUPS } from "../backend/types/notes";
 import type { ScopeKind, Selected, SortKey, State, Tab } from "./store";
 
-const TABS: readonly Tab[] = ["call", "functions", "flame", "range", "compare", "outliers", "requests", "notes"];
+const TABS: readonly Tab[] = [
+  "call",
+  "functions",
+  "flame",
+  "range",
+  "compare",
+  "outliers",
+  "requests",
+  "notes",
+  "frames",
+];
 const SCOPES: readonly ScopeKind[] = ["all", "view", "range", "thread", "call"];
 const SORTS: readonly SortKey[] = [
   "name",
@@ -34,6 +44,7 @@ export function toHash(state: State): string {
   };
   add("y", state.scroll > 0 && String(Math.round(state.scroll)));
   add("sel", state.selected && call(state.selected));
+  add("frame", state.frame && `${state.frame.trace}.${state.frame.set}.${state.frame.number ?? ""}`);
   add("range", state.range && `${round(state.range.begin)}+${round(state.range.end - state.range.begin)}`);
   add("func", state.highlight && `${state.highlight.trace}.${state.highlight.function}`);
   add("base", state.baseline && call(state.baseline));
@@ -77,6 +88,14 @@ function callOf(text: string): Selected | undefined {
   return whole ? { trace: trace!, thread: thread!, index: index! } : undefined;
 }
 
+/** A set of frames, and which of them if it says so. */
+function frameOf(text: string): State["frame"] {
+  const found = /^(\d{1,9})\.(\d{1,9})\.(\d{1,15})?$/.exec(text);
+  if (!found) return null;
+  const [trace, set] = [Number(found[1]), Number(found[2])];
+  return found[3] === undefined ? { trace, set } : { trace, set, number: Number(found[3]) };
+}
+
 function one<T extends string>(text: string, of: readonly T[]): T | undefined {
   return of.find((value) => value === text);
 }
@@ -107,6 +126,9 @@ export function fromHash(hash: string, start: State): Partial<State> {
         break;
       case "sel":
         change.selected = callOf(value) ?? null;
+        break;
+      case "frame":
+        change.frame = frameOf(value);
         break;
       case "base":
         change.baseline = callOf(value) ?? null;

@@ -2,6 +2,7 @@
 import { store, useStore, type Tab } from "../model/store";
 import { CallPanel } from "./call";
 import { ComparePanel } from "./compare";
+import { FramePanel } from "./frames";
 import { FlamePanel } from "./flame";
 import { Icon } from "./icon";
 import { OutlierPanel } from "./outliers";
@@ -19,6 +20,7 @@ const TABS: readonly { id: Tab; label: string }[] = [
   { id: "outliers", label: "Outliers" },
   { id: "requests", label: "Requests" },
   { id: "notes", label: "Notes" },
+  { id: "frames", label: "Frames" },
 ];
 
 const clamp = (height: number) => Math.round(Math.min(Math.max(height, 120), window.innerHeight - 220));
@@ -118,6 +120,7 @@ export function Dock() {
           {tab === "outliers" && <OutlierPanel />}
           {tab === "requests" && <RequestPanel />}
           {tab === "notes" && <NotePanel />}
+          {tab === "frames" && <FramePanel />}
         </div>
       )}
     </section>

@@ -35,10 +35,10 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
   {
     title: "More",
     keys: [
-      ["/", "search functions"],
+      ["/", "search functions and notes"],
       ["m", "measure by dragging anywhere"],
       ["r", "measure the selected call, else what is in view"],
-      ["1 – 8", "call, functions, flame graph, range, compare, outliers, requests, notes"],
+      ["1 – 9", "call, functions, flame graph, range, compare, outliers, requests, notes, frames"],
       ["b", "show or hide the lower half"],
       ["k K", "fold or unfold the selected track; all threads"],
       ["Back", "the browser’s: the selection or panel before"],

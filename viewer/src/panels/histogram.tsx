@@ -15,13 +15,19 @@ interface Props {
   /** A click on a bar chooses its durations. */
   readonly choose?: (least: number, most: number) => void;
   readonly chosen?: { readonly least: number } | undefined;
+  /** What took so long; left out: calls of a function. */
+  readonly what?: "call" | "frame";
+  /** A line at one more duration, where it is among them. */
+  readonly line?: { readonly name: string; readonly ns: number };
 }
 
-export function HistogramView({ histogram, marked = -1, open, choose, chosen }: Props) {
+export function HistogramView({ histogram, marked = -1, open, choose, chosen, what = "call", line }: Props) {
   const { edges, counts } = histogram;
-  if (counts.length === 0)
+  if (counts.length === 0 && what === "call")
     return <div class="quiet">No call of this function is complete: there is no distribution to show.</div>;
-  if (histogram.calls === 1 && !open) return <div class="quiet">This is the only call of the function.</div>;
+  if (counts.length === 0) return null;
+  if (histogram.calls === 1 && !open && what === "call")
+    return <div class="quiet">This is the only call of the function.</div>;
   const low = Math.max(edges[0]!, 1);
   const high = Math.max(edges[edges.length - 1]!, low * 2);
   const at = (ns: number) => (Math.log(Math.max(ns, low) / low) / Math.log(high / low)) * WIDTH;
@@ -49,9 +55,9 @@ export function HistogramView({ histogram, marked = -1, open, choose, chosen }: 
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role={choose ? "group" : "img"}
         aria-label={
-          `Durations of ${count(histogram.calls)} calls from ${duration(histogram.min ?? 0)} ` +
+          `Durations of ${count(histogram.calls)} ${what}s from ${duration(histogram.min ?? 0)} ` +
           `to ${duration(histogram.max ?? 0)}, median ${duration(histogram.p50 ?? 0)}. ` +
-          (marked < 0 ? "" : `This call: ${duration(marked)}, longer than ${count(shorter)} of them.`)
+          (marked < 0 ? "" : `This ${what}: ${duration(marked)}, longer than ${count(shorter)} of them.`)
         }
       >
         {counts.map((n, i) => {
@@ -60,7 +66,7 @@ export function HistogramView({ histogram, marked = -1, open, choose, chosen }: 
           const right = at(edges[i + 1]!);
           const height = Math.max(1.5, (Math.log1p(n) / most) * (BASE - 12));
           const here = marked >= edges[i]! && (marked < edges[i + 1]! || i === counts.length - 1);
-          const words = `${count(n)} ${n === 1 ? "call" : "calls"} of ${duration(edges[i]!)} to ${duration(edges[i + 1]!)}`;
+          const words = `${count(n)} ${what}${n === 1 ? "" : "s"} of ${duration(edges[i]!)} to ${duration(edges[i + 1]!)}`;
           const bar = (
             <rect
               class={`${here ? "here" : ""}${chosen?.least === edges[i] ? " chosen" : ""}`}
@@ -104,6 +110,18 @@ export function HistogramView({ histogram, marked = -1, open, choose, chosen }: 
             </text>
           </g>
         ))}
+        {line && line.ns >= low && line.ns <= high && (
+          <g class="line" data-testid="histogram-line">
+            <line x1={at(line.ns)} x2={at(line.ns)} y1={18} y2={BASE} />
+            <text
+              x={at(line.ns) + (at(line.ns) > WIDTH / 2 ? -3 : 3)}
+              y={25}
+              text-anchor={at(line.ns) > WIDTH / 2 ? "end" : "start"}
+            >
+              {line.name}
+            </text>
+          </g>
+        )}
         {marked >= 0 && <path class="this" d={`M${x} ${BASE + 1}l-4 6h8z`} />}
         {ticks.map(({ ns, anchor }) => (
           <text class="tick" x={at(ns)} y={HEIGHT - 2} text-anchor={anchor}>
@@ -112,7 +130,7 @@ export function HistogramView({ histogram, marked = -1, open, choose, chosen }: 
         ))}
       </svg>
       <figcaption class="quiet">
-        {count(histogram.calls)} complete calls
+        {count(histogram.calls)} {what === "call" ? "complete calls" : `${what}s`}
         {histogram.openCalls > 0 && ` · ${count(histogram.openCalls)} open`}
         {open && " · this one is open: its length is what is known of it"}
       </figcaption>

@@ -24,6 +24,7 @@ const LABELS: Readonly<Record<NoteGroup, string>> = {
   text: "Texts",
   record: "Memory, locks",
   other: "Others",
+  call: "Arguments, results",
 };
 
 /** How many notes a trace has of each group. */
@@ -129,7 +130,8 @@ function Rows({ trace, notes }: { trace: number; notes: readonly NoteLine[] }) {
   );
 }
 
-function Kinds({ counts }: { counts: ReadonlyMap<NoteGroup, number> }) {
+/** `calls`: there are values of calls, which nobody counted. */
+function Kinds({ counts, calls }: { counts: ReadonlyMap<NoteGroup, number>; calls: boolean }) {
   const group = useStore((s) => s.noteGroup);
   return (
     <select
@@ -138,9 +140,10 @@ function Kinds({ counts }: { counts: ReadonlyMap<NoteGroup, number> }) {
       onChange={(event) => store.set({ noteGroup: event.currentTarget.value as NoteGroup | "all" })}
     >
       <option value="all">All kinds</option>
-      {NOTE_GROUPS.filter((one) => counts.has(one) || one === group).map((one) => (
+      {NOTE_GROUPS.filter((one) => counts.has(one) || one === group || (one === "call" && calls)).map((one) => (
         <option value={one}>
-          {LABELS[one]} ({count(counts.get(one) ?? 0)})
+          {LABELS[one]}
+          {one !== "call" && ` (${count(counts.get(one) ?? 0)})`}
         </option>
       ))}
     </select>
@@ -196,11 +199,14 @@ export function NotePanel() {
   const loaded = useStore((s) => s.traces[trace]);
   const counts = loaded ? notesIn(loaded.info) : new Map<NoteGroup, number>();
   const all = [...counts.values()].reduce((sum, n) => sum + n, 0);
-  const asks = loaded !== undefined && all > 0 && !loaded.info.aggregated;
+  const calls = loaded !== undefined && loaded.info.valued.size > 0;
+  const asks = loaded !== undefined && (all > 0 || calls) && !loaded.info.aggregated;
   const answer = useAnswer(
     asks ? `${key}|${group}|${newest}|${filter}` : null,
     async (signal) => {
-      const query = { text: filter, newest, limit: LISTED, ...(group === "all" ? {} : { groups: [group] }) };
+      // Whoever looks for a text means what calls were given and returned, too; a list of all that would be endless.
+      const groups = group !== "all" ? [group] : filter !== "" ? NOTE_GROUPS : undefined;
+      const query = { text: filter, newest, limit: LISTED, ...(groups ? { groups } : {}) };
       return { ...(await loaded!.backend.notes(scope, query, signal)), which: newest ? "last" : "first" };
     },
     kind === "view" ? REST_MS : TYPING_MS,
@@ -212,7 +218,7 @@ export function NotePanel() {
         <TraceChoice trace={trace} fixed={kind === "thread" || kind === "call"} />
         <ScopeChoice of="noteScope" />
         <Search />
-        <Kinds counts={counts} />
+        <Kinds counts={counts} calls={calls} />
         <button
           title={newest ? "The last note is on top" : "The first note is on top"}
           onClick={() => store.set({ newestNotes: !newest })}
@@ -232,7 +238,9 @@ export function NotePanel() {
         <Waiting answer={answer} />
       ) : value.count === 0 ? (
         <Empty>
-          None of the trace's {count(all)} {all === 1 ? "note" : "notes"}{" "}
+          {all === 0
+            ? "What calls were given and returned is a kind of its own. Nothing"
+            : `None of the trace's ${count(all)} ${all === 1 ? "note" : "notes"}`}{" "}
           {filter !== "" || group !== "all" ? "is like that" : "was said"} {label === "everything" ? "" : label}.{" "}
           {kind !== "all" && <button onClick={() => store.set({ noteScope: "all" })}>Look everywhere</button>}
           {(filter !== "" || group !== "all") && (

@@ -23,8 +23,9 @@ interface PlacedLabel extends Label {
   readonly thread?: number;
   readonly y: number;
   readonly height: number;
-  /** What it is named by. */
-  readonly looks: Looks;
+  /** What it is named by; left out: `words` says it. */
+  readonly looks?: Looks;
+  readonly words?: LaneLook["words"];
   readonly how: "plain" | "dim" | "strong";
 }
 
@@ -33,6 +34,8 @@ export interface LaneLook {
   readonly palette: Palette;
   /** Names them; left out: they have none. */
   readonly looks?: Looks;
+  /** What a slice says in place of a name, the longest form first. None is cut. */
+  readonly words?: (row: Row, at: number) => readonly string[];
   readonly y: number;
   readonly height: number;
   /** What is drawn in a row's place; left out: itself. */
@@ -114,8 +117,9 @@ export class Frame {
           found,
           12 * this.r.scale,
         );
-        const { looks, y, height } = lane;
-        if (looks) this.addLabels(found, { trace: track.trace, y, height, looks, how: "plain" });
+        const { looks, words, y, height } = lane;
+        const says = looks ? { looks } : words && { words };
+        if (says) this.addLabels(found, { trace: track.trace, y, height, ...says, how: "plain" });
       }
     used.forEach((p, depth) => {
       const lane = look(depth);
@@ -151,16 +155,17 @@ export class Frame {
 
   /** A name, and what the call was given where there is room for it. */
   private labelText(
-    { row, at, looks, trace, thread }: Omit<PlacedLabel, "y" | "height" | "how">,
+    { row, at, looks, words, trace, thread }: Omit<PlacedLabel, "y" | "height" | "how">,
     room: number,
   ): string {
-    const forms = looks.forms(row.func[at]!);
+    if (words) return words(row, at).find((form) => this.r.textWidth(form) <= room) ?? "";
+    const forms = looks?.forms(row.func[at]!) ?? ["?"];
     const values =
       thread !== undefined && room >= VALUES_FROM ? this.scene.valuesOf(trace, thread, row, at) : undefined;
     return values ? fittedWith(this.r, forms, valueWords(values), room) : fitted(this.r, forms, room);
   }
 
-  private drawLabel({ row, at, y, height, how, looks, ...label }: PlacedLabel, least: number): void {
+  private drawLabel({ row, at, y, height, how, looks, words, ...label }: PlacedLabel, least: number): void {
     const { r, scene } = this;
     const from = label.from / r.scale;
     const to = label.to / r.scale;
@@ -174,10 +179,10 @@ export class Frame {
     if (to - from < least || room < 14) return;
     const { inks } = scene;
     const middle = y + height / 2 + 0.5;
-    const text = this.labelText({ row, at, looks, ...label }, room);
+    const text = this.labelText({ row, at, ...(looks ? { looks } : {}), ...(words ? { words } : {}), ...label }, room);
     if (text === "") return;
     r.text(text, left, middle, how === "dim" ? inks.quiet : how === "strong" ? inks.onStrong : inks.onCall, FONT);
-    if (how === "dim" || room < 110) return;
+    if (how === "dim" || room < 110 || words) return;
     const time = duration(row.duration[at]!);
     const timeWidth = r.textWidth(time, SMALL);
     if (room > r.textWidth(text) + timeWidth + 14)

@@ -1,6 +1,7 @@
 // The kinds of tracks that the page can show: a line for each.
 import type { TrackRenderer } from "./track_renderer";
 import { cpuTracks } from "./track_cpus";
+import { frameTracks } from "./track_frames";
 import { lockTracks } from "./track_locks";
 import { sampleTracks } from "./track_samples";
 import { stateTracks } from "./track_states";
@@ -8,6 +9,7 @@ import { threadTracks } from "./track_threads";
 import { valueTracks } from "./track_values";
 
 export const KINDS: readonly TrackRenderer[] = [
+  frameTracks,
   threadTracks,
   stateTracks,
   sampleTracks,

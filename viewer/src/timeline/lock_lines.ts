@@ -4,11 +4,10 @@ import { lockLines, type LockEnd } from "../model/locks";
 import { visible } from "../model/names";
 import type { State } from "../model/store";
 import { threadKey } from "../model/tracks";
-import { FONT } from "./renderer";
+import { drawArrow, drawArrowLabel, middleOf } from "./arrows";
 import { RULER, type Placed, type Scene } from "./scene";
 import { laneOfLock } from "./track_locks";
 
-const HEAD = 5; // of an arrow, pixels
 const EDGE = 12; // from the edge of the screen, where an end lies beyond it
 
 type Lock = NonNullable<State["lock"]>;
@@ -24,7 +23,7 @@ export function drawLock(c: CanvasRenderingContext2D, scene: Scene, state: State
   const yOf = ({ thread, depth }: LockEnd, other: LockEnd): { y: number; seen: boolean; below: boolean } => {
     const key = threadKey(lock.trace, thread);
     const place = placed.find((p) => p.track.key === key);
-    if (place) return { y: middle(place, depth), seen: true, below: false };
+    if (place) return { y: middleOf(place, depth), seen: true, below: false };
     const below = order.indexOf(key) > order.indexOf(threadKey(lock.trace, other.thread));
     return { y: below ? height - EDGE : RULER + scene.pinnedShown + EDGE, seen: false, below };
   };
@@ -38,64 +37,19 @@ export function drawLock(c: CanvasRenderingContext2D, scene: Scene, state: State
     const a = yOf(from, to);
     const b = yOf(to, from);
     if (x < 0 || x > width || (!a.seen && !b.seen)) continue;
-    arrow(c, x, a.y, b.y, scene.inks.text);
+    drawArrow(c, x, a.y, b.y, scene.inks.text);
     // Many waits for one holder are told once.
-    if (!named) label(c, scene, x, a.y, b.y, ownerWords(state, lock, to, b));
+    if (!named) drawArrowLabel(c, scene, x, (a.y + b.y) / 2, ownerWords(state, lock, to, b));
     named = true;
   }
   frames(c, scene, state, lock, placed);
   c.restore();
 }
 
-function middle({ top, track }: Placed, depth: number): number {
-  const row = Math.min(depth, Math.max(0, track.rows - 1));
-  return top + 2 + track.lead + row * track.rowHeight + track.rowHeight / 2;
-}
-
-function arrow(c: CanvasRenderingContext2D, x: number, from: number, to: number, colour: string): void {
-  const back = to > from ? -HEAD : HEAD;
-  c.strokeStyle = c.fillStyle = colour;
-  c.lineWidth = 2;
-  c.beginPath();
-  c.moveTo(x, from);
-  c.lineTo(x, to + back);
-  c.stroke();
-  c.beginPath();
-  c.moveTo(x, to);
-  c.lineTo(x - HEAD, to + 2 * back);
-  c.lineTo(x + HEAD, to + 2 * back);
-  c.fill();
-  c.beginPath();
-  c.arc(x, from, 3.5, 0, 7);
-  c.fill();
-}
-
 function ownerWords(state: State, lock: Lock, to: LockEnd, end: { seen: boolean; below: boolean }): string {
   const thread = state.traces[lock.trace]?.info.threads[to.thread];
   const who = visible(thread ? `${thread.name || "thread"} ${thread.tid}` : "");
   return end.seen ? `${who} has it` : `${who} has it, ${end.below ? "below" : "above"}`;
-}
-
-function label(
-  c: CanvasRenderingContext2D,
-  { inks, width }: Scene,
-  x: number,
-  from: number,
-  to: number,
-  text: string,
-): void {
-  c.font = FONT;
-  c.textBaseline = "middle";
-  c.textAlign = "left";
-  const room = c.measureText(text).width + 10;
-  const left = x + 8 + room > width ? x - 8 - room : x + 8;
-  const y = (from + to) / 2;
-  c.globalAlpha = 0.9;
-  c.fillStyle = inks.ground;
-  c.fillRect(left, y - 8, room, 16);
-  c.globalAlpha = 1;
-  c.fillStyle = inks.text;
-  c.fillText(text, left + 5, y);
 }
 
 /** Around what is selected, in the lock's track. */

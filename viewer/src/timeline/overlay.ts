@@ -3,9 +3,10 @@ import { visible } from "../model/names";
 import type { Range, State, Waking } from "../model/store";
 import { duration, moment, step } from "../model/time";
 import { threadKey } from "../model/tracks";
+import { drawArrow, drawArrowLabel, middleOf } from "./arrows";
 import { drawLock } from "./lock_lines";
 import { FONT } from "./renderer";
-import { RULER, type Hit, type Placed, type Scene } from "./scene";
+import { RULER, type Hit, type Scene } from "./scene";
 
 export interface Pointer {
   x: number;
@@ -28,6 +29,15 @@ export function drawOverlay(
     const call = { begin, duration: selectedSpan.end - selectedSpan.begin, depth: selectedSpan.depth };
     box(c, scene, state, threadKey(selected.trace, selected.thread), call, inks.text, 2);
   }
+  const { frame, frameSpan } = state;
+  if (frame && frameSpan) {
+    const bar = {
+      begin: frameSpan.begin + scene.offset(frame.trace),
+      duration: frameSpan.end - frameSpan.begin,
+      depth: 0,
+    };
+    box(c, scene, state, `${frame.trace}:f${frame.set}`, bar, inks.text, 2);
+  }
   if (state.waking) drawWaking(c, scene, state, state.waking);
   if (state.lock) drawLock(c, scene, state, state.lock);
   if (state.note) drawNote(c, scene, state, state.note);
@@ -43,7 +53,7 @@ export function drawOverlay(
 
 const toX = (scene: Scene, { view }: State, ns: number) => ((ns - view.begin) / view.span) * scene.width;
 
-const HEAD = 5; // of an arrow, pixels
+const HEAD = 5; // of a note, pixels
 
 /** From the call that ended a wait to the call that waited, when it did. */
 function drawWaking(c: CanvasRenderingContext2D, scene: Scene, state: State, waking: Waking): void {
@@ -54,50 +64,19 @@ function drawWaking(c: CanvasRenderingContext2D, scene: Scene, state: State, wak
   const waker = find(waking.by.thread);
   const x = toX(scene, state, waking.end + scene.offset(waking.trace));
   if (!waiter || x < 0 || x > width) return;
-  const middle = (p: Placed, depth: number) =>
-    p.top +
-    2 +
-    p.track.lead +
-    Math.min(depth, Math.max(0, p.track.rows - 1)) * p.track.rowHeight +
-    p.track.rowHeight / 2;
-  const to = middle(waiter, state.selectedSpan?.depth ?? 0);
+  const to = middleOf(waiter, state.selectedSpan?.depth ?? 0);
   // Off the screen: the arrow comes from that edge.
   const order = scene.layout().scrolled.map((track) => track.key);
   const below = order.indexOf(threadKey(waking.trace, waking.by.thread)) > order.indexOf(waiter.track.key);
-  const from = waker ? middle(waker, waking.by.depth) : below ? height - 12 : RULER + scene.pinnedShown + 12;
-  const down = to > from;
+  const from = waker ? middleOf(waker, waking.by.depth) : below ? height - 12 : RULER + scene.pinnedShown + 12;
   c.save();
   c.beginPath();
   c.rect(0, RULER, width, height - RULER);
   c.clip();
-  c.strokeStyle = c.fillStyle = inks.text;
-  c.lineWidth = 2;
-  c.beginPath();
-  c.moveTo(x, from);
-  c.lineTo(x, to + (down ? -HEAD : HEAD));
-  c.stroke();
-  c.beginPath();
-  c.moveTo(x, to);
-  c.lineTo(x - HEAD, to + (down ? -2 : 2) * HEAD);
-  c.lineTo(x + HEAD, to + (down ? -2 : 2) * HEAD);
-  c.fill();
-  c.beginPath();
-  c.arc(x, from, 3.5, 0, 7);
-  c.fill();
+  drawArrow(c, x, from, to, inks.text);
   const who = state.traces[waking.trace]?.info.threads[waking.by.thread]?.name ?? "";
   const text = waker ? "woke it" : `woken by ${visible(who)}, ${below ? "below" : "above"}`;
-  c.font = FONT;
-  c.textBaseline = "middle";
-  c.textAlign = "left";
-  const room = c.measureText(text).width + 10;
-  const left = x + 8 + room > width ? x - 8 - room : x + 8;
-  const y = waker ? (from + to) / 2 : from;
-  c.globalAlpha = 0.9;
-  c.fillStyle = inks.ground;
-  c.fillRect(left, y - 8, room, 16);
-  c.globalAlpha = 1;
-  c.fillStyle = inks.text;
-  c.fillText(text, left + 5, y);
+  drawArrowLabel(c, scene, x, waker ? (from + to) / 2 : from, text);
   c.restore();
 }
 

@@ -10,6 +10,7 @@ import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from 
 import { kindOf, KINDS } from "./kinds";
 import { NoteMarks } from "./note_marks";
 import { PlotStore, withPlots } from "./plots";
+import { withFrames } from "./track_frames";
 import { withLocks } from "./track_locks";
 import { DARK, LIGHT, Looks, type Inks } from "./theme";
 import { BAND_LEVELS, TileStore, type Need } from "./tile_store";
@@ -189,13 +190,15 @@ export class Scene {
 
   /** Tracks, laid out anew only when what they depend on has changed. */
   layout(): Layout {
-    const { traces, choice, view, offset, ranks, waking, plots, locks } = this.store.state;
+    const { traces, choice, view, offset, ranks, waking, plots, locks, frames } = this.store.state;
     const idle = choice.hideIdle ? [view.begin, view.span, offset] : [];
     const waits = choice.order === "waits" ? [waking] : [];
-    const key = [traces, choice, this.levelsInView, ranks, plots, locks, ...waits, ...idle];
+    const key = [traces, choice, this.levelsInView, ranks, plots, locks, frames, ...waits, ...idle];
     if (!this.layoutNow || key.length !== this.layoutFor.length || key.some((k, i) => k !== this.layoutFor[i])) {
       this.layoutFor = key;
-      const infos = traces.map((trace, t) => withLocks(withPlots(trace.info, plots[t]), locks[t]));
+      const infos = traces.map((trace, t) =>
+        withFrames(withLocks(withPlots(trace.info, plots[t]), locks[t]), frames[t]),
+      );
       this.layoutNow = layoutTracks(infos, choice, { begin: view.begin, end: view.begin + view.span }, KINDS, {
         levels: this.levelsInView,
         ranks,

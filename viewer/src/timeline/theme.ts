@@ -1,5 +1,6 @@
 // Colours that the canvases share with style/base.css (which has them as custom properties).
 import { contrast, css, functionColour, mix, strongColour, word, type Rgb, type Theme } from "../model/colour";
+import type { FRAME_CLASSES } from "../model/frames";
 import { forms, visible } from "../model/names";
 import type { Palette } from "./paint";
 
@@ -38,6 +39,8 @@ export interface Inks {
   readonly states: readonly Rgb[];
   /** Threads of other processes. */
   readonly foreign: Rgb;
+  /** Within the target, over it, over twice of it, not known. */
+  readonly frames: Readonly<Record<(typeof FRAME_CLASSES)[number], Rgb>>;
 }
 
 export const LIGHT: Inks = {
@@ -73,6 +76,12 @@ export const LIGHT: Inks = {
     { r: 190, g: 196, b: 204 },
   ],
   foreign: { r: 205, g: 210, b: 217 },
+  frames: {
+    within: { r: 157, g: 205, b: 222 },
+    over: { r: 246, g: 198, b: 103 },
+    far: { r: 238, g: 128, b: 118 },
+    unknown: { r: 205, g: 210, b: 217 },
+  },
 };
 
 export const DARK: Inks = {
@@ -108,7 +117,17 @@ export const DARK: Inks = {
     { r: 84, g: 92, b: 104 },
   ],
   foreign: { r: 62, g: 69, b: 79 },
+  frames: {
+    within: { r: 34, g: 86, b: 110 },
+    over: { r: 138, g: 92, b: 0 },
+    far: { r: 164, g: 50, b: 50 },
+    unknown: { r: 62, g: 69, b: 79 },
+  },
 };
+
+/** The line at the end of a slice of this colour. */
+export const edgeOf = (colour: Rgb, theme: Theme): Rgb =>
+  theme === "dark" ? mix(colour, { r: 0, g: 0, b: 0 }, 0.5) : mix(colour, { r: 60, g: 70, b: 85 }, 0.62);
 
 const SUSPENDED = "[suspended]";
 
@@ -139,12 +158,11 @@ export class Looks {
       const own = plain?.[i] ? inks.foreign : functionColour(forms(name)[0]!, inks.theme);
       // In a fiber's lane this is the time in which the fiber did not run.
       const colour = name === SUSPENDED ? mix(inks.foreign, inks.background, 0.3) : own;
-      const line = mix(colour, dark ? { r: 0, g: 0, b: 0 } : { r: 60, g: 70, b: 85 }, dark ? 0.5 : 0.62);
       const grey = (colour.r * 3 + colour.g * 6 + colour.b) / 10;
       const dim = mix(mix(colour, { r: grey, g: grey, b: grey }, 0.25), inks.background, 0.4);
       strongFill[i] = word(strongColour(forms(name)[0]!));
       fill[i] = word(colour);
-      edge[i] = word(line);
+      edge[i] = word(edgeOf(colour, inks.theme));
       dimFill[i] = word(dim);
       dimEdge[i] = word(mix(dim, inks.background, 0.6));
       this.css[i] = css(colour);

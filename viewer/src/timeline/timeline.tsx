@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Theme } from "../model/colour";
 import { onScrollTo, wantPlots } from "../model/actions";
+import { wantFrames } from "../model/frames";
 import { wantLocks } from "../model/locks";
 import { store, useStore } from "../model/store";
 import type { Layout } from "../model/tracks";
@@ -70,6 +71,8 @@ export function Timeline({ theme }: { theme: Theme }) {
   const traces = useStore((s) => s.traces);
   const plots = useStore((s) => s.plots);
   const locks = useStore((s) => s.locks);
+  const frames = useStore((s) => s.frames);
+  useEffect(wantFrames, [traces]);
   useEffect(wantPlots, [traces]);
   useEffect(wantLocks, [traces]);
   const view = useStore((s) => (s.choice.hideIdle ? s.view : null));
@@ -114,6 +117,7 @@ export function Timeline({ theme }: { theme: Theme }) {
   void traces;
   void plots;
   void locks;
+  void frames;
   void view;
   // The scrollbar is a plain one beside the canvas, so that it looks and works as everywhere.
   useEffect(() => {

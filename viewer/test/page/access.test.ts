@@ -89,24 +89,36 @@ describe("accessibility", () => {
       await tab.close();
     },
   );
-  test.each(["light", "dark"] as const)("%s: the lists of notes and of requests do too", async (colorScheme) => {
-    const { trace } = record("notes.karst", [], [build("viewer_notes.cc", "notes")]);
-    const tab = await session.open([trace], "", { colorScheme });
-    await tab.settle();
-    for (const [key, row] of [
-      ["8", "note"],
-      ["7", "request"],
-    ] as const) {
-      await tab.press(key);
-      const rows = tab.page.locator(`[data-testid=${row}]`);
+  test.each(["light", "dark"] as const)(
+    "%s: notes, requests, frames and what a search finds do too",
+    async (colorScheme) => {
+      const { trace } = record("notes.karst", [], [build("viewer_notes.cc", "notes")]);
+      const tab = await session.open([trace], "", { colorScheme });
+      await tab.settle();
+      for (const [key, row] of [
+        ["8", "note"],
+        ["7", "request"],
+        ["9", "slow-frame"],
+      ] as const) {
+        await tab.press(key);
+        const rows = tab.page.locator(`[data-testid=${row}]`);
+        await until(
+          () => rows.count(),
+          (n) => n > 0,
+          row,
+        );
+        await rows.first().click();
+        expect.soft(await violations(tab), row).toEqual([]);
+      }
+      await tab.press("/");
+      await tab.page.keyboard.insertText("cache");
       await until(
-        () => rows.count(),
-        (n) => n > 0,
-        row,
+        () => tab.page.locator("[data-testid=found-note]").count(),
+        (n) => n === 8,
+        "notes found",
       );
-      await rows.first().click();
-      expect.soft(await violations(tab), row).toEqual([]);
-    }
-    await tab.close();
-  });
+      expect.soft(await violations(tab), "search").toEqual([]);
+      await tab.close();
+    },
+  );
 });

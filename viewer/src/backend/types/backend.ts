@@ -1,6 +1,7 @@
 // What docs/viewer-protocol.md says, as types. The backend is here, its answers are in the files beside this one.
 // ../questions.ts asks; ../transport.ts says who answers.
 import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQuery, Histogram } from "./calls";
+import type { FrameFacts, FrameList } from "./frames";
 import type { LockFacts, LockList } from "./locks";
 import type { CallMemory } from "./memory";
 import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
@@ -75,6 +76,10 @@ export interface Backend {
   plots(signal?: AbortSignal): Promise<PlotInfo[]>;
   /** Of some of plots(), by their places there. */
   plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]>;
+  /** Names of frames that have a bar. */
+  frames(signal?: AbortSignal): Promise<FrameList>;
+  /** What is known of one of frames(), by its place there, and of one frame of it. `target` in ns. */
+  frame(set: number, target: number, number?: number, signal?: AbortSignal): Promise<FrameFacts>;
   /** Locks that threads waited for. */
   locks(signal?: AbortSignal): Promise<LockList>;
   /** Who had the lock that a call waited for. */

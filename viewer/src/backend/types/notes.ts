@@ -1,7 +1,7 @@
 // What a program said of itself: messages, and values that are plotted.
 
-/** Kinds of notes that the page tells apart; "other": of a later version. */
-export const NOTE_GROUPS = ["message", "value", "frame", "request", "text", "record", "other"] as const;
+/** Kinds of notes that the page tells apart; "other": of a later version; "call": what a call was given or returned. */
+export const NOTE_GROUPS = ["message", "value", "frame", "request", "text", "record", "other", "call"] as const;
 export type NoteGroup = (typeof NOTE_GROUPS)[number];
 
 /** What a program said of itself. */

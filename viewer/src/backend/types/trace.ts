@@ -178,6 +178,8 @@ export interface TraceInfo {
   range?: { begin: number; end: number };
   /** What the heading of locks says of how many there are. */
   lockWords?: string;
+  /** Names of frames without a track. */
+  moreFrames?: number;
   /** An exported page that holds one picture and sums instead of each call. */
   aggregated?: boolean;
 }

@@ -1,0 +1,24 @@
+// api/frames, api/frame: how long a program's frames took, and which were slow (view/tiles/frame_tracks.h).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/json.h"
+#include "view/index/index.h"
+#include "view/tiles/frame_tracks.h"
+
+namespace karst::view {
+
+inline constexpr std::size_t kSlowestFrames = 10;  ///< in an answer
+
+/// api/frames.
+void write_frames(Json& json, const TraceIndex& index, const FrameTracks& frames);
+/// The place of a frame in its track; nothing: it has no such number.
+std::optional<std::size_t> frame_numbered(const FrameTrack& track, std::uint64_t number);
+/// api/frame: what is known of all frames of a track, and of one of them (`at`, its place). `target_ns`: longer ones
+/// are over it.
+void write_frame(Json& json, const TraceIndex& index, const FrameTrack& track, double target_ns,
+                 std::optional<std::size_t> at);
+
+}  // namespace karst::view
