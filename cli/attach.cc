@@ -303,7 +303,8 @@ Result<Sampled> find_sampled(const Options& options, const collect::PlainAttach&
   if (!pid) return pid.error();
   auto facts = collect::process_facts(*pid);
   if (!facts) return facts.error();
-  const bool stays_as_it_is = options.no_patch && options.triggers.empty();
+  const bool stays_as_it_is =
+      options.no_patch && options.triggers.empty() && options.probes.empty() && options.libraries.empty();
   auto target = stays_as_it_is ? collect::attach(*pid) : find_or_load(options, std::to_string(*pid), plain, brought);
   if (target) {
     if (options.triggers.empty() && !collect::control_state(target->arena).enabled)
