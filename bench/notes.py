@@ -12,6 +12,7 @@ KINDS = {
     "text": ("a text of 16 bytes", 6, None, "event"),
     "value": ("a value", 3, None, "event"),
     "log": ("a log with two integers", 4, 2.0, "event"),
+    "probe": ("a probe (sys/sdt.h) with two integers", 4, None, "event"),
 }
 OFF_NS = 0.3
 # Calls with one argument, which is noted: kind -> (title, target in ns on top of the pair, events that one makes).
@@ -35,7 +36,8 @@ def bench_notes(rounds, scratch, remarks):
         return [program, kind, 1, PAIRS, warmup]
 
     def on(kind, events):
-        run = measure.karst_run(scratch, [], arguments(kind, KARST_WARMUP * 2 // events), 0)
+        options = ["--probes", "bench:two"] if kind == "probe" else []
+        run = measure.karst_run(scratch, options, arguments(kind, KARST_WARMUP * 2 // events), 0)
         return parse_ns(run.output)
 
     def off(kind):
