@@ -167,7 +167,7 @@ function Slowest({ trace, set, facts: { slowest, frame }, target }: Of) {
           <Bar share={slowest[0]!.duration > 0 ? of.duration / slowest[0]!.duration : 0} />
           <FrameSwatch of={of} target={target} />
           <span class="name">frame {count(of.number)}</span>
-          <span class="num quiet">at {duration(of.begin)}</span>
+          <span class="num">at {duration(of.begin)}</span>
           <span class="num">{duration(of.duration)}</span>
         </button>
       ))}
