@@ -184,26 +184,27 @@ Status switch_on(collect::Attached& target) {
   return requester->apply(kSwitchLimit);
 }
 
+/// What each text of a repeated option means. False: one of them is wrong, which was said.
+template <typename Choice>
+bool parse_choices(const std::vector<std::string>& texts, const std::string& option, std::vector<Choice>& to) {
+  for (const std::string& text : texts) {
+    auto choice = Choice::parse(text);
+    if (!choice) {
+      usage_error(option + " " + choice.error().message, "attach");
+      return false;
+    }
+    to.push_back(std::move(*choice));
+  }
+  return true;
+}
+
 /// None: one of the options is wrong, which was said.
 std::optional<collect::PlainAttach> plain_attach(const Options& options) {
   collect::PlainAttach plain;
   plain.choice.programs = !options.no_patch;
-  for (const std::string& text : options.libraries) {
-    auto library = collect::LibraryChoice::parse(text);
-    if (!library) {
-      usage_error("--library " + library.error().message, "attach");
-      return std::nullopt;
-    }
-    plain.choice.libraries.push_back(std::move(*library));
-  }
-  for (const std::string& text : options.probes) {
-    auto probes = patch::ProbeChoice::parse(text);
-    if (!probes) {
-      usage_error("--probes " + probes.error().message, "attach");
-      return std::nullopt;
-    }
-    plain.choice.probes.push_back(std::move(*probes));
-  }
+  if (!parse_choices(options.libraries, "--library", plain.choice.libraries) ||
+      !parse_choices(options.probes, "--probes", plain.choice.probes))
+    return std::nullopt;
   if (!options.min_instructions.empty()) {
     const auto number = format::parse_min_instructions(options.min_instructions);
     if (!number) {
