@@ -72,7 +72,11 @@ class Frame:
                 raise Wrong(f"{address:x}: {name} is at c-{self.saved.get(name)}, not {place}")
 
     def step(self, name, operands):
-        if name == "push":
+        if name == "pushf":
+            self.depth += 8
+        elif name == "popf":
+            self.depth -= 8
+        elif name == "push":
             self.depth += 8
             register = operands.lstrip("%")
             if operands.startswith("%"):
@@ -142,7 +146,7 @@ def instructions(text):
         address = int(found[1], 16)
         if before is not None:
             code[before][2] = address
-        name = re.sub(r"^(push|pop|sub|add|lea|mov|and|ret|jmp)[qlw]?$", r"\1", found[2])
+        name = re.sub(r"^(pushf|popf|push|pop|sub|add|lea|mov|and|ret|jmp)[qlw]?$", r"\1", found[2])
         code[address] = [name, found[3].split(" #")[0].strip(), address]
         before = address
     return code
