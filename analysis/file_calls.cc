@@ -10,52 +10,35 @@
 namespace karst::analysis {
 namespace {
 
-struct KnownFunction {
-  std::string_view name;
+struct KnownFunctions {
   FileDoes does;
+  std::array<std::string_view, 32> names;
 };
-constexpr std::array kKnownFunctions{
-    KnownFunction{"read", FileDoes::kReads},          KnownFunction{"write", FileDoes::kWrites},
-    KnownFunction{"pread", FileDoes::kReads},         KnownFunction{"pwrite", FileDoes::kWrites},
-    KnownFunction{"readv", FileDoes::kReads},         KnownFunction{"writev", FileDoes::kWrites},
-    KnownFunction{"preadv", FileDoes::kReads},        KnownFunction{"pwritev", FileDoes::kWrites},
-    KnownFunction{"fread", FileDoes::kReads},         KnownFunction{"fwrite", FileDoes::kWrites},
-    KnownFunction{"fgets", FileDoes::kReads},         KnownFunction{"fputs", FileDoes::kWrites},
-    KnownFunction{"getline", FileDoes::kReads},       KnownFunction{"printf", FileDoes::kWrites},
-    KnownFunction{"fprintf", FileDoes::kWrites},      KnownFunction{"dprintf", FileDoes::kWrites},
-    KnownFunction{"puts", FileDoes::kWrites},         KnownFunction{"recv", FileDoes::kReads},
-    KnownFunction{"recvfrom", FileDoes::kReads},      KnownFunction{"recvmsg", FileDoes::kReads},
-    KnownFunction{"send", FileDoes::kWrites},         KnownFunction{"sendto", FileDoes::kWrites},
-    KnownFunction{"sendmsg", FileDoes::kWrites},      KnownFunction{"recvmmsg", FileDoes::kOther},
-    KnownFunction{"sendmmsg", FileDoes::kOther},      KnownFunction{"sendfile", FileDoes::kCopies},
-    KnownFunction{"splice", FileDoes::kCopies},       KnownFunction{"copy_file_range", FileDoes::kCopies},
-    KnownFunction{"open", FileDoes::kOpens},          KnownFunction{"openat", FileDoes::kOpens},
-    KnownFunction{"fopen", FileDoes::kOpens},         KnownFunction{"freopen", FileDoes::kOpens},
-    KnownFunction{"mkstemp", FileDoes::kOpens},       KnownFunction{"memfd_create", FileDoes::kOpens},
-    KnownFunction{"opendir", FileDoes::kOpens},       KnownFunction{"popen", FileDoes::kOpens},
-    KnownFunction{"tmpfile", FileDoes::kOpens},       KnownFunction{"shm_open", FileDoes::kOpens},
-    KnownFunction{"eventfd", FileDoes::kOpens},       KnownFunction{"timerfd_create", FileDoes::kOpens},
-    KnownFunction{"signalfd", FileDoes::kOpens},      KnownFunction{"inotify_init", FileDoes::kOpens},
-    KnownFunction{"pidfd_open", FileDoes::kOpens},    KnownFunction{"epoll_create", FileDoes::kOpens},
-    KnownFunction{"socket", FileDoes::kOpens},        KnownFunction{"close", FileDoes::kCloses},
-    KnownFunction{"fclose", FileDoes::kCloses},       KnownFunction{"closedir", FileDoes::kCloses},
-    KnownFunction{"pclose", FileDoes::kCloses},       KnownFunction{"close_range", FileDoes::kClosesRange},
-    KnownFunction{"dup", FileDoes::kDuplicates},      KnownFunction{"dup2", FileDoes::kDuplicates},
-    KnownFunction{"pipe", FileDoes::kPipes},          KnownFunction{"socketpair", FileDoes::kPipes},
-    KnownFunction{"connect", FileDoes::kConnects},    KnownFunction{"bind", FileDoes::kBinds},
-    KnownFunction{"accept", FileDoes::kAccepts},      KnownFunction{"chdir", FileDoes::kMoves},
-    KnownFunction{"fchdir", FileDoes::kMoves},        KnownFunction{"fflush", FileDoes::kOther},
-    KnownFunction{"fscanf", FileDoes::kOther},        KnownFunction{"epoll_ctl", FileDoes::kOther},
-    KnownFunction{"epoll_wait", FileDoes::kOther},    KnownFunction{"eventfd_read", FileDoes::kOther},
-    KnownFunction{"eventfd_write", FileDoes::kOther}, KnownFunction{"fsync", FileDoes::kOther},
-    KnownFunction{"fdatasync", FileDoes::kOther},     KnownFunction{"sync_file_range", FileDoes::kOther},
-    KnownFunction{"ftruncate", FileDoes::kOther},     KnownFunction{"stat", FileDoes::kOther},
-    KnownFunction{"lstat", FileDoes::kOther},         KnownFunction{"fstat", FileDoes::kOther},
-    KnownFunction{"fstatat", FileDoes::kOther},       KnownFunction{"access", FileDoes::kOther},
-    KnownFunction{"faccessat", FileDoes::kOther},     KnownFunction{"rename", FileDoes::kOther},
-    KnownFunction{"renameat", FileDoes::kOther},      KnownFunction{"unlink", FileDoes::kOther},
-    KnownFunction{"unlinkat", FileDoes::kOther},      KnownFunction{"truncate", FileDoes::kOther},
-    KnownFunction{"listen", FileDoes::kOther},        KnownFunction{"shutdown", FileDoes::kOther}};
+constexpr KnownFunctions kKnownFunctions[] = {
+    {FileDoes::kReads,
+     {"read", "pread", "readv", "preadv", "fread", "fgets", "getline", "recv", "recvfrom", "recvmsg"}},
+    {FileDoes::kWrites,
+     {"write", "pwrite", "writev", "pwritev", "fwrite", "fputs", "printf", "fprintf", "dprintf", "puts", "send",
+      "sendto", "sendmsg"}},
+    {FileDoes::kOther,
+     {"recvmmsg",      "sendmmsg", "fflush",    "fscanf",          "epoll_ctl", "epoll_wait", "eventfd_read",
+      "eventfd_write", "fsync",    "fdatasync", "sync_file_range", "ftruncate", "stat",       "lstat",
+      "fstat",         "fstatat",  "access",    "faccessat",       "rename",    "renameat",   "unlink",
+      "unlinkat",      "truncate", "listen",    "shutdown"}},
+    {FileDoes::kCopies, {"sendfile", "splice", "copy_file_range"}},
+    {FileDoes::kOpens,
+     {"open", "openat", "fopen", "freopen", "mkstemp", "memfd_create", "opendir", "popen", "tmpfile", "shm_open",
+      "eventfd", "timerfd_create", "signalfd", "inotify_init", "pidfd_open", "epoll_create", "socket"}},
+    {FileDoes::kCloses, {"close", "fclose", "closedir", "pclose"}},
+    {FileDoes::kClosesRange, {"close_range"}},
+    {FileDoes::kDuplicates, {"dup", "dup2"}},
+    {FileDoes::kPipes, {"pipe", "socketpair"}},
+    {FileDoes::kConnects, {"connect"}},
+    {FileDoes::kBinds, {"bind"}},
+    {FileDoes::kAccepts, {"accept"}},
+    {FileDoes::kMoves, {"chdir", "fchdir"}},
+    {FileDoes::kLoads, {"dlopen"}},
+};
 
 constexpr std::string_view kResult = "|:r8";  // ours alone have such a value
 
@@ -89,6 +72,9 @@ std::uint32_t file_of(Descriptors& descriptors, std::uint32_t process, std::stri
       return descriptors.file_of(process, fd, begin);
     case FileDoes::kAccepts:
       return descriptors.file_of(process, fd, begin);
+    case FileDoes::kLoads:
+      if (values.path.find('/') != std::string::npos) break;
+      return descriptors.name_of(values.path.empty() ? "(the program itself)" : values.path);
     case FileDoes::kCloses:
       return descriptors.file_of(process, fd, begin, true);
     default:
@@ -101,9 +87,10 @@ std::uint32_t file_of(Descriptors& descriptors, std::uint32_t process, std::stri
 }  // namespace
 
 FileDoes what_it_does(const reader::Function& function) {
-  if (!function.note || function.values.find(kResult) == std::string::npos) return FileDoes::kNothing;
-  for (const KnownFunction& known : kKnownFunctions)
-    if (known.name == function.name) return known.does;
+  if (!function.note || function.name.empty() || function.values.find(kResult) == std::string::npos)
+    return FileDoes::kNothing;
+  for (const KnownFunctions& known : kKnownFunctions)
+    if (std::find(known.names.begin(), known.names.end(), function.name) != known.names.end()) return known.does;
   return FileDoes::kNothing;
 }
 

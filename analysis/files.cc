@@ -95,7 +95,7 @@ FileValues FileValuesOf::operator()(std::uint32_t row) const {
         of.result = integer_of(value.text);
         if (value.text.starts_with("-1 ")) of.error = value.text.substr(3);
       }
-      if (value.name == "path" || value.name == "peer") take_text(value.text);
+      if ((value.name == "path" || value.name == "peer") && value.text.starts_with('"')) take_text(value.text);
       if (value.name == "read") of.read = integer_of(value.text);
       if (value.name == "write") of.write = integer_of(value.text);
     }

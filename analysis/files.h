@@ -39,6 +39,7 @@ enum class FileDoes : std::uint8_t {
   kReads,
   kWrites,
   kCopies,  ///< from one descriptor to another
+  kLoads,   ///< a library, perhaps by a name without a path
   kOther,
 };
 
@@ -62,6 +63,8 @@ class Descriptors {
   std::uint32_t address(const std::string& address, bool own) {
     return file_named(own ? std::string(kOwn) + address : address);
   }
+  /// What is no path, and nobody's descriptor.
+  std::uint32_t name_of(std::string name) { return file_named(std::move(name)); }
   /// What a path means at that time: relative ones begin at `directory`.
   std::uint32_t path_of(std::uint32_t process, std::string_view path, std::int64_t directory, std::uint64_t ticks);
 

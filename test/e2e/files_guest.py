@@ -4,8 +4,9 @@ import io
 import os
 import shutil
 import subprocess
+from collections import Counter
 
-from torture_support import KARST, TIMEOUT, TortureTest, build, main
+from torture_support import BIN, KARST, TIMEOUT, TortureTest, build, main
 
 ALL = ("--system", "files,net,time")
 
@@ -90,6 +91,47 @@ class FilesGuest(TortureTest):
         self.assertEqual(run.out, "some text")
         self.assertEqual({call["file"] for call in self.calls(run) if call["fd"] == "0" and int(call["read"])} or
                          {call["file"] for call in self.calls(run) if call["fd"] == "0"}, {str(given)})
+
+    def test_libraries_are_searched_along_their_callers_paths(self):
+        for name, which in (("a", 1), ("b", 2), ("c", 3)):
+            (self.directory / name).mkdir()
+            made = build(f"files_which_{name}.so", "files/libraries.c", "-shared", "-fPIC", f"-DWHICH={which}", compiler="gcc")
+            shutil.copy(made, self.directory / name / "libwhich.so")
+        path = subprocess.run(["readelf", "-d", BIN.parent / "lib/libkarst-files.so"], check=True, capture_output=True,
+                              text=True).stdout
+        self.assertNotRegex(path, "RPATH|RUNPATH", "a search would go along that")
+        own_path = {"none": (), "runpath": ("-Wl,--enable-new-dtags,-rpath,$ORIGIN/a",),
+                    "rpath": ("-Wl,--disable-new-dtags,-rpath,$ORIGIN/a",), "nodeflib": ("-Wl,-z,nodeflib",)}
+        names = ["libwhich.so", "libm.so.6", "libnone.so", "./b/libwhich.so", str(self.directory / "c/libwhich.so"),
+                 "$ORIGIN/b/libwhich.so", "b/none.so", ""]
+        told = {}
+        for of_program, flags in own_path.items():
+            program = self.directory / f"program_{of_program}"
+            shutil.copy(build_plain(f"files_libraries_{of_program}", "libraries.c", "-O1", *flags), program)
+            for of_plugin, flags in own_path.items():
+                flags = [flag.replace("/a", "/b") for flag in flags]
+                plugin = self.directory / f"plugin_{of_plugin}.so"
+                shutil.copy(build_plain(f"files_plugin_{of_plugin}.so", "libraries.c", "-shared", "-fPIC", "-DPLUGIN",
+                                        *flags), plugin)
+                for path in (None, str(self.directory / "c")):
+                    with self.subTest(program=of_program, plugin=of_plugin, path=path):
+                        command = (program, f"{self.directory}/", plugin, *names)
+                        run, lines = self.assert_same(*(["env", f"LD_LIBRARY_PATH={path}"] if path else []), *command)
+                        self.assertEqual(len(lines), 2 * len(names) + 3)
+                        self.assert_sound(run.trace)
+                        calls = [call for call in self.calls(run) if call["call"] == "dlopen"]
+                        told[of_program, of_plugin, path] = Counter(call["file"] for call in calls)
+        # Where nobody has a path of their own all is told, by the file that came.
+        alone = told["none", "none", str(self.directory / "c")]
+        self.assertEqual(alone[f"{self.directory}/c/libwhich.so"], 4)
+        self.assertEqual(alone[f"{self.directory}/b/libwhich.so"], 2)
+        self.assertEqual((alone["libnone.so"], alone["(the program itself)"]), (3, 3))
+        self.assertEqual([file for file in alone if file.endswith("/libm.so.6")], [file for file in alone if "libm" in file])
+        # Elsewhere those with a path are.
+        for calls in told.values():
+            self.assertEqual(calls[f"{self.directory}/b/none.so"], 2)
+        self.assertEqual(told["none", "rpath", None]["libnone.so"], 0)
+        self.assertEqual(told["none", "runpath", None]["libnone.so"], 2)
 
     def test_preloaded_by_the_user_too(self):
         path = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"

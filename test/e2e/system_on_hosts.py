@@ -3,6 +3,7 @@ import glob
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -51,6 +52,35 @@ class HostTest(SystemOnTest):
 
 
 class Hosts(HostTest):
+    def test_calls_of_each_kind(self):
+        child = self.start(build("system_on-kinds", "system_on/kinds.c", "-O1", "-pthread", compiler="gcc"))
+
+        def ask(*numbers):
+            for number in numbers:
+                child.stdin.write(f"{number}\n")
+                child.stdin.flush()
+                self.assertEqual(child.stdout.readline(), f"{number} 1 7 opened\n")
+
+        ask(1)
+        self.karst("attach", child.pid, *ALL, "--system", "files,net,memory")
+        ask(2, 3, 4)
+        self.karst("off", child.pid, "--system", "files,net,memory")
+        ask(5)
+        trace = self.snapshot(child.pid)
+        calls = Counter((call["call"], call["file"].split(" ")[0].split("/")[-1]) for call in self.csv("files", trace))
+        self.assertEqual({call: count for call, count in calls.items() if call[0] not in ("printf", "puts", "fscanf")},
+                         {("eventfd", "eventfd"): 3, ("eventfd_read", "eventfd"): 3, ("eventfd_write", "eventfd"): 3,
+                          ("epoll_create", "epoll"): 3, ("epoll_ctl", "epoll"): 3, ("epoll_wait", "epoll"): 3,
+                          ("close", "epoll"): 3, ("close", "eventfd"): 3, ("dlopen", "libm.so.6"): 3})
+        self.assertEqual(sorted(call[0] for call in calls.elements() if call[0] in ("printf", "puts")),
+                         ["printf"] * 3 + ["puts"] * 3)
+        tree = subprocess.run([KARST, "tree", trace.path], capture_output=True, text=True, timeout=TIMEOUT).stdout
+        moved = re.findall(r"(?m)^ +(s?brk)\(from=(0x\w+), to=(0x\w+)\)$", tree)
+        self.assertEqual([call for call, _, _ in moved], ["sbrk", "brk"] * 3)
+        self.assertEqual({int(to, 16) - int(begin, 16) for _, begin, to in moved}, {4096, -4096})
+        self.assertEqual(child.communicate(timeout=TIMEOUT)[0], "")
+        self.assertEqual(child.returncode, 0)
+
     def test_modules_that_come_later(self):
         for way in FLAGS:
             with self.subTest(way=way):
