@@ -131,7 +131,8 @@ class Unwinder {
     const StackCopy memory{sample.registers[kStackPointer], sample.stack};
     Registers now = sample.registers;
     bool interrupted = true;  // it stands at an instruction; a caller stands behind its call
-    while (stack.functions.size() < kMostFrames) {
+    while (stack.addresses.size() < kMostFrames) {
+      stack.addresses.push_back(now[kInstructionPointer]);
       const std::uint64_t at = now[kInstructionPointer] - (interrupted ? 0 : 1);
       const CodeMapping* const mapping = find_mapping(*sample.space, at);
       CodeModule* const module = mapping == nullptr ? nullptr : &module_of(mapping->file);
@@ -154,7 +155,7 @@ class Unwinder {
       interrupted = rules->of_signal;
       now = *next;
     }
-    stack.cut = stack.functions.size() == kMostFrames;
+    stack.cut = stack.addresses.size() == kMostFrames;
     return stack;
   }
 
@@ -228,6 +229,8 @@ Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<Cod
       out.number(stack.cut ? 1 : 0);
       out.number(stack.functions.size());
       for (const std::uint32_t function : stack.functions) out.number(function);
+      out.number(stack.addresses.size());
+      for (const std::uint64_t address : stack.addresses) out.number(address);
     }
   });
   if (!answer) return answer.error();
@@ -250,6 +253,8 @@ Result<Unwound> unwind(std::span<const RawSample> samples, const std::vector<Cod
       if (place >= result.functions.size()) return senseless;
       function = static_cast<std::uint32_t>(place);
     }
+    stack.addresses.resize(in.count(sizeof(std::uint64_t)));
+    for (std::uint64_t& address : stack.addresses) address = in.number();
   }
   if (!in.is_whole()) return senseless;
   return result;

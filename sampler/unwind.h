@@ -49,6 +49,7 @@ struct Unwound {
   std::vector<UnwoundFunction> functions;  ///< that occur
   struct Stack {
     std::vector<std::uint32_t> functions;  ///< places above; innermost first
+    std::vector<std::uint64_t> addresses;  ///< where each frame stands, or goes on, in the process; innermost first
     bool cut = false;                      ///< what called the last one is not known
   };
   std::vector<Stack> stacks;  ///< one for each sample

@@ -15,6 +15,7 @@
 
 #include "arch/remote_call.h"
 #include "collect/inject/memory.h"
+#include "collect/inject/sleepers.h"
 #include "collect/inject/threads.h"
 #include "collect/inject/tracee.h"
 
@@ -193,7 +194,8 @@ std::string why_not_traced(int error) {
 }
 
 /// None: this thread is not where that may be done now.
-std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const Target& target, const Call& call) {
+std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const Target& target, const Call& call,
+                              Sleepers& sleepers) {
   Tracee tracee(thread);
   if (!tracee.attached()) {
     if (errno == ESRCH) return std::nullopt;
@@ -202,7 +204,11 @@ std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const T
   if (!tracee.stop(kStopsWithinMs)) return std::nullopt;
   const auto registers = tracee.registers();
   if (!registers || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
-  if (!BusyCode(memory, target.mappings).is_free(*registers, memory, target.mappings)) return std::nullopt;
+  const auto stack = stack_of(*registers, memory, target.mappings);
+  if (!stack) return std::nullopt;
+  const auto verdict = BusyCode(memory, target.mappings).judge(*stack, memory);
+  if (verdict == BusyCode::Verdict::kBusy) return std::nullopt;
+  if (verdict == BusyCode::Verdict::kNotKnown && !sleepers.is_free(thread, *stack)) return std::nullopt;
   const std::vector<char> code = code_for(target, resumption_of(*registers), call.argument);
   if (!memory.write(target.place, code.data(), code.size()))
     return Status(Error{"its code cannot be written to (SELinux, AppArmor or lockdown?)"});
@@ -218,12 +224,14 @@ Status call_in_process(pid_t pid, const Call& call) {
   if (!memory) return Error{why_not_traced(EPERM)};
   const std::size_t size = static_cast<std::size_t>(karst_remote_call_end - karst_remote_call) +
                            sizeof(arch::RemoteCall) + call.argument.size() + 1;
+  Sleepers sleepers(pid);
   const auto until = SteadyClock::now() + kLookFor;
   do {
     auto target = look(pid, *memory, call, size);
     if (!target) return target.error();
     for (const pid_t thread : threads_to_try(pid))
-      if (auto called = call_in(thread, *memory, *target, call)) return *called;
+      if (auto called = call_in(thread, *memory, *target, call, sleepers)) return *called;
+    sleepers.judge(*memory, target->mappings);
     usleep(kRoundMicroseconds);
   } while (SteadyClock::now() < until);
   return Error{

@@ -87,25 +87,46 @@ bool BusyCode::has(std::uint64_t address) const {
                      [address](const Range& r) { return address >= r.begin && address < r.end; });
 }
 
-bool BusyCode::is_free(const user_regs_struct& registers, const ForeignMemory& memory,
-                       const std::vector<Mapping>& mappings) const {
+BusyCode::Verdict BusyCode::judge(const StackWords& stack, const ForeignMemory& memory) const {
   const auto within = [](const std::vector<Range>& ranges, std::uint64_t address) {
     return std::any_of(ranges.begin(), ranges.end(),
                        [address](const Range& r) { return address >= r.begin && address < r.end; });
   };
-  if (has(registers.rip) || !within(code_, registers.rip) || within(own_, registers.rip)) return false;
+  const std::uint64_t at = stack.registers.rip;
+  if (has(at) || !within(code_, at) || within(own_, at)) return Verdict::kBusy;
+  const bool is_asleep = sleeps(stack.registers);
   // A thread that runs in libc may hold any of its locks, those of names that are not exported among them.
-  if (!sleeps(registers) && within(libc_, registers.rip)) return false;
-  const auto stack = std::find_if(mappings.begin(), mappings.end(),
-                                  [&](const Mapping& m) { return registers.rsp >= m.begin && registers.rsp < m.end; });
-  if (stack == mappings.end() || (registers.rsp - stack->begin < kRoom && stack->path != "[stack]")) return false;
-  std::vector<std::uint64_t> words(std::min<std::uint64_t>(stack->end - registers.rsp, kMostStack) /
-                                   sizeof(std::uint64_t));
-  if (!memory.read(registers.rsp, words.data(), words.size() * sizeof(std::uint64_t))) return false;
-  return std::none_of(words.begin(), words.end(), [&](std::uint64_t word) {
+  if (!is_asleep && within(libc_, at)) return Verdict::kBusy;
+  const bool is_clear = std::none_of(stack.words.begin(), stack.words.end(), [&](std::uint64_t word) {
     if (!within(code_, word)) return false;
     return (has(word) && follows_call(word, memory)) || is_signal_return(word, memory);
   });
+  if (is_clear) return Verdict::kFree;
+  return is_asleep ? Verdict::kNotKnown : Verdict::kBusy;
+}
+
+bool BusyCode::is_free(const std::vector<std::uint64_t>& frames, const ForeignMemory& memory) const {
+  return std::none_of(frames.begin(), frames.end(), [&](std::uint64_t address) {
+    return has(address) || has(address - 1) || is_signal_return(address, memory);
+  });
+}
+
+bool StackWords::is_same(const StackWords& other) const {
+  const auto kept = [](const user_regs_struct& r) {
+    return std::array{r.rip, r.rsp, r.rbp, r.rbx, r.r12, r.r13, r.r14, r.r15};
+  };
+  return kept(registers) == kept(other.registers) && words == other.words;
+}
+
+std::optional<StackWords> stack_of(const user_regs_struct& registers, const ForeignMemory& memory,
+                                   const std::vector<Mapping>& mappings) {
+  const auto stack = std::find_if(mappings.begin(), mappings.end(),
+                                  [&](const Mapping& m) { return registers.rsp >= m.begin && registers.rsp < m.end; });
+  if (stack == mappings.end() || (registers.rsp - stack->begin < kRoom && stack->path != "[stack]")) return {};
+  StackWords found{registers, {}};
+  found.words.resize(std::min<std::uint64_t>(stack->end - registers.rsp, kMostStack) / sizeof(std::uint64_t));
+  if (!memory.read(registers.rsp, found.words.data(), found.words.size() * sizeof(std::uint64_t))) return {};
+  return found;
 }
 
 std::vector<pid_t> threads_of(pid_t pid) {

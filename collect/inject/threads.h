@@ -4,6 +4,7 @@
 #include <sys/user.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "collect/inject/memory.h"
@@ -11,14 +12,29 @@
 
 namespace karst::collect {
 
+/// What a stopped thread has on its stack, from the stack pointer on.
+struct StackWords {
+  user_regs_struct registers{};
+  std::vector<std::uint64_t> words;
+  /// The same frames: what a callee may change does not count.
+  bool is_same(const StackWords& other) const;
+};
+/// None: it stands on no stack that has room for a call.
+std::optional<StackWords> stack_of(const user_regs_struct& registers, const ForeignMemory& memory,
+                                   const std::vector<Mapping>& mappings);
+
 /// Where code stands that may hold locks of the dynamic linker or the allocator.
 class BusyCode {
  public:
   BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mappings);
-  /// No frame of the thread seems to be in such code or in a signal handler. Words on the stack that only look like
-  /// return addresses count, so that a thread may be taken for busy; not the other way.
-  bool is_free(const user_regs_struct& registers, const ForeignMemory& memory,
-               const std::vector<Mapping>& mappings) const;
+  enum class Verdict : std::uint8_t {
+    kFree,     ///< no frame of the thread is in such code or in a signal handler
+    kBusy,     ///< it stands in such code
+    kNotKnown  ///< it sleeps; a word on its stack looks like a return address in such code, and may be an old one
+  };
+  Verdict judge(const StackWords& stack, const ForeignMemory& memory) const;
+  /// Whether frames that stand, or go on, at these addresses are not in such code, nor in a signal handler.
+  bool is_free(const std::vector<std::uint64_t>& frames, const ForeignMemory& memory) const;
 
  private:
   struct Range {

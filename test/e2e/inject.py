@@ -82,6 +82,23 @@ class Attaching(InjectTest):
     def test_a_thread_that_waits_for_signals(self):
         self.check_calls_after_attaching("pause")
 
+    def asleep(self, how):
+        return self.start(build("inject-asleep", "inject/asleep.c", "-O1", compiler="gcc"), how)
+
+    def test_the_only_thread_sleeps_above_old_words(self):
+        child = self.asleep("old")
+        self.assertIn("is traced from now on", self.attach(child.pid, "--min-instructions", "0"))
+        child.stdin.write("on\n")
+        self.finish(child)
+
+    def test_the_only_thread_sleeps_where_it_has_a_lock(self):
+        for how in ("callback", "handler"):
+            with self.subTest(how=how):
+                child = self.asleep(how)
+                self.assertIn("in the dynamic linker, the allocator or a signal handler", self.attach(child.pid, status=1))
+                child.stdin.write("on\n")
+                self.finish(child)
+
     def test_attaching_twice_is_attaching_once(self):
         child = self.start(worker(), "sleep")
         self.attach(child.pid)

@@ -53,7 +53,7 @@ class HostTest(SystemOnTest):
 
 class Hosts(HostTest):
     def test_calls_of_each_kind(self):
-        child = self.start(build("system_on-kinds", "system_on/kinds.c", "-O1", "-pthread", compiler="gcc"))
+        child = self.start(build("system_on-kinds", "system_on/kinds.c", "-O1", compiler="gcc"))
 
         def ask(*numbers):
             for number in numbers:

@@ -108,6 +108,10 @@ TEST(Unwinding, FindsWhatBacktraceFinds) {
   ASSERT_GT(seen.addresses.size(), 14U);
   for (std::size_t i = 0; i < stack.functions.size() && i + first < seen.addresses.size(); ++i)
     EXPECT_TRUE(is_in(seen.addresses[i + first] - (i == 0 ? 0 : 1), unwound.functions[stack.functions[i]])) << i;
+  // The first stands where the registers were taken, a little elsewhere in the same function.
+  ASSERT_EQ(stack.addresses.size(), stack.functions.size());
+  for (std::size_t i = 1; i < stack.addresses.size() && i + first < seen.addresses.size(); ++i)
+    EXPECT_EQ(stack.addresses[i], seen.addresses[i + first]) << i;
 }
 
 TEST(Unwinding, EndsWhereTheCopyEnds) {
@@ -168,6 +172,7 @@ TEST(Unwinding, InTheSandboxIsTheSame) {
   const auto there = unwind(std::span(&seen.sample, 1), seen.files, std::nullopt);
   ASSERT_TRUE(there) << there.error().message;
   EXPECT_EQ(there->stacks[0].functions, here.stacks[0].functions);
+  EXPECT_EQ(there->stacks[0].addresses, here.stacks[0].addresses);
   EXPECT_EQ(there->functions, here.functions);
 }
 

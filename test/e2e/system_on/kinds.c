@@ -1,8 +1,7 @@
 // Does one thing of each kind for each line that it reads: what puts, eventfd, epoll, brk and dlopen are asked for.
-// Its first thread's stack is never free of words from the allocator; the second one is there for karst attach.
+// Its only thread's stack is never free of old words from the allocator.
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -29,14 +28,7 @@ __attribute__((noinline)) static int do_each(int number) {
   return library != NULL ? dlclose(library) : -1;
 }
 
-static void* wait_for_nothing(void* unused) {
-  pause();
-  return unused;
-}
-
 int main(void) {
-  pthread_t second;
-  pthread_create(&second, NULL, wait_for_nothing, NULL);
   setvbuf(stdout, NULL, _IOLBF, 4096);
   puts("ready");
   for (int number; scanf("%d", &number) == 1;) do_each(number);

@@ -1,0 +1,65 @@
+// One thread, which sleeps in read() until a line comes:
+//   old        with words of the allocator and the dynamic linker on its stack, which nobody will return to
+//   callback   in a callback of dl_iterate_phdr(), which has the dynamic linker's lock
+//   handler    in a signal's handler
+// Says "right" and a number as it ends.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kDeep = 16 << 10 };
+static int g_got;
+
+__attribute__((noinline)) static void wait_for_line(void) {
+  char line[64];
+  if (write(1, "ready\n", 6) != 6 || read(0, line, sizeof line) < 0) _exit(1);
+  ++g_got;
+}
+
+/// Leaves what it was below its caller.
+__attribute__((noinline)) static void use_stack(int depth) {
+  volatile char room[512];
+  room[0] = (char)depth;
+  void* const memory = malloc(40000);
+  free(memory);
+  void* const library = dlopen("libm.so.6", RTLD_NOW);
+  if (library != NULL) dlclose(library);
+  if (depth != 0) use_stack(depth - 1);
+  if (room[0] != (char)depth) abort();
+}
+
+__attribute__((noinline)) static void wait_above_it(void) {
+  volatile char untouched[kDeep];
+  untouched[kDeep - 1] = 1;
+  wait_for_line();
+  if (untouched[kDeep - 1] != 1) abort();
+}
+
+static int in_callback(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)info, (void)size, (void)data;
+  wait_for_line();
+  return 1;
+}
+
+static void in_handler(int signal) {
+  (void)signal;
+  wait_for_line();
+}
+
+int main(int count, char** words) {
+  const char* const how = count > 1 ? words[1] : "";
+  use_stack(20);
+  if (strcmp(how, "old") == 0) wait_above_it();
+  if (strcmp(how, "callback") == 0) dl_iterate_phdr(in_callback, NULL);
+  if (strcmp(how, "handler") == 0) {
+    signal(SIGUSR1, in_handler);
+    raise(SIGUSR1);
+  }
+  printf("right %d\n", g_got);
+  return g_got == 1 ? 0 : 1;
+}
