@@ -125,6 +125,16 @@ void say_which_probes(const std::vector<patch::ProbeChoice>& choices, const std:
   fail({printable(words)});
 }
 
+void say_unseen_allocators(const std::vector<Module>& modules) {
+  for (const Module& module : modules) {
+    const auto left = std::find_if(module.detours.begin(), module.detours.end(),
+                                   [](const patch::DetourOutcome& d) { return d.left_out != patch::LeftOut::kNot; });
+    if (left != module.detours.end())
+      fail({printable(fmt::format("--system memory: {} has an allocator of its own in it, which is not seen; {}: {}",
+                                  file_of(module.path), left->name, patch::describe(left->left_out)))});
+  }
+}
+
 void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries, const std::vector<Module>& patched,
                             const std::set<std::string>& loaded, const std::set<std::string>& modules) {
   for (const collect::LibraryChoice& library : libraries)

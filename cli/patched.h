@@ -15,6 +15,9 @@ void say_what_was_patched(const std::vector<collect::PlainPrograms::Module>& mod
 void say_which_probes(const std::vector<patch::ProbeChoice>& choices,
                       const std::vector<collect::PlainPrograms::Module>& modules);
 
+/// Of programs with an allocator of their own whose calls are not seen: why.
+void say_unseen_allocators(const std::vector<collect::PlainPrograms::Module>& modules);
+
 /// Of each --library that meant no library, or no function: what was there, and what is near. `loaded`: libraries
 /// without sleds; `modules`: what has traced functions. Paths.
 void say_what_was_not_named(const std::vector<collect::LibraryChoice>& libraries,

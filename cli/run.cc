@@ -352,6 +352,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!system) return usage_error(system.error().message, "run");
   launch.companions = std::move(system->libraries);
   launch.system = std::move(system->how);
+  if (!options.program.no_patch) launch.plain.detours = std::move(system->functions);
   for (const std::string& text : options.probes) {
     auto probes = patch::ProbeChoice::parse(text);
     if (!probes) return usage_error("--probes " + probes.error().message, "run");
@@ -439,6 +440,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   say_how_sampled(asked_samples, ran->samples);
   say_what_was_patched(ran->plain, "as it was loaded");
   say_which_probes(launch.plain.probes, ran->plain);
+  say_unseen_allocators(ran->plain);
   const double overhead = overhead_of(*summary, cpu_ns);
   const char* const why_alone = !ran->samples_alone        ? nullptr
                                 : launch.program.is_static ? "it is statically linked"

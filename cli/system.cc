@@ -11,6 +11,7 @@
 #include "cli/help.h"
 #include "cli/program_options.h"
 #include "cli/text.h"
+#include "format/memory.h"
 #include "format/options.h"
 
 namespace karst::cli {
@@ -123,6 +124,8 @@ Result<SystemChoice> system_choice(const SystemArguments& system) {
       wish.name = name;
       wish.library = *library;
       if (how == "all") wish.mode = format::InterposeMode::kAll;
+      if (name == "memory")
+        choice.functions.assign(std::begin(format::kAllocatorFunctions), std::end(format::kAllocatorFunctions));
       if (name == "memory" && !how.empty()) wish.sample = std::stoull(how);
       choice.wishes.push_back(std::move(wish));
       choice.libraries.push_back(std::move(*library));

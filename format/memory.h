@@ -23,4 +23,15 @@ inline constexpr char kBreakMoved[] = "from:x,to:x|";
 /// random: one of size s with the probability 1 - exp(-s / bytes).
 inline constexpr char kSampled[] = "sampled:u8";
 
+/// An allocator's functions, by their linker's names: calls of those that a program has in itself are recorded, too.
+inline constexpr unsigned kFirstOperator = 9;  ///< among these
+inline constexpr const char* kAllocatorFunctions[] = {
+    "malloc", "calloc", "realloc", "free", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
+    // Operators new, then delete.
+    "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm",
+    "_ZdaPvm", "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t", "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
+
 }  // namespace karst::format

@@ -2,7 +2,8 @@
 // that the module has (patch/sdt.h). karst finds and checks the places (patch/), the runtime writes
 // (runtime/hooks/plain_code.h).
 //
-//   PatchTable   PatchProbe[probes]   PatchSled[sleds]   PatchJump[jumps]   PatchFixup[fixups]   code   text
+//   PatchTable   PatchProbe[probes]   PatchSled[sleds]   PatchJump[jumps]   PatchFixup[fixups]   PatchDetour[detours]
+//   code   text
 //
 // The code is stubs: position-independent but for the fixups, each of which is a distance of 32 bits to be filled in.
 // The runtime maps it near the module. A stub of an entry has a sled, the instructions over which the jump was written,
@@ -12,6 +13,10 @@
 // With probes the code begins with two words for the runtime to fill in: the address of karst_hook_probe, and whose
 // probes these are. A probe's stub has the instructions before it, a call of that hook below the red zone, the
 // instructions behind it, and a jump back. The hook's frame is SavedProbe.
+//
+// A detour is for a function that a module has in itself, as an allocator's malloc, and before which a library of ours
+// shall stand (interpose/). Its stub has a NOP of 8 bytes that can become a jump to that library, then the instructions
+// over which the jump was written, and a jump back behind them: what the library calls as the function.
 #ifndef KARST_FORMAT_PATCH_TABLE_H
 #define KARST_FORMAT_PATCH_TABLE_H
 
@@ -28,7 +33,7 @@
 namespace karst::format {
 
 inline constexpr std::uint32_t kPatchTableMagic = 0x5450424B;  // "KBPT"
-inline constexpr std::uint32_t kPatchTableVersion = 2;
+inline constexpr std::uint32_t kPatchTableVersion = 3;
 inline constexpr std::uint64_t kMostPatchTable = std::uint64_t{512} << 20;  ///< bytes
 
 struct PatchTable {
@@ -39,12 +44,14 @@ struct PatchTable {
   std::uint32_t jumps;
   std::uint32_t fixups;
   std::uint32_t probes;
+  std::uint32_t detours;
   std::uint32_t text_size;  ///< bytes; the last is a NUL
+  std::uint32_t reserved;   ///< 0
   std::uint64_t code_size;
   std::uint64_t code_begin;  ///< ELF addresses of the module's executable segments, as the file has them: what the
   std::uint64_t code_end;    ///< runtime finds in memory must be the same
 };
-static_assert(sizeof(PatchTable) == 56);
+static_assert(sizeof(PatchTable) == 64);
 
 inline constexpr std::uint32_t kMostProbeValues = 12;  ///< of a probe; sys/sdt.h has no more
 
@@ -80,7 +87,8 @@ static_assert(sizeof(PatchSled) == 16);
 /// Bytes to be written over the module's code.
 struct PatchJump {
   std::uint64_t address;     ///< ELF address
-  std::uint32_t function;    ///< number of the function among the entries; from `functions` on, of a probe
+  std::uint32_t function;    ///< number of the function among the entries; from `functions` on, of a probe; then
+                             ///< of a detour
   std::uint32_t offset;      ///< in the code: where the jump leads to, if it has a field
   std::uint8_t size;         ///< bytes that are written, 1 to 8
   std::uint8_t field;        ///< where among them a distance of 32 bits to `offset` is filled in; 255: nowhere
@@ -105,6 +113,16 @@ struct PatchedModules {
   std::uint32_t count;    ///< of modules; the last to be written
   PatchedModule modules[kMostPatchedModules];
 };
+
+/// Before the NOP lies room for a jump to any address: kPatchDetourJump bytes, of which the last 8 are the address.
+struct PatchDetour {
+  std::uint64_t function;  ///< ELF address
+  std::uint32_t offset;    ///< in the code, of the NOP; a multiple of 8. Behind it lies what the function was
+  std::uint32_t name;      ///< in the text, NUL-terminated: the linker's
+};
+static_assert(sizeof(PatchDetour) == 16);
+inline constexpr std::uint32_t kPatchDetourJump = 16;  ///< two bytes of nothing, jmp *0(%rip), its address
+inline constexpr std::uint32_t kPatchDetourNop = 8;
 
 /// The code's 4 bytes at `offset` become the distance from their end to `target`.
 struct PatchFixup {

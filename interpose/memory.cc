@@ -18,17 +18,22 @@
 #include "interpose/memory_records.h"
 #include "interpose/next.h"
 
+namespace karst::interpose {
+
+constinit RecordKind g_of_malloc = record_kind("malloc", format::kAllocated);
+constinit RecordKind g_of_calloc = record_kind("calloc", format::kAllocated);
+constinit RecordKind g_of_aligned = record_kind("aligned_alloc", format::kAllocated);
+constinit RecordKind g_of_realloc = record_kind("realloc", format::kResized);
+constinit RecordKind g_of_free = record_kind("free", format::kFreed);
+constinit RecordKind g_of_old = record_kind("realloc frees", format::kFreed);
+
+}  // namespace karst::interpose
+
 namespace {
 
 using namespace karst::format;
 using namespace karst::interpose;
 
-constinit RecordKind g_of_malloc = record_kind("malloc", kAllocated);
-constinit RecordKind g_of_calloc = record_kind("calloc", kAllocated);
-constinit RecordKind g_of_aligned = record_kind("aligned_alloc", kAllocated);
-constinit RecordKind g_of_realloc = record_kind("realloc", kResized);
-constinit RecordKind g_of_free = record_kind("free", kFreed);
-constinit RecordKind g_of_old = record_kind("realloc frees", kFreed);
 constinit RecordKind g_of_mmap = record_kind("mmap", kMapped);
 constinit RecordKind g_of_munmap = record_kind("munmap", kUnmapped);
 constinit RecordKind g_of_mremap = record_kind("mremap", kRemapped);
@@ -102,7 +107,7 @@ KARST_NAMES(of_memory, &g_of_malloc.name, &g_of_calloc.name, &g_of_aligned.name,
 __attribute__((constructor)) void begin() {
   const bool is_late = begin_standing();
   if (!is_late && !g_sampling.known) read_options();
-  find_operators(reinterpret_cast<const void*>(g_malloc), is_late);
+  if (is_late || !stand_before_the_programs_own()) find_operators(reinterpret_cast<const void*>(g_malloc), is_late);
   enter_kinds({&g_of_malloc, &g_of_calloc, &g_of_aligned, &g_of_realloc, &g_of_free, &g_of_old, &g_of_mmap,
                &g_of_munmap, &g_of_mremap, &g_of_brk, &g_of_sbrk});
   if (is_late)
@@ -149,7 +154,7 @@ KARST_EXPORT void* calloc(size_t count, size_t size) {
 // libc's reallocarray() calls it, too.
 KARST_EXPORT void* realloc(void* old, size_t size) {
   if (is_off()) return g_realloc(old, size);
-  const bool old_known = old != nullptr && is_freed(old);
+  const bool old_known = old != nullptr && old != t_memory.deleting && is_freed(old);
   if (old_known) record(g_of_old, number(old));
   void* const address = g_realloc(old, size);
   t_memory.taken = address;

@@ -23,7 +23,7 @@ inline constinit Sampling g_sampling;
 struct MemoryThread {
   Countdown countdown;
   const void* taken = nullptr;     ///< what malloc() or its like returned last
-  const void* deleting = nullptr;  ///< operator delete is at it, and has recorded that
+  const void* deleting = nullptr;  ///< a function that calls free() or realloc() is at it, and has recorded that
 };
 inline constinit thread_local MemoryThread t_memory __attribute__((tls_model("initial-exec")));
 
@@ -60,6 +60,13 @@ __attribute__((always_inline)) inline void* allocated(RecordKind& kind, void* ad
   if (is_wanted(size)) record_allocation(kind, address, size);
   return address;
 }
+
+// What the functions' records are called.
+extern RecordKind g_of_malloc, g_of_calloc, g_of_aligned, g_of_realloc, g_of_free, g_of_old;
+
+/// Has the calls of an allocator recorded that the program has in itself (inside.cc). False: it has none that karst run
+/// has found a way for.
+bool stand_before_the_programs_own();
 
 /// Has the operators new and delete of an allocator recorded (operators.cc); of a library that came late only where
 /// begin_redirecting() follows.

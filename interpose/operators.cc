@@ -4,6 +4,8 @@
 // Definitions of them here would come before the program's order of libraries where these are found by dlopen() alone;
 // whoever is behind could not be called then. So where an allocator is found, the calls of the modules that are there
 // are redirected, by the slots through which the loader has bound them (interpose/slots.h).
+#include "interpose/operators.h"
+
 #include <dlfcn.h>
 
 #include "interpose/memory_records.h"
@@ -16,8 +18,8 @@ namespace {
 constinit RecordKind g_of_new = record_kind("operator new", format::kAllocated);
 constinit RecordKind g_of_delete = record_kind("operator delete", format::kFreed);
 
-constexpr int kMost = 20;
-extern StandIn g_operators[kMost];  // by their mangled names
+constexpr const char* name_of(unsigned number) { return format::kAllocatorFunctions[format::kFirstOperator + number]; }
+static_assert(sizeof format::kAllocatorFunctions / sizeof(char*) == format::kFirstOperator + kOperators);
 
 /// An allocator may make them by malloc(), which has recorded it then.
 template <int kIndex, typename... Rest>
@@ -49,35 +51,39 @@ const void* giver() {
   return reinterpret_cast<const void*>(&give<kIndex, Rest...>);
 }
 
-constinit StandIn g_operators[kMost] = {
-    {nullptr, "_Znwm", nullptr, taker<0>, nullptr},
-    {nullptr, "_Znam", nullptr, taker<1>, nullptr},
-    {nullptr, "_ZnwmRKSt9nothrow_t", nullptr, taker<2, const void*>, nullptr},
-    {nullptr, "_ZnamRKSt9nothrow_t", nullptr, taker<3, const void*>, nullptr},
-    {nullptr, "_ZnwmSt11align_val_t", nullptr, taker<4, size_t>, nullptr},
-    {nullptr, "_ZnamSt11align_val_t", nullptr, taker<5, size_t>, nullptr},
-    {nullptr, "_ZnwmSt11align_val_tRKSt9nothrow_t", nullptr, taker<6, size_t, const void*>, nullptr},
-    {nullptr, "_ZnamSt11align_val_tRKSt9nothrow_t", nullptr, taker<7, size_t, const void*>, nullptr},
-    {nullptr, "_ZdlPv", nullptr, giver<8>, nullptr},
-    {nullptr, "_ZdaPv", nullptr, giver<9>, nullptr},
-    {nullptr, "_ZdlPvm", nullptr, giver<10, size_t>, nullptr},
-    {nullptr, "_ZdaPvm", nullptr, giver<11, size_t>, nullptr},
-    {nullptr, "_ZdlPvRKSt9nothrow_t", nullptr, giver<12, const void*>, nullptr},
-    {nullptr, "_ZdaPvRKSt9nothrow_t", nullptr, giver<13, const void*>, nullptr},
-    {nullptr, "_ZdlPvSt11align_val_t", nullptr, giver<14, size_t>, nullptr},
-    {nullptr, "_ZdaPvSt11align_val_t", nullptr, giver<15, size_t>, nullptr},
-    {nullptr, "_ZdlPvmSt11align_val_t", nullptr, giver<16, size_t, size_t>, nullptr},
-    {nullptr, "_ZdaPvmSt11align_val_t", nullptr, giver<17, size_t, size_t>, nullptr},
-    {nullptr, "_ZdlPvSt11align_val_tRKSt9nothrow_t", nullptr, giver<18, size_t, const void*>, nullptr},
-    {nullptr, "_ZdaPvSt11align_val_tRKSt9nothrow_t", nullptr, giver<19, size_t, const void*>, nullptr},
+}  // namespace
+
+constinit StandIn g_operators[kOperators] = {
+    {nullptr, name_of(0), nullptr, taker<0>, nullptr},
+    {nullptr, name_of(1), nullptr, taker<1>, nullptr},
+    {nullptr, name_of(2), nullptr, taker<2, const void*>, nullptr},
+    {nullptr, name_of(3), nullptr, taker<3, const void*>, nullptr},
+    {nullptr, name_of(4), nullptr, taker<4, size_t>, nullptr},
+    {nullptr, name_of(5), nullptr, taker<5, size_t>, nullptr},
+    {nullptr, name_of(6), nullptr, taker<6, size_t, const void*>, nullptr},
+    {nullptr, name_of(7), nullptr, taker<7, size_t, const void*>, nullptr},
+    {nullptr, name_of(8), nullptr, giver<8>, nullptr},
+    {nullptr, name_of(9), nullptr, giver<9>, nullptr},
+    {nullptr, name_of(10), nullptr, giver<10, size_t>, nullptr},
+    {nullptr, name_of(11), nullptr, giver<11, size_t>, nullptr},
+    {nullptr, name_of(12), nullptr, giver<12, const void*>, nullptr},
+    {nullptr, name_of(13), nullptr, giver<13, const void*>, nullptr},
+    {nullptr, name_of(14), nullptr, giver<14, size_t>, nullptr},
+    {nullptr, name_of(15), nullptr, giver<15, size_t>, nullptr},
+    {nullptr, name_of(16), nullptr, giver<16, size_t, size_t>, nullptr},
+    {nullptr, name_of(17), nullptr, giver<17, size_t, size_t>, nullptr},
+    {nullptr, name_of(18), nullptr, giver<18, size_t, const void*>, nullptr},
+    {nullptr, name_of(19), nullptr, giver<19, size_t, const void*>, nullptr},
 };
+
+namespace {
 
 #define KARST_LISTED(from) \
   &g_operators[(from)], &g_operators[(from) + 1], &g_operators[(from) + 2], &g_operators[(from) + 3]
 // For a library that comes late, and for modules that come after it (interpose/late.cc).
 __attribute__((section("karst_stand_ins"), used))
 StandIn* g_listed[] = {KARST_LISTED(0), KARST_LISTED(4), KARST_LISTED(8), KARST_LISTED(12), KARST_LISTED(16)};
-static_assert(sizeof g_listed == kMost * sizeof(void*));
+static_assert(sizeof g_listed == kOperators * sizeof(void*));
 
 KARST_NAMES(of_operators, &g_of_new.name, &g_of_delete.name)
 
@@ -97,7 +103,7 @@ void find_operators(const void* malloc_behind, bool is_late) {
   const bool has_its_own = allocator != nullptr && module_of(g_operators[0].behind) == allocator;
   for (StandIn& one : g_operators)
     if (!has_its_own || module_of(one.behind) != allocator) one.behind = nullptr;
-  if (has_its_own && !is_late) redirect_slots(g_listed, g_listed + kMost);
+  if (has_its_own && !is_late) redirect_slots(g_listed, g_listed + kOperators);
 }
 
 }  // namespace karst::interpose

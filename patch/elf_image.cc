@@ -179,20 +179,20 @@ void ElfImage::for_each_symbol(Visit visit) const {
         const auto* text = reinterpret_cast<const char*>(names.data()) + symbol.st_name;
         name = {text, strnlen(text, names.size() - symbol.st_name)};
       }
-      visit(symbol.st_value, name, type);
+      visit(symbol.st_value, name, type, s.sh_type == SHT_DYNSYM);
     }
   }
 }
 
 std::vector<std::uint64_t> ElfImage::code_symbols() const {
   std::vector<std::uint64_t> found;
-  for_each_symbol([&](std::uint64_t address, std::string_view, unsigned) { found.push_back(address); });
+  for_each_symbol([&](std::uint64_t address, std::string_view, unsigned, bool) { found.push_back(address); });
   return found;
 }
 
 std::vector<std::uint64_t> ElfImage::cold_symbols() const {
   std::vector<std::uint64_t> found;
-  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned) {
+  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned, bool) {
     if (is_cold_name(name)) found.push_back(address);
   });
   return found;
@@ -200,8 +200,16 @@ std::vector<std::uint64_t> ElfImage::cold_symbols() const {
 
 std::vector<ElfImage::NamedCode> ElfImage::functions() const {
   std::vector<NamedCode> found;
-  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned type) {
+  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned type, bool) {
     if (type == STT_FUNC && !name.empty() && !is_cold_name(name)) found.push_back({address, name});
+  });
+  return found;
+}
+
+std::vector<ElfImage::NamedCode> ElfImage::exported_functions() const {
+  std::vector<NamedCode> found;
+  for_each_symbol([&](std::uint64_t address, std::string_view name, unsigned type, bool is_dynamic) {
+    if (is_dynamic && type == STT_FUNC && !name.empty()) found.push_back({address, name});
   });
   return found;
 }

@@ -59,6 +59,8 @@ class ElfImage {
   };
   /// Functions by their symbols, each name of one. What a resolver of IFUNC gives back is not known here.
   std::vector<NamedCode> functions() const;
+  /// The same of dynamic symbols alone: what other modules can call by name.
+  std::vector<NamedCode> exported_functions() const;
   /// It has restartable sequences (__rseq_cs), whose code must stay where it is.
   bool has_restartable_sequences() const;
   /// Empty: it has none.
@@ -73,6 +75,7 @@ class ElfImage {
  private:
   std::span<const std::byte> bytes_at(std::uint64_t offset, std::uint64_t size) const;
   const Elf64_Shdr* section(const char* name) const;
+  /// visit(address, name, type, whether it is a dynamic symbol)
   template <typename Visit>
   void for_each_symbol(Visit visit) const;
 

@@ -58,12 +58,31 @@ std::vector<Range> sleds_of(const ElfImage& image) {
   return sleds;
 }
 
+/// Functions of these names that the module exports; where there are two at one address, one stands for both. None of a
+/// program with a sanitizer: what stands before its functions would be in the stacks that it reports.
+std::vector<std::pair<std::uint64_t, std::string>> exported(const ElfImage& image,
+                                                            const std::vector<std::string>& names) {
+  std::vector<std::pair<std::uint64_t, std::string>> found;
+  if (names.empty()) return found;
+  for (const ElfImage::NamedCode& function : image.exported_functions()) {
+    if (function.name == "__interceptor_malloc") return {};
+    if (std::find(names.begin(), names.end(), function.name) != names.end())
+      found.emplace_back(function.address, std::string(function.name));
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
+              found.end());
+  return found;
+}
+
 /// Empty: done, else why not.
 std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found) {
   const auto image = ElfImage::read(descriptor);
   if (!image) return image.error().message;
   std::vector<ProbeEntry> probes = wanted_probes(*image, wanted.probes, found.other_probes);
-  if (!wanted.functions && probes.empty()) return {};
+  const auto detours = exported(*image, wanted.detours);
+  for (const auto& [address, name] : detours) found.detours.push_back({name, LeftOut::kUnknownCode});
+  if (!wanted.functions && probes.empty() && detours.empty()) return {};
   if (image->has_restartable_sequences())
     return "it has restartable sequences (rseq), whose code must stay where it is";
   const auto frames = Frames::read(*image);
@@ -71,11 +90,18 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
   PlaceOptions options = wanted.options;
   if (wanted.named != nullptr) options.named = addresses_of(*image, *wanted.named, found.near);
   if (!wanted.functions) options.named.emplace();
-  if (options.named && options.named->empty() && probes.empty()) return {};
+  if (options.named && options.named->empty() && probes.empty() && detours.empty()) return {};
+  for (const auto& detour : detours) options.detours.push_back(detour.first);
   for (const ProbeEntry& probe : probes) options.probes.push_back(probe.note.address);
-  if (!probes.empty()) options.taken = sleds_of(*image);
+  if (!probes.empty() || !detours.empty()) options.taken = sleds_of(*image);
   const Code code = Code::decode(*image, *frames);
-  const Places places = find_places(*frames, code, options);
+  Places places = find_places(*frames, code, options);
+  for (std::size_t i = 0; i < detours.size(); ++i) found.detours[i].left_out = places.detours[i].left_out;
+  // A library that sees what is taken, and not all that is given back, would tell of leaks that are none.
+  if (!found.has_all_detours()) {
+    options.detours.clear();
+    places = find_places(*frames, code, options);
+  }
   for (const Function& f : places.functions) found.functions.push_back({f.code.begin, f.code.end, f.left_out});
   if (options.named) judge_named(*options.named, *frames, found.functions);
   for (std::size_t i = 0; i < probes.size(); ++i) {
@@ -87,11 +113,20 @@ std::string look(int descriptor, const WantedPlaces& wanted, ModulePlaces& found
     found.probes.push_back(
         {probe.note.full_name(), probe.note.address, probe.values.description, probe.place.left_out});
   }
-  if (found.patched() != 0) found.table = make_table(*image, code, places.functions, probes);
+  std::vector<DetourEntry> entries;
+  for (std::size_t i = 0; i < places.detours.size(); ++i)
+    entries.push_back({detours[i].second, std::move(places.detours[i])});
+  if (found.patched() != 0 || !entries.empty())
+    found.table = make_table(*image, code, places.functions, probes, entries);
   return {};
 }
 
 }  // namespace
+
+bool ModulePlaces::has_all_detours() const {
+  return std::all_of(detours.begin(), detours.end(),
+                     [](const DetourOutcome& d) { return d.left_out == LeftOut::kNot; });
+}
 
 std::uint64_t ModulePlaces::patched() const {
   const auto probes_in_it =
@@ -127,6 +162,11 @@ Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
       out.text(p.description);
       out.number(static_cast<std::uint64_t>(p.left_out));
     }
+    out.number(found.detours.size());
+    for (const DetourOutcome& d : found.detours) {
+      out.text(d.name);
+      out.number(static_cast<std::uint64_t>(d.left_out));
+    }
     for (const auto* names : {&found.other_probes, &found.near}) {
       out.number(names->size());
       for (const std::string& name : *names) out.text(name);
@@ -151,6 +191,11 @@ Result<ModulePlaces> find_in_file(int descriptor, const WantedPlaces& wanted,
     p.address = in.number();
     p.description = in.text();
     if (!take_reason(in, p.left_out)) return senseless;
+  }
+  found.detours.resize(in.count(2 * sizeof(std::uint64_t)));
+  for (DetourOutcome& d : found.detours) {
+    d.name = in.text();
+    if (!take_reason(in, d.left_out)) return senseless;
   }
   for (auto* names : {&found.other_probes, &found.near}) {
     names->resize(in.count(sizeof(std::uint64_t)));

@@ -42,22 +42,33 @@ struct ProbeOutcome {
   LeftOut left_out = LeftOut::kNot;
 };
 
+/// A function of the module by the name that its dynamic symbols give it.
+struct DetourOutcome {
+  std::string name;
+  LeftOut left_out = LeftOut::kNot;
+};
+
 /// What of a module is looked at.
 struct WantedPlaces {
   bool functions = true;
   PlaceOptions options{};
   const WantedNames* named = nullptr;  ///< functions that alone are looked at; null: all
   std::vector<ProbeChoice> probes{};
+  /// Functions that shall have detours where the module exports them: all of those that it has, or none.
+  std::vector<std::string> detours{};
 };
 
 struct ModulePlaces {
   std::vector<std::byte> table;           ///< format/patch_table.h; empty when nothing can be patched
   std::vector<Outcome> functions;         ///< in order of address
   std::vector<ProbeOutcome> probes;       ///< that were wanted
+  std::vector<DetourOutcome> detours;     ///< that were wanted and are there
   std::vector<std::string> other_probes;  ///< names of some that there are, where none of them is wanted
   std::vector<std::string> near;          ///< where names were wanted and nothing has such: names like those, a few
 
   std::uint64_t patched() const;
+  /// Each function that was to have a detour has one; also where there was none to have one.
+  bool has_all_detours() const;
   /// How many are left out for each reason.
   std::array<std::uint64_t, kLeftOutCount> counts() const;
 };

@@ -24,6 +24,7 @@ class Finder {
     join();
     Places found;
     for (const Range& range : options_.taken) take(range.begin, range.end);
+    for (const std::uint64_t address : options_.detours) found.detours.push_back(look_at_detour(address));
     for (const std::uint64_t address : options_.probes) found.probes.push_back(look_at_probe(address));
     auto& functions = found.functions;
     for (const auto& [owner, parts] : groups_) functions.push_back(look_at(owner, parts));
@@ -400,6 +401,33 @@ class Finder {
     take(stub.jump.at, stub.jump.at + i.size);
     function.stubs.push_back(std::move(stub));
     return true;
+  }
+
+  Detour look_at_detour(std::uint64_t at) {
+    Detour detour;
+    detour.function = at;
+    const auto f = frames_.find(at);
+    if (!f || frame(*f).code.begin != at) {
+      detour.left_out = LeftOut::kNoFrame;
+      return detour;
+    }
+    const std::vector<std::size_t> all = function_of(*f);
+    Function function;
+    function.code = frame(*f).code;
+    if (parent_[*f] != *f || !begins_called_[*f] || is_linkage_[*f] || code_.is_start(at))
+      detour.left_out = LeftOut::kUnusualFrame;
+    else if (const LeftOut why = unsound(all); why != LeftOut::kNot)
+      detour.left_out = why;
+    else if (is_shared_[*f])
+      detour.left_out = LeftOut::kSharedCode;
+    else
+      detour.left_out = add_entry(function, *f, all);
+    if (detour.left_out != LeftOut::kNot) return detour;
+    detour.stub = std::move(function.stubs.front());
+    // A call's way leads by a stub that has its return address on the stack already.
+    if (detour.stub.jump.how == Jump::How::kRedirect) detour.left_out = LeftOut::kFixedEntry;
+    detour.stub.what = Stub::What::kDetour;
+    return detour;
   }
 
   Probe look_at_probe(std::uint64_t at) {

@@ -59,6 +59,7 @@ struct Stub {
               ///< Of a redirected call: the sled, and a jump to `target`
     kReturn,  ///< the instructions up to the last, the sled, the last: a return
     kTail,    ///< the same; the last is a jump out of the function. With `is_empty` only a jump to `target`
+    kDetour,  ///< the instructions, back to `to`: of an entry whose calls may go elsewhere
     kProbe    ///< `before` instructions, the probe, the others; then back to `to`, if the last does not end flow
   };
   What what = What::kEntry;
@@ -90,12 +91,21 @@ struct Probe {
   Stub stub;  ///< of one that is not left out
 };
 
+/// The entry of a function before which a library of ours may stand.
+struct Detour {
+  std::uint64_t function = 0;
+  LeftOut left_out = LeftOut::kNot;
+  Stub stub;  ///< of one that is not left out
+};
+
 struct PlaceOptions {
   std::uint32_t min_instructions = 0;  ///< functions with fewer, and no loop, are left out
   /// Where the functions begin that are wanted, whatever their size, in order; none: all are.
   std::optional<std::vector<std::uint64_t>> named{};
   /// Where the probes are that are wanted. They go before functions that need the same bytes.
   std::vector<std::uint64_t> probes{};
+  /// Where the functions begin that are to have detours. They go before probes, and are not patched as functions then.
+  std::vector<std::uint64_t> detours{};
   /// Code that somebody else patches.
   std::vector<Range> taken{};
 };
@@ -103,6 +113,7 @@ struct PlaceOptions {
 struct Places {
   std::vector<Function> functions;  ///< in order of address
   std::vector<Probe> probes;        ///< as they were wanted
+  std::vector<Detour> detours;      ///< as they were wanted
 };
 Places find_places(const Frames& frames, const Code& code, const PlaceOptions& options);
 

@@ -45,7 +45,8 @@ class TableMaker {
         case Stub::What::kTail:
           exit(stub, function.code.begin);
           break;
-        case Stub::What::kProbe:  // is of no function
+        case Stub::What::kProbe:  // these are of no function
+        case Stub::What::kDetour:
           break;
       }
       lead_to(begin, stub, number);
@@ -73,6 +74,21 @@ class TableMaker {
     probes_.push_back(probe);
   }
 
+  /// After all probes.
+  void add(const DetourEntry& detour) {
+    const Stub& stub = detour.place.stub;
+    while (stubs_.size() % kStubAlignment != 0) stubs_.push_back(kTrap);
+    put({kTrap, kTrap, 0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});  // jmp *0(%rip)
+    static_assert(kPatchDetourJump == 16 && kPatchDetourJump % kStubAlignment == 0);
+    const auto begin = static_cast<std::uint32_t>(stubs_.size());
+    put({0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0});  // a NOP of 8 bytes
+    for (const Instruction& i : stub.moved) move(stub, i);
+    if (!stub.moved.back().ends_flow) jump(stub.to);
+    lead_to(begin, stub,
+            functions_ + static_cast<std::uint32_t>(probes_.size()) + static_cast<std::uint32_t>(detours_.size()));
+    detours_.push_back({detour.place.function, begin, add_text(detour.name)});
+  }
+
   std::vector<std::byte> finish(const ElfImage& image) const {
     PatchTable table{};
     table.magic = kPatchTableMagic;
@@ -82,6 +98,7 @@ class TableMaker {
     table.jumps = static_cast<std::uint32_t>(jumps_.size());
     table.fixups = static_cast<std::uint32_t>(fixups_.size());
     table.probes = static_cast<std::uint32_t>(probes_.size());
+    table.detours = static_cast<std::uint32_t>(detours_.size());
     table.text_size = static_cast<std::uint32_t>(text_.size());
     table.code_size = stubs_.size();
     table.code_begin = image.code().front().begin;
@@ -99,6 +116,7 @@ class TableMaker {
     put(sleds_.data(), sleds_.size() * sizeof sleds_[0]);
     put(jumps_.data(), jumps_.size() * sizeof jumps_[0]);
     put(fixups_.data(), fixups_.size() * sizeof fixups_[0]);
+    put(detours_.data(), detours_.size() * sizeof detours_[0]);
     put(stubs_.data(), stubs_.size());
     put(text_.data(), text_.size());
     return bytes;
@@ -229,6 +247,7 @@ class TableMaker {
   std::vector<PatchJump> jumps_;
   std::vector<PatchFixup> fixups_;
   std::vector<PatchProbe> probes_;
+  std::vector<PatchDetour> detours_;
   std::vector<std::uint8_t> stubs_;
   std::string text_;
 };
@@ -236,13 +255,15 @@ class TableMaker {
 }  // namespace
 
 std::vector<std::byte> make_table(const ElfImage& image, const Code& code, std::span<const Function> functions,
-                                  std::span<const ProbeEntry> probes) {
+                                  std::span<const ProbeEntry> probes, std::span<const DetourEntry> detours) {
   const auto is_in = [](const ProbeEntry& probe) { return probe.place.left_out == LeftOut::kNot; };
   TableMaker maker(code, std::any_of(probes.begin(), probes.end(), is_in));
   for (const Function& function : functions)
     if (function.left_out == LeftOut::kNot) maker.add(function);
   for (const ProbeEntry& probe : probes)
     if (is_in(probe)) maker.add(probe);
+  for (const DetourEntry& detour : detours)
+    if (detour.place.left_out == LeftOut::kNot) maker.add(detour);
   return maker.finish(image);
 }
 

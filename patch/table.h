@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "patch/code.h"
@@ -18,8 +19,14 @@ struct ProbeEntry {
   Probe place;
 };
 
-/// A whole table. Functions and probes that are left out are not in it.
+/// A detour of a function that has this name.
+struct DetourEntry {
+  std::string name;
+  Detour place;
+};
+
+/// A whole table. What is left out is not in it.
 std::vector<std::byte> make_table(const ElfImage& image, const Code& code, std::span<const Function> functions,
-                                  std::span<const ProbeEntry> probes = {});
+                                  std::span<const ProbeEntry> probes = {}, std::span<const DetourEntry> detours = {});
 
 }  // namespace karst::patch

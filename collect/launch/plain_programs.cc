@@ -27,9 +27,11 @@ bool is_file_at(const std::string& path, int file) {
 }  // namespace
 
 std::string PlainChoice::option() const {
-  const std::string functions = !libraries.empty() ? "patch=all" : programs ? "patch=program" : "";
-  if (probes.empty()) return functions;
-  return functions.empty() ? "probes=1" : functions + ",probes=1";
+  std::string text = !libraries.empty() ? "patch=all" : programs ? "patch=program" : "";
+  const auto add = [&](const char* option) { text += (text.empty() ? "" : ",") + std::string(option); };
+  if (!probes.empty()) add("probes=1");
+  if (!detours.empty()) add("detours=1");
+  return text;
 }
 
 bool PlainPrograms::is_wanted(const std::string& path, bool is_program) const {
@@ -37,14 +39,13 @@ bool PlainPrograms::is_wanted(const std::string& path, bool is_program) const {
   return named_of(choice_.libraries, path).any();
 }
 
-const Descriptor* PlainPrograms::table_of(int file, const std::string& path, bool functions, uid_t uid) {
+const Descriptor* PlainPrograms::table_of(int file, const std::string& path, Parts parts, uid_t uid) {
   struct stat status {};
-  if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || (!functions && choice_.probes.empty()))
-    return nullptr;
-  const FileKey key{functions,      status.st_dev,         status.st_ino,
-                    status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+  const bool any = parts.functions || parts.detours || !choice_.probes.empty();
+  if (!any || file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
+  const FileKey key{parts, status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
   auto known = tables_.find(key);
-  if (known == tables_.end()) known = tables_.emplace(key, make(file, path, functions, uid)).first;
+  if (known == tables_.end()) known = tables_.emplace(key, make(file, path, parts, uid)).first;
   return known->second ? &known->second : nullptr;
 }
 
@@ -57,7 +58,7 @@ void PlainPrograms::answer(Arrival asker) {
   const bool functions = (asker.first_function & format::kPatchesOfFunctions) != 0 && is_wanted(path, is_program);
   const bool has_sleds = (asker.first_function & format::kPatchesOfFunctions) == 0;
   if (!is_program && !has_sleds && loaded_.size() < kMostNoted) loaded_.insert(path);
-  const Descriptor* table = table_of(file, path, functions, asker.uid);
+  const Descriptor* table = table_of(file, path, {functions, is_program && !choice_.detours.empty()}, asker.uid);
   if (table == nullptr) return asker.answer(AnswerOutcome::kNothing, {});
   asker.answer(AnswerOutcome::kGiven, *table);
 }
@@ -65,8 +66,8 @@ void PlainPrograms::answer(Arrival asker) {
 void PlainPrograms::prepare(pid_t pid, uid_t uid) {
   const std::string process = "/proc/" + std::to_string(pid);
   const auto look = [&](const std::string& path, const std::string& opened, bool is_program) {
-    const bool functions = is_wanted(path, is_program);
-    if (functions || !choice_.probes.empty()) table_of(open_regular_file(opened).get(), path, functions, uid);
+    const Parts parts{is_wanted(path, is_program), false};
+    if (parts.functions || !choice_.probes.empty()) table_of(open_regular_file(opened).get(), path, parts, uid);
   };
   std::error_code error;
   const std::string program = std::filesystem::read_symlink(process + "/exe", error);
@@ -76,13 +77,14 @@ void PlainPrograms::prepare(pid_t pid, uid_t uid) {
       look(m.path, process + "/root" + m.path, false);
 }
 
-Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, bool functions, uid_t uid) {
+Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, Parts parts, uid_t uid) {
   // The sandbox reads a descriptor alone: no group is needed for that.
   constexpr gid_t kNobody = 65534;
   const auto as = symbols::Credentials::of_owner(uid, kNobody);
-  patch::WantedPlaces places{functions, {choice_.min_instructions}, nullptr, choice_.probes};
+  patch::WantedPlaces places{parts.functions, {choice_.min_instructions}, nullptr, choice_.probes, {}};
+  if (parts.detours) places.detours = choice_.detours;
   const NamedOfLibrary named = named_of(choice_.libraries, module.path);
-  if (!functions || named.whole || named.globs.empty()) return patch::find_in_file(file, places, as);
+  if (!parts.functions || named.whole || named.globs.empty()) return patch::find_in_file(file, places, as);
   module.named = named.globs;
   auto globs = symbols::GlobSet::compile(named.globs);
   if (!globs) return globs.error();
@@ -97,11 +99,11 @@ Result<patch::ModulePlaces> PlainPrograms::places_of(int file, Module& module, b
   return patch::find_in_file(file, places, as);
 }
 
-Descriptor PlainPrograms::make(int file, const std::string& path, bool functions, uid_t uid) {
+Descriptor PlainPrograms::make(int file, const std::string& path, Parts parts, uid_t uid) {
   modules_.push_back({});
   Module& module = modules_.back();
   module.path = path;
-  auto found = places_of(file, module, functions, uid);
+  auto found = places_of(file, module, parts, uid);
   if (!found) {
     module.problem = found.error().message;
     return {};
@@ -111,6 +113,7 @@ Descriptor PlainPrograms::make(int file, const std::string& path, bool functions
   module.near = std::move(found->near);
   module.probes = std::move(found->probes);
   module.other_probes = std::move(found->other_probes);
+  module.detours = std::move(found->detours);
   if (found->table.empty()) return {};
   Descriptor table = sealed_memory("karst-patches", found->table);
   if (!table) module.problem = "there is no memory for its table";

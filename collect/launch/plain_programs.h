@@ -22,8 +22,11 @@ struct PlainChoice {
   std::vector<LibraryChoice> libraries;  ///< to patch, too
   std::uint32_t min_instructions = patch::kPlainMinInstructions;
   std::vector<patch::ProbeChoice> probes;  ///< of programs and libraries, with sleds or without
+  /// Functions before which a library of ours stands, also where the program, with sleds or without, has them in
+  /// itself.
+  std::vector<std::string> detours;
 
-  /// For KARST_OPTIONS: patch=...,probes=1; empty: nothing is patched.
+  /// For KARST_OPTIONS: patch=...,probes=1,detours=1; empty: nothing is patched.
   std::string option() const;
 };
 
@@ -47,20 +50,27 @@ class PlainPrograms {
     std::array<std::uint64_t, patch::kLeftOutCount> counts{};  ///< by patch::LeftOut
     std::vector<patch::ProbeOutcome> probes;                   ///< that were wanted
     std::vector<std::string> other_probes;                     ///< names, where it has none of them
+    std::vector<patch::DetourOutcome> detours;                 ///< that were wanted, and are there
   };
   const std::vector<Module>& modules() const { return modules_; }
   /// Paths of the libraries without sleds that processes had as they asked, where libraries were chosen.
   const std::set<std::string>& loaded() const { return loaded_; }
 
  private:
-  using FileKey = std::tuple<bool, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
+  /// What of a file is looked at.
+  struct Parts {
+    bool functions = false;
+    bool detours = false;
+    auto operator<=>(const Parts&) const = default;
+  };
+  using FileKey = std::tuple<Parts, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
 
   /// Whether functions of the module are patched. What is wanted of every module are probes.
   bool is_wanted(const std::string& path, bool is_program) const;
-  Result<patch::ModulePlaces> places_of(int file, Module& module, bool functions, uid_t uid);
-  /// `functions`: of those, too, and not of its probes alone. Null: nothing of it is patched.
-  const Descriptor* table_of(int file, const std::string& path, bool functions, uid_t uid);
-  Descriptor make(int file, const std::string& path, bool functions, uid_t uid);
+  Result<patch::ModulePlaces> places_of(int file, Module& module, Parts parts, uid_t uid);
+  /// Probes are always looked at. Null: nothing of it is patched.
+  const Descriptor* table_of(int file, const std::string& path, Parts parts, uid_t uid);
+  Descriptor make(int file, const std::string& path, Parts parts, uid_t uid);
 
   PlainChoice choice_;
   symbols::ResolveOptions resolve_;

@@ -77,7 +77,7 @@ bool are_probes_sound(const PlainCode& p) {
 /// The table is whole, and each number in it is in its bounds.
 bool is_sound(const PlainCode& p, const ModuleImage& image) {
   const PatchTable& t = *p.table;
-  if (!are_probes_sound(p)) return false;
+  if (!are_probes_sound(p) || (t.text_size != 0 && p.text[t.text_size - 1] != '\0')) return false;
   for (std::uint32_t i = 0; i < t.sleds; ++i) {
     const PatchSled& s = p.sleds[i];
     const std::uint64_t at = image.bias + s.function;
@@ -90,13 +90,19 @@ bool is_sound(const PlainCode& p, const ModuleImage& image) {
   }
   for (std::uint32_t i = 0; i < t.jumps; ++i) {
     const PatchJump& j = p.jumps[i];
-    if (j.size == 0 || j.size > sizeof j.before || j.function >= std::uint64_t{t.functions} + t.probes ||
+    if (j.size == 0 || j.size > sizeof j.before || j.function >= std::uint64_t{t.functions} + t.probes + t.detours ||
         j.offset >= t.code_size || (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)) ||
         image.code_from(image.bias + j.address) < j.size)
       return false;
   }
   for (std::uint32_t i = 0; i < t.fixups; ++i)
     if (p.fixups[i].offset > t.code_size || t.code_size - p.fixups[i].offset < 4) return false;
+  for (std::uint32_t i = 0; i < t.detours; ++i) {
+    const std::uint32_t at = p.detours[i].offset;
+    if (p.detours[i].name >= t.text_size || at < kPatchDetourJump || at % kPatchDetourNop != 0 || at >= t.code_size ||
+        t.code_size - at < kPatchDetourNop || image.code_from(image.bias + p.detours[i].function) == 0)
+      return false;
+  }
   return true;
 }
 
@@ -118,15 +124,17 @@ bool open_table(int descriptor, const ModuleImage& image, PlainCode& p) {
   const std::uint64_t sleds = std::uint64_t{t.sleds} * sizeof(PatchSled);
   const std::uint64_t jumps = std::uint64_t{t.jumps} * sizeof(PatchJump);
   const std::uint64_t fixups = std::uint64_t{t.fixups} * sizeof(PatchFixup);
+  const std::uint64_t detours = std::uint64_t{t.detours} * sizeof(PatchDetour);
   p.probes = reinterpret_cast<const PatchProbe*>(p.table + 1);
   p.sleds = reinterpret_cast<const PatchSled*>(reinterpret_cast<const char*>(p.probes) + probes);
   p.jumps = reinterpret_cast<const PatchJump*>(reinterpret_cast<const char*>(p.sleds) + sleds);
   p.fixups = reinterpret_cast<const PatchFixup*>(reinterpret_cast<const char*>(p.jumps) + jumps);
-  p.code = reinterpret_cast<const unsigned char*>(p.fixups) + fixups;
+  p.detours = reinterpret_cast<const PatchDetour*>(reinterpret_cast<const char*>(p.fixups) + fixups);
+  p.code = reinterpret_cast<const unsigned char*>(p.detours) + detours;
   p.text = reinterpret_cast<const char*>(p.code) + t.code_size;
   if (t.magic == kPatchTableMagic && t.version == kPatchTableVersion && (t.functions != 0) == (t.sleds != 0) &&
-      (t.functions != 0 || t.probes != 0) && t.code_size < kMostPatchTable &&
-      sizeof t + probes + sleds + jumps + fixups + t.code_size + t.text_size == size &&
+      (t.functions != 0 || t.probes != 0 || t.detours != 0) && t.code_size < kMostPatchTable &&
+      sizeof t + probes + sleds + jumps + fixups + detours + t.code_size + t.text_size == size &&
       image.bias + t.code_begin == image.text_begin && is_sound(p, image))
     return true;
   sys::munmap(reinterpret_cast<void*>(at), size);
@@ -204,7 +212,7 @@ bool fetch(const dl_phdr_info& info, const WantedCode& wanted) {
   if ((!is_program && is_ours(info.dlpi_name)) || !is_new(info)) return false;
   const bool has_sleds = read_image(info, p.image);
   const bool functions = !has_sleds && (is_program ? wanted.program : wanted.libraries);
-  if (p.image.segment_count == 0 || (!functions && !wanted.probes)) return false;
+  if (p.image.segment_count == 0 || (!functions && !wanted.probes && !(is_program && wanted.detours))) return false;
   const long file = sys::open(is_program ? "/proc/self/exe" : info.dlpi_name, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;  // the vdso, and programs that may be executed but not read
   const int table = ask_for_patches(static_cast<int>(file), is_program, functions);
@@ -417,17 +425,20 @@ bool stands(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
 void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
   const Writable code(image);
   if (!code.all()) {
-    Message().text(image.path).text(": its probes are not recorded, as its code may not be written to");
+    if (p.table->probes != 0)
+      Message().text(image.path).text(": its probes are not recorded, as its code may not be written to");
     return;
   }
   std::uint32_t missing = 0;
   for_each_patched(p, [&](std::uint32_t number, std::uint32_t first, std::uint32_t end) {
     if (number < p.table->functions) return;
-    if (!write_if_as_seen(image, p, first, end)) {
+    const bool is_written = write_if_as_seen(image, p, first, end);
+    const std::uint32_t probe = number - p.table->functions;
+    if (probe >= p.table->probes) return;  // a detour, which nobody has taken yet
+    if (!is_written) {
       ++missing;
       return;
     }
-    const std::uint32_t probe = number - p.table->functions;
     enter_probe((*reinterpret_cast<ProbeSite* const*>(p.stubs + kPatchProbesSlot))[probe]);
     if (p.probes[probe].semaphore != 0) raise_semaphore(image.bias + p.probes[probe].semaphore);
   });
@@ -456,8 +467,69 @@ bool write_jumps(const ModuleImage& image, const PlainCode& p, void* context,
 
 void begin_probes() {
   for (std::uint32_t i = 0; i < g_plain_count; ++i)
-    if (const Plain& p = g_plain[i]; p.is_here && p.code.is_new && p.code.stubs != 0 && p.code.table->probes != 0)
+    if (const Plain& p = g_plain[i];
+        p.is_here && p.code.is_new && p.code.stubs != 0 && (p.code.table->probes != 0 || p.code.table->detours != 0))
       begin_probes_of(p.image, p.code);
+}
+
+namespace {
+
+/// The jump of detour number `detour` was written as the program began.
+bool is_detour_written(const ModuleImage& image, const PlainCode& p, std::uint32_t detour) {
+  bool any = false;
+  for (std::uint32_t i = 0; i < p.table->jumps; ++i) {
+    if (p.jumps[i].function != p.table->functions + p.table->probes + detour) continue;
+    if (!stands(image, p, i)) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// `to` becomes the address of the jump before the NOP at `offset`, and the NOP a short jump to that one: by a store of
+/// two bytes in an aligned quadword, as in arch/arch.h, so threads may be executing it.
+bool open_detour(const PlainCode& p, std::uint32_t offset, std::uintptr_t to) {
+  constexpr std::uint64_t kNop = 0x0000000000841f0fU;  // nopl 0(%rax, %rax, 1)
+  constexpr std::uint16_t kJumpBack = 0xf0eb;          // jmp to the 14 bytes before it
+  static_assert(kPatchDetourNop == sizeof kNop && kPatchDetourJump == 2 + 6 + sizeof to);
+  if (load(*reinterpret_cast<const std::uint64_t*>(p.stubs + offset)) != kNop ||
+      sys::mprotect(p.stubs, p.stubs_size, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    return false;
+  store(*reinterpret_cast<std::uintptr_t*>(p.stubs + offset - sizeof to), to);
+  store(*reinterpret_cast<std::uint16_t*>(p.stubs + offset), kJumpBack);
+  sys::mprotect(p.stubs, p.stubs_size, PROT_READ | PROT_EXEC);
+  return true;
+}
+
+}  // namespace
+
+namespace {
+
+/// Calls visit(code, detour) for the program's own function of this name. What it returns; else `otherwise`.
+template <typename Result, typename Visit>
+Result with_detour(const char* name, Result otherwise, Visit visit) {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i) {
+    const Plain& p = g_plain[i];
+    if (!p.is_here || p.code.stubs == 0) continue;
+    for (std::uint32_t n = 0; n < p.code.table->detours; ++n) {
+      const PatchDetour& detour = p.code.detours[n];
+      if (equal(p.code.text + detour.name, name) && is_detour_written(p.image, p.code, n)) return visit(p.code, detour);
+    }
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+const void* find_detour(const char* name) {
+  return with_detour<const void*>(name, nullptr, [](const PlainCode& p, const PatchDetour& detour) {
+    return reinterpret_cast<const void*>(p.stubs + detour.offset + kPatchDetourNop);
+  });
+}
+
+bool open_detour(const char* name, const void* to) {
+  return with_detour(name, false, [to](const PlainCode& p, const PatchDetour& detour) {
+    return open_detour(p, detour.offset, reinterpret_cast<std::uintptr_t>(to));
+  });
 }
 
 void end_of_new_code() {

@@ -22,6 +22,7 @@ struct PlainCode {
   const format::PatchSled* sleds = nullptr;
   const format::PatchJump* jumps = nullptr;
   const format::PatchFixup* fixups = nullptr;
+  const format::PatchDetour* detours = nullptr;
   const unsigned char* code = nullptr;
   const char* text = nullptr;
   std::uint64_t size = 0;  ///< bytes that are mapped
@@ -35,6 +36,7 @@ struct WantedCode {
   bool program = false;    ///< patch its functions
   bool libraries = false;  ///< those of the libraries that the session wants
   bool probes = false;     ///< the probes of any module
+  bool detours = false;    ///< of functions that the program has in itself
 };
 /// Before there is an arena: asks the session for tables. Functions of modules with sleds are passed over. Returns how
 /// many tables there are.
@@ -59,8 +61,14 @@ bool write_jumps(const ModuleImage& image, const PlainCode& code, void* context,
                  bool (*is_wanted)(void* context, std::uint32_t function),
                  void (*left_out)(void* context, std::uint32_t function));
 
-/// Writes the jumps of the probes of modules that are new, and tells the program that somebody listens to them.
+/// Writes the jumps of the probes and detours of modules that are new, and tells the program that somebody listens.
 void begin_probes();
+/// Where what the program's own function of this name was can be called; null: it has no detour. For libraries of
+/// interpose/, as they begin.
+const void* find_detour(const char* name);
+/// From now on calls of that function go to `to`. False, and nothing changed: it has no detour, or one that is open, or
+/// code may not be changed. Threads may be executing it.
+bool open_detour(const char* name, const void* to);
 /// Whatever was fetched up to now is new no more.
 void end_of_new_code();
 

@@ -129,7 +129,7 @@ void keep_options(char** environment) {
   if (!g_options.follow) hide_from_children(environment);
 }
 
-WantedCode wanted_code() { return {g_options.patch != 0, g_options.patch == 2, g_options.probes}; }
+WantedCode wanted_code() { return {g_options.patch != 0, g_options.patch == 2, g_options.probes, g_options.detours}; }
 
 /// Which hooks will do, and what they need.
 void choose_variants(ArenaHeader& h, const Options& options) {
@@ -273,7 +273,7 @@ void start(int, char**, char** environment) {
   // Modules that came with a late libkarst register themselves, after this.
   std::uint32_t plain = 0;
   const WantedCode wanted = wanted_code();
-  const bool any = wanted.program || wanted.libraries || wanted.probes;
+  const bool any = wanted.program || wanted.libraries || wanted.probes || wanted.detours;
   if (any && is_alone()) {
     plain = fetch_plain_code(wanted);
 #ifndef KARST_STATIC

@@ -5,6 +5,7 @@
 
 #include "format/file.h"
 #include "runtime/hooks/note_names.h"
+#include "runtime/hooks/plain_code.h"
 #include "runtime/hooks/values.h"
 #include "runtime/hooks/ways_out.h"
 #include "runtime/maintenance/switches.h"
@@ -111,6 +112,10 @@ KARST_API(std::uint32_t, read)(const void* from, unsigned char* to, std::uint32_
   const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   return is_text ? read_text(address, to, size, stack) : read_memory(address, to, size, stack);
 }
+
+/// Functions that the program has in itself (runtime/hooks/plain_code.h).
+KARST_API(const void*, find_detour)(const char* name) { return find_detour(name); }
+KARST_API(bool, open_detour)(const char* name, const void* to) { return open_detour(name, to); }
 
 /// Says what is open now, once if not asked for again. A filter that the process began under is not known to us, and
 /// might end it for such a call.

@@ -28,6 +28,7 @@ struct Options {
   int signal = 0;                                       ///< that makes the process write a snapshot; 0: none
   char snapshots[192] = {};                             ///< directory for those; empty: the working directory
   std::uint32_t patch = 0;                              ///< modules without sleds: 1: the program, 2: libraries, too
+  bool detours = false;                                 ///< and where functions of the program may go elsewhere
   bool probes = false;                                  ///< ask the session for modules' probes
   bool empty = false;                                   ///< trace also a process in which no function can be
   char file[192] = {};                                  ///< the arena lies in this file; %p, %e as in the guide

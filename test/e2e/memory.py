@@ -10,6 +10,7 @@ import subprocess
 from torture_support import KARST, TIMEOUT, TortureTest, build, main
 
 MEMORY = ("--system", "memory", "--memory", "256M")
+JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.a"
 PRELOADED = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4")
 
 
@@ -152,6 +153,52 @@ class Memory(TortureTest):
             of = {name: tuple(row[key] for key in ("allocations", "bytes", "living", "living_bytes"))
                   for name, row in rows(run.trace.path, "--process", str(pid), "-f", "^.*work<").items()}
             self.assertEqual(of, told, name)
+
+    def allocators(self):
+        """Flags that link one into a program, by name."""
+        made = {name: (build(f"memory_own_{name}.o", "memory/own_allocator.cc", "-std=c++20", "-O2", "-fno-builtin", "-c", *flags,
+                             compiler="g++"),)
+                for name, flags in (("own", ()), ("next", ("-DNEXT",)))}
+        if os.path.exists(JEMALLOC):
+            made["jemalloc"] = ("-Wl,--whole-archive", JEMALLOC, "-Wl,--no-whole-archive", "-lm", "-lstdc++")
+        return made
+
+    def test_allocators_in_the_program(self):
+        for compiler in ("g++", "karst-g++"):
+            for name, flags in self.allocators().items():
+                with self.subTest(compiler=compiler, name=name):
+                    program = build(f"memory_random_{name}_{compiler}", "memory/random.cc", "-std=c++20", "-O1", "-pthread",
+                                    "-fno-builtin", *flags, compiler=compiler)
+                    plain = ("--budget", "off", "--min-instructions", "0") if compiler == "g++" else ()
+                    run = self.run_traced(program, "7", "3", "2000", options=(*MEMORY, *plain))
+                    told, _ = self.told_by(run)
+                    pid = run.trace.info["processes"][0]["pid"]
+                    of = {name: tuple(row[key] for key in ("allocations", "bytes", "living", "living_bytes"))
+                          for name, row in rows(run.trace.path, "--process", str(pid), "-f", "^.*work<").items()}
+                    # A function that cannot be patched takes for its caller.
+                    self.assertGreaterEqual(len(of), 8 if compiler == "karst-g++" else 6)
+                    self.assertEqual(of, {name: told[name] for name in of})
+        if not os.path.exists(JEMALLOC):
+            self.skipTest("there is no " + JEMALLOC)
+
+    def test_results_with_an_allocator_in_the_program(self):
+        program = build("memory_results_own", "memory/results.c", "-O0", "-fno-builtin", "-w", *self.allocators()["own"],
+                        "-lstdc++", compiler="gcc")
+        alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(alone.returncode, 0)
+        self.assertGreater(len(alone.stdout.splitlines()), 150)
+        for how in ("memory", "memory=4K"):
+            run = self.run_traced(program, options=("--system", how))
+            self.assertEqual(run.out, alone.stdout, how)
+
+    def test_an_allocator_that_cannot_be_seen(self):
+        """All of its functions are seen, or none is."""
+        own = build("memory_own_loops.o", "memory/own_allocator.cc", "-std=c++20", "-O2", "-fno-builtin", "-c", "-DLOOPS", compiler="g++")
+        program = build("memory_random_loops", "memory/random.cc", "-std=c++20", "-O1", "-pthread", "-fno-builtin", own)
+        run = self.run_traced(program, "7", "3", "2000", options=MEMORY)
+        self.assertIn("memory_random_loops has an allocator of its own in it, which is not seen; free: it jumps back to its first "
+                      "instruction", " ".join(run.err.split()))
+        self.assertGreater(len(self.told_by(run)[0]), 0)
 
     def test_as_heaptrack_counts(self):
         """Of programs that nobody rebuilt. heaptrack does not see what constructors take before its own begins."""

@@ -68,7 +68,8 @@ void expect_sound(const Module& m) {
   ASSERT_GE(m.table.size(), sizeof t);
   std::memcpy(&t, m.table.data(), sizeof t);
   ASSERT_EQ(m.table.size(), sizeof t + t.sleds * sizeof(PatchSled) + t.jumps * sizeof(PatchJump) +
-                                t.fixups * sizeof(PatchFixup) + t.code_size);
+                                t.fixups * sizeof(PatchFixup) + t.detours * sizeof(PatchDetour) + t.code_size +
+                                t.text_size);
   const auto* sleds = reinterpret_cast<const PatchSled*>(m.table.data() + sizeof t);
   const auto* jumps = reinterpret_cast<const PatchJump*>(sleds + t.sleds);
   const auto* fixups = reinterpret_cast<const PatchFixup*>(jumps + t.jumps);
@@ -114,7 +115,8 @@ TEST(Places, NothingGoesIntoAJump) {
     const Code code = Code::decode(*image, *frames);
     AddressSet inside = code.no_addresses();
     PlaceOptions options;
-    // As if each NOP of one byte were a probe's.
+    // As if each NOP of one byte were a probe's, and some functions had detours.
+    for (std::size_t f = 0; f < frames->all().size(); f += 7) options.detours.push_back(frames->all()[f].code.begin);
     for (std::size_t f = 0; f < frames->all().size(); ++f)
       for (const Instruction& i : code.of(f))
         if (i.kind == Kind::kPadding && i.size == 1) options.probes.push_back(frames->all()[f].code.begin + i.offset);
@@ -127,10 +129,54 @@ TEST(Places, NothingGoesIntoAJump) {
     for (const Function& f : places.functions) std::for_each(f.stubs.begin(), f.stubs.end(), look);
     for (const Probe& p : places.probes)
       if (p.left_out == LeftOut::kNot) look(p.stub);
+    for (const Detour& d : places.detours)
+      if (d.left_out == LeftOut::kNot) look(d.stub);
     // A second look, by the instructions alone.
     for (std::size_t f = 0; f < frames->all().size(); ++f)
       for (const Instruction& i : code.of(f))
         EXPECT_FALSE(i.kind != Kind::kRelative && i.target != 0 && inside.has(i.target)) << std::hex << i.target;
+  }
+}
+
+TEST(Places, DetoursBeginWithRoomForAJump) {
+  for (const std::string& path : modules()) {
+    SCOPED_TRACE(path);
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto image = ElfImage::read(file.get());
+    ASSERT_TRUE(image);
+    const auto frames = Frames::read(*image);
+    ASSERT_TRUE(frames);
+    const Code code = Code::decode(*image, *frames);
+    PlaceOptions options{.named = std::vector<std::uint64_t>()};
+    for (const Frame& frame : frames->all()) options.detours.push_back(frame.code.begin);
+    const Places places = find_places(*frames, code, options);
+    std::vector<DetourEntry> entries;
+    for (const Detour& d : places.detours) entries.push_back({"f" + std::to_string(d.function), d});
+    const std::vector<std::byte> table = make_table(*image, code, places.functions, {}, entries);
+    PatchTable t;
+    std::memcpy(&t, table.data(), sizeof t);
+    EXPECT_GT(t.detours, places.detours.size() / 2);
+    EXPECT_EQ(t.functions, 0U);
+    const auto* jumps = reinterpret_cast<const PatchJump*>(table.data() + sizeof t);
+    const auto* detours = reinterpret_cast<const PatchDetour*>(table.data() + table.size() - t.text_size - t.code_size -
+                                                               t.detours * sizeof(PatchDetour));
+    const std::byte* const stubs = table.data() + table.size() - t.text_size - t.code_size;
+    const char* const text = reinterpret_cast<const char*>(stubs + t.code_size);
+    constexpr unsigned char kNop[] = {0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0};
+    constexpr unsigned char kJump[] = {0xff, 0x25, 0, 0, 0, 0};
+    for (std::uint32_t i = 0; i < t.detours; ++i) {
+      const PatchDetour& d = detours[i];
+      ASSERT_EQ(d.offset % kPatchDetourNop, 0U);
+      ASSERT_GE(d.offset, kPatchDetourJump);
+      EXPECT_EQ(std::memcmp(stubs + d.offset, kNop, sizeof kNop), 0);
+      EXPECT_EQ(std::memcmp(stubs + d.offset - kPatchDetourJump + 2, kJump, sizeof kJump), 0);
+      EXPECT_EQ(text + d.name, "f" + std::to_string(d.function));
+    }
+    for (std::uint32_t i = 0; i < t.jumps; ++i) {
+      ASSERT_LT(jumps[i].function, t.detours);
+      if (jumps[i].field == kPatchNoField) continue;
+      EXPECT_EQ(jumps[i].offset, detours[jumps[i].function].offset);
+    }
   }
 }
 

@@ -1,0 +1,122 @@
+// An allocator that the program has in itself, as one that is linked statically: within the program nobody calls it by
+// a name, so nothing can stand before it by that. karst has made detours for its functions (format/patch_table.h):
+// calls of them come here.
+//
+// What is called here may call others of these, or by dlsym(RTLD_NEXT) what memory.cc stands before. So what an inner
+// call has recorded is not recorded again, as for operators.
+#include "interpose/memory_records.h"
+#include "interpose/operators.h"
+#include "interpose/switch.h"
+
+namespace karst::interpose {
+namespace {
+
+using format::kAllocatorFunctions;
+
+enum : size_t { kMalloc, kCalloc, kRealloc, kFree, kMemalign, kAligned, kPosix, kValloc, kPvalloc, kFunctions };
+static_assert(kFunctions == format::kFirstOperator);
+
+const void* g_behind[kFunctions];
+
+template <typename Result, typename... Given>
+Result call_behind(size_t function, Given... given) {
+  return reinterpret_cast<Result (*)(Given...)>(const_cast<void*>(g_behind[function]))(given...);
+}
+
+void* told(RecordKind& kind, void* address, size_t size) {
+  return address != nullptr && address == t_memory.taken ? address : allocated(kind, address, size);
+}
+
+template <size_t kFunction>
+void* take(size_t size) {
+  if (is_off()) return call_behind<void*>(kFunction, size);
+  t_memory.taken = nullptr;
+  return told(kFunction == kMalloc ? g_of_malloc : g_of_aligned, call_behind<void*>(kFunction, size), size);
+}
+
+template <size_t kFunction>
+void* take_aligned(size_t alignment, size_t size) {
+  if (is_off()) return call_behind<void*>(kFunction, alignment, size);
+  t_memory.taken = nullptr;
+  return told(g_of_aligned, call_behind<void*>(kFunction, alignment, size), size);
+}
+
+int take_posix(void** to, size_t alignment, size_t size) {
+  if (is_off()) return call_behind<int>(kPosix, to, alignment, size);
+  t_memory.taken = nullptr;
+  const int failed = call_behind<int>(kPosix, to, alignment, size);
+  told(g_of_aligned, failed == 0 ? *to : nullptr, size);
+  return failed;
+}
+
+void* take_zeroed(size_t count, size_t size) {
+  if (is_off()) return call_behind<void*>(kCalloc, count, size);
+  size_t all = 0;
+  if (__builtin_mul_overflow(count, size, &all)) all = SIZE_MAX;
+  t_memory.taken = nullptr;
+  return told(g_of_calloc, call_behind<void*>(kCalloc, count, size), all);
+}
+
+void* resize(void* old, size_t size) {
+  if (is_off()) return call_behind<void*>(kRealloc, old, size);
+  const bool old_known = old != nullptr && old != t_memory.deleting && is_freed(old);
+  if (old_known) record(g_of_old, number(old));
+  const void* const outer = t_memory.deleting;
+  t_memory.deleting = old;
+  t_memory.taken = nullptr;
+  void* const address = call_behind<void*>(kRealloc, old, size);
+  t_memory.deleting = outer;
+  if (address != nullptr && address == t_memory.taken) return address;
+  t_memory.taken = address;
+  const bool stays = address == nullptr && size != 0 && old_known;
+  const bool wanted = is_wanted(size);
+  if (stays) remember(old);
+  if ((wanted || stays) && remember(address))
+    record(g_of_realloc, number(old_known ? old : nullptr), size, number(address));
+  return address;
+}
+
+void give(void* address) {
+  if (is_off()) return call_behind<void>(kFree, address);
+  if (address != nullptr && address != t_memory.deleting && is_freed(address)) record(g_of_free, number(address));
+  const void* const outer = t_memory.deleting;
+  t_memory.deleting = address;
+  call_behind<void>(kFree, address);
+  t_memory.deleting = outer;
+}
+
+template <typename Function>
+const void* code(Function* function) {
+  return reinterpret_cast<const void*>(function);
+}
+
+}  // namespace
+
+bool stand_before_the_programs_own() {
+  const void* (*find)(const char*);
+  bool (*open)(const char*, const void*);
+  KARST_FIND_(find, find_detour);
+  KARST_FIND_(open, open_detour);
+  if (find == nullptr || open == nullptr) return false;
+  const void* const ours[] = {code(take<kMalloc>),
+                              code(take_zeroed),
+                              code(resize),
+                              code(give),
+                              code(take_aligned<kMemalign>),
+                              code(take_aligned<kAligned>),
+                              code(take_posix),
+                              code(take<kValloc>),
+                              code(take<kPvalloc>)};
+  static_assert(sizeof ours / sizeof ours[0] == kFunctions);
+  bool any = false;
+  for (size_t i = 0; i < kFunctions; ++i) any |= (g_behind[i] = find(kAllocatorFunctions[i])) != nullptr;
+  for (size_t i = 0; i < kOperators; ++i)
+    any |= (g_operators[i].behind = find(kAllocatorFunctions[kFunctions + i])) != nullptr;
+  if (!any) return false;
+  // Only now, as threads may call them at once.
+  for (size_t i = 0; i < kFunctions; ++i) open(kAllocatorFunctions[i], ours[i]);
+  for (size_t i = 0; i < kOperators; ++i) open(kAllocatorFunctions[kFunctions + i], g_operators[i].ours());
+  return true;
+}
+
+}  // namespace karst::interpose
