@@ -214,13 +214,63 @@ class Finder {
 
   LeftOut add_entry(Function& function, std::size_t owner, const std::vector<std::size_t>& all) {
     const auto instructions = code_.of(owner);
+    std::size_t first = first_of(owner);
+    const LeftOut why = add_entry_at(function, owner, all, first);
+    // Many functions begin by reading their first argument, which may fault: that stays where it is, and the call is
+    // recorded behind it.
+    for (std::size_t n = 0;
+         n < kMostBeforeEntry && first + 1 < instructions.size() && may_come_before_entry(owner, first); ++n) {
+      ++first;
+      if (code_.is_target(address(owner, instructions[first]))) break;
+      if (why != LeftOut::kFixedEntry && why != LeftOut::kNoRoomAtEntry) break;
+      if (add_entry_at(function, owner, all, first) == LeftOut::kNot) return LeftOut::kNot;
+    }
+    return why;
+  }
+
+  /// Behind endbr64, which indirect calls must find.
+  std::size_t first_of(std::size_t owner) const {
+    const auto head = code_.bytes(frame(owner).code.begin, kEndbr64);
+    return head.size() == kEndbr64 && head[0] == std::byte{0xf3} && head[1] == std::byte{0x0f} &&
+                   head[2] == std::byte{0x1e} && head[3] == std::byte{0xfa} && code_.of(owner).size() > 1
+               ? 1
+               : 0;
+  }
+
+  static constexpr std::size_t kMostBeforeEntry = 4;  // instructions
+
+  /// A call may be recorded behind this instruction of its function: it leaves flags, arguments in registers and the
+  /// stack pointer as they were.
+  bool may_come_before_entry(std::size_t owner, std::size_t n) const {
+    const Instruction& i = code_.of(owner)[n];
+    if (i.kind != Kind::kPlain && i.kind != Kind::kRelative) return false;
+    ZydisDecoder decoder;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    ZydisDecodedInstruction in;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    const auto bytes = code_.bytes(address(owner, i), i.size);
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &in, operands))) return false;
+    for (std::size_t o = 0; o < in.operand_count; ++o) {
+      if (operands[o].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+          (operands[o].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
+        continue;
+      switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[o].reg.value)) {
+        case ZYDIS_REGISTER_RAX:
+        case ZYDIS_REGISTER_R10:
+        case ZYDIS_REGISTER_R11:
+          break;
+        default:  // flags are among them
+          return false;
+      }
+    }
+    return true;
+  }
+
+  LeftOut add_entry_at(Function& function, std::size_t owner, const std::vector<std::size_t>& all, std::size_t first) {
+    const auto instructions = code_.of(owner);
     const std::uint64_t begin = function.code.begin;
-    std::size_t first = 0;
-    const auto head = code_.bytes(begin, kEndbr64);
-    if (head.size() == kEndbr64 && head[0] == std::byte{0xf3} && head[1] == std::byte{0x0f} &&
-        head[2] == std::byte{0x1e} && head[3] == std::byte{0xfa} && instructions.size() > 1)
-      first = 1;
     const std::uint64_t at = begin + instructions[first].offset;
+    if (frames_.depth(at) != kCalled) return LeftOut::kUnusualFrame;
     for (const std::size_t f : all)
       for (const Instruction& i : code_.of(f))
         if (is_jump(i) && (i.target == at || i.target == begin)) return LeftOut::kLoopsToEntry;
@@ -421,7 +471,7 @@ class Finder {
     else if (is_shared_[*f])
       detour.left_out = LeftOut::kSharedCode;
     else
-      detour.left_out = add_entry(function, *f, all);
+      detour.left_out = add_entry_at(function, *f, all, first_of(*f));
     if (detour.left_out != LeftOut::kNot) return detour;
     detour.stub = std::move(function.stubs.front());
     // A call's way leads by a stub that has its return address on the stack already.

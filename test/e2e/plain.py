@@ -202,6 +202,19 @@ class Choice(TortureTest):
         run = self.run_traced(self.program(), options=(*WHOLE, "--function", "^step"))
         self.assertEqual(run.trace.counts, {"step(int)": 1000})
 
+    def test_functions_that_begin_by_what_may_fault(self):
+        program = build("plain.late", "plain/late.c", "-O2", compiler="gcc")
+        alone = subprocess.run([program, "100"], capture_output=True, text=True, timeout=TIMEOUT, check=True).stdout
+        self.assertRegex(alone, r"^\d+ 3 0\n$")
+        run = self.run_traced(program, "100", options=(*WHOLE, "--args", "^(sum|text_of)$"))
+        # A fault is still in the function's first instruction.
+        self.assertEqual(run.out, alone)
+        self.assertEqual(run.trace.counts["sum"], 100)
+        tree = subprocess.run([KARST, "tree", run.trace.path], capture_output=True, text=True, timeout=TIMEOUT).stdout
+        self.assertEqual([int(more) for more in re.findall(r"sum\(pair=0x\w+, more=(\d+)\)", tree)], list(range(100)))
+        # Where flags would change, too, it is left alone.
+        self.assertIn("text_of", left_alone(program))
+
     def test_small_functions_and_a_budget_by_default(self):
         run = self.run_traced(self.program())
         self.assertNotIn("twice(int)", run.trace.counts)

@@ -1,0 +1,48 @@
+// Functions that begin by reading their first argument, where that can be read and where it cannot. Prints a sum, and
+// at which byte of the function the faults were.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+struct pair {
+  long first, second;
+};
+
+__attribute__((noipa)) long sum(const struct pair* pair, long more) { return pair->first * 3 + more; }
+__attribute__((noipa)) const char* text_of(const struct pair* pair, const char* other) {
+  return pair->second != 0 ? other : "none";
+}
+
+static sigjmp_buf g_back;
+static long g_at = -1;
+
+static void handle(int signal, siginfo_t* info, void* context) {
+  (void)signal, (void)info;
+  g_at = (long)((uintptr_t)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP] - (uintptr_t)sum);
+  siglongjmp(g_back, 1);
+}
+
+int main(int count, char** words) {
+  const long rounds = count > 1 ? atol(words[1]) : 10;
+  struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSEGV, &action, NULL);
+  struct pair pair = {7, 0};
+  long all = 0;
+  for (long i = 0; i < rounds; ++i) {
+    pair.second = i & 1;
+    all += sum(&pair, i) + text_of(&pair, "other")[0];
+  }
+  volatile long faults = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (sigsetjmp(g_back, 1) == 0)
+      all += sum(NULL, i);
+    else
+      ++faults;
+  }
+  printf("%ld %ld %ld\n", all, faults, g_at);
+  return 0;
+}
