@@ -52,6 +52,12 @@ __attribute__((always_inline)) inline void hold(Lock lock, Unlock unlock, bool s
   unlock();
 }
 
+/// The other thread waits, and has done so for a while. It may have slept before, where karst was asked for a name.
+void await_waiting() {
+  await_sleep(g_waiting);
+  usleep(kMicroseconds);
+}
+
 template <typename Hold, typename Take>
 void contend(Hold hold_it, Take take_it) {
   const int before = g_at;
@@ -164,17 +170,17 @@ int main() {
   contend(hold_spin, take_spin);
   contend(hold_c, take_c);
   contend(wait_condition, [] {
-    await_sleep(g_waiting);
+    await_waiting();
     std::lock_guard guard(g_mutex);
     g_ready = true;
     g_condition.notify_one();
   });
   contend(wait_semaphore, [] {
-    await_sleep(g_waiting);
+    await_waiting();
     sem_post(&g_semaphore);
   });
   contend(wait_barrier, [] {
-    await_sleep(g_waiting);
+    await_waiting();
     pthread_barrier_wait(&g_barrier);
   });
   const int before = g_at;
