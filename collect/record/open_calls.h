@@ -24,6 +24,12 @@ struct OpenItem {
   std::uint64_t place = 0;     ///< event_place() of a place
 };
 
+/// What makes readers know of it: an enter, or the setting of a place.
+inline format::Event event_of(const OpenItem& item, std::uint64_t ticks) {
+  return item.function == 0 ? format::make_place(item.place << 4, format::Mark::kSetPlace)
+                            : format::make_event(ticks, false, item.function);
+}
+
 /// Of a second id, which tail calls' exits have: the function's; else 0.
 using TailOwner = std::function<std::uint32_t(std::uint32_t id)>;
 

@@ -14,8 +14,9 @@
 #include "base/clock.h"
 #include "base/clock_check.h"
 #include "collect/record/call_counter.h"
+#include "collect/record/inherited.h"
+#include "collect/record/range.h"
 #include "format/event.h"
-#include "format/moments.h"
 #include "format/note.h"
 #include "format/trace.h"
 #include "reader/clock_problems.h"
@@ -50,154 +51,18 @@ void mark_seen(format::Event e, std::vector<bool>& seen) {
   if (id < seen.size()) seen[id] = true;
 }
 
-/// New ids for the functions of a forked child that occur in it, dense from 1: a child that makes ten calls is not to
-/// carry the table of a large program, in the file and in every reader's memory.
-class Renumbering {
- public:
-  void add(std::uint32_t id) { to_.try_emplace(id, 0); }
-  /// Once all are added: new ids are in the order of the old ones, so a range of these is one of new ones.
-  void settle() {
-    old_.reserve(to_.size());
-    for (const auto& [id, to] : to_) old_.push_back(id);
-    std::sort(old_.begin(), old_.end());
-    for (std::size_t i = 0; i < old_.size(); ++i) to_[old_[i]] = static_cast<std::uint32_t>(i + 1);
-  }
-  std::uint32_t of(std::uint32_t id) const { return to_.at(id); }
-  /// The switch of those of its functions that there are; none if there are none.
-  std::optional<reader::Switch> operator()(reader::Switch s) const {
-    if (s.first == 0) return s;
-    const auto number = [this](std::uint64_t id) {
-      return static_cast<std::uint32_t>(std::lower_bound(old_.begin(), old_.end(), id) - old_.begin());
-    };
-    const std::uint32_t begin = number(s.first);
-    s.count = number(std::uint64_t{s.first} + s.count) - begin;
-    s.first = begin + 1;
-    return s.count != 0 ? std::optional(s) : std::nullopt;
-  }
-  format::Event operator()(format::Event e) const {
-    const std::uint32_t before = format::named_function(e);
-    if (e == 0 || before > format::kMaxFunctionId || (before == 0 && format::event_is_mark(e))) return e;
-    const auto to = to_.find(before);
-    // What was in no table stays unknown.
-    const std::uint32_t id = to != to_.end() ? to->second : format::kMaxFunctionId;
-    return format::with_function(e, id);
-  }
-  bool knows(std::uint32_t id) const { return to_.contains(id); }
-  /// The id that became this one.
-  std::uint32_t before(std::uint32_t id) const { return old_[id - 1]; }
-
- private:
-  std::unordered_map<std::uint32_t, std::uint32_t> to_;
-  std::vector<std::uint32_t> old_;
-};
-
-/// What makes readers know of it: an enter, or the setting of a place.
-format::Event event_of(const OpenItem& item, std::uint64_t ticks) {
-  return item.function == 0 ? format::make_place(item.place << 4, format::Mark::kSetPlace)
-                            : format::make_event(ticks, false, item.function);
-}
-
-/// What threads were inside where the range begins, as events at that moment.
-struct RangeBegin {
-  std::unordered_map<std::uint32_t, std::vector<format::Event>> enters;  // by thread
-};
-
 /// What a process needs on its way into the file.
 struct Writing {
   std::optional<Renumbering> ids;  ///< of a forked child
-  std::uint32_t heir = 0;          ///< index of the thread that has the inherited calls
-  bool inherits = false;
-  std::vector<format::Event> first;  ///< the inherited calls' enters, and the places within
-  std::vector<std::uint64_t> first_ticks;
+  InheritedCalls inherited;
   RangeBegin begin;
 };
 
-/// The index of the thread that a forked child began with; none when it made no call.
-const reader::Thread* first_thread(const reader::Process& p) {
-  for (const reader::Thread& t : p.threads)
-    if (t.tid == p.pid) return &t;
-  return nullptr;
-}
-
-bool has_whole_history(const History& history, std::uint32_t thread) {
-  const auto blocks = history.blocks();
-  return std::any_of(blocks.begin(), blocks.end(),
-                     [thread](const ArenaBlock& b) { return b.thread == thread && b.sequence == 0; });
-}
-
-/// Functions of a forked child get ids of its own, in the order of those that they had.
-void renumber(reader::Process& child, const reader::Process& ancestor, const RecordedProcess& recorded,
-              Renumbering& ids) {
-  std::vector<reader::Function> functions = std::move(child.functions);
-  child.functions.clear();
-  child.functions.emplace_back();
-  std::vector<reader::Function> all;
-  const auto gather = [&](reader::Function f) {
-    if (ids.knows(f.id)) return;
-    ids.add(f.id);
-    all.push_back(std::move(f));
-  };
-  // The ancestor of a forked child that has no number of its own before it: as its arena has it.
-  for (const OpenItem& item : recorded.inherited.items())
-    if (item.function != 0 && item.function < ancestor.functions.size() && ancestor.functions[item.function].id != 0)
-      gather(ancestor.functions[item.function]);
-  for (reader::Function& f : functions) gather(std::move(f));
-  ids.settle();
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-  for (reader::Function& f : all) {
-    f.id = ids.of(f.id);
-    child.functions.push_back(std::move(f));
-  }
-}
-
-/// Functions of a forked child get the names that its ancestor's have. False when some are left without a name.
-bool take_names(reader::Process& child, const reader::Process& ancestor, const Renumbering& ids) {
-  bool all_named = true;
-  for (std::size_t i = 1; i < child.functions.size(); ++i) {
-    reader::Function& f = child.functions[i];
-    const std::uint32_t from = ids.before(f.id);
-    const reader::Function* same = from < ancestor.functions.size() ? &ancestor.functions[from] : nullptr;
-    if (same != nullptr && same->id == from && same->address == f.address && same->module == f.module &&
-        f.module < ancestor.modules.size() && f.module < child.modules.size() &&
-        ancestor.modules[f.module].path == child.modules[f.module].path) {
-      f = *same;
-      f.id = static_cast<std::uint32_t>(i);
-      for (reader::InlinedCall call : ancestor.inlined.of(from)) {
-        call.function = f.id;
-        call.name = child.inlined.text_number(ancestor.inlined.text(call.name));
-        call.file = child.inlined.text_number(ancestor.inlined.text(call.file));
-        call.call_file = child.inlined.text_number(ancestor.inlined.text(call.call_file));
-        child.inlined.add(call);
-      }
-    }
-    all_named = all_named && !f.name.empty();
-  }
-  child.inlined.settle();
-  return all_named;
-}
-
-/// What a forked child was inside when it began becomes events before its own.
-void prepare_inherited(Writing& child, reader::Process& process, const RecordedProcess& recorded) {
-  const reader::Thread* heir = first_thread(process);
-  if (heir == nullptr) return;
-  child.heir = heir->index;
-  child.inherits = has_whole_history(recorded.history, heir->index);
-  if (!child.inherits) return;  // its own oldest calls are gone already
-  std::uint32_t calls = 0;
-  for (const OpenItem& item : recorded.inherited.items()) {
-    child.first.push_back((*child.ids)(event_of(item, item.ticks)));
-    child.first_ticks.push_back(item.ticks);
-    calls += item.function != 0 ? 1 : 0;
-  }
-  for (reader::Thread& t : process.threads)
-    if (t.index == child.heir) t.inherited = calls;
-}
-
 /// Blocks of the inherited events; returns by how much the thread's own sequence numbers go up.
-std::uint64_t write_inherited(const Writing& w, std::uint32_t process, const RecordedProcess& recorded,
+std::uint64_t write_inherited(const InheritedCalls& w, std::uint32_t process, bool is_complete,
                               writing::TraceWriter& writer, RecordingSummary& summary) {
   // What began before is not known: a thread whose history does not begin at 0 may return from calls without an enter.
-  std::uint64_t sequence = recorded.inherited.complete() ? 0 : 1;
+  std::uint64_t sequence = is_complete ? 0 : 1;
   for (std::size_t begin = 0; begin < w.first.size();) {
     std::size_t end = begin + 1;
     const auto epoch = [&](std::size_t i) { return w.first_ticks[i] & ~format::kEventTickMask; };
@@ -207,31 +72,6 @@ std::uint64_t write_inherited(const Writing& w, std::uint32_t process, const Rec
     begin = end;
   }
   return sequence;
-}
-
-RangeBegin begin_of_range(const History& history, std::uint64_t from, const std::vector<reader::Switch>& switches) {
-  std::vector<ArenaBlock> blocks = history.blocks();
-  std::erase_if(blocks, [from](const ArenaBlock& b) { return b.ticks >= from; });
-  std::sort(blocks.begin(), blocks.end(), [](const ArenaBlock& a, const ArenaBlock& b) {
-    return a.thread != b.thread ? a.thread < b.thread : a.sequence < b.sequence;
-  });
-  const TailOwner tail_owner = [&history](std::uint32_t id) { return history.tail_owner(id); };
-  RangeBegin range;
-  std::vector<format::Event> buffer;
-  for (std::size_t i = 0; i < blocks.size();) {
-    OpenCalls open;
-    const std::uint32_t thread = blocks[i].thread;
-    std::uint64_t next = 0;
-    for (; i < blocks.size() && blocks[i].thread == thread; ++i) {
-      if (blocks[i].sequence != next) open.forget();
-      next = blocks[i].sequence + 1;
-      open.consume(history.read(blocks[i], buffer), blocks[i].ticks, from - 1, tail_owner);
-    }
-    open.leave_out_unsure(switches, from);
-    std::vector<format::Event>& enters = range.enters[thread];
-    for (const OpenItem& item : open.items()) enters.push_back(event_of(item, from));
-  }
-  return range;
 }
 
 /// Streams the blocks of one process into the file; marks the functions that occur.
@@ -247,13 +87,13 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
   std::vector<format::Event> buffer;
   std::vector<format::Event> renumbered;
   std::uint64_t shift = 0;
-  if (w.inherits) {
-    shift = write_inherited(w, process, recorded, writer, summary);
-    CallCounter& heir = counter_of(w.heir);
+  if (w.inherited.are_known) {
+    shift = write_inherited(w.inherited, process, recorded.inherited.complete(), writer, summary);
+    CallCounter& heir = counter_of(w.inherited.heir);
     for (const OpenItem& item : recorded.inherited.items())
       heir.begin_with(std::array{event_of(item, item.ticks)}, item.ticks, recorded.inherited.complete());
     inherited = heir.calls();
-    for (const format::Event e : w.first) mark_seen(e, seen);
+    for (const format::Event e : w.inherited.first) mark_seen(e, seen);
   }
   const bool cut = options.from != 0;
   RangeBegin range = w.begin;
@@ -282,7 +122,7 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
       std::transform(renumbered.begin(), renumbered.end(), renumbered.begin(), *w.ids);
       events = renumbered;
     }
-    const std::uint64_t sequence = block.sequence + (block.thread == w.heir ? shift : 0) + (cut ? 2 : 0);
+    const std::uint64_t sequence = block.sequence + (block.thread == w.inherited.heir ? shift : 0) + (cut ? 2 : 0);
     writer.add_block(process, block.thread, sequence, block.ticks, events);
     summary.events += events.size();
     span.include(std::max(block.ticks, options.from));
@@ -302,55 +142,6 @@ void write_blocks(const RecordedProcess& recorded, const Writing& w, std::uint32
     summary.notes += counter.notes();
   }
   summary.calls -= inherited;  // which are the parent's
-}
-
-/// What the tables say of a process and its threads, at the range's end.
-void fit_to_range(reader::Process& p, const History& history, const RecordingOptions& options, RangeBegin& begin) {
-  const std::uint64_t from = options.from;
-  const std::uint64_t to = options.to;
-  if (p.end_ticks > to) p.end_ticks = 0;
-  std::erase_if(p.threads, [=](const reader::Thread& t) {
-    return t.joined_ticks > to || (t.exited_ticks != 0 && t.exited_ticks < from);
-  });
-  for (reader::Thread& t : p.threads) {
-    if (t.exited_ticks <= to) continue;
-    t.exited = false;
-    t.exited_ticks = 0;
-  }
-  if (from != 0) {
-    begin = begin_of_range(history, from, history.switches());
-    for (reader::Thread& t : p.threads) {
-      const auto at = begin.enters.find(t.index);
-      t.excerpt = at != begin.enters.end() && !at->second.empty();
-      t.inherited =
-          !t.excerpt
-              ? 0
-              : static_cast<std::uint32_t>(std::count_if(at->second.begin(), at->second.end(),
-                                                         [](format::Event e) { return !format::event_is_exit(e); }));
-    }
-  }
-  if (options.moment.empty()) return;
-  reader::Moment moment;
-  moment.number = 1;
-  moment.kind = static_cast<std::uint32_t>(format::MomentKind::kSnapshot);
-  moment.begin_ticks = moment.kept_from = std::max(from, p.start_ticks);
-  moment.end_ticks = moment.kept_to = to;
-  moment.whole_from = moment.kept_from;
-  moment.thread = format::kNoThread;
-  moment.what = options.moment;
-  p.moments.push_back(std::move(moment));
-}
-
-}  // namespace
-
-namespace {
-
-/// What the process kept by itself, of the range.
-void take_moments(RecordedProcess& process, const RecordingOptions& options) {
-  std::vector<reader::Moment>& all = process.moments;
-  for (reader::Moment& moment : process.history.moments())
-    if (moment.kept_from <= options.to && moment.kept_to >= options.from) all.push_back(std::move(moment));
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin_ticks < b.begin_ticks; });
 }
 
 }  // namespace
@@ -398,7 +189,7 @@ void Recording::Impl::add(RecordedProcess recorded) {
   RecordedProcess& r = recorded_.emplace_back(std::move(recorded));
   if (r.forked) r.history.detach();
   reader::Process p = r.history.process();
-  take_moments(r, options_);
+  add_moments(r.moments, r.history, options_.from, options_.to);
   if (!options_.program.empty())
     for (reader::Module& m : p.modules)
       if (m.path == p.executable) m.path = options_.program.string();
@@ -413,15 +204,16 @@ void Recording::Impl::add(RecordedProcess recorded) {
   }
   for (reader::Thread& t : p.threads) t.process = p.index;
   Writing& w = all_.emplace_back();
-  fit_to_range(p, r.history, options_, w.begin);
+  w.begin = fit_to_range(p, r.history, options_.from, options_.to);
+  if (!options_.moment.empty()) p.moments.push_back(moment_of(p, options_.from, options_.to, options_.moment));
   summary_.overwritten += p.overwritten_events;
   summary_.lost += p.lost_events;
   image_.push_back(r.forked && r.parent >= 0 ? image_[static_cast<std::size_t>(r.parent)] : p.index);
   if (r.forked) {
     static const reader::Process kNobody;
     w.ids.emplace();
-    renumber(p, image_.back() < p.index ? processes_[image_.back()] : kNobody, r, *w.ids);
-    prepare_inherited(w, p, r);
+    renumber(p, image_.back() < p.index ? processes_[image_.back()] : kNobody, r.inherited, *w.ids);
+    w.inherited = inherited_calls(p, r.history, r.inherited, *w.ids);
     for (reader::Moment& moment : r.moments)
       moment.function = w.ids->knows(moment.function) ? w.ids->of(moment.function) : 0;
   } else {
