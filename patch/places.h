@@ -3,9 +3,9 @@
 //
 // A patch is a jump of 5 bytes over whole instructions, to a stub (stubs.h) that executes those, passes the sled, and
 // goes on. An instruction that may fault stays in its place; a function that begins with some is patched behind them,
-// if that changes no argument. Return addresses on the stack stay what they are, so whatever walks stacks sees what it saw before. The jump
-// must cover no place that something may go to but its first byte. Where there is room for 2 bytes alone, a short jump
-// leads to padding near by, and that to the stub.
+// if that changes no argument. Return addresses on the stack stay what they are, so whatever walks stacks sees what it
+// saw before. The jump must cover no place that something may go to but its first byte. Where there is room for 2 bytes
+// alone, a short jump leads to padding near by, and that to the stub.
 #pragma once
 #include <array>
 #include <cstdint>

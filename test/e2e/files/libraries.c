@@ -1,5 +1,5 @@
-// Opens libraries by names of every kind and says which file came, itself and through a plugin with a search path of its
-// own. libraries DIRECTORY PLUGIN NAME...
+// Opens libraries by names of every kind and says which file came, itself and through a plugin with a search path of
+// its own. libraries DIRECTORY PLUGIN NAME...
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

@@ -3,7 +3,7 @@
 //   NEXT        hands on to whoever comes next in the loader's order
 //   LOOPS       the first one, whose free() goes back to its first instruction
 #include <dlfcn.h>
-#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -14,8 +14,7 @@
 #define EXPORT extern "C" __attribute__((visibility("default"), noinline))
 
 #ifdef NEXT
-#define BEHIND(name)                                                                 \
-  static auto const behind = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name))
+#define BEHIND(name) static auto const behind = reinterpret_cast<decltype(&name)>(dlsym(RTLD_NEXT, #name))
 EXPORT void* malloc(size_t size) noexcept {
   BEHIND(malloc);
   return behind(size);
@@ -55,7 +54,7 @@ bool g_lock;
 
 struct Locked {
   Locked() {
-    while (__atomic_exchange_n(&g_lock, true, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
+    while (__atomic_exchange_n(&g_lock, true, __ATOMIC_ACQUIRE)) sched_yield();
   }
   ~Locked() { __atomic_store_n(&g_lock, false, __ATOMIC_RELEASE); }
 };
@@ -77,7 +76,8 @@ void* take(size_t alignment, size_t size) {
     } else {
       if (g_left < bytes) {
         g_left = bytes > kChunk ? bytes : kChunk;
-        void* const got = mmap(nullptr, g_left, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* const got =
+            mmap(nullptr, g_left, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (got == MAP_FAILED) return g_left = 0, errno = ENOMEM, nullptr;
         g_next = static_cast<char*>(got);
       }
