@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 namespace karst::patch {
 namespace {
@@ -24,7 +25,10 @@ class Finder {
     join();
     Places found;
     for (const Range& range : options_.taken) take(range.begin, range.end);
-    for (const std::uint64_t address : options_.detours) found.detours.push_back(look_at_detour(address));
+    for (const std::uint64_t address : options_.detours) {
+      has_detour_.insert(address);
+      found.detours.push_back(look_at_detour(address));
+    }
     for (const std::uint64_t address : options_.probes) found.probes.push_back(look_at_probe(address));
     auto& functions = found.functions;
     for (const auto& [owner, parts] : groups_) functions.push_back(look_at(owner, parts));
@@ -131,6 +135,10 @@ class Finder {
   Function look_at(std::size_t owner, const std::vector<std::size_t>& parts) {
     Function function;
     function.code = frame(owner).code;
+    if (has_detour_.contains(function.code.begin)) {
+      function.left_out = LeftOut::kNoRoomAtEntry;
+      return function;
+    }
     if (!is_wanted(function.code.begin)) {
       function.left_out = LeftOut::kNotNamed;
       return function;
@@ -578,6 +586,7 @@ class Finder {
   std::map<std::size_t, std::vector<std::size_t>> groups_;  // owner: its parts
   std::map<std::size_t, bool> is_shared_;
   AddressSet taken_;
+  std::set<std::uint64_t> has_detour_;
   std::map<std::uint64_t, std::uint64_t> padding_;  // begin: end
 };
 
