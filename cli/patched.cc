@@ -118,6 +118,7 @@ void say_which_probes(const std::vector<patch::ProbeChoice>& choices, const std:
   }
   if (any) return;
   std::vector<std::string> texts;
+  texts.reserve(choices.size());
   for (const patch::ProbeChoice& choice : choices) texts.push_back(choice.text);
   std::string words =
       fmt::format("--probes '{}' means no probe of the program or its libraries", joined(texts, "', '"));
