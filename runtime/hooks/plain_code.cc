@@ -34,7 +34,8 @@ struct Plain {
   ModuleImage image;
   PlainCode code;
   bool is_here = false;
-  bool has_gone = false;  // and that was not told yet
+  bool has_gone = false;     // and that was not told yet
+  bool has_detours = false;  // the jumps of all that it has are written
 };
 Plain g_plain[kMostPatchedModules];
 std::uint32_t g_plain_count;
@@ -422,19 +423,24 @@ bool stands(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
   return same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size);
 }
 
-void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
+/// False: a detour's jump could not be written.
+bool begin_probes_of(const ModuleImage& image, const PlainCode& p) {
   const Writable code(image);
   if (!code.all()) {
     if (p.table->probes != 0)
       Message().text(image.path).text(": its probes are not recorded, as its code may not be written to");
-    return;
+    return false;
   }
   std::uint32_t missing = 0;
+  bool has_detours = true;
   for_each_patched(p, [&](std::uint32_t number, std::uint32_t first, std::uint32_t end) {
     if (number < p.table->functions) return;
     const bool is_written = write_if_as_seen(image, p, first, end);
     const std::uint32_t probe = number - p.table->functions;
-    if (probe >= p.table->probes) return;  // a detour, which nobody has taken yet
+    if (probe >= p.table->probes) {
+      has_detours = has_detours && is_written;
+      return;
+    }
     if (!is_written) {
       ++missing;
       return;
@@ -448,6 +454,7 @@ void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
         .text(*image.path != '\0' ? image.path : "the program")
         .text(": probes that are not recorded, as its code is not as in its file: ")
         .number(missing);
+  return has_detours;
 }
 
 }  // namespace
@@ -467,23 +474,12 @@ bool write_jumps(const ModuleImage& image, const PlainCode& p, void* context,
 
 void begin_probes() {
   for (std::uint32_t i = 0; i < g_plain_count; ++i)
-    if (const Plain& p = g_plain[i];
+    if (Plain& p = g_plain[i];
         p.is_here && p.code.is_new && p.code.stubs != 0 && (p.code.table->probes != 0 || p.code.table->detours != 0))
-      begin_probes_of(p.image, p.code);
+      p.has_detours = begin_probes_of(p.image, p.code);
 }
 
 namespace {
-
-/// The jump of detour number `detour` was written as the program began.
-bool is_detour_written(const ModuleImage& image, const PlainCode& p, std::uint32_t detour) {
-  bool any = false;
-  for (std::uint32_t i = 0; i < p.table->jumps; ++i) {
-    if (p.jumps[i].function != p.table->functions + p.table->probes + detour) continue;
-    if (!stands(image, p, i)) return false;
-    any = true;
-  }
-  return any;
-}
 
 /// `to` becomes the address of the jump before the NOP at `offset`, and the NOP a short jump to that one: by a store of
 /// two bytes in an aligned quadword, as in arch/arch.h, so threads may be executing it.
@@ -500,20 +496,16 @@ bool open_detour(const PlainCode& p, std::uint32_t offset, std::uintptr_t to) {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 /// Calls visit(code, detour) for the program's own function of this name. What it returns; else `otherwise`.
 template <typename Result, typename Visit>
 Result with_detour(const char* name, Result otherwise, Visit visit) {
   for (std::uint32_t i = 0; i < g_plain_count; ++i) {
     const Plain& p = g_plain[i];
-    if (!p.is_here || p.code.stubs == 0) continue;
-    for (std::uint32_t n = 0; n < p.code.table->detours; ++n) {
-      const PatchDetour& detour = p.code.detours[n];
-      if (equal(p.code.text + detour.name, name) && is_detour_written(p.image, p.code, n)) return visit(p.code, detour);
-    }
+    // Some alone would tell of memory that is never given back.
+    if (!p.is_here || !p.has_detours) continue;
+    for (std::uint32_t n = 0; n < p.code.table->detours; ++n)
+      if (const PatchDetour& detour = p.code.detours[n]; equal(p.code.text + detour.name, name))
+        return visit(p.code, detour);
   }
   return otherwise;
 }
