@@ -1,20 +1,30 @@
-// Whether a thread sleeps, as the kernel says: programs that know who waits for whom look at that, not at a clock.
-// Inlined, as a thread that looks is in the call that looks, not in one of these.
+// Whether a thread waits for a lock, as the kernel says: programs that know who waits for whom look at that, not at a
+// clock. Inlined, as a thread that looks is in the call that looks, not in one of these.
 #pragma once
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-__attribute__((always_inline)) inline bool is_asleep(pid_t thread) {
-  char place[64], text[512];
-  snprintf(place, sizeof place, "/proc/self/task/%d/stat", thread);
+/// The file's text; empty: it cannot be read.
+__attribute__((always_inline)) inline void read_of_thread(pid_t thread, const char* name, char* text, size_t size) {
+  char place[64];
+  snprintf(place, sizeof place, "/proc/self/task/%d/%s", thread, name);
   FILE* file = fopen(place, "r");
-  if (file == nullptr) return false;
-  const size_t size = fread(text, 1, sizeof text - 1, file);
-  fclose(file);
-  text[size] = '\0';
+  text[file != nullptr ? fread(text, 1, size - 1, file) : 0] = '\0';
+  if (file != nullptr) fclose(file);
+}
+
+/// It sleeps; in a system call for locks, where that can be seen: before a first wait it may sleep until karst has
+/// answered it, which can take long.
+__attribute__((always_inline)) inline bool is_asleep(pid_t thread) {
+  char text[512];
+  read_of_thread(thread, "stat", text, sizeof text);
   const char* name_end = strrchr(text, ')');
-  return name_end != nullptr && name_end[2] == 'S';
+  if (name_end == nullptr || name_end[2] != 'S') return false;
+  read_of_thread(thread, "syscall", text, sizeof text);
+  int number = -1;
+  return sscanf(text, "%d", &number) != 1 || number == SYS_futex;
 }
 
 /// It sleeps, and is not about to wake.
