@@ -47,11 +47,10 @@ __attribute__((noinline)) const char* note_given(Zone& zone, const Given& given)
   return arguments.cut_text();
 }
 template <typename Result, typename Tell>
-__attribute__((noinline)) const char* note_returned(Zone& zone, Result result, const Tell& tell) {
+__attribute__((noinline)) void note_returned(Zone& zone, Result result, const Tell& tell) {
   Values returned;
   tell(returned, as_long(result));
   returned.note_returned(zone);
-  return returned.cut_text();
 }
 
 /// What `call` returns, in a zone if the thread's calls are told. `given(values)` adds what it was given,
@@ -63,8 +62,7 @@ auto in_told_zone(Zone& zone, Given given, Call call, Tell tell) -> decltype(cal
   karst_zone_enter_(&zone.name);
   if (cut != nullptr) note_text(cut);
   const auto result = inside(zone, call);
-  const char* const cut_too = note_returned(zone, result, tell);
-  if (cut_too != nullptr && cut == nullptr) note_text(cut_too);  // one of a call is read
+  note_returned(zone, result, tell);
   karst_name* name = &zone.name;
   karst_zone_leave_(&name);
   return result;

@@ -70,6 +70,7 @@ __attribute__((noinline)) void* told_dlopen(const char* name, int flags) {
           returned.add(Text{reinterpret_cast<const link_map*>(handle)->l_name});
         else
           returned.add_null();
+        if (returned.cut_text() != nullptr) karst::interpose::note_text(returned.cut_text());
       });
 }
 
