@@ -47,14 +47,14 @@ __attribute__((always_inline)) inline void hold(Lock lock, Unlock unlock, bool s
   lock();
   ++g_at;
   while (g_taking == 0) usleep(100);
-  if (sleeps) await_sleep(g_taking);
+  if (sleeps) await_lock(g_taking);
   usleep(kMicroseconds);
   unlock();
 }
 
 /// The other thread waits, and has done so for a while. It may have slept before, where karst was asked for a name.
 void await_waiting() {
-  await_sleep(g_waiting);
+  await_lock(g_waiting);
   usleep(kMicroseconds);
 }
 
@@ -187,7 +187,7 @@ int main() {
   pthread_t thread;
   pthread_create(&thread, nullptr, cancelled, nullptr);
   await(before + 1);
-  await_sleep(g_waiting);
+  await_lock(g_waiting);
   pthread_cancel(thread);
   void* result = nullptr;
   pthread_join(thread, &result);

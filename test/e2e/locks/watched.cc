@@ -30,7 +30,7 @@ CALL void hold(Take take, Give give, void (*wait)(), bool spins = false) {
     wait();
   });
   while (waiter == 0) usleep(50);
-  if (!spins) await_sleep(waiter);
+  if (!spins) await_lock(waiter);
   usleep(spins ? kHeldSpinning : kHeld);
   give();
   thread.join();
@@ -64,7 +64,7 @@ CALL void signal_condition() {
     await_condition();
   });
   while (waiter == 0) usleep(50);
-  await_sleep(waiter);
+  await_lock(waiter);
   usleep(kHeld);
   pthread_mutex_lock(&g_of_condition);
   pthread_cond_signal(&g_condition);
