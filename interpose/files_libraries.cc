@@ -39,6 +39,7 @@ int look_at(dl_phdr_info* module, size_t, void* given) {
     const ElfW(Phdr)& part = module->dlpi_phdr[i];
     const uintptr_t begin = module->dlpi_addr + part.p_vaddr;
     if (part.p_type == PT_LOAD && search.caller - begin < part.p_memsz) has_caller = true;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): where the module lies
     if (part.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
   }
   for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
@@ -65,8 +66,9 @@ __attribute__((noinline)) void* told_dlopen(const char* name, int flags) {
       [](Values& returned, long handle) {
         returned.add(handle != 0 ? 0L : -long{ELIBACC});
         returned.add(handle);
-        if (handle !=
-            0)  // glibc's handles are what lists its modules; dlinfo() would forget what dlerror() has to tell
+        // glibc's handles are what lists its modules; dlinfo() would forget what dlerror() has to tell.
+        if (handle != 0)
+          // NOLINTNEXTLINE(performance-no-int-to-ptr)
           returned.add(Text{reinterpret_cast<const link_map*>(handle)->l_name});
         else
           returned.add_null();
