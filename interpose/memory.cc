@@ -237,7 +237,7 @@ namespace {
 /// Where the system has the break now: libc's brk() also returns 0 where it was not lowered after all.
 void record_break(RecordKind& kind, const void* from) {
   const void* const to = g_sbrk(0);
-  const void* const unknown = reinterpret_cast<void*>(-1);
+  const void* const unknown = reinterpret_cast<void*>(-1);  // NOLINT(performance-no-int-to-ptr)
   if (to != from && from != unknown && to != unknown) record(kind, number(from), number(to));
 }
 }  // namespace
