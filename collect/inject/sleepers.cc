@@ -48,6 +48,7 @@ void Sleepers::judge(const ForeignMemory& memory, const std::vector<Mapping>& ma
   const auto pid = static_cast<std::uint32_t>(process_);
   spaces.begin_with(pid, maps, {pid});
   std::vector<sampler::RawSample> samples;
+  samples.reserve(judged.size());
   for (const Sleeper* sleeper : judged) samples.push_back(sample_of(sleeper->stack, spaces.of(pid)));
   const auto as = symbols::Credentials::of_process(process_, geteuid(), getegid());
   const auto unwound = sampler::unwind(samples, spaces.files(), as);
