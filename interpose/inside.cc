@@ -59,21 +59,14 @@ void* take_zeroed(size_t count, size_t size) {
 
 void* resize(void* old, size_t size) {
   if (is_off()) return call_behind<void*>(kRealloc, old, size);
-  const bool old_known = old != nullptr && old != t_memory.deleting && is_freed(old);
-  if (old_known) record(g_of_old, number(old));
+  const bool old_known = is_given_back(old);
   const void* const outer = t_memory.deleting;
   t_memory.deleting = old;
   t_memory.taken = nullptr;
   void* const address = call_behind<void*>(kRealloc, old, size);
   t_memory.deleting = outer;
   if (address != nullptr && address == t_memory.taken) return address;
-  t_memory.taken = address;
-  const bool stays = address == nullptr && size != 0 && old_known;
-  const bool wanted = is_wanted(size);
-  if (stays) remember(old);
-  if ((wanted || stays) && remember(address))
-    record(g_of_realloc, number(old_known ? old : nullptr), size, number(address));
-  return address;
+  return reallocated(old, old_known, address, size);
 }
 
 void give(void* address) {

@@ -154,16 +154,9 @@ KARST_EXPORT void* calloc(size_t count, size_t size) {
 // libc's reallocarray() calls it, too.
 KARST_EXPORT void* realloc(void* old, size_t size) {
   if (is_off()) return g_realloc(old, size);
-  const bool old_known = old != nullptr && old != t_memory.deleting && is_freed(old);
-  if (old_known) record(g_of_old, number(old));
+  const bool old_known = is_given_back(old);
   void* const address = g_realloc(old, size);
-  t_memory.taken = address;
-  const bool stays = address == nullptr && size != 0 && old_known;
-  const bool wanted = is_wanted(size);
-  if (stays) remember(old);
-  if ((wanted || stays) && remember(address))
-    record(g_of_realloc, number(old_known ? old : nullptr), size, number(address));
-  return address;
+  return reallocated(old, old_known, address, size);
 }
 
 KARST_EXPORT void free(void* address) {

@@ -64,6 +64,23 @@ __attribute__((always_inline)) inline void* allocated(RecordKind& kind, void* ad
 // What the functions' records are called.
 extern RecordKind g_of_malloc, g_of_calloc, g_of_aligned, g_of_realloc, g_of_free, g_of_old;
 
+/// Before a realloc() of `old`: records that it frees it, and returns true, if that is recorded.
+inline bool is_given_back(const void* old) {
+  const bool is_known = old != nullptr && old != t_memory.deleting && is_freed(old);
+  if (is_known) record(g_of_old, number(old));
+  return is_known;
+}
+/// Behind it. Returns what it returned.
+inline void* reallocated(const void* old, bool old_known, void* address, size_t size) {
+  t_memory.taken = address;
+  const bool stays = address == nullptr && size != 0 && old_known;
+  const bool wanted = is_wanted(size);
+  if (stays) remember(old);
+  if ((wanted || stays) && remember(address))
+    record(g_of_realloc, number(old_known ? old : nullptr), size, number(address));
+  return address;
+}
+
 /// Has the calls of an allocator recorded that the program has in itself (inside.cc). False: it has none that karst run
 /// has found a way for.
 bool stand_before_the_programs_own();

@@ -130,15 +130,18 @@ class Memory(TortureTest):
         self.assertLess(abs(sum(ratios) / len(ratios) - 1), 0.05, ratios)
         self.assertGreaterEqual(within, 32)  # of 40, of which 95 % are expected
 
+    def assert_same_results(self, program):
+        alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(alone.returncode, 0)
+        self.assertGreater(len(alone.stdout.splitlines()), 150)
+        for how in ("memory", "memory=4K"):
+            run = self.run_traced(program, options=("--system", how))
+            self.assertEqual(run.out, alone.stdout, how)
+
     def test_results_and_errno_are_the_same(self):
         for name, flags in {"memory_results": (), "memory_results_now": ("-Wl,-z,now", "-fno-plt")}.items():
             program = build(name, "memory/results.c", "-O0", "-fno-builtin", "-w", *flags, compiler="gcc")
-            alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
-            self.assertEqual(alone.returncode, 0)
-            self.assertGreater(len(alone.stdout.splitlines()), 150)
-            for how in ("memory", "memory=4K"):
-                run = self.run_traced(program, options=("--system", how))
-                self.assertEqual(run.out, alone.stdout, how)
+            self.assert_same_results(program)
 
     def test_allocators_that_are_preloaded(self):
         program = self.random_program()
@@ -184,12 +187,7 @@ class Memory(TortureTest):
     def test_results_with_an_allocator_in_the_program(self):
         program = build("memory_results_own", "memory/results.c", "-O0", "-fno-builtin", "-w", *self.allocators()["own"],
                         "-lstdc++", compiler="gcc")
-        alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
-        self.assertEqual(alone.returncode, 0)
-        self.assertGreater(len(alone.stdout.splitlines()), 150)
-        for how in ("memory", "memory=4K"):
-            run = self.run_traced(program, options=("--system", how))
-            self.assertEqual(run.out, alone.stdout, how)
+        self.assert_same_results(program)
 
     def test_an_allocator_that_cannot_be_seen(self):
         """All of its functions are seen, or none is."""
