@@ -64,6 +64,7 @@ void register_detach(Command app, int& status);
 void register_places(Command app, int& status);
 void register_ps(Command app, int& status);
 void register_on_off(Command app, int& status);
+void register_level(Command app, int& status);
 void register_status(Command app, int& status);
 void register_top(Command app, int& status);
 void register_tail(Command app, int& status);

@@ -126,6 +126,7 @@ int run_command_line(int argc, char** argv) {
   register_top(commands, status);
   register_tail(commands, status);
   register_on_off(commands, status);
+  register_level(commands, status);
   register_status(commands, status);
   register_snapshot(commands, status);
   register_recover(commands, status);

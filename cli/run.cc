@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +70,7 @@ struct RunOptions {
   bool off = false;
   bool prefault = false;
   bool fibers = false;
+  std::vector<std::string> plugins;
   bool stats = false;
   bool no_source = false;
   std::optional<std::uint32_t> sample;  // a second; none: as karst thinks best
@@ -302,9 +305,23 @@ bool asks_for_calls(const RunOptions& options) {
   return !options.system.empty() || !options.probes.empty() || !options.triggers.empty() ||
          !options.watch.slowest.empty() || !options.watch.over.empty() || !options.live.empty() ||
          !options.values.arguments.empty() || !options.values.returned.empty() || options.min_duration ||
-         options.fibers || options.signal || options.file || options.on_crash || !program.functions.empty() ||
-         !program.not_functions.empty() || !program.no_trace.empty() || !program.only.empty() ||
-         !program.libraries.empty();
+         options.fibers || !options.plugins.empty() || options.signal || options.file || options.on_crash ||
+         !program.functions.empty() || !program.not_functions.empty() || !program.no_trace.empty() ||
+         !program.only.empty() || !program.libraries.empty();
+}
+
+/// The library's whole path, as LD_PRELOAD can name it.
+Result<std::string> plugin_path(const std::string& given) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(given, error);
+  if (error) return Error{"--plugin " + given + ": " + error.message()};
+  std::array<char, 4> magic{};
+  std::ifstream(path, std::ios::binary).read(magic.data(), magic.size());
+  if (std::string_view(magic.data(), magic.size()) != "\177ELF")
+    return Error{"--plugin " + given + ": it is no shared library, or cannot be read"};
+  if (path.string().find_first_of(" \t:") != std::string::npos)
+    return Error{"--plugin " + path.string() + ": a path without spaces and colons is needed, for LD_PRELOAD"};
+  return path.string();
 }
 
 /// Of a program that cannot be traced.
@@ -366,6 +383,11 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
     auto library = find_library("libkarst-contexts.so.0");
     if (!library) return fail(library.error());
     launch.companions.push_back(std::move(*library));
+  }
+  for (const std::string& plugin : options.plugins) {
+    auto path = plugin_path(plugin);
+    if (!path) return usage_error(path.error().message, "run");
+    launch.companions.push_back(std::move(*path));
   }
   // A first look at a program as it is must not be a catastrophe.
   if (launch.plain.programs && !options.budget && !options.min_duration &&
@@ -536,6 +558,12 @@ void register_run(Command app, int& status, const std::vector<std::string>& prog
   in_group(command, "What calls were about", [&] {
     add_value_options(command, options->values);
     add_system_option(command, options->system);
+    command
+        .add_option("--plugin", options->plugins,
+                    "Load this shared library with the program, for code of its own at functions' enter and leave "
+                    "(karst_handle in karst/karst.h)")
+        .type_name("FILE")
+        .allow_extra_args(false);
     command
         .add_option("--probes", options->probes,
                     "Note each time that a probe is passed which the program's or a library's authors put into it "

@@ -10,6 +10,9 @@
 //   asker -> karst     Hello (kAsks), naming the process by its arena, and the stretch
 //   karst -> asker     Answer, with a sealed memfd as SCM_RIGHTS: a trace file whose chunks belong into the asker's
 //
+// A process that is to call handlers for functions (karst_handle) asks which functions match a pattern (kFinds): an
+// Answer with a sealed memfd (format/handlers.h).
+//
 // A process whose program has no sleds asks for a table of places where it can be patched (kPatches), before it starts:
 // an Answer with a sealed memfd.
 //
@@ -71,6 +74,8 @@ enum class HelloKind : std::uint32_t {
   kAsks = 4,     ///< who asks wants an Answer about the process whose arena `origin` names
   kPatches = 5,  ///< the process wants an Answer with a table of patches (format/patch_table.h) for the module whose
                  ///< file comes as SCM_RIGHTS
+  kFinds = 6,    ///< the process wants an Answer with its functions whose names match a pattern, of those that
+                 ///< `first_function` and `function_count` say. The pattern follows in the message, without a NUL
 };
 
 /// Bits.
@@ -141,6 +146,7 @@ enum class AnswerOutcome : std::uint32_t {
   kUnknownProcess = 2,  ///< karst has no such arena
   kNothing = 4,         ///< kPatches: no function of the module is to be patched, or can be
   kImpossible = 3,      ///< karst had no memory or descriptor for it, or it would be more than kMostAnswer
+  kBadPattern = 5,      ///< kFinds: it is no regular expression
 };
 
 inline constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 30;  ///< bytes of the memfd

@@ -6,6 +6,7 @@
 #define KARST_KEPT_FLAGS_SIZE 32
 
 	.hidden	karst_state
+	.type	karst_state, @tls_object
 	.hidden	karst_slow_path
 	.hidden	karst_fill_claimed
 	.hidden	karst_clock

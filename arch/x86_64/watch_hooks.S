@@ -21,7 +21,7 @@
 	.endm
 
 // Budget: 45 instructions from here to ret, 43 by the clock thread (checked by a test).
-	.macro	WATCH_ENTER name, clock
+	.macro	WATCH_ENTER name, clock, above=0
 	HOOK	\name
 	PUSH_SOME
 	RECORD	\clock, 32, 2f, 3f, 6f
@@ -32,7 +32,7 @@
 	movq	%rax, KARST_STATE_WATCH(%rcx)	// handlers go on behind it
 	movl	KARST_STATE_EPOCH(%rcx), %eax
 	movl	%eax, KARST_WATCH_EPOCH(%rsi)
-	leaq	48(%rsp), %rax
+	leaq	48+\above(%rsp), %rax
 	movq	%rax, KARST_WATCH_POINTER(%rsi)
 	movl	32(%rsp), %eax
 	shlq	$KARST_WATCHED_SHIFT, %rax
@@ -43,7 +43,7 @@
 	.cfi_remember_state
 	RETURN
 4:	.cfi_restore_state
-	CALL_WATCH karst_watch_enter
+	CALL_WATCH karst_watch_enter, \above
 	.cfi_remember_state
 	RETURN
 2:	.cfi_restore_state
@@ -97,6 +97,8 @@
 	WATCH_EXIT karst_hook_watch_exit, tsc
 	WATCH_ENTER karst_hook_watch_enter_clock, clock
 	WATCH_EXIT karst_hook_watch_exit_clock, clock
+	WATCH_ENTER karst_hook_watch_enter_deeper, tsc, KARST_KEPT_FLAGS_SIZE
+	WATCH_ENTER karst_hook_watch_enter_clock_deeper, clock, KARST_KEPT_FLAGS_SIZE
 	WATCH_EXIT karst_hook_watch_exit_deeper, tsc, KARST_KEPT_FLAGS_SIZE
 	WATCH_EXIT karst_hook_watch_exit_clock_deeper, clock, KARST_KEPT_FLAGS_SIZE
 

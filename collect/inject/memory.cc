@@ -150,6 +150,16 @@ std::uint64_t ForeignModule::find(const ForeignMemory& memory, const std::string
   return 0;
 }
 
+std::uint64_t find_in_runtime(const ForeignMemory& memory, const std::vector<Mapping>& mappings,
+                              const std::string& name) {
+  for (const Mapping& m : mappings) {
+    if (m.offset != 0 || !m.file_name().starts_with("libkarst.so")) continue;
+    const auto runtime = ForeignModule::of(memory, m.begin);
+    return runtime ? runtime->find(memory, name) : 0;
+  }
+  return 0;
+}
+
 std::optional<std::vector<std::uint64_t>> own_modules(const ForeignMemory& memory,
                                                       const std::vector<Mapping>& mappings) {
   struct LinkMap {

@@ -79,6 +79,10 @@ class ForeignModule {
   std::uint64_t slack_size_ = 0;
 };
 
+/// The address of what libkarst.so exports in that process; 0: it has no libkarst.so, or one without it.
+std::uint64_t find_in_runtime(const ForeignMemory& memory, const std::vector<Mapping>& mappings,
+                              const std::string& name);
+
 /// The dynamic sections of the modules in the program's own namespace: those of others, by dlmopen(), have a libc of
 /// their own. None: the loader's list is not there.
 std::optional<std::vector<std::uint64_t>> own_modules(const ForeignMemory& memory,

@@ -116,14 +116,35 @@ void FunctionChooser::turn_off(ArenaWriter& writer, const reader::Function& func
   if (!function.tail_exit) ++off_;
 }
 
-bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
+namespace {
+/// The process with `count` of its functions from `first` on; those that are outside of the arena's table are none.
+reader::Process part_of(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
   const std::uint32_t known = arena.function_count();
-  if (first == 0 || first > known) return false;
-  const std::uint32_t end = first + std::min(count, known - first + 1);
+  reader::Process process = arena.process();
+  const std::uint32_t end = first == 0 || first > known ? 0 : first + std::min(count, known - first + 1);
+  std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
+  return process;
+}
+}  // namespace
+
+std::vector<FunctionChooser::Named> FunctionChooser::find(const ArenaView& arena, const symbols::FunctionFilter& filter,
+                                                          std::uint32_t first, std::uint32_t count) {
+  reader::Process process = part_of(arena, first, count);
+  std::erase_if(process.functions, [&](const reader::Function& f) {
+    return f.tail_exit || f.module >= process.modules.size() || has_no_code(process.modules[f.module]);
+  });
+  resolve_.as = arena.owner();
+  symbols::resolve(process, resolve_);
+  std::vector<Named> found;
+  for (const reader::Function& f : process.functions)
+    if (filter.keeps(f.name)) found.push_back({f.id, f.name});
+  return found;
+}
+
+bool FunctionChooser::choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count) {
   // What `karst on` has asked for since holds for libraries that come later, too.
   adopted_ = active_rules(arena);
-  reader::Process process = arena.process();
-  std::erase_if(process.functions, [=](const reader::Function& f) { return f.id < first || f.id >= end; });
+  reader::Process process = part_of(arena, first, count);
   for (const reader::Function& f : process.functions) functions_ += f.tail_exit ? 0 : 1;
   resolve_.as = arena.owner();
   for (const reader::Module& module : process.modules) modules_.insert(module.path);

@@ -79,6 +79,14 @@ class FunctionChooser {
   /// any of their modules.
   bool choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count);
 
+  /// Functions among these that have code, and whose names `filter` keeps.
+  struct Named {
+    std::uint32_t id;
+    std::string name;
+  };
+  std::vector<Named> find(const ArenaView& arena, const symbols::FunctionFilter& filter, std::uint32_t first,
+                          std::uint32_t count);
+
   std::uint64_t functions() const { return functions_; }              ///< that were looked at
   std::uint64_t off() const { return off_; }                          ///< of them, left out
   std::size_t watched() const { return watched_; }                    ///< functions, once for each rule

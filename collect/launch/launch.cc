@@ -257,6 +257,7 @@ class Launcher {
       return;
     }
     if (arrival.kind == format::HelloKind::kPatches) return plain_.answer(std::move(arrival));
+    if (arrival.kind == format::HelloKind::kFinds) return processes_.find_functions(std::move(arrival));
     if (arrival.pid == program_) result_.reached = true;
     if (arrival.outcome == format::HelloOutcome::kImpossible) result_.impossible = true;
     // It waits for its go.

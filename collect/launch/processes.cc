@@ -15,7 +15,9 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/sealed_memory.h"
 #include "collect/launch/attach.h"
+#include "format/handlers.h"
 
 namespace karst::collect {
 
@@ -109,6 +111,27 @@ void Processes::arrive(Arrival arrival) {
     before->is_last_image = false;
   }
   if (arrival.outcome == HelloOutcome::kTracing) begin(std::move(arrival));
+}
+
+void Processes::find_functions(Arrival asker) {
+  Watched* process = latest(asker.pid);
+  if (process == nullptr || process->process.history.arena() == nullptr)
+    return asker.answer(AnswerOutcome::kUnknownProcess, {});
+  const auto filter = symbols::FunctionFilter::compile({asker.pattern}, {});
+  if (!filter) return asker.answer(AnswerOutcome::kBadPattern, {});
+  std::vector<format::FoundFunction> found;
+  std::string text(1, '\0');
+  for (const auto& [id, name] :
+       chooser_.find(*process->process.history.arena(), *filter, asker.first_function, asker.function_count)) {
+    if (found.size() == format::kMostHandled) break;
+    found.push_back({id, static_cast<std::uint32_t>(text.size())});
+    text.append(name, 0, std::min<std::size_t>(name.find('\0'), format::kMostHandledName)).push_back('\0');
+  }
+  const format::FoundFunctions head{static_cast<std::uint32_t>(found.size()), static_cast<std::uint32_t>(text.size())};
+  std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
+  bytes.append(reinterpret_cast<const char*>(found.data()), found.size() * sizeof found[0]).append(text);
+  const Descriptor memory = sealed_memory("karst-answer", std::as_bytes(std::span(bytes)));
+  asker.answer(memory ? AnswerOutcome::kGiven : AnswerOutcome::kImpossible, memory);
 }
 
 void Processes::begin(Arrival arrival) {

@@ -26,6 +26,8 @@ class Processes {
   explicit Processes(FunctionChooser& chooser);
 
   void arrive(Arrival arrival);
+  /// Answers a process that asks which of its functions match a pattern (HelloKind::kFinds).
+  void find_functions(Arrival asker);
   /// Descriptors that become readable when a process ends; notice_ends() takes them as poll() has filled them in.
   void add_descriptors(std::vector<pollfd>& descriptors) const;
   void notice_ends(std::span<const pollfd> descriptors);

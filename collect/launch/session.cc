@@ -33,15 +33,15 @@ void Arrival::reply(std::uint32_t flags) {
   connection = Descriptor();
 }
 
-void Arrival::answer(AnswerOutcome how, const Descriptor& trace) {
+void Arrival::answer(AnswerOutcome how, const Descriptor& memory) {
   Answer answer{kSessionMagic, kSessionVersion, static_cast<std::uint32_t>(how), 0};
   iovec part{&answer, sizeof answer};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (trace) {
-    const int fd = trace.get();
+  if (memory) {
+    const int fd = memory.get();
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     cmsghdr* header = CMSG_FIRSTHDR(&message);
@@ -140,13 +140,18 @@ Descriptor take_message(int socket, void* to, std::size_t size, ssize_t* got, bo
 
 std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
   Arrival arrival;
-  Hello hello{};
+  struct {
+    Hello hello;
+    char text[format::kMostPattern];
+  } message{};
+  const Hello& hello = message.hello;
   ssize_t got = 0;
   bool cut = false;
-  arrival.arena = take_message(peer.connection.get(), &hello, sizeof hello, &got, &cut);
+  arrival.arena = take_message(peer.connection.get(), &message, sizeof message, &got, &cut);
   silent = got < 0 && (errno == EAGAIN || errno == EINTR);
-  if (got != sizeof hello || hello.magic != kSessionMagic || hello.version != kSessionVersion ||
-      !is_same(hello.secret, secret_))
+  const bool has_text = hello.kind == static_cast<std::uint32_t>(HelloKind::kFinds);
+  if (got < static_cast<ssize_t>(sizeof hello) || (got > static_cast<ssize_t>(sizeof hello)) != has_text ||
+      hello.magic != kSessionMagic || hello.version != kSessionVersion || !is_same(hello.secret, secret_))
     return std::nullopt;
   arrival.connection = std::move(peer.connection);
   arrival.pid = peer.pid;
@@ -160,10 +165,11 @@ std::optional<Arrival> Session::read(Peer& peer, bool& silent) {
   arrival.from_ticks = hello.from_ticks;
   arrival.to_ticks = hello.to_ticks;
   arrival.uid = peer.uid;
-  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kPatches)) return std::nullopt;
+  if (hello.kind > static_cast<std::uint32_t>(HelloKind::kFinds)) return std::nullopt;
+  if (has_text) arrival.pattern.assign(message.text, static_cast<std::size_t>(got) - sizeof hello);
   if (arrival.kind == HelloKind::kAsks) return arrival;
   if (geteuid() != 0 && peer.uid != geteuid()) return std::nullopt;
-  const bool announces = arrival.outcome == HelloOutcome::kTracing && arrival.kind != HelloKind::kArrived;
+  const bool announces = arrival.outcome == HelloOutcome::kTracing && arrival.kind != HelloKind::kArrived && !has_text;
   if (announces && !arrival.arena) {
     if (cut) ++lost_;
     return std::nullopt;

@@ -23,19 +23,20 @@ struct Arrival {
   format::HelloKind kind = format::HelloKind::kStart;
   format::HelloOutcome outcome = format::HelloOutcome::kNoSleds;
   std::uint32_t modules = 0;
-  std::uint32_t first_function = 0;  ///< kArrived: the ids that are new
+  std::uint32_t first_function = 0;  ///< kArrived: the ids that are new; kFinds: the ids that are asked for
   std::uint32_t function_count = 0;
   format::ForkOrigin origin{};   ///< kForked, kAsks
   std::uint64_t from_ticks = 0;  ///< kAsks
   std::uint64_t to_ticks = 0;
-  uid_t uid = 0;     ///< the kernel says so
-  Descriptor arena;  ///< none unless a new arena is announced; kStarts: the program's file
+  uid_t uid = 0;        ///< the kernel says so
+  std::string pattern;  ///< kFinds
+  Descriptor arena;     ///< none unless a new arena is announced; kStarts: the program's file
   Descriptor connection;
 
   /// Lets the process go on. `flags`: format::GoFlag bits.
   void reply(std::uint32_t flags = 0);
-  /// Answers kAsks; `trace` goes with it if it is one.
-  void answer(format::AnswerOutcome how, const Descriptor& trace);
+  /// Answers kAsks, kPatches and kFinds; `memory` goes with it if it is some.
+  void answer(format::AnswerOutcome how, const Descriptor& memory);
 };
 
 /// Receives one message of at most `size` bytes, without waiting, and the last descriptor that came with it. `got` is

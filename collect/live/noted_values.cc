@@ -22,12 +22,7 @@ class Tables {
   /// Error: why they cannot be reached, or that they have yet to be asked for.
   static Result<Tables> of(const ForeignMemory& memory, const std::vector<Mapping>& mappings) {
     Tables tables(memory);
-    for (const Mapping& m : mappings) {
-      if (m.offset != 0 || !m.file_name().starts_with("libkarst.so")) continue;
-      const auto runtime = ForeignModule::of(memory, m.begin);
-      if (runtime) tables.at_ = runtime->find(memory, "karst_noted_values");
-      break;
-    }
+    tables.at_ = find_in_runtime(memory, mappings, "karst_noted_values");
     if (tables.at_ == 0)
       return Error{
           "it has no libkarst.so that takes such wishes while it runs; a static program needs 'karst run --args'"};

@@ -29,7 +29,9 @@ __attribute__((visibility("hidden"))) void karst_hook_watch_enter();
 __attribute__((visibility("hidden"))) void karst_hook_watch_exit();
 __attribute__((visibility("hidden"))) void karst_hook_watch_enter_clock();
 __attribute__((visibility("hidden"))) void karst_hook_watch_exit_clock();
-/// As karst_hook_watch_exit, where the stack pointer at the sled is KARST_KEPT_FLAGS_SIZE higher.
+/// As those, where the stack pointer at the sled is KARST_KEPT_FLAGS_SIZE higher.
+__attribute__((visibility("hidden"))) void karst_hook_watch_enter_deeper();
+__attribute__((visibility("hidden"))) void karst_hook_watch_enter_clock_deeper();
 __attribute__((visibility("hidden"))) void karst_hook_watch_exit_deeper();
 __attribute__((visibility("hidden"))) void karst_hook_watch_exit_clock_deeper();
 /// Around the exit hook in force: the flags come back as well. The second is for watched functions.
@@ -40,6 +42,11 @@ __attribute__((visibility("hidden"))) void karst_hook_values_enter();
 __attribute__((visibility("hidden"))) void karst_hook_values_exit();
 __attribute__((visibility("hidden"))) void karst_hook_values_watched_enter();
 __attribute__((visibility("hidden"))) void karst_hook_values_watched_exit();
+/// As these, and the function's handlers are called, within the call (handlers.h).
+__attribute__((visibility("hidden"))) void karst_hook_handled_enter();
+__attribute__((visibility("hidden"))) void karst_hook_handled_exit();
+__attribute__((visibility("hidden"))) void karst_hook_handled_watched_enter();
+__attribute__((visibility("hidden"))) void karst_hook_handled_watched_exit();
 __attribute__((visibility("hidden"))) void karst_hook_divide_enter();
 __attribute__((visibility("hidden"))) void karst_hook_divide_exit();
 }
@@ -74,7 +81,8 @@ class Trampolines {
     bool watched;    ///< they are timed (watching/watch.h)
     bool arguments;  ///< and what they are given is noted (values.h)
     bool returned;   ///< and what they return
-    bool is_plain() const { return !watched && !arguments && !returned; }
+    bool handled;    ///< and the program's own code is called (handlers.h); with it, values are noted if wanted
+    bool is_plain() const { return !watched && !arguments && !returned && !handled; }
   };
   /// The function's trampolines lead to the hooks for that from now on.
   void aim(std::uint32_t index, Aim aim);

@@ -29,6 +29,7 @@ Hook karst_plain_enter = karst_hook_trace;
 Hook karst_plain_exit = karst_hook_trace;
 Hook karst_watched_enter = karst_hook_trace;
 Hook karst_watched_exit = karst_hook_trace;
+Hook karst_watched_enter_deeper = karst_hook_trace;
 Hook karst_watched_exit_deeper = karst_hook_trace;
 }
 

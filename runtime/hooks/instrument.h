@@ -48,6 +48,7 @@ extern __attribute__((visibility("hidden"))) Hook karst_plain_enter;
 extern __attribute__((visibility("hidden"))) Hook karst_plain_exit;
 extern __attribute__((visibility("hidden"))) Hook karst_watched_enter;
 extern __attribute__((visibility("hidden"))) Hook karst_watched_exit;
+extern __attribute__((visibility("hidden"))) Hook karst_watched_enter_deeper;
 extern __attribute__((visibility("hidden"))) Hook karst_watched_exit_deeper;
 /// The id for an address that is not where one looks first; 0: it is not traced.
 __attribute__((visibility("hidden"))) std::uint32_t karst_find_call(std::uint64_t function);

@@ -38,6 +38,16 @@ extern std::uint32_t g_module_count;
 /// Ids of its tables, aliases among them.
 inline std::uint32_t id_count(const Module& m) { return m.functions.count() + m.functions.alias_count(); }
 
+/// A function that is traced by sleds. By what is in private memory alone.
+struct FunctionAt {
+  std::uint32_t id = 0;     ///< 0: there is none
+  std::uint32_t alias = 0;  ///< its id for tail calls; 0: it makes none
+  std::uintptr_t address = 0;
+};
+/// That begins there.
+FunctionAt function_at(std::uintptr_t address);
+FunctionAt function_of(std::uint32_t id);
+
 /// Makes the module's trampolines if it has none yet. They show whether the system lets written memory become
 /// executable (SELinux, systemd's MemoryDenyWriteExecute, PR_SET_MDWE), before anything of the program is touched.
 bool make_trampolines(Module& module);

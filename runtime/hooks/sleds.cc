@@ -321,6 +321,31 @@ void forget_replaced(const ModuleImage& image) {
 
 }  // namespace
 
+namespace {
+FunctionAt function_in(const Module& m, std::uint32_t index) {
+  const std::uint32_t alias = m.functions.alias(index);
+  return {m.first_id + index, alias == FunctionTable::kNone ? 0 : m.first_id + alias, m.functions.address(index)};
+}
+}  // namespace
+
+FunctionAt function_at(std::uintptr_t address) {
+  const std::uint32_t count = load(g_module_count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Module& m = g_modules[i];
+    if (load(m.loaded) != 1 || !m.has_trampolines || address < m.reach_begin || address >= m.reach_end) continue;
+    const std::uint32_t index = m.functions.find(address);
+    if (index != FunctionTable::kNone) return function_in(m, index);
+  }
+  return {};
+}
+
+FunctionAt function_of(std::uint32_t id) {
+  const std::uint32_t count = load(g_module_count);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (const Module& m = g_modules[i]; id - m.first_id < m.functions.count()) return function_in(m, id - m.first_id);
+  return {};
+}
+
 bool make_trampolines(Module& m) {
   if (!m.has_trampolines && id_count(m) != 0) {
     m.has_trampolines =

@@ -29,6 +29,10 @@ struct Slots {
   Hook values_exit;
   Hook values_watched_enter;
   Hook values_watched_exit;
+  Hook handled_enter;
+  Hook handled_exit;
+  Hook handled_watched_enter;
+  Hook handled_watched_exit;
 };
 // So that the displacement in a trampoline's jump is aligned, and changes by one store.
 constexpr std::uint64_t kFirst = arch::kPage + 1;
@@ -48,11 +52,13 @@ void fill(Slots& slots) {
   store(slots.watched_exit, load(g_watched_exit));
 }
 
-/// The same hook for where the flags are kept above it on the stack.
-Hook deeper(Hook watched_exit) {
-  if (watched_exit == karst_hook_watch_exit) return karst_hook_watch_exit_deeper;
-  if (watched_exit == karst_hook_watch_exit_clock) return karst_hook_watch_exit_clock_deeper;
-  return watched_exit;
+/// The same hook for where something else is above it on the stack.
+Hook deeper(Hook watched) {
+  if (watched == karst_hook_watch_enter) return karst_hook_watch_enter_deeper;
+  if (watched == karst_hook_watch_enter_clock) return karst_hook_watch_enter_clock_deeper;
+  if (watched == karst_hook_watch_exit) return karst_hook_watch_exit_deeper;
+  if (watched == karst_hook_watch_exit_clock) return karst_hook_watch_exit_clock_deeper;
+  return watched;
 }
 
 long map_at(std::uintptr_t at, std::uint64_t size) {
@@ -105,6 +111,10 @@ bool Trampolines::create(std::uintptr_t text_begin, std::uintptr_t text_end, std
   slots->values_exit = karst_hook_values_exit;
   slots->values_watched_enter = karst_hook_values_watched_enter;
   slots->values_watched_exit = karst_hook_values_watched_exit;
+  slots->handled_enter = karst_hook_handled_enter;
+  slots->handled_exit = karst_hook_handled_exit;
+  slots->handled_watched_enter = karst_hook_handled_watched_enter;
+  slots->handled_watched_exit = karst_hook_handled_watched_exit;
   for (std::uint32_t i = 0; i < count; ++i) {
     const bool entered = i < functions;
     arch::write_trampoline(reinterpret_cast<unsigned char*>(enter(i)),
@@ -150,6 +160,10 @@ void Trampolines::aim(std::uint32_t index, Aim aim) {
   const Hook* leave = aim.watched ? &slots->watched_exit : &slots->exit;
   if (aim.arguments) entry = aim.watched ? &slots->values_watched_enter : &slots->values_enter;
   if (aim.returned) leave = aim.watched ? &slots->values_watched_exit : &slots->values_exit;
+  if (aim.handled) {
+    entry = aim.watched ? &slots->handled_watched_enter : &slots->handled_enter;
+    leave = aim.watched ? &slots->handled_watched_exit : &slots->handled_exit;
+  }
   if (index >= functions_) entry = aim.watched ? &slots->watched_conditional_exit : &slots->conditional_exit;
   arch::aim_trampoline(reinterpret_cast<unsigned char*>(enter(index)), reinterpret_cast<std::uintptr_t>(entry));
   arch::aim_trampoline(reinterpret_cast<unsigned char*>(exit(index)), reinterpret_cast<std::uintptr_t>(leave));
@@ -168,6 +182,7 @@ void set_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {
   store(karst_plain_exit, exit);
   store(karst_watched_enter, watched_enter);
   store(karst_watched_exit, watched_exit);
+  store(karst_watched_enter_deeper, deeper(watched_enter));
   store(karst_watched_exit_deeper, deeper(watched_exit));
   store(karst_calls_enter, is_watching() ? karst_hook_divide_enter : enter);
   store(karst_calls_exit, is_watching() ? karst_hook_divide_exit : exit);

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "arch/page.h"
+#include "arch/x86_64/vectors.h"
 #include "format/patch_table.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/steady_memory.h"
@@ -65,8 +66,10 @@ std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t 
 
 namespace {
 
-std::uint64_t vector_register(std::uint32_t number) {
+std::uint64_t vector_register(std::uint32_t number, const unsigned char* kept) {
   std::uint64_t low = 0;
+  if (kept != nullptr && number < kVectorPlaces) copy(&low, arch::kept_vector(kept, number), sizeof low);
+  if (kept != nullptr) return low;
   switch (number) {
     case 0:
       asm volatile("movq %%xmm0, %0" : "=m"(low));
@@ -104,6 +107,7 @@ struct Values {
   std::uint32_t used = 0;
   std::uint32_t most_text = 0;
   std::uintptr_t stack = 0;
+  const unsigned char* vectors = nullptr;  ///< where vector registers are kept; null: in themselves
 
   /// Where the value may be written behind its size; null: there is no room, which is noted.
   unsigned char* room(std::uint32_t size) {
@@ -155,8 +159,8 @@ struct Values {
   }
 };
 
-std::uint64_t in_place(const std::uint64_t* words, std::uint32_t number) {
-  if (number >= kFirstVectorPlace) return vector_register(number - kFirstVectorPlace);
+std::uint64_t in_place(const std::uint64_t* words, std::uint32_t number, const unsigned char* vectors = nullptr) {
+  if (number >= kFirstVectorPlace) return vector_register(number - kFirstVectorPlace, vectors);
   return number < kMostPlace ? words[number] : 0;
 }
 
@@ -167,10 +171,10 @@ std::uint64_t first_bytes(std::uint64_t value, std::uint32_t bytes) {
 }
 
 /// What kRegister or kConstant says.
-std::uint64_t number_of(const ValueOp& op, const std::uint64_t* words) {
+std::uint64_t number_of(const ValueOp& op, const std::uint64_t* words, const unsigned char* vectors = nullptr) {
   if (op.how == static_cast<std::uint8_t>(ValueHow::kConstant))
     return first_bytes(static_cast<std::uint64_t>(std::int64_t{op.offset}), op.size);
-  const std::uint64_t value = in_place(words, op.place) >> (8 * (static_cast<std::uint32_t>(op.offset) & 7));
+  const std::uint64_t value = in_place(words, op.place, vectors) >> (8 * (static_cast<std::uint32_t>(op.offset) & 7));
   return first_bytes(value, op.size);
 }
 
@@ -179,13 +183,13 @@ bool read_word(std::uint64_t address, std::uint64_t& word, std::uintptr_t stack)
 }
 
 void add(Values& values, const ValueOp& op, const std::uint64_t* words) {
-  const auto place = [&](std::uint32_t number) { return in_place(words, number); };
+  const auto place = [&](std::uint32_t number) { return in_place(words, number, values.vectors); };
   const std::uint64_t value = place(op.place);
   const std::uint64_t address = value + static_cast<std::uint64_t>(std::int64_t{op.offset});
   switch (static_cast<ValueHow>(op.how)) {
     case ValueHow::kRegister:
     case ValueHow::kConstant:
-      return values.add(number_of(op, words));
+      return values.add(number_of(op, words, values.vectors));
     case ValueHow::kMemory:
       return value == 0 ? values.end(kValueNull, 0) : values.add_memory(address, op.size);
     case ValueHow::kText:
@@ -234,26 +238,6 @@ bool make_tables() {
   return true;
 }
 
-/// By what is in private memory alone. 0: no function with sleds begins there.
-std::uint32_t function_at(std::uintptr_t address) {
-  const std::uint32_t count = load(g_module_count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const Module& m = g_modules[i];
-    if (load(m.loaded) != 1 || !m.has_trampolines || address < m.reach_begin || address >= m.reach_end) continue;
-    const std::uint32_t index = m.functions.find(address);
-    if (index != FunctionTable::kNone) return m.first_id + index;
-  }
-  return 0;
-}
-
-std::uintptr_t address_of(std::uint32_t id) {
-  const std::uint32_t count = load(g_module_count);
-  for (std::uint32_t i = 0; i < count; ++i)
-    if (const Module& m = g_modules[i]; id - m.first_id < m.functions.count())
-      return m.functions.address(id - m.first_id);
-  return 0;
-}
-
 void find_numbers(ArenaValueSpec& spec) {
   const auto are_numbers_from = [&](std::uint32_t first, std::uint32_t count) {
     return count <= kMostValues - first && are_numbers(spec.ops + first, count);
@@ -268,7 +252,7 @@ void take_specs() {
   const std::uint32_t count = load(karst_noted_values.count);
   for (; g_taken < count && g_taken < kMostValueSpecs; ++g_taken) {
     find_numbers(g_specs[g_taken]);
-    if (const std::uint32_t id = function_at(g_functions[g_taken]); id != 0)
+    if (const std::uint32_t id = function_at(g_functions[g_taken]).id; id != 0)
       store(g_numbers[id], static_cast<std::uint16_t>(g_taken + 1));
   }
 }
@@ -293,7 +277,7 @@ void take_over_values() {
     const std::uint32_t number = value_spec_of(load(g_arena.functions()[id].flags));
     if (number == 0 || number > count) continue;
     g_numbers[id] = static_cast<std::uint16_t>(number);
-    g_functions[number - 1] = address_of(id);
+    g_functions[number - 1] = function_of(id).address;
   }
   karst_noted_values.count = g_taken = count;
 }
@@ -350,6 +334,17 @@ void record_values_note(NoteKind kind, std::uint32_t name, const ValueOp* ops, s
   for (std::uint32_t i = 0; i < count; ++i) add(values, ops[i], words);
   values.bytes[values.used++] = kValuesEnd;
   record_note(kind, name, values.bytes, values.used);
+}
+
+std::uint8_t read_value(const ArenaValueSpec& spec, std::uint32_t number, const std::uint64_t* words,
+                        const unsigned char* vectors, std::uintptr_t stack, unsigned char* to) {
+  Values values;
+  values.stack = stack;
+  values.vectors = vectors;
+  values.most_text = spec.most_text < kMostValueBytes ? spec.most_text : kMostValueBytes;
+  add(values, spec.ops[number], words);
+  copy(to, values.bytes + 1, values.used - 1);
+  return values.bytes[0];
 }
 
 extern "C" void karst_record_values(const SavedRegisters* saved) {

@@ -40,6 +40,11 @@ void record_numbers_note(format::NoteKind kind, std::uint32_t name, const format
 void record_values_note(format::NoteKind kind, std::uint32_t name, const format::ValueOp* ops, std::uint32_t count,
                         const std::uint64_t* words, std::uintptr_t stack, std::uint32_t most_text);
 
+/// One value that `spec` says, as it stands in a note (format/values.h): its size byte, and its bytes to `to`, which
+/// has room for kMostValueBytes. `vectors`: where vector registers are kept.
+std::uint8_t read_value(const format::ArenaValueSpec& spec, std::uint32_t number, const std::uint64_t* words,
+                        const unsigned char* vectors, std::uintptr_t stack, unsigned char* to);
+
 extern "C" {
 /// Called by the hooks, at an entry or a return. Async-signal-safe; takes no lock, uses 1 KiB of stack at most.
 __attribute__((visibility("hidden"))) void karst_record_values(const format::SavedRegisters* saved);

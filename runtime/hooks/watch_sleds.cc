@@ -1,5 +1,6 @@
 #include "runtime/hooks/watch_sleds.h"
 
+#include "runtime/hooks/handlers.h"
 #include "runtime/hooks/values.h"
 #include "runtime/recording/arena.h"
 #include "runtime/system/assertion.h"
@@ -17,7 +18,7 @@ void watch_sleds(Module& m) {
     const std::uint32_t id = m.first_id + index;
     const format::ArenaValueSpec* values = value_spec(id);
     return Trampolines::Aim{is_watching() && is_watched(id), values != nullptr && values->arguments != 0,
-                            values != nullptr && values->returned != 0};
+                            values != nullptr && values->returned != 0, is_handled(id)};
   };
   bool any = m.trampolines.has_aimed();
   for (std::uint32_t i = 0; i < m.functions.count() && !any; ++i) any = !aim_of(i).is_plain();
@@ -25,7 +26,7 @@ void watch_sleds(Module& m) {
   if (!m.trampolines.begin_change()) {
     static bool s_said;
     if (!s_said)
-      Message().text("no call is kept (slowest, over) and no value noted: the system does not let code be changed");
+      Message().text("no call is kept (slowest, over), no value noted and no handler called: the system does not let code be changed");
     s_said = true;
     return;
   }
@@ -35,7 +36,7 @@ void watch_sleds(Module& m) {
     m.trampolines.aim(i, aim);
     // What a tail call returns is its callee's to say.
     const std::uint32_t alias = m.functions.alias(i);
-    if (alias != FunctionTable::kNone) m.trampolines.aim(alias, {aim.watched, false, false});
+    if (alias != FunctionTable::kNone) m.trampolines.aim(alias, {aim.watched, false, false, aim.handled});
   }
   m.trampolines.end_change();
 }

@@ -68,12 +68,12 @@ int connect_to_session(int flags = 0) {
   return static_cast<int>(result);
 }
 
-bool send(int fd, const Hello& hello, int descriptor) {
-  iovec part{const_cast<Hello*>(&hello), sizeof hello};
+bool send(int fd, const Hello& hello, int descriptor, const char* text = nullptr, std::size_t size = 0) {
+  iovec parts[] = {{const_cast<Hello*>(&hello), sizeof hello}, {const_cast<char*>(text), size}};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
+  message.msg_iov = parts;
+  message.msg_iovlen = size != 0 ? 2 : 1;
   if (descriptor >= 0) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
@@ -85,7 +85,7 @@ bool send(int fd, const Hello& hello, int descriptor) {
   }
   long result = -4;
   while (result == -4 /* EINTR */) result = sys::call(SYS_sendmsg, fd, sys::word(&message), MSG_NOSIGNAL);
-  return result == static_cast<long>(sizeof hello);
+  return result == static_cast<long>(sizeof hello + size);
 }
 
 /// The flags of the answer; kGoKeepsAll when there is none.
@@ -178,20 +178,40 @@ int ask_session(const Question& question, std::uint32_t within_ms, const char*& 
   return taken;
 }
 
-int ask_for_patches(int descriptor, bool is_program, bool functions) {
+namespace {
+
+/// The descriptor that came with the answer; negative: none. Waits as long as for Go: the program waits for its
+/// functions to be chosen, too. If karst ends, so does the connection.
+int ask_patiently(const Hello& hello, int descriptor, const char* text, std::size_t size, AnswerOutcome& outcome) {
+  constexpr std::uint64_t kPatience = 120'000'000'000;
+  outcome = AnswerOutcome::kImpossible;
   if (!has_session()) return -1;
   const int fd = connect_to_session();
   if (fd < 0) return -1;
-  Hello hello = hello_of(HelloKind::kPatches, HelloOutcome::kNoSleds, 0);
-  hello.first_function = (is_program ? kPatchesOfProgram : 0U) | (functions ? kPatchesOfFunctions : 0U);
-  // As long as for Go: the program waits for its functions to be chosen, too. If karst ends, so does the connection.
-  constexpr std::uint64_t kPatience = 120'000'000'000;
   Answer answer{};
   int taken = -1;
-  if (send(fd, hello, descriptor) && wait_to_read(fd, clock_ns(CLOCK_MONOTONIC) + kPatience))
+  if (send(fd, hello, descriptor, text, size) && wait_to_read(fd, clock_ns(CLOCK_MONOTONIC) + kPatience)) {
     taken = take_answer(fd, answer);
+    if (answer.magic == kSessionMagic) outcome = static_cast<AnswerOutcome>(answer.outcome);
+  }
   sys::close(fd);
   return taken;
+}
+
+}  // namespace
+
+int ask_for_patches(int descriptor, bool is_program, bool functions) {
+  Hello hello = hello_of(HelloKind::kPatches, HelloOutcome::kNoSleds, 0);
+  hello.first_function = (is_program ? kPatchesOfProgram : 0U) | (functions ? kPatchesOfFunctions : 0U);
+  AnswerOutcome outcome{};
+  return ask_patiently(hello, descriptor, nullptr, 0, outcome);
+}
+
+int ask_for_functions(const char* pattern, std::uint32_t first, std::uint32_t count, AnswerOutcome& outcome) {
+  Hello hello = hello_of(HelloKind::kFinds, HelloOutcome::kTracing, 0);
+  hello.first_function = first;
+  hello.function_count = count;
+  return ask_patiently(hello, -1, pattern, length(pattern), outcome);
 }
 
 void keep_session(const Options& options) {

@@ -47,6 +47,11 @@ int ask_session(const Question& question, std::uint32_t within_ms, const char*& 
 /// answers.
 int ask_for_patches(int descriptor, bool is_program, bool functions);
 
+/// Asks which of `count` functions from `first` on have names that match the pattern, a text of kMostPattern bytes at
+/// most. A sealed memfd (format/handlers.h), which is the caller's to close; or a negative number, and why in
+/// `outcome`.
+int ask_for_functions(const char* pattern, std::uint32_t first, std::uint32_t count, format::AnswerOutcome& outcome);
+
 /// The process is about to start the program of this file (a descriptor; O_PATH will do). Does not wait.
 void report_program(int descriptor);
 

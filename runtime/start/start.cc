@@ -19,6 +19,7 @@
 #include "runtime/clock/clock.h"
 #include "runtime/counting/count.h"
 #include "runtime/hooks/exec.h"
+#include "runtime/hooks/handlers.h"
 #include "runtime/hooks/instrument.h"
 #include "runtime/hooks/loader_events.h"
 #include "runtime/hooks/plain_code.h"
@@ -229,6 +230,12 @@ void live() {
   start_maintenance(g_options.control);
 }
 
+void announce_functions(const Arrived& arrived) {
+  if (arrived.function_count == 0) return;
+  report_arrival(module_count(), arrived.first_function, arrived.function_count);
+  handle_arrived(arrived.first_function, arrived.function_count);
+}
+
 #ifndef KARST_STATIC
 /// Modules without sleds have come or gone.
 void modules_changed() {
@@ -237,9 +244,6 @@ void modules_changed() {
   const std::uint32_t came = fetch_late_code(wanted_code());
   if (g_life == Life::kTracing) leave_gone_code();
   if (came == 0) return;
-  const auto announce = [](const Arrived& arrived) {
-    if (arrived.function_count != 0) report_arrival(module_count(), arrived.first_function, arrived.function_count);
-  };
   const bool is_first = g_life == Life::kIdle;
   if (is_first) {
     if (const char* why = make_arena()) return give_up(why);
@@ -247,7 +251,7 @@ void modules_changed() {
     if (const char* why = announce_arena()) return give_up(why);
   }
   follow_exit();
-  enter_late_code(announce);
+  enter_late_code(announce_functions);
   if (is_first) live();
 }
 #endif
@@ -326,7 +330,7 @@ void come(std::uintptr_t note) {
   } else {
     if (g_life != Life::kTracing || !own_arena() || !enter_module(note, arrived)) return;
     follow_exit();
-    if (arrived.function_count != 0) report_arrival(module_count(), arrived.first_function, arrived.function_count);
+    announce_functions(arrived);
     patch_module(arrived.module);
   }
 }
