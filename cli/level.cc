@@ -15,6 +15,7 @@
 #include "cli/target.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/trace_input.h"
 #include "collect/live/handlers.h"
 #include "symbols/function_filter.h"
 

@@ -58,7 +58,8 @@ Status set_level(const Attached& target, const std::vector<Handled>& functions, 
   const auto memory = ForeignMemory::open(target.process.pid);
   if (!memory) return error_of(target, memory.error());
   for (const Handled& function : functions)
-    if (!memory->write(function.place, &level, sizeof level)) return error_of(target, {"its memory cannot be written to"});
+    if (!memory->write(function.place, &level, sizeof level))
+      return error_of(target, {"its memory cannot be written to"});
   return Unit{};
 }
 

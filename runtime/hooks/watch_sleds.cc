@@ -26,7 +26,9 @@ void watch_sleds(Module& m) {
   if (!m.trampolines.begin_change()) {
     static bool s_said;
     if (!s_said)
-      Message().text("no call is kept (slowest, over), no value noted and no handler called: the system does not let code be changed");
+      Message().text(
+          "no call is kept (slowest, over), no value noted and no handler called: the system does not let code be "
+          "changed");
     s_said = true;
     return;
   }

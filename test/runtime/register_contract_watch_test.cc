@@ -20,8 +20,8 @@ class Watching : public RegisterContract, public testing::WithParamInterface<boo
       g_arena.functions()[id].address = 0x1000;
     }
     ASSERT_TRUE(trampolines.begin_change());
-    trampolines.aim(0, {true, false, false});
-    trampolines.aim(kTail - kId, {true, false, false});
+    trampolines.aim(0, {true, false, false, false});
+    trampolines.aim(kTail - kId, {true, false, false, false});
     trampolines.end_change();
     for (WatchedFunction& function : functions_) function = {kNever, 0, 0, 0, 0};
     karst_watched = functions_;

@@ -1,8 +1,8 @@
-/* A plugin: counts, per function, what its handlers see, and does to the machine all that a function may. What it counted
- * goes to the file that HANDLERS_LOG names; HANDLERS_PATTERN is what it handles. */
+/* A plugin: counts, per function, what its handlers see, and does to the machine all that a function may. What it
+ * counted goes to the file that HANDLERS_LOG names; HANDLERS_PATTERN is what it handles. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <karst/karst.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,14 +18,16 @@ static struct seen* seen_by(const struct karst_call* call) {
   /* Two threads may be here first. */
   void* none = NULL;
   struct seen* made = calloc(1, sizeof *made);
-  if (!__atomic_compare_exchange_n(&call->function->data, &none, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) free(made);
+  if (!__atomic_compare_exchange_n(&call->function->data, &none, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    free(made);
   return call->function->data;
 }
 
 __attribute__((target("avx"))) static void clobber_wide(void) {
-  __asm__ volatile("vpcmpeqd %%xmm0, %%xmm0, %%xmm0\n\tvinsertf128 $1, %%xmm0, %%ymm0, %%ymm0\n\t"
-                   "vmovaps %%ymm0, %%ymm1\n\tvmovaps %%ymm0, %%ymm2\n\tvmovaps %%ymm0, %%ymm15" ::
-                       : "xmm0", "xmm1", "xmm2", "xmm15");
+  __asm__ volatile(
+      "vpcmpeqd %%xmm0, %%xmm0, %%xmm0\n\tvinsertf128 $1, %%xmm0, %%ymm0, %%ymm0\n\t"
+      "vmovaps %%ymm0, %%ymm1\n\tvmovaps %%ymm0, %%ymm2\n\tvmovaps %%ymm0, %%ymm15" ::
+          : "xmm0", "xmm1", "xmm2", "xmm15");
 }
 
 /* Every register that a call need not keep, the whole x87 stack, errno. */
