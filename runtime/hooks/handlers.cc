@@ -36,8 +36,6 @@ std::uint32_t g_wish_count;
 HandledFunction* g_handled;
 std::uint16_t* g_numbers;  // 1 + number of a function's first in g_handled, by id; 0: none
 
-__attribute__((tls_model("initial-exec"))) __thread bool t_in_handler;
-
 long map(std::uint64_t size) {
   const long got = sys::mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   return sys::failed(got) ? 0 : got;
@@ -250,10 +248,10 @@ extern "C" void karst_call_handlers(const SavedRegisters* saved) {
   calling.first = load(g_numbers[id]);
   for (HandledFunction* f = handled(calling.first); !calling.leaves && f != nullptr; f = handled(load(f->next)))
     __atomic_fetch_add(&f->calls, 1, __ATOMIC_RELAXED);
-  if (t_in_handler || !any_is_called(calling.first, calling.leaves)) return;
-  t_in_handler = true;
+  if (t_inside.handler || !any_is_called(calling.first, calling.leaves)) return;
+  t_inside.handler = true;
   karst_with_vectors_kept(call_all, &calling);
-  t_in_handler = false;
+  t_inside.handler = false;
 }
 
 }  // namespace karst::runtime

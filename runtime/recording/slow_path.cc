@@ -28,10 +28,9 @@ bool may_record() {
   return !threads_are_found_by_tid() || !in_forked_child();
 }
 
-// How many slow paths the thread is in: one, and those of the handlers that interrupted them.
-__attribute__((tls_model("initial-exec"))) __thread int t_in_slow_path;
-
 }  // namespace
+
+__attribute__((tls_model("initial-exec"))) __thread Inside t_inside;
 
 void next_block(ThreadState& state) {
   if (load(state.ignored) != 0) return aim_at_sink(state);
@@ -106,16 +105,16 @@ void give_slot() {
 // which is its parent's: only when that is through does the child become a process of its own.
 extern "C" void karst_slow_path() {
   do {
-    if (in_forked_child() && (t_in_slow_path != 0 || !own_arena())) {
+    if (in_forked_child() && (t_inside.slow_paths != 0 || !own_arena())) {
       aim_at_sink(*karst_state);
       return;
     }
-    t_in_slow_path = t_in_slow_path + 1;
+    ++t_inside.slow_paths;
     asm volatile("" ::: "memory");
     give_slot();
     asm volatile("" ::: "memory");
-    KARST_ASSERT(t_in_slow_path > 0);
-    t_in_slow_path = t_in_slow_path - 1;
+    KARST_ASSERT(t_inside.slow_paths > 0);
+    --t_inside.slow_paths;
   } while (in_forked_child());
 }
 

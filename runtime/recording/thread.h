@@ -42,6 +42,13 @@ bool set_history_floor(ThreadState& state, std::uint32_t blocks);
 /// A number that changes while threads record. Any thread; may be wrong by chance.
 std::uint64_t recording_progress();
 
+/// What the calling thread is inside of.
+struct Inside {
+  std::uint16_t slow_paths;  ///< one, and those of the signals' handlers that interrupted them
+  bool handler;              ///< of a call (hooks/handlers.h)
+};
+extern __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Inside t_inside;
+
 // What hooks/ does for it (hooks/choose_hooks.cc).
 
 /// Sets the hooks that are right now: by the options (karst_min_duration, karst_clock_on, is_counting()), by what
