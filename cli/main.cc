@@ -92,6 +92,65 @@ void split_program(const CLI::App& launcher, std::vector<std::string>& words, st
   words.erase(from, words.end());
 }
 
+template <void (*kAdd)(Command, int&)>
+void without_program(Command commands, int& status, const std::vector<std::string>&) {
+  kAdd(commands, status);
+}
+
+/// In the order of the help.
+constexpr struct {
+  std::string_view name;
+  void (*add)(Command, int&, const std::vector<std::string>& program);
+} kCommands[] = {
+    {"run", register_run},
+    {"view", without_program<register_view>},
+    {"slow", without_program<register_slow>},
+    {"explain", without_program<register_explain>},
+    {"report", without_program<register_report>},
+    {"tree", without_program<register_tree>},
+    {"calls", without_program<register_calls>},
+    {"notes", without_program<register_notes>},
+    {"requests", without_program<register_requests>},
+    {"files", without_program<register_files>},
+    {"locks", without_program<register_locks>},
+    {"memory", without_program<register_memory>},
+    {"samples", without_program<register_samples>},
+    {"stacks", without_program<register_stacks>},
+    {"flame", without_program<register_flame>},
+    {"graph", without_program<register_graph>},
+    {"hist", without_program<register_hist>},
+    {"diff", without_program<register_diff>},
+    {"order", without_program<register_order>},
+    {"info", without_program<register_info>},
+    {"export", without_program<register_export>},
+    {"ps", without_program<register_ps>},
+    {"top", without_program<register_top>},
+    {"tail", without_program<register_tail>},
+    {"on", without_program<register_on_off>},
+    {"off", without_program<register_on_off>},
+    {"level", without_program<register_level>},
+    {"status", without_program<register_status>},
+    {"snapshot", without_program<register_snapshot>},
+    {"recover", without_program<register_recover>},
+    {"where", without_program<register_where>},
+    {"attach", without_program<register_attach>},
+    {"detach", without_program<register_detach>},
+    {"count", register_count},
+    {"places", without_program<register_places>},
+    {"resolve", without_program<register_resolve>},
+};
+
+/// The one that is asked for; all where that is none, as for the help. There are a thousand options: to make them takes
+/// longer than most of what a command does.
+void add_commands(std::string_view asked, Command commands, int& status, const std::vector<std::string>& program) {
+  const auto known = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                  [=](const auto& command) { return command.name == asked; });
+  if (known != std::end(kCommands)) return known->add(commands, status, program);
+  for (const auto& command : kCommands)
+    if (command.name != "off") command.add(commands, status, program);  // it comes with "on"
+  register_describe(commands);
+}
+
 int run_command_line(int argc, char** argv) {
   int status = kExitOk;
   CLI::App app(kDescription, "karst");
@@ -101,42 +160,7 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(0, 1);
   std::vector<std::string> program;
   const Command commands(&app);
-  register_run(commands, status, program);
-  register_view(commands, status);
-  register_slow(commands, status);
-  register_explain(commands, status);
-  register_report(commands, status);
-  register_tree(commands, status);
-  register_calls(commands, status);
-  register_notes(commands, status);
-  register_requests(commands, status);
-  register_files(commands, status);
-  register_locks(commands, status);
-  register_memory(commands, status);
-  register_samples(commands, status);
-  register_stacks(commands, status);
-  register_flame(commands, status);
-  register_graph(commands, status);
-  register_hist(commands, status);
-  register_diff(commands, status);
-  register_order(commands, status);
-  register_info(commands, status);
-  register_export(commands, status);
-  register_ps(commands, status);
-  register_top(commands, status);
-  register_tail(commands, status);
-  register_on_off(commands, status);
-  register_level(commands, status);
-  register_status(commands, status);
-  register_snapshot(commands, status);
-  register_recover(commands, status);
-  register_where(commands, status);
-  register_attach(commands, status);
-  register_detach(commands, status);
-  register_count(commands, status, program);
-  register_places(commands, status);
-  register_resolve(commands, status);
-  register_describe(commands);
+  add_commands(argc > 1 ? argv[1] : "", commands, status, program);
   std::string topic;
   CLI::App* help_command = app.add_subcommand("help", "Explain karst or one of its commands");
   help_command->add_option("COMMAND", topic, "Command to explain");

@@ -230,7 +230,7 @@ std::string read_answer(int fd, const SandboxOptions& options, std::vector<std::
     pollfd ready{fd, POLLIN, 0};
     constexpr int kLook = 50;  // a signal between the look and the wait is seen that late
     if (::poll(&ready, 1, kLook) <= 0) continue;
-    if (answer.size() - size < kBuffer) answer.resize(std::max(2 * answer.size(), 16 * kBuffer));
+    if (answer.size() == size) answer.resize(std::max(2 * size, kBuffer));
     const ssize_t n = ::read(fd, answer.data() + size, answer.size() - size);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
