@@ -126,6 +126,15 @@ KARST_STUB_ int karst_snapshot_save(const char* path, uint64_t since) {
   KARST_CALL_(int, snapshot_save, (const char*, uint64_t), (path, since), KARST_NOT_TRACED_);
 }
 
+/* What it is, for people, in place of "the program's own": `karst info` and the page show it with the moment. 1000
+ * bytes; it is copied. -EINVAL for NULL, or no text. The second is karst_snapshot_save with such a text. */
+KARST_STUB_ int karst_snapshot_set_text(karst_snapshot* snapshot, const char* text) {
+  KARST_CALL_(int, snapshot_set_text, (karst_snapshot*, const char*), (snapshot, text), KARST_NOT_TRACED_);
+}
+KARST_STUB_ int karst_snapshot_save_text(const char* path, uint64_t since, const char* text) {
+  KARST_CALL_(int, snapshot_save_text, (const char*, uint64_t, const char*), (path, since, text), KARST_NOT_TRACED_);
+}
+
 /* Switches tracing of the whole process on or off, as `karst on` and `karst off` do from outside; the trace tells when
  * it was off. Done when it returns, some milliseconds later. -EOPNOTSUPP where the process cannot be switched
  * (control=0), -EACCES where its code may not be changed, -ETIMEDOUT if it is not done after a second (then it will

@@ -46,7 +46,7 @@ struct Snapshot {
   std::uint32_t switches_cut;
   ArenaHeader header;  ///< as it was
   MomentRecord moment;
-  char what[128];
+  char what[kMostSnapshotText];
 };
 
 namespace {
@@ -159,10 +159,18 @@ Snapshot* take_snapshot(const SnapshotRequest& request) {
   copy(base + s.threads_offset, &g_arena.thread(0), threads * sizeof(ArenaThread));
   s.moment = moment_of(request);
   note_losses(s.moment, copying);
-  const std::size_t n = length(request.what);
-  copy(s.what, request.what, n < sizeof s.what ? n : sizeof s.what - 1);
+  copy_text(s.what, request.what);
   return &s;
 }
+
+void copy_text(char (&to)[kMostSnapshotText], const char* text) {
+  const std::size_t size = length(text);
+  const std::size_t kept = size < sizeof to ? size : sizeof to - 1;
+  copy(to, text, kept);
+  to[kept] = '\0';
+}
+
+void set_text(Snapshot& snapshot, const char* text) { copy_text(snapshot.what, text); }
 
 void free_snapshot(Snapshot* snapshot) {
   if (snapshot != nullptr) sys::munmap(snapshot, snapshot->size);

@@ -23,12 +23,19 @@ struct SnapshotRequest {
   std::uint32_t answer_within = format::kAnswerWithin;
 };
 
+/// Bytes that are kept of a text for people, its NUL among them.
+inline constexpr std::uint32_t kMostSnapshotText = 1001;
+/// What of `text` is kept.
+void copy_text(char (&to)[kMostSnapshotText], const char* text);
+
 /// A copy in memory of its own, one mapping.
 struct Snapshot;
 
 /// Null when memory cannot be had. Requires an arena of this process's own, as all here.
 Snapshot* take_snapshot(const SnapshotRequest& request);
 void free_snapshot(Snapshot* snapshot);
+/// In place of SnapshotRequest::what.
+void set_text(Snapshot& snapshot, const char* text);
 /// 0, or -errno; an older file at `path` is replaced when the new one is whole.
 int write_snapshot(const Snapshot& snapshot, const char* path);
 /// From when on nothing of any thread is missing.

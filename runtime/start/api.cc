@@ -22,8 +22,8 @@ bool is_traced() { return g_arena.exists() && own_arena(); }
 
 std::uint64_t now() { return event_time(); }
 
-SnapshotRequest request_since(std::uint64_t since) {
-  return {since, now(), format::MomentKind::kSnapshot, "the program's own"};
+SnapshotRequest request_since(std::uint64_t since, const char* text = "the program's own") {
+  return {since, now(), format::MomentKind::kSnapshot, text};
 }
 
 /// Two words that no signal handler of the same thread may see half of.
@@ -105,6 +105,19 @@ KARST_EXPORT int karst_snapshot_save(const char* path, std::uint64_t since) {
   return is_traced() ? save_snapshot(request_since(since), path) : -ENOSYS;
 }
 
+KARST_EXPORT int karst_snapshot_set_text(Snapshot* snapshot, const char* text) {
+  if (snapshot == nullptr || text == nullptr || *text == '\0') return -EINVAL;
+  set_text(*snapshot, text);
+  return 0;
+}
+
+KARST_EXPORT int karst_snapshot_save_text(const char* path, std::uint64_t since, const char* text) {
+  if (path == nullptr || text == nullptr || *text == '\0') return -EINVAL;
+  char kept[kMostSnapshotText];
+  copy_text(kept, text);
+  return is_traced() ? save_snapshot(request_since(since, kept), path) : -ENOSYS;
+}
+
 KARST_EXPORT int karst_thread_ignore() {
   if (!is_traced()) return -ENOSYS;
   ignore_thread();
@@ -147,6 +160,8 @@ KARST_ALIAS(snapshot_whole_from);
 KARST_ALIAS(snapshot_write);
 KARST_ALIAS(snapshot_free);
 KARST_ALIAS(snapshot_save);
+KARST_ALIAS(snapshot_set_text);
+KARST_ALIAS(snapshot_save_text);
 KARST_ALIAS(thread_ignore);
 KARST_ALIAS(thread_set_name);
 KARST_ALIAS(thread_set_history);

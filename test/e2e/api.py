@@ -56,6 +56,14 @@ class Api(support.TortureTest):
         names = [t["name"] for p in run.trace.processes for t in p["threads"]]
         self.assertIn("the main thread, which has a name that is longer than the kernel's", names)
 
+    def test_texts_with_snapshots(self):
+        files = [self.directory / "saved.karst", self.directory / "taken.karst"]
+        run = self.run_traced(build("api_texts", "api/texts.c", "-O1", **C), *files)
+        self.assertEqual(run.out, "0 0 0 -22 -22 -22\n")
+        self.assertEqual([self.moment(Trace(file))["what"] for file in files], ["frame 17 was slow\n", "x" * 1000])
+        text = subprocess.run([KARST, "info", files[0]], check=True, capture_output=True, text=True).stdout
+        self.assertRegex(text, r"\n +1 snapshot .*  frame 17 was slow\\n, thread \d+\n")
+
     def test_static_program_and_other_code_models(self):
         for output, flags in (("api_nopie", ("-O1", "-no-pie", "-fno-pie")), ("api_o0", ("-O0", "-std=c99", "-pedantic")),
                               ("api_static", ("-O1", "-static", "--karst-link"))):

@@ -132,6 +132,13 @@ class Handlers(TortureTest):
         except OSError:
             return None
 
+    def test_in_the_program_itself_and_its_child(self):
+        for kind, flags in (("dynamic", ()), ("static", ("-static",))):
+            program = build(f"handlers-own-{kind}", "handlers/own.c", "-O2", *flags, compiler="karst-gcc")
+            self.assertEqual(self.run_traced(program).out, "1 1 -2 -22\nchild 21 1\n204\n", kind)
+            alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
+            self.assertEqual(alone.stdout, "-38 -38 -38 -38\nchild 0 -38\n0\n", kind)
+
     def test_without_karst(self):
         env = {**os.environ, "LD_PRELOAD": self.plugin, "HANDLERS_LOG": str(self.log), "HANDLERS_PATTERN": ".*"}
         done = subprocess.run([self.program()], capture_output=True, text=True, env=env, timeout=TIMEOUT)
