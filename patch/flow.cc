@@ -1,0 +1,111 @@
+#include "patch/flow.h"
+
+#include <Zydis/Decoder.h>
+
+namespace karst::patch {
+
+bool is_jump(const Instruction& i) {
+  return i.kind == Kind::kJump || i.kind == Kind::kJumpIf || i.kind == Kind::kShortJumpIf;
+}
+
+bool is_call(const Instruction& i) { return i.kind == Kind::kCall || i.kind == Kind::kCallAnywhere; }
+
+bool may_move(const Instruction& i) {
+  if (i.may_fault) return false;
+  switch (i.kind) {
+    case Kind::kPlain:
+    case Kind::kRelative:
+    case Kind::kJump:
+    case Kind::kJumpIf:
+    case Kind::kPadding:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::size_t Flow::first_of(std::size_t f) const {
+  const auto head = code_.bytes(frame(f).code.begin, kEndbr64Size);
+  return head.size() == kEndbr64Size && head[0] == std::byte{0xf3} && head[1] == std::byte{0x0f} &&
+                 head[2] == std::byte{0x1e} && head[3] == std::byte{0xfa} && code_.of(f).size() > 1
+             ? 1
+             : 0;
+}
+
+bool Flow::may_come_before_entry(std::size_t f, std::size_t n) const {
+  const Instruction& i = code_.of(f)[n];
+  if (i.kind != Kind::kPlain && i.kind != Kind::kRelative) return false;
+  ZydisDecoder decoder;
+  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  ZydisDecodedInstruction in;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  const auto bytes = code_.bytes(address(f, i), i.size);
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &in, operands))) return false;
+  for (std::size_t o = 0; o < in.operand_count; ++o) {
+    if (operands[o].type != ZYDIS_OPERAND_TYPE_REGISTER || (operands[o].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
+      continue;
+    switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[o].reg.value)) {
+      case ZYDIS_REGISTER_RAX:
+      case ZYDIS_REGISTER_R10:
+      case ZYDIS_REGISTER_R11:
+        break;
+      default:  // flags are among them
+        return false;
+    }
+  }
+  return true;
+}
+
+std::optional<bool> Flow::leaves_by(std::size_t f, std::size_t n) const {
+  const auto instructions = code_.of(f);
+  const std::uint64_t at = address(f, instructions[n]);
+  const bool by_table = code_.has_table(f);
+  if (frames_.depth(at) != kCalledDepth) return by_table ? std::optional(false) : std::nullopt;
+  switch (source(f, n)) {
+    case Source::kPointer:
+      return true;
+    case Source::kTable:
+      return by_table ? std::optional(false) : std::nullopt;
+    case Source::kUnknown:
+      return by_table ? std::nullopt : std::optional(true);
+  }
+  return std::nullopt;
+}
+
+/// Where the address comes from, as far as the instructions before the jump show it.
+Flow::Source Flow::source(std::size_t f, std::size_t n) const {
+  ZydisDecoder decoder;
+  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  const auto instructions = code_.of(f);
+  ZydisDecodedInstruction in;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  const auto decode = [&](const Instruction& i) {
+    const auto bytes = code_.bytes(address(f, i), i.size);
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &in, operands));
+  };
+  if (!decode(instructions[n])) return Source::kUnknown;
+  if ((in.attributes & ZYDIS_ATTRIB_HAS_NOTRACK) != 0) return Source::kTable;
+  const auto of_memory = [](const ZydisDecodedOperand& o) {
+    return o.mem.index == ZYDIS_REGISTER_NONE ? Source::kPointer : Source::kTable;
+  };
+  if (operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY) return of_memory(operands[0]);
+  if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER) return Source::kUnknown;
+  ZydisRegister wanted = operands[0].reg.value;
+  constexpr std::size_t kFarBack = 24;
+  for (std::size_t back = 1; back <= n && back <= kFarBack; ++back) {
+    const Instruction& i = instructions[n - back];
+    if (i.ends_flow || is_call(i) || !decode(i)) return Source::kUnknown;
+    if (in.operand_count_visible == 0 || operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+        (operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0 ||
+        ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[0].reg.value) != wanted)
+      continue;
+    if (in.mnemonic == ZYDIS_MNEMONIC_ADD || in.mnemonic == ZYDIS_MNEMONIC_MOVSXD) return Source::kTable;
+    if (in.mnemonic != ZYDIS_MNEMONIC_MOV) return Source::kUnknown;
+    if (operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY) return of_memory(operands[1]);
+    if (operands[1].type != ZYDIS_OPERAND_TYPE_REGISTER) return Source::kUnknown;
+    wanted = operands[1].reg.value;
+  }
+  return Source::kUnknown;
+}
+
+}  // namespace karst::patch

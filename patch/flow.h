@@ -1,0 +1,46 @@
+// What instructions do to where a function goes on, and which may stand elsewhere.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "patch/code.h"
+#include "patch/frames.h"
+
+namespace karst::patch {
+
+/// The depth where a return address is on top of the stack.
+inline constexpr std::int64_t kCalledDepth = 8;
+inline constexpr std::uint64_t kEndbr64Size = 4;
+
+bool is_jump(const Instruction& i);
+bool is_call(const Instruction& i);
+/// It does the same in a stub.
+bool may_move(const Instruction& i);
+
+/// One module's. Frames are meant by their number.
+class Flow {
+ public:
+  /// Both must outlive it.
+  Flow(const Frames& frames, const Code& code) : frames_(frames), code_(code) {}
+
+  const Frame& frame(std::size_t f) const { return frames_.all()[f]; }
+  std::uint64_t address(std::size_t f, const Instruction& i) const { return frame(f).code.begin + i.offset; }
+
+  /// Number of the function's first instruction behind endbr64, which indirect calls must find.
+  std::size_t first_of(std::size_t f) const;
+  /// A call may be recorded behind this instruction of its function: it leaves flags, arguments in registers and the
+  /// stack pointer as they were.
+  bool may_come_before_entry(std::size_t f, std::size_t n) const;
+  /// Whether the jump to an address in a register or in memory leaves the function; none: not known.
+  std::optional<bool> leaves_by(std::size_t f, std::size_t n) const;
+
+ private:
+  enum class Source : std::uint8_t { kPointer, kTable, kUnknown };
+  Source source(std::size_t f, std::size_t n) const;
+
+  const Frames& frames_;
+  const Code& code_;
+};
+
+}  // namespace karst::patch

@@ -1,0 +1,77 @@
+#include "patch/probe_places.h"
+
+#include <algorithm>
+
+namespace karst::patch {
+
+Probe ProbePlaces::look_at(std::uint64_t nop) {
+  Probe probe;
+  probe.address = nop;
+  probe.left_out = place(probe);
+  return probe;
+}
+
+LeftOut ProbePlaces::place(Probe& probe) {
+  const auto f = frames_.find(probe.address);
+  if (!f) return LeftOut::kNoFrame;
+  const std::vector<std::size_t> all = joined_.function_of(*f);
+  if (const LeftOut why = joined_.unsound(all); why != LeftOut::kNot) return why;
+  for (const std::size_t part : all)
+    for (std::size_t n = 0; n < code_.of(part).size(); ++n)
+      if (code_.of(part)[n].kind == Kind::kJumpAnywhere && !flow_.leaves_by(part, n)) return LeftOut::kUnknownJump;
+  const auto instructions = code_.of(*f);
+  const auto nop = std::find_if(instructions.begin(), instructions.end(),
+                                [&](const Instruction& i) { return flow_.address(*f, i) == probe.address; });
+  if (nop == instructions.end() || nop->kind != Kind::kPadding || nop->size != 1) return LeftOut::kNoProbe;
+  return add_window(probe.stub, *f, static_cast<std::size_t>(nop - instructions.begin())) ? LeftOut::kNot
+                                                                                          : LeftOut::kNoRoomAtProbe;
+}
+
+/// From `first` on over number `nop`, and further until there is room for a long jump.
+ProbePlaces::Window ProbePlaces::window(std::size_t f, std::size_t first, std::size_t nop) const {
+  const auto instructions = code_.of(f);
+  Window w{first, first, flow_.address(f, instructions[first])};
+  for (; w.end < instructions.size() && (w.end <= nop || w.size < kJumpSize); ++w.end) {
+    const Instruction& i = instructions[w.end];
+    const std::uint64_t at = w.at + w.size;
+    const bool may_be_last = i.kind == Kind::kReturn && w.end > nop;
+    if ((!may_move(i) && !may_be_last) || (w.size != 0 && code_.is_target(at)) ||
+        code_.has_target(at + 1, at + i.size) || !room_.is_free(at, at + i.size))
+      break;
+    w.size += i.size;
+    if (!i.ends_flow) continue;
+    ++w.end;
+    if (w.size < kJumpSize && room_.is_free(w.at + w.size, w.at + kJumpSize))
+      w.padding = code_.padding(w.at + w.size, kJumpSize - w.size);
+    break;
+  }
+  return w;
+}
+
+/// A jump over a probe's NOP, with instructions before it where those behind it do not make room enough.
+bool ProbePlaces::add_window(Stub& stub, std::size_t f, std::size_t nop) {
+  constexpr std::size_t kFarBack = 5;  // instructions
+  const auto instructions = code_.of(f);
+  Window best;
+  for (std::size_t first = nop; best.room() < kJumpSize && nop - first <= kFarBack; --first) {
+    const Window w = window(f, first, nop);
+    if (w.end > nop && w.room() > best.room()) best = w;
+    // Flow comes to the window's first instruction alone, and goes through all up to the NOP.
+    if (first == 0 || code_.is_target(w.at)) break;
+    const Instruction& before = instructions[first - 1];
+    if (is_jump(before) || before.ends_flow || is_call(before)) break;
+  }
+  if (best.room() < kShortJumpSize) return false;
+  stub.what = Stub::What::kProbe;
+  stub.from = flow_.frame(f).code.begin;
+  stub.moved.assign(instructions.begin() + static_cast<std::ptrdiff_t>(best.first),
+                    instructions.begin() + static_cast<std::ptrdiff_t>(best.end));
+  stub.before = nop - best.first;
+  stub.to = best.at + best.size;
+  stub.jump.at = best.at;
+  stub.jump.how = best.room() >= kJumpSize ? Jump::How::kDirect : Jump::How::kByPadding;
+  room_.take(best.at, best.at + best.room());
+  return true;
+}
+
+}  // namespace karst::patch

@@ -1,0 +1,42 @@
+// Where a jump can stand around a probe's NOP, amid a function.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "patch/joined.h"
+#include "patch/room.h"
+
+namespace karst::patch {
+
+/// One module's.
+class ProbePlaces {
+ public:
+  /// All must outlive it.
+  ProbePlaces(const Frames& frames, const Code& code, const Flow& flow, const Joined& joined, Room& room)
+      : frames_(frames), code_(code), flow_(flow), joined_(joined), room_(room) {}
+
+  /// Takes the room that the jump needs, unless the probe is left out.
+  Probe look_at(std::uint64_t nop);
+
+ private:
+  /// Whole instructions from number `first` on that a jump may stand in place of.
+  struct Window {
+    std::size_t first = 0;
+    std::size_t end = 0;
+    std::uint64_t at = 0;
+    std::uint64_t size = 0;     ///< bytes of the instructions
+    std::uint64_t padding = 0;  ///< and behind them
+    std::uint64_t room() const { return size + padding; }
+  };
+  LeftOut place(Probe& probe);
+  Window window(std::size_t f, std::size_t first, std::size_t nop) const;
+  bool add_window(Stub& stub, std::size_t f, std::size_t nop);
+
+  const Frames& frames_;
+  const Code& code_;
+  const Flow& flow_;
+  const Joined& joined_;
+  Room& room_;
+};
+
+}  // namespace karst::patch

@@ -1,0 +1,37 @@
+// What patches of a module cover, of which no two may meet, and padding where jumps can stand.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "patch/flow.h"
+#include "patch/places.h"
+
+namespace karst::patch {
+
+class Room {
+ public:
+  /// All must outlive it.
+  Room(const Frames& frames, const Code& code, const Flow& flow)
+      : frames_(frames), code_(code), flow_(flow), taken_(code.no_addresses()) {}
+
+  void take(std::uint64_t begin, std::uint64_t end) { taken_.add(begin, end); }
+  bool is_free(std::uint64_t begin, std::uint64_t end) const { return !taken_.has_one(begin, end); }
+
+  /// Short jumps get their padding: last, as only then it is known which is left.
+  void settle_short_jumps(Places& places);
+
+ private:
+  bool settle(Stub& stub);
+  std::optional<std::uint64_t> find_padding(std::uint64_t at) const;
+  void gather_padding();
+
+  const Frames& frames_;
+  const Code& code_;
+  const Flow& flow_;
+  AddressSet taken_;
+  std::map<std::uint64_t, std::uint64_t> padding_;  ///< begin: end
+};
+
+}  // namespace karst::patch
