@@ -101,6 +101,7 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
   const std::uint32_t end = query::subtree_end(calls, root);
   std::vector<std::uint32_t> node_of(end - root);  // by row
   std::size_t begin_hint = 0, end_hint = 0;
+  const bool has_faults = states != nullptr && states->faults_between(calls.begin[root], calls.end(root)) != 0;
   std::unordered_map<std::uint32_t, std::uint32_t> longest_of;  // of calls with values, by node
   for (std::uint32_t row = root; row < end; ++row) {
     const std::uint32_t caller = row == root ? 0 : node_of[calls.parent[row] - root];
@@ -109,15 +110,19 @@ void Explainer::add(const reader::Thread& thread, const query::CallColumns& call
     const auto times = reader::states_between(states, calls.begin[row], calls.end(row), begin_hint, end_hint);
     const auto cost = static_cast<double>(calls.cost(row));
     const double time = static_cast<double>(calls.duration[row]) - cost;
+    const auto faults =
+        has_faults ? static_cast<double>(states->faults_between(calls.begin[row], calls.end(row))) : 0.0;
     const auto give = [&](Times& to, double sign) {
       to.own += sign * time;
       to.running += sign * (static_cast<double>(times.running) - cost);
       to.runnable += sign * static_cast<double>(times.runnable);
       to.blocked += sign * static_cast<double>(times.blocked);
+      to.own_faults += sign * faults;
     };
     Times& to = nodes_[node].*side;
     give(to, 1);
     to.total += time;
+    to.faults += faults;
     to.calls += query::is_counted(calls.marks[row]) ? 1 : 0;
     if (row != root) give(nodes_[caller].*side, -1);
     if (values_ == nullptr || !values_->has(row)) continue;
@@ -158,6 +163,11 @@ void Explainer::add_cause(Explanation& of, std::uint32_t node, CauseKind kind, d
   cause.ticks = ticks;
   cause.calls = static_cast<std::uint64_t>(nodes_[node].call.calls);
   cause.usual_calls = nodes_[node].typical.calls / static_cast<double>(typical_);
+  if (kind == CauseKind::kComputing) {
+    cause.faults = nodes_[node].call.own_faults;
+    cause.usual_faults = nodes_[node].typical.own_faults / static_cast<double>(typical_);
+  }
+  if (kind == CauseKind::kNew) cause.faults = nodes_[node].call.faults;
   if (kind == CauseKind::kWaiting) cause.wait = wait_in(blocked_, node);
   if (kind == CauseKind::kRunnable) cause.wait = wait_in(runnable_, node);
   if (kind == CauseKind::kNew) {

@@ -46,6 +46,9 @@ struct Cause {
   double ticks = 0;                 ///< of the excess; below 0 where the call was faster
   std::uint64_t calls = 0;          ///< of the path in this call
   double usual_calls = 0;           ///< in a typical one
+  /// Page faults in user code, where the trace tells of them; of kComputing in the path itself, of kNew in all of it.
+  double faults = 0;
+  double usual_faults = 0;          ///< in a typical call
   std::optional<Wait> wait;         ///< the longest in the path; of kWaiting, kRunnable and kNew
   std::vector<ValueHint> values{};  ///< of a great cause: what calls on its path were given that is not usual
 };
@@ -84,6 +87,7 @@ class Explainer {
  private:
   struct Times {  // sums over calls, in ticks
     double own = 0, running = 0, runnable = 0, blocked = 0, total = 0;
+    double own_faults = 0, faults = 0;
     double calls = 0;
   };
   struct Node {  // a path; the call itself is node 0

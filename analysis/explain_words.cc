@@ -125,6 +125,18 @@ std::string ExplainedCall::place(const Cause& cause) const {
   return text.empty() ? std::string("its own code") : text;
 }
 
+// As many as may have taken the time, and not what typical calls have as well.
+std::string ExplainedCall::words_of_faults(const Cause& cause) const {
+  constexpr double kLeast = 64, kTimes = 4;
+  constexpr double kDearest = 100'000;  // ns that one takes at most
+  const double more = cause.faults - cause.usual_faults;
+  if (more < kLeast || cause.faults < kTimes * cause.usual_faults ||
+      static_cast<double>(signed_ns(cause.ticks)) > more * kDearest)
+    return {};
+  const auto about = [](double count) { return count_text(static_cast<std::uint64_t>(std::llround(count))); };
+  return fmt::format(", with about {} page faults (usual are {})", about(cause.faults), about(cause.usual_faults));
+}
+
 std::string ExplainedCall::what(const Cause& cause) const {
   const auto more = std::abs(static_cast<double>(cause.calls) - cause.usual_calls);
   std::string text;
@@ -132,7 +144,7 @@ std::string ExplainedCall::what(const Cause& cause) const {
     case CauseKind::kOwnTime:
       return "own time";
     case CauseKind::kComputing:
-      return "computing";
+      return "computing" + words_of_faults(cause);
     case CauseKind::kUnknown:
       return "in states that were not recorded";
     case CauseKind::kMoreCalls:
@@ -142,7 +154,7 @@ std::string ExplainedCall::what(const Cause& cause) const {
     case CauseKind::kMissing:
       return "not called, as typical calls do";
     case CauseKind::kNew:
-      text = fmt::format("{}, in no typical call", plural(cause.calls, "call"));
+      text = fmt::format("{}, in no typical call", plural(cause.calls, "call")) + words_of_faults(cause);
       return cause.wait ? text + "; " + words(*cause.wait) : text;
     case CauseKind::kWaiting:
       return cause.wait ? words(*cause.wait) : "blocked";
@@ -196,6 +208,8 @@ void ExplainedCall::write(Json& json, const std::function<void(Json&, const Caus
     json.field("place", place(cause)).field("what", what(cause));
     json.field("excess_ns", signed_ns(cause.ticks)).field("share", share(cause.ticks));
     json.field("calls", cause.calls).field("usual_calls", cause.usual_calls);
+    if (cause.faults != 0 || cause.usual_faults != 0)
+      json.field("page_faults", cause.faults).field("usual_page_faults", cause.usual_faults);
     if (cause.wait) {
       json.field("wait", words(*cause.wait)).field("wait_ns", ns(cause.wait->length()));
       json.key("chain").open('[');

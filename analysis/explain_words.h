@@ -38,6 +38,7 @@ class ExplainedCall {
   std::string place(const Cause& cause) const;
   /// What was different there.
   std::string what(const Cause& cause) const;
+  std::string words_of_faults(const Cause& cause) const;
   /// Who was waited for meanwhile, behind the wait of cause number `cause`.
   const std::vector<ChainLink>& chain(std::size_t cause);
   std::string words(const ChainLink& link) const;

@@ -312,12 +312,13 @@ static_assert(sizeof(StateSourceRecord) == 72 && offsetof(StateSourceRecord, beg
 enum class StateBackend : std::uint32_t { kNone = 0, kPerf = 1, kFtrace = 2 };
 
 enum StatesFlag : std::uint32_t {
-  kStatesWakes = 1,      ///< who woke whom is recorded, so being woken and being blocked are told apart
-  kStatesOthers = 2,     ///< who took a CPU is recorded, other processes' threads too
-  kStatesSyscalls = 4,   ///< system calls are recorded
-  kStatesFaults = 8,     ///< page_faults and migrations were counted
-  kStatesCpus = 16,      ///< what CPUs did is asked for (karst run --cpus); with kStatesOthers, all of it
-  kStatesOwnWakes = 32,  ///< whom the program's threads woke is recorded, also where kStatesWakes does not hold
+  kStatesWakes = 1,        ///< who woke whom is recorded, so being woken and being blocked are told apart
+  kStatesOthers = 2,       ///< who took a CPU is recorded, other processes' threads too
+  kStatesSyscalls = 4,     ///< system calls are recorded
+  kStatesFaults = 8,       ///< page_faults and migrations were counted
+  kStatesCpus = 16,        ///< what CPUs did is asked for (karst run --cpus); with kStatesOthers, all of it
+  kStatesOwnWakes = 32,    ///< whom the program's threads woke is recorded, also where kStatesWakes does not hold
+  kStatesFaultTimes = 64,  ///< when threads had page faults is recorded (kStateFaults)
 };
 
 /// SMSR. How code was sampled: one record.
@@ -407,6 +408,7 @@ enum StateKind : std::uint8_t {
   kStateLostBegin = 8,    ///< records of `cpu` are missing from here on
   kStateLostEnd = 9,      ///< to here; value: how many
   kStateWakesBegin = 10,  ///< from here on kStatesWakes and kStatesOthers hold; without it, from the begin
+  kStateFaults = 11,      ///< `tid` has had `value` page faults in user code since the last such record, or its begin
 };
 
 enum WakingFlag : std::uint32_t {

@@ -113,6 +113,12 @@ States::States(StateLog log) : log_(std::move(log)) {
   for (const StateRecord& record : log_.records) {
     if (record.kind == format::kStateNewThread) births.try_emplace(task_of(record.tid), record.ticks);
     walk.take(record);
+    if (record.kind != format::kStateFaults) continue;
+    const auto of = thread_of_.find(record.tid);
+    if (of == thread_of_.end()) continue;
+    ThreadStates& thread = threads_[of->second];
+    thread.fault_at.push_back(record.ticks);
+    thread.faults.push_back((thread.faults.empty() ? 0 : thread.faults.back()) + record.value);
   }
   walk.finish(end);
   gaps_ = walk.gaps();

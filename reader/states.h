@@ -101,6 +101,9 @@ struct ThreadStates {
   /// kIdleTask, kInterruptTask. A blocked thread's waking was at the end of the state, in the waker's time too.
   Column<std::uint32_t> by;
   std::uint64_t end = 0;  ///< of the last state
+  /// Records of page faults in user code: when, and how many there had been by then.
+  Column<std::uint64_t> fault_at;
+  Column<std::uint64_t> faults;
 
   std::size_t size() const { return begin.size(); }
   std::uint64_t end_of(std::size_t i) const { return i + 1 < begin.size() ? begin[i + 1] : end; }
@@ -111,6 +114,9 @@ struct ThreadStates {
   /// Times from begin[0] up to `ticks`, so that between(a, b) is before(b) - before(a). `hint` is a place near that of
   /// the answer and is moved there: who asks in order of time pays O(1). Start with 0.
   StateTimes before(std::uint64_t ticks, std::size_t& hint) const;
+
+  /// About how many page faults it had in [from, to): to some records' worth. O(log n).
+  std::uint64_t faults_between(std::uint64_t from, std::uint64_t to) const;
 
   /// Makes the sums below of the columns above; the last thing that is done to them.
   void sum_up();

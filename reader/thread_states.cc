@@ -49,6 +49,15 @@ StateTimes ThreadStates::before(std::uint64_t ticks, std::size_t& hint) const {
   return times;
 }
 
+std::uint64_t ThreadStates::faults_between(std::uint64_t from, std::uint64_t to) const {
+  const auto until = [this](std::uint64_t ticks) {
+    const auto at =
+        static_cast<std::size_t>(std::lower_bound(fault_at.begin(), fault_at.end(), ticks) - fault_at.begin());
+    return at == 0 ? 0 : faults[at - 1];
+  };
+  return from < to ? until(to) - until(from) : 0;
+}
+
 StateTimes ThreadStates::between(std::uint64_t from, std::uint64_t to) const {
   if (to <= from) return {};
   std::size_t hint = size() / 2;

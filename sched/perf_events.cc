@@ -34,6 +34,11 @@ namespace {
 constexpr std::size_t kSmallestRing = 8;  // pages
 constexpr std::size_t kLargestRing = 64;  // with its page of control, half of what one user may lock a CPU by default
 
+/// A storm of faults has thousands. One record for each would make each of them dearer.
+constexpr std::uint32_t kFaultsPerRecord = 16;
+/// Descriptors: a thread that is there already needs one for each CPU.
+constexpr std::size_t kMostFaultEvents = 256;
+
 /// Without the kernel's own time, which kernel.perf_event_paranoid 2 forbids; a tracepoint is of the kernel.
 int open_event(perf_event_attr attributes, pid_t pid, int cpu) {
   attributes.exclude_kernel = attributes.type != PERF_TYPE_TRACEPOINT;
@@ -105,6 +110,20 @@ Status PerfEvents::open_thread(const perf_event_attr& attributes, pid_t thread) 
   return Unit{};
 }
 
+void PerfEvents::record_faults(pid_t thread) {
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_PAGE_FAULTS;
+  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attributes.sample_period = kFaultsPerRecord;
+  attributes.exclude_kernel = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC_RAW;
+  for (const Ring& ring : rings_)
+    if (const Status opened = open_beside(attributes, thread, ring, others_); !opened) return;
+  tells_faults_ = true;
+}
+
 Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running, PerfRole role, std::size_t bytes,
                                                      RecordStore& store) {
   std::unique_ptr<PerfEvents> made(new PerfEvents(role));
@@ -128,14 +147,17 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running
   attributes.wakeup_watermark = static_cast<std::uint32_t>(each * page / 4);
   std::set<pid_t> known;
   std::vector<pid_t> threads = running ? new_threads(program, known, store) : std::vector<pid_t>{program};
+  std::vector<pid_t> with_rings;
   // A thread may end before its events are there.
   while (made->rings_.empty() && !threads.empty()) {
-    if (!made->open_rings(attributes, threads.back())) {
+    const pid_t first = threads.back();
+    if (!made->open_rings(attributes, first)) {
       if (errno != ESRCH) return Error{why_perf_is_refused(errno)};
       for (Ring& ring : made->rings_) ring.close();
       made->rings_.clear();
     }
     threads.pop_back();
+    if (!made->rings_.empty()) with_rings.push_back(first);
   }
   if (made->rings_.empty()) return Error{fmt::format("process {} has ended", program)};
   // Other programs' rings may have used up a part of what the user may lock.
@@ -148,10 +170,14 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(pid_t program, bool running
                     std::strerror(errno))};
   // Those that are made from here on inherit the events of their makers.
   while (!threads.empty()) {
-    for (const pid_t thread : threads)
+    for (const pid_t thread : threads) {
       if (const Status opened = made->open_thread(attributes, thread); !opened) return opened.error();
+      with_rings.push_back(thread);
+    }
     threads = running ? new_threads(program, known, store) : std::vector<pid_t>{};
   }
+  if (with_rings.size() * made->rings_.size() <= kMostFaultEvents)
+    for (const pid_t thread : with_rings) made->record_faults(thread);
   for (Ring& ring : made->rings_) ring.last_ns = made->clock_.now().monotonic_raw_ns;
   store.add_of_run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(program));
   return made;
@@ -265,7 +291,11 @@ void PerfEvents::take(Ring& ring, std::span<const std::byte> record, RecordStore
   if (header.type == PERF_RECORD_SAMPLE) {
     const std::span<const std::byte> sample = record.subspan(std::min(record.size(), sizeof header));
     if (const auto ns = perf_value<std::uint64_t>(sample, 8); ns != 0) ring.last_ns = ns;
-    return take_waking(ring, sample, store);
+    constexpr std::size_t kOfFaults = 16;  // pid, tid, time
+    if (sample.size() != kOfFaults) return take_waking(ring, sample, store);
+    const auto tid = perf_value<std::uint32_t>(sample, 4);
+    if (tid == 0 || tid == kUnknownTid) return;  // not in a namespace that we see
+    return store.add({clock_.ticks_at(ring.last_ns), tid, 0, kFaultsPerRecord, ring.cpu, format::kStateFaults, 0});
   }
   // sample_id: pid, tid, time.
   if (record.size() < sizeof header + 16) return;

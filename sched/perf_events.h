@@ -6,6 +6,8 @@
 // kernel lets inherited events be mapped only if each belongs to one CPU, which is why there is one for each. The rings
 // they write to are ours, in the karst process: nothing of it is in the traced program, and they outlive it.
 //
+// Each kFaultsPerRecord page faults of a thread in user code are a record, too.
+//
 // Who may use tracepoints (root) also has sched_waking, of the program's threads while they run: whom they wake. What
 // others wake, the kernel's timers among them, is not told.
 //
@@ -62,6 +64,8 @@ class PerfEvents : public Collector {
   int interval_ms() const override { return 200; }
   std::uint32_t clock_error_ns() const override { return clock_.error_ns(); }
 
+  /// When threads have page faults is recorded.
+  bool tells_faults() const { return tells_faults_; }
   /// Whom the program's threads wake, from now on. To be called before the program runs. Error: it cannot be had.
   Status record_wakes(pid_t program, const TracefsPlace& place);
   /// ftrace tells what happens from then on; from here come only switches, to fill what it leaves out.
@@ -80,6 +84,7 @@ class PerfEvents : public Collector {
   bool map(std::size_t bytes);
   bool open_rings(const perf_event_attr& attributes, pid_t thread);
   Status open_thread(const perf_event_attr& attributes, pid_t thread);
+  void record_faults(pid_t thread);
   void drain(Ring& ring, RecordStore& store);
   void take(Ring& ring, std::span<const std::byte> record, RecordStore& store);
   void take_waking(const Ring& ring, std::span<const std::byte> sample, RecordStore& store) const;
@@ -87,6 +92,7 @@ class PerfEvents : public Collector {
 
   std::uint64_t beside_from_;  ///< ticks; from then on ftrace tells, and this fills what it leaves out
   bool note_forks_ = false;
+  bool tells_faults_ = false;
   std::vector<format::StateRecord> forks_;
   std::vector<Ring> rings_;
   std::vector<int> others_;      ///< events of further threads

@@ -127,6 +127,7 @@ bool RecordStore::concerns_run(const StateRecord& record) {
     case format::kStateExit:
     case format::kStateSyscallEnter:
     case format::kStateSyscallExit:
+    case format::kStateFaults:
       return is_of_run(record.tid);
     default:
       return true;

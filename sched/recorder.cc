@@ -70,8 +70,10 @@ struct StateRecorder::Impl {
     }
     use_ftrace(std::move(*made));
     // Where perf events are refused, what ftrace leaves out stays unknown.
-    if (auto beside = PerfEvents::open(program, running, PerfRole::kBesideFtrace, how.bytes / 4, store))
+    if (auto beside = PerfEvents::open(program, running, PerfRole::kBesideFtrace, how.bytes / 4, store)) {
+      if ((*beside)->tells_faults()) flags |= format::kStatesFaultTimes;
       switches = std::move(*beside);
+    }
   }
 
   void use_ftrace(std::unique_ptr<Ftrace> made) {
@@ -131,6 +133,7 @@ struct StateRecorder::Impl {
       return;
     }
     perf = made->get();
+    if (perf->tells_faults()) flags |= format::kStatesFaultTimes;
     collector = std::move(*made);
     backend = format::StateBackend::kPerf;
   }

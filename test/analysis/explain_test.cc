@@ -204,7 +204,8 @@ TEST(Explain, NamesMoreCalls) { names_it_first(Plant::kMoreSteps, {CauseKind::kM
 TEST(Explain, NamesThePathOfOneMoreCall) {
   names_it_first(Plant::kOneMoreCall, {CauseKind::kOwnTime, CauseKind::kComputing}, {"lock"});
 }
-// What a fault's or an argument's time is, a trace cannot know: it is time in the function that it happened in.
+// What a fault's or an argument's time is, a trace cannot know: it is time in the function that it happened in. How
+// many faults there were is told with it (test/e2e/slow.py).
 TEST(Explain, SaysOfAPageFaultStormThatItIsTheFunctionsOwnTime) {
   names_it_first(Plant::kPageFaults, {CauseKind::kOwnTime, CauseKind::kComputing}, {"parse", "step"});
 }

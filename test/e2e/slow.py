@@ -23,6 +23,24 @@ class Slow(TortureTest):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
 
+    # The program says which call and how many pages; the kernel counts its faults.
+    def test_a_storm_of_page_faults_is_named(self):
+        program = build("slow-faults", "slow/faults.c", "-O2", compiler="karst-gcc")
+        for call, pages in ((3, 600), (77, 3000), (199, 1500), (50, 2000)):
+            trace = self.run_traced(program, call, pages).trace
+            done = subprocess.run([KARST, "explain", "--slowest", "^request$", "--format", "json", trace.path],
+                                  capture_output=True, text=True, timeout=TIMEOUT, check=True)
+            if trace.info["states"]["page_faults"] is None:
+                self.skipTest("perf events are not permitted")
+            explained = json.loads(done.stdout)
+            cause, = [c for c in explained["causes"] if c["kind"] == "computing" and c["path"] == ["store"]]
+            self.assertAlmostEqual(cause["page_faults"], pages, delta=16)
+            self.assertLess(cause["usual_page_faults"], 1)
+            self.assertRegex(cause["what"], r"^computing, with about [\d,]+ page faults \(usual are 0\)$")
+            # A busy machine may take the CPU away meanwhile: that is another cause.
+            others = sum(c["excess_ns"] for c in explained["causes"] if c["kind"] == "without a CPU")
+            self.assertGreater(cause["excess_ns"], 0.9 * (explained["excess_ns"] - others), explained)
+
     @staticmethod
     def plain(name):
         return re.split(r"[(\[]", name)[0]
