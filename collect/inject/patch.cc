@@ -6,9 +6,12 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "arch/page.h"
@@ -16,6 +19,7 @@
 #include "collect/inject/threads.h"
 #include "collect/inject/tracee.h"
 #include "format/patch_table.h"
+#include "format/sled_note.h"
 
 namespace karst::collect {
 namespace {
@@ -37,16 +41,31 @@ struct Edit {
   unsigned char before[8] = {};
   unsigned char after[8] = {};
 
+  bool overlaps(const Edit& other) const {
+    return address < other.address + other.size && other.address < address + size;
+  }
   bool has_inside(std::uint64_t at) const { return at > address && at < address + size; }
   bool is_in_one_page() const { return address / arch::kPage == (address + size - 1) / arch::kPage; }
 };
 
 using Edits = std::vector<Edit>;
 
-/// One function's, or one probe's.
+/// One function's, one probe's, or one detour's.
 struct Change {
+  enum class What : std::uint8_t { kFunction, kProbe, kDetour };
+  What what = What::kFunction;
   Edits edits;
   std::uint64_t semaphore = 0;  ///< of a probe: where 16 bits count who listens; 0: nowhere
+  std::uint64_t function = 0;   ///< of a function or a detour: where it begins
+  std::uint64_t stub = 0;       ///< of a detour: its NOP
+  std::string name;             ///< of a detour
+
+  bool is_detour() const { return what == What::kDetour; }
+  bool overlaps(const Change& other) const {
+    return std::any_of(edits.begin(), edits.end(), [&](const Edit& a) {
+      return std::any_of(other.edits.begin(), other.edits.end(), [&](const Edit& b) { return a.overlaps(b); });
+    });
+  }
 };
 
 /// Reads numbers out of a table that may say anything.
@@ -58,33 +77,67 @@ class Table {
     t.bytes_.resize(module.table_size);
     if (!memory.read(module.table, t.bytes_.data(), t.bytes_.size())) return std::nullopt;
     std::memcpy(&t.head_, t.bytes_.data(), sizeof t.head_);
-    const std::uint64_t jumps = sizeof t.head_ + std::uint64_t{t.head_.probes} * sizeof(PatchProbe) +
-                                std::uint64_t{t.head_.sleds} * sizeof(PatchSled);
-    if (t.head_.magic != kPatchTableMagic || t.head_.version != kPatchTableVersion ||
-        jumps + std::uint64_t{t.head_.jumps} * sizeof(PatchJump) > t.bytes_.size())
+    const PatchTable& h = t.head_;
+    t.sleds_ = sizeof h + std::uint64_t{h.probes} * sizeof(PatchProbe);
+    t.jumps_ = t.sleds_ + std::uint64_t{h.sleds} * sizeof(PatchSled);
+    t.fixups_ = t.jumps_ + std::uint64_t{h.jumps} * sizeof(PatchJump);
+    t.detours_ = t.fixups_ + std::uint64_t{h.fixups} * sizeof(PatchFixup);
+    const std::uint64_t code = t.detours_ + std::uint64_t{h.detours} * sizeof(PatchDetour);
+    if (h.magic != kPatchTableMagic || h.version != kPatchTableVersion || code > t.bytes_.size() ||
+        h.code_size > t.bytes_.size() - code)
       return std::nullopt;
-    t.jumps_ = jumps;
+    t.text_ = code + h.code_size;
+    for (std::uint32_t i = 0; i < h.sleds; ++i)
+      if (const auto sled = t.get<PatchSled>(t.sleds_, i); sled.kind == static_cast<std::uint32_t>(SledKind::kEntry))
+        t.entries_.push_back(sled.function);
     return t;
   }
+
   std::uint32_t jumps() const { return head_.jumps; }
-  /// ELF address; 0: it is no probe's jump, or that has none.
-  std::uint64_t semaphore_of(const PatchJump& jump) const {
-    if (jump.function < head_.functions || jump.function - head_.functions >= head_.probes) return 0;
-    PatchProbe probe{};
-    std::memcpy(&probe, bytes_.data() + sizeof head_ + std::uint64_t{jump.function - head_.functions} * sizeof probe,
-                sizeof probe);
-    return probe.semaphore;
-  }
-  PatchJump jump(std::uint32_t i) const {
-    PatchJump jump{};
-    std::memcpy(&jump, bytes_.data() + jumps_ + std::uint64_t{i} * sizeof jump, sizeof jump);
-    return jump;
+  PatchJump jump(std::uint32_t i) const { return get<PatchJump>(jumps_, i); }
+  std::uint32_t fixups() const { return head_.fixups; }
+  PatchFixup fixup(std::uint32_t i) const { return get<PatchFixup>(fixups_, i); }
+
+  /// What the jump is of, in the process.
+  Change change_of(const PatchJump& jump, const PatchedModule& module) const {
+    Change change;
+    if (jump.function < head_.functions) {
+      if (jump.function < entries_.size()) change.function = module.bias + entries_[jump.function];
+      return change;
+    }
+    std::uint32_t number = jump.function - head_.functions;
+    if (number < head_.probes) {
+      change.what = Change::What::kProbe;
+      const auto semaphore = get<PatchProbe>(sizeof head_, number).semaphore;
+      if (semaphore != 0) change.semaphore = module.bias + semaphore;
+      return change;
+    }
+    change.what = Change::What::kDetour;
+    number -= head_.probes;
+    if (number >= head_.detours) return change;
+    const auto detour = get<PatchDetour>(detours_, number);
+    change.function = module.bias + detour.function;
+    change.stub = module.stubs + detour.offset;
+    constexpr std::size_t kMostName = 80;
+    if (detour.name < bytes_.size() - text_) {
+      const char* const name = bytes_.data() + text_ + detour.name;
+      change.name.assign(name, strnlen(name, std::min(kMostName, bytes_.size() - text_ - detour.name)));
+    }
+    return change;
   }
 
  private:
+  template <typename T>
+  T get(std::uint64_t begin, std::uint32_t i) const {
+    T value{};
+    std::memcpy(&value, bytes_.data() + begin + std::uint64_t{i} * sizeof value, sizeof value);
+    return value;
+  }
+
   std::vector<char> bytes_;
   PatchTable head_{};
-  std::uint64_t jumps_ = 0;
+  std::uint64_t sleds_ = 0, jumps_ = 0, fixups_ = 0, detours_ = 0, text_ = 0;
+  std::vector<std::uint64_t> entries_;  // ELF addresses of functions, by number
 };
 
 bool is_code(const std::vector<Mapping>& mappings, const Edit& edit) {
@@ -111,9 +164,14 @@ std::optional<Edit> edit_of(const PatchJump& j, const PatchedModule& module, boo
   return edit;
 }
 
-/// The functions and probes of all modules with stubs. What the process says is not believed further than its own code
-/// goes.
-std::vector<Change> changes_of(const ForeignMemory& memory, const std::vector<Mapping>& mappings, bool back) {
+/// What there is of all modules with stubs.
+struct Changes {
+  std::vector<Change> all;
+  std::vector<std::uint64_t> returns;  ///< in order: code to which stubs go back
+};
+
+/// What the process says is not believed further than its own code goes.
+Changes changes_of(const ForeignMemory& memory, const std::vector<Mapping>& mappings, bool back) {
   PatchedModules modules{};
   for (const Mapping& m : mappings) {
     if (m.offset != 0 || !fs::path(m.path).filename().string().starts_with("libkarst.so")) continue;
@@ -122,8 +180,8 @@ std::vector<Change> changes_of(const ForeignMemory& memory, const std::vector<Ma
     if (at != 0) memory.read(at, &modules, sizeof modules);
     break;
   }
-  std::vector<Change> changes;
-  if (modules.version != kPatchTableVersion) return changes;
+  Changes found;
+  if (modules.version != kPatchTableVersion) return found;
   std::uint64_t size = 0;
   for (std::uint32_t i = 0; i < std::min(modules.count, kMostPatchedModules); ++i) {
     size += std::min(modules.modules[i].table_size, kMostPatchTable + 1);
@@ -135,14 +193,15 @@ std::vector<Change> changes_of(const ForeignMemory& memory, const std::vector<Ma
       const PatchJump jump = table->jump(n);
       const auto edit = edit_of(jump, modules.modules[i], back);
       if (!edit || !is_code(mappings, *edit)) continue;
-      if (function != jump.function) changes.emplace_back();
+      if (function != jump.function) found.all.push_back(table->change_of(jump, modules.modules[i]));
       function = jump.function;
-      changes.back().edits.push_back(*edit);
-      const std::uint64_t semaphore = table->semaphore_of(jump);
-      if (semaphore != 0) changes.back().semaphore = modules.modules[i].bias + semaphore;
+      found.all.back().edits.push_back(*edit);
     }
+    for (std::uint32_t n = 0; n < table->fixups(); ++n)
+      found.returns.push_back(modules.modules[i].bias + table->fixup(n).target);
   }
-  return changes;
+  std::sort(found.returns.begin(), found.returns.end());
+  return found;
 }
 
 /// All threads of a process, stopped until this goes.
@@ -265,7 +324,7 @@ class Patcher {
   }
 
   Result<PatchedCode> run() {
-    const auto crossing = std::partition(left_.begin(), left_.end(), [](const Change& change) {
+    const auto crossing = std::stable_partition(left_.begin(), left_.end(), [](const Change& change) {
       return std::all_of(change.edits.begin(), change.edits.end(), [](const Edit& e) { return e.is_in_one_page(); });
     });
     done_.left = static_cast<std::uint64_t>(left_.end() - crossing);
@@ -342,16 +401,128 @@ class Patcher {
   PatchedCode done_;
 };
 
-Result<PatchedCode> patch(pid_t pid, bool back) {
-  auto memory = ForeignMemory::open(pid);
-  if (!memory) return memory.error();
-  return Patcher(pid, *memory, changes_of(*memory, mappings_of(pid), back), back).run();
+/// A process whose code is changed.
+class Process {
+ public:
+  static Result<Process> open(pid_t pid) {
+    auto memory = ForeignMemory::open(pid);
+    if (!memory) return memory.error();
+    return Process(pid, std::move(*memory));
+  }
+
+  Changes changes(bool back) const { return changes_of(memory_, mappings_of(pid_), back); }
+  Result<PatchedCode> apply(std::vector<Change> changes, bool back) const {
+    return Patcher(pid_, memory_, std::move(changes), back).run();
+  }
+  /// What the change would make is there; `any`: or a part of that.
+  bool stands(const Change& change, bool any = false) const {
+    const auto is_there = [&](const Edit& edit) {
+      unsigned char now[sizeof edit.after];
+      return memory_.read(edit.address, now, edit.size) && std::memcmp(now, edit.after, edit.size) == 0;
+    };
+    return any ? std::any_of(change.edits.begin(), change.edits.end(), is_there)
+               : std::all_of(change.edits.begin(), change.edits.end(), is_there);
+  }
+  bool is_open(const Change& detour) const {
+    constexpr std::uint8_t kShortJump = 0xeb;  // as runtime/hooks/plain_code.cc writes it
+    return memory_.get<std::uint8_t>(detour.stub) == kShortJump;
+  }
+
+ private:
+  Process(pid_t pid, ForeignMemory memory) : pid_(pid), memory_(std::move(memory)) {}
+  pid_t pid_;
+  ForeignMemory memory_;
+};
+
+std::vector<Change> detours_among(const std::vector<Change>& all) {
+  std::vector<Change> detours;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(detours), [](const Change& c) { return c.is_detour(); });
+  return detours;
+}
+
+/// A function is traced there, or a part of one, that gives way to one of the detours.
+bool gives_way(const Change& change, const std::vector<Change>& detours) {
+  return change.what == Change::What::kFunction &&
+         std::any_of(detours.begin(), detours.end(), [&](const Change& detour) {
+           return change.function == detour.function || change.overlaps(detour);
+         });
+}
+
+/// A thread that is in a stub now would go on in the middle of what the change writes.
+bool is_returned_into(const Change& change, const std::vector<std::uint64_t>& returns) {
+  return is_stood_in(change.edits, returns);
 }
 
 }  // namespace
 
-Result<PatchedCode> write_jumps(pid_t pid) { return patch(pid, false); }
+Result<PatchedCode> write_jumps(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return process.error();
+  std::vector<Change> changes = process->changes(false).all;
+  std::vector<Change> detours = detours_among(changes);
+  std::erase_if(detours, [&](const Change& detour) { return !process->stands(detour, true); });
+  std::erase_if(changes, [&](const Change& c) { return c.is_detour() || gives_way(c, detours); });
+  return process->apply(std::move(changes), false);
+}
 
-Result<PatchedCode> take_back_jumps(pid_t pid) { return patch(pid, true); }
+Result<PatchedCode> take_back_jumps(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return process.error();
+  std::vector<Change> changes = process->changes(true).all;
+  // Their bytes may be those of functions, too.
+  std::stable_partition(changes.begin(), changes.end(), [](const Change& c) { return c.is_detour(); });
+  return process->apply(std::move(changes), true);
+}
+
+Result<Detours> detours_of(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return process.error();
+  const std::vector<Change> all = process->changes(false).all;
+  const std::vector<Change> found = detours_among(all);
+  Detours detours;
+  detours.any = !found.empty();
+  detours.stand = std::all_of(found.begin(), found.end(), [&](const Change& c) { return process->stands(c); });
+  detours.are_open = std::all_of(found.begin(), found.end(), [&](const Change& c) { return process->is_open(c); });
+  for (const Change& change : all)
+    if (gives_way(change, found)) detours.functions.push_back(change.function);
+  return detours;
+}
+
+Status write_detours(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return process.error();
+  const Changes changes = process->changes(false);
+  const std::vector<Change> detours = detours_among(changes.all);
+  const auto way = [&](bool back) {
+    std::vector<Change> found = back ? process->changes(true).all : changes.all;
+    std::erase_if(found, [&](const Change& c) { return !gives_way(c, detours); });
+    return found;
+  };
+  std::vector<Change> traced = way(false);
+  std::erase_if(traced, [&](const Change& c) { return !process->stands(c); });
+  for (const Change& detour : detours)
+    if (is_returned_into(detour, changes.returns))
+      return Error{detour.name + ": a jump would lie where stubs go back to"};
+  const auto undo = [&](const Error& why) {
+    std::vector<Change> back = detours_among(process->changes(true).all);
+    if (const auto done = process->apply(std::move(back), true); !done) return done.error();
+    if (const auto done = process->apply(traced, false); !done) return done.error();
+    return why;
+  };
+  // An earlier karst may have been killed.
+  if (std::any_of(detours.begin(), detours.end(), [&](const Change& c) { return process->stands(c, true); })) {
+    const auto begun = process->apply(detours_among(process->changes(true).all), true);
+    if (!begun) return begun.error();
+  }
+  const Error stays{
+      "threads stand there all the time, a jump would lie in two pages, or its code is not as in its file"};
+  const auto cleared = process->apply(way(true), true);
+  if (!cleared) return cleared.error();
+  if (cleared->left == 0)
+    if (const auto written = process->apply(detours, false); !written) return written.error();
+  for (const Change& detour : detours)
+    if (!process->stands(detour)) return undo({detour.name + ": " + stays.message});
+  return Unit{};
+}
 
 }  // namespace karst::collect

@@ -2,6 +2,7 @@
 //   (nothing)   blocks of powers of two, whose functions call each other
 //   NEXT        hands on to whoever comes next in the loader's order
 //   LOOPS       the first one, whose free() goes back to its first instruction
+//   HOOKED      the first one, whose malloc() goes on through a pointer
 #include <dlfcn.h>
 #include <sched.h>
 #include <string.h>
@@ -102,7 +103,12 @@ void* take(size_t alignment, size_t size) {
 
 }  // namespace
 
+#ifdef HOOKED
+void* (*volatile g_take)(size_t size) noexcept = [](size_t size) noexcept { return take(16, size); };
+EXPORT void* malloc(size_t size) noexcept { return g_take(size); }
+#else
 EXPORT void* malloc(size_t size) noexcept { return take(16, size); }
+#endif
 #ifdef LOOPS
 __asm__(
     ".globl free\n.type free, @function\nfree:\n.cfi_startproc\ntest %rdi, %rdi\nje 1f\nxor %edi, %edi\njmp free\n"
