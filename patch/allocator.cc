@@ -46,8 +46,8 @@ class Ways {
 
   bool has_entries() const { return !entries_.empty(); }
 
-  /// Frames that are the allocator's. None: not known. Adds to `pointers`.
-  std::optional<std::vector<bool>> allocator(std::vector<std::uint64_t>& pointers) const {
+  /// Frames that are the allocator's. None: not known. Adds to the pointers.
+  std::optional<std::vector<bool>> allocator(AllocatorCode& to) const {
     std::vector<bool> found(to_.size());
     std::vector<std::size_t> fresh;
     const auto add = [&](std::size_t frame) {
@@ -56,14 +56,14 @@ class Ways {
     };
     for (const std::uint64_t entry : entries_) {
       const auto frame = frames_.find(entry);
-      if (!frame || frames_.all()[*frame].code.begin != entry || !ends_in(*frame, pointers)) return std::nullopt;
+      if (!frame || frames_.all()[*frame].code.begin != entry || !ends_in(*frame, to)) return std::nullopt;
       add(*frame);
     }
     while (!fresh.empty()) {
       const std::size_t frame = fresh.back();
       fresh.pop_back();
       if (is_lost_[frame]) return std::nullopt;
-      for (const std::size_t to : to_[frame]) add(to);
+      for (const std::size_t next : to_[frame]) add(next);
     }
     for (std::size_t f = 0; f < found.size(); ++f)
       if (found[f]) fresh.push_back(f);
@@ -105,17 +105,31 @@ class Ways {
       for (const std::uint64_t pad : *pads) lead(pad);
   }
 
-  /// What the function's frame gives way to is known, or is where a pointer leads, which is added to `pointers`.
-  bool ends_in(std::size_t entry, std::vector<std::uint64_t>& pointers) const {
+  /// What the function's frame gives way to is known, or is where a pointer leads, which is added to `found`.
+  bool ends_in(std::size_t entry, AllocatorCode& found) const {
     std::vector<std::size_t> seen = {entry};
     for (std::size_t at = 0; at < seen.size(); ++at)
       for (const Instruction& i : code_.of(seen[at])) {
         if (i.kind == Kind::kJumpAnywhere && i.target == 0) return false;
-        if (i.kind == Kind::kJumpAnywhere) pointers.push_back(i.target);
+        if (i.kind == Kind::kJumpAnywhere) found.pointers.push_back(i.target);
         const auto to = i.kind == Kind::kJump || i.kind == Kind::kJumpIf ? frames_.find(i.target) : std::nullopt;
-        if (to && !is_linkage(i.target) && std::find(seen.begin(), seen.end(), *to) == seen.end()) seen.push_back(*to);
+        if (to && is_linkage(i.target)) {
+          const std::uint64_t slot = slot_of(*to, i.target);
+          if (slot == 0) return false;
+          found.slots.push_back(slot);
+        } else if (to && std::find(seen.begin(), seen.end(), *to) == seen.end()) {
+          seen.push_back(*to);
+        }
       }
     return true;
+  }
+
+  /// Where the address lies to which the code at `address`, in a frame of the linkage, jumps; 0: not known.
+  std::uint64_t slot_of(std::size_t frame, std::uint64_t address) const {
+    const std::uint64_t begin = frames_.all()[frame].code.begin;
+    for (const Instruction& i : code_.of(frame))
+      if (begin + i.offset >= address && i.kind == Kind::kJumpAnywhere) return i.target;
+    return 0;
   }
 
   const Frames& frames_;
@@ -136,7 +150,7 @@ std::string look_for(int descriptor, AllocatorCode& found) {
   const Code code = Code::decode(*image, *frames);
   const Ways ways(*image, *frames, code);
   if (!ways.has_entries()) return {};
-  const auto allocator = ways.allocator(found.pointers);
+  const auto allocator = ways.allocator(found);
   if (!allocator) return std::string(kNotKnown);
   for (std::size_t f = 0; f < allocator->size(); ++f) {
     const Range& own = frames->all()[f].code;
@@ -163,8 +177,10 @@ Result<AllocatorCode> allocator_code(int descriptor, const std::optional<symbols
       out.number(r.begin);
       out.number(r.end);
     }
-    out.number(found.pointers.size());
-    for (const std::uint64_t pointer : found.pointers) out.number(pointer);
+    for (const auto* pointers : {&found.pointers, &found.slots}) {
+      out.number(pointers->size());
+      for (const std::uint64_t pointer : *pointers) out.number(pointer);
+    }
   });
   if (!answer) return answer.error();
   symbols::AnswerReader in(*answer);
@@ -175,8 +191,10 @@ Result<AllocatorCode> allocator_code(int descriptor, const std::optional<symbols
     r.begin = in.number();
     r.end = in.number();
   }
-  found.pointers.resize(in.count(sizeof(std::uint64_t)));
-  for (std::uint64_t& pointer : found.pointers) pointer = in.number();
+  for (auto* pointers : {&found.pointers, &found.slots}) {
+    pointers->resize(in.count(sizeof(std::uint64_t)));
+    for (std::uint64_t& pointer : *pointers) pointer = in.number();
+  }
   return found;
 }
 

@@ -16,9 +16,11 @@
 namespace karst::patch {
 
 struct AllocatorCode {
-  std::vector<Range> code;              ///< ELF addresses, in order
-  std::vector<std::uint64_t> pointers;  ///< where pointers lie by which its functions jump elsewhere: if one leads into
-                                        ///< the program, its code is not known after all
+  std::vector<Range> code;  ///< ELF addresses, in order
+  /// Where pointers lie by which its functions end in others: if one leads to what may be an allocator's, the code is
+  /// not known after all.
+  std::vector<std::uint64_t> pointers;
+  std::vector<std::uint64_t> slots;  ///< the same of calls by name: until they are bound they lead into the program
 };
 /// Read by a sandbox (symbols/sandbox.h). No code: the program has none. Errors: it cannot be told from the program's
 /// other code.

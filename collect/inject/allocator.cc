@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -19,6 +20,13 @@ namespace karst::collect {
 namespace {
 
 using File = std::tuple<dev_t, ino_t, time_t, long>;
+
+/// Of these modules it is known which code takes locks of an allocator (BusyCode), or they have none.
+bool is_known_elsewhere(const std::string& file) {
+  constexpr std::array<const char*, 6> kFiles = {"libc.so",   "libc-2.",     "libstdc++.so",
+                                                 "libc++.so", "libgcc_s.so", "libkarst"};
+  return std::any_of(kFiles.begin(), kFiles.end(), [&](const char* name) { return file.starts_with(name); });
+}
 
 patch::AllocatorCode code_in(const std::string& program, pid_t pid) {
   const Descriptor file(symbols::open_regular(program.c_str()));
@@ -47,12 +55,17 @@ OwnAllocator own_allocator(pid_t pid, const ForeignMemory& memory, const std::ve
   const auto module = ForeignModule::of(memory, begin->begin);
   if (!module || module->find(memory, "malloc") == 0) return {};
   patch::AllocatorCode found = code_in(link, pid);
-  const bool leads_on = std::any_of(found.pointers.begin(), found.pointers.end(), [&](std::uint64_t pointer) {
+  const auto leads_on = [&](std::uint64_t pointer, bool is_slot) {
     const auto to = memory.get<std::uint64_t>(module->bias() + pointer);
-    return !to || std::any_of(mappings.begin(), mappings.end(),
-                              [&](const Mapping& m) { return m.path == program && *to >= m.begin && *to < m.end; });
-  });
-  if (leads_on) found.code.clear();
+    const auto at = std::find_if(mappings.begin(), mappings.end(),
+                                 [&](const Mapping& m) { return to && *to >= m.begin && *to < m.end; });
+    if (!to || at == mappings.end()) return to != 0;
+    return !is_known_elsewhere(at->file_name()) && !(is_slot && at->path == program);
+  };
+  const bool is_known =
+      std::none_of(found.pointers.begin(), found.pointers.end(), [&](std::uint64_t p) { return leads_on(p, false); }) &&
+      std::none_of(found.slots.begin(), found.slots.end(), [&](std::uint64_t p) { return leads_on(p, true); });
+  if (!is_known) found.code.clear();
   return {program, std::move(found.code)};
 }
 

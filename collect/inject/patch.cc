@@ -5,204 +5,29 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "arch/page.h"
+#include "collect/inject/changes.h"
 #include "collect/inject/memory.h"
 #include "collect/inject/threads.h"
 #include "collect/inject/tracee.h"
-#include "format/patch_table.h"
-#include "format/sled_note.h"
 
 namespace karst::collect {
 namespace {
 
-using namespace format;
 using SteadyClock = std::chrono::steady_clock;
-namespace fs = std::filesystem;
 
 constexpr std::uint64_t kDeepestStack = 16 << 20;        // bytes that are looked through
 constexpr std::chrono::microseconds kChangeLasts{1000};  // then no further function is begun
 constexpr int kMostStops = 200;                          // while they bring something forward
 constexpr int kIdleStops = 20;                           // while they do not
 constexpr useconds_t kBetweenStops = 10'000;             // microseconds
-
-/// Bytes that are written over others.
-struct Edit {
-  std::uint64_t address = 0;
-  std::uint8_t size = 0;
-  unsigned char before[8] = {};
-  unsigned char after[8] = {};
-
-  bool overlaps(const Edit& other) const {
-    return address < other.address + other.size && other.address < address + size;
-  }
-  bool has_inside(std::uint64_t at) const { return at > address && at < address + size; }
-  bool is_in_one_page() const { return address / arch::kPage == (address + size - 1) / arch::kPage; }
-};
-
-using Edits = std::vector<Edit>;
-
-/// One function's, one probe's, or one detour's.
-struct Change {
-  enum class What : std::uint8_t { kFunction, kProbe, kDetour };
-  What what = What::kFunction;
-  Edits edits;
-  std::uint64_t semaphore = 0;  ///< of a probe: where 16 bits count who listens; 0: nowhere
-  std::uint64_t function = 0;   ///< of a function or a detour: where it begins
-  std::uint64_t stub = 0;       ///< of a detour: its NOP
-  std::string name;             ///< of a detour
-
-  bool is_detour() const { return what == What::kDetour; }
-  bool overlaps(const Change& other) const {
-    return std::any_of(edits.begin(), edits.end(), [&](const Edit& a) {
-      return std::any_of(other.edits.begin(), other.edits.end(), [&](const Edit& b) { return a.overlaps(b); });
-    });
-  }
-};
-
-/// Reads numbers out of a table that may say anything.
-class Table {
- public:
-  static std::optional<Table> read(const ForeignMemory& memory, const PatchedModule& module) {
-    Table t;
-    if (module.table_size < sizeof(PatchTable) || module.table_size > kMostPatchTable) return std::nullopt;
-    t.bytes_.resize(module.table_size);
-    if (!memory.read(module.table, t.bytes_.data(), t.bytes_.size())) return std::nullopt;
-    std::memcpy(&t.head_, t.bytes_.data(), sizeof t.head_);
-    const PatchTable& h = t.head_;
-    t.sleds_ = sizeof h + std::uint64_t{h.probes} * sizeof(PatchProbe);
-    t.jumps_ = t.sleds_ + std::uint64_t{h.sleds} * sizeof(PatchSled);
-    t.fixups_ = t.jumps_ + std::uint64_t{h.jumps} * sizeof(PatchJump);
-    t.detours_ = t.fixups_ + std::uint64_t{h.fixups} * sizeof(PatchFixup);
-    const std::uint64_t code = t.detours_ + std::uint64_t{h.detours} * sizeof(PatchDetour);
-    if (h.magic != kPatchTableMagic || h.version != kPatchTableVersion || code > t.bytes_.size() ||
-        h.code_size > t.bytes_.size() - code)
-      return std::nullopt;
-    t.text_ = code + h.code_size;
-    for (std::uint32_t i = 0; i < h.sleds; ++i)
-      if (const auto sled = t.get<PatchSled>(t.sleds_, i); sled.kind == static_cast<std::uint32_t>(SledKind::kEntry))
-        t.entries_.push_back(sled.function);
-    return t;
-  }
-
-  std::uint32_t jumps() const { return head_.jumps; }
-  PatchJump jump(std::uint32_t i) const { return get<PatchJump>(jumps_, i); }
-  std::uint32_t fixups() const { return head_.fixups; }
-  PatchFixup fixup(std::uint32_t i) const { return get<PatchFixup>(fixups_, i); }
-
-  /// What the jump is of, in the process.
-  Change change_of(const PatchJump& jump, const PatchedModule& module) const {
-    Change change;
-    if (jump.function < head_.functions) {
-      if (jump.function < entries_.size()) change.function = module.bias + entries_[jump.function];
-      return change;
-    }
-    std::uint32_t number = jump.function - head_.functions;
-    if (number < head_.probes) {
-      change.what = Change::What::kProbe;
-      const auto semaphore = get<PatchProbe>(sizeof head_, number).semaphore;
-      if (semaphore != 0) change.semaphore = module.bias + semaphore;
-      return change;
-    }
-    change.what = Change::What::kDetour;
-    number -= head_.probes;
-    if (number >= head_.detours) return change;
-    const auto detour = get<PatchDetour>(detours_, number);
-    change.function = module.bias + detour.function;
-    change.stub = module.stubs + detour.offset;
-    constexpr std::size_t kMostName = 80;
-    if (detour.name < bytes_.size() - text_) {
-      const char* const name = bytes_.data() + text_ + detour.name;
-      change.name.assign(name, strnlen(name, std::min(kMostName, bytes_.size() - text_ - detour.name)));
-    }
-    return change;
-  }
-
- private:
-  template <typename T>
-  T get(std::uint64_t begin, std::uint32_t i) const {
-    T value{};
-    std::memcpy(&value, bytes_.data() + begin + std::uint64_t{i} * sizeof value, sizeof value);
-    return value;
-  }
-
-  std::vector<char> bytes_;
-  PatchTable head_{};
-  std::uint64_t sleds_ = 0, jumps_ = 0, fixups_ = 0, detours_ = 0, text_ = 0;
-  std::vector<std::uint64_t> entries_;  // ELF addresses of functions, by number
-};
-
-bool is_code(const std::vector<Mapping>& mappings, const Edit& edit) {
-  return std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) {
-    return m.rights.starts_with("r-x") && !m.path.empty() && edit.address >= m.begin &&
-           edit.address + edit.size <= m.end;
-  });
-}
-
-/// None: the jump makes no sense.
-std::optional<Edit> edit_of(const PatchJump& j, const PatchedModule& module, bool back) {
-  if (j.size == 0 || j.size > sizeof j.before || (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)))
-    return std::nullopt;
-  Edit edit;
-  edit.address = module.bias + j.address;
-  edit.size = j.size;
-  std::memcpy(edit.before, j.before, j.size);
-  std::memcpy(edit.after, j.after, j.size);
-  if (j.field != kPatchNoField) {
-    const auto distance = static_cast<std::uint32_t>(module.stubs + j.offset - (edit.address + j.field + 4U));
-    std::memcpy(edit.after + j.field, &distance, sizeof distance);
-  }
-  if (back) std::swap(edit.before, edit.after);
-  return edit;
-}
-
-/// What there is of all modules with stubs.
-struct Changes {
-  std::vector<Change> all;
-  std::vector<std::uint64_t> returns;  ///< in order: code to which stubs go back
-};
-
-/// What the process says is not believed further than its own code goes.
-Changes changes_of(const ForeignMemory& memory, const std::vector<Mapping>& mappings, bool back) {
-  PatchedModules modules{};
-  for (const Mapping& m : mappings) {
-    if (m.offset != 0 || !fs::path(m.path).filename().string().starts_with("libkarst.so")) continue;
-    const auto runtime = ForeignModule::of(memory, m.begin);
-    const std::uint64_t at = runtime ? runtime->find(memory, "karst_patched_modules") : 0;
-    if (at != 0) memory.read(at, &modules, sizeof modules);
-    break;
-  }
-  Changes found;
-  if (modules.version != kPatchTableVersion) return found;
-  std::uint64_t size = 0;
-  for (std::uint32_t i = 0; i < std::min(modules.count, kMostPatchedModules); ++i) {
-    size += std::min(modules.modules[i].table_size, kMostPatchTable + 1);
-    if (size > kMostPatchTable) break;  // it lies
-    const auto table = Table::read(memory, modules.modules[i]);
-    if (!table) continue;
-    std::uint32_t function = ~0U;
-    for (std::uint32_t n = 0; n < table->jumps(); ++n) {
-      const PatchJump jump = table->jump(n);
-      const auto edit = edit_of(jump, modules.modules[i], back);
-      if (!edit || !is_code(mappings, *edit)) continue;
-      if (function != jump.function) found.all.push_back(table->change_of(jump, modules.modules[i]));
-      function = jump.function;
-      found.all.back().edits.push_back(*edit);
-    }
-    for (std::uint32_t n = 0; n < table->fixups(); ++n)
-      found.returns.push_back(modules.modules[i].bias + table->fixup(n).target);
-  }
-  std::sort(found.returns.begin(), found.returns.end());
-  return found;
-}
 
 /// All threads of a process, stopped until this goes.
 class Stopped {
@@ -248,8 +73,12 @@ class Stopped {
       const std::uint64_t top = registers->rsp / sizeof(std::uint64_t) * sizeof(std::uint64_t);
       const auto stack = std::find_if(mappings.begin(), mappings.end(),
                                       [&](const Mapping& m) { return top >= m.begin && top < m.end; });
-      if (stack == mappings.end() || stack->end - top > kDeepestStack) return std::nullopt;
-      words.resize((stack->end - top) / sizeof(std::uint64_t));
+      if (stack == mappings.end()) return std::nullopt;
+      // What lies behind a stack may be mapped together with it. A thread's control block ends its frames.
+      const std::uint64_t block = registers->fs_base / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+      const std::uint64_t end = block > top && block < stack->end ? block : stack->end;
+      if (end - top > kDeepestStack) return std::nullopt;
+      words.resize((end - top) / sizeof(std::uint64_t));
       if (!memory.read(top, words.data(), words.size() * sizeof(std::uint64_t))) return std::nullopt;
       std::for_each(words.begin(), words.end(), look);
     }
@@ -493,35 +322,36 @@ Status write_detours(pid_t pid) {
   if (!process) return process.error();
   const Changes changes = process->changes(false);
   const std::vector<Change> detours = detours_among(changes.all);
-  const auto way = [&](bool back) {
-    std::vector<Change> found = back ? process->changes(true).all : changes.all;
-    std::erase_if(found, [&](const Change& c) { return !gives_way(c, detours); });
-    return found;
-  };
-  std::vector<Change> traced = way(false);
-  std::erase_if(traced, [&](const Change& c) { return !process->stands(c); });
+  std::vector<Change> traced = changes.all;
+  std::erase_if(traced, [&](const Change& c) { return !gives_way(c, detours) || !process->stands(c, true); });
   for (const Change& detour : detours)
     if (is_returned_into(detour, changes.returns))
       return Error{detour.name + ": a jump would lie where stubs go back to"};
-  const auto undo = [&](const Error& why) {
+  const auto undo = [&](const Error& problem) {
     std::vector<Change> back = detours_among(process->changes(true).all);
     if (const auto done = process->apply(std::move(back), true); !done) return done.error();
     if (const auto done = process->apply(traced, false); !done) return done.error();
-    return why;
+    return problem;
   };
   // An earlier karst may have been killed.
   if (std::any_of(detours.begin(), detours.end(), [&](const Change& c) { return process->stands(c, true); })) {
     const auto begun = process->apply(detours_among(process->changes(true).all), true);
     if (!begun) return begun.error();
   }
-  const Error stays{
-      "threads stand there all the time, a jump would lie in two pages, or its code is not as in its file"};
-  const auto cleared = process->apply(way(true), true);
-  if (!cleared) return cleared.error();
-  if (cleared->left == 0)
-    if (const auto written = process->apply(detours, false); !written) return written.error();
+  const char* const why =
+      ": threads stand there all the time, a jump would lie in two pages, or it is not as in its file";
+  std::vector<Change> cleared = process->changes(true).all;
+  std::erase_if(cleared, [&](const Change& c) { return !gives_way(c, traced); });
+  const auto made_room = process->apply(std::move(cleared), true);
+  if (!made_room) return made_room.error();
   for (const Change& detour : detours)
-    if (!process->stands(detour)) return undo({detour.name + ": " + stays.message});
+    if (made_room->left != 0 && std::any_of(traced.begin(), traced.end(), [&](const Change& c) {
+          return gives_way(c, {detour}) && process->stands(c, true);
+        }))
+      return undo({detour.name + why});
+  if (const auto written = process->apply(detours, false); !written) return written.error();
+  for (const Change& detour : detours)
+    if (!process->stands(detour)) return undo({detour.name + why});
   return Unit{};
 }
 

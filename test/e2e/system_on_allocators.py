@@ -11,7 +11,8 @@ from system_on_hosts import ROUNDS, HostTest
 from system_on_support import ALL, server_of
 from torture_support import KARST, TIMEOUT, build, main
 
-OWN = {"own": (), "next": ("-DNEXT",), "loops": ("-DLOOPS",), "hooked": ("-DHOOKED",)}
+OWN = {"own": (), "next": ("-DNEXT",), "loops": ("-DLOOPS",), "hooked": ("-DHOOKED",),
+       "crossing": ("-DCROSSING",)}
 NAMES = ("own", "next", "jemalloc")
 
 
@@ -186,13 +187,14 @@ class Allocators(AllocatorTest):
 
 
 class Refusals(AllocatorTest):
-    def check_refused(self, words, *command):
+    def check_refused(self, words, *command, then=lambda: None):
         said = self.karst(*command, "--system", "memory")
         self.assertIn(words, " ".join(said.split()))
         self.go("g", "b", "e")
         path = self.snapshot(self.pid, whole=False).path
         done = subprocess.run([KARST, "notes", "--kind", "record", path], capture_output=True, text=True, timeout=TIMEOUT)
         self.assertNotIn("alloc(", done.stdout)
+        then()
         self.karst("detach", self.pid)
         self.assertEqual(code_that_differs(self.pid, self.program), [])
         self.finish(self.child)
@@ -202,6 +204,16 @@ class Refusals(AllocatorTest):
         self.start_asked(program("loops"))
         self.check_refused("the program has in itself are not seen; free: it jumps back to its first instruction", "attach",
                            self.pid, *ALL)
+
+    def test_a_jump_that_would_lie_in_two_pages(self):
+        """What was traced is traced as before."""
+        self.start_asked(program("crossing"))
+        self.karst("attach", self.pid, *ALL)
+        self.go("g")
+        before = self.snapshot(self.pid).counts["malloc"]
+        self.check_refused("the program has in itself are not seen; valloc: threads stand there all the time, a jump would lie "
+                           "in two pages", "on", self.pid, then=lambda: self.assertGreater(
+                               self.snapshot(self.pid, whole=False).counts["malloc"], before + 100))
 
     def test_an_allocator_that_cannot_be_told_from_the_program(self):
         self.start_asked(program("hooked"))

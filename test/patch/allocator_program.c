@@ -1,6 +1,6 @@
 // An allocator in a program, whose functions the test knows by their names: those that begin with "its_" are the
-// allocator's, with "user_" the program's. By POINTER malloc() goes on where a pointer leads, by REGISTER where nobody
-// can tell.
+// allocator's, with "user_" the program's. By POINTER malloc() goes on where a pointer leads, BY_NAME in another
+// module, by REGISTER where nobody can tell.
 #include <stddef.h>
 
 #ifdef __clang__
@@ -31,6 +31,9 @@ APART void* its_take(size_t size) {
 #if defined(POINTER)
 void* (*g_behind)(size_t size) = its_take;
 APART void* malloc(size_t size) { return g_behind(size); }
+#elif defined(BY_NAME)
+void* __libc_malloc(size_t size);
+APART void* malloc(size_t size) { return __libc_malloc(size); }
 #elif defined(REGISTER)
 __asm__(
     ".globl malloc\n.type malloc, @function\nmalloc:\n.cfi_startproc\nlea its_take(%rip), %rax\njmp *%rax\n"

@@ -57,6 +57,14 @@ TEST(Allocator, IsToldFromTheProgram) {
   const Looked looked = look_at(KARST_ALLOCATOR);
   expect_by_names(looked);
   EXPECT_TRUE(looked.found->pointers.empty());
+  EXPECT_TRUE(looked.found->slots.empty());
+}
+
+TEST(Allocator, EndsInAnotherModule) {
+  const Looked looked = look_at(KARST_ALLOCATOR_BY_NAME);
+  ASSERT_TRUE(looked.found) << looked.found.error().message;
+  EXPECT_TRUE(looked.found->pointers.empty());
+  EXPECT_EQ(looked.found->slots.size(), 1U);
 }
 
 TEST(Allocator, GoesOnWhereAPointerLeads) {
