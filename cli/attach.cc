@@ -371,8 +371,10 @@ int attach(const Options& options) {
   if (!plain) return kExitUsage;
   const auto values = collect::ValueChoice::make(options.values.arguments, options.values.returned);
   if (!values) return usage_error(values.error().message, "attach");
-  const auto systems = system_choice(options.system);
+  auto systems = system_choice(options.system);
   if (!systems) return usage_error(systems.error().message, "attach");
+  if (options.no_patch)
+    for (collect::SystemWish& wish : systems->wishes) wish.functions.clear();
   const std::uint32_t per_second = options.sample.value_or(0);
   const bool has_triggers = !options.triggers.empty();
   if (!has_triggers && per_second == 0) return bring_in(options, *plain, *values, systems->wishes);

@@ -10,6 +10,7 @@
 #include "cli/text.h"
 #include "collect/inject/patch.h"
 #include "collect/live/control.h"
+#include "collect/live/system.h"
 
 namespace karst::cli {
 namespace {
@@ -35,6 +36,7 @@ int detach(const std::string& text) {
   if (const Status done = end_all_systems(*target); !done) return fail(done.error());
   const auto restored = collect::take_back_jumps(target->process.pid);
   if (!restored) return fail({"its functions are untraced, but still have their jumps: " + restored.error().message});
+  if (const Status done = collect::give_back_functions(*target, kLimit); !done) return fail(done.error());
   const auto pid = static_cast<int>(target->process.pid);
   std::fprintf(stderr, "karst: process %d (%s) %s\n", pid, printable(target->process.name).c_str(),
                was_on ? "is not traced any more" : "was detached already");

@@ -369,7 +369,7 @@ int run(const RunOptions& options, const std::vector<std::string>& command) {
   if (!system) return usage_error(system.error().message, "run");
   launch.companions = std::move(system->libraries);
   launch.system = std::move(system->how);
-  if (!options.program.no_patch) launch.plain.detours = std::move(system->functions);
+  if (!options.program.no_patch) launch.plain.detours = system->functions();
   for (const std::string& text : options.probes) {
     auto probes = patch::ProbeChoice::parse(text);
     if (!probes) return usage_error("--probes " + probes.error().message, "run");

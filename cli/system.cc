@@ -72,9 +72,12 @@ void say_limits(const collect::SystemWish& wish, const collect::SystemBegun& beg
   if (begun.left != 0)
     fail({fmt::format("{}: {} not seen, as the system did not let karst redirect them", wish.name,
                       plural(begun.left, "place") + (begun.left == 1 ? " that calls is" : " that call are"))});
+  const std::string why = begun.own_problem.empty() ? "" : "; " + printable(begun.own_problem);
   if (begun.inside != 0)
-    fail({fmt::format("{}: calls of {} that the program has in itself are not seen", wish.name,
-                      plural(begun.inside, "function"))});
+    fail({fmt::format("{}: calls of {} that the program has in itself are not seen{}", wish.name,
+                      plural(begun.inside, "function"), why)});
+  else if (!why.empty())
+    fail({fmt::format("{}: an allocator that the program has in itself is not seen{}", wish.name, why)});
   if (begun.came_late && begun.slots == 0)
     fail({fmt::format("{}: no module of it calls such a function by a name, so nothing will be seen", wish.name)});
 }
@@ -90,6 +93,12 @@ void add_system_option(Command command, SystemArguments& system) {
                   "of sockets, and waits for them), time (sleeps, waits for processes)")
       .type_name("LIST")
       .allow_extra_args(false);
+}
+
+std::vector<std::string> SystemChoice::functions() const {
+  std::vector<std::string> all;
+  for (const collect::SystemWish& wish : wishes) all.insert(all.end(), wish.functions.begin(), wish.functions.end());
+  return all;
 }
 
 Result<SystemChoice> system_choice(const SystemArguments& system) {
@@ -125,7 +134,7 @@ Result<SystemChoice> system_choice(const SystemArguments& system) {
       wish.library = *library;
       if (how == "all") wish.mode = format::InterposeMode::kAll;
       if (name == "memory")
-        choice.functions.assign(std::begin(format::kAllocatorFunctions), std::end(format::kAllocatorFunctions));
+        wish.functions.assign(std::begin(format::kAllocatorFunctions), std::end(format::kAllocatorFunctions));
       if (name == "memory" && !how.empty()) wish.sample = std::stoull(how);
       choice.wishes.push_back(std::move(wish));
       choice.libraries.push_back(std::move(*library));

@@ -19,7 +19,9 @@ struct SystemChoice {
   std::vector<std::string> libraries;       ///< paths
   std::string how;                          ///< for the variable KARST_SYSTEM (format/system.h); empty: nothing to say
   std::vector<collect::SystemWish> wishes;  ///< the same for a process that runs
-  std::vector<std::string> functions;       ///< seen also where a program has them in itself (PlainChoice::detours)
+
+  /// Seen also where a program has them in itself (PlainChoice::detours).
+  std::vector<std::string> functions() const;
 };
 /// Error: a word that is none, or a library that is not there.
 Result<SystemChoice> system_choice(const SystemArguments& system);

@@ -101,15 +101,33 @@ bool stand_before_the_programs_own() {
                               code(take<kValloc>),
                               code(take<kPvalloc>)};
   static_assert(sizeof ours / sizeof ours[0] == kFunctions);
+  const void* found[kFunctions + kOperators];
   bool any = false;
-  for (size_t i = 0; i < kFunctions; ++i) any |= (g_behind[i] = find(kAllocatorFunctions[i])) != nullptr;
-  for (size_t i = 0; i < kOperators; ++i)
-    any |= (g_operators[i].behind = find(kAllocatorFunctions[kFunctions + i])) != nullptr;
+  for (size_t i = 0; i < kFunctions + kOperators; ++i) {
+    found[i] = find(kAllocatorFunctions[i]);
+    any |= found[i] != nullptr;
+    // Those of another allocator are called by slots.
+    const void* const behind = i < kFunctions ? nullptr : g_operators[i - kFunctions].behind;
+    if (found[i] != nullptr && behind != nullptr && behind != found[i]) return false;
+  }
   if (!any) return false;
-  // Only now, as threads may call them at once.
-  for (size_t i = 0; i < kFunctions; ++i) open(kAllocatorFunctions[i], ours[i]);
-  for (size_t i = 0; i < kOperators; ++i) open(kAllocatorFunctions[kFunctions + i], g_operators[i].ours());
-  return true;
+  bool all = true;
+  for (size_t i = 0; i < kFunctions + kOperators; ++i) {
+    if (found[i] == nullptr) continue;
+    (i < kFunctions ? g_behind[i] : g_operators[i - kFunctions].behind) = found[i];
+    // Only now, as threads may call it at once.
+    all &= open(kAllocatorFunctions[i], i < kFunctions ? ours[i] : g_operators[i - kFunctions].ours());
+  }
+  return all;
+}
+
+void stand_inside() {
+  static bool s_stands;  // in a process that runs: its calls were counted as such that nobody sees
+  if (s_stands || !stand_before_the_programs_own()) return;
+  s_stands = true;
+  uint32_t seen = 0;
+  for (const char* name : kAllocatorFunctions) find_behind(name, nullptr, nullptr, seen);
+  karst_interpose_switch.inside -= karst_interpose_switch.inside < seen ? karst_interpose_switch.inside : seen;
 }
 
 }  // namespace karst::interpose

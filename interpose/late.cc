@@ -80,8 +80,10 @@ void begin_redirecting() { redirect_all(); }
 
 }  // namespace karst::interpose
 
-/// karst has a thread call these where modules have come (collect/inject/load.h). Null: the problem says why not.
+/// karst has a thread call these where modules or detours have come (collect/inject/load.h). Null: the problem says why
+/// not.
 KARST_EXPORT const void* karst_interpose_again(const char*) {
+  if (karst::interpose::stand_inside != nullptr) karst::interpose::stand_inside();
   return karst_interpose_switch.came_late == 0 || karst::interpose::redirect_all() ? &karst_interpose_switch : nullptr;
 }
 KARST_EXPORT const char* karst_interpose_problem() { return "its mappings cannot be read (no free descriptor?)"; }

@@ -108,6 +108,7 @@ __attribute__((constructor)) void begin() {
   const bool is_late = begin_standing();
   if (!is_late && !g_sampling.known) read_options();
   if (is_late || !stand_before_the_programs_own()) find_operators(reinterpret_cast<const void*>(g_malloc), is_late);
+  if (is_late) stand_inside();
   enter_kinds({&g_of_malloc, &g_of_calloc, &g_of_aligned, &g_of_realloc, &g_of_free, &g_of_old, &g_of_mmap,
                &g_of_munmap, &g_of_mremap, &g_of_brk, &g_of_sbrk});
   if (is_late)

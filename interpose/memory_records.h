@@ -81,7 +81,7 @@ inline void* reallocated(const void* old, bool old_known, void* address, size_t 
   return address;
 }
 
-/// Has the calls of an allocator recorded that the program has in itself (inside.cc). False: it has none that karst run
+/// Has the calls of an allocator recorded that the program has in itself (inside.cc). False: it has none that karst
 /// has found a way for.
 bool stand_before_the_programs_own();
 

@@ -16,6 +16,9 @@ extern "C" __attribute__((visibility("hidden"))) format::InterposeSwitch karst_i
 bool begin_standing();
 /// The end of the constructor of one that came late.
 void begin_redirecting();
+/// Of a library that can stand before what the program has in itself: does so, as far as karst has made a way by now.
+/// Called in a process that runs.
+__attribute__((weak, visibility("hidden"))) void stand_inside();
 
 __attribute__((always_inline)) inline format::InterposeMode mode() {
   return static_cast<format::InterposeMode>(__atomic_load_n(&karst_interpose_switch.mode, __ATOMIC_RELAXED));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "arch/remote_call.h"
+#include "collect/inject/allocator.h"
 #include "collect/inject/memory.h"
 #include "collect/inject/sleepers.h"
 #include "collect/inject/threads.h"
@@ -40,7 +41,8 @@ long status_number(pid_t pid, const std::string& key) {
   return 0;
 }
 
-Status check(pid_t pid, const std::string& path) {
+/// Whether a thread of it may be made to call something at all.
+Status check(pid_t pid) {
   if (const long tracer = status_number(pid, "TracerPid"); tracer != 0)
     return Error{"process " + std::to_string(tracer) + " (a debugger, or strace) traces it already, and only one can"};
   if (status_number(pid, "Seccomp") != 0)
@@ -48,6 +50,10 @@ Status check(pid_t pid, const std::string& path) {
   const long parent = status_number(pid, "PPid");
   if (parent != 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0)
     return Error{"it shares its parent's memory until it starts a program (vfork)"};
+  return Unit{};
+}
+
+Status check_file(pid_t pid, const std::string& path) {
   struct stat ours {};
   struct stat theirs {};
   if (stat(path.c_str(), &ours) != 0) return Error{path + ": " + std::strerror(errno)};
@@ -195,7 +201,7 @@ std::string why_not_traced(int error) {
 
 /// None: this thread is not where that may be done now.
 std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const Target& target, const Call& call,
-                              Sleepers& sleepers) {
+                              const OwnAllocator& allocator, Sleepers& sleepers) {
   Tracee tracee(thread);
   if (!tracee.attached()) {
     if (errno == ESRCH) return std::nullopt;
@@ -206,7 +212,7 @@ std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const T
   if (!registers || tracee.in_restartable_sequence(registers->rip, memory)) return std::nullopt;
   const auto stack = stack_of(*registers, memory, target.mappings);
   if (!stack) return std::nullopt;
-  const auto verdict = BusyCode(memory, target.mappings).judge(*stack, memory);
+  const auto verdict = BusyCode(memory, target.mappings, allocator).judge(*stack, memory);
   if (verdict == BusyCode::Verdict::kBusy) return std::nullopt;
   if (verdict == BusyCode::Verdict::kNotKnown && !sleepers.is_free(thread, *stack)) return std::nullopt;
   const std::vector<char> code = code_for(target, resumption_of(*registers), call.argument);
@@ -220,20 +226,25 @@ std::optional<Status> call_in(pid_t thread, const ForeignMemory& memory, const T
 }
 
 Status call_in_process(pid_t pid, const Call& call) {
+  if (Status checked = check(pid); !checked) return checked;
+  if (Status seen = call.library.empty() ? check_file(pid, call.argument) : Unit{}; !seen) return seen;
   auto memory = ForeignMemory::open(pid);
   if (!memory) return Error{why_not_traced(EPERM)};
   const std::size_t size = static_cast<std::size_t>(karst_remote_call_end - karst_remote_call) +
                            sizeof(arch::RemoteCall) + call.argument.size() + 1;
+  const OwnAllocator allocator = own_allocator(pid, *memory, mappings_of(pid));
   Sleepers sleepers(pid);
   const auto until = SteadyClock::now() + kLookFor;
   do {
     auto target = look(pid, *memory, call, size);
     if (!target) return target.error();
     for (const pid_t thread : threads_to_try(pid))
-      if (auto called = call_in(thread, *memory, *target, call, sleepers)) return *called;
-    sleepers.judge(*memory, target->mappings);
+      if (auto called = call_in(thread, *memory, *target, call, allocator, sleepers)) return *called;
+    sleepers.judge(*memory, target->mappings, allocator);
     usleep(kRoundMicroseconds);
   } while (SteadyClock::now() < until);
+  if (!allocator.program.empty() && allocator.code.empty())
+    return Error{"its program has an allocator in itself, which cannot be told from the program's other code"};
   return Error{
       "for 5 s each of its threads was in the dynamic linker, the allocator or a signal handler, or did not stop; try "
       "again"};
@@ -242,7 +253,6 @@ Status call_in_process(pid_t pid, const Call& call) {
 }  // namespace
 
 Status load_library(pid_t pid, const std::string& path) {
-  if (Status checked = check(pid, path); !checked) return checked;
   return call_in_process(pid, {.function = "dlopen",
                                .problem = "dlerror",
                                .argument = path,

@@ -5,145 +5,29 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "arch/page.h"
+#include "collect/inject/changes.h"
 #include "collect/inject/memory.h"
 #include "collect/inject/threads.h"
 #include "collect/inject/tracee.h"
-#include "format/patch_table.h"
 
 namespace karst::collect {
 namespace {
 
-using namespace format;
 using SteadyClock = std::chrono::steady_clock;
-namespace fs = std::filesystem;
 
 constexpr std::uint64_t kDeepestStack = 16 << 20;        // bytes that are looked through
 constexpr std::chrono::microseconds kChangeLasts{1000};  // then no further function is begun
 constexpr int kMostStops = 200;                          // while they bring something forward
 constexpr int kIdleStops = 20;                           // while they do not
 constexpr useconds_t kBetweenStops = 10'000;             // microseconds
-
-/// Bytes that are written over others.
-struct Edit {
-  std::uint64_t address = 0;
-  std::uint8_t size = 0;
-  unsigned char before[8] = {};
-  unsigned char after[8] = {};
-
-  bool has_inside(std::uint64_t at) const { return at > address && at < address + size; }
-  bool is_in_one_page() const { return address / arch::kPage == (address + size - 1) / arch::kPage; }
-};
-
-using Edits = std::vector<Edit>;
-
-/// One function's, or one probe's.
-struct Change {
-  Edits edits;
-  std::uint64_t semaphore = 0;  ///< of a probe: where 16 bits count who listens; 0: nowhere
-};
-
-/// Reads numbers out of a table that may say anything.
-class Table {
- public:
-  static std::optional<Table> read(const ForeignMemory& memory, const PatchedModule& module) {
-    Table t;
-    if (module.table_size < sizeof(PatchTable) || module.table_size > kMostPatchTable) return std::nullopt;
-    t.bytes_.resize(module.table_size);
-    if (!memory.read(module.table, t.bytes_.data(), t.bytes_.size())) return std::nullopt;
-    std::memcpy(&t.head_, t.bytes_.data(), sizeof t.head_);
-    const std::uint64_t jumps = sizeof t.head_ + std::uint64_t{t.head_.probes} * sizeof(PatchProbe) +
-                                std::uint64_t{t.head_.sleds} * sizeof(PatchSled);
-    if (t.head_.magic != kPatchTableMagic || t.head_.version != kPatchTableVersion ||
-        jumps + std::uint64_t{t.head_.jumps} * sizeof(PatchJump) > t.bytes_.size())
-      return std::nullopt;
-    t.jumps_ = jumps;
-    return t;
-  }
-  std::uint32_t jumps() const { return head_.jumps; }
-  /// ELF address; 0: it is no probe's jump, or that has none.
-  std::uint64_t semaphore_of(const PatchJump& jump) const {
-    if (jump.function < head_.functions || jump.function - head_.functions >= head_.probes) return 0;
-    PatchProbe probe{};
-    std::memcpy(&probe, bytes_.data() + sizeof head_ + std::uint64_t{jump.function - head_.functions} * sizeof probe,
-                sizeof probe);
-    return probe.semaphore;
-  }
-  PatchJump jump(std::uint32_t i) const {
-    PatchJump jump{};
-    std::memcpy(&jump, bytes_.data() + jumps_ + std::uint64_t{i} * sizeof jump, sizeof jump);
-    return jump;
-  }
-
- private:
-  std::vector<char> bytes_;
-  PatchTable head_{};
-  std::uint64_t jumps_ = 0;
-};
-
-bool is_code(const std::vector<Mapping>& mappings, const Edit& edit) {
-  return std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) {
-    return m.rights.starts_with("r-x") && !m.path.empty() && edit.address >= m.begin &&
-           edit.address + edit.size <= m.end;
-  });
-}
-
-/// None: the jump makes no sense.
-std::optional<Edit> edit_of(const PatchJump& j, const PatchedModule& module, bool back) {
-  if (j.size == 0 || j.size > sizeof j.before || (j.field != kPatchNoField && (j.size < 4 || j.field > j.size - 4)))
-    return std::nullopt;
-  Edit edit;
-  edit.address = module.bias + j.address;
-  edit.size = j.size;
-  std::memcpy(edit.before, j.before, j.size);
-  std::memcpy(edit.after, j.after, j.size);
-  if (j.field != kPatchNoField) {
-    const auto distance = static_cast<std::uint32_t>(module.stubs + j.offset - (edit.address + j.field + 4U));
-    std::memcpy(edit.after + j.field, &distance, sizeof distance);
-  }
-  if (back) std::swap(edit.before, edit.after);
-  return edit;
-}
-
-/// The functions and probes of all modules with stubs. What the process says is not believed further than its own code
-/// goes.
-std::vector<Change> changes_of(const ForeignMemory& memory, const std::vector<Mapping>& mappings, bool back) {
-  PatchedModules modules{};
-  for (const Mapping& m : mappings) {
-    if (m.offset != 0 || !fs::path(m.path).filename().string().starts_with("libkarst.so")) continue;
-    const auto runtime = ForeignModule::of(memory, m.begin);
-    const std::uint64_t at = runtime ? runtime->find(memory, "karst_patched_modules") : 0;
-    if (at != 0) memory.read(at, &modules, sizeof modules);
-    break;
-  }
-  std::vector<Change> changes;
-  if (modules.version != kPatchTableVersion) return changes;
-  std::uint64_t size = 0;
-  for (std::uint32_t i = 0; i < std::min(modules.count, kMostPatchedModules); ++i) {
-    size += std::min(modules.modules[i].table_size, kMostPatchTable + 1);
-    if (size > kMostPatchTable) break;  // it lies
-    const auto table = Table::read(memory, modules.modules[i]);
-    if (!table) continue;
-    std::uint32_t function = ~0U;
-    for (std::uint32_t n = 0; n < table->jumps(); ++n) {
-      const PatchJump jump = table->jump(n);
-      const auto edit = edit_of(jump, modules.modules[i], back);
-      if (!edit || !is_code(mappings, *edit)) continue;
-      if (function != jump.function) changes.emplace_back();
-      function = jump.function;
-      changes.back().edits.push_back(*edit);
-      const std::uint64_t semaphore = table->semaphore_of(jump);
-      if (semaphore != 0) changes.back().semaphore = modules.modules[i].bias + semaphore;
-    }
-  }
-  return changes;
-}
 
 /// All threads of a process, stopped until this goes.
 class Stopped {
@@ -189,8 +73,12 @@ class Stopped {
       const std::uint64_t top = registers->rsp / sizeof(std::uint64_t) * sizeof(std::uint64_t);
       const auto stack = std::find_if(mappings.begin(), mappings.end(),
                                       [&](const Mapping& m) { return top >= m.begin && top < m.end; });
-      if (stack == mappings.end() || stack->end - top > kDeepestStack) return std::nullopt;
-      words.resize((stack->end - top) / sizeof(std::uint64_t));
+      if (stack == mappings.end()) return std::nullopt;
+      // What lies behind a stack may be mapped together with it. A thread's control block ends its frames.
+      const std::uint64_t block = registers->fs_base / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+      const std::uint64_t end = block > top && block < stack->end ? block : stack->end;
+      if (end - top > kDeepestStack) return std::nullopt;
+      words.resize((end - top) / sizeof(std::uint64_t));
       if (!memory.read(top, words.data(), words.size() * sizeof(std::uint64_t))) return std::nullopt;
       std::for_each(words.begin(), words.end(), look);
     }
@@ -265,7 +153,7 @@ class Patcher {
   }
 
   Result<PatchedCode> run() {
-    const auto crossing = std::partition(left_.begin(), left_.end(), [](const Change& change) {
+    const auto crossing = std::stable_partition(left_.begin(), left_.end(), [](const Change& change) {
       return std::all_of(change.edits.begin(), change.edits.end(), [](const Edit& e) { return e.is_in_one_page(); });
     });
     done_.left = static_cast<std::uint64_t>(left_.end() - crossing);
@@ -342,16 +230,129 @@ class Patcher {
   PatchedCode done_;
 };
 
-Result<PatchedCode> patch(pid_t pid, bool back) {
-  auto memory = ForeignMemory::open(pid);
-  if (!memory) return memory.error();
-  return Patcher(pid, *memory, changes_of(*memory, mappings_of(pid), back), back).run();
+/// A process whose code is changed.
+class Process {
+ public:
+  static Result<Process> open(pid_t pid) {
+    auto memory = ForeignMemory::open(pid);
+    if (!memory) return memory.error();
+    return Process(pid, std::move(*memory));
+  }
+
+  Changes changes(bool back) const { return changes_of(memory_, mappings_of(pid_), back); }
+  Result<PatchedCode> apply(std::vector<Change> changes, bool back) const {
+    return Patcher(pid_, memory_, std::move(changes), back).run();
+  }
+  /// What the change would make is there; `any`: or a part of that.
+  bool stands(const Change& change, bool any = false) const {
+    const auto is_there = [&](const Edit& edit) {
+      unsigned char now[sizeof edit.after];
+      return memory_.read(edit.address, now, edit.size) && std::memcmp(now, edit.after, edit.size) == 0;
+    };
+    return any ? std::any_of(change.edits.begin(), change.edits.end(), is_there)
+               : std::all_of(change.edits.begin(), change.edits.end(), is_there);
+  }
+  bool is_open(const Change& detour) const {
+    constexpr std::uint8_t kShortJump = 0xeb;  // as runtime/hooks/plain_code.cc writes it
+    return memory_.get<std::uint8_t>(detour.stub) == kShortJump;
+  }
+
+ private:
+  Process(pid_t pid, ForeignMemory memory) : pid_(pid), memory_(std::move(memory)) {}
+  pid_t pid_;
+  ForeignMemory memory_;
+};
+
+std::vector<Change> detours_among(const std::vector<Change>& all) {
+  std::vector<Change> detours;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(detours), [](const Change& c) { return c.is_detour(); });
+  return detours;
+}
+
+/// A function is traced there, or a part of one, that gives way to one of the detours.
+bool gives_way(const Change& change, const std::vector<Change>& detours) {
+  return change.what == Change::What::kFunction &&
+         std::any_of(detours.begin(), detours.end(), [&](const Change& detour) {
+           return change.function == detour.function || change.overlaps(detour);
+         });
+}
+
+/// A thread that is in a stub now would go on in the middle of what the change writes.
+bool is_returned_into(const Change& change, const std::vector<std::uint64_t>& returns) {
+  return is_stood_in(change.edits, returns);
 }
 
 }  // namespace
 
-Result<PatchedCode> write_jumps(pid_t pid) { return patch(pid, false); }
+Result<PatchedCode> write_jumps(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return process.error();
+  std::vector<Change> changes = process->changes(false).all;
+  std::vector<Change> detours = detours_among(changes);
+  std::erase_if(detours, [&](const Change& detour) { return !process->stands(detour, true); });
+  std::erase_if(changes, [&](const Change& c) { return c.is_detour() || gives_way(c, detours); });
+  return process->apply(std::move(changes), false);
+}
 
-Result<PatchedCode> take_back_jumps(pid_t pid) { return patch(pid, true); }
+Result<PatchedCode> take_back_jumps(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return process.error();
+  std::vector<Change> changes = process->changes(true).all;
+  // Their bytes may be those of functions, too.
+  std::stable_partition(changes.begin(), changes.end(), [](const Change& c) { return c.is_detour(); });
+  return process->apply(std::move(changes), true);
+}
+
+Result<Detours> detours_of(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return process.error();
+  const std::vector<Change> all = process->changes(false).all;
+  const std::vector<Change> found = detours_among(all);
+  Detours detours;
+  detours.any = !found.empty();
+  detours.stand = std::all_of(found.begin(), found.end(), [&](const Change& c) { return process->stands(c); });
+  detours.are_open = std::all_of(found.begin(), found.end(), [&](const Change& c) { return process->is_open(c); });
+  for (const Change& change : all)
+    if (gives_way(change, found)) detours.functions.push_back(change.function);
+  return detours;
+}
+
+Status write_detours(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return process.error();
+  const Changes changes = process->changes(false);
+  const std::vector<Change> detours = detours_among(changes.all);
+  std::vector<Change> traced = changes.all;
+  std::erase_if(traced, [&](const Change& c) { return !gives_way(c, detours) || !process->stands(c, true); });
+  for (const Change& detour : detours)
+    if (is_returned_into(detour, changes.returns))
+      return Error{detour.name + ": a jump would lie where stubs go back to"};
+  const auto undo = [&](const Error& problem) {
+    std::vector<Change> back = detours_among(process->changes(true).all);
+    if (const auto done = process->apply(std::move(back), true); !done) return done.error();
+    if (const auto done = process->apply(traced, false); !done) return done.error();
+    return problem;
+  };
+  // An earlier karst may have been killed.
+  if (std::any_of(detours.begin(), detours.end(), [&](const Change& c) { return process->stands(c, true); })) {
+    const auto begun = process->apply(detours_among(process->changes(true).all), true);
+    if (!begun) return begun.error();
+  }
+  const char* const why =
+      ": threads stand there all the time, a jump would lie in two pages, or it is not as in its file";
+  std::vector<Change> cleared = process->changes(true).all;
+  std::erase_if(cleared, [&](const Change& c) { return !gives_way(c, traced); });
+  const auto made_room = process->apply(std::move(cleared), true);
+  if (!made_room) return made_room.error();
+  for (const Change& detour : detours)
+    if (made_room->left != 0 && std::any_of(traced.begin(), traced.end(), [&](const Change& c) {
+          return gives_way(c, {detour}) && process->stands(c, true);
+        }))
+      return undo({detour.name + why});
+  if (const auto written = process->apply(detours, false); !written) return written.error();
+  for (const Change& detour : detours)
+    if (!process->stands(detour)) return undo({detour.name + why});
+  return Unit{};
+}
 
 }  // namespace karst::collect

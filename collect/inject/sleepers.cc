@@ -37,7 +37,7 @@ bool Sleepers::is_free(pid_t thread, const StackWords& stack) {
   return false;
 }
 
-void Sleepers::judge(const ForeignMemory& memory, const std::vector<Mapping>& mappings) {
+void Sleepers::judge(const ForeignMemory& memory, const std::vector<Mapping>& mappings, const OwnAllocator& allocator) {
   std::vector<Sleeper*> judged;
   for (auto& [thread, sleeper] : sleepers_)
     if (!std::exchange(sleeper.is_judged, true)) judged.push_back(&sleeper);
@@ -53,7 +53,7 @@ void Sleepers::judge(const ForeignMemory& memory, const std::vector<Mapping>& ma
   const auto as = symbols::Credentials::of_process(process_, geteuid(), getegid());
   const auto unwound = sampler::unwind(samples, spaces.files(), as);
   if (!unwound) return;
-  const BusyCode busy(memory, mappings);
+  const BusyCode busy(memory, mappings, allocator);
   for (std::size_t i = 0; i < judged.size(); ++i) {
     const sampler::Unwound::Stack& stack = unwound->stacks[i];
     judged[i]->is_free = !stack.cut && busy.is_free(stack.addresses, memory);

@@ -19,7 +19,7 @@ class Sleepers {
   /// The thread is stopped and has this stack. True: it was judged, is as it was then, and is free.
   bool is_free(pid_t thread, const StackWords& stack);
   /// Judges those that is_free() was asked of and did not know. They run meanwhile.
-  void judge(const ForeignMemory& memory, const std::vector<Mapping>& mappings);
+  void judge(const ForeignMemory& memory, const std::vector<Mapping>& mappings, const OwnAllocator& allocator);
 
  private:
   struct Sleeper {

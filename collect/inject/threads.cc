@@ -52,7 +52,8 @@ bool is_signal_return(std::uint64_t address, const ForeignMemory& memory) {
 
 }  // namespace
 
-BusyCode::BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mappings) {
+BusyCode::BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mappings, const OwnAllocator& allocator)
+    : only_sleepers_(!allocator.code.empty()) {
   std::uint64_t base = 0;
   std::string path;
   for (const Mapping& m : mappings) {
@@ -74,7 +75,11 @@ BusyCode::BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mapp
       const std::uint64_t at = module->find(memory, function);
       if (at == 0) continue;
       // Another allocator may hold its locks anywhere. Karst's library, which stands before it, has none.
-      if (!is_libc && !name.starts_with("libkarst") && function == std::string("malloc"))
+      const bool is_allocator = !is_libc && !name.starts_with("libkarst") && function == std::string("malloc");
+      if (is_allocator && only_sleepers_ && m.path == allocator.program)
+        for (const patch::Range& r : allocator.code)
+          ranges_.push_back({module->bias() + r.begin, module->bias() + r.end});
+      else if (is_allocator)
         ranges_.push_back({m.begin, m.end});
       else
         ranges_.push_back({at, at + kFunctionSize});
@@ -96,7 +101,7 @@ BusyCode::Verdict BusyCode::judge(const StackWords& stack, const ForeignMemory& 
   if (has(at) || !within(code_, at) || within(own_, at)) return Verdict::kBusy;
   const bool is_asleep = sleeps(stack.registers);
   // A thread that runs in libc may hold any of its locks, those of names that are not exported among them.
-  if (!is_asleep && within(libc_, at)) return Verdict::kBusy;
+  if (!is_asleep && (only_sleepers_ || within(libc_, at))) return Verdict::kBusy;
   const bool is_clear = std::none_of(stack.words.begin(), stack.words.end(), [&](std::uint64_t word) {
     if (!within(code_, word)) return false;
     return (has(word) && follows_call(word, memory)) || is_signal_return(word, memory);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "collect/inject/allocator.h"
 #include "collect/inject/memory.h"
 #include "collect/inject/tracee.h"
 
@@ -26,7 +27,7 @@ std::optional<StackWords> stack_of(const user_regs_struct& registers, const Fore
 /// Where code stands that may hold locks of the dynamic linker or the allocator.
 class BusyCode {
  public:
-  BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mappings);
+  BusyCode(const ForeignMemory& memory, const std::vector<Mapping>& mappings, const OwnAllocator& allocator);
   enum class Verdict : std::uint8_t {
     kFree,     ///< no frame of the thread is in such code or in a signal handler
     kBusy,     ///< it stands in such code
@@ -47,6 +48,9 @@ class BusyCode {
   std::vector<Range> libc_;
   /// libkarst's, and stubs. Its own threads stand there, which libc knows nothing of; others may hold its locks.
   std::vector<Range> own_;
+  /// The program's own allocator is told from its other code. A thread that runs there may be at a lock of it all the
+  /// same, in a function that nobody knows to be the allocator's.
+  bool only_sleepers_ = false;
 };
 
 /// Of the process; empty if it is gone.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "collect/inject/load.h"
@@ -46,12 +47,12 @@ class Answering {
   std::thread thread_;
 };
 
-Status fetch(pid_t pid, const PlainAttach& how, PlainPrograms& programs) {
+/// Has the process call `function` of libkarst's, which asks for tables. `options`: for it, as in KARST_OPTIONS.
+Status fetch(pid_t pid, const std::string& function, const std::string& options, PlainPrograms& programs) {
   auto session = Session::listen();
   if (!session) return session.error();
   const Answering answering(*session, programs);
-  const std::string more = how.options.empty() ? "" : "," + how.options;
-  Status fetched = call_runtime(pid, "karst_attach_fetch", session->option() + "," + how.choice.option() + more);
+  Status fetched = call_runtime(pid, function, session->option() + (options.empty() ? "" : "," + options));
   // Who got no answer says the same as who got none that is of use.
   if (!fetched && !answering.heard() && fetched.error().message == "none of its functions can be patched")
     return Error{"it cannot ask karst for the places (has it a network namespace of its own?)"};
@@ -62,11 +63,29 @@ Status fetch(pid_t pid, const PlainAttach& how, PlainPrograms& programs) {
 
 Result<PatchedCode> patch_process(pid_t pid, uid_t user, const PlainAttach& how, PlainPrograms& programs) {
   programs.prepare(pid, user);
-  if (const Status fetched = fetch(pid, how, programs); !fetched) return fetched.error();
+  const std::string options = how.choice.option() + (how.options.empty() ? "" : "," + how.options);
+  if (const Status fetched = fetch(pid, "karst_attach_fetch", options, programs); !fetched) return fetched.error();
   auto patched = write_jumps(pid);
   if (!patched) return patched.error();
   if (const Status entered = call_runtime(pid, "karst_attach_enter", ""); !entered) return entered.error();
   return patched;
+}
+
+Status bring_detours(pid_t pid, uid_t user, const std::vector<std::string>& functions) {
+  const auto there = detours_of(pid);
+  if (!there) return there.error();
+  if (there->any) return Unit{};
+  PlainChoice choice;
+  choice.detours = functions;
+  PlainPrograms programs(std::move(choice));
+  programs.prepare(pid, user);
+  if (programs.modules().empty()) return Unit{};
+  const PlainPrograms::Module& program = programs.modules().front();
+  if (!program.problem.empty()) return Error{program.problem};
+  for (const patch::DetourOutcome& detour : program.detours)
+    if (detour.left_out != patch::LeftOut::kNot)
+      return Error{detour.name + ": " + std::string(patch::describe(detour.left_out))};
+  return program.detours.empty() ? Status(Unit{}) : fetch(pid, "karst_attach_detours", "", programs);
 }
 
 }  // namespace karst::collect

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "collect/inject/patch.h"
@@ -20,5 +21,10 @@ struct PlainAttach {
 /// patched of which module stands in `programs`. Errors are phrases behind the process's name; it then runs on as
 /// before.
 Result<PatchedCode> patch_process(pid_t pid, uid_t user, const PlainAttach& how, PlainPrograms& programs);
+
+/// A traced process gets stubs of detours for those of the functions that its program has in itself
+/// (format/patch_table.h), unless it has some. Their jumps are not written. Nothing is done if there are no such
+/// functions. Error: which of them can have none and why, or why none can; the process runs on as before.
+Status bring_detours(pid_t pid, uid_t user, const std::vector<std::string>& functions);
 
 }  // namespace karst::collect

@@ -66,8 +66,9 @@ void PlainPrograms::answer(Arrival asker) {
 void PlainPrograms::prepare(pid_t pid, uid_t uid) {
   const std::string process = "/proc/" + std::to_string(pid);
   const auto look = [&](const std::string& path, const std::string& opened, bool is_program) {
-    const Parts parts{is_wanted(path, is_program), false};
-    if (parts.functions || !choice_.probes.empty()) table_of(open_regular_file(opened).get(), path, parts, uid);
+    const Parts parts{is_wanted(path, is_program), is_program && !choice_.detours.empty()};
+    if (parts.functions || parts.detours || !choice_.probes.empty())
+      table_of(open_regular_file(opened).get(), path, parts, uid);
   };
   std::error_code error;
   const std::string program = std::filesystem::read_symlink(process + "/exe", error);

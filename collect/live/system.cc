@@ -7,6 +7,8 @@
 
 #include "collect/inject/load.h"
 #include "collect/inject/memory.h"
+#include "collect/inject/patch.h"
+#include "collect/launch/plain_process.h"
 #include "collect/live/control.h"
 
 namespace karst::collect {
@@ -111,6 +113,33 @@ Status begin(Requester& requester, const Attached& target, const Library& librar
   return requester.apply(limit);
 }
 
+/// Those of the arena that begin there, second ids among them; in order.
+std::vector<std::uint32_t> ids_at(const ArenaView& arena, std::vector<std::uint64_t> addresses) {
+  std::sort(addresses.begin(), addresses.end());
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t id = 1; id <= arena.function_count(); ++id)
+    if (std::binary_search(addresses.begin(), addresses.end(), arena.address_of(id))) ids.push_back(id);
+  return ids;
+}
+
+/// Their calls are not recorded twice, and those that begin before do not seem to last for ever: so tracing of the
+/// functions ends before their code is changed.
+Status begin_detours(Requester& requester, const Attached& target, const SystemWish& wish,
+                     std::chrono::milliseconds limit) {
+  const pid_t pid = target.process.pid;
+  if (const Status brought = bring_detours(pid, target.process.uid, wish.functions); !brought) return brought;
+  const auto detours = detours_of(pid);
+  if (!detours) return detours.error();
+  if (!detours->any || detours->stand) return Unit{};
+  const std::vector<std::uint32_t> off = requester.choose(ids_at(target.arena, detours->functions), false);
+  if (const Status done = requester.apply(limit); !done) return done;
+  const Status written = write_detours(pid);
+  if (written) return written;
+  requester.choose(off, true);
+  if (const Status done = requester.apply(limit); !done) return done;
+  return written;
+}
+
 Error about(const Attached& target, const std::string& name, const Error& error) {
   return Error{name + " of process " + std::to_string(target.process.pid) + " cannot be recorded: " + error.message};
 }
@@ -129,6 +158,9 @@ Result<SystemBegun> begin_system(Attached& target, const SystemWish& wish, std::
   if (const Status on = requester->apply(limit); !on) return failed(on.error());
 
   SystemBegun begun;
+  if (!wish.functions.empty())
+    if (const Status own = begin_detours(*requester, target, wish, limit); !own)
+      begun.own_problem = own.error().message;
   bool is_fresh = false;
   auto library = Library::find(target, *memory, wish);
   if (!library) return failed(library.error());
@@ -141,7 +173,9 @@ Result<SystemBegun> begin_system(Attached& target, const SystemWish& wish, std::
   } else {
     const bool is_late = (*library)->now().came_late != 0;
     const auto modules = is_late ? modules_now(*memory, mappings_of(pid)) : std::nullopt;
-    if (modules && *modules != (*library)->now().modules)
+    const auto detours = wish.functions.empty() ? Result<Detours>(Detours{}) : detours_of(pid);
+    const bool is_closed = detours && detours->any && detours->stand && !detours->are_open;
+    if (is_closed || (modules && *modules != (*library)->now().modules))
       if (const Status again = call_library(pid, file_of(wish), "karst_interpose_again", "karst_interpose_problem");
           !again)
         begun.problem = again.error().message;
@@ -159,6 +193,16 @@ Result<SystemBegun> begin_system(Attached& target, const SystemWish& wish, std::
   if (!is_as_wished)
     if (const Status done = begin(*requester, target, **library, wish, limit); !done) return failed(done.error());
   return begun;
+}
+
+Status give_back_functions(Attached& target, std::chrono::milliseconds limit) {
+  const auto detours = detours_of(target.process.pid);
+  if (!detours) return detours.error();
+  if (!detours->any) return Unit{};
+  auto requester = Requester::take(target);
+  if (!requester) return requester.error();
+  if (requester->choose(ids_at(target.arena, detours->functions), true).empty()) return Unit{};
+  return requester->apply(limit);
 }
 
 Result<std::vector<std::string>> end_systems(Attached& target, const std::vector<SystemWish>& those,

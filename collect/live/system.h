@@ -21,6 +21,8 @@ struct SystemWish {
   std::string library;  ///< the path of its file
   format::InterposeMode mode = format::InterposeMode::kOn;
   std::uint64_t sample = 0;  ///< of memory, in bytes; 0: all is recorded
+  /// Functions that are seen also where the program has them in itself, by detours: all that it has, or none.
+  std::vector<std::string> functions{};
 };
 
 /// What begin_system() has done.
@@ -31,10 +33,14 @@ struct SystemBegun {
   std::uint32_t left = 0;    ///< places that could not be written to
   std::uint32_t inside = 0;  ///< functions that the program has in itself: their calls are not seen
   std::string problem;       ///< why modules that have come since are not seen; empty: they are, or there are none
+  std::string own_problem;   ///< why functions that the program has in itself have no detours; empty: they have some
 };
 
 /// Records it from now on; tracing as a whole is on then.  Error: why not; the process runs on as before.
 Result<SystemBegun> begin_system(Attached& target, const SystemWish& wish, std::chrono::milliseconds limit);
+
+/// Functions that were switched off as their code has detours can be traced again, where their code is in its place.
+Status give_back_functions(Attached& target, std::chrono::milliseconds limit);
 
 /// Calls go to what is behind, for a load and a branch. Returns the names of those that were recorded.
 Result<std::vector<std::string>> end_systems(Attached& target, const std::vector<SystemWish>& those,

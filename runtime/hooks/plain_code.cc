@@ -9,6 +9,7 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/hooks/probes.h"
 #include "runtime/process/session.h"
+#include "runtime/system/lock.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/message.h"
 #include "runtime/system/syscalls.h"
@@ -34,11 +35,11 @@ struct Plain {
   ModuleImage image;
   PlainCode code;
   bool is_here = false;
-  bool has_gone = false;     // and that was not told yet
-  bool has_detours = false;  // the jumps of all that it has are written
+  bool has_gone = false;  // and that was not told yet
 };
 Plain g_plain[kMostPatchedModules];
 std::uint32_t g_plain_count;
+WipedLock g_told;  // of karst_patched_modules. Modules come above within dl_iterate_phdr(), whose lock is theirs
 
 /// Modules that were asked for, by where they lie and what they are called.
 struct Asked {
@@ -47,6 +48,7 @@ struct Asked {
   bool is_here;
 };
 constexpr std::uint32_t kMostAsked = 1024;
+constexpr char kNoMemory[] = "there is no memory for its stubs near its code";
 Asked g_asked[kMostAsked];
 std::uint32_t g_asked_count;
 
@@ -206,18 +208,26 @@ Plain* known(const Plain& p) {
   return nullptr;
 }
 
+/// The descriptor of the module's table; negative: there is none.
+int ask_for_table(const dl_phdr_info& info, bool is_program, bool functions, const Options* session = nullptr) {
+  const long file = sys::open(is_program ? "/proc/self/exe" : info.dlpi_name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;  // the vdso, and programs that may be executed but not read
+  const int table = ask_for_patches(static_cast<int>(file), is_program, functions, session);
+  sys::close(static_cast<int>(file));
+  return table;
+}
+
+bool is_program(const dl_phdr_info& info) { return info.dlpi_name == nullptr || *info.dlpi_name == '\0'; }
+
 /// True if there is a table of the module.
 bool fetch(const dl_phdr_info& info, const WantedCode& wanted) {
   Plain p;
-  const bool is_program = info.dlpi_name == nullptr || *info.dlpi_name == '\0';
-  if ((!is_program && is_ours(info.dlpi_name)) || !is_new(info)) return false;
+  const bool is_programs = is_program(info);
+  if ((!is_programs && is_ours(info.dlpi_name)) || !is_new(info)) return false;
   const bool has_sleds = read_image(info, p.image);
-  const bool functions = !has_sleds && (is_program ? wanted.program : wanted.libraries);
-  if (p.image.segment_count == 0 || (!functions && !wanted.probes && !(is_program && wanted.detours))) return false;
-  const long file = sys::open(is_program ? "/proc/self/exe" : info.dlpi_name, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;  // the vdso, and programs that may be executed but not read
-  const int table = ask_for_patches(static_cast<int>(file), is_program, functions);
-  sys::close(static_cast<int>(file));
+  const bool functions = !has_sleds && (is_programs ? wanted.program : wanted.libraries);
+  if (p.image.segment_count == 0 || (!functions && !wanted.probes && !(is_programs && wanted.detours))) return false;
+  const int table = ask_for_table(info, is_programs, functions);
   if (table < 0) return false;
   const bool opened = open_table(table, p.image, p.code);
   sys::close(table);
@@ -291,6 +301,7 @@ bool map_stubs(const ModuleImage& image, PlainCode& p) {
   }
   p.stubs = static_cast<std::uintptr_t>(at);
   p.stubs_size = size;
+  const Locked lock(g_told);
   PatchedModules& told = karst_patched_modules;
   told.modules[told.count] = {image.bias, p.stubs, reinterpret_cast<std::uint64_t>(p.table), p.size};
   store(told.count, told.count + 1);
@@ -313,6 +324,7 @@ void make_jump(const PatchJump& j, const PlainCode& p, std::uintptr_t at, unsign
 
 std::uint32_t fetch_plain_code(const WantedCode& wanted) {
   // An earlier attach may have been cut off: its stubs stay, as jumps may lead to them.
+  if (!g_told.create()) return 0;
   g_plain_count = 0;
   g_asked_count = 0;
   karst_patched_modules.version = kPatchTableVersion;
@@ -423,24 +435,19 @@ bool stands(const ModuleImage& image, const PlainCode& p, std::uint32_t jump) {
   return same_bytes(reinterpret_cast<const unsigned char*>(at), wanted, j.size);
 }
 
-/// False: a detour's jump could not be written.
-bool begin_probes_of(const ModuleImage& image, const PlainCode& p) {
+void begin_probes_of(const ModuleImage& image, const PlainCode& p) {
   const Writable code(image);
   if (!code.all()) {
     if (p.table->probes != 0)
       Message().text(image.path).text(": its probes are not recorded, as its code may not be written to");
-    return false;
+    return;
   }
   std::uint32_t missing = 0;
-  bool has_detours = true;
   for_each_patched(p, [&](std::uint32_t number, std::uint32_t first, std::uint32_t end) {
     if (number < p.table->functions) return;
     const bool is_written = write_if_as_seen(image, p, first, end);
     const std::uint32_t probe = number - p.table->functions;
-    if (probe >= p.table->probes) {
-      has_detours = has_detours && is_written;
-      return;
-    }
+    if (probe >= p.table->probes) return;
     if (!is_written) {
       ++missing;
       return;
@@ -454,7 +461,38 @@ bool begin_probes_of(const ModuleImage& image, const PlainCode& p) {
         .text(*image.path != '\0' ? image.path : "the program")
         .text(": probes that are not recorded, as its code is not as in its file: ")
         .number(missing);
-  return has_detours;
+}
+
+/// The jumps of all its detours. Theirs are the last in the table.
+bool detours_stand(const ModuleImage& image, const PlainCode& p) {
+  for (std::uint32_t i = p.table->jumps; i-- != 0;) {
+    if (p.jumps[i].function < p.table->functions + p.table->probes) break;
+    if (!stands(image, p, i)) return false;
+  }
+  return true;
+}
+
+/// Null, or why the program gets no detours.
+const char* fetch_detours_of(const dl_phdr_info& info, const Options& session) {
+  for (std::uint32_t i = 0; i < g_plain_count; ++i)
+    if (g_plain[i].is_here && g_plain[i].code.table->detours != 0) return nullptr;  // another karst was faster
+  Plain p;
+  read_image(info, p.image);
+  const int table = ask_for_table(info, true, false, &session);
+  if (table < 0) return "none of its functions can be patched";
+  const bool opened = open_table(table, p.image, p.code);
+  sys::close(table);
+  if (!opened) return "what karst gives it is not of its code";
+  if (g_plain_count == kMostPatchedModules || p.code.table->functions != 0 || p.code.table->probes != 0 ||
+      !map_stubs(p.image, p.code)) {
+    sys::munmap(const_cast<PatchTable*>(p.code.table), p.code.size);
+    return kNoMemory;
+  }
+  p.is_here = true;
+  p.code.is_new = false;  // its threads execute the code
+  g_plain[g_plain_count] = p;
+  store(g_plain_count, g_plain_count + 1);
+  return nullptr;
 }
 
 }  // namespace
@@ -476,7 +514,7 @@ void begin_probes() {
   for (std::uint32_t i = 0; i < g_plain_count; ++i)
     if (Plain& p = g_plain[i];
         p.is_here && p.code.is_new && p.code.stubs != 0 && (p.code.table->probes != 0 || p.code.table->detours != 0))
-      p.has_detours = begin_probes_of(p.image, p.code);
+      begin_probes_of(p.image, p.code);
 }
 
 namespace {
@@ -487,9 +525,9 @@ bool open_detour(const PlainCode& p, std::uint32_t offset, std::uintptr_t to) {
   constexpr std::uint64_t kNop = 0x0000000000841f0fU;  // nopl 0(%rax, %rax, 1)
   constexpr std::uint16_t kJumpBack = 0xf0eb;          // jmp to the 14 bytes before it
   static_assert(kPatchDetourNop == sizeof kNop && kPatchDetourJump == 2 + 6 + sizeof to);
-  if (load(*reinterpret_cast<const std::uint64_t*>(p.stubs + offset)) != kNop ||
-      sys::mprotect(p.stubs, p.stubs_size, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
-    return false;
+  if (load(*reinterpret_cast<const std::uint64_t*>(p.stubs + offset)) != kNop)
+    return *reinterpret_cast<const std::uintptr_t*>(p.stubs + offset - sizeof to) == to;
+  if (sys::mprotect(p.stubs, p.stubs_size, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return false;
   store(*reinterpret_cast<std::uintptr_t*>(p.stubs + offset - sizeof to), to);
   store(*reinterpret_cast<std::uint16_t*>(p.stubs + offset), kJumpBack);
   sys::mprotect(p.stubs, p.stubs_size, PROT_READ | PROT_EXEC);
@@ -502,7 +540,7 @@ Result with_detour(const char* name, Result otherwise, Visit visit) {
   for (std::uint32_t i = 0; i < g_plain_count; ++i) {
     const Plain& p = g_plain[i];
     // Some alone would tell of memory that is never given back.
-    if (!p.is_here || !p.has_detours) continue;
+    if (!p.is_here || p.code.stubs == 0 || p.code.table->detours == 0 || !detours_stand(p.image, p.code)) continue;
     for (std::uint32_t n = 0; n < p.code.table->detours; ++n)
       if (const PatchDetour& detour = p.code.detours[n]; equal(p.code.text + detour.name, name))
         return visit(p.code, detour);
@@ -511,6 +549,24 @@ Result with_detour(const char* name, Result otherwise, Visit visit) {
 }
 
 }  // namespace
+
+const char* fetch_detours(const Options& session) {
+  struct Search {
+    const Options& session;
+    const char* problem;
+  } search{session, "it is no program"};
+  if (!g_told.create()) return kNoMemory;
+  karst_patched_modules.version = kPatchTableVersion;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        auto& s = *static_cast<Search*>(context);
+        if (!is_program(*info)) return 0;
+        s.problem = fetch_detours_of(*info, s.session);
+        return 1;
+      },
+      &search);
+  return search.problem;
+}
 
 const void* find_detour(const char* name) {
   return with_detour<const void*>(name, nullptr, [](const PlainCode& p, const PatchDetour& detour) {

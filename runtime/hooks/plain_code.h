@@ -12,6 +12,7 @@
 
 #include "format/patch_table.h"
 #include "runtime/hooks/module_image.h"
+#include "runtime/system/options.h"
 
 namespace karst::runtime {
 
@@ -63,11 +64,14 @@ bool write_jumps(const ModuleImage& image, const PlainCode& code, void* context,
 
 /// Writes the jumps of the probes and detours of modules that are new, and tells the program that somebody listens.
 void begin_probes();
-/// Where what the program's own function of this name was can be called; null: it has no detour. For libraries of
-/// interpose/, as they begin.
+/// In a process that has an arena: asks `session` for detours of the program and maps their stubs, closed. Their jumps
+/// are karst's to write (collect/inject/patch.h). Null; or why not, in words for people. Any thread.
+const char* fetch_detours(const Options& session);
+/// Where what the program's own function of this name was can be called; null: it has no detour, or the jumps of the
+/// detours do not all stand. For libraries of interpose/, as they begin.
 const void* find_detour(const char* name);
-/// From now on calls of that function go to `to`. False, and nothing changed: it has no detour, or one that is open, or
-/// code may not be changed. Threads may be executing it.
+/// From now on calls of that function go to `to`. False, and nothing changed: it has no detour, or one that leads
+/// elsewhere, or code may not be changed. Threads may be executing it.
 bool open_detour(const char* name, const void* to);
 /// Whatever was fetched up to now is new no more.
 void end_of_new_code();

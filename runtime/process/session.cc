@@ -22,12 +22,23 @@ namespace {
 
 constexpr int kUntrusted = -5000;  // no error of the kernel's
 
-char g_name[sizeof(Options::session)];
-SessionSecret g_secret;
+/// What Options say of a session.
+struct Party {
+  char name[sizeof(Options::session)];
+  SessionSecret secret;
+};
+Party g_party;
+
+Party party_of(const Options& options) {
+  Party party{};
+  copy(party.name, options.session, sizeof party.name);
+  party.secret = options.secret;
+  return party;
+}
 
 /// The number of the process that the name says: karst-PID-RANDOM.
-std::uint32_t pid_in_name() {
-  const char* p = g_name;
+std::uint32_t pid_in(const char* name) {
+  const char* p = name;
   while (*p != '\0' && *p != '-') ++p;
   std::uint32_t pid = 0;
   for (p += *p == '-'; *p >= '0' && *p <= '9'; ++p) pid = pid * 10 + static_cast<std::uint32_t>(*p - '0');
@@ -37,7 +48,7 @@ std::uint32_t pid_in_name() {
 /// The name is anybody's once karst is gone. Who listens must be root, or who may look into this process anyway: a user
 /// that is all of ours, as the kernel asks of a debugger. Sandboxes of the same user and containers' roots pass that,
 /// but are not the process with karst's number; 0 is one that cannot be seen from here.
-bool is_trusted(int fd) {
+bool is_trusted(int fd, const Party& party) {
   ucred peer{};
   socklen_t size = sizeof peer;
   uid_t real = 0;
@@ -47,22 +58,22 @@ bool is_trusted(int fd) {
       sys::call(SYS_getresuid, sys::word(&real), sys::word(&effective), sys::word(&saved)) != 0)
     return false;
   if (peer.uid != 0 && (peer.uid != real || peer.uid != effective || peer.uid != saved)) return false;
-  return peer.pid == 0 || static_cast<std::uint32_t>(peer.pid) == pid_in_name();
+  return peer.pid == 0 || static_cast<std::uint32_t>(peer.pid) == pid_in(party.name);
 }
 
 /// A connection to the session; a negative number when there is none to be had. `flags`: of socket().
-int connect_to_session(int flags = 0) {
+int connect_to_session(int flags = 0, const Party& party = g_party) {
   const auto fd = static_cast<int>(sys::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
   if (fd < 0) return fd;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::size_t size = length(g_name);
-  static_assert(sizeof g_name <= sizeof address.sun_path);
-  copy(address.sun_path + 1, g_name, size);
+  const std::size_t size = length(party.name);
+  static_assert(sizeof party.name <= sizeof address.sun_path);
+  copy(address.sun_path + 1, party.name, size);
   const auto address_size = static_cast<long>(offsetof(sockaddr_un, sun_path) + 1 + size);
   long result = -4;
   while (result == -4 /* EINTR */) result = sys::call(SYS_connect, fd, sys::word(&address), address_size);
-  if (result == 0 && is_trusted(fd)) return fd;
+  if (result == 0 && is_trusted(fd, party)) return fd;
   if (result == 0) result = kUntrusted;
   sys::close(fd);
   return static_cast<int>(result);
@@ -96,7 +107,7 @@ std::uint32_t wait_for_go(int fd) {
   return result > 0 ? go.flags : std::uint32_t{kGoKeepsAll};
 }
 
-Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules) {
+Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules, const Party& party = g_party) {
   Hello hello{};
   hello.magic = kSessionMagic;
   hello.version = kSessionVersion;
@@ -104,7 +115,7 @@ Hello hello_of(HelloKind kind, HelloOutcome outcome, std::uint32_t modules) {
   hello.outcome = static_cast<std::uint32_t>(outcome);
   hello.modules = modules;
   hello.kind = static_cast<std::uint32_t>(kind);
-  hello.secret = g_secret;
+  hello.secret = party.secret;
   return hello;
 }
 
@@ -182,15 +193,15 @@ namespace {
 
 /// The descriptor that came with the answer; negative: none. Waits as long as for Go: the program waits for its
 /// functions to be chosen, too. If karst ends, so does the connection.
-int ask_patiently(const Hello& hello, int descriptor, const char* text, std::size_t size, AnswerOutcome& outcome) {
+int ask_patiently(const Party& party, const Hello& hello, int descriptor, const char* text, AnswerOutcome& outcome) {
   constexpr std::uint64_t kPatience = 120'000'000'000;
   outcome = AnswerOutcome::kImpossible;
-  if (!has_session()) return -1;
-  const int fd = connect_to_session();
+  if (party.name[0] == '\0') return -1;
+  const int fd = connect_to_session(0, party);
   if (fd < 0) return -1;
   Answer answer{};
   int taken = -1;
-  if (send(fd, hello, descriptor, text, size) && wait_to_read(fd, clock_ns(CLOCK_MONOTONIC) + kPatience)) {
+  if (send(fd, hello, descriptor, text, length(text)) && wait_to_read(fd, clock_ns(CLOCK_MONOTONIC) + kPatience)) {
     taken = take_answer(fd, answer);
     if (answer.magic == kSessionMagic) outcome = static_cast<AnswerOutcome>(answer.outcome);
   }
@@ -200,26 +211,24 @@ int ask_patiently(const Hello& hello, int descriptor, const char* text, std::siz
 
 }  // namespace
 
-int ask_for_patches(int descriptor, bool is_program, bool functions) {
-  Hello hello = hello_of(HelloKind::kPatches, HelloOutcome::kNoSleds, 0);
+int ask_for_patches(int descriptor, bool is_program, bool functions, const Options* other) {
+  const Party party = other != nullptr ? party_of(*other) : g_party;
+  Hello hello = hello_of(HelloKind::kPatches, HelloOutcome::kNoSleds, 0, party);
   hello.first_function = (is_program ? kPatchesOfProgram : 0U) | (functions ? kPatchesOfFunctions : 0U);
   AnswerOutcome outcome{};
-  return ask_patiently(hello, descriptor, nullptr, 0, outcome);
+  return ask_patiently(party, hello, descriptor, "", outcome);
 }
 
 int ask_for_functions(const char* pattern, std::uint32_t first, std::uint32_t count, AnswerOutcome& outcome) {
   Hello hello = hello_of(HelloKind::kFinds, HelloOutcome::kTracing, 0);
   hello.first_function = first;
   hello.function_count = count;
-  return ask_patiently(hello, -1, pattern, length(pattern), outcome);
+  return ask_patiently(g_party, hello, -1, pattern, outcome);
 }
 
-void keep_session(const Options& options) {
-  copy(g_name, options.session, sizeof g_name);
-  g_secret = options.secret;
-}
+void keep_session(const Options& options) { g_party = party_of(options); }
 
-bool has_session() { return g_name[0] != '\0'; }
+bool has_session() { return g_party.name[0] != '\0'; }
 
 Heard report_to_session(HelloOutcome outcome, std::uint32_t modules, int descriptor) {
   if (!has_session()) return Heard::kNobody;

@@ -49,10 +49,12 @@ int __cxa_atexit(void (*function)(void*), void* argument, void* module);
 __attribute__((visibility("default"))) void karst_register_module(const void* note, int loaded);
 __attribute__((visibility("default"))) void karst_unregister_module(const void* note, int loaded);
 /// karst attach has a thread of a process that runs call these, in this order; between them it writes the jumps to the
-/// stubs that the first has mapped (collect/inject/patch.h). `options` are as in KARST_OPTIONS. Null:
-/// karst_attach_problem says why not. All signals are blocked meanwhile.
+/// stubs that the first has mapped (collect/inject/patch.h). `options` are as in KARST_OPTIONS. The third is for a
+/// process that is traced, and maps stubs of detours. Null: karst_attach_problem says why not. All signals are blocked
+/// meanwhile.
 __attribute__((visibility("default"))) const void* karst_attach_fetch(const char* options);
 __attribute__((visibility("default"))) const void* karst_attach_enter(const char* options);
+__attribute__((visibility("default"))) const void* karst_attach_detours(const char* options);
 __attribute__((visibility("default"))) const char* karst_attach_problem();
 /// The same for modules of other namespaces, which cannot see the symbols: it is libkarst's ELF entry point.
 __attribute__((visibility("hidden"), used)) void karst_module_event(const void* note, int loaded);
@@ -344,8 +346,9 @@ const char* why_no_attach() {
   return g_life == Life::kTracing ? "it is traced already" : "libkarst cannot trace it";
 }
 
-const char* fetch_for_attach(const char* options) {
-  if (const char* why = why_no_attach()) return why;
+/// Calls use(environment), whose only variable has these options. What it returns.
+template <typename Use>
+const char* with_options(const char* options, Use use) {
   constexpr char kName[] = "KARST_OPTIONS=";
   char variable[sizeof kName + sizeof g_raw_options] = {};
   const std::uint64_t size = length(options);
@@ -353,12 +356,22 @@ const char* fetch_for_attach(const char* options) {
   copy(variable, kName, sizeof kName);
   copy(variable + sizeof kName - 1, options, size + 1);
   char* environment[] = {variable, nullptr};
+  return use(environment);
+}
+
+const char* fetch_for_attach(char** environment) {
+  if (const char* why = why_no_attach()) return why;
   keep_options(environment);
   const std::uint32_t found = fetch_plain_code(wanted_code());
   keep_session(Options());  // it ends with karst attach
   if (found == 0) return "none of its functions can be patched";
   map_plain_code();
   return nullptr;
+}
+
+const char* fetch_detours_for_attach(char** environment) {
+  if (g_first != nullptr || g_life != Life::kTracing || !own_arena()) return "it is not traced";
+  return fetch_detours(Options::from(environment));
 }
 
 const char* enter_for_attach() {
@@ -395,7 +408,11 @@ void karst_register_module(const void* note, int) { karst::runtime::come(reinter
 void karst_unregister_module(const void* note, int) { karst::runtime::go(reinterpret_cast<std::uintptr_t>(note)); }
 
 const void* karst_attach_fetch(const char* options) {
-  return karst::runtime::as_handle(karst::runtime::fetch_for_attach(options));
+  return karst::runtime::as_handle(karst::runtime::with_options(options, karst::runtime::fetch_for_attach));
+}
+
+const void* karst_attach_detours(const char* options) {
+  return karst::runtime::as_handle(karst::runtime::with_options(options, karst::runtime::fetch_detours_for_attach));
 }
 
 const void* karst_attach_enter(const char*) { return karst::runtime::as_handle(karst::runtime::enter_for_attach()); }

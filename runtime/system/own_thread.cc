@@ -13,11 +13,12 @@ namespace karst::runtime {
 
 namespace {
 
-// Thread-local area (a page on each side of the thread pointer), a guard page, the stack. Nothing of ours needs a tenth
-// of it; what is not touched is not there.
+// Thread-local area (a page on each side of the thread pointer), a guard page, the stack, a guard page: so that it is
+// seen from outside where the stack ends. Nothing of ours needs a tenth of it; what is not touched is not there.
 constexpr std::uint64_t kLocalSize = 2 * arch::kPage;
 constexpr std::uint64_t kStackSize = 128 << 10;
-constexpr std::uint64_t kSize = kLocalSize + arch::kPage + kStackSize;
+constexpr std::uint64_t kStackEnd = kLocalSize + arch::kPage + kStackSize;
+constexpr std::uint64_t kSize = kStackEnd + arch::kPage;
 
 }  // namespace
 
@@ -27,6 +28,7 @@ bool OwnThread::start(Body body) {
     if (sys::failed(got)) return false;
     memory_ = static_cast<std::uintptr_t>(got);
     sys::mprotect(memory_ + kLocalSize, arch::kPage, PROT_NONE);
+    sys::mprotect(memory_ + kStackEnd, arch::kPage, PROT_NONE);
   }
   const std::uintptr_t pointer = memory_ + arch::kPage;
   auto* words = reinterpret_cast<std::uintptr_t*>(pointer);
@@ -35,7 +37,7 @@ bool OwnThread::start(Body body) {
   constexpr std::uint64_t kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                                    CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   const sys::SignalsBlocked inherited;
-  const long tid = arch::karst_make_thread(kFlags, memory_ + kSize, &tid_, pointer, body);
+  const long tid = arch::karst_make_thread(kFlags, memory_ + kStackEnd, &tid_, pointer, body);
   if (tid < 0) return false;
   last_tid_ = static_cast<std::uint32_t>(tid);
   return true;

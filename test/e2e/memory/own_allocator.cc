@@ -2,6 +2,8 @@
 //   (nothing)   blocks of powers of two, whose functions call each other
 //   NEXT        hands on to whoever comes next in the loader's order
 //   LOOPS       the first one, whose free() goes back to its first instruction
+//   HOOKED      the first one, whose malloc() goes on through a pointer
+//   CROSSING    the first one, whose valloc() begins at the end of a page
 #include <dlfcn.h>
 #include <sched.h>
 #include <string.h>
@@ -102,7 +104,12 @@ void* take(size_t alignment, size_t size) {
 
 }  // namespace
 
+#ifdef HOOKED
+void* (*volatile g_take)(size_t size) noexcept = [](size_t size) noexcept { return take(16, size); };
+EXPORT void* malloc(size_t size) noexcept { return g_take(size); }
+#else
 EXPORT void* malloc(size_t size) noexcept { return take(16, size); }
+#endif
 #ifdef LOOPS
 __asm__(
     ".globl free\n.type free, @function\nfree:\n.cfi_startproc\ntest %rdi, %rdi\nje 1f\nxor %edi, %edi\njmp free\n"
@@ -140,7 +147,13 @@ EXPORT int posix_memalign(void** to, size_t alignment, size_t size) noexcept {
   *to = address;
   return 0;
 }
+#ifdef CROSSING
+__asm__(
+    ".section .text.crossing, \"ax\"\n.balign 4096\n.skip 4093, 0x90\n.globl valloc\n.type valloc, @function\nvalloc:\n"
+    ".cfi_startproc\nmov %rdi, %rsi\nmov $4096, %edi\njmp memalign\n.cfi_endproc\n.size valloc, . - valloc\n.text");
+#else
 EXPORT void* valloc(size_t size) noexcept { return memalign(4096, size); }
+#endif
 EXPORT void* pvalloc(size_t size) noexcept { return memalign(4096, (size + 4095) / 4096 * 4096); }
 EXPORT size_t malloc_usable_size(void* address) noexcept { return address != nullptr ? head_of(address)->size : 0; }
 #endif

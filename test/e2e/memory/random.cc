@@ -1,6 +1,8 @@
 // Random allocations of all kinds by several threads, which free each other's. Prints what each function took and what
 // of it was left: FUNCTION ALLOCATIONS BYTES LIVING LIVING_BYTES; with one thread also the greatest sum there was.
-//   random SEED THREADS STEPS
+//   random SEED THREADS STEPS         does so once
+//   random SEED THREADS STEPS asked   reads letters: g goes on by so many steps, r forgets what was taken up to now,
+//                                     t tells, b begins with threads that take and give all the time, e ends them
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -10,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 
 namespace {
@@ -71,6 +74,7 @@ __attribute__((always_inline)) inline void give(const Block& block) {
 }
 
 void forget(const Block& block) {
+  if (block.by < 0) return;  // taken before 'r'
   g_living[block.by] -= 1;
   g_living_bytes[block.by] -= static_cast<long>(block.size);
   g_now -= static_cast<long>(block.size);
@@ -118,20 +122,84 @@ void* run(void* given) {
   return nullptr;
 }
 
+constexpr long kMostThreads = 16;
+pthread_t g_ids[kMostThreads];
+
+void begin(long threads, void* (*function)(void*), long seed) {
+  for (long i = 0; i < threads; ++i)
+    if (pthread_create(&g_ids[i], nullptr, function, reinterpret_cast<void*>(seed * 100 + i)) != 0) abort();
+}
+
+void end(long threads) {
+  for (long i = 0; i < threads; ++i) pthread_join(g_ids[i], nullptr);
+}
+
+void tell() {
+  for (int i = 0; i < kFunctions; ++i)
+    printf("work<%d> %ld %ld %ld %ld\n", i, g_allocations[i], g_bytes[i], g_living[i], g_living_bytes[i]);
+}
+
+bool g_churns;
+
+/// Each block has a byte of its own all over it until it is given back.
+void* churn(void* given) {
+  unsigned seed = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(given));
+  static __thread Block t_blocks[kSlots];
+  for (unsigned char mark = 1; __atomic_load_n(&g_churns, __ATOMIC_RELAXED); ++mark) {
+    Block& block = t_blocks[rand_r(&seed) % kSlots];
+    auto* bytes = static_cast<unsigned char*>(block.address);
+    for (std::size_t i = 0; bytes != nullptr && i < block.size; i += 61)
+      if (bytes[i] != block.by) abort();
+    if (bytes != nullptr) give(block);
+    const std::size_t size = (1 + rand_r(&seed) % 100) * 64;
+    const int kind = rand_r(&seed) % 11;
+    block = {take(kind, size), size, mark, kind};
+    if (block.address == nullptr) abort();
+    memset(block.address, mark, size);
+  }
+  for (const Block& block : t_blocks)
+    if (block.address != nullptr) give(block);
+  return nullptr;
+}
+
+void be_asked(long seed, long threads) {
+  char letter = 0;
+  puts("ready");
+  fflush(stdout);
+  while (read(STDIN_FILENO, &letter, 1) == 1) {
+    if (letter == 'g') begin(threads, run, ++seed), end(threads);
+    if (letter == 'b') __atomic_store_n(&g_churns, true, __ATOMIC_RELAXED), begin(threads, churn, ++seed);
+    if (letter == 'e') __atomic_store_n(&g_churns, false, __ATOMIC_RELAXED), end(threads);
+    if (letter == 't') tell();
+    if (letter == 'r') {
+      for (Block& block : g_slots) block.by = -1;
+      for (long* counts : {g_allocations, g_bytes, g_living, g_living_bytes}) memset(counts, 0, sizeof g_bytes);
+    }
+    if (letter == '\n') continue;
+    puts("done");
+    fflush(stdout);
+  }
+  puts("right");
+}
+
 }  // namespace
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   static char buffer[4096];
   setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
   const long seed = atol(arguments[1]);
   const long threads = atol(arguments[2]);
   g_steps = atoi(arguments[3]);
+  if (threads > kMostThreads) return 2;
+  if (count > 4) {
+    be_asked(seed, threads);
+    return 0;
+  }
   if (threads == 1) {
     run(reinterpret_cast<void*>(seed));
   } else {
-    pthread_t ids[16];
-    for (long i = 0; i < threads; ++i) pthread_create(&ids[i], nullptr, run, reinterpret_cast<void*>(seed * 100 + i));
-    for (long i = 0; i < threads; ++i) pthread_join(ids[i], nullptr);
+    begin(threads, run, seed);
+    end(threads);
   }
   // A forked child has what its parent had, and frees it.
   const pid_t child = fork();
@@ -141,7 +209,6 @@ int main(int, char** arguments) {
     _exit(0);
   }
   waitpid(child, nullptr, 0);
-  for (int i = 0; i < kFunctions; ++i)
-    printf("work<%d> %ld %ld %ld %ld\n", i, g_allocations[i], g_bytes[i], g_living[i], g_living_bytes[i]);
+  tell();
   printf("most %ld\n", g_most);
 }
