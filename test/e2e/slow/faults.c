@@ -1,4 +1,5 @@
-/* One call in two hundred touches memory that is new, by page; argument 1 says which call, argument 2 how many pages. */
+/* One call in two hundred touches memory that is new, by page; argument 1 says which call, argument 2 how many pages.
+ */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
