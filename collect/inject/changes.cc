@@ -1,7 +1,6 @@
 #include "collect/inject/changes.h"
 
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -12,7 +11,6 @@ namespace karst::collect {
 namespace {
 
 using namespace format;
-namespace fs = std::filesystem;
 
 /// Reads numbers out of a table that may say anything.
 class Table {
@@ -114,13 +112,8 @@ std::optional<Edit> edit_of(const PatchJump& j, const PatchedModule& module, boo
 
 Changes changes_of(const ForeignMemory& memory, const std::vector<Mapping>& mappings, bool back) {
   PatchedModules modules{};
-  for (const Mapping& m : mappings) {
-    if (m.offset != 0 || !fs::path(m.path).filename().string().starts_with("libkarst.so")) continue;
-    const auto runtime = ForeignModule::of(memory, m.begin);
-    const std::uint64_t at = runtime ? runtime->find(memory, "karst_patched_modules") : 0;
-    if (at != 0) memory.read(at, &modules, sizeof modules);
-    break;
-  }
+  if (const std::uint64_t at = find_in_runtime(memory, mappings, "karst_patched_modules"); at != 0)
+    memory.read(at, &modules, sizeof modules);
   Changes found;
   if (modules.version != kPatchTableVersion) return found;
   std::uint64_t size = 0;
