@@ -15,26 +15,15 @@
 // The hook in force finds the sled's return address KARST_KEPT_FLAGS_SIZE higher than others do.
 	.macro	HANDLED_ENTER name, hook
 	HOOK	\name
-	PUSH_SOME
-	PUSH_REST
-	movq	%rbp, %rdi
-	call	karst_record_values
-	POP_REST
-	POP	rsi
-	POP	rcx
-	POP	rdx
-	POP	rax
+	CALL_SAVED karst_record_values
 	leaq	-16(%rsp), %rsp
 	.cfi_adjust_cfa_offset 16
 	call	1f
 	leaq	16(%rsp), %rsp
 	.cfi_adjust_cfa_offset -16
-	PUSH_SOME
-	PUSH_REST
-	movq	%rbp, %rdi
-	call	karst_call_handlers
-	POP_REST
-	RETURN
+	CALL_SAVED karst_call_handlers
+	DROP
+	ret
 	.cfi_adjust_cfa_offset 32	// 0(%rsp) return address, 8 and 16 nothing, 24 the event's low bits
 1:	pushq	24(%rsp)
 	.cfi_adjust_cfa_offset 8
@@ -44,17 +33,7 @@
 
 	.macro	HANDLED_EXIT name, hook
 	HOOK	\name
-	PUSH_SOME
-	PUSH_REST
-	movq	%rbp, %rdi
-	call	karst_call_handlers
-	movq	%rbp, %rdi
-	call	karst_record_values
-	POP_REST
-	POP	rsi
-	POP	rcx
-	POP	rdx
-	POP	rax
+	CALL_SAVED karst_call_handlers, karst_record_values
 	jmpq	*\hook(%rip)
 	HOOK_END \name
 	.endm

@@ -65,6 +65,24 @@
 	PUSH	rax
 	PUSH_FEW
 	.endm
+	.macro	POP_SOME
+	POP	rsi
+	POP	rcx
+	POP	rdx
+	POP	rax
+	.endm
+	.macro	CALL_SAVED function, second	// function(SavedRegisters), and another (format/values.h)
+	PUSH_SOME
+	PUSH_REST
+	movq	%rbp, %rdi
+	call	\function
+	.ifnb	\second
+	movq	%rbp, %rdi
+	call	\second
+	.endif
+	POP_REST
+	POP_SOME
+	.endm
 	.macro	DROP			// the event's low bits
 	leaq	8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
@@ -77,10 +95,7 @@
 	ret
 	.endm
 	.macro	RETURN
-	POP	rsi
-	POP	rcx
-	POP	rdx
-	POP	rax
+	POP_SOME
 	DROP
 	ret
 	.endm

@@ -250,15 +250,7 @@
 // registers are as the program left them: libkarst uses none. Conditional tail calls have no values: no flags are live.
 	.macro	VALUES name, hook
 	HOOK	\name
-	PUSH_SOME
-	PUSH_REST
-	movq	%rbp, %rdi
-	call	karst_record_values
-	POP_REST
-	POP	rsi
-	POP	rcx
-	POP	rdx
-	POP	rax
+	CALL_SAVED karst_record_values
 	jmpq	*\hook(%rip)
 	HOOK_END \name
 	.endm
