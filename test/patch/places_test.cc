@@ -32,16 +32,26 @@ struct Module {
   std::vector<Function> functions;
 };
 
+/// Calls use(image, frames, code) of the module. False: it cannot be read.
+template <typename Use>
+bool with_module(int descriptor, Use use) {
+  auto image = ElfImage::read(descriptor);
+  if (!image) return false;
+  const auto frames = Frames::read(*image);
+  if (!frames) return false;
+  use(*image, *frames, Code::decode(*image, *frames));
+  return true;
+}
+
 /// Null when the module has nothing to patch.
 std::unique_ptr<Module> look(int descriptor) {
-  auto image = ElfImage::read(descriptor);
-  if (!image) return nullptr;
-  const auto frames = Frames::read(*image);
-  if (!frames) return nullptr;
-  const Code code = Code::decode(*image, *frames);
-  auto functions = find_places(*frames, code, {0}).functions;
-  auto table = make_table(*image, code, functions);
-  return std::make_unique<Module>(Module{std::move(*image), std::move(table), std::move(functions)});
+  std::unique_ptr<Module> module;
+  with_module(descriptor, [&](ElfImage& image, const Frames& frames, const Code& code) {
+    auto functions = find_places(frames, code, {0}).functions;
+    auto table = make_table(image, code, functions);
+    module = std::make_unique<Module>(Module{std::move(image), std::move(table), std::move(functions)});
+  });
+  return module;
 }
 
 std::vector<std::string> modules() {
@@ -53,6 +63,15 @@ std::vector<std::string> modules() {
       },
       &paths);
   return paths;
+}
+
+template <typename Use>
+void with_each_module(Use use) {
+  for (const std::string& path : modules()) {
+    SCOPED_TRACE(path);
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    EXPECT_TRUE(with_module(file.get(), use));
+  }
 }
 
 /// The field is that of a jump, a jump on a condition or a call, and not of an access to memory.
@@ -105,22 +124,15 @@ TEST(Places, TablesOfRealModulesAreSound) {
 }
 
 TEST(Places, NothingGoesIntoAJump) {
-  for (const std::string& path : modules()) {
-    SCOPED_TRACE(path);
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    const auto image = ElfImage::read(file.get());
-    ASSERT_TRUE(image);
-    const auto frames = Frames::read(*image);
-    ASSERT_TRUE(frames);
-    const Code code = Code::decode(*image, *frames);
+  with_each_module([](const ElfImage&, const Frames& frames, const Code& code) {
     AddressSet inside = code.no_addresses();
     PlaceOptions options;
     // As if each NOP of one byte were a probe's, and some functions had detours.
-    for (std::size_t f = 0; f < frames->all().size(); f += 7) options.detours.push_back(frames->all()[f].code.begin);
-    for (std::size_t f = 0; f < frames->all().size(); ++f)
+    for (std::size_t f = 0; f < frames.all().size(); f += 7) options.detours.push_back(frames.all()[f].code.begin);
+    for (std::size_t f = 0; f < frames.all().size(); ++f)
       for (const Instruction& i : code.of(f))
-        if (i.kind == Kind::kPadding && i.size == 1) options.probes.push_back(frames->all()[f].code.begin + i.offset);
-    const Places places = find_places(*frames, code, options);
+        if (i.kind == Kind::kPadding && i.size == 1) options.probes.push_back(frames.all()[f].code.begin + i.offset);
+    const Places places = find_places(frames, code, options);
     const auto look = [&](const Stub& s) {
       if (s.jump.how != Jump::How::kDirect) return;
       EXPECT_FALSE(inside.has_one(s.jump.at, s.jump.at + 5)) << std::hex << s.jump.at;
@@ -132,27 +144,20 @@ TEST(Places, NothingGoesIntoAJump) {
     for (const Detour& d : places.detours)
       if (d.left_out == LeftOut::kNot) look(d.stub);
     // A second look, by the instructions alone.
-    for (std::size_t f = 0; f < frames->all().size(); ++f)
+    for (std::size_t f = 0; f < frames.all().size(); ++f)
       for (const Instruction& i : code.of(f))
         EXPECT_FALSE(i.kind != Kind::kRelative && i.target != 0 && inside.has(i.target)) << std::hex << i.target;
-  }
+  });
 }
 
 TEST(Places, DetoursBeginWithRoomForAJump) {
-  for (const std::string& path : modules()) {
-    SCOPED_TRACE(path);
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    const auto image = ElfImage::read(file.get());
-    ASSERT_TRUE(image);
-    const auto frames = Frames::read(*image);
-    ASSERT_TRUE(frames);
-    const Code code = Code::decode(*image, *frames);
+  with_each_module([](const ElfImage& image, const Frames& frames, const Code& code) {
     PlaceOptions options{.named = std::vector<std::uint64_t>()};
-    for (const Frame& frame : frames->all()) options.detours.push_back(frame.code.begin);
-    const Places places = find_places(*frames, code, options);
+    for (const Frame& frame : frames.all()) options.detours.push_back(frame.code.begin);
+    const Places places = find_places(frames, code, options);
     std::vector<DetourEntry> entries;
     for (const Detour& d : places.detours) entries.push_back({"f" + std::to_string(d.function), d});
-    const std::vector<std::byte> table = make_table(*image, code, places.functions, {}, entries);
+    const std::vector<std::byte> table = make_table(image, code, places.functions, {}, entries);
     PatchTable t;
     std::memcpy(&t, table.data(), sizeof t);
     EXPECT_GT(t.detours, places.detours.size() / 2);
@@ -177,7 +182,7 @@ TEST(Places, DetoursBeginWithRoomForAJump) {
       if (jumps[i].field == kPatchNoField) continue;
       EXPECT_EQ(jumps[i].offset, detours[jumps[i].function].offset);
     }
-  }
+  });
 }
 
 TEST(Places, DamagedModulesGiveSoundTablesOrNone) {
