@@ -125,6 +125,16 @@ class Allocators(AllocatorTest):
         self.check_window(self.on("on"), self.off)
         self.finish(self.child)
 
+    def test_detours_of_karst_run_come_back(self):
+        for name in self.with_allocators():
+            with self.subTest(name=name):
+                self.start_asked(program(name), before=self.run_by_karst("--budget", "off", "--system", "memory"))
+                self.go("g")
+                self.karst("detach", self.pid)
+                self.assertEqual(code_that_differs(self.pid, self.program), [])
+                self.check_window(self.on("attach"), self.off)
+                self.finish(self.child)
+
     def test_detached_and_attached_again(self):
         """The program's code is its file's in between, whatever its threads are at."""
         self.whole = False
@@ -187,6 +197,22 @@ class Allocators(AllocatorTest):
 
 
 class Refusals(AllocatorTest):
+    def filtered(self):
+        return build("inject-filtered", "inject/filtered.c", compiler="gcc")
+
+    def test_a_seccomp_filter(self):
+        """No thread is made to do what the filter may forbid; what is there is switched."""
+        self.start_asked(program("own", "karst-g++"), before=(*self.run_by_karst(), self.filtered()))
+        said = self.karst("on", self.pid, "--system", "memory", status=1)
+        self.assertIn("memory of process", said)
+        self.assertIn("seccomp filter", said)
+        self.assertEqual(len(said.splitlines()), 1, said)
+        self.finish(self.child)
+        self.start_asked(program("own", "karst-g++"), before=(*self.run_by_karst("--system", "memory"), self.filtered()))
+        self.off()
+        self.check_window(self.on("on"), self.off)
+        self.finish(self.child)
+
     def check_refused(self, words, *command, then=lambda: None):
         said = self.karst(*command, "--system", "memory")
         self.assertIn(words, " ".join(said.split()))
