@@ -129,7 +129,7 @@ class Allocators(AllocatorTest):
         for name in self.with_allocators():
             with self.subTest(name=name):
                 self.start_asked(program(name), before=self.run_by_karst("--budget", "off", "--system", "memory"))
-                self.go("g")
+                self.off()
                 self.karst("detach", self.pid)
                 self.assertEqual(code_that_differs(self.pid, self.program), [])
                 self.check_window(self.on("attach"), self.off)
