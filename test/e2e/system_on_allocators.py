@@ -1,6 +1,7 @@
 """karst attach and on --system memory: of programs with an allocator of their own, which log what they take."""
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -246,6 +247,17 @@ class Refusals(AllocatorTest):
         self.assertIn("an allocator in itself, which cannot be told from the program's other code",
                       self.karst("attach", self.pid, *ALL, "--system", "memory", status=1))
         self.go("g", "b", "e")
+        self.finish(self.child)
+
+    def test_a_sanitizers_allocator(self):
+        compiler = shutil.which("clang++-14") or shutil.which("clang++")
+        if compiler is None:
+            self.skipTest("there is no clang++, which links a sanitizer into the program")
+        self.start_asked(build("memory_random_sanitized", "memory/random.cc", "-std=c++20", "-O1", "-pthread",
+                               "-fsanitize=address", compiler=compiler))
+        self.assertIn("cannot be told from the program's other code",
+                      self.karst("attach", self.pid, *ALL, "--system", "memory", status=1))
+        self.go("b", "e")
         self.finish(self.child)
 
     def test_if_nothing_is_to_be_patched(self):
