@@ -38,8 +38,10 @@ class Ways {
       const std::uint64_t begin = image.section_address(name);
       if (begin != 0) linkage_.push_back({begin, begin + image.contents(name).size()});
     }
-    for (const ElfImage::NamedCode& function : image.exported_functions())
+    for (const ElfImage::NamedCode& function : image.exported_functions()) {
       if (is_allocators(function.name)) entries_.push_back(function.address);
+      is_sanitizers_ = is_sanitizers_ || function.name == "__interceptor_malloc";
+    }
     std::sort(entries_.begin(), entries_.end());
     for (std::size_t f = 0; f < to_.size(); ++f) gather(image, f);
   }
@@ -48,6 +50,7 @@ class Ways {
 
   /// Frames that are the allocator's. None: not known. Adds to the pointers.
   std::optional<std::vector<bool>> allocator(AllocatorCode& to) const {
+    if (is_sanitizers_) return std::nullopt;  // all of its runtime may be at locks
     std::vector<bool> found(to_.size());
     std::vector<std::size_t> fresh;
     const auto add = [&](std::size_t frame) {
@@ -136,6 +139,7 @@ class Ways {
   const Code& code_;
   std::vector<Range> linkage_;          // to other modules
   std::vector<std::uint64_t> entries_;  // in order
+  bool is_sanitizers_ = false;
   std::vector<std::vector<std::size_t>> to_;
   std::vector<std::vector<std::size_t>> from_;  // but by an entry
   std::vector<bool> is_lost_;                   // it leads to what is not known

@@ -127,16 +127,16 @@ std::vector<std::uint32_t> ids_at(const ArenaView& arena, std::vector<std::uint6
 Status begin_detours(Requester& requester, const Attached& target, const SystemWish& wish,
                      std::chrono::milliseconds limit) {
   const pid_t pid = target.process.pid;
-  if (const Status brought = bring_detours(pid, target.process.uid, wish.functions); !brought) return brought;
+  if (Status brought = bring_detours(pid, target.process.uid, wish.functions); !brought) return brought;
   const auto detours = detours_of(pid);
   if (!detours) return detours.error();
   if (!detours->any || detours->stand) return Unit{};
   const std::vector<std::uint32_t> off = requester.choose(ids_at(target.arena, detours->functions), false);
-  if (const Status done = requester.apply(limit); !done) return done;
-  const Status written = write_detours(pid);
+  if (Status done = requester.apply(limit); !done) return done;
+  Status written = write_detours(pid);
   if (written) return written;
   requester.choose(off, true);
-  if (const Status done = requester.apply(limit); !done) return done;
+  if (Status done = requester.apply(limit); !done) return done;
   return written;
 }
 

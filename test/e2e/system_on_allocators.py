@@ -1,6 +1,7 @@
 """karst attach and on --system memory: of programs with an allocator of their own, which log what they take."""
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -125,6 +126,16 @@ class Allocators(AllocatorTest):
         self.check_window(self.on("on"), self.off)
         self.finish(self.child)
 
+    def test_detours_of_karst_run_come_back(self):
+        for name in self.with_allocators():
+            with self.subTest(name=name):
+                self.start_asked(program(name), before=self.run_by_karst("--budget", "off", "--system", "memory"))
+                self.off()
+                self.karst("detach", self.pid)
+                self.assertEqual(code_that_differs(self.pid, self.program), [])
+                self.check_window(self.on("attach"), self.off)
+                self.finish(self.child)
+
     def test_detached_and_attached_again(self):
         """The program's code is its file's in between, whatever its threads are at."""
         self.whole = False
@@ -187,6 +198,22 @@ class Allocators(AllocatorTest):
 
 
 class Refusals(AllocatorTest):
+    def filtered(self):
+        return build("inject-filtered", "inject/filtered.c", compiler="gcc")
+
+    def test_a_seccomp_filter(self):
+        """No thread is made to do what the filter may forbid; what is there is switched."""
+        self.start_asked(program("own", "karst-g++"), before=(*self.run_by_karst(), self.filtered()))
+        said = self.karst("on", self.pid, "--system", "memory", status=1)
+        self.assertIn("memory of process", said)
+        self.assertIn("seccomp filter", said)
+        self.assertEqual(len(said.splitlines()), 1, said)
+        self.finish(self.child)
+        self.start_asked(program("own", "karst-g++"), before=(*self.run_by_karst("--system", "memory"), self.filtered()))
+        self.off()
+        self.check_window(self.on("on"), self.off)
+        self.finish(self.child)
+
     def check_refused(self, words, *command, then=lambda: None):
         said = self.karst(*command, "--system", "memory")
         self.assertIn(words, " ".join(said.split()))
@@ -220,6 +247,17 @@ class Refusals(AllocatorTest):
         self.assertIn("an allocator in itself, which cannot be told from the program's other code",
                       self.karst("attach", self.pid, *ALL, "--system", "memory", status=1))
         self.go("g", "b", "e")
+        self.finish(self.child)
+
+    def test_a_sanitizers_allocator(self):
+        compiler = shutil.which("clang++-14") or shutil.which("clang++")
+        if compiler is None:
+            self.skipTest("there is no clang++, which links a sanitizer into the program")
+        self.start_asked(build("memory_random_sanitized", "memory/random.cc", "-std=c++20", "-O1", "-pthread",
+                               "-fsanitize=address", compiler=compiler))
+        self.assertIn("cannot be told from the program's other code",
+                      self.karst("attach", self.pid, *ALL, "--system", "memory", status=1))
+        self.go("b", "e")
         self.finish(self.child)
 
     def test_if_nothing_is_to_be_patched(self):
