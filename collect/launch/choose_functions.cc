@@ -138,6 +138,8 @@ std::vector<FunctionChooser::Named> FunctionChooser::find(const ArenaView& arena
   std::vector<Named> found;
   for (const reader::Function& f : process.functions)
     if (filter.keeps(f.name)) found.push_back({f.id, f.name});
+  if (auto writer = ArenaWriter::of(arena))
+    for (const Named& f : found) writer->keep(f.id);
   return found;
 }
 

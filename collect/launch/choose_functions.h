@@ -79,7 +79,7 @@ class FunctionChooser {
   /// any of their modules.
   bool choose(const ArenaView& arena, std::uint32_t first, std::uint32_t count);
 
-  /// Functions among these that have code, and whose names `filter` keeps.
+  /// Functions among these that have code, and whose names `filter` keeps. A budget leaves them on from now on.
   struct Named {
     std::uint32_t id;
     std::string name;

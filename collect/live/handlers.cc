@@ -44,10 +44,13 @@ Result<std::vector<Handled>> handled_functions(const Attached& target) {
   std::vector<HandledFunction> functions(std::min(table->count, kMostHandled));
   if (!memory->read(table->functions, functions.data(), functions.size() * sizeof functions[0]))
     return error_of(target, {"its memory cannot be read"});
-  for (std::size_t i = 0; i < functions.size(); ++i) {
+  constexpr std::size_t kMostText = std::size_t{64} << 20;
+  std::size_t text = 0;
+  for (std::size_t i = 0; i < functions.size() && text < kMostText; ++i) {
     const HandledFunction& f = functions[i];
     std::string name = f.name == 0 ? std::string() : memory->text(f.name, kMostHandledName);
     if (name.empty()) name = place_of(f.address, mappings);
+    text += name.size();
     handled.push_back(
         {table->functions + i * sizeof f + offsetof(HandledFunction, level), std::move(name), f.calls, f.level});
   }

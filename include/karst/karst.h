@@ -271,7 +271,8 @@ KARST_STUB_ void karst_zone_leave_(struct karst_name** name) {
  * says (karst_message) stands in the call. What it calls, and a signal's handler meanwhile, has no handlers called.
  * errno, all registers and cancellation are kept from it. It needs 3 KiB of stack beside its own. Where the function is
  * a signal's handler, or is called with locks, that holds for its handlers, too. No handler is called as an exception
- * or a jump ends a call, nor in threads that the program makes by clone() with a stack of their own.
+ * or a jump ends a call, nor in threads that the program makes by clone() with a stack of their own. A library with
+ * handlers must not be unloaded.
  *
  *   static void entered(const struct karst_call* call) {
  *     if (karst_argument(call, 1) > 4096) karst_log("a big write: %lu", (unsigned long)karst_argument(call, 1));
