@@ -34,7 +34,8 @@ class Slow(TortureTest):
                 self.skipTest("perf events are not permitted")
             explained = json.loads(done.stdout)
             cause, = [c for c in explained["causes"] if c["kind"] == "computing" and c["path"] == ["store"]]
-            self.assertAlmostEqual(cause["page_faults"], pages, delta=16)
+            # Each 16th of a thread on a CPU is a record; a busy machine may move it to another CPU now and then.
+            self.assertAlmostEqual(cause["page_faults"], pages, delta=64)
             self.assertLess(cause["usual_page_faults"], 1)
             self.assertRegex(cause["what"], r"^computing, with about [\d,]+ page faults \(usual are 0\)$")
             # A busy machine may take the CPU away meanwhile: that is another cause.
