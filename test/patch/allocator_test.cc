@@ -79,8 +79,9 @@ TEST(Allocator, GoesOnWhereNobodyCanTell) {
   EXPECT_EQ(looked.found.error().message, "its code leads to places that are not known");
 }
 
+/// Under a sanitizer this program has one; the shell has libc's.
 TEST(Allocator, IsNotThere) {
-  const Looked looked = look_at("/proc/self/exe");
+  const Looked looked = look_at("/bin/sh");
   ASSERT_TRUE(looked.found) << looked.found.error().message;
   EXPECT_TRUE(looked.found->code.empty());
 }
