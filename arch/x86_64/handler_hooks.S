@@ -16,7 +16,7 @@
 	.macro	HANDLED_ENTER name, hook
 	HOOK	\name
 	CALL_SAVED karst_record_values
-	leaq	-16(%rsp), %rsp
+	subq	$16, %rsp
 	.cfi_adjust_cfa_offset 16
 	call	1f
 	leaq	16(%rsp), %rsp
