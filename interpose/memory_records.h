@@ -40,9 +40,9 @@ __attribute__((always_inline)) inline bool is_wanted(size_t size) {
   return g_sampling.all || is_drawn(size);
 }
 
-/// Whether it is recorded that this address is freed.
+/// Whether it is recorded that this address is freed. Before what is recorded is known the set has none.
 __attribute__((always_inline)) inline bool is_freed(const void* address) {
-  return g_sampling.all || (g_sampling.known && g_sampling.addresses.take(number(address)));
+  return g_sampling.all || g_sampling.addresses.take(number(address));
 }
 
 /// True if the address will be known when it is freed: where it would not, its allocation is not recorded either.
