@@ -127,8 +127,9 @@ reader::Process part_of(const ArenaView& arena, std::uint32_t first, std::uint32
 }
 }  // namespace
 
-std::vector<FunctionChooser::Named> FunctionChooser::find(const ArenaView& arena, const symbols::FunctionFilter& filter,
-                                                          std::uint32_t first, std::uint32_t count) {
+std::vector<FunctionChooser::Named> FunctionChooser::find_and_keep(const ArenaView& arena,
+                                                                   const symbols::FunctionFilter& filter,
+                                                                   std::uint32_t first, std::uint32_t count) {
   reader::Process process = part_of(arena, first, count);
   std::erase_if(process.functions, [&](const reader::Function& f) {
     return f.tail_exit || f.module >= process.modules.size() || has_no_code(process.modules[f.module]);

@@ -84,8 +84,8 @@ class FunctionChooser {
     std::uint32_t id;
     std::string name;
   };
-  std::vector<Named> find(const ArenaView& arena, const symbols::FunctionFilter& filter, std::uint32_t first,
-                          std::uint32_t count);
+  std::vector<Named> find_and_keep(const ArenaView& arena, const symbols::FunctionFilter& filter, std::uint32_t first,
+                                   std::uint32_t count);
 
   std::uint64_t functions() const { return functions_; }              ///< that were looked at
   std::uint64_t off() const { return off_; }                          ///< of them, left out

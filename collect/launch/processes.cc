@@ -122,7 +122,7 @@ void Processes::find_functions(Arrival asker) {
   std::vector<format::FoundFunction> found;
   std::string text(1, '\0');
   for (const auto& [id, name] :
-       chooser_.find(*process->process.history.arena(), *filter, asker.first_function, asker.function_count)) {
+       chooser_.find_and_keep(*process->process.history.arena(), *filter, asker.first_function, asker.function_count)) {
     if (found.size() == format::kMostHandled) break;
     found.push_back({id, static_cast<std::uint32_t>(text.size())});
     text.append(name, 0, std::min<std::size_t>(name.find('\0'), format::kMostHandledName)).push_back('\0');
