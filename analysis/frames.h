@@ -1,8 +1,8 @@
 // Frames: what a program does again and again, like drawing a picture, by its own word (KARST_FRAME of karst/karst.h).
 //
-// A mark of a name ends one frame of that name and begins the next one. The first frame begins with the trace, or
-// where overwritten history ends; what follows the last mark is in none. All threads of a process share its frames;
-// numbers count from 1.
+// A mark of a name ends one frame of that name and begins the next one, unless the program says where that begins
+// (karst_frame_begin): what lies between is in none. The first frame begins with the trace, or where overwritten
+// history ends; what follows the last mark is in none. All threads of a process share its frames; numbers count from 1.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -37,17 +37,20 @@ class Frames {
   };
   /// Those with the main frames' name first, then those with the most marks, equal ones by process and name.
   std::vector<Set> sets() const;
-  /// The process's frames of this name in order of time, as work on what their numbers say. Nobody marked where the
-  /// first one begins.
+  /// The process's frames of this name in order of time, as work on what their numbers say.
   std::vector<RequestWork> all(std::uint32_t process, std::string_view name) const;
   /// Those in which there is time: of two marks at the same moment the second ends none of these.
   std::vector<RequestWork> of(std::uint32_t process, std::string_view name) const;
+  /// Whether somebody marked where the first of them begins.
+  bool first_is_marked(std::uint32_t process, std::string_view name) const;
 
  private:
   struct Marks {
     std::uint32_t function = 0;
-    std::vector<std::uint64_t> ticks;  // in order
+    std::vector<std::uint64_t> ticks;   // in order
+    std::vector<std::uint64_t> begins;  // the same
   };
+  const Marks* find(std::uint32_t process, std::string_view name) const;
   std::map<std::string, std::map<std::uint32_t, Marks>, std::less<>> marks_;  // by name, by process
   std::uint64_t begin_;                                                       // of the trace
 };

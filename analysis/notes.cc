@@ -5,6 +5,8 @@
 #include <bit>
 
 #include "analysis/log_text.h"
+#include "analysis/pictures.h"
+#include "analysis/program_facts.h"
 #include "analysis/values.h"
 #include "format/note.h"
 
@@ -46,6 +48,12 @@ std::string_view kind_of(const reader::Note& note) {
       return "fiber";
     case NoteKind::kRecord:
       return "record";
+    case NoteKind::kColor:
+      return "color";
+    case NoteKind::kFrameBegin:
+      return "frame begins";
+    case NoteKind::kPicture:
+      return "picture";
   }
   return "unknown";
 }
@@ -106,13 +114,23 @@ std::string note_value(NoteKind kind, std::string_view bytes, std::string_view n
     case NoteKind::kArguments:
     case NoteKind::kReturned:
     case NoteKind::kFrame:
+    case NoteKind::kFrameBegin:
       break;
+    case NoteKind::kColor:
+      return color_text(static_cast<std::uint32_t>(bits_of(bytes)));
+    case NoteKind::kPicture:
+      return picture_text(bytes);
     case NoteKind::kRecord:
       return record_text(types, bytes);
     case NoteKind::kLog:
       return bytes.empty() ? std::string() : log_text(name, types, bytes);
   }
   return {};
+}
+
+bool is_aside(const reader::Note& note, const reader::Calls& calls) {
+  if (kind(note) == NoteKind::kColor) return true;
+  return kind(note) == NoteKind::kPicture && picture_text(calls.bytes_of(note)).empty();
 }
 
 std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note) {
@@ -152,6 +170,13 @@ std::string note_line(NoteKind kind, std::string_view name, std::string_view val
       return value.empty() ? "leaves its fiber" : fmt::format("goes on with fiber {}", value);
     case NoteKind::kRecord:
       return fmt::format("{}{}", name, value);
+    case NoteKind::kColor:
+      return fmt::format("color {}", value);
+    case NoteKind::kFrameBegin:
+      return fmt::format("frame of {} begins", name);
+    case NoteKind::kPicture:
+      return value.empty() ? fmt::format("more of a picture of {}", name)
+                           : fmt::format("picture of {}, {}", name, value);
     case NoteKind::kRequest:
       return value == "0" ? "works on no request" : fmt::format("works on request {}", value);
   }

@@ -12,7 +12,7 @@
 namespace karst::analysis {
 
 /// "message", "integer", "number", "frame", "request begins", "request ends", "works on", "text", "arguments",
-/// "returned", "log", "fiber" or "record"; "unknown" for kinds of a later version.
+/// "returned", "log", "fiber", "record", "color", "frame begins" or "picture"; "unknown" for kinds of a later version.
 std::string_view kind_of(const reader::Note& note);
 
 /// The value of a request's number or of an integer. 0 where the bytes are none.
@@ -25,6 +25,9 @@ std::string_view note_name(const reader::Trace& trace, const reader::Thread& thr
 /// log's text (analysis/log_text.h), or a record's `(size=24) = 0x5555`.
 std::string note_value(const reader::Trace& trace, const reader::Thread& thread, const reader::Calls& calls,
                        const reader::Note& note);
+
+/// It says nothing on its own: how its call is to be shown, or more of a picture than its first part.
+bool is_aside(const reader::Note& note, const reader::Calls& calls);
 
 /// Of a log, as its call site says (analysis/log_text.h); 0: it has none.
 std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note);

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analysis/program_facts.h"
 #include "analysis/selection.h"
 #include "base/hex.h"
 #include "base/json.h"
@@ -220,18 +222,28 @@ void print_process_tree(const reader::Trace& trace, const Facts& facts, Screen& 
   }
 }
 
-void print_threads(const std::vector<reader::Thread>& threads, const std::vector<ThreadFacts>& facts, Screen& screen) {
-  Table table({{"thread", "thread", false, true, 0, 8},
-               {"calls", "calls", false, true, 0, 14},
-               {"span", "span", false, true, 0, 12},
-               {"overwritten", "overwritten", false, true, 1, 14},
-               {"lost", "lost", false, true, 2, 10},
-               {"name", "name", true}},
-              Shorten::kEnd, "  ");
-  for (std::size_t i = 0; i < threads.size(); ++i)
-    table.add({std::to_string(threads[i].tid), count_text(facts[i].calls), duration_text(facts[i].span_ns),
-               count_text(threads[i].overwritten_events), count_text(threads[i].lost_events),
-               printable(threads[i].name)});
+/// Empty: it is in none.
+std::string_view group_of(const std::map<std::uint32_t, std::string_view>& groups, const reader::Thread& thread) {
+  const auto group = thread.fiber ? groups.end() : groups.find(thread.index);
+  return group == groups.end() ? std::string_view() : group->second;
+}
+
+void print_threads(const reader::Process& process, const std::vector<ThreadFacts>& facts, Screen& screen) {
+  const std::map<std::uint32_t, std::string_view> groups = analysis::thread_groups(process);
+  std::vector<Column> columns{
+      {"thread", "thread", false, true, 0, 8}, {"calls", "calls", false, true, 0, 14},
+      {"span", "span", false, true, 0, 12},    {"overwritten", "overwritten", false, true, 1, 14},
+      {"lost", "lost", false, true, 2, 10},    {"name", "name", true}};
+  if (!groups.empty()) columns.insert(columns.end() - 1, {"group", "group", true, false, 0, 16});
+  Table table(std::move(columns), Shorten::kEnd, "  ");
+  for (std::size_t i = 0; i < process.threads.size(); ++i) {
+    const reader::Thread& thread = process.threads[i];
+    std::vector<std::string> row{std::to_string(thread.tid),      count_text(facts[i].calls),
+                                 duration_text(facts[i].span_ns), count_text(thread.overwritten_events),
+                                 count_text(thread.lost_events),  printable(thread.name)};
+    if (!groups.empty()) row.insert(row.end() - 1, printable(group_of(groups, thread)));
+    table.add(std::move(row));
+  }
   table.print(screen);
 }
 
@@ -255,6 +267,7 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
   const std::uint64_t started = realtime(trace, start_ticks(process, trace));
   line(fmt::format("{}{}; parent {}; executable {}", started != 0 ? "tracing began " + time_text(started) + "; " : "",
                    ending(process), process.parent_pid, printable(process.executable)));
+  for (const std::string_view text : analysis::app_info(process)) line("says of itself: " + printable(text));
   if (!process.options.empty()) line("options " + printable(process.options));
   if ((process.flags & format::kProcessForked) != 0) {
     std::uint64_t inherited = 0;
@@ -287,7 +300,7 @@ void print_process(const reader::Trace& trace, const reader::Process& process, c
     line(fmt::format("{}, each as a thread of its own below, numbered from {} on",
                      plural(static_cast<std::uint64_t>(fibers), "fiber"), reader::kFirstFiberTid));
   say(screen, "");
-  print_threads(process.threads, threads, screen);
+  print_threads(process, threads, screen);
   if (process.modules.empty()) return;
   say(screen, "");
   print_modules(process, screen);
@@ -350,6 +363,7 @@ void write_process(Json& json, const reader::Trace& trace, const reader::Process
   json.field("parent_pid", process.parent_pid).field("name", process.name).field("executable", process.executable);
   json.field("options", process.options);
   json.list("command_line", process.command_line, [](const std::string& argument) { return argument; });
+  json.list("app_info", analysis::app_info(process), [](std::string_view text) { return text; });
   json.field("ended", (process.flags & format::kProcessEnded) != 0);
   json.field("exit_status", known && WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt);
   json.field("signal", known && WIFSIGNALED(status) ? std::optional(WTERMSIG(status)) : std::nullopt);
@@ -361,10 +375,11 @@ void write_process(Json& json, const reader::Trace& trace, const reader::Process
   json.field("clock", process.clock_period_ticks != 0 ? "thread" : "tsc");
   json.field("clock_period_ns", clock.to_ns(process.clock_period_ticks));
   json.field("clock_longest_ns", clock.to_ns(process.clock_longest_ticks)).key("threads").open('[');
+  const std::map<std::uint32_t, std::string_view> groups = analysis::thread_groups(process);
   for (std::size_t i = 0; i < process.threads.size(); ++i) {
     const reader::Thread& thread = process.threads[i];
     json.line().open('{').field("tid", thread.tid).field("name", thread.name).field("calls", threads[i].calls);
-    json.field("fiber", thread.fiber);
+    json.field("fiber", thread.fiber).field("group", group_of(groups, thread));
     json.field("inherited_calls", thread.inherited).field("open_calls", threads[i].open_calls);
     json.field("events", threads[i].events).field("span_ns", threads[i].span_ns);
     json.field("overwritten_events", thread.overwritten_events).field("lost_events", thread.lost_events);

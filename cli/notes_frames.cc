@@ -1,4 +1,4 @@
-// The first frame of a name is in no sum: nobody marked where it begins.
+// The first frame of a name is in no sum unless somebody marked where it begins.
 #include "cli/notes_frames.h"
 
 #include <fmt/format.h>
@@ -45,9 +45,12 @@ FrameSet make_set(const Input& input, const analysis::Frames& frames, const anal
   const reader::Trace& trace = input.trace;
   FrameSet set{of.name, &trace.processes()[of.process], {}, {}, 0, 0, {}};
   const std::uint64_t start = analysis::first_ticks(trace);
+  const bool first_is_marked = frames.first_is_marked(of.process, of.name);
   for (const analysis::RequestWork& frame : frames.all(of.process, of.name)) {
     const auto& range = input.filter.range;
-    if (frame.id == 1 || (range && (frame.range.begin < range->begin || frame.range.end > range->end))) continue;
+    if ((frame.id == 1 && !first_is_marked) ||
+        (range && (frame.range.begin < range->begin || frame.range.end > range->end)))
+      continue;
     const std::uint64_t ns = trace.clock().to_ns(frame.range.end - frame.range.begin);
     set.frames.push_back({frame.id, trace.clock().to_ns(frame.range.begin - start), ns});
     set.ns.push_back(ns);

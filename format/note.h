@@ -30,8 +30,19 @@ enum class NoteKind : std::uint8_t {
   kFiber = 12,        ///< the thread goes on with another fiber, or on its own stack (FiberNote)
   kRecord = 13,       ///< numbers of what is named and has happened here, as both halves of its description say
                       ///< (format/values.h): `malloc(size=24) = 0x5555`
+  kColor = 14,        ///< of the call that the thread is in: a byte each of blue, green and red
+  kFrameBegin = 15,   ///< one of what is named begins here; the next kFrame of this name ends it
+  kPicture = 16       ///< a part of a picture of what is named (format/picture.h)
 };
-inline constexpr std::uint32_t kLastNoteKind = 13;
+inline constexpr std::uint32_t kLastNoteKind = 16;
+
+// In the place of a description (Function::values): what a name says beside notes. Such a name has none.
+inline constexpr char kAppInfo[] = "app info:";     ///< a line about the process
+inline constexpr char kPlotLook[] = "plot:";        ///< how values of this name are drawn: `plot:line #ff8000 ms`
+inline constexpr char kThreadGroup[] = "group of";  ///< and a number: of the arena's thread of this number
+/// And of a zone's or a message's name: its colour, `#ff8000`.
+inline constexpr char kColorMark = '#';
+inline constexpr std::uint32_t kColorDigits = 6;
 
 /// The module whose functions are the names of notes; it has no code. An address is where its text lies in the arena.
 inline constexpr char kNotesModule[] = "[notes]";

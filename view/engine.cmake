@@ -31,7 +31,7 @@ add_custom_command(OUTPUT ${engine_dir}/syscall_names.cc
   COMMENT "Writing the page's table of system calls")
 set(engine_objects "")
 foreach(source
-    analysis/errno_names analysis/explain analysis/explain_words analysis/frames analysis/function_list analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text analysis/memory analysis/notes analysis/outliers analysis/parts analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values analysis/waits
+    analysis/errno_names analysis/explain analysis/explain_words analysis/frames analysis/function_list analysis/holds analysis/lock_orders analysis/lock_rings analysis/lock_rows analysis/locks analysis/log_text analysis/memory analysis/notes analysis/outliers analysis/parts analysis/pictures analysis/program_facts analysis/requests analysis/samples analysis/selection analysis/tracing_cost analysis/value_hints analysis/values analysis/waits
     base/json base/plain_name base/text base/utf8 query/flame query/selection query/table
     reader/calls reader/clock_problems reader/chunks reader/cuts reader/event_stream reader/fiber_runs
     reader/fibers reader/lost_times reader/model_builder reader/model_records reader/moments reader/state_chunks reader/state_walk reader/states

@@ -153,6 +153,7 @@ __attribute__((noinline)) void say_more(const NoteName* name, const void* domain
     say(NoteKind::kText, {}, {}, message.text(a));
   }
   say_payload(&g_payload, a);
+  if (a != nullptr && a->size >= sizeof *a && a->color_type == kArgb) karst_api_color(a->color & 0xffffff);
   say_category(domain, a);
 }
 

@@ -45,6 +45,8 @@ static_assert(offsetof(Attributes, payload) == 24 && offsetof(Attributes, messag
 enum class MessageType : std::int32_t { kNone = 0, kText = 1, kWide = 2, kRegistered = 3 };
 enum class PayloadType : std::int32_t { kNone = 0, kU64, kI64, kDouble, kU32, kI32, kFloat };
 
+inline constexpr std::int32_t kArgb = 1;  ///< color_type; 0: there is none
+
 /// What a pushed or popped range returns where no tool looks.
 inline constexpr int kNoLevel = -2;
 

@@ -135,34 +135,55 @@ std::uint32_t fiber_note_id() {
   return id <= g_arena.function_count() ? id : 0;
 }
 
-NoteName* note_name_of(const char* text) {
+namespace {
+
+/// The name of this key, which is not 0.
+NoteName* find_name(std::uint64_t key, const char* text) {
   // Entries are claimed and never given back. A name is whole before `whole` says whose it is.
   struct Entry {
-    const char* claimed;
-    const char* whole;
+    std::uint64_t claimed;
+    std::uint64_t whole;
     NoteName name;
   };
   constexpr std::uint32_t kMost = 1024;
   static Entry entries[kMost];
-  if (text == nullptr) return nullptr;
-  const auto hash = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(text) * 0x9e3779b97f4a7c15ULL >> 54);
+  const auto hash = static_cast<std::uint32_t>(key * 0x9e3779b97f4a7c15ULL >> 54);
   for (std::uint32_t i = 0; i < kMost; ++i) {
     Entry& entry = entries[(hash + i) % kMost];
-    const char* claimed = load(entry.claimed);
-    if (claimed == nullptr && exchange_if(entry.claimed, static_cast<const char*>(nullptr), text)) {
+    std::uint64_t claimed = load(entry.claimed);
+    if (claimed == 0 && exchange_if(entry.claimed, std::uint64_t{0}, key)) {
       entry.name.name = text;
-      store(entry.whole, text);
+      store(entry.whole, key);
       return &entry.name;
     }
-    if (claimed == nullptr) claimed = load(entry.claimed);
-    if (claimed != text) continue;
+    if (claimed == 0) claimed = load(entry.claimed);
+    if (claimed != key) continue;
     // Another thread may be about to make it. It may also be the one that this signal handler interrupted.
     for (int tries = 0; tries < 1000; ++tries)
-      if (load(entry.whole) == text) return &entry.name;
+      if (load(entry.whole) == key) return &entry.name;
     return nullptr;
   }
   say_full();
   return nullptr;
+}
+
+// Above all addresses of a process.
+constexpr std::uint64_t use_key(unsigned use) { return std::uint64_t{use} << 56; }
+constexpr unsigned kColorUse = 255;
+
+}  // namespace
+
+NoteName* note_name_of(const char* text, NameUse use) {
+  if (text == nullptr) return nullptr;
+  return find_name(reinterpret_cast<std::uintptr_t>(text) | use_key(static_cast<unsigned>(use)), text);
+}
+
+NoteName* note_name_of_color(std::uint32_t color) { return find_name(color | use_key(kColorUse), ""); }
+
+ColorText::ColorText(std::uint32_t color) {
+  text[0] = kColorMark;
+  for (std::uint32_t i = 0; i < kColorDigits; ++i)
+    text[1 + i] = "0123456789abcdef"[color >> 4 * (kColorDigits - 1 - i) & 15];
 }
 
 extern "C" std::uint32_t karst_note_id(NoteName* name) {

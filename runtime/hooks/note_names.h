@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include "format/note.h"
 #include "runtime/maintenance/switches.h"
 #include "runtime/recording/arena.h"
 #include "runtime/recording/marks.h"
@@ -49,8 +50,18 @@ inline std::uint32_t note_id_with_values(NoteName* name, const char* values, std
 /// of several stacks would be taken for those of one. Any context.
 std::uint32_t fiber_note_id();
 
+/// A text may be a name in several ways: each has an id of its own.
+enum class NameUse : std::uint8_t { kNote, kMemoryTaken, kMemoryFreed };
 /// The name whose text lies at `text`, for as long as the process runs; null: there are too many. Any context.
-NoteName* note_name_of(const char* text);
+NoteName* note_name_of(const char* text, NameUse use = NameUse::kNote);
+/// The same of a colour, 0xrrggbb, which is a name without a text.
+NoteName* note_name_of_color(std::uint32_t color);
+
+/// `#rrggbb`, as the description of what has that colour.
+struct ColorText {
+  explicit ColorText(std::uint32_t color);
+  char text[1 + format::kColorDigits];
+};
 
 extern "C" {
 /// The name's id if notes of it are recorded now, else 0. Enters it the first time, for which it may take a lock and

@@ -1,6 +1,9 @@
 // What the libraries that stand before others' functions tell (interpose/zone.h), and karst_name_lock() of
 // include/karst/karst.h.
+#include <cstddef>
+
 #include "format/lock.h"
+#include "format/memory.h"
 #include "format/note.h"
 #include "format/values.h"
 #include "runtime/hooks/note_names.h"
@@ -82,4 +85,16 @@ KARST_API(void, name_lock)(const void* lock, const char* text) {
   name[used] = '\0';
   NoteName entered{name, nullptr, 0, 0};
   note_id_with_values(&entered, kLockName, sizeof kLockName - 1);
+}
+
+/// An allocator of the program's own, by its name.
+KARST_API(void, memory_taken)(const char* pool, const void* address, std::size_t size) {
+  const std::uint64_t numbers[] = {size, reinterpret_cast<std::uintptr_t>(address)};
+  if (NoteName* name = note_name_of(pool, NameUse::kMemoryTaken); name != nullptr)
+    karst_api_record(name, kAllocated, sizeof kAllocated - 1, numbers, 2);
+}
+KARST_API(void, memory_freed)(const char* pool, const void* address) {
+  const std::uint64_t numbers[] = {reinterpret_cast<std::uintptr_t>(address)};
+  if (NoteName* name = note_name_of(pool, NameUse::kMemoryFreed); name != nullptr)
+    karst_api_record(name, kFreed, sizeof kFreed - 1, numbers, 1);
 }

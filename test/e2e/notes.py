@@ -126,6 +126,60 @@ class Notes(TortureTest):
         self.assertNotIn(b"below", bare.read_bytes())
         self.assertEqual(Trace(bare).tree(), run.trace.tree())
 
+    def test_looks(self):
+        """Colours, groups, plots, frames with gaps, pictures, memory of the program's own: in every command."""
+        program = build("notes_looks", "notes/looks.c", "-O1", "-pthread", *INCLUDE, compiler="karst-gcc")
+        alone = subprocess.run([program], capture_output=True, text=True, timeout=support.TIMEOUT)
+        self.assertEqual(alone.stdout.splitlines()[-1], str(3 * 2 * -38 + 3 * 10))  # -ENOSYS without karst
+        run = self.run_traced(program)
+        *frames, done = run.out.splitlines()
+        self.assertEqual(done, "30")
+        path = str(run.trace.path)
+
+        def karst(*words):
+            return subprocess.run([KARST, *words], check=True, capture_output=True, text=True,
+                                  timeout=support.TIMEOUT).stdout
+
+        for trace in (path, str(self.directory / "resolved.karst")):
+            if trace != path:
+                karst("resolve", path, "-o", trace)
+            process, = json.loads(karst("info", "--json", trace))["processes"]
+            self.assertEqual(process["app_info"], ["version 1.2", "settings: fast"])
+            self.assertEqual(sorted(t["group"] for t in process["threads"]), ["", "workers", "workers", "writers"])
+            text = karst("info", trace)
+            self.assertIn("says of itself: version 1.2\n", text)
+            self.assertRegex(text, r"thread .* group +name")
+            self.assertRegex(text, r"writers +\w+")
+
+            notes = notes_of(trace)
+            # A picture of three times two pixels is one of four times four.
+            self.assertEqual([(n["name"], n["value"]) for n in notes if n["kind"] == "picture"],
+                             [("main", "160 x 92")] * 6 + [("main", "4 x 4")])
+            self.assertEqual([(n["value"], n["in"]) for n in notes if n["kind"] == "color"],
+                             [("#ff8000", "parse zone")] * 6)
+            self.assertEqual([n["value"] for n in notes if n["kind"] == "message"], ["it burns", "cold", "as all"])
+            tree = karst("tree", trace)
+            self.assertEqual(tree.count("picture of main, 160 x 92"), 6)
+            self.assertNotIn("more of a picture", tree)
+            self.assertNotIn("color #", tree)
+
+            # What lies between a frame's end and the next one's begin is in none.
+            of, = json.loads(karst("notes", "--frames", "--json", trace))["frames"]
+            self.assertEqual((of["name"], of["count"]), ("main", 5))
+            by_number = {f["number"]: f for f in of["slowest"]}
+            self.assertEqual(sorted(by_number), [1, 2, 3, 4, 5])
+            ordered = [by_number[n] for n in sorted(by_number)]
+            for before, after in zip(ordered, ordered[1:]):
+                self.assertGreater(after["begin_ns"] - before["begin_ns"] - before["duration_ns"], 2_900_000)
+            for frame, ns in zip(ordered, frames):
+                self.assertGreaterEqual(frame["duration_ns"] + 2, int(ns))
+
+            taken = json.loads(karst("memory", "--json", trace))
+            self.assertEqual([(r["function"], r["allocations"], r["bytes"], r["living"]) for r in taken["rows"]],
+                             [("main", 10, sum(range(100, 110)), 5)])
+            self.assertEqual(taken["unknown_frees"], 0)
+            self.assertRegex(tree, r"arena\(size=101\) = 0x")
+
     def check_against_logs(self, run, whole):
         notes = {}
         for note in notes_of(run.trace.path):

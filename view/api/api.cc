@@ -47,6 +47,7 @@ Reply Api::answer(std::string_view path, const Parameters& parameters, Work* wor
       {"requests", &Api::requests, true},
       {"notes", &Api::notes, false},
       {"plots", &Api::plots, false},
+      {"colors", &Api::colors, false},
       {"frames", &Api::frames, false},
       {"frame", &Api::frame, false},
       {"locks", &Api::locks, false},

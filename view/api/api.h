@@ -72,6 +72,7 @@ class Api {
   Reply requests(const Question& question);
   Reply notes(const Question& question);
   Reply plots(const Question& question);
+  Reply colors(const Question& question);
   Reply frames(const Question& question);
   Reply frame(const Question& question);
   Reply locks(const Question& question);

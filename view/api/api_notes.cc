@@ -33,8 +33,9 @@ Reply Api::notes(const Question& question) {
     for (const std::string& name : question.words("kind")) {
       const auto group = note_group_named(name);
       if (!group)
-        question.complain("kind must be message, value, frame, request, text, record, call or other, not '" + name +
-                          "'");
+        question.complain(
+            "kind must be message, value, frame, request, text, record, picture, call, color or other, not '" + name +
+            "'");
       if (group) asked.groups |= 1U << static_cast<unsigned>(*group);
     }
   }
@@ -48,6 +49,16 @@ Reply Api::notes(const Question& question) {
   if (!question.error().empty()) return {};
   Json json;
   notes_.write(json, question.index(), asked, question.work());
+  return json_reply(json);
+}
+
+Reply Api::colors(const Question& question) {
+  const TraceIndex& index = question.index();
+  const std::vector<std::uint32_t> threads = question.threads();
+  const std::uint64_t least = question.whole("least", 0);
+  if (!question.error().empty()) return {};
+  Json json;
+  notes_.write_colors(json, index, threads, question.ticks(), least, question.work());
   return json_reply(json);
 }
 
@@ -79,7 +90,11 @@ Reply Api::plots(const Question& question) {
     json.field("name", plot.kind == SeriesKind::kFrames   ? "frame " + name + " (ms)"
                        : plot.kind == SeriesKind::kMemory ? std::string("living memory (MiB)")
                                                           : name);
-    json.field("count", plot.count).key("min").value(plot.least, 6).key("max").value(plot.most, 6).close('}');
+    json.field("count", plot.count).key("min").value(plot.least, 6).key("max").value(plot.most, 6);
+    if (!plot.look.unit.empty()) json.field("unit", plot.look.unit);
+    if (plot.look.line) json.field("line", true);
+    if (plot.look.color) json.field("color", *plot.look.color);
+    json.close('}');
   }
   json.close(']').close('}');
   return json_reply(json);
@@ -108,8 +123,11 @@ Reply Api::frame(const Question& question) {
     if (!at) question.complain("there is no frame '" + question.text("number") + "'");
     if (!question.error().empty()) return {};
   }
+  std::optional<analysis::Picture> picture;
+  if (at) picture = notes_.picture(question.index(), track, question.whole("number", 0), question.work());
+  if (is_stopped(question.work())) return {};
   Json json;
-  write_frame(json, question.index(), track, target, at);
+  write_frame(json, question.index(), track, target, at, picture);
   return json_reply(json);
 }
 

@@ -1,9 +1,11 @@
 // api/trace: what is small and does not change.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 
+#include "analysis/program_facts.h"
 #include "analysis/tracing_cost.h"
 #include "format/control.h"
 #include "format/trace.h"
@@ -154,6 +156,8 @@ void write_processes(Json& json, const TraceIndex& index) {
   for (const reader::Process& process : index.trace().processes()) {
     json.open('{').field("pid", process.pid).field("parent_pid", process.parent_pid).field("name", process.name);
     json.list("command_line", process.command_line, [](const std::string& word) { return std::string_view(word); });
+    if (const std::vector<std::string_view> lines = analysis::app_info(process); !lines.empty())
+      json.list("app_info", lines, [](std::string_view line) { return line; });
     json.field("executable", process.executable).field("options", process.options);
     write_time(json, "begin", index, process.start_ticks);
     write_time(json, "end", index, process.end_ticks);
@@ -176,10 +180,16 @@ void write_processes(Json& json, const TraceIndex& index) {
 
 void write_threads(Json& json, const TraceIndex& index) {
   json.key("threads").open('[');
+  std::map<std::uint32_t, std::map<std::uint32_t, std::string_view>> groups;  // by process
   for (const ThreadIndex& thread : index.threads()) {
     const reader::Thread& of = *thread.thread;
     json.open('{').field("process", of.process).field("tid", of.tid).field("name", of.name);
     if (of.fiber) json.field("fiber", true);
+    auto known = groups.find(of.process);
+    if (known == groups.end())
+      known = groups.emplace(of.process, analysis::thread_groups(index.trace().processes()[of.process])).first;
+    if (const auto group = known->second.find(of.index); group != known->second.end() && !of.fiber)
+      json.field("group", group->second);
     const std::uint64_t joined = of.joined_ticks == 0 ? thread.first_ticks : of.joined_ticks;
     write_time(json, "begin", index, joined);
     write_time(json, "end", index, of.exited ? of.exited_ticks : 0);
@@ -229,6 +239,21 @@ struct UsedTexts {
   std::vector<std::string_view> used;
 };
 
+// By the number of a function that occurs: the colour that the program gave a zone.
+std::map<std::uint32_t, std::uint32_t> zone_colors(const TraceIndex& index) {
+  std::map<std::uint32_t, std::uint32_t> colors;
+  const FunctionList& list = index.functions();
+  for (std::uint32_t process = 0; process < index.trace().processes().size(); ++process) {
+    const std::vector<reader::Function>& known = index.trace().processes()[process].functions;
+    const auto& numbers = list.of_process(process);
+    for (std::size_t id = 0; id < known.size() && id < numbers.size(); ++id)
+      if (const auto color = analysis::color_of(known[id]);
+          color && list.has(process, static_cast<std::uint32_t>(id)) && list.functions()[numbers[id]].occurs)
+        colors[numbers[id]] = *color;
+  }
+  return colors;
+}
+
 // Those that occur: a program may have a thousand times as many.
 void write_functions(Json& json, const TraceIndex& index) {
   const FunctionList& list = index.functions();
@@ -248,6 +273,11 @@ void write_functions(Json& json, const TraceIndex& index) {
   each("file", [&](const FunctionInfo& f) { return files.of(f.file); });
   each("line", [](const FunctionInfo& f) { return f.line; });
   each("calls", [](const FunctionInfo& f) { return f.calls; });
+  const std::map<std::uint32_t, std::uint32_t> colors = zone_colors(index);
+  if (!colors.empty()) {
+    json.list("colored", colors, [](const auto& one) { return one.first; });
+    json.list("colors", colors, [](const auto& one) { return one.second; });
+  }
   json.close('}');
   const auto text = [](std::string_view path) { return path; };
   json.list("modules", modules.used, text).list("files", files.used, text);

@@ -2,6 +2,7 @@
 #include "view/api/frames.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "query/table.h"
@@ -43,7 +44,7 @@ std::optional<std::size_t> frame_numbered(const FrameTrack& track, std::uint64_t
 }
 
 void write_frame(Json& json, const TraceIndex& index, const FrameTrack& track, double target_ns,
-                 std::optional<std::size_t> at) {
+                 std::optional<std::size_t> at, const std::optional<analysis::Picture>& picture) {
   const CallColumns& calls = track.strip.calls;
   const auto is_over = [&](std::size_t i) {
     return track.is_marked(i) && static_cast<double>(frame_ns(index, track, i)) > target_ns;
@@ -82,6 +83,13 @@ void write_frame(Json& json, const TraceIndex& index, const FrameTrack& track, d
   one("frame", at);
   one("previous", previous);
   one("next", next);
+  if (picture) {
+    // In words of four bytes, the first byte in the lowest bits.
+    std::vector<std::uint32_t> words(picture->blocks.size() / sizeof(std::uint32_t));
+    std::memcpy(words.data(), picture->blocks.data(), words.size() * sizeof(std::uint32_t));
+    json.key("picture").open('{').field("width", picture->width).field("height", picture->height);
+    json.list("words", words, [](std::uint32_t word) { return word; }).close('}');
+  }
   json.close('}');
 }
 

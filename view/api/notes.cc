@@ -22,10 +22,11 @@ constexpr std::size_t kMostText = format::kMostNoteBytes;  // of a name or a val
 constexpr std::size_t kMostMarkText = 200;
 constexpr int kPlotDecimals = 6;
 
-constexpr std::string_view kGroupNames[kNoteGroups] = {"message", "value",  "frame", "request",
-                                                       "text",    "record", "other", "call"};
+constexpr std::string_view kGroupNames[kNoteGroups] = {"message", "value",   "frame", "request", "text",
+                                                       "record",  "picture", "other", "call",    "color"};
 
-bool is_values(std::uint32_t kind) { return group_of(kind) == NoteGroup::kCall; }
+// Those that belong to calls, and are listed when they are asked for.
+bool is_values(std::uint32_t kind) { return (kListedGroups >> static_cast<unsigned>(group_of(kind)) & 1U) == 0; }
 
 // Names come from the trace, and may have any length.
 std::string shortened(std::string_view text, std::size_t most) {
@@ -60,7 +61,12 @@ NoteGroup group_of(std::uint32_t kind) {
     case NoteKind::kNumber:
       return NoteGroup::kValue;
     case NoteKind::kFrame:
+    case NoteKind::kFrameBegin:
       return NoteGroup::kFrame;
+    case NoteKind::kPicture:
+      return NoteGroup::kPicture;
+    case NoteKind::kColor:
+      return NoteGroup::kColor;
     case NoteKind::kRequestBegin:
     case NoteKind::kRequestEnd:
     case NoteKind::kRequest:
@@ -79,10 +85,14 @@ NoteGroup group_of(std::uint32_t kind) {
 }
 
 void write_note_counts(Json& json, const ThreadIndex& thread) {
-  if (thread.listed_notes() == 0) return;
   std::uint64_t counts[kNoteGroups] = {};
-  for (std::uint32_t kind = 0; kind < thread.notes.size(); ++kind)
-    if (!is_values(kind)) counts[static_cast<std::size_t>(group_of(kind))] += thread.notes[kind];
+  std::uint64_t all = 0;
+  for (std::uint32_t kind = 0; kind < thread.notes.size(); ++kind) {
+    if (group_of(kind) == NoteGroup::kCall) continue;
+    counts[static_cast<std::size_t>(group_of(kind))] += thread.notes[kind];
+    all += thread.notes[kind];
+  }
+  if (all == 0) return;
   json.key("notes").open('{');
   for (std::size_t group = 0; group < kNoteGroups; ++group)
     if (counts[group] != 0) json.field(kGroupNames[group], counts[group]);
@@ -93,7 +103,11 @@ class Notes::OfThread {
  public:
   explicit OfThread(NotedCalls calls) : calls_(std::move(calls)) {
     const std::vector<reader::Note>& notes = calls_.calls->notes;
-    for (std::uint32_t i = 0; i < notes.size(); ++i) (is_values(notes[i].kind) ? values_ : order_).push_back(i);
+    for (std::uint32_t i = 0; i < notes.size(); ++i)
+      if (is_values(notes[i].kind))
+        values_.push_back(i);
+      else if (!analysis::is_aside(notes[i], *calls_.calls))
+        order_.push_back(i);
     const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return notes[a].ticks < notes[b].ticks; };
     // Unless a clock ran backwards they are in order.
     for (std::vector<std::uint32_t>* list : {&order_, &values_})
@@ -158,7 +172,7 @@ std::shared_ptr<const FrameTracks> Notes::frames(const TraceIndex& index, Work* 
   if (auto known = index.frames()) return known;
   analysis::Frames frames(analysis::first_ticks(index.trace()));
   for (const ThreadIndex& thread : index.threads()) {
-    if (!has_kind(thread, NoteKind::kFrame)) continue;
+    if (!has_kind(thread, NoteKind::kFrame) && !has_kind(thread, NoteKind::kFrameBegin)) continue;
     const auto notes = threads_.find(index, thread, work);
     if (notes == nullptr || !go_on(work, notes->size())) return nullptr;
     frames.add(index.trace(), *thread.thread, notes->calls());
@@ -221,13 +235,21 @@ std::vector<Notes::Plot> Notes::plots(const TraceIndex& index, Work* work) {
   std::vector<Plot> plots;
   plots.reserve(found.size());
   for (const auto& [key, sum] : found)
-    plots.push_back({key.first, key.second, SeriesKind::kValue, sum.count, sum.least, sum.most});
+    plots.push_back({key.first, key.second, SeriesKind::kValue, sum.count, sum.least, sum.most, {}});
+  std::map<std::uint32_t, std::map<std::string_view, analysis::PlotLook>> looks;  // by process
+  for (Plot& plot : plots) {
+    const reader::Process& process = index.trace().processes()[plot.process];
+    auto of = looks.find(plot.process);
+    if (of == looks.end()) of = looks.emplace(plot.process, analysis::plot_looks(process)).first;
+    const auto look = of->second.find(index.trace().function(process, plot.name).name);
+    if (look != of->second.end()) plot.look = look->second;
+  }
   const auto all = series_of(index, work);
   if (all == nullptr) return {};
   for (const Series& series : *all) {
     PlotPixel sum;
     for (const Series::Sample& sample : series.samples) sum.add(sample.value, sample.ticks);
-    plots.push_back({series.process, series.name, series.kind, sum.count, sum.least, sum.most});
+    plots.push_back({series.process, series.name, series.kind, sum.count, sum.least, sum.most, {}});
   }
   if (plots.size() > kMaxPlots) {
     std::stable_sort(plots.begin(), plots.end(), [](const Plot& a, const Plot& b) { return a.count > b.count; });
@@ -410,6 +432,12 @@ class Notes::Finder {
 
   bool filters() const { return !text_.empty() || question_.groups != kListedGroups || question_.within; }
 
+  // A message's.
+  std::optional<std::uint32_t> color_of(const ThreadIndex& thread, const reader::Note& note) const {
+    if (note.name == 0 || group_of(note.kind) != NoteGroup::kMessage) return std::nullopt;
+    return analysis::color_of(index_.trace().function(index_.trace().processes()[thread.thread->process], note.name));
+  }
+
   std::string line_of(const Of& of, const reader::Note& note) const {
     return analysis::note_line(index_.trace(), *index_.threads()[of.number].thread, of.notes->calls(), note);
   }
@@ -500,6 +528,7 @@ class Notes::Finder {
       if (!value.empty()) json_.field("value", shortened(value, most));
     }
     json_.field("line", shortened(line_of(of, note), most));
+    if (const auto color = color_of(thread, note)) json_.field("color", *color);
     if (note.row < thread.calls.size())
       json_.field("index", note.row).field("function", index_.function_of(thread, note.row));
     json_.close('}');
@@ -517,6 +546,60 @@ class Notes::Finder {
   std::uint64_t count_ = 0;
   bool truncated_ = false;
 };
+
+void Notes::write_colors(Json& json, const TraceIndex& index, const std::vector<std::uint32_t>& threads,
+                         TickRange range, std::uint64_t least_ns, Work* work) {
+  struct Colored {
+    std::uint32_t thread;
+    std::uint32_t row;
+    std::uint64_t color;
+  };
+  std::vector<Colored> found;
+  std::uint64_t count = 0;
+  for (const std::uint32_t number : threads) {
+    const ThreadIndex& thread = index.threads()[number];
+    if (!has_kind(thread, NoteKind::kColor)) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->list(true).size())) return;
+    const CallColumns& calls = thread.calls;
+    for (const std::uint32_t place : notes->list(true)) {
+      const reader::Note& note = notes->calls().notes[place];
+      if (static_cast<NoteKind>(note.kind) != NoteKind::kColor || note.row >= calls.size()) continue;
+      if (calls.begin[note.row] >= range.end || calls.end(note.row) <= range.begin) continue;
+      if (index.trace().clock().to_ns(calls.duration[note.row]) < least_ns || ++count > kMaxNoteMarks) continue;
+      found.push_back({number, note.row, analysis::note_bits(notes->calls(), note)});
+    }
+  }
+  const auto calls = [&](const Colored& one) -> const CallColumns& { return index.threads()[one.thread].calls; };
+  json.open('{').field("truncated", count > kMaxNoteMarks);
+  json.list("thread", found, [](const Colored& one) { return one.thread; });
+  json.list("index", found, [](const Colored& one) { return one.row; });
+  json.list("begin", found, [&](const Colored& one) { return index.since_origin(calls(one).begin[one.row]); });
+  json.list("duration", found,
+            [&](const Colored& one) { return index.trace().clock().to_ns(calls(one).duration[one.row]); });
+  json.list("depth", found, [&](const Colored& one) { return calls(one).depth[one.row]; });
+  json.list("color", found, [](const Colored& one) { return one.color; });
+  json.close('}');
+}
+
+std::optional<analysis::Picture> Notes::picture(const TraceIndex& index, const FrameTrack& track, std::uint64_t number,
+                                                Work* work) {
+  std::vector<analysis::RequestWork> frames;
+  for (std::size_t at = 0; at < track.strip.calls.size(); ++at)
+    frames.push_back({track.strip.source[at], {track.strip.calls.begin[at], track.strip.calls.end(at)}});
+  std::optional<analysis::Picture> last;
+  for (const ThreadIndex& thread : index.threads()) {
+    if (thread.thread->process != track.process || !has_kind(thread, NoteKind::kPicture)) continue;
+    const auto notes = threads_.find(index, thread, work);
+    if (notes == nullptr || !go_on(work, notes->size())) return std::nullopt;
+    const reader::Process& process = index.trace().processes()[track.process];
+    for (analysis::Picture& picture : analysis::pictures_in(notes->calls()))
+      if (index.trace().function(process, picture.name).name == track.name &&
+          analysis::frame_shown(picture, frames) == number && (!last || last->ticks <= picture.ticks))
+        last = std::move(picture);
+  }
+  return last;
+}
 
 void Notes::write(Json& json, const TraceIndex& index, const Question& question, Work* work) {
   Finder finder(json, index, question, work);

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/pictures.h"
+#include "analysis/program_facts.h"
 #include "base/json.h"
 #include "format/note.h"
 #include "view/api/calls.h"
@@ -43,12 +45,25 @@ inline constexpr std::size_t kMaxPlotPixels = 400'000;  ///< in an answer
 inline constexpr std::size_t kMaxNoteMarks = 20'000;    ///< the same, in pixels that have notes
 
 /// Kinds that the page tells apart: an integer and a number are values, and requests have three kinds. kCall is what a
-/// call was given or returned, which lists have when they are asked for it.
-enum class NoteGroup : std::uint8_t { kMessage, kValue, kFrame, kRequest, kText, kRecord, kOther, kCall };
-inline constexpr std::size_t kNoteGroups = 8;
+/// call was given or returned, and kColor how it is to be shown: lists have these when they are asked for them.
+enum class NoteGroup : std::uint8_t {
+  kMessage,
+  kValue,
+  kFrame,
+  kRequest,
+  kText,
+  kRecord,
+  kPicture,
+  kOther,
+  kCall,
+  kColor
+};
+inline constexpr std::size_t kNoteGroups = 10;
 /// Bits by NoteGroup.
-inline constexpr std::uint32_t kListedGroups = ~(1U << static_cast<unsigned>(NoteGroup::kCall));
-/// "message", "value", "frame", "request", "text", "record", "call"; "other": a kind of a later version.
+inline constexpr std::uint32_t kListedGroups =
+    ~(1U << static_cast<unsigned>(NoteGroup::kCall) | 1U << static_cast<unsigned>(NoteGroup::kColor));
+/// "message", "value", "frame", "request", "text", "record", "picture", "call", "color"; "other": a kind of a later
+/// version.
 std::string_view name_of(NoteGroup group);
 /// Of what name_of() says.
 std::optional<NoteGroup> note_group_named(std::string_view name);
@@ -85,6 +100,7 @@ class Notes {
     std::uint64_t count = 0;
     double least = 0;
     double most = 0;
+    analysis::PlotLook look{};  ///< the program's wish
   };
   /// A trace's frames, made when they are first asked for; the index has them then. Null: `work` was stopped.
   std::shared_ptr<const FrameTracks> frames(const TraceIndex& index, Work* work = nullptr);
@@ -95,6 +111,14 @@ class Notes {
   void write_plots(Json& json, const TraceIndex& index, const std::vector<Plot>& plots,
                    const std::vector<std::uint32_t>& wanted, double begin, double end, std::uint32_t width,
                    Work* work = nullptr);
+
+  /// api/colors: the calls of these threads that overlap the range, last `least_ns` or longer, and that the program
+  /// gave a colour; the first kMaxNoteMarks.
+  void write_colors(Json& json, const TraceIndex& index, const std::vector<std::uint32_t>& threads, TickRange range,
+                    std::uint64_t least_ns, Work* work = nullptr);
+  /// A frame's picture; null, and `work` not stopped: it has none. The last one of several.
+  std::optional<analysis::Picture> picture(const TraceIndex& index, const FrameTrack& track, std::uint64_t number,
+                                           Work* work = nullptr);
 
   /// Nothing of use once `work` is stopped.
   void write(Json& json, const TraceIndex& index, const Question& question, Work* work = nullptr);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "analysis/program_facts.h"
 #include "analysis/values.h"
 
 namespace karst::view {
@@ -27,8 +28,8 @@ std::vector<std::uint32_t> functions_with_values(const TraceIndex& index) {
     const std::vector<reader::Function>& known = index.trace().processes()[process].functions;
     const auto& numbers = list.of_process(process);
     for (std::size_t id = 0; id < known.size() && id < numbers.size(); ++id)
-      if (!known[id].values.empty() && list.has(process, static_cast<std::uint32_t>(id)) &&
-          list.functions()[numbers[id]].occurs)
+      if (!known[id].values.empty() && !analysis::color_of(known[id]) &&
+          list.has(process, static_cast<std::uint32_t>(id)) && list.functions()[numbers[id]].occurs)
         found.push_back(numbers[id]);
   }
   std::sort(found.begin(), found.end());

@@ -30,7 +30,7 @@ class FrameTrackKind final : public TrackKind {
   }
 };
 
-Strip strip_of(const std::vector<analysis::RequestWork>& frames) {
+Strip strip_of(const std::vector<analysis::RequestWork>& frames, bool first_is_marked) {
   Strip strip;
   for (const analysis::RequestWork& frame : frames) {
     if (strip.source.size() == reader::kMaxRows) break;
@@ -39,7 +39,8 @@ Strip strip_of(const std::vector<analysis::RequestWork>& frames) {
     strip.owned.duration.push_back(frame.range.end - frame.range.begin);
     strip.owned.parent.push_back(reader::kNoParent);
     strip.owned.depth.push_back(0);
-    strip.owned.marks.push_back(frame.id == 1 ? std::uint8_t{reader::kCallOpenBegin} : std::uint8_t{0});
+    strip.owned.marks.push_back(frame.id == 1 && !first_is_marked ? std::uint8_t{reader::kCallOpenBegin}
+                                                                  : std::uint8_t{0});
     strip.source.push_back(static_cast<std::uint32_t>(frame.id));
   }
   strip.calls = CallColumns(strip.owned);
@@ -61,8 +62,8 @@ FrameTracks make_frame_tracks(const analysis::Frames& frames) {
       ++made.more;
       continue;
     }
-    made.tracks.push_back(
-        {set.process, std::string(set.name), set.function, strip_of(frames.all(set.process, set.name))});
+    made.tracks.push_back({set.process, std::string(set.name), set.function,
+                           strip_of(frames.all(set.process, set.name), frames.first_is_marked(set.process, set.name))});
   }
   return made;
 }

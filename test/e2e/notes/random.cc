@@ -72,7 +72,25 @@ NOTRACE static void formatted(const char* in) {
 
 NOTRACE static void note(const char* in) {
   std::mt19937& random = t_log->random;
-  switch (random() % 10) {
+  switch (random() % 13) {
+    case 10: {
+      const uint32_t color = static_cast<uint32_t>(random()) % 0xffffff + 1;
+      karst_color(color);
+      char text[10];
+      snprintf(text, sizeof text, "#%06x", color);
+      log_note("color", text, in);
+      break;
+    }
+    case 11:
+      karst_frame_begin("frame");
+      log_note("frame begins", "", in);
+      break;
+    case 12: {
+      const std::string text(random() % 20 + 1, static_cast<char>('A' + random() % 26));
+      karst_message_color(text.c_str(), static_cast<uint32_t>(random()));
+      log_note("message", text, in);
+      break;
+    }
     case 0: {
       const std::string text(random() % 90 + 1, static_cast<char>('a' + random() % 26));
       karst_message(text.c_str());

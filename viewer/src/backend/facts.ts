@@ -3,7 +3,7 @@
 import { NOTE_GROUPS, type NoteGroup, type NoteLine, type NoteMark } from "./types/notes";
 import type { SourceText } from "./types/backend";
 import type { CallInfo, CallLine, CallValues, Histogram, Occurrences, StateLine, StateTimes } from "./types/calls";
-import type { PlotInfo, PlotPart } from "./types/notes";
+import type { ColouredCalls, PlotInfo, PlotPart } from "./types/notes";
 import type { Cause, Explanation, Outliers } from "./types/slow";
 import type { Alignment, Flame, FunctionRow, FunctionTable, RequestLine, ThreadSums } from "./types/sums";
 import type { FunctionInfo, ProcessInfo, ThreadInfo, TraceInfo } from "./types/trace";
@@ -24,6 +24,7 @@ function processFacts(p: Json, index: number): ProcessInfo {
     pid: num(p.pid),
     name: text(p.name),
     commandLine: list(p.command_line).map(text),
+    appInfo: list(p.app_info).map(text),
     executable: text(p.executable),
     options: text(p.options),
     waitStatus: maybe(p.wait_status),
@@ -89,6 +90,7 @@ function threadInfo(t: Json, index: number, span: number, extent: number): Threa
     })),
     states: t.states === true,
     notes: noteCounts(object(t.notes)),
+    ...optional("group", typeof t.group === "string" ? t.group : undefined),
     ...optional("unreadFrom", typeof t.unread_from === "number" ? t.unread_from : undefined),
   };
 }
@@ -114,6 +116,11 @@ function functionFacts(json: Json): FunctionInfo[] {
       calls: num(f.calls?.[i]),
       hasSource: hasSource[file] === true,
     };
+  });
+  const colours = list(f.colors);
+  list(f.colored).forEach((number, i) => {
+    const of = functions[num(number, -1)];
+    if (of) of.colour = num(colours[i]);
   });
   const count = num(f.count);
   if (Number.isInteger(count) && count > functions.length && count <= MOST_FUNCTIONS) functions.length = count;
@@ -375,6 +382,7 @@ function noteLine(n: Json): NoteLine {
     line: text(n.line),
     ...optional("index", typeof n.index === "number" ? n.index : undefined),
     ...optional("function", typeof n.function === "number" ? n.function : undefined),
+    ...optional("colour", typeof n.color === "number" ? n.color : undefined),
   };
 }
 
@@ -399,7 +407,19 @@ export function plotFacts(answer: Json): PlotInfo[] {
     count: num(p.count),
     min: num(p.min),
     max: num(p.max),
+    ...optional("unit", typeof p.unit === "string" ? p.unit : undefined),
+    ...optional("line", p.line === true ? (true as const) : undefined),
+    ...optional("colour", typeof p.color === "number" ? p.color : undefined),
   }));
+}
+
+export function colouredCalls(answer: Json): ColouredCalls {
+  const json = object(answer);
+  const column = (values: unknown) => list(values).map((n) => num(n));
+  return {
+    ...{ thread: column(json.thread), index: column(json.index), begin: column(json.begin) },
+    ...{ duration: column(json.duration), depth: column(json.depth), colour: column(json.color) },
+  };
 }
 
 export function plotParts(answer: Json): PlotPart[] {

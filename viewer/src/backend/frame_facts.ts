@@ -1,6 +1,6 @@
 // Answers about frames to the page's own types.
-import { histogramFacts, num, object, objects, text, type Json } from "./facts";
-import type { FrameFacts, FrameLine, FrameList } from "./types/frames";
+import { histogramFacts, num, object, objects, optional, text, type Json } from "./facts";
+import type { FrameFacts, FrameLine, FrameList, FramePicture } from "./types/frames";
 
 export function frameList(answer: Json): FrameList {
   const json = object(answer);
@@ -16,6 +16,19 @@ const frameLine = (json: Json): FrameLine => ({
   ...{ number: num(json.number), begin: num(json.begin), duration: num(json.duration), marked: json.marked !== false },
 });
 
+const MOST_PIXELS = 16384;
+
+/** Nothing where the words are not as many as the pixels need. */
+function pictureFacts(value: unknown): FramePicture | undefined {
+  const json = object(value);
+  const [width, height] = [num(json.width), num(json.height)];
+  const words = Uint32Array.from(Array.isArray(json.words) ? json.words.map((word) => num(word)) : []);
+  const blocks = (width / 4) * (height / 4);
+  return Number.isInteger(blocks) && blocks > 0 && width * height <= MOST_PIXELS && words.length === 2 * blocks
+    ? { width, height, words }
+    : undefined;
+}
+
 export function frameFacts(answer: Json): FrameFacts {
   const json = object(answer);
   const one = (value: Json) => (value ? frameLine(object(value)) : null);
@@ -23,5 +36,6 @@ export function frameFacts(answer: Json): FrameFacts {
     ...{ over: num(json.over), durations: histogramFacts(object(json.durations)) },
     slowest: objects(json.slowest).map(frameLine),
     ...{ frame: one(json.frame), previous: one(json.previous), next: one(json.next) },
+    ...optional("picture", pictureFacts(json.picture)),
   };
 }

@@ -12,6 +12,7 @@ import {
   occurrenceFacts,
   outlierFacts,
   plotFacts,
+  colouredCalls,
   plotParts,
   requestFacts,
   sourceFacts,
@@ -30,7 +31,7 @@ import type { CallInfo, CallRef, CallValues, Histogram, Occurrences, OccurrenceQ
 import type { FrameFacts, FrameList } from "./types/frames";
 import type { LockFacts, LockList } from "./types/locks";
 import type { CallMemory } from "./types/memory";
-import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./types/notes";
+import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./types/notes";
 import type { Explanation, Outliers } from "./types/slow";
 import type {
   Alignment,
@@ -157,6 +158,11 @@ export class Questions implements Backend {
   ): Promise<NoteMark[]> {
     const parameters: Parameters = { ...scopeParameters(scope), width, kind: groups.join(",") };
     return noteMarks(await this.json("notes", parameters, signal));
+  }
+
+  async colours(scope: Scope, leastNs: number, signal?: AbortSignal): Promise<ColouredCalls> {
+    const parameters: Parameters = { ...scopeParameters(scope), least: Math.max(0, Math.round(leastNs)) };
+    return colouredCalls(await this.json("colors", parameters, signal));
   }
 
   async plots(signal?: AbortSignal): Promise<PlotInfo[]> {

@@ -55,6 +55,37 @@ export function strongColour(name: string): Rgb {
   return oklch(0.72, 0.15, (hash(name) & 0xffff) * (360 / 65536));
 }
 
+/** sRGB to OKLCH: the inverse of oklch(). */
+function lchOf(colour: Rgb): { l: number; c: number; h: number } {
+  const decode = (v: number) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  const [r, g, b] = [decode(colour.r), decode(colour.g), decode(colour.b)];
+  const L = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+  const M = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+  const S = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+  const x = 1.9779984951 * L - 2.428592205 * M + 0.4505937099 * S;
+  const y = 0.0259040371 * L + 0.7827717662 * M - 0.808675766 * S;
+  return {
+    l: 0.2104542553 * L + 0.793617785 * M - 0.0040720468 * S,
+    c: Math.hypot(x, y),
+    h: (Math.atan2(y, x) * 180) / Math.PI,
+  };
+}
+
+const rgbOf = (colour: number): Rgb => ({ r: (colour >> 16) & 255, g: (colour >> 8) & 255, b: colour & 255 });
+
+/** A call in the program's colour (0xrrggbb): its hue, in the lightness in which labels can be read. */
+export function tonedColour(colour: number, theme: Theme): Rgb {
+  const { l, c, h } = lchOf(rgbOf(colour));
+  const shade = (l - 0.5) * 0.08;
+  return theme === "light" ? oklch(0.83 + shade, Math.min(c, 0.12), h) : oklch(0.396 + shade, Math.min(c, 0.11), h);
+}
+
+/** The same of a text or a line on the page's ground. */
+export function inkColour(colour: number, theme: Theme): Rgb {
+  const { c, h } = lchOf(rgbOf(colour));
+  return theme === "light" ? oklch(0.5, Math.min(c, 0.16), h) : oklch(0.78, Math.min(c, 0.15), h);
+}
+
 /** Colour as one word in the byte order of ImageData on little-endian machines: 0xAABBGGRR. */
 export function word({ r, g, b }: Rgb, alpha = 255): number {
   return ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;

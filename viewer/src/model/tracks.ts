@@ -5,6 +5,7 @@
 //   process  (a heading, when there is more than one process or trace)
 //     thread           strips of what else it did, then one row for each level of calls; folded: thin rows without names
 //   sections (a heading, then the tracks of a kind that is of no thread, as CPUs)
+import { visible } from "./names";
 import type { ProcessInfo, ThreadInfo, TraceInfo, TrackInfo } from "../backend/types/trace";
 
 export type Order = "trace" | "name" | "calls" | "start" | "slowest" | "blocked" | "cpu" | "waits";
@@ -142,7 +143,7 @@ function active(thread: ThreadInfo, begin: number, end: number): boolean {
 
 function matches(filter: string, thread: ThreadInfo): boolean {
   if (filter === "") return true;
-  const text = `${thread.name} ${thread.tid}`.toLowerCase();
+  const text = `${thread.name} ${thread.tid} ${thread.group ?? ""}`.toLowerCase();
   return filter
     .toLowerCase()
     .split(/\s+/)
@@ -214,6 +215,15 @@ interface Area {
   readonly place: (track: Omit<Track, "y">) => void;
 }
 
+/** Threads of a group stand together, where the first of them is. */
+function gather(threads: ThreadInfo[]): void {
+  if (threads.every(({ group }) => group === undefined)) return;
+  const first = new Map<string, number>();
+  threads.forEach(({ group }, i) => group !== undefined && !first.has(group) && first.set(group, i));
+  const place = new Map(threads.map((thread, i) => [thread, first.get(thread.group ?? "") ?? i]));
+  threads.sort((a, b) => place.get(a)! - place.get(b)!);
+}
+
 /** Its heading and its threads; how many of them are not shown. */
 function placeProcess(
   area: Area,
@@ -231,6 +241,7 @@ function placeProcess(
         (matches(choice.filter, thread) && (!choice.hideIdle || active(thread, range.begin, range.end))),
     )
     .sort(compare(choice.order, t, known));
+  gather(shown);
   if (shown.length === 0) return all.length;
   const headings = trace.processes.length > 1 || several;
   const key = `${t}:p${process.index}`;
@@ -275,7 +286,11 @@ function placeThread(
     folded,
     info: ofThread.get(thread.index),
     title: thread.name || `thread ${thread.tid}`,
-    subtitle: thread.fiber ? "fiber" : `${thread.tid}`,
+    subtitle: thread.fiber
+      ? "fiber"
+      : thread.group === undefined
+        ? `${thread.tid}`
+        : `${thread.tid} · ${visible(thread.group)}`,
     rows: folded ? Math.min(rows, FOLDED_ROWS) : rows,
     rowHeight: folded ? FOLDED_ROW : ROW,
     pinned: choice.pinned.has(key),

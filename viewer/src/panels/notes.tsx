@@ -23,8 +23,10 @@ const LABELS: Readonly<Record<NoteGroup, string>> = {
   request: "Requests",
   text: "Texts",
   record: "Memory, locks",
+  picture: "Pictures",
   other: "Others",
   call: "Arguments, results",
+  color: "Colours",
 };
 
 /** How many notes a trace has of each group. */
@@ -42,6 +44,10 @@ function fineness(notes: readonly NoteLine[]): number {
   const span = Math.abs((notes.at(-1)?.time ?? 0) - (notes[0]?.time ?? 0));
   return step(Math.max(1, span / Math.max(1, notes.length) / 500));
 }
+
+/** A message's, if the program gave it one. */
+const ownColour = ({ colour }: NoteLine) =>
+  colour === undefined ? {} : { background: `#${colour.toString(16).padStart(6, "0")}` };
 
 const isSame = (a: NoteLine, b: NoteLine) => a.time === b.time && a.thread === b.thread && a.line === b.line;
 
@@ -87,7 +93,7 @@ function Row({ trace, note, fine, first }: { trace: number; note: NoteLine; fine
         <bdi>{visible(thread?.name || `thread ${thread?.tid}`)}</bdi> <span class="quiet">{thread?.tid}</span>
       </td>
       <td class="said">
-        <i class={`note-sign ${note.group}`} title={note.kind} />
+        <i class={`note-sign ${note.group}`} title={note.kind} style={ownColour(note)} />
         <bdi>{text === "" ? <span class="quiet">(empty)</span> : text}</bdi>
       </td>
       <td class="in">

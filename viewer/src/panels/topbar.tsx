@@ -37,6 +37,31 @@ function Problems() {
   );
 }
 
+/** What the programs say of themselves as a whole. */
+function About() {
+  const traces = useStore((s) => s.traces);
+  const processes = traces.flatMap((t) => t.info.processes.filter(({ appInfo }) => appInfo.length > 0));
+  if (processes.length === 0) return null;
+  return (
+    <Popover icon="help" label="About" title="What the program says of itself" testid="about">
+      {() =>
+        processes.map(({ name, pid, appInfo }) => (
+          <>
+            <p>
+              <b>{visible(name)}</b> {pid}
+            </p>
+            <ul>
+              {appInfo.map((line) => (
+                <li>{visible(line)}</li>
+              ))}
+            </ul>
+          </>
+        ))
+      }
+    </Popover>
+  );
+}
+
 function Highlighted() {
   const marked = useStore((s) => s.highlight);
   if (!marked) return null;
@@ -92,6 +117,7 @@ export function TopBar() {
         {threads === 1 ? "1 thread" : `${count(threads)} threads`}
         {fibers > 0 && (fibers === 1 ? ", 1 fiber" : `, ${count(fibers)} fibers`)} · {duration(store.total)}
       </span>
+      <About />
       <Problems />
       <Missing />
       <Kept />

@@ -3,6 +3,7 @@
 import type { Backend } from "../backend/types/backend";
 import type { NoteMark } from "../backend/types/notes";
 import type { TraceInfo } from "../backend/types/trace";
+import { css, inkColour } from "../model/colour";
 import { visible } from "../model/names";
 import type { State } from "../model/store";
 import { count } from "../model/time";
@@ -94,16 +95,17 @@ export function drawNoteMarks(r: Renderer, scene: Scene, state: State, place: Pl
     const mark = marks[i]!;
     const at = x(mark.time);
     if (at > r.width + SIGN) break;
+    const ink = mark.colour === undefined ? inks.note : css(inkColour(mark.colour, inks.theme));
     const room = (i + 1 < marks.length ? x(marks[i + 1]!.time) : r.width) - x(mark.last) - SIGN * 2 - 4;
-    if (mark.count > 1) r.rect(at - 1, middle - half, x(mark.last) - at + 2, half * 2, inks.note);
-    else if (room < 4) r.rect(at - 1, middle - half, 2, half * 2, inks.note);
-    else r.polygon([at, middle - half, at + half, middle, at, middle + half, at - half, middle], inks.note);
+    if (mark.count > 1) r.rect(at - 1, middle - half, x(mark.last) - at + 2, half * 2, ink);
+    else if (room < 4) r.rect(at - 1, middle - half, 2, half * 2, ink);
+    else r.polygon([at, middle - half, at + half, middle, at, middle + half, at - half, middle], ink);
     if (room < TEXT_FROM || height < 10) continue;
     const all = words(mark);
     const text = clipped(r, all, room);
     // A number that is cut is another number.
     if (mark.count > 1 && text !== all) continue;
-    if (text !== "") r.text(text, x(mark.last) + SIGN + 3, middle + 0.5, inks.note, SMALL);
+    if (text !== "") r.text(text, x(mark.last) + SIGN + 3, middle + 0.5, ink, SMALL);
   }
 }
 

@@ -1,6 +1,7 @@
 // Values as plots: a track below the threads for each name, in which a line steps from one value to the next. Where
 // several share a pixel, it is as high as they are apart.
 import type { Backend } from "../backend/types/backend";
+import { css, inkColour } from "../model/colour";
 import type { PlotInfo, PlotPart } from "../backend/types/notes";
 import type { TraceInfo, TrackInfo } from "../backend/types/trace";
 import { visible } from "../model/names";
@@ -29,6 +30,11 @@ export function plotNumber(value: number): string {
   if (!Number.isFinite(value)) return "–";
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en");
   return String(Number(value.toPrecision(5)));
+}
+
+/** With the unit that the program says it has. */
+export function withUnit(value: number, { unit }: PlotInfo): string {
+  return unit === undefined ? plotNumber(value) : `${plotNumber(value)} ${visible(unit)}`;
 }
 
 /** A trace's facts with a track for each plot. */
@@ -85,27 +91,36 @@ export function drawPlot(r: Renderer, scene: Scene, state: State, place: Placed,
   const offset = scene.offset(track.trace);
   const x = (ns: number) => ((ns + offset - begin) / span) * r.width;
   const y = heights(place, plot);
+  const ink = plot.colour === undefined ? inks.plot : css(inkColour(plot.colour, inks.theme));
   const step = (x0: number, x1: number, value: number) => {
     const left = Math.max(x0, -2);
     const right = Math.min(x1, r.width + 2);
-    if (right > left) r.rect(left, y(value) - 1, right - left, 2, inks.plot);
+    if (right > left) r.rect(left, y(value) - 1, right - left, 2, ink);
+  };
+  // From value to value, if that is how the program wants it drawn: a band of the height of a step.
+  const line = (x0: number, x1: number, from: number, to: number) => {
+    if (x1 < -2 || x0 > r.width + 2) return;
+    const [a, b] = [y(from), y(to)];
+    r.polygon([x0, a - 1, x1, b - 1, x1, b + 1, x0, a + 1], ink);
   };
   let value = part.before;
   let at = x(from);
   for (let i = 0; i < part.at.length; ++i) {
     const next = x(from + part.at[i]! * bucketNs);
-    if (value !== null) step(at, next, value);
-    const high = Math.max(part.max[i]!, value ?? part.max[i]!);
-    const low = Math.min(part.min[i]!, value ?? part.min[i]!);
-    if (next > -2 && next < r.width + 2) r.rect(next, y(high) - 1, 1.5, y(low) - y(high) + 2, inks.plot);
+    if (value !== null && plot.line && part.count[i] === 1) line(at, next, value, part.last[i]!);
+    else if (value !== null) step(at, next, value);
+    const before = plot.line && part.count[i] === 1 ? null : value;
+    const high = Math.max(part.max[i]!, before ?? part.max[i]!);
+    const low = Math.min(part.min[i]!, before ?? part.min[i]!);
+    if (next > -2 && next < r.width + 2) r.rect(next, y(high) - 1, 1.5, y(low) - y(high) + 2, ink);
     value = part.last[i]!;
     at = next;
   }
   const behind = Math.min(end, state.traces[track.trace]!.info.span);
   if (value !== null) step(at, x(behind), value);
   for (const [text, middle] of [
-    [plotNumber(plot.max), place.top + 8],
-    [plotNumber(plot.min), place.top + track.height - 9],
+    [withUnit(plot.max, plot), place.top + 8],
+    [withUnit(plot.min, plot), place.top + track.height - 9],
   ] as const) {
     if (plot.max === plot.min && middle > place.top + 8) continue;
     r.rect(2, middle - 6, r.textWidth(text, SMALL) + 4, 12, inks.ground);

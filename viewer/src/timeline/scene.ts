@@ -7,6 +7,7 @@ import type { LoadedTrace, State, Store } from "../model/store";
 import { ValueStore } from "../model/values";
 import { isUnread, isUntouched, moreRead } from "../model/reading";
 import { layoutTracks, threadKey, visibleTracks, type Layout, type Track } from "../model/tracks";
+import { CallColours } from "./call_colours";
 import { kindOf, KINDS } from "./kinds";
 import { NoteMarks } from "./note_marks";
 import { PlotStore, withPlots } from "./plots";
@@ -42,6 +43,7 @@ interface TraceScene {
   readonly tiles: TileStore;
   readonly values: ValueStore;
   readonly notes: NoteMarks;
+  readonly colours: CallColours;
   readonly plots: PlotStore;
   readonly looks: Record<Theme, Looks>;
   /** Of tasks, for CPU lanes. */
@@ -99,6 +101,7 @@ export class Scene {
         const tiles = before?.loaded.backend === loaded.backend ? before.tiles : undefined;
         if (before && tiles) tiles.forget(moreRead(before.loaded.info, loaded.info));
         const names = loaded.info.functions.map((f) => f.name);
+        const ownColours = loaded.info.functions.map((f) => f.colour);
         const { tasks } = loaded.info;
         // The last one stands for stretches of which nobody knows who ran.
         const taskNames = [...tasks.map((task) => `${task.name || "thread"} ${task.tid}`), "not known"];
@@ -111,7 +114,8 @@ export class Scene {
           notes: new NoteMarks(loaded.backend, loaded.info, this.onChange),
           plots: new PlotStore(loaded.backend, loaded.info, this.onChange),
           tiles: tiles ?? new TileStore(loaded.backend, this.onChange, (notice) => this.store.set({ notice })),
-          looks: inThemes((inks) => new Looks(names, inks)),
+          colours: new CallColours(loaded.backend, loaded.info, this.onChange),
+          looks: inThemes((inks) => new Looks(names, inks, undefined, ownColours)),
           taskLooks: inThemes((inks) => new Looks(taskNames, inks, foreign)),
           sampleLooks: inThemes(
             (inks) =>
@@ -149,6 +153,10 @@ export class Scene {
 
   noteMarks(trace: number): NoteMarks | undefined {
     return this.scenesOf(this.store.state)[trace]?.notes;
+  }
+
+  colours(trace: number): CallColours | undefined {
+    return this.scenesOf(this.store.state)[trace]?.colours;
   }
 
   plots(trace: number): PlotStore | undefined {
@@ -272,6 +280,7 @@ export class Scene {
     this.askLevels();
     traces.forEach(({ info }, trace) => {
       const said: number[] = [];
+      const coloured: number[] = [];
       const plots: number[] = [];
       const calls: Need[] = [];
       const others: Need[] = [];
@@ -281,6 +290,7 @@ export class Scene {
         if (place.track.notes > 0) said.push(place.track.thread);
         for (const strip of place.track.strips) others.push({ track: strip.info.id, band: 0 });
         const thread = info.threads[place.track.thread];
+        if ((thread?.notes.color ?? 0) > 0) coloured.push(place.track.thread);
         if (info.reading && thread) {
           if (isUnread(thread, view.begin, view.begin + view.span)) unread.push(place.track.thread);
           if (isUntouched(thread)) continue;
@@ -290,7 +300,10 @@ export class Scene {
       const begin = view.begin - this.offset(trace);
       this.tiles(trace)!.want([...calls, ...others], begin, begin + view.span, pixel);
       this.highlightTiles(trace)?.want(calls, begin, begin + view.span, pixel);
-      if (!info.reading) this.noteMarks(trace)!.want(begin, begin + view.span, view.span / this.width, said);
+      if (!info.reading) {
+        this.noteMarks(trace)!.want(begin, begin + view.span, view.span / this.width, said);
+        this.colours(trace)!.want(begin, begin + view.span, pixel, coloured);
+      }
       this.plots(trace)!.want(begin, begin + view.span, view.span / this.width, plots);
     });
     if (unread.length > 0 && unread.join() !== this.unread.join()) traces[0]?.backend.readFirst?.(unread);
@@ -338,7 +351,9 @@ export class Scene {
 
   /** Whether heights are those of the view, calls are named with their values, and messages are marked. */
   get settled(): boolean {
-    const all = this.scenes.every(({ values, notes, plots }) => values.complete && notes.complete && plots.complete);
+    const all = this.scenes.every(
+      ({ values, notes, colours, plots }) => values.complete && notes.complete && colours.complete && plots.complete,
+    );
     return this.levelsTimer === undefined && all;
   }
 

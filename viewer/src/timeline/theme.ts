@@ -1,5 +1,15 @@
 // Colours that the canvases share with style/base.css (which has them as custom properties).
-import { contrast, css, functionColour, mix, strongColour, word, type Rgb, type Theme } from "../model/colour";
+import {
+  contrast,
+  css,
+  functionColour,
+  mix,
+  strongColour,
+  tonedColour,
+  word,
+  type Rgb,
+  type Theme,
+} from "../model/colour";
 import type { FRAME_CLASSES } from "../model/frames";
 import { forms, visible } from "../model/names";
 import type { Palette } from "./paint";
@@ -145,6 +155,8 @@ export class Looks {
     readonly inks: Inks,
     /** Those that are not told apart by colour. */
     plain?: readonly boolean[],
+    /** 0xrrggbb: those that have one of their own. */
+    own?: readonly (number | undefined)[],
   ) {
     const n = names.length;
     // What has no name yet looks like what is not told apart.
@@ -155,9 +167,15 @@ export class Looks {
     const dark = inks.theme === "dark";
     names.forEach((name, i) => {
       // By the plain name: overloads and instances of a template are kin.
-      const own = plain?.[i] ? inks.foreign : functionColour(forms(name)[0]!, inks.theme);
+      const given = own?.[i];
+      const usual =
+        given !== undefined
+          ? tonedColour(given, inks.theme)
+          : plain?.[i]
+            ? inks.foreign
+            : functionColour(forms(name)[0]!, inks.theme);
       // In a fiber's lane this is the time in which the fiber did not run.
-      const colour = name === SUSPENDED ? mix(inks.foreign, inks.background, 0.3) : own;
+      const colour = name === SUSPENDED ? mix(inks.foreign, inks.background, 0.3) : usual;
       const grey = (colour.r * 3 + colour.g * 6 + colour.b) / 10;
       const dim = mix(mix(colour, { r: grey, g: grey, b: grey }, 0.25), inks.background, 0.4);
       strongFill[i] = word(strongColour(forms(name)[0]!));

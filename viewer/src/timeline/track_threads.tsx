@@ -53,6 +53,10 @@ function drawBand(
       label(others, row.depth, state.highlight ? "dim" : "plain");
     }
   for (const p of used) p?.finish(palette);
+  const colours = state.highlight ? undefined : scene.colours(trace);
+  used.forEach(
+    (p, i) => p && colours?.paint(p.line, track.thread, low + i, shifted.begin, shifted.pixel, scene.inks.theme),
+  );
   for (const { tile, from, to } of marked ? frame.cover(trace, need, marked) : [])
     for (const row of tile.rows) {
       if (row.depth < low || row.depth >= high) continue;

@@ -1,7 +1,7 @@
 // Values: a plot for each name. Their tracks are the page's own, so they have no tiles.
 import { visible } from "../model/names";
 import { count, duration } from "../model/time";
-import { drawPlot, plotNumber, type PlotHit } from "./plots";
+import { drawPlot, plotNumber, withUnit, type PlotHit } from "./plots";
 import type { TrackRenderer } from "./track_renderer";
 
 export function PlotTip({ plot, time, now, several }: PlotHit) {
@@ -14,13 +14,13 @@ export function PlotTip({ plot, time, now, several }: PlotHit) {
         ) : several ? (
           <>
             <b>
-              {plotNumber(several.min)} to {plotNumber(several.max)}
+              {plotNumber(several.min)} to {withUnit(several.max, plot)}
             </b>{" "}
-            at {duration(time)}: {count(several.count)} values, the last {plotNumber(now)}
+            at {duration(time)}: {count(several.count)} values, the last {withUnit(now, plot)}
           </>
         ) : (
           <>
-            <b>{plotNumber(now)}</b> at {duration(time)}
+            <b>{withUnit(now, plot)}</b> at {duration(time)}
           </>
         )}
       </div>

@@ -3,6 +3,8 @@
 #define KARST_TRACY_SYSTEM_HPP
 #include <karst/karst.h>
 
+#include <cstdio>
+
 namespace tracy {
 
 KARST_NOTRACE inline void SetThreadName(const char* name) {
@@ -12,7 +14,18 @@ KARST_NOTRACE inline void SetThreadName(const char* name) {
   (void)name;
 #endif
 }
-KARST_NOTRACE inline void SetThreadNameWithHint(const char* name, int) { SetThreadName(name); }
+/// Threads of one hint are a group; 0 is none.
+KARST_NOTRACE inline void SetThreadNameWithHint(const char* name, int hint) {
+  SetThreadName(name);
+#ifdef TRACY_ENABLE
+  if (hint == 0) return;
+  char group[24];
+  std::snprintf(group, sizeof group, "group %d", hint);
+  karst_thread_set_group(group);
+#else
+  (void)hint;
+#endif
+}
 
 }  // namespace tracy
 

@@ -1,8 +1,8 @@
 // Tracy's C++ macros as Karst's notes (karst/karst.h): code that is annotated for Tracy says the same to Karst, with
 // this directory's parent in the include path in place of Tracy's. As with Tracy, nothing is said without TRACY_ENABLE.
 //
-// What has no meaning here compiles to nothing: colours, stacks of calls (S), frame images, discontinuous frames,
-// plots' configuration, memory, locks, sections and parameters. docs/guide.md has the list.
+// What has no meaning here compiles to nothing: stacks of calls (S), locks, sections and parameters. docs/guide.md has
+// the list.
 #ifndef KARST_TRACY_HPP
 #define KARST_TRACY_HPP
 
@@ -22,6 +22,8 @@ class ScopedZone {
  public:
   KARST_NOTRACE explicit ScopedZone(karst_name* name, bool active = true)
       : name_(active ? karst_zone_enter_(name) : nullptr) {}
+  KARST_NOTRACE ScopedZone(karst_name* name, bool active, std::uint32_t color)
+      : name_(active ? karst_zone_enter_color_(name, color) : nullptr) {}
   KARST_NOTRACE ~ScopedZone() { karst_zone_leave_(&name_); }
   ScopedZone(const ScopedZone&) = delete;
   ScopedZone& operator=(const ScopedZone&) = delete;
@@ -46,7 +48,9 @@ class ScopedZone {
   KARST_NOTRACE void Value(std::uint64_t value) {
     if (name_ != nullptr) karst_integer("value", static_cast<std::int64_t>(value));
   }
-  KARST_NOTRACE void Color(std::uint32_t) {}
+  KARST_NOTRACE void Color(std::uint32_t color) {
+    if (name_ != nullptr) karst_color(color);
+  }
   KARST_NOTRACE bool IsActive() const { return name_ != nullptr; }
 
  private:
@@ -68,6 +72,12 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
     karst_integer(name, static_cast<std::int64_t>(value));
 }
 
+enum class PlotFormatType : std::uint8_t { Number, Memory, Percentage, Watt };
+KARST_NOTRACE inline const char* PlotUnit(PlotFormatType format) {
+  constexpr const char* kUnits[] = {"", "bytes", "%", "W"};
+  return kUnits[static_cast<unsigned>(format)];
+}
+
 }  // namespace tracy
 #endif
 
@@ -83,13 +93,13 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 
 #ifdef TRACY_ENABLE
 
-#define KARST_TRACY_ZONE(variable, name, active)                                                 \
+#define KARST_TRACY_ZONE(variable, name, ...)                                                    \
   static karst_name KARST_JOIN_(karst_tracy_name_, TracyLine) = {name, TracyFile, TracyLine, 0}; \
-  tracy::ScopedZone variable(&KARST_JOIN_(karst_tracy_name_, TracyLine), active)
+  tracy::ScopedZone variable(&KARST_JOIN_(karst_tracy_name_, TracyLine), __VA_ARGS__)
 // A zone of a block shadows that of the block around it.
-#define KARST_TRACY_SCOPED(name)                                                \
+#define KARST_TRACY_SCOPED(name, ...)                                           \
   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"") \
-      KARST_TRACY_ZONE(___tracy_scoped_zone, name, true);                       \
+      KARST_TRACY_ZONE(___tracy_scoped_zone, name, __VA_ARGS__);                \
   _Pragma("GCC diagnostic pop")
 
 #define ZoneNamed(variable, active) KARST_TRACY_ZONE(variable, TracyFunction, active)
@@ -99,8 +109,15 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 #define ZoneTransientN(variable, name, active) \
   ZoneNamed(variable, active);                 \
   variable.Name(name, std::strlen(name))
-#define ZoneScoped KARST_TRACY_SCOPED(TracyFunction)
-#define ZoneScopedN(name) KARST_TRACY_SCOPED(name)
+#define ZoneTransientNC(variable, name, color, active) \
+  ZoneNamedNC(variable, TracyFunction, color, active); \
+  variable.Name(name, std::strlen(name))
+#define ZoneNamedNC(variable, name, color, active) KARST_TRACY_ZONE(variable, name, active, color)
+#define ZoneScoped KARST_TRACY_SCOPED(TracyFunction, true)
+#define ZoneScopedN(name) KARST_TRACY_SCOPED(name, true)
+#define ZoneScopedNC(name, color) KARST_TRACY_SCOPED(name, true, color)
+#define ZoneColor(color) ___tracy_scoped_zone.Color(color)
+#define ZoneColorV(variable, color) variable.Color(color)
 
 #define ZoneText(text, size) ___tracy_scoped_zone.Text(text, size)
 #define ZoneTextV(variable, text, size) variable.Text(text, size)
@@ -120,7 +137,17 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 #define TracyPlot(name, value) tracy::PlotData(name, value)
 #define TracyMessage(text, size) karst_message_sized(text, size)
 #define TracyMessageL(text) karst_message(text)
-#define TracyAppInfo(text, size) karst_message_sized(text, size)
+#define TracyMessageC(text, size, color) karst_message_color_sized(text, size, color)
+#define TracyMessageLC(text, color) karst_message_color(text, color)
+#define TracyAppInfo(text, size) karst_app_info_sized(text, size)
+#define TracySetProgramName(name) karst_app_info(name)
+#define FrameMarkStart(name) karst_frame_begin(name)
+#define FrameMarkEnd(name) karst_frame(name)
+#define FrameImage(image, width, height, offset, flip) karst_picture("Frame", image, width, height, offset, flip)
+#define TracyPlotConfig(name, type, step, fill, color) \
+  karst_plot(name, tracy::PlotUnit(type), (step) ? KARST_PLOT_STEP : KARST_PLOT_LINE, color)
+#define TracyAllocN(pointer, size, name) karst_memory_taken(name, pointer, size)
+#define TracyFreeN(pointer, name) karst_memory_freed(name, pointer)
 /* As with Tracy the name's address is the fiber. */
 #define TracyFiberEnter(fiber) karst_fiber_enter(reinterpret_cast<std::uintptr_t>(fiber), fiber)
 #define TracyFiberEnterHint(fiber, hint) TracyFiberEnter(fiber)
@@ -135,8 +162,13 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 #define ZoneNamedN(variable, name, active)
 #define ZoneTransient(variable, active)
 #define ZoneTransientN(variable, name, active)
+#define ZoneTransientNC(variable, name, color, active)
+#define ZoneNamedNC(variable, name, color, active)
 #define ZoneScoped
 #define ZoneScopedN(name)
+#define ZoneScopedNC(name, color)
+#define ZoneColor(color)
+#define ZoneColorV(variable, color)
 #define ZoneText(text, size)
 #define ZoneTextV(variable, text, size)
 #define ZoneTextF(...)
@@ -157,42 +189,49 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 #define TracyPlot(name, value)
 #define TracyMessage(text, size)
 #define TracyMessageL(text)
+#define TracyMessageC(text, size, color)
+#define TracyMessageLC(text, color)
 #define TracyAppInfo(text, size)
+#define TracySetProgramName(name)
+#define FrameMarkStart(name)
+#define FrameMarkEnd(name)
+#define FrameImage(image, width, height, offset, flip)
+#define TracyPlotConfig(name, type, step, fill, color)
+#define TracyAllocN(pointer, size, name)
+#define TracyFreeN(pointer, name)
 #define TracyIsConnected false
 #define TracyIsStarted false
 #define TracyNoop
 
 #endif
 
-// Colours and depths of stacks are left out.
-#define ZoneNamedC(variable, color, active) ZoneNamed(variable, active)
-#define ZoneNamedNC(variable, name, color, active) ZoneNamedN(variable, name, active)
-#define ZoneTransientNC(variable, name, color, active) ZoneTransientN(variable, name, active)
-#define ZoneScopedC(color) ZoneScoped
-#define ZoneScopedNC(name, color) ZoneScopedN(name)
+// Depths of stacks are left out.
+#define ZoneNamedC(variable, color, active) ZoneNamedNC(variable, TracyFunction, color, active)
+#define ZoneScopedC(color) ZoneScopedNC(TracyFunction, color)
 #define ZoneNamedS(variable, depth, active) ZoneNamed(variable, active)
 #define ZoneNamedNS(variable, name, depth, active) ZoneNamedN(variable, name, active)
-#define ZoneNamedCS(variable, color, depth, active) ZoneNamed(variable, active)
-#define ZoneNamedNCS(variable, name, color, depth, active) ZoneNamedN(variable, name, active)
+#define ZoneNamedCS(variable, color, depth, active) ZoneNamedC(variable, color, active)
+#define ZoneNamedNCS(variable, name, color, depth, active) ZoneNamedNC(variable, name, color, active)
 #define ZoneTransientS(variable, depth, active) ZoneTransient(variable, active)
 #define ZoneTransientNS(variable, name, depth, active) ZoneTransientN(variable, name, active)
 #define ZoneScopedS(depth) ZoneScoped
 #define ZoneScopedNS(name, depth) ZoneScopedN(name)
-#define ZoneScopedCS(color, depth) ZoneScoped
-#define ZoneScopedNCS(name, color, depth) ZoneScopedN(name)
-#define TracyMessageC(text, size, color) TracyMessage(text, size)
-#define TracyMessageLC(text, color) TracyMessageL(text)
+#define ZoneScopedCS(color, depth) ZoneScopedC(color)
+#define ZoneScopedNCS(name, color, depth) ZoneScopedNC(name, color)
 #define TracyMessageS(text, size, depth) TracyMessage(text, size)
 #define TracyMessageLS(text, depth) TracyMessageL(text)
-#define TracyMessageCS(text, size, color, depth) TracyMessage(text, size)
-#define TracyMessageLCS(text, color, depth) TracyMessageL(text)
+#define TracyMessageCS(text, size, color, depth) TracyMessageC(text, size, color)
+#define TracyMessageLCS(text, color, depth) TracyMessageLC(text, color)
+#define TracyAlloc(pointer, size) TracyAllocN(pointer, size, "memory")
+#define TracyFree(pointer) TracyFreeN(pointer, "memory")
+#define TracyAllocS(pointer, size, depth) TracyAlloc(pointer, size)
+#define TracyFreeS(pointer, depth) TracyFree(pointer)
+#define TracyAllocNS(pointer, size, depth, name) TracyAllocN(pointer, size, name)
+#define TracyFreeNS(pointer, depth, name) TracyFreeN(pointer, name)
+#define TracySecureAlloc(pointer, size) TracyAlloc(pointer, size)
+#define TracySecureFree(pointer) TracyFree(pointer)
 
 // Nothing.
-#define ZoneColor(color)
-#define ZoneColorV(variable, color)
-#define FrameMarkStart(name)
-#define FrameMarkEnd(name)
-#define FrameImage(image, width, height, offset, flip)
 #define TracyLockable(type, variable) type variable
 #define TracyLockableN(type, variable, description) type variable
 #define TracySharedLockable(type, variable) type variable
@@ -201,23 +240,11 @@ KARST_NOTRACE inline void PlotData(const char* name, Number value) {
 #define SharedLockableBase(type) type
 #define LockMark(variable) (void)variable
 #define LockableName(variable, text, size)
-#define TracyPlotConfig(name, type, step, fill, color)
-#define TracyAlloc(pointer, size)
-#define TracyFree(pointer)
-#define TracyAllocN(pointer, size, name)
-#define TracyFreeN(pointer, name)
 #define TracyMemoryDiscard(name)
-#define TracyAllocS(pointer, size, depth)
-#define TracyFreeS(pointer, depth)
-#define TracyAllocNS(pointer, size, depth, name)
-#define TracyFreeNS(pointer, depth, name)
 #define TracyMemoryDiscardS(name, depth)
-#define TracySecureAlloc(pointer, size)
-#define TracySecureFree(pointer)
 #define TracySourceCallbackRegister(callback, data)
 #define TracyParameterRegister(callback, data)
 #define TracyParameterSetup(index, name, type, value)
-#define TracySetProgramName(name)
 #define TracySectionEnter(...) 0
 #define TracySectionEnterCategory(...) 0
 #define TracySectionLeave(id)

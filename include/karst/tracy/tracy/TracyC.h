@@ -16,14 +16,42 @@ typedef const void* TracyCSharedLockCtx;
 #define TracyLine __LINE__
 #endif
 
+enum TracyPlotFormatEnum {
+  TracyPlotFormatNumber,
+  TracyPlotFormatMemory,
+  TracyPlotFormatPercentage,
+  TracyPlotFormatWatt
+};
+
 #ifdef TRACY_ENABLE
 
+KARST_STUB_ const char* karst_tracy_unit(int format) {
+  return format == TracyPlotFormatMemory       ? "bytes"
+         : format == TracyPlotFormatPercentage ? "%"
+         : format == TracyPlotFormatWatt       ? "W"
+                                               : "";
+}
 KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(&zone); }
 
 #define TracyCZoneN(ctx, text, active)                                                                  \
   static struct karst_name KARST_JOIN_(karst_tracy_name_, TracyLine) = {text, TracyFile, TracyLine, 0}; \
   TracyCZoneCtx ctx = (active) ? karst_zone_enter_(&KARST_JOIN_(karst_tracy_name_, TracyLine)) : KARST_NULL_;
 #define TracyCZone(ctx, active) TracyCZoneN(ctx, __func__, active)
+#define TracyCZoneNC(ctx, text, color, active)                                                          \
+  static struct karst_name KARST_JOIN_(karst_tracy_name_, TracyLine) = {text, TracyFile, TracyLine, 0}; \
+  TracyCZoneCtx ctx =                                                                                   \
+      (active) ? karst_zone_enter_color_(&KARST_JOIN_(karst_tracy_name_, TracyLine), color) : KARST_NULL_;
+#define TracyCZoneColor(ctx, color) \
+  if (ctx) karst_color(color);
+#define TracyCFrameMarkStart(name) karst_frame_begin(name);
+#define TracyCFrameMarkEnd(name) karst_frame(name);
+#define TracyCFrameImage(image, width, height, offset, flip) karst_picture("Frame", image, width, height, offset, flip);
+#define TracyCPlotConfig(name, type, step, fill, color) \
+  karst_plot(name, karst_tracy_unit(type), (step) ? KARST_PLOT_STEP : KARST_PLOT_LINE, color);
+#define TracyCMessageC(text, size, color) karst_message_color_sized(text, size, color);
+#define TracyCMessageLC(text, color) karst_message_color(text, color);
+#define TracyCAllocN(pointer, size, name) karst_memory_taken(name, pointer, size);
+#define TracyCFreeN(pointer, name) karst_memory_freed(name, pointer);
 #define TracyCZoneEnd(ctx) karst_tracy_leave(ctx);
 #define TracyCZoneText(ctx, text, size) \
   if (ctx) karst_text_sized(text, size);
@@ -37,7 +65,7 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 #define TracyCPlotI(name, value) karst_integer(name, value);
 #define TracyCMessage(text, size) karst_message_sized(text, size);
 #define TracyCMessageL(text) karst_message(text);
-#define TracyCAppInfo(text, size) karst_message_sized(text, size);
+#define TracyCAppInfo(text, size) karst_app_info_sized(text, size);
 #define TracyCSetThreadName(name) karst_thread_set_name(name);
 #define TracyCFiberEnter(fiber) karst_fiber_enter((uintptr_t)(fiber), fiber);
 #define TracyCFiberLeave karst_fiber_leave();
@@ -48,6 +76,16 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 
 #define TracyCZoneN(ctx, text, active)
 #define TracyCZone(ctx, active)
+#define TracyCZoneNC(ctx, name, color, active)
+#define TracyCZoneColor(ctx, color)
+#define TracyCFrameMarkStart(name)
+#define TracyCFrameMarkEnd(name)
+#define TracyCFrameImage(image, width, height, offset, flip)
+#define TracyCPlotConfig(name, type, step, fill, color)
+#define TracyCMessageC(text, size, color)
+#define TracyCMessageLC(text, color)
+#define TracyCAllocN(pointer, size, name)
+#define TracyCFreeN(pointer, name)
 #define TracyCZoneEnd(ctx)
 #define TracyCZoneText(ctx, text, size)
 #define TracyCZoneName(ctx, text, size)
@@ -68,35 +106,25 @@ KARST_STUB_ void karst_tracy_leave(struct karst_name* zone) { karst_zone_leave_(
 
 #endif
 
-/* Colours and depths of stacks are left out. */
-#define TracyCZoneC(ctx, color, active) TracyCZone(ctx, active)
-#define TracyCZoneNC(ctx, name, color, active) TracyCZoneN(ctx, name, active)
+/* Depths of stacks are left out. */
+#define TracyCZoneC(ctx, color, active) TracyCZoneNC(ctx, __func__, color, active)
 #define TracyCZoneS(ctx, depth, active) TracyCZone(ctx, active)
 #define TracyCZoneNS(ctx, name, depth, active) TracyCZoneN(ctx, name, active)
-#define TracyCZoneCS(ctx, color, depth, active) TracyCZone(ctx, active)
-#define TracyCZoneNCS(ctx, name, color, depth, active) TracyCZoneN(ctx, name, active)
-#define TracyCMessageC(text, size, color) TracyCMessage(text, size)
-#define TracyCMessageLC(text, color) TracyCMessageL(text)
+#define TracyCZoneCS(ctx, color, depth, active) TracyCZoneC(ctx, color, active)
+#define TracyCZoneNCS(ctx, name, color, depth, active) TracyCZoneNC(ctx, name, color, active)
 #define TracyCMessageS(text, size, depth) TracyCMessage(text, size)
 #define TracyCMessageLS(text, depth) TracyCMessageL(text)
-#define TracyCMessageCS(text, size, color, depth) TracyCMessage(text, size)
-#define TracyCMessageLCS(text, color, depth) TracyCMessageL(text)
+#define TracyCMessageCS(text, size, color, depth) TracyCMessageC(text, size, color)
+#define TracyCMessageLCS(text, color, depth) TracyCMessageLC(text, color)
+#define TracyCAlloc(pointer, size) TracyCAllocN(pointer, size, "memory")
+#define TracyCFree(pointer) TracyCFreeN(pointer, "memory")
+#define TracyCAllocS(pointer, size, depth) TracyCAlloc(pointer, size)
+#define TracyCFreeS(pointer, depth) TracyCFree(pointer)
+#define TracyCAllocNS(pointer, size, depth, name) TracyCAllocN(pointer, size, name)
+#define TracyCFreeNS(pointer, depth, name) TracyCFreeN(pointer, name)
 
 /* Nothing. */
-#define TracyCZoneColor(ctx, color)
-#define TracyCFrameMarkStart(name)
-#define TracyCFrameMarkEnd(name)
-#define TracyCFrameImage(image, width, height, offset, flip)
-#define TracyCPlotConfig(name, type, step, fill, color)
-#define TracyCAlloc(pointer, size)
-#define TracyCFree(pointer)
-#define TracyCAllocN(pointer, size, name)
-#define TracyCFreeN(pointer, name)
 #define TracyCMemoryDiscard(name)
-#define TracyCAllocS(pointer, size, depth)
-#define TracyCFreeS(pointer, depth)
-#define TracyCAllocNS(pointer, size, depth, name)
-#define TracyCFreeNS(pointer, depth, name)
 #define TracyCMemoryDiscardS(name, depth)
 #define TracyCLockCtx(lock)
 #define TracyCLockAnnounce(lock)

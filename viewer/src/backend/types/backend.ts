@@ -4,7 +4,7 @@ import type { StateLine, CallRef, CallValues, CallInfo, Occurrences, OccurrenceQ
 import type { FrameFacts, FrameList } from "./frames";
 import type { LockFacts, LockList } from "./locks";
 import type { CallMemory } from "./memory";
-import type { NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
+import type { ColouredCalls, NoteGroup, NoteLine, NoteMark, NoteQuery, PlotInfo, PlotPart } from "./notes";
 import type { Outliers, Explanation } from "./slow";
 import type { RequestLine, ThreadSums, FunctionTable, Flame, TimeOf, FlameQuery, Alignment, AlignSide } from "./sums";
 import type { Row, TileRequest } from "./tiles";
@@ -73,6 +73,8 @@ export interface Backend {
   notes(scope: Scope, query: NoteQuery, signal?: AbortSignal): Promise<{ count: number; notes: NoteLine[] }>;
   /** For a picture of `width` pixels, by thread in order of time. Of too many the last threads' are left out. */
   noteMarks(scope: Scope, width: number, groups: readonly NoteGroup[], signal?: AbortSignal): Promise<NoteMark[]>;
+  /** Of the scope's threads: those that last so long, or longer. */
+  colours(scope: Scope, leastNs: number, signal?: AbortSignal): Promise<ColouredCalls>;
   plots(signal?: AbortSignal): Promise<PlotInfo[]>;
   /** Of some of plots(), by their places there. */
   plotParts(range: Scope, width: number, plots: readonly number[], signal?: AbortSignal): Promise<PlotPart[]>;

@@ -26,6 +26,13 @@ export interface FrameLine {
   marked: boolean;
 }
 
+/** What a frame showed, compressed as BC1 has it: two words for each 4 times 4 pixels, line by line. */
+export interface FramePicture {
+  width: number;
+  height: number;
+  words: Uint32Array;
+}
+
 /** All frames of a set, and one of them. */
 export interface FrameFacts {
   /** Longer than the target. */
@@ -38,4 +45,6 @@ export interface FrameFacts {
   /** Over the target, before it and after it. */
   previous: FrameLine | null;
   next: FrameLine | null;
+  /** Of the one. */
+  picture?: FramePicture;
 }

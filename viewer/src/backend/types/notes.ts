@@ -1,7 +1,19 @@
 // What a program said of itself: messages, and values that are plotted.
 
-/** Kinds of notes that the page tells apart; "other": of a later version; "call": what a call was given or returned. */
-export const NOTE_GROUPS = ["message", "value", "frame", "request", "text", "record", "other", "call"] as const;
+/** Kinds of notes that the page tells apart; "other": of a later version; "call": what a call was given or
+ * returned; "color": how it is to be shown. */
+export const NOTE_GROUPS = [
+  "message",
+  "value",
+  "frame",
+  "request",
+  "text",
+  "record",
+  "picture",
+  "other",
+  "call",
+  "color",
+] as const;
 export type NoteGroup = (typeof NOTE_GROUPS)[number];
 
 /** What a program said of itself. */
@@ -15,6 +27,8 @@ export interface NoteLine {
   /** The call in which it was said; left out: the thread was in none. */
   index?: number;
   function?: number;
+  /** 0xrrggbb: of a message, if the program gave it one. */
+  colour?: number;
 }
 
 /** The notes of a thread that share a pixel: how many, and the first of them. */
@@ -40,6 +54,21 @@ export interface PlotInfo {
   count: number;
   min: number;
   max: number;
+  unit?: string;
+  /** From value to value; else steps. */
+  line?: true;
+  /** 0xrrggbb: the program's wish. */
+  colour?: number;
+}
+
+/** Calls that the program gave a colour (0xrrggbb), by column. */
+export interface ColouredCalls {
+  thread: number[];
+  index: number[];
+  begin: number[];
+  duration: number[];
+  depth: number[];
+  colour: number[];
 }
 
 /** How they go in a picture: columns, by pixel that has some. */

@@ -15,6 +15,8 @@ export interface ThreadInfo {
   /** Its number is none of the kernel's: it is a fiber's lane. */
   fiber: boolean;
   name: string;
+  /** Of those that the program put together. */
+  group?: string;
   begin: number;
   end: number;
   first: number;
@@ -69,6 +71,8 @@ export interface ProcessInfo {
   pid: number;
   name: string;
   commandLine: string[];
+  /** What the program says of itself as a whole. */
+  appInfo: string[];
   executable: string;
   options: string;
   waitStatus: number | null;
@@ -90,6 +94,8 @@ export interface FunctionInfo {
   line: number;
   calls: number;
   hasSource: boolean;
+  /** 0xrrggbb: what the program gave a zone. */
+  colour?: number;
 }
 
 /** What is known of thread states, and from whom. */
