@@ -54,6 +54,8 @@ std::string_view kind_of(const reader::Note& note) {
       return "frame begins";
     case NoteKind::kPicture:
       return "picture";
+    case NoteKind::kPicturePart:
+      return "part of a picture";
   }
   return "unknown";
 }
@@ -93,7 +95,10 @@ double note_number(const reader::Calls& calls, const reader::Note& note) {
 
 std::string_view note_name(const reader::Trace& trace, const reader::Thread& thread, const reader::Note& note) {
   if (note.name == 0) return {};
-  return trace.function(trace.processes()[thread.process], note.name).name;
+  const reader::Function& name = trace.function(trace.processes()[thread.process], note.name);
+  // A message's colour is a name without a text.
+  if (kind(note) == NoteKind::kMessage && color_of(name)) return {};
+  return name.name;
 }
 
 std::string note_value(NoteKind kind, std::string_view bytes, std::string_view name, std::string_view types) {
@@ -115,6 +120,7 @@ std::string note_value(NoteKind kind, std::string_view bytes, std::string_view n
     case NoteKind::kReturned:
     case NoteKind::kFrame:
     case NoteKind::kFrameBegin:
+    case NoteKind::kPicturePart:
       break;
     case NoteKind::kColor:
       return color_text(static_cast<std::uint32_t>(bits_of(bytes)));
@@ -128,9 +134,8 @@ std::string note_value(NoteKind kind, std::string_view bytes, std::string_view n
   return {};
 }
 
-bool is_aside(const reader::Note& note, const reader::Calls& calls) {
-  if (kind(note) == NoteKind::kColor) return true;
-  return kind(note) == NoteKind::kPicture && picture_text(calls.bytes_of(note)).empty();
+bool is_aside(const reader::Note& note) {
+  return kind(note) == NoteKind::kColor || kind(note) == NoteKind::kPicturePart;
 }
 
 std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note) {
@@ -175,8 +180,9 @@ std::string note_line(NoteKind kind, std::string_view name, std::string_view val
     case NoteKind::kFrameBegin:
       return fmt::format("frame of {} begins", name);
     case NoteKind::kPicture:
-      return value.empty() ? fmt::format("more of a picture of {}", name)
-                           : fmt::format("picture of {}, {}", name, value);
+      return fmt::format("picture of {}, {}", name, value.empty() ? "which is damaged" : value);
+    case NoteKind::kPicturePart:
+      return fmt::format("more of a picture of {}", name);
     case NoteKind::kRequest:
       return value == "0" ? "works on no request" : fmt::format("works on request {}", value);
   }

@@ -27,7 +27,7 @@ std::string note_value(const reader::Trace& trace, const reader::Thread& thread,
                        const reader::Note& note);
 
 /// It says nothing on its own: how its call is to be shown, or more of a picture than its first part.
-bool is_aside(const reader::Note& note, const reader::Calls& calls);
+bool is_aside(const reader::Note& note);
 
 /// Of a log, as its call site says (analysis/log_text.h); 0: it has none.
 std::uint32_t note_level(const reader::Calls& calls, const reader::Note& note);

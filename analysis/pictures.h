@@ -26,7 +26,7 @@ std::vector<Picture> pictures_in(const reader::Calls& calls);
 /// may be missing.
 std::uint64_t frame_shown(const Picture& picture, const std::vector<RequestWork>& frames);
 
-/// What such a note says: `160 x 90`, for its first part; empty for the others and for what is no picture.
+/// What such a note says: `160 x 90`; empty: it is no picture.
 std::string picture_text(std::string_view bytes);
 
 /// Three bytes a pixel: red, green, blue.

@@ -33,6 +33,7 @@
 #include "cli/patched.h"
 #include "cli/program_options.h"
 #include "cli/progress.h"
+#include "cli/run_summary.h"
 #include "cli/samples.h"
 #include "cli/states.h"
 #include "cli/system.h"
@@ -141,87 +142,6 @@ bool is_budget(const std::string& text) {
 bool is_size(const std::string& text) {
   std::uint64_t bytes = 0;
   return format::parse_memory_size(text.c_str(), bytes);
-}
-
-/// "; 3 moments kept, the longest 20.31 ms in serve(int)", or empty.
-std::string moments_words(const std::string& file) {
-  const auto trace = reader::Trace::open(file, true);
-  if (!trace) return {};
-  std::size_t count = 0;
-  std::uint64_t longest = 0;
-  std::string where;
-  for (const reader::Process& process : trace->processes()) {
-    for (const reader::Moment& moment : process.moments) {
-      ++count;
-      const std::uint64_t length = moment.end_ticks > moment.begin_ticks ? moment.end_ticks - moment.begin_ticks : 0;
-      if (length < longest) continue;
-      longest = length;
-      where = moment.function != 0 ? trace->function(process, moment.function).name : std::string();
-    }
-  }
-  if (count == 0) return {};
-  return fmt::format("; {} kept, the longest {}{}", plural(count, "moment"),
-                     duration_text(trace->clock().to_ns(longest)), where.empty() ? "" : " in " + plain_name(where));
-}
-
-std::string killed_words(std::int32_t wait_status) {
-  if (!WIFSIGNALED(wait_status)) return {};
-  const char* const name = sigabbrev_np(WTERMSIG(wait_status));
-  return "; the program was killed by " +
-         (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(wait_status)));
-}
-
-/// The share of the program's CPU time that tracing was, from 0 to 1; less than 0: that is not known.
-double overhead_of(const collect::RecordingSummary& s, double cpu_ns) {
-  if (s.calls != 0 && s.tracing_ns == 0) return -1;
-  return cpu_ns > 0 ? std::min(1.0, static_cast<double>(s.tracing_ns) / cpu_ns) : -1;
-}
-
-std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
-                         double overhead, bool noted_values, std::size_t samples, const char* why_alone,
-                         std::uint64_t notes) {
-  if (why_alone != nullptr && s.calls == 0)
-    return fmt::format("{}: {}, {} of CPU time and no calls, as {}{}; next: karst samples {}", file,
-                       plural(s.processes, "process", "es"), plural(samples, "sample"), why_alone,
-                       killed_words(wait_status), file);
-  std::string line = fmt::format("{}: {}, {}, {} kept over {}", file, plural(s.processes, "process", "es"),
-                                 plural(s.threads, "thread"), plural(s.calls, "call"), duration_text(s.span_ns));
-  // A call is two events; those cut at the edge of what is kept make this inexact by a few.
-  line += s.overwritten == 0 ? std::string(", none overwritten")
-                             : fmt::format(", about {} overwritten (memory was full; see --memory)",
-                                           plural(s.overwritten / 2, "call"));
-  if (s.lost != 0) line += fmt::format(", {} lost", plural(s.lost, "event"));
-  if (samples != 0) line += ", " + plural(samples, "sample");
-  if (notes != 0) line += ", " + plural(notes, "note");
-  line += moments_words(file);
-  if (overhead >= 0 && s.calls != 0)
-    line += fmt::format("; tracing cost about {:.1f}% of its CPU time{}", 100 * overhead,
-                        noted_values ? ", and what noting values took" : "");
-  line += killed_words(wait_status);
-  return line + fmt::format("; next: karst {} {}", s.calls != 0 ? "slow" : samples != 0 ? "samples" : "info", file);
-}
-
-/// A glob that means no function is mistyped, or of another program: says so of those in --no-trace and --only.
-void say_unmatched_globs(const ProgramOptions& program, const std::string& file) {
-  constexpr std::size_t kMostSaid = 5;
-  std::vector<std::string> globs;
-  for (const auto* files : {&program.no_trace, &program.only})
-    for (const std::string& list : *files)
-      if (format::read_glob_list(list, globs)) return;  // was said when it was read first
-  if (globs.empty()) return;
-  const auto trace = reader::Trace::open(file, true);
-  if (!trace) return;
-  std::size_t unmatched = 0;
-  for (const std::string& glob : globs) {
-    const auto set = symbols::GlobSet::compile({glob});
-    const auto matches = [&](const reader::Function& f) { return f.id != 0 && set && set->matches(f); };
-    if (std::any_of(trace->processes().begin(), trace->processes().end(), [&](const reader::Process& process) {
-          return std::any_of(process.functions.begin(), process.functions.end(), matches);
-        }))
-      continue;
-    if (++unmatched <= kMostSaid) fail({"no function matches the glob '" + glob + "' of --no-trace or --only"});
-  }
-  if (unmatched > kMostSaid) fail({"nor do any match " + plural(unmatched - kMostSaid, "further glob")});
 }
 
 /// An older trace where the new one will be. It has a second name meanwhile, and is renamed to FILE.old when the new

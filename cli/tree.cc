@@ -317,7 +317,7 @@ class TreePrinter {
     std::uint32_t level = 0;
     while (const reader::Note* const note = notes.next(ticks, before, level)) {
       if (output_.failed()) return;
-      if (analysis::is_of_call(*note) || analysis::is_aside(*note, calls)) continue;
+      if (analysis::is_of_call(*note) || analysis::is_aside(*note)) continue;
       folded_.before_remark();
       if (header_due_) print_thread_line(thread);
       std::string text = printable(analysis::note_line(input_.trace, thread, calls, *note));

@@ -159,7 +159,7 @@ class ChromeWriter {
     for (const reader::Note& note : calls.notes) {
       if (output_.failed()) return;
       const auto kind = static_cast<format::NoteKind>(note.kind);
-      if (analysis::is_of_call(note) || analysis::is_aside(note, calls)) continue;
+      if (analysis::is_of_call(note) || analysis::is_aside(note)) continue;
       const bool value = kind == format::NoteKind::kInteger || kind == format::NoteKind::kNumber;
       const bool begins = kind == format::NoteKind::kRequestBegin;
       json_.line().open('{').field("pid", process.pid).field("tid", thread.tid).key("ts").raw(us(ns(note.ticks)));

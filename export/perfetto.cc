@@ -370,7 +370,7 @@ class PerfettoWriter {
     for (; !left.empty() && left.front().ticks < ticks && !output_.failed(); left = left.subspan(1)) {
       const reader::Note& note = left.front();
       const auto kind = static_cast<format::NoteKind>(note.kind);
-      if (analysis::is_of_call(note) || analysis::is_aside(note, calls)) {
+      if (analysis::is_of_call(note) || analysis::is_aside(note)) {
         left = left.subspan(1);
         continue;
       }

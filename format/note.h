@@ -32,9 +32,10 @@ enum class NoteKind : std::uint8_t {
                       ///< (format/values.h): `malloc(size=24) = 0x5555`
   kColor = 14,        ///< of the call that the thread is in: a byte each of blue, green and red
   kFrameBegin = 15,   ///< one of what is named begins here; the next kFrame of this name ends it
-  kPicture = 16       ///< a part of a picture of what is named (format/picture.h)
+  kPicture = 16,      ///< a picture of what is named, or its first part (format/picture.h)
+  kPicturePart = 17   ///< a further part of it
 };
-inline constexpr std::uint32_t kLastNoteKind = 16;
+inline constexpr std::uint32_t kLastNoteKind = 17;
 
 // In the place of a description (Function::values): what a name says beside notes. Such a name has none.
 inline constexpr char kAppInfo[] = "app info:";     ///< a line about the process

@@ -2,9 +2,10 @@
 //
 //   a note's bytes:  PictureHead, then bytes of the compressed picture
 //
-// One picture is `parts` notes of one thread with the same `number`, in order; all but the last one have
-// kPictureBytesInNote bytes of it. Compressed is as BC1 of Direct3D (DXT1) has it: 8 bytes for each 4 times 4 pixels,
-// line by line. Width and height are multiples of 4: what the program gave stands in the upper left corner.
+// One picture is `parts` notes of one thread with the same `number`, in order: kPicture, then kPicturePart. All but the
+// last one have kPictureBytesInNote bytes of it. Compressed is as BC1 of Direct3D (DXT1) has it: 8 bytes for each 4
+// times 4 pixels, line by line. Width and height are multiples of 4: what the program gave stands in the upper left
+// corner.
 #pragma once
 #include <cstdint>
 

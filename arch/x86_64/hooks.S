@@ -255,12 +255,32 @@
 	HOOK_END \name
 	.endm
 
+// The same where the hook in force is the usual one: the note and the event have one time, which is read once.
+	.macro	VALUES_AND_CALL name, hook
+	HOOK	\name
+	PUSH_SOME
+	PUSH_REST
+	movq	%rbp, %rdi
+	call	karst_record_values_and_call
+	testl	%eax, %eax			// what follows leaves the flags alone
+	POP_REST
+	POP_SOME
+	jz	1f
+	.cfi_remember_state
+	DROP
+	ret
+	.cfi_restore_state
+1:	jmpq	*\hook(%rip)
+	HOOK_END \name
+	.endm
+
 	.hidden	karst_record_values
+	.hidden	karst_record_values_and_call
 	.hidden	karst_plain_enter
 	.hidden	karst_watched_enter
 	.hidden	karst_watched_exit
-	VALUES	karst_hook_values_enter, karst_plain_enter
-	VALUES	karst_hook_values_exit, karst_plain_exit
+	VALUES_AND_CALL	karst_hook_values_enter, karst_plain_enter
+	VALUES_AND_CALL	karst_hook_values_exit, karst_plain_exit
 	VALUES	karst_hook_values_watched_enter, karst_watched_enter
 	VALUES	karst_hook_values_watched_exit, karst_watched_exit
 

@@ -7,6 +7,8 @@
 #include "arch/page.h"
 #include "arch/x86_64/vectors.h"
 #include "format/patch_table.h"
+#include "runtime/hooks/hooks.h"
+#include "runtime/hooks/instrument.h"
 #include "runtime/hooks/modules.h"
 #include "runtime/hooks/steady_memory.h"
 #include "runtime/maintenance/control.h"
@@ -103,7 +105,7 @@ std::uint64_t vector_register(std::uint32_t number, const unsigned char* kept) {
 
 /// A note that is being put together.
 struct Values {
-  unsigned char bytes[kMostValuesInNote];
+  unsigned char bytes[kMostValuesInNote + 1 + 7];  ///< with kValuesEnd, and what record_note_and_call() may read
   std::uint32_t used = 0;
   std::uint32_t most_text = 0;
   std::uintptr_t stack = 0;
@@ -112,14 +114,14 @@ struct Values {
   /// Where the value may be written behind its size; null: there is no room, which is noted.
   unsigned char* room(std::uint32_t size) {
     // So many values as there can be have at least their size byte.
-    if (used + 1 + size + kMostValues + 1 > sizeof bytes) {
+    if (used + 1 + size + kMostValues + 1 > kMostValuesInNote) {
       end(kValueNoRoom, 0);
       return nullptr;
     }
     return bytes + used + 1;
   }
   void end(std::uint8_t head, std::uint32_t size) {
-    if (used + 1 + size >= sizeof bytes) return;
+    if (used + 1 + size >= kMostValuesInNote) return;
     bytes[used] = head;
     used += 1 + size;
   }
@@ -347,22 +349,54 @@ std::uint8_t read_value(const ArenaValueSpec& spec, std::uint32_t number, const 
   return values.bytes[0];
 }
 
-extern "C" void karst_record_values(const SavedRegisters* saved) {
+namespace {
+
+/// `alone`: the call's event is not to be recorded. True: it was.
+bool record_values(const SavedRegisters* saved, bool alone) {
   const auto low_bits = static_cast<std::uint32_t>(saved->event_low_bits);
   const std::uint32_t id = low_bits & KARST_EVENT_ID_MASK;
   const bool returns = (low_bits & KARST_EVENT_EXIT_BIT) != 0;
-  if (!may_record_notes() || id > g_arena.function_count()) return;
+  if (!may_record_notes() || id > g_arena.function_count()) return false;
   const ArenaValueSpec* spec = value_spec(id);
-  if (spec == nullptr) return;
+  if (spec == nullptr) return false;
   const std::uint32_t arguments = spec->arguments;
   const std::uint32_t first = returns ? arguments : 0;
   const std::uint32_t end = returns ? arguments + spec->returned : arguments;
-  if (end > kMostValues || first == end) return;
+  if (end > kMostValues || first == end) return false;
   const NoteKind kind = returns ? NoteKind::kReturned : NoteKind::kArguments;
-  if ((spec->numbers & (returns ? kNumbersReturned : kNumberArguments)) != 0)
-    return record_numbers_note(kind, id, spec->ops + first, end - first, words_of(*saved));
-  record_values_note(kind, id, spec->ops + first, end - first, words_of(*saved),
-                     reinterpret_cast<std::uintptr_t>(saved->stack), spec->most_text);
+  const ValueOp* ops = spec->ops + first;
+  const std::uint32_t count = end - first;
+  const std::uint64_t* words = words_of(*saved);
+  const auto stack = reinterpret_cast<std::uintptr_t>(saved->stack);
+  const bool numbers = (spec->numbers & (returns ? kNumbersReturned : kNumberArguments)) != 0;
+  // Another hook in force does more than to record the event, or by another clock.
+  if (alone || load(returns ? karst_plain_exit : karst_plain_enter) != karst_hook_trace) {
+    if (numbers)
+      record_numbers_note(kind, id, ops, count, words);
+    else
+      record_values_note(kind, id, ops, count, words, stack, spec->most_text);
+    return false;
+  }
+  if (numbers) {
+    ShortNote note;
+    std::uint32_t i = 0;
+    while (i < count && note.add(number_of(ops[i], words))) ++i;
+    if (i == count && note.end(kValuesEnd))
+      return record_short_note_and_call(kind, id, note.bytes(), note.size(), low_bits);
+  }
+  Values values;
+  values.stack = stack;
+  values.most_text = spec->most_text < kMostValueBytes ? spec->most_text : kMostValueBytes;
+  for (std::uint32_t i = 0; i < count; ++i) add(values, ops[i], words);
+  values.bytes[values.used++] = kValuesEnd;
+  return record_note_and_call(kind, id, values.bytes, values.used, low_bits);
+}
+
+}  // namespace
+
+extern "C" void karst_record_values(const SavedRegisters* saved) { record_values(saved, true); }
+extern "C" std::uint32_t karst_record_values_and_call(const SavedRegisters* saved) {
+  return record_values(saved, false) ? 1 : 0;
 }
 
 }  // namespace karst::runtime

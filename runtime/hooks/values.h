@@ -48,6 +48,8 @@ std::uint8_t read_value(const format::ArenaValueSpec& spec, std::uint32_t number
 extern "C" {
 /// Called by the hooks, at an entry or a return. Async-signal-safe; takes no lock, uses 1 KiB of stack at most.
 __attribute__((visibility("hidden"))) void karst_record_values(const format::SavedRegisters* saved);
+/// The same with the event of the call behind the note, which has the same time. 0: the event is still to be recorded.
+__attribute__((visibility("hidden"))) std::uint32_t karst_record_values_and_call(const format::SavedRegisters* saved);
 }
 
 }  // namespace karst::runtime

@@ -178,7 +178,23 @@ void record_note_words(NoteKind kind, std::uint32_t name, const std::uint64_t* p
   record([=](ThreadState& state) { return put_words(state, 2 + words, true, word); });
 }
 
-void record_short_note(NoteKind kind, std::uint32_t name, unsigned __int128 bytes, std::uint32_t size) {
+namespace {
+
+/// `put` as for record(). False: nothing is recorded.
+template <typename Put>
+__attribute__((always_inline)) inline bool record_fast(Put put) {
+  if (load(karst_marks_slowly) == 0) [[likely]] {
+    while (!put(*karst_state)) karst_slow_path();
+    return true;
+  }
+  if (!may_record()) return false;
+  record(put);
+  return true;
+}
+
+/// `call` 0: none.
+__attribute__((always_inline)) inline bool put_short_note(NoteKind kind, std::uint32_t name, unsigned __int128 bytes,
+                                                          std::uint32_t size, Event call) {
   const std::uint32_t words = note_words(size);
   KARST_ASSERT(words >= 1 && size <= sizeof bytes && name <= kMaxFunctionId);
   const Event head = make_note_head({kind, name, words});
@@ -186,21 +202,52 @@ void record_short_note(NoteKind kind, std::uint32_t name, unsigned __int128 byte
   const auto put = [=](ThreadState & state) __attribute__((always_inline)) {
     constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
     constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
-    const TakenSlots taken = take_words(state, 2 + words, true);
+    const TakenSlots taken = take_words(state, 2 + words + (call != 0 ? 1 : 0), true);
     if (taken.first == nullptr) return false;
     taken.put(0, make_mark(0, Mark::kNote));
     taken.put(1, head);
+    if (call != 0) taken.put(2 + words, call);
     taken.put(2, make_note_word(static_cast<std::uint64_t>(bytes) & kMask));
     if (words > 1) taken.put(3, make_note_word(static_cast<std::uint64_t>(bytes >> kBits) & kMask));
     if (words > 2) taken.put(4, make_note_word(static_cast<std::uint64_t>(bytes >> 2 * kBits) & kMask));
     if (words > 3) taken.put(5, make_note_word(static_cast<std::uint64_t>(bytes >> 3 * kBits)));
     return true;
   };
-  if (load(karst_marks_slowly) == 0) [[likely]] {
-    while (!put(*karst_state)) karst_slow_path();
-  } else if (may_record()) {
-    record(put);
-  }
+  return record_fast(put);
+}
+
+}  // namespace
+
+void record_short_note(NoteKind kind, std::uint32_t name, unsigned __int128 bytes, std::uint32_t size) {
+  put_short_note(kind, name, bytes, size, 0);
+}
+
+bool record_short_note_and_call(NoteKind kind, std::uint32_t name, unsigned __int128 bytes, std::uint32_t size,
+                                Event call) {
+  return put_short_note(kind, name, bytes, size, call);
+}
+
+bool record_note_and_call(NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size,
+                          Event call) {
+  KARST_ASSERT(size <= kMostNoteBytes && name <= kMaxFunctionId && call != 0);
+  const std::uint32_t words = note_words(size);
+  const Event head = make_note_head({kind, name, words});
+  return record_fast([=](ThreadState & state) __attribute__((always_inline)) {
+    constexpr std::uint32_t kBits = 8 * kNoteBytesInWord;
+    const TakenSlots taken = take_words(state, 2 + words + 1, true);
+    if (taken.first == nullptr) return false;
+    taken.put(0, make_mark(0, Mark::kNote));
+    taken.put(1, head);
+    for (std::uint32_t i = 0; i < words; ++i) {
+      std::uint64_t payload;
+      copy(&payload, bytes + std::size_t{i} * kNoteBytesInWord, sizeof payload);
+      const std::uint32_t left = size - i * kNoteBytesInWord;
+      const std::uint32_t bits = left < kNoteBytesInWord ? 8 * left : kBits;
+      taken.put(2 + i, make_note_word(payload & ((std::uint64_t{1} << bits) - 1)));
+    }
+    taken.put(2 + words, call);
+    return true;
+  });
 }
 
 void record_note(NoteKind kind, std::uint32_t name, const NotePiece* pieces, std::uint32_t count, std::uint32_t size) {

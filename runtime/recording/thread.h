@@ -84,6 +84,14 @@ void record_note_words(format::NoteKind kind, std::uint32_t name, const std::uin
 /// The same of 1 to 16 bytes, the first one in the lowest bits: the cheapest way.
 void record_short_note(format::NoteKind kind, std::uint32_t name, unsigned __int128 bytes, std::uint32_t size);
 
+/// The same of bytes behind which 7 more may be read. `call`: what a hook would record next, recorded behind the note
+/// with the same time. False: nothing was recorded.
+bool record_note_and_call(format::NoteKind kind, std::uint32_t name, const unsigned char* bytes, std::uint32_t size,
+                          format::Event call);
+/// The same of record_short_note().
+bool record_short_note_and_call(format::NoteKind kind, std::uint32_t name, unsigned __int128 bytes, std::uint32_t size,
+                                format::Event call);
+
 /// The same with bytes that lie apart, `size` in all.
 struct NotePiece {
   const unsigned char* from;

@@ -157,6 +157,7 @@ extern "C" __attribute__((visibility("default"))) void karst_api_picture(const c
       blocks[count] = compressed(picture, block % in_line * kSide, block / in_line * kSide);
     const NotePiece pieces[] = {{reinterpret_cast<const unsigned char*>(&head), sizeof head},
                                 {reinterpret_cast<const unsigned char*>(blocks), count * kPictureBlockBytes}};
-    record_note(NoteKind::kPicture, id, pieces, 2, sizeof head + count * kPictureBlockBytes);
+    record_note(head.part == 0 ? NoteKind::kPicture : NoteKind::kPicturePart, id, pieces, 2,
+                sizeof head + count * kPictureBlockBytes);
   }
 }

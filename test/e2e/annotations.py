@@ -103,8 +103,10 @@ class Annotations(TortureTest):
                 self.assert_all_fits(run.trace)
                 self.assertEqual(self.said(run), [
                     ("message", "", "a mark", "work"), ("message", "", "ä😀", "work"),
-                    ("number", "payload", "1.5", "with attributes"), ("text", "", "category: disk", "with attributes"),
+                    ("number", "payload", "1.5", "with attributes"), ("color", "", "#ff0000", "with attributes"),
+                    ("text", "", "category: disk", "with attributes"),
                     ("integer", "payload", "-7", "solver::registered"),
+                    ("color", "", "#ff0000", "solver::registered"),
                     ("message", "", "solver::", "work"), ("integer", "solver::", "-7", "work"),
                     ("message", "", "", "work"), ("message", "", "", "work"), ("message", "", "", "work"),
                     ("message", "", "crossing", "work"), ("request begins", "", str(2**40), "work"),

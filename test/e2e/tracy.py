@@ -1,5 +1,6 @@
 """Programs annotated for Tracy, compiled with include/karst/tracy in the include path: what they say is in the trace."""
 import json
+import re
 import subprocess
 
 from torture_support import BIN, KARST, ROOT, TIMEOUT, TortureTest, build, main
@@ -7,14 +8,19 @@ from torture_support import BIN, KARST, ROOT, TIMEOUT, TortureTest, build, main
 INCLUDE = ("-I", str(ROOT / "include/karst/tracy"), "-I", str(ROOT / "include"), "-Wall", "-Wextra", "-Wshadow", "-Werror")
 SAID = [
     ("text", "", "0 of some", "block"), ("text", "", "item 0", "inner zone"), ("integer", "value", "0", "inner zone"),
-    ("integer", "queue", "0", "inner zone"), ("number", "load", "0", "inner zone"),
+    ("color", "", "#00ff00", "inner zone"), ("integer", "queue", "0", "inner zone"),
+    ("number", "load", "0", "inner zone"),
     ("text", "", "made 1", "outer"), ("message", "", "a message", "outer"), ("message", "", "a literal", "outer"),
     ("frame", "Frame", "", "main"), ("frame", "other frames", "", "main"),
     ("text", "", "1 of some", "block"), ("text", "", "item 1", "inner zone"), ("integer", "value", "1", "inner zone"),
-    ("integer", "queue", "1", "inner zone"), ("number", "load", "0.5", "inner zone"),
+    ("color", "", "#00ff00", "inner zone"), ("integer", "queue", "1", "inner zone"),
+    ("number", "load", "0.5", "inner zone"),
     ("text", "", "made 2", "outer"), ("message", "", "a message", "outer"), ("message", "", "a literal", "outer"),
     ("frame", "Frame", "", "main"), ("frame", "other frames", "", "main"),
-    ("integer", "first plot", "7", "main"), ("integer", "second plot", "7", "main")]
+    ("integer", "first plot", "7", "main"), ("integer", "second plot", "7", "main"),
+    ("record", "memory", "(size=4) = 0x", "main"), ("record", "memory", "(address=0x)", "main"),
+    ("record", "a pool", "(size=7) = 0x", "main"), ("frame begins", "in pieces", "", "main"),
+    ("picture", "Frame", "8 x 4", "main"), ("frame", "in pieces", "", "main")]
 
 
 class Tracy(TortureTest):
@@ -34,8 +40,10 @@ class Tracy(TortureTest):
                     run = self.run_traced(program)
                     self.assertEqual(run.out, "3\n")
                     notes = self.notes_of(run.trace.path)
-                    self.assertEqual([(n["kind"], n["name"], n["value"], n["in"].split("::")[-1].split("(")[0])
-                                      for n in notes], SAID)
+                    self.assertEqual([(n["kind"], n["name"], re.sub("0x[0-9a-f]+", "0x", n["value"]),
+                                       n["in"].split("::")[-1].split("(")[0]) for n in notes], SAID)
+                    process, = run.trace.processes
+                    self.assertEqual(process["app_info"], ["some settings"])
                     self.assertEqual({n["thread"] for n in notes}, {"the first"})
                     counts = run.trace.counts
                     # The function itself and two zones that have its name: its own, and the transient one.
@@ -50,9 +58,13 @@ class Tracy(TortureTest):
                                 output=f"tracy_c_{compiler}")
                 run = self.run_traced(program, options=("--min-instructions", "0"))
                 self.assertEqual(run.out, "2\n")
-                self.assertEqual([(n["kind"], n["name"], n["value"], n["in"]) for n in self.notes_of(run.trace.path)], [
+                self.assertEqual([(n["kind"], n["name"], re.sub("0x[0-9a-f]+", "0x", n["value"]), n["in"])
+                                  for n in self.notes_of(run.trace.path)], [
                     ("text", "", "below", "inner"), ("integer", "value", "1", "inner"), ("number", "load", "0.25", "whole"),
-                    ("integer", "queue", "3", "whole"), ("message", "", "a literal", "whole"), ("frame", "Frame", "", "whole")])
+                    ("integer", "queue", "3", "whole"), ("message", "", "a literal", "whole"),
+                    ("message", "", "a red one", "whole"), ("color", "", "#00ff00", "whole"),
+                    ("record", "pool", "(size=4) = 0x", "whole"), ("record", "pool", "(address=0x)", "whole"),
+                    ("frame", "Frame", "", "whole")])
 
     def test_without_tracy_enable_nothing_is_said(self):
         for source, compiler in (("program.cc", "karst-g++"), ("program.c", "karst-gcc")):
@@ -62,7 +74,6 @@ class Tracy(TortureTest):
             self.assertEqual(self.notes_of(run.trace.path), [])
             alone = subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT)
             self.assertEqual(alone.stdout, run.out)
-
 
 if __name__ == "__main__":
     main()

@@ -64,6 +64,7 @@ NoteGroup group_of(std::uint32_t kind) {
     case NoteKind::kFrameBegin:
       return NoteGroup::kFrame;
     case NoteKind::kPicture:
+    case NoteKind::kPicturePart:
       return NoteGroup::kPicture;
     case NoteKind::kColor:
       return NoteGroup::kColor;
@@ -88,7 +89,7 @@ void write_note_counts(Json& json, const ThreadIndex& thread) {
   std::uint64_t counts[kNoteGroups] = {};
   std::uint64_t all = 0;
   for (std::uint32_t kind = 0; kind < thread.notes.size(); ++kind) {
-    if (group_of(kind) == NoteGroup::kCall) continue;
+    if (group_of(kind) == NoteGroup::kCall || kind == static_cast<std::uint32_t>(NoteKind::kPicturePart)) continue;
     counts[static_cast<std::size_t>(group_of(kind))] += thread.notes[kind];
     all += thread.notes[kind];
   }
@@ -106,7 +107,7 @@ class Notes::OfThread {
     for (std::uint32_t i = 0; i < notes.size(); ++i)
       if (is_values(notes[i].kind))
         values_.push_back(i);
-      else if (!analysis::is_aside(notes[i], *calls_.calls))
+      else if (!analysis::is_aside(notes[i]))
         order_.push_back(i);
     const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return notes[a].ticks < notes[b].ticks; };
     // Unless a clock ran backwards they are in order.

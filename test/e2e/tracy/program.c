@@ -20,6 +20,10 @@ int main(void) {
   TracyCPlot("load", 0.25);
   TracyCPlotI("queue", 3);
   TracyCMessageL("a literal");
+  TracyCMessageLC("a red one", 0xff0000);
+  TracyCZoneColor(whole, 0x00ff00);
+  TracyCAllocN(&result, sizeof result, "pool");
+  TracyCFreeN(&result, "pool");
   TracyCFrameMark;
   TracyCZoneEnd(never);
   TracyCZoneEnd(whole);

@@ -53,6 +53,13 @@ int main() {
   for (const char* name : names) TracyPlot(name, 7);  // one place, two names
   TracyAlloc(&result, sizeof result);
   TracyFree(&result);
+  TracyAllocN(&result, 7, "a pool");
+  TracyAppInfo("some settings and more", 13);
+  TracyPlotConfig("queue", tracy::PlotFormatType::Memory, true, true, 0xff00ff);
+  FrameMarkStart("in pieces");
+  const unsigned char pixels[4 * 8 * 4] = {};
+  FrameImage(pixels, 8, 4, 0, false);
+  FrameMarkEnd("in pieces");
   std::printf("%d\n", result);
   return 0;
 }

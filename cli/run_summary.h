@@ -1,0 +1,24 @@
+// What karst run says at its end: the trace in a line, and globs that meant nothing.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "cli/program_options.h"
+#include "collect/record/recording.h"
+
+namespace karst::cli {
+
+/// The share of the program's CPU time that tracing was, from 0 to 1; less than 0: that is not known.
+double overhead_of(const collect::RecordingSummary& s, double cpu_ns);
+
+/// `file: 1 process, ..., 34 calls kept over 45.12 ms; next: karst slow file`. `why_alone`: why no calls were recorded;
+/// null: they were. `overhead`: less than 0 is not known.
+std::string summary_line(const std::string& file, const collect::RecordingSummary& s, std::int32_t wait_status,
+                         double overhead, bool noted_values, std::size_t samples, const char* why_alone,
+                         std::uint64_t notes);
+
+/// A glob that means no function is mistyped, or of another program: says so of those in --no-trace and --only.
+void say_unmatched_globs(const ProgramOptions& program, const std::string& file);
+
+}  // namespace karst::cli

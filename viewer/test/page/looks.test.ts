@@ -1,0 +1,109 @@
+// How a program wants itself shown: pictures of frames, colours, groups of threads, plots' units, what it says of itself.
+// The program (test/e2e/notes/looks.c) paints by a formula that is here as well.
+import { beforeAll, expect, test } from "vitest";
+import { tonedColour } from "../../src/model/colour";
+import { drawn, listen, Session, until, type Tab } from "./browser";
+import { build, record } from "./record";
+
+const session = new Session();
+let trace = "";
+
+beforeAll(() => {
+  ({ trace } = record("looks.karst", [], [build("notes/looks.c", "looks")]));
+});
+
+const pixels = (tab: Tab) =>
+  tab.page.locator("[data-testid=frame-picture]").evaluate((element) => {
+    const canvas = element as HTMLCanvasElement;
+    const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+    return { width: canvas.width, height: canvas.height, data: [...data] };
+  });
+
+/** Of the program's formula; `line`: of 90 that the picture has without the last two. */
+const painted = (column: number, line: number, frame: number) => [(column * 255) / 160, (line * 255) / 90, frame * 50];
+
+async function choose(tab: Tab, number: number): Promise<void> {
+  await tab.page.locator(`[data-testid=slow-frame][data-number="${number}"]`).click();
+  await until(
+    () => tab.page.locator("[data-testid=frame-name]").innerText(),
+    (text) => text.trim() === `main ${number}`,
+    `frame ${number}`,
+  );
+}
+
+test("a frame's picture is what the program painted", async () => {
+  const tab = await session.open([trace], "#tab=frames", {}, listen);
+  await tab.settle();
+  // The second one was handed over from the bottom up; the last but one was handed over again, as the sixth.
+  for (const [number, shows] of [
+    [1, 0],
+    [2, 1],
+    [3, 2],
+    [4, 3],
+    [5, 5],
+  ] as const) {
+    await choose(tab, number);
+    const { width, height, data } = await until(
+      () => pixels(tab),
+      ({ data: found }) => Math.abs(found[2]! - shows * 50) < 6,
+      `the picture of frame ${number}`,
+    );
+    expect([width, height]).toEqual([160, 92]);
+    for (let line = 0; line < 90; line += 7)
+      for (let column = 0; column < 160; column += 11)
+        painted(column, line, shows).forEach((value, c) =>
+          expect(Math.abs(data[(line * width + column) * 4 + c]! - value), `${column}, ${line}`).toBeLessThan(16),
+        );
+  }
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+test("threads of a group stand together, plots have units, and the program says what it is", async () => {
+  const tab = await session.open([trace], "#tab=notes", {}, listen);
+  await tab.settle();
+  const { said } = await until(
+    () => drawn(tab),
+    (found) => found.said.some((text) => text.includes("°C")),
+    "a plot with its unit",
+  );
+  const groups = said.filter((text) => /workers|writers/.test(text));
+  expect(groups.map((text) => /workers|writers/.exec(text)![0])).toEqual(["workers", "workers", "writers"]);
+  expect(said).toContain("24.5 °C");
+  await tab.page.locator("[data-testid=about] button, button[data-testid=about]").first().click();
+  const about = await tab.page.locator(".problems", { hasText: "About" }).innerText();
+  expect(about).toContain("version 1.2");
+  expect(about).toContain("settings: fast");
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+test("a zone and a call have the program's colour, in the lightness of the theme", async () => {
+  const tab = await session.open([trace], "#tab=notes", {}, listen);
+  await tab.settle();
+  const wanted = [0x2080ff, 0xff8000].map((colour) =>
+    (["light", "dark"] as const).map((theme) => tonedColour(colour, theme)).map(({ r, g, b }) => [r, g, b]),
+  );
+  const count = () =>
+    tab.page
+      .locator(".canvas-area canvas")
+      .first()
+      .evaluate((element, colours) => {
+        const canvas = element as HTMLCanvasElement;
+        const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+        const found = colours.map(() => 0);
+        for (let i = 0; i < data.length; i += 4)
+          colours.forEach((inThemes, n) => {
+            if (inThemes.some((colour) => colour.every((value, c) => value === data[i + c]))) ++found[n]!;
+          });
+        return found;
+      }, wanted);
+  // Of each thread's four calls two have the zone's colour, and two one that was said later.
+  await until(count, ([blue, orange]) => blue! > 100 && orange! > 100, "both colours");
+  const rows = tab.page.locator("[data-testid=note]", { hasText: "it burns" });
+  expect(await rows.locator(".note-sign").evaluate((sign) => getComputedStyle(sign).backgroundColor)).toBe(
+    "rgb(255, 0, 0)",
+  );
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
