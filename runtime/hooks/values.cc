@@ -39,6 +39,10 @@ std::uint16_t* g_numbers;    // of specs, by function: 1 + index; 0: none
 std::uint32_t g_taken;       // specs that g_numbers has
 std::uint8_t g_changes;      // karst_noted_values.changes, when these were taken
 
+/// Not 0 if a byte of the word is 0. Then the lowest bit that is set is the highest of the first such byte (Mycroft's
+/// test).
+std::uint64_t first_nul(std::uint64_t word) { return (word - 0x0101010101010101U) & ~word & 0x8080808080808080U; }
+
 }  // namespace
 
 std::uint32_t read_memory(std::uint64_t address, unsigned char* to, std::uint32_t size, std::uintptr_t stack) {
@@ -61,7 +65,14 @@ std::uint32_t read_text(std::uint64_t address, unsigned char* to, std::uint32_t 
   // A text that ends need not be followed by `size` bytes of such memory.
   const std::uint32_t steady = steady_bytes(address, size, stack);
   const auto* from = reinterpret_cast<const unsigned char*>(address);
-  for (std::uint32_t i = 0; i < steady; ++i)
+  std::uint32_t i = 0;
+  for (; i + sizeof(std::uint64_t) <= steady; i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = word_at(from + i);
+    put_word(to + i, word);
+    if (const std::uint64_t nul = first_nul(word); nul != 0)
+      return i + static_cast<std::uint32_t>(__builtin_ctzll(nul)) / 8 + 1;
+  }
+  for (; i < steady; ++i)
     if ((to[i] = from[i]) == 0) return i + 1;
   return steady == size ? size : read_memory(address, to, size, stack);
 }
@@ -128,7 +139,7 @@ struct Values {
   void add(std::uint64_t value) {
     unsigned char* to = room(8);
     if (to == nullptr) return;
-    copy(to, &value, 8);
+    put_word(to, value);
     const std::uint32_t kept = note_bytes_of(value);
     end(static_cast<std::uint8_t>(kept), kept);
   }
@@ -154,6 +165,8 @@ struct Values {
       return got == most ? end(static_cast<std::uint8_t>(cut ? kValueCut + most : most), most)
                          : end(kValueUnreadable, 0);
     std::uint32_t length = 0;
+    while (length + sizeof(std::uint64_t) <= got && first_nul(word_at(to + length)) == 0)
+      length += sizeof(std::uint64_t);
     while (length < got && to[length] != 0) ++length;
     if (length < got) return end(static_cast<std::uint8_t>(length), length);
     if (length < most) return end(kValueUnreadable, 0);

@@ -160,6 +160,8 @@ void record_note(NoteKind kind, std::uint32_t name, const unsigned char* bytes, 
     if (i == 1) return head;
     std::uint64_t payload = 0;
     const std::uint32_t first = (i - 2) * kNoteBytesInWord;
+    if (first + sizeof payload <= size)
+      return make_note_word(word_at(bytes + first) & ((std::uint64_t{1} << 8 * kNoteBytesInWord) - 1));
     for (std::uint32_t b = 0; b < kNoteBytesInWord && first + b < size; ++b)
       payload |= std::uint64_t{bytes[first + b]} << (8 * b);
     return make_note_word(payload);
@@ -239,8 +241,7 @@ bool record_note_and_call(NoteKind kind, std::uint32_t name, const unsigned char
     taken.put(0, make_mark(0, Mark::kNote));
     taken.put(1, head);
     for (std::uint32_t i = 0; i < words; ++i) {
-      std::uint64_t payload;
-      copy(&payload, bytes + std::size_t{i} * kNoteBytesInWord, sizeof payload);
+      const std::uint64_t payload = word_at(bytes + std::size_t{i} * kNoteBytesInWord);
       const std::uint32_t left = size - i * kNoteBytesInWord;
       const std::uint32_t bits = left < kNoteBytesInWord ? 8 * left : kBits;
       taken.put(2 + i, make_note_word(payload & ((std::uint64_t{1} << bits) - 1)));

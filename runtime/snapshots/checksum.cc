@@ -79,12 +79,6 @@ bool has_crc_instruction() {
 
 void add(std::uint64_t& c, std::uint64_t word) { c = arch::crc32c_of_word(c, word); }
 
-std::uint64_t word_at(const unsigned char* p) {
-  std::uint64_t word;
-  __builtin_memcpy(&word, p, sizeof word);
-  return word;
-}
-
 /// kEventsSize bytes, each word of which is given to `use` as well.
 template <typename Use>
 std::uint32_t add_thirds(std::uint32_t begin, const unsigned char* from, Use&& use) {

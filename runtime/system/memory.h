@@ -11,6 +11,14 @@ namespace karst::runtime {
 
 inline void copy(void* to, const void* from, std::size_t n) { arch::copy_bytes(to, from, n); }
 
+/// 8 bytes at any address: one instruction, where copy() would be dear.
+inline std::uint64_t word_at(const void* from) {
+  std::uint64_t word;
+  __builtin_memcpy(&word, from, sizeof word);
+  return word;
+}
+inline void put_word(void* to, std::uint64_t word) { __builtin_memcpy(to, &word, sizeof word); }
+
 /// `n` is a multiple of 8.
 inline void zero(void* p, std::size_t n) { arch::zero_words(p, n); }
 
