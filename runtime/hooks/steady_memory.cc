@@ -27,6 +27,7 @@ std::uintptr_t g_first_top;  // of the first thread's stack
 /// How far down the thread's stack is its own, at least. Its upper end is the thread pointer, as libc keeps its data of
 /// a thread above the first frame; the first thread's are elsewhere, below all of its stack. 0: not known.
 __attribute__((tls_model("initial-exec"))) __thread std::uintptr_t t_lowest;
+__attribute__((tls_model("initial-exec"))) __thread std::uint64_t t_size;  // as its creator said
 
 // What of a stack may be something else: the guard, and what libc keeps at its end.
 constexpr std::uint64_t kNotFrames = 64 << 10;
@@ -72,7 +73,24 @@ std::uint64_t stack_size_of(const void* attributes) {
 }
 
 void note_own_stack(std::uint64_t size) {
+  t_size = size;
   t_lowest = size > kNotFrames ? arch::thread_pointer() - (size - kNotFrames) : 0;
+}
+
+StackBounds own_stack() {
+  // The lowest page of the memory may have nothing of the stack: libc's data above it are in its size.
+  constexpr std::uint64_t kLeft = 4096;
+  const std::uintptr_t thread = arch::thread_pointer();
+  if (t_size > kLeft) return {thread - t_size + kLeft, thread};
+  if (sys::gettid() != sys::getpid()) return {};
+  const std::uintptr_t top = getauxval(AT_EXECFN);
+  rlimit limit{};
+  if (top == 0 || sys::call(SYS_prlimit64, 0, RLIMIT_STACK, 0, sys::word(&limit)) != 0) return {};
+  // The kernel keeps at least the lesser for it.
+  constexpr std::uint64_t kLeast = std::uint64_t{128} << 20;
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
+  const std::uint64_t size = limit.rlim_cur < kLeast ? kLeast : limit.rlim_cur > kMost ? kMost : limit.rlim_cur;
+  return {top > size ? top - size : 0, top};
 }
 
 std::uint32_t steady_bytes(std::uintptr_t address, std::uint32_t size, std::uintptr_t stack) {

@@ -8,6 +8,7 @@
 #include "arch/x86_64/vectors.h"
 #include "format/patch_table.h"
 #include "runtime/hooks/modules.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/hooks/steady_memory.h"
 #include "runtime/maintenance/control.h"
 #include "runtime/maintenance/switches.h"
@@ -348,6 +349,7 @@ std::uint8_t read_value(const ArenaValueSpec& spec, std::uint32_t number, const 
 }
 
 extern "C" void karst_record_values(const SavedRegisters* saved) {
+  find_stack(saved);
   const auto low_bits = static_cast<std::uint32_t>(saved->event_low_bits);
   const std::uint32_t id = low_bits & KARST_EVENT_ID_MASK;
   const bool returns = (low_bits & KARST_EVENT_EXIT_BIT) != 0;

@@ -237,6 +237,52 @@ class Fibers(TortureTest):
             self.assertIn(plain(note["in"]), (function, ""))
 
 
+def stacks(level="-O2", compiler="karst-g++"):
+    name = f"fibers_stacks_{compiler}{level}"
+    return build(name, "fibers/stacks.cc", "-std=c++20", "-pthread", level, *INCLUDE, compiler=str(BIN / compiler))
+
+
+class ByTheStackPointer(TortureTest):
+    """Nothing says what a fiber is: karst run --fibers=stack finds them (fibers/stacks.cc)."""
+
+    def check(self, program, *arguments, options=()):
+        run = self.run_traced(program, *arguments, options=(*OWN, "--fibers=stack", *options))
+        *lines, handled = run.out.splitlines()
+        log, name = [], None
+        for line in lines:
+            if line.startswith("# "):
+                log.append((line[2:], []))
+            else:
+                log[-1][1].append(line)
+        self.assert_whole(run.trace)
+        tree = told(run.trace)
+        for name, calls in log:
+            if name.startswith("worker"):
+                self.assert_same([re.sub(r"\[fiber fiber \d+\]", "[fiber]", line) for line in tree[name]], calls, name)
+        # Nobody knows which is which.
+        found = sorted(calls for name, calls in tree.items() if name.startswith("fiber "))
+        expected = sorted(calls for name, calls in log if name == "fiber")
+        self.assertEqual(len(found), len(expected))
+        for i, calls in enumerate(expected):
+            self.assert_same(found[i], calls, f"fiber {i}")
+        self.assertEqual(run.trace.counts.get("(anonymous namespace)::handled()", 0), int(handled.split()[1]))
+        return run
+
+    def assert_same(self, found, expected, what):
+        """The first difference, as those of long lists take minutes to be made."""
+        for i, (a, b) in enumerate(zip(found, expected)):
+            self.assertEqual(a, b, f"{what}, line {i} behind {expected[max(0, i - 5):i]}")
+        self.assertEqual(len(found), len(expected), what)
+
+    def test_on_stacks_of_all_kinds(self):
+        for kind in ("malloc:16384", "malloc:65536", "arena:16384", "arena:65536", "mmap:65536", "malloc:1000000"):
+            for level in ("-O0", "-O2"):
+                with self.subTest(kind=kind, level=level):
+                    self.check(stacks(level), 1, 20, 1, 200, kind)
+                    self.check(stacks(level), 2, 20, 1, 200, kind, "direct")
+                    self.check(stacks(level), 3, 20, 2, 200, kind)
+
+
 BOOST = ("-lboost_fiber", "-lboost_context")
 STEPS = ("--functions", "::step<", "--fibers")
 

@@ -1,0 +1,227 @@
+#include "runtime/hooks/stacks.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "format/event.h"
+#include "runtime/hooks/fibers.h"
+#include "runtime/hooks/steady_memory.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/memory.h"
+#include "runtime/system/syscalls.h"
+
+namespace karst::runtime {
+
+extern "C" {
+Stack g_no_stack{~std::uintptr_t{0}, 0, 0, 0, 0, 0, 0};
+__attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Stack* karst_stack = &g_no_stack;
+}
+
+namespace {
+
+// Distances in bytes.
+constexpr std::uintptr_t kMargin = 512;          // below the lowest place seen: the same stack for sure
+constexpr std::uintptr_t kNear = 1024;           // from the last event: the same stack, whoever's top lies between
+constexpr std::uintptr_t kUsualFrame = 8 << 10;  // below the last event, no other stack between
+constexpr std::uintptr_t kResumed = 2 << 10;     // from where a stack was left, or above its top
+constexpr std::uintptr_t kMostStack = 8 << 20;   // how far above a place its stack's top is looked for
+
+// The table: stacks by where their tops are. Entries come, and never go.
+constexpr unsigned kRegionShift = 14;
+constexpr std::uint32_t kHeads = 1U << 16;
+constexpr std::uint32_t kMostStacks = 1U << 15;
+struct Table {
+  std::uint32_t heads[kHeads];  // index + 1 of a region's newest
+  Stack stacks[kMostStacks];
+};
+Table* g_table;
+std::uint32_t g_used;
+std::uint64_t g_fibers;  // that began
+
+// Numbers of fibers are no addresses, as programs' own often are.
+constexpr std::uint64_t kFound = std::uint64_t{1} << 62;
+
+struct Thread {
+  Stack own;
+  Stack signals;  // the one for handlers
+  Stack* before;  // it, null: none
+};
+__attribute__((tls_model("initial-exec"))) __thread Thread t_thread;
+
+/// What is known of an event.
+struct Place {
+  std::uintptr_t at;
+  std::uintptr_t frame;  // the caller's, if the compiler keeps a pointer to it
+  bool enter;
+};
+
+std::uint32_t& head_of(std::uintptr_t region) {
+  return g_table->heads[static_cast<std::uint32_t>(region * 0x9e3779b97f4a7c15ULL >> 48) % kHeads];
+}
+
+/// All its calls have ended.
+bool is_over(const Stack& s) { return (s.last & 1) != 0 && s.last - 1 >= s.top; }
+
+std::uintptr_t last_of(const Stack& s) { return s.last & ~std::uintptr_t{1}; }
+
+std::uintptr_t distance(std::uintptr_t a, std::uintptr_t b) { return a < b ? b - a : a - b; }
+
+void name_fiber(std::uint64_t number, char* name) {
+  char digits[20];
+  std::size_t count = 0;
+  for (std::uint64_t rest = number; rest != 0; rest /= 10) digits[count++] = static_cast<char>('0' + rest % 10);
+  copy(name, "fiber ", 6);
+  name += 6;
+  while (count != 0) *name++ = digits[--count];
+  *name = '\0';
+}
+
+/// Null: there are too many.
+Stack* add_stack(std::uintptr_t top, std::uint64_t fiber) {
+  const std::uint32_t index = __atomic_fetch_add(&g_used, 1, __ATOMIC_RELAXED);
+  if (index >= kMostStacks) {
+    store(g_used, kMostStacks);
+    return nullptr;
+  }
+  Stack& s = g_table->stacks[index];
+  s.low = top - kMargin;
+  s.high = s.top = s.last = top;
+  s.fiber = fiber;
+  std::uint32_t& head = head_of(top >> kRegionShift);
+  do s.next = load(head);
+  while (!exchange_if(head, s.next, index + 1));
+  return &s;
+}
+
+/// use(stack) for those whose tops are in the region, until it says that this will do.
+template <typename Use>
+bool for_each_in(std::uintptr_t region, Use use) {
+  for (std::uint32_t at = load(head_of(region)); at != 0 && at <= kMostStacks;) {
+    Stack& s = g_table->stacks[at - 1];
+    at = load(s.next);
+    if (load(s.gone) == 0 && s.top >> kRegionShift == region && use(s)) return true;
+  }
+  return false;
+}
+
+/// The known stack that a place belongs to: of those whose tops are above it, or little below, the one that was left
+/// nearest to it. Null: none.
+Stack* known_stack(std::uintptr_t at) {
+  Stack* best = nullptr;
+  const auto consider = [&](Stack& s) {
+    const bool owns = at > s.top    ? at - s.top <= kResumed
+                      : is_over(s)  ? s.top - at <= kResumed
+                      : at >= s.low ? true
+                                    : last_of(s) > at && last_of(s) - at <= kResumed;
+    if (owns && (best == nullptr || distance(last_of(s), at) < distance(last_of(*best), at))) best = &s;
+    return false;
+  };
+  std::uintptr_t region = (at - kResumed) >> kRegionShift;
+  for (; region <= (at + kResumed) >> kRegionShift; ++region) for_each_in(region, consider);
+  for (; best == nullptr && region <= (at + kMostStack) >> kRegionShift; ++region) for_each_in(region, consider);
+  return best;
+}
+
+bool is_signals(const Thread& thread, const Stack* s) { return s == &thread.signals; }
+
+/// The calling thread runs on a stack that it has for handlers.
+bool runs_on_signals_stack(Thread& thread) {
+  stack_t now{};
+  if (sys::call(SYS_sigaltstack, 0, sys::word(&now)) != 0 || (now.ss_flags & SS_ONSTACK) == 0) return false;
+  thread.signals.low = reinterpret_cast<std::uintptr_t>(now.ss_sp);
+  thread.signals.high = thread.signals.low + now.ss_size;
+  return true;
+}
+
+/// A stack that events come from one after the other: the next one is below, in a function that the last one called.
+bool is_further_on(const Stack& s, const Place& p) {
+  const std::uintptr_t last = last_of(s);
+  if (p.at < last && last - p.at <= kUsualFrame) return true;
+  if (p.at > s.top && p.at - s.top <= kUsualFrame) return true;
+  // A large frame: its pointer is where the stack was.
+  return p.enter && p.frame > p.at && p.frame + kNear >= last && p.frame <= s.top + kNear;
+}
+
+Stack* stack_at(Thread& thread, const Place& p, Stack* before) {
+  if (thread.own.high == 0) {
+    const StackBounds bounds = own_stack();
+    thread.own = {bounds.low, bounds.top != 0 ? bounds.top : ~std::uintptr_t{0}, 0, 0, 0, 0, 0};
+  }
+  if (p.at >= thread.own.low && p.at <= thread.own.high) return &thread.own;
+  if (before == &g_no_stack || before == &thread.own) before = nullptr;
+  if (before != nullptr && distance(last_of(*before), p.at) <= kNear) return before;
+  Stack* known = known_stack(p.at);
+  if (known != nullptr && known == before) return known;
+  if (known == nullptr || is_over(*known)) {
+    if (runs_on_signals_stack(thread)) return &thread.signals;
+  }
+  if (known != nullptr) return known;
+  if (before != nullptr && is_further_on(*before, p)) return before;
+  Stack* fresh = add_stack(p.at, 0);
+  return fresh != nullptr ? fresh : before != nullptr ? before : &thread.own;
+}
+
+/// The event is the stack's next one. `before`: the one that the thread ran on.
+void go_on(Stack*& s, const Place& p, const Stack* before) {
+  if (p.at < s->low + kMargin) s->low = p.at > kMargin ? p.at - kMargin : 0;
+  const bool again = s != before && p.enter && p.at >= s->top && !is_over(*s);
+  if (p.at > s->top) {
+    if (p.at >> kRegionShift != s->top >> kRegionShift) {
+      if (Stack* moved = add_stack(p.at, s->fiber); moved != nullptr) {
+        moved->low = s->low;
+        store(s->gone, 1U);
+        s = moved;
+      }
+    }
+    s->high = s->top = p.at;
+  }
+  if (again || s->fiber == 0) s->fiber = kFound | __atomic_add_fetch(&g_fibers, 1, __ATOMIC_RELAXED);
+  s->last = p.at + (p.enter ? 0 : 1);
+}
+
+}  // namespace
+
+bool prepare_stacks() {
+  const long got = sys::mmap(0, sizeof(Table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (sys::failed(got)) return false;
+  note_stacks_of_threads();
+  store(g_table, reinterpret_cast<Table*>(got));
+  return true;
+}
+
+bool stacks_are_found() { return load(g_table) != nullptr; }
+
+void leave_stacks_to_thread() {
+  if (!stacks_are_found()) return;
+  t_thread.own = {0, ~std::uintptr_t{0}, 0, 0, 0, 0, 0};
+  store(karst_stack, &t_thread.own);
+}
+
+extern "C" void karst_find_stack(const format::SavedRegisters* saved) {
+  // As the hooks see it, who have pushed one register.
+  const Place p{reinterpret_cast<std::uintptr_t>(&saved->event_low_bits) - sizeof(std::uint64_t), saved->rbp,
+                (saved->event_low_bits & KARST_EVENT_EXIT_BIT) == 0};
+  if (p.at >= karst_stack->low && p.at <= karst_stack->high) return;
+  // A handler would find the stack as well, and record before the note of it.
+  const sys::SignalsBlocked guard;
+  Thread& thread = t_thread;
+  Stack* before = karst_stack;
+  if (is_signals(thread, before)) before = thread.before;
+  Stack* s = stack_at(thread, p, before);
+  if (is_signals(thread, s)) {
+    thread.before = before;
+    store(karst_stack, s);
+    return;
+  }
+  if (s != &thread.own) {
+    go_on(s, p, before);
+    char name[32];
+    name_fiber(s->fiber & ~kFound, name);
+    store(karst_stack, s);
+    return enter_fiber(s->fiber, name);
+  }
+  store(karst_stack, s);
+  enter_fiber(0, nullptr);
+}
+
+}  // namespace karst::runtime
