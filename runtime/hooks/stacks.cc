@@ -4,9 +4,12 @@
 #include <sys/mman.h>
 
 #include "format/event.h"
+#include "format/note.h"
+#include "runtime/hooks/called_from.h"
 #include "runtime/hooks/fibers.h"
 #include "runtime/hooks/steady_memory.h"
-#include "runtime/recording/thread.h"
+#include "runtime/recording/arena.h"
+#include "runtime/recording/marks.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -51,7 +54,6 @@ __attribute__((tls_model("initial-exec"))) __thread Thread t_thread;
 /// What is known of an event.
 struct Place {
   std::uintptr_t at;
-  std::uintptr_t frame;  // the caller's, if the compiler keeps a pointer to it
   bool enter;
 };
 
@@ -133,13 +135,35 @@ bool runs_on_signals_stack(Thread& thread) {
   return true;
 }
 
+/// The entry sled of the innermost function whose enter and no exit the thread's block has; 0: not known.
+std::uintptr_t open_function() {
+  using namespace format;
+  const std::uintptr_t cursor = load(karst_state->cursor);
+  if (settled(cursor) != cursor || cursor == 0) return 0;
+  const auto* first = reinterpret_cast<const Event*>(block_of(cursor) + 1);
+  std::uint32_t ended = 0;
+  for (const auto* e = reinterpret_cast<const Event*>(cursor); e-- > first;) {
+    const Event event = load(*e);
+    if (event_is(event, Mark::kNoteHead) && note_head(event).kind == NoteKind::kFiber) return 0;
+    if (event == 0 || event_is_mark(event)) continue;
+    if (event_is_exit(event)) {
+      ++ended;
+    } else if (ended-- == 0) {
+      const std::uint32_t id = event_function(event);
+      return id <= g_arena.function_count() ? g_arena.functions()[id].address : 0;
+    }
+  }
+  return 0;
+}
+
 /// A stack that events come from one after the other: the next one is below, in a function that the last one called.
 bool is_further_on(const Stack& s, const Place& p) {
   const std::uintptr_t last = last_of(s);
   if (p.at < last && last - p.at <= kUsualFrame) return true;
   if (p.at > s.top && p.at - s.top <= kUsualFrame) return true;
-  // A large frame: its pointer is where the stack was.
-  return p.enter && p.frame > p.at && p.frame + kNear >= last && p.frame <= s.top + kNear;
+  // A large frame.
+  const std::uintptr_t caller = p.enter && p.at < last ? open_function() : 0;
+  return caller != 0 && is_called_from(caller, p.at);
 }
 
 Stack* stack_at(Thread& thread, const Place& p, Stack* before) {
@@ -191,6 +215,12 @@ bool prepare_stacks() {
 
 bool stacks_are_found() { return load(g_table) != nullptr; }
 
+void begin_stacks() {
+  if (!stacks_are_found()) return;
+  t_thread.own.high = 0;
+  store(karst_stack, &g_no_stack);
+}
+
 void leave_stacks_to_thread() {
   if (!stacks_are_found()) return;
   t_thread.own = {0, ~std::uintptr_t{0}, 0, 0, 0, 0, 0};
@@ -199,7 +229,7 @@ void leave_stacks_to_thread() {
 
 extern "C" void karst_find_stack(const format::SavedRegisters* saved) {
   // As the hooks see it, who have pushed one register.
-  const Place p{reinterpret_cast<std::uintptr_t>(&saved->event_low_bits) - sizeof(std::uint64_t), saved->rbp,
+  const Place p{reinterpret_cast<std::uintptr_t>(&saved->event_low_bits) - sizeof(std::uint64_t),
                 (saved->event_low_bits & KARST_EVENT_EXIT_BIT) == 0};
   if (p.at >= karst_stack->low && p.at <= karst_stack->high) return;
   // A handler would find the stack as well, and record before the note of it.

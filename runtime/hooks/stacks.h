@@ -6,8 +6,7 @@
 //   the thread's own stack     its bounds are known: what pthread_create was told, or the kernel's limit
 //   a signal's stack           sigaltstack() tells; whose the calls are does not change
 //   a stack that is known      it has all from the place of its last event, or from its lowest, up to its highest one
-//   the same one, further on   near its last event; or a function with a large frame called, which its frame pointer or
-//                              its place in the code tells
+//   the same one, further on   near its last event; or a function with a large frame called (called_from.h)
 //   a new one                  all others
 //
 // A program resumes a stack where it left it, so the place of the last event tells stacks apart that lie side by side.
@@ -47,6 +46,8 @@ static_assert(offsetof(Stack, low) == KARST_STACK_LOW && offsetof(Stack, high) =
 /// At start: stacks are found from now on. False when memory is short.
 bool prepare_stacks();
 bool stacks_are_found();
+/// In a thread that begins. A handler may have been there before it.
+void begin_stacks();
 /// The calling thread says itself what its fibers are: nothing is found in it from now on. Any context.
 void leave_stacks_to_thread();
 

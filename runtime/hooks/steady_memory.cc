@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "arch/cpu.h"
+#include "runtime/hooks/stacks.h"
 #include "runtime/system/memory.h"
 #include "runtime/system/syscalls.h"
 
@@ -74,6 +75,7 @@ std::uint64_t stack_size_of(const void* attributes) {
 
 void note_own_stack(std::uint64_t size) {
   t_size = size;
+  begin_stacks();
   t_lowest = size > kNotFrames ? arch::thread_pointer() - (size - kNotFrames) : 0;
 }
 

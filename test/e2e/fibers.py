@@ -282,6 +282,51 @@ class ByTheStackPointer(TortureTest):
                     self.check(stacks(level), 2, 20, 1, 200, kind, "direct")
                     self.check(stacks(level), 3, 20, 2, 200, kind)
 
+    def test_many(self):
+        for kind in ("malloc:16384", "arena:32768"):
+            with self.subTest(kind=kind):
+                self.check(stacks(), 4, 200, 2, 60, kind)
+                self.check(stacks(), 5, 200, 1, 60, kind, "direct")
+
+    def test_large_frames_are_no_fibers(self):
+        for level in ("-O0", "-O2"):
+            for kind in ("malloc:1200000", "mmap:1200000"):
+                with self.subTest(kind=kind, level=level):
+                    self.check(stacks(level), 6, 10, 2, 100, kind, "large")
+                    self.check(stacks(level), 7, 10, 1, 100, kind, "large", "direct")
+
+    def test_deep_recursion(self):
+        for kind in ("malloc:2000000", "mmap:2000000"):
+            with self.subTest(kind=kind):
+                self.check(stacks("-O0"), 8, 6, 2, 60, kind, "deep")
+                self.check(stacks("-O0"), 9, 6, 1, 60, kind, "deep", "direct")
+
+    def test_under_signals(self):
+        for word in ("signals", "altstack"):
+            for threads in (1, 3):
+                with self.subTest(word=word, threads=threads):
+                    self.check(stacks(), 10, 20, threads, 1000, "malloc:65536", word)
+
+    def test_stacks_that_are_used_again(self):
+        for kind in ("malloc:32768", "mmap:65536"):
+            for level in ("-O0", "-O2"):
+                with self.subTest(kind=kind, level=level):
+                    self.check(stacks(level), 11, 10, 2, 50, kind, "reuse")
+                    self.check(stacks(level), 12, 10, 1, 50, kind, "reuse", "direct")
+
+    def test_with_other_hooks(self):
+        for options in (("--clock", "thread"), ("--slowest", "outer:5"), ("--min-duration", "1ns")):
+            with self.subTest(options=options):
+                self.check(stacks(), 13, 20, 1, 300, "malloc:65536", options=options)
+
+    def test_stacks_of_clang(self):
+        if not (BIN / "karst-clang++").exists():
+            self.skipTest("there is no karst-clang++")
+        for level in ("-O0", "-O2"):
+            with self.subTest(level=level):
+                self.check(stacks(level, "karst-clang++"), 14, 20, 2, 200, "malloc:65536")
+                self.check(stacks(level, "karst-clang++"), 15, 20, 1, 200, "malloc:32768", "direct")
+
 
 BOOST = ("-lboost_fiber", "-lboost_context")
 STEPS = ("--functions", "::step<", "--fibers")
