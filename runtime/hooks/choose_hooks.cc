@@ -15,10 +15,11 @@ namespace karst::runtime {
 namespace {
 
 // While tracing is off there is nobody whose calls a jump could end, and what was recorded before is worth keeping. The
-// assembly that writes marks knows the TSC alone, finds its thread by the thread-local pointer, and watches no calls.
+// assembly that writes marks knows the TSC alone, finds its thread by the thread-local pointer, watches no calls and
+// finds no stacks.
 bool marks_are_slow() {
   return recording_has_stopped() || is_counting() || threads_are_found_by_tid() || load(karst_clock_on) != 0 ||
-         !is_switched_on() || is_watching();
+         !is_switched_on() || is_watching() || stacks_are_found();
 }
 
 void set_recording_hooks(Hook enter, Hook exit, Hook watched_enter, Hook watched_exit) {

@@ -47,6 +47,7 @@ constexpr std::uint64_t kFound = std::uint64_t{1} << 62;
 struct Thread {
   Stack own;
   Stack signals;  // the one for handlers
+  bool finding;
   Stack* before;  // it, null: none
 };
 __attribute__((tls_model("initial-exec"))) __thread Thread t_thread;
@@ -54,6 +55,7 @@ __attribute__((tls_model("initial-exec"))) __thread Thread t_thread;
 /// What is known of an event.
 struct Place {
   std::uintptr_t at;
+  std::uintptr_t frame;  // where the function that was called has its return address, or below
   bool enter;
 };
 
@@ -163,7 +165,7 @@ bool is_further_on(const Stack& s, const Place& p) {
   if (p.at > s.top && p.at - s.top <= kUsualFrame) return true;
   // A large frame.
   const std::uintptr_t caller = p.enter && p.at < last ? open_function() : 0;
-  return caller != 0 && is_called_from(caller, p.at);
+  return caller != 0 && is_called_from(caller, p.frame);
 }
 
 Stack* stack_at(Thread& thread, const Place& p, Stack* before) {
@@ -227,31 +229,42 @@ void leave_stacks_to_thread() {
   store(karst_stack, &t_thread.own);
 }
 
-extern "C" void karst_find_stack(const format::SavedRegisters* saved) {
-  // As the hooks see it, who have pushed one register.
-  const Place p{reinterpret_cast<std::uintptr_t>(&saved->event_low_bits) - sizeof(std::uint64_t),
-                (saved->event_low_bits & KARST_EVENT_EXIT_BIT) == 0};
-  if (p.at >= karst_stack->low && p.at <= karst_stack->high) return;
+namespace {
+
+bool is_on(const Stack& s, std::uintptr_t at) { return at >= s.low && at <= s.high; }
+
+void find(const Place& p) {
   // A handler would find the stack as well, and record before the note of it.
   const sys::SignalsBlocked guard;
   Thread& thread = t_thread;
+  if (thread.finding) return;  // for the note below
   Stack* before = karst_stack;
   if (is_signals(thread, before)) before = thread.before;
   Stack* s = stack_at(thread, p, before);
   if (is_signals(thread, s)) {
     thread.before = before;
-    store(karst_stack, s);
-    return;
+    return store(karst_stack, s);
   }
-  if (s != &thread.own) {
-    go_on(s, p, before);
-    char name[32];
-    name_fiber(s->fiber & ~kFound, name);
-    store(karst_stack, s);
-    return enter_fiber(s->fiber, name);
-  }
+  if (s != &thread.own) go_on(s, p, before);
   store(karst_stack, s);
-  enter_fiber(0, nullptr);
+  char name[32] = "";
+  if (s->fiber != 0) name_fiber(s->fiber & ~kFound, name);
+  thread.finding = true;
+  enter_fiber(s->fiber, name);
+  thread.finding = false;
+}
+
+}  // namespace
+
+extern "C" void karst_find_stack(const format::SavedRegisters* saved) {
+  // As the hooks see it, who have pushed one register.
+  const Place p{reinterpret_cast<std::uintptr_t>(&saved->event_low_bits) - sizeof(std::uint64_t),
+                reinterpret_cast<std::uintptr_t>(saved->stack), (saved->event_low_bits & KARST_EVENT_EXIT_BIT) == 0};
+  if (!is_on(*karst_stack, p.at)) find(p);
+}
+
+void find_stack_of_note(std::uintptr_t stack) {
+  if (stacks_are_found() && !is_on(*karst_stack, stack)) find({stack, stack, true});
 }
 
 }  // namespace karst::runtime

@@ -56,6 +56,9 @@ extern __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread
 void choose_hooks();
 /// The part of it that changes when tracing as a whole is switched on or off. Any thread.
 void choose_marks();
+/// Before a note or mark, whose frames begin about here: sees to it that the thread's stack is known, where stacks are
+/// found (hooks/stacks.h). Any context.
+void find_stack_of_note(std::uintptr_t stack);
 
 /// Events of this process go nowhere from now on, for good.
 void stop_recording();

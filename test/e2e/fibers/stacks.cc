@@ -46,6 +46,7 @@ struct Fiber {
   std::size_t depth = 0;
   int steps = 0;
   bool over = false;
+  bool was_deep = false;
 };
 
 struct Worker {
@@ -216,7 +217,10 @@ NOINLINE void deeper(Fiber& f, int n) {
 KARST_NOTRACE NOINLINE void step(Fiber& f) {
   if (f.depth > 10 || f.steps-- <= 0) return leaf(f);
   if (wanted.large && chance(f, 4) == 0) return f.depth > 4 ? leaf(f) : chance(f, 2) == 0 ? large(f) : taken(f);
-  if (wanted.deep && chance(f, 40) == 0 && f.depth < 5) return deeper(f, 5000);
+  if (wanted.deep && !f.was_deep && f.steps < wanted.steps / 2) {
+    f.was_deep = true;
+    return deeper(f, 5000);
+  }
   switch (chance(f, 6)) {
     case 0:
       return outer(f);
