@@ -23,7 +23,7 @@ struct Module {
   std::uintptr_t end;
 };
 
-void find_table([[maybe_unused]] void* of) {
+__attribute__((noinline)) void find_table([[maybe_unused]] void* of) {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
   Module& module = *static_cast<Module*>(of);
   dl_find_object found{};

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "arch/cpu.h"
 #include "format/event.h"
 #include "format/note.h"
 #include "runtime/hooks/called_from.h"
@@ -15,42 +16,65 @@
 
 namespace karst::runtime {
 
-extern "C" {
-Stack g_no_stack{~std::uintptr_t{0}, 0, 0, 0, 0, 0, 0};
-__attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Stack* karst_stack = &g_no_stack;
-}
-
 namespace {
 
 // Distances in bytes.
-constexpr std::uintptr_t kMargin = 512;          // below the lowest place seen: the same stack for sure
-constexpr std::uintptr_t kNear = 1024;           // from the last event: the same stack, whoever's top lies between
-constexpr std::uintptr_t kUsualFrame = 8 << 10;  // below the last event, no other stack between
-constexpr std::uintptr_t kResumed = 2 << 10;     // from where a stack was left, or above its top
-constexpr std::uintptr_t kMostStack = 8 << 20;   // how far above a place its stack's top is looked for
+constexpr std::uintptr_t kMargin = 512;           // below the lowest place seen: the same stack for sure
+constexpr std::uintptr_t kNear = 1024;            // from the last event: the same stack, whoever's top lies between
+constexpr std::uintptr_t kUsualFrame = 8 << 10;   // below the last event, no other stack between
+constexpr std::uintptr_t kResumed = 4 << 10;      // below where a stack was left: a handler's frame has 3 KiB
+constexpr std::uintptr_t kBeforeFirst = 2 << 10;  // above its top: what its first function was called by
+constexpr std::uintptr_t kMostStack = 8 << 20;    // how far above a place its stack's top is looked for
 
-// The table: stacks by where their tops are. Entries come, and never go.
+/// A thread's, by its thread pointer: where threads have ended others have the same later.
+struct Thread {
+  std::uintptr_t pointer;  // 0: nobody's
+  Stack own;
+  Stack signals;  // the one for handlers
+  Stack* before;  // it, null: none
+  bool finding;
+};
+
 constexpr unsigned kRegionShift = 14;
 constexpr std::uint32_t kHeads = 1U << 16;
 constexpr std::uint32_t kMostStacks = 1U << 15;
+constexpr std::uint32_t kMostThreads = 1U << 13;
+constexpr std::uint32_t kTries = 64;
+
+/// All stacks are in it. Those of fibers lie in lists by where their tops are; entries come, and never go.
 struct Table {
+  Stack none;                   // before a thread's first event
+  Stack everything;             // of threads for which there is no room
   std::uint32_t heads[kHeads];  // index + 1 of a region's newest
+  Thread threads[kMostThreads];
   Stack stacks[kMostStacks];
 };
-Table* g_table;
 std::uint32_t g_used;
 std::uint64_t g_fibers;  // that began
+
+Table& table() { return *reinterpret_cast<Table*>(karst_stacks); }
+
+constexpr Stack kEverything{0, ~std::uintptr_t{0}, 0, 0, 0, 0, 0};
 
 // Numbers of fibers are no addresses, as programs' own often are.
 constexpr std::uint64_t kFound = std::uint64_t{1} << 62;
 
-struct Thread {
-  Stack own;
-  Stack signals;  // the one for handlers
-  bool finding;
-  Stack* before;  // it, null: none
-};
-__attribute__((tls_model("initial-exec"))) __thread Thread t_thread;
+void set_stack_of_thread(Stack* s) {
+  store(karst_stack, static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(s) - karst_stacks));
+}
+
+std::uint32_t hash(std::uintptr_t n) { return static_cast<std::uint32_t>(n * 0x9e3779b97f4a7c15ULL >> 48); }
+
+/// The calling thread's; null: there are too many.
+Thread* find_thread() {
+  const std::uintptr_t pointer = arch::thread_pointer();
+  for (std::uint32_t i = 0; i < kTries; ++i) {
+    Thread& thread = table().threads[(hash(pointer) + i) % kMostThreads];
+    if (load(thread.pointer) == pointer || exchange_if(thread.pointer, std::uintptr_t{0}, pointer)) return &thread;
+    if (load(thread.pointer) == pointer) return &thread;
+  }
+  return nullptr;
+}
 
 /// What is known of an event.
 struct Place {
@@ -59,9 +83,7 @@ struct Place {
   bool enter;
 };
 
-std::uint32_t& head_of(std::uintptr_t region) {
-  return g_table->heads[static_cast<std::uint32_t>(region * 0x9e3779b97f4a7c15ULL >> 48) % kHeads];
-}
+std::uint32_t& head_of(std::uintptr_t region) { return table().heads[hash(region) % kHeads]; }
 
 /// All its calls have ended.
 bool is_over(const Stack& s) { return (s.last & 1) != 0 && s.last - 1 >= s.top; }
@@ -87,7 +109,7 @@ Stack* add_stack(std::uintptr_t top, std::uint64_t fiber) {
     store(g_used, kMostStacks);
     return nullptr;
   }
-  Stack& s = g_table->stacks[index];
+  Stack& s = table().stacks[index];
   s.low = top - kMargin;
   s.high = s.top = s.last = top;
   s.fiber = fiber;
@@ -101,7 +123,7 @@ Stack* add_stack(std::uintptr_t top, std::uint64_t fiber) {
 template <typename Use>
 bool for_each_in(std::uintptr_t region, Use use) {
   for (std::uint32_t at = load(head_of(region)); at != 0 && at <= kMostStacks;) {
-    Stack& s = g_table->stacks[at - 1];
+    Stack& s = table().stacks[at - 1];
     at = load(s.next);
     if (load(s.gone) == 0 && s.top >> kRegionShift == region && use(s)) return true;
   }
@@ -113,14 +135,14 @@ bool for_each_in(std::uintptr_t region, Use use) {
 Stack* known_stack(std::uintptr_t at) {
   Stack* best = nullptr;
   const auto consider = [&](Stack& s) {
-    const bool owns = at > s.top    ? at - s.top <= kResumed
+    const bool owns = at > s.top    ? at - s.top <= kBeforeFirst
                       : is_over(s)  ? s.top - at <= kResumed
                       : at >= s.low ? true
                                     : last_of(s) > at && last_of(s) - at <= kResumed;
     if (owns && (best == nullptr || distance(last_of(s), at) < distance(last_of(*best), at))) best = &s;
     return false;
   };
-  std::uintptr_t region = (at - kResumed) >> kRegionShift;
+  std::uintptr_t region = (at - kBeforeFirst) >> kRegionShift;
   for (; region <= (at + kResumed) >> kRegionShift; ++region) for_each_in(region, consider);
   for (; best == nullptr && region <= (at + kMostStack) >> kRegionShift; ++region) for_each_in(region, consider);
   return best;
@@ -171,10 +193,11 @@ bool is_further_on(const Stack& s, const Place& p) {
 Stack* stack_at(Thread& thread, const Place& p, Stack* before) {
   if (thread.own.high == 0) {
     const StackBounds bounds = own_stack();
-    thread.own = {bounds.low, bounds.top != 0 ? bounds.top : ~std::uintptr_t{0}, 0, 0, 0, 0, 0};
+    thread.own = kEverything;
+    if (bounds.top != 0) thread.own.low = bounds.low, thread.own.high = bounds.top;
   }
   if (p.at >= thread.own.low && p.at <= thread.own.high) return &thread.own;
-  if (before == &g_no_stack || before == &thread.own) before = nullptr;
+  if (before == &table().none || before == &table().everything || before == &thread.own) before = nullptr;
   if (before != nullptr && distance(last_of(*before), p.at) <= kNear) return before;
   Stack* known = known_stack(p.at);
   if (known != nullptr && known == before) return known;
@@ -207,26 +230,33 @@ void go_on(Stack*& s, const Place& p, const Stack* before) {
 
 }  // namespace
 
+extern "C" {
+std::uintptr_t karst_stacks;
+}
+
 bool prepare_stacks() {
+  static_assert(sizeof(Table) < std::uint64_t{1} << 32);
   const long got = sys::mmap(0, sizeof(Table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(got)) return false;
+  auto* made = reinterpret_cast<Table*>(got);
+  made->none = {~std::uintptr_t{0}, 0, 0, 0, 0, 0, 0};
+  made->everything = kEverything;
   note_stacks_of_threads();
-  store(g_table, reinterpret_cast<Table*>(got));
+  store(karst_stacks, reinterpret_cast<std::uintptr_t>(made));
   return true;
 }
 
-bool stacks_are_found() { return load(g_table) != nullptr; }
-
 void begin_stacks() {
   if (!stacks_are_found()) return;
-  t_thread.own.high = 0;
-  store(karst_stack, &g_no_stack);
+  if (Thread* thread = find_thread()) thread->own.high = 0;
+  set_stack_of_thread(&table().none);
 }
 
 void leave_stacks_to_thread() {
   if (!stacks_are_found()) return;
-  t_thread.own = {0, ~std::uintptr_t{0}, 0, 0, 0, 0, 0};
-  store(karst_stack, &t_thread.own);
+  Thread* thread = find_thread();
+  if (thread != nullptr) thread->own = kEverything;
+  set_stack_of_thread(thread != nullptr ? &thread->own : &table().everything);
 }
 
 namespace {
@@ -236,17 +266,19 @@ bool is_on(const Stack& s, std::uintptr_t at) { return at >= s.low && at <= s.hi
 void find(const Place& p) {
   // A handler would find the stack as well, and record before the note of it.
   const sys::SignalsBlocked guard;
-  Thread& thread = t_thread;
+  Thread* own = find_thread();
+  if (own == nullptr) return set_stack_of_thread(&table().everything);
+  Thread& thread = *own;
   if (thread.finding) return;  // for the note below
-  Stack* before = karst_stack;
+  Stack* before = stack_of_thread();
   if (is_signals(thread, before)) before = thread.before;
   Stack* s = stack_at(thread, p, before);
   if (is_signals(thread, s)) {
     thread.before = before;
-    return store(karst_stack, s);
+    return set_stack_of_thread(s);
   }
   if (s != &thread.own) go_on(s, p, before);
-  store(karst_stack, s);
+  set_stack_of_thread(s);
   char name[32] = "";
   if (s->fiber != 0) name_fiber(s->fiber & ~kFound, name);
   thread.finding = true;
@@ -260,11 +292,11 @@ extern "C" void karst_find_stack(const format::SavedRegisters* saved) {
   // As the hooks see it, who have pushed one register.
   const Place p{reinterpret_cast<std::uintptr_t>(&saved->event_low_bits) - sizeof(std::uint64_t),
                 reinterpret_cast<std::uintptr_t>(saved->stack), (saved->event_low_bits & KARST_EVENT_EXIT_BIT) == 0};
-  if (!is_on(*karst_stack, p.at)) find(p);
+  if (!is_on(*stack_of_thread(), p.at)) find(p);
 }
 
 void find_stack_of_note(std::uintptr_t stack) {
-  if (stacks_are_found() && !is_on(*karst_stack, stack)) find({stack, stack, true});
+  if (stacks_are_found() && !is_on(*stack_of_thread(), stack)) find({stack, stack, true});
 }
 
 }  // namespace karst::runtime

@@ -27,6 +27,8 @@
 #include <cstdint>
 
 #include "format/values.h"
+#include "runtime/recording/thread.h"
+#include "runtime/system/memory.h"
 
 namespace karst::runtime {
 
@@ -45,7 +47,6 @@ static_assert(offsetof(Stack, low) == KARST_STACK_LOW && offsetof(Stack, high) =
 
 /// At start: stacks are found from now on. False when memory is short.
 bool prepare_stacks();
-bool stacks_are_found();
 /// In a thread that begins. A handler may have been there before it.
 void begin_stacks();
 /// The calling thread says itself what its fibers are: nothing is found in it from now on. Any context.
@@ -54,8 +55,8 @@ void leave_stacks_to_thread();
 extern "C" {
 /// The hook in force goes on behind it. Any context.
 __attribute__((visibility("hidden"))) void karst_find_stack(const format::SavedRegisters* saved);
-/// The stack that the calling thread ran on last.
-extern __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Stack* karst_stack;
+/// Where all stacks are; 0: they are not found. That of the calling thread is karst_stack bytes behind.
+extern __attribute__((visibility("hidden"))) std::uintptr_t karst_stacks;
 
 // Not callable from C++, as those of hooks.h. They go on to the hooks that set_stack_hooks() was told.
 __attribute__((visibility("hidden"))) void karst_hook_stack_enter();
@@ -65,6 +66,11 @@ __attribute__((visibility("hidden"))) void karst_hook_stack_watched_exit();
 __attribute__((visibility("hidden"))) void karst_hook_stack_watched_enter_deeper();
 __attribute__((visibility("hidden"))) void karst_hook_stack_watched_exit_deeper();
 }
+
+/// The one that the calling thread ran on last. Requires stacks_are_found().
+inline Stack* stack_of_thread() { return reinterpret_cast<Stack*>(karst_stacks + karst_stack); }
+
+inline bool stacks_are_found() { return load(karst_stacks) != 0; }
 
 /// What a note before the event itself needs: the same as those hooks do.
 inline void find_stack(const format::SavedRegisters* saved) {

@@ -49,6 +49,9 @@ struct Inside {
 };
 extern __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread Inside t_inside;
 
+/// Which stack the calling thread ran on last, as hooks/stacks.h has it.
+extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread std::uint32_t karst_stack;
+
 // What hooks/ does for it (hooks/choose_hooks.cc).
 
 /// Sets the hooks that are right now: by the options (karst_min_duration, karst_clock_on, is_counting()), by what
