@@ -243,8 +243,8 @@ def stacks(level="-O2", compiler="karst-g++"):
     return build(name, "fibers/stacks.cc", "-std=c++20", "-pthread", level, *INCLUDE, compiler=str(BIN / compiler))
 
 
-LOGGED = ("--functions", r"::(work|resume|body|gives_up|outer|middle|guarded|throws|large|taken|deeper|waits|leaf|"
-          r"handled)\(")
+IN_FIBERS = r"::(body|gives_up|outer|middle|guarded|throws|large|taken|deeper|waits|leaf|handled)\("
+LOGGED = ("--functions", IN_FIBERS.replace("(body", "(work|resume|body"))
 
 
 class ByTheStackPointer(TortureTest):
@@ -320,6 +320,18 @@ class ByTheStackPointer(TortureTest):
                 with self.subTest(kind=kind, level=level):
                     self.check(stacks(level), 11, 10, 2, 50, kind, "reuse")
                     self.check(stacks(level), 12, 10, 1, 50, kind, "reuse", "direct")
+
+    def test_threads_without_calls_of_their_own(self):
+        # Nothing tells when a thread leaves a fiber but that another one goes on with it.
+        run = self.run_traced(stacks(), 20, 20, 3, 200, "malloc:65536",
+                              options=("--functions", IN_FIBERS, "--fibers=stack"))
+        self.assert_whole(run.trace)
+        found = [calls for name, calls in told(run.trace).items() if name.startswith("fiber ")]
+        log = [part.splitlines() for part in run.out.split("# fiber\n")[1:]]
+        without = [[[line for line in calls if "[" not in line] for calls in lanes] for lanes in (found, log)]
+        last = next(i for i, line in enumerate(without[1][-1]) if line.startswith("# worker"))
+        without[1][-1] = without[1][-1][:last]
+        self.assertEqual(sorted(without[0]) == sorted(without[1]), True)
 
     def test_with_other_hooks(self):
         for options in (("--clock", "thread"), ("--slowest", "outer:5"), ("--min-duration", "1ns")):
