@@ -8,7 +8,7 @@
 #include "runtime/hooks/values.h"
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-extern "C" __attribute__((weak)) int _dl_find_object(void* address, dl_find_object* result) noexcept;
+#pragma weak _dl_find_object
 #endif
 
 namespace karst::runtime {

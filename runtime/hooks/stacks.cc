@@ -30,9 +30,9 @@ constexpr std::uintptr_t kMostStack = 8 << 20;    // how far above a place its s
 struct Thread {
   std::uintptr_t pointer;  // 0: nobody's
   Stack own;
-  Stack signals;  // the one for handlers
-  Stack* before;  // it, null: none
-  bool finding;
+  Stack signals;           // the one for handlers
+  Stack* before;           // it, null: none
+  std::uintptr_t finding;  // where on the stack it is found out; 0: it is not
 };
 
 constexpr unsigned kRegionShift = 14;
@@ -151,9 +151,18 @@ Stack* known_stack(std::uintptr_t at) {
 bool is_signals(const Thread& thread, const Stack* s) { return s == &thread.signals; }
 
 /// The calling thread runs on a stack that it has for handlers.
+bool runs_on_signals_stack(stack_t& now) {
+  return sys::call(SYS_sigaltstack, 0, sys::word(&now)) == 0 && (now.ss_flags & SS_ONSTACK) != 0;
+}
+
+bool runs_on_signals_stack() {
+  stack_t now{};
+  return runs_on_signals_stack(now);
+}
+
 bool runs_on_signals_stack(Thread& thread) {
   stack_t now{};
-  if (sys::call(SYS_sigaltstack, 0, sys::word(&now)) != 0 || (now.ss_flags & SS_ONSTACK) == 0) return false;
+  if (!runs_on_signals_stack(now)) return false;
   thread.signals.low = reinterpret_cast<std::uintptr_t>(now.ss_sp);
   thread.signals.high = thread.signals.low + now.ss_size;
   return true;
@@ -201,10 +210,8 @@ Stack* stack_at(Thread& thread, const Place& p, Stack* before) {
   if (before != nullptr && distance(last_of(*before), p.at) <= kNear) return before;
   Stack* known = known_stack(p.at);
   if (known != nullptr && known == before) return known;
-  if (known == nullptr || is_over(*known)) {
-    if (runs_on_signals_stack(thread)) return &thread.signals;
-  }
   if (known != nullptr) return known;
+  if (runs_on_signals_stack(thread)) return &thread.signals;
   if (before != nullptr && is_further_on(*before, p)) return before;
   Stack* fresh = add_stack(p.at, 0);
   return fresh != nullptr ? fresh : before != nullptr ? before : &thread.own;
@@ -263,27 +270,34 @@ namespace {
 
 bool is_on(const Stack& s, std::uintptr_t at) { return at >= s.low && at <= s.high; }
 
+/// The event comes from a handler that interrupted find(), or from the note below. It is whatever the thread works on
+/// at that moment: all of the handler is before the note, or behind it.
+bool is_within_finding(const Thread& thread, std::uintptr_t at) {
+  constexpr std::uintptr_t kMost = 64 << 10;
+  const std::uintptr_t finding = load(thread.finding);
+  return finding != 0 && ((at < finding && finding - at < kMost) || runs_on_signals_stack());
+}
+
 void find(const Place& p) {
-  // A handler would find the stack as well, and record before the note of it.
-  const sys::SignalsBlocked guard;
   Thread* own = find_thread();
   if (own == nullptr) return set_stack_of_thread(&table().everything);
   Thread& thread = *own;
-  if (thread.finding) return;  // for the note below
+  if (is_within_finding(thread, p.at)) return;
+  store(thread.finding, p.at);
   Stack* before = stack_of_thread();
   if (is_signals(thread, before)) before = thread.before;
   Stack* s = stack_at(thread, p, before);
   if (is_signals(thread, s)) {
     thread.before = before;
-    return set_stack_of_thread(s);
+    set_stack_of_thread(s);
+  } else {
+    if (s != &thread.own) go_on(s, p, before);
+    char name[32] = "";
+    if (s->fiber != 0) name_fiber(s->fiber & ~kFound, name);
+    enter_fiber(s->fiber, name);
+    set_stack_of_thread(s);
   }
-  if (s != &thread.own) go_on(s, p, before);
-  set_stack_of_thread(s);
-  char name[32] = "";
-  if (s->fiber != 0) name_fiber(s->fiber & ~kFound, name);
-  thread.finding = true;
-  enter_fiber(s->fiber, name);
-  thread.finding = false;
+  store(thread.finding, std::uintptr_t{0});
 }
 
 }  // namespace
