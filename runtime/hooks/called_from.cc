@@ -7,7 +7,8 @@
 #include "arch/cpu.h"
 #include "runtime/hooks/values.h"
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
+// Weak, or found by name: libkarst.so runs with an older glibc, too.
+#if defined(DLFO_STRUCT_HAS_EH_DBASE) && defined(KARST_STATIC)
 #pragma weak _dl_find_object
 #endif
 
@@ -16,6 +17,11 @@ namespace {
 
 constexpr std::uintptr_t kMostBeforeSled = 16;
 constexpr std::size_t kWords = 128;
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+using FindObject = int (*)(void*, dl_find_object*);
+FindObject g_find_object;
+#endif
 
 struct Module {
   std::uintptr_t address;  // in it
@@ -27,7 +33,7 @@ __attribute__((noinline)) void find_table([[maybe_unused]] void* of) {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
   Module& module = *static_cast<Module*>(of);
   dl_find_object found{};
-  if (&_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(module.address), &found) != 0) return;
+  if (g_find_object == nullptr || g_find_object(reinterpret_cast<void*>(module.address), &found) != 0) return;
   module.table = reinterpret_cast<std::uintptr_t>(found.dlfo_eh_frame);
   module.end = reinterpret_cast<std::uintptr_t>(found.dlfo_map_end);
 #endif
@@ -72,6 +78,14 @@ Extent function_around(std::uintptr_t address) {
 }
 
 }  // namespace
+
+void prepare_called_from() {
+#if defined(DLFO_STRUCT_HAS_EH_DBASE) && defined(KARST_STATIC)
+  g_find_object = _dl_find_object;
+#elif defined(DLFO_STRUCT_HAS_EH_DBASE)
+  g_find_object = reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
+#endif
+}
 
 bool is_called_from(std::uintptr_t entry_sled, std::uintptr_t stack) {
   const Extent function = function_around(entry_sled);

@@ -42,9 +42,9 @@ void record_fiber(std::uint32_t id, std::uint64_t left, std::uint64_t entered, c
 
 }  // namespace
 
-void enter_fiber(std::uint64_t fiber, const char* name) {
+void enter_fiber(std::uint64_t fiber, const char* name, bool again) {
   const std::uint64_t left = load(t_fiber);
-  if (left == fiber) return;
+  if (left == fiber && !again) return;
   store(t_fiber, fiber);
   if (const std::uint32_t id = fiber_note_id(); id != 0) record_fiber(id, left, fiber, name);
 }

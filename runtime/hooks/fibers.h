@@ -4,7 +4,7 @@
 
 namespace karst::runtime {
 
-/// 0: the thread's own stack. Nothing if it works on that already. Any context.
-void enter_fiber(std::uint64_t fiber, const char* name);
+/// 0: the thread's own stack. Nothing if it works on that already and not `again`: others did meanwhile. Any context.
+void enter_fiber(std::uint64_t fiber, const char* name, bool again = false);
 
 }  // namespace karst::runtime

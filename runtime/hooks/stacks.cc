@@ -54,7 +54,7 @@ std::uint64_t g_fibers;  // that began
 
 Table& table() { return *reinterpret_cast<Table*>(karst_stacks); }
 
-constexpr Stack kEverything{0, ~std::uintptr_t{0}, 0, 0, 0, 0, 0};
+constexpr Stack kEverything{0, ~std::uintptr_t{0}, 0, 0, 0, 0, 0, 0};
 
 // Numbers of fibers are no addresses, as programs' own often are.
 constexpr std::uint64_t kFound = std::uint64_t{1} << 62;
@@ -163,6 +163,7 @@ bool runs_on_signals_stack() {
 bool runs_on_signals_stack(Thread& thread) {
   stack_t now{};
   if (!runs_on_signals_stack(now)) return false;
+  thread.signals.owner = thread.pointer;
   thread.signals.low = reinterpret_cast<std::uintptr_t>(now.ss_sp);
   thread.signals.high = thread.signals.low + now.ss_size;
   return true;
@@ -203,6 +204,7 @@ Stack* stack_at(Thread& thread, const Place& p, Stack* before) {
   if (thread.own.high == 0) {
     const StackBounds bounds = own_stack();
     thread.own = kEverything;
+    thread.own.owner = thread.pointer;
     if (bounds.top != 0) thread.own.low = bounds.low, thread.own.high = bounds.top;
   }
   if (p.at >= thread.own.low && p.at <= thread.own.high) return &thread.own;
@@ -226,6 +228,7 @@ void go_on(Stack*& s, const Place& p, const Stack* before) {
       if (Stack* moved = add_stack(p.at, s->fiber); moved != nullptr) {
         moved->low = s->low;
         store(s->gone, 1U);
+        store(s->owner, std::uintptr_t{0});
         s = moved;
       }
     }
@@ -246,9 +249,10 @@ bool prepare_stacks() {
   const long got = sys::mmap(0, sizeof(Table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (sys::failed(got)) return false;
   auto* made = reinterpret_cast<Table*>(got);
-  made->none = {~std::uintptr_t{0}, 0, 0, 0, 0, 0, 0};
+  made->none = {~std::uintptr_t{0}, 0, 0, 0, 0, 0, 0, 0};
   made->everything = kEverything;
   note_stacks_of_threads();
+  prepare_called_from();
   store(karst_stacks, reinterpret_cast<std::uintptr_t>(made));
   return true;
 }
@@ -262,13 +266,18 @@ void begin_stacks() {
 void leave_stacks_to_thread() {
   if (!stacks_are_found()) return;
   Thread* thread = find_thread();
-  if (thread != nullptr) thread->own = kEverything;
+  if (thread != nullptr) {
+    thread->own = kEverything;
+    thread->own.owner = thread->pointer;
+  }
   set_stack_of_thread(thread != nullptr ? &thread->own : &table().everything);
 }
 
 namespace {
 
-bool is_on(const Stack& s, std::uintptr_t at) { return at >= s.low && at <= s.high; }
+bool is_on(const Stack& s, std::uintptr_t at) {
+  return at >= s.low && at <= s.high && load(s.owner) == arch::thread_pointer();
+}
 
 /// The event comes from a handler that interrupted find(), or from the note below. It is whatever the thread works on
 /// at that moment: all of the handler is before the note, or behind it.
@@ -286,15 +295,20 @@ void find(const Place& p) {
   store(thread.finding, p.at);
   Stack* before = stack_of_thread();
   if (is_signals(thread, before)) before = thread.before;
+  // It has left a stack that went on in another thread.
+  const Stack* const gone_on = before != nullptr && load(before->owner) != thread.pointer ? before : nullptr;
+  if (gone_on != nullptr) before = nullptr;
   Stack* s = stack_at(thread, p, before);
   if (is_signals(thread, s)) {
     thread.before = before;
     set_stack_of_thread(s);
   } else {
     if (s != &thread.own) go_on(s, p, before);
+    const bool again = gone_on != nullptr && gone_on->fiber == s->fiber;
+    store(s->owner, thread.pointer);
     char name[32] = "";
     if (s->fiber != 0) name_fiber(s->fiber & ~kFound, name);
-    enter_fiber(s->fiber, name);
+    enter_fiber(s->fiber, name, again);
     set_stack_of_thread(s);
   }
   store(thread.finding, std::uintptr_t{0});
@@ -303,8 +317,8 @@ void find(const Place& p) {
 }  // namespace
 
 extern "C" void karst_find_stack(const format::SavedRegisters* saved) {
-  // As the hooks see it, who have pushed one register.
-  const Place p{reinterpret_cast<std::uintptr_t>(&saved->event_low_bits) - sizeof(std::uint64_t),
+  // As the hooks see it, who have pushed two registers.
+  const Place p{reinterpret_cast<std::uintptr_t>(&saved->event_low_bits) - 2 * sizeof(std::uint64_t),
                 reinterpret_cast<std::uintptr_t>(saved->stack), (saved->event_low_bits & KARST_EVENT_EXIT_BIT) == 0};
   if (!is_on(*stack_of_thread(), p.at)) find(p);
 }

@@ -21,6 +21,7 @@
 #define KARST_STACK_LOW 0
 #define KARST_STACK_HIGH 8
 #define KARST_STACK_LAST 16
+#define KARST_STACK_OWNER 24
 
 #ifndef __ASSEMBLER__
 #include <cstddef>
@@ -34,16 +35,17 @@ namespace karst::runtime {
 
 /// Places are the stack pointer as the hooks have it when they look. One thread at a time runs on a stack.
 struct Stack {
-  std::uintptr_t low;   ///< from here
-  std::uintptr_t high;  ///< to here the stack pointer is on this stack for sure
-  std::uintptr_t last;  ///< of the last event; +1: it was an exit
-  std::uintptr_t top;   ///< highest one
-  std::uint64_t fiber;  ///< 0: a thread's own stack
-  std::uint32_t next;   ///< in the table: index + 1
-  std::uint32_t gone;   ///< another entry stands for it
+  std::uintptr_t low;    ///< from here
+  std::uintptr_t high;   ///< to here the stack pointer is on this stack for sure
+  std::uintptr_t last;   ///< of the last event; +1: it was an exit
+  std::uintptr_t owner;  ///< pointer of the thread that runs on it, or did last
+  std::uintptr_t top;    ///< highest one
+  std::uint64_t fiber;   ///< 0: a thread's own stack
+  std::uint32_t next;    ///< in the table: index + 1
+  std::uint32_t gone;    ///< another entry stands for it
 };
 static_assert(offsetof(Stack, low) == KARST_STACK_LOW && offsetof(Stack, high) == KARST_STACK_HIGH &&
-              offsetof(Stack, last) == KARST_STACK_LAST);
+              offsetof(Stack, last) == KARST_STACK_LAST && offsetof(Stack, owner) == KARST_STACK_OWNER);
 
 /// At start: stacks are found from now on. False when memory is short.
 bool prepare_stacks();

@@ -101,7 +101,7 @@ class Hooks(unittest.TestCase):
                     if instruction.startswith("jmp"):
                         break
                 self.assertEqual(len(path), int(budget[2 if which == "exit" else 1]), hook + "\n" + "\n".join(path))
-                self.assertEqual([i.split()[0] for i in path if i.startswith("j")], ["jb", "ja", "jmp"])
+                self.assertEqual([i.split()[0] for i in path if i.startswith("j")], ["ja", "jb", "jne", "jmp"])
                 for instruction in path:
                     self.assertNotRegex(instruction, r"^(call|lock)\b")
 

@@ -1,15 +1,15 @@
-// Fibers that say nothing to Karst, on stacks of several kinds: they switch by chance, out of any depth, and log what they
-// do. `karst run --fibers=stack` must tell the same trees.
+// Fibers that say nothing to Karst, on stacks of several kinds: they switch by chance, out of any depth, and log what
+// they do. `karst run --fibers=stack` must tell the same trees.
 //
 // usage: stacks SEED FIBERS THREADS STEPS KIND [WORD...]
 //   KIND     malloc:BYTES   side by side in the heap       arena:BYTES   in one piece of memory, without gaps
 //            mmap:BYTES     with a guard below each
-//   direct   a fiber goes on with another one itself       reuse    stacks are used again, also of those that never ended
-//   signals  handlers come: on the fiber's stack           altstack and on a stack of their own
-//   large    frames of 100 KiB                             deep     recursion of 5000 calls
+//   direct   a fiber goes on with another one itself       reuse    stacks are used again, also of those that never
+//   ended signals  handlers come: on the fiber's stack           altstack and on a stack of their own large    frames
+//   of 100 KiB                             deep     recursion of 5000 calls
 //
-// Prints "# fiber" and its calls as `karst tree --plain` does for each stack; a fiber that begins where one has ended goes
-// on with its tree. Then "# worker N" for each thread, and how often handlers ran.
+// Prints "# fiber" and its calls as `karst tree --plain` does for each stack; a fiber that begins where one has ended
+// goes on with its tree. Then "# worker N" for each thread, and how often handlers ran.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -83,7 +83,8 @@ KARST_NOTRACE Memory new_memory() {
     m.begin = static_cast<char*>(std::malloc(m.size));
   } else if (wanted.kind == "arena") {
     if (arena == nullptr)
-      arena = static_cast<char*>(mmap(nullptr, m.size << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      arena =
+          static_cast<char*>(mmap(nullptr, m.size << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     m.begin = arena;
     arena += m.size;
   } else {
@@ -140,9 +141,7 @@ KARST_NOTRACE void suspend(Fiber& f) {
 
 class Logged {
  public:
-  KARST_NOTRACE Logged(Fiber& f, const char* name) : f_(f) {
-    f.log->push_back(std::string(2 * f.depth++, ' ') + name);
-  }
+  KARST_NOTRACE Logged(Fiber& f, const char* name) : f_(f) { f.log->push_back(std::string(2 * f.depth++, ' ') + name); }
   KARST_NOTRACE ~Logged() { --f_.depth; }
 
  private:
