@@ -321,6 +321,50 @@ class ByTheStackPointer(TortureTest):
                     self.check(stacks(level), 11, 10, 2, 50, kind, "reuse")
                     self.check(stacks(level), 12, 10, 1, 50, kind, "reuse", "direct")
 
+    def silent(self, *arguments):
+        program = build("fibers_contexts_silent", "fibers/contexts.c", "-O1", *INCLUDE, "-DSILENT", compiler="karst-gcc")
+        return self.run_traced(program, *arguments, options=("--fibers=stack",)).trace
+
+    def test_stacks_of_makecontext(self):
+        trace = self.silent()
+        self.assert_whole(trace)
+        main = ["main"] + ["  runs", "    [fiber fiber 1]", "  runs", "    [fiber fiber 2]"] * 3
+        fiber = ["body"] + ["  yields", "    inner", "    [suspended]", "    inner"] * 2 + ["  inner"]
+        self.assertEqual(list(told(trace).values()), [main, fiber, fiber])
+
+    def test_stacks_in_a_forked_child(self):
+        trace = self.silent("fork")
+        self.assert_whole(trace)
+        child = trace.processes[1]
+        self.assertEqual([t["name"] for t in child["threads"]][1:], ["fiber 1", "fiber 2"])
+        lines = trace.tree("--marks", "--process", str(child["pid"]), "--thread", "fiber 1")
+        self.assertEqual(lines[1:], [
+            "body  [inherited]", "  child", "    inner", "  yields", "    inner", "    [suspended]", "    inner", "  inner"])
+
+    def test_stacks_while_tracing_is_off(self):
+        # What was open then is cut: which stack the thread went to was not seen.
+        tree = told(self.silent("off"), "--marks")
+        self.assertEqual(tree["fiber 1"][-3:], ["    inner", "    [suspended]  [cut]", "inner"])
+        self.assertEqual(tree["fiber 2"][-4:], ["    inner", "[suspended]", "inner", "inner"])
+
+    def test_without_it_nothing_is_found_and_the_program_is_the_same(self):
+        arguments = (21, 10, 1, 100, "malloc:65536")
+        found = self.run_traced(stacks(), *arguments, options=(*LOGGED, "--fibers=stack"))
+        self.assertTrue(any(t["fiber"] for t in found.trace.threads))
+        usual = self.run_traced(stacks(), *arguments, options=LOGGED)
+        alone = subprocess.run([stacks(), *map(str, arguments)], check=True, capture_output=True, text=True,
+                               timeout=support.TIMEOUT).stdout
+        self.assertEqual(found.out == alone, True)
+        self.assertEqual(usual.out == alone, True)
+        self.assertFalse(any(t["fiber"] for t in usual.trace.threads))
+
+    def test_wrong_words_are_refused(self):
+        for words, said in ((("--fibers=all",), "boost or stack is needed"),
+                            (("--fibers=stack", "--prefault"), "do not go together")):
+            done = subprocess.run([KARST, "run", *words, "true"], capture_output=True, text=True, timeout=support.TIMEOUT)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
     def test_threads_without_calls_of_their_own(self):
         # Nothing tells when a thread leaves a fiber but that another one goes on with it.
         run = self.run_traced(stacks(), 20, 20, 3, 200, "malloc:65536",
