@@ -44,6 +44,11 @@ struct Extent {
   std::uintptr_t begin, end;
 };
 
+template <typename T>
+bool read(std::uintptr_t from, T& to) {
+  return read_memory(from, reinterpret_cast<unsigned char*>(&to), sizeof to, 0) == sizeof to;
+}
+
 /// The function that the address is in, by its module's table. {0, 0}: not known.
 Extent function_around(std::uintptr_t address) {
   struct Header {
@@ -59,14 +64,18 @@ Extent function_around(std::uintptr_t address) {
   Module module{address, 0, 0};
   // libc may use vector registers, which hold the program's arguments or results here.
   arch::with_vectors_kept(find_table, &module);
-  if (module.table == 0 || module.table % alignof(Header) != 0 || module.table + sizeof(Header) > module.end) return {};
-  const auto& header = *reinterpret_cast<const Header*>(module.table);
+  Header header{};
+  if (module.table == 0 || !read(module.table, header)) return {};
   if (header.version != 1 || header.entries != kRelative4 || header.counts != kUnsigned4) return {};
-  if (header.count > (module.end - module.table - sizeof(Header)) / sizeof(Entry)) return {};
-  const auto* entries = reinterpret_cast<const Entry*>(&header + 1);
-  const auto begin_of = [&](std::uint32_t i) { return module.table + static_cast<std::intptr_t>(entries[i].code); };
+  // An entry that cannot be read ends the search.
+  bool whole = true;
+  const auto begin_of = [&](std::uint32_t i) {
+    Entry entry{};
+    whole = whole && read(module.table + sizeof header + std::uint64_t{i} * sizeof entry, entry);
+    return module.table + static_cast<std::intptr_t>(entry.code);
+  };
   std::uint32_t low = 0, high = header.count;  // the first one above the address
-  while (low < high) {
+  while (whole && low < high) {
     const std::uint32_t middle = low + (high - low) / 2;
     if (begin_of(middle) <= address)
       low = middle + 1;
@@ -74,7 +83,8 @@ Extent function_around(std::uintptr_t address) {
       high = middle;
   }
   if (low == 0) return {};
-  return {begin_of(low - 1), low < header.count ? begin_of(low) : module.end};
+  const Extent found{begin_of(low - 1), low < header.count ? begin_of(low) : module.end};
+  return whole ? found : Extent{};
 }
 
 }  // namespace
