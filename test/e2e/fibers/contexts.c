@@ -1,4 +1,5 @@
-/* Fibers on stacks of makecontext: with and without the marks (SILENT), by Tracy's macros, through a fork, while tracing is off.
+/* Fibers on stacks of makecontext: with and without the marks (SILENT), by Tracy's macros, through a fork, while
+ * tracing is off.
  *
  * usage: contexts [fork|off]
  */
